@@ -1,0 +1,47 @@
+//! `git kustomize-localize` makes `kustomize build` hermetic, with git as the ledger.
+//!
+//! This page is the map of the program; read it before the code.
+//!
+//! # The main job
+//!
+//! `git kustomize-localize TARGET` ([`cli`]) reads the target from a commit ([`tree`]), parses each
+//! kustomization into references with their exact places ([`kustomization`]), tells local from
+//! remote as kustomize does ([`reference`]) and follows every one of them ([`walk`]). Remote files
+//! and remote roots are brought in, level by level ([`fetch`]). The graph that the walk yields is
+//! then localized in three pure steps ([`localize`]): place every node, edit the scalars, collect
+//! the files. The result and its record ([`record`]) go into one commit on a branch, or into a plain
+//! directory ([`commit`]); what was done is told by [`report`].
+//!
+//! Nothing is written before the whole result is known, and then all of it or nothing.
+//!
+//! # The rooms
+//!
+//! A room uses only rooms below it.
+//!
+//! | room | job |
+//! |---|---|
+//! | [`cli`] | arguments to calls, one file per command |
+//! | [`report`] | what is said: for people, as JSON |
+//! | [`commit`] | the branch, the tip, trees and blobs, a plain directory |
+//! | [`localize`] | layout, rewrite, result |
+//! | [`fetch`] | git, http, cache, what the tip holds: the only room that reaches the network |
+//! | [`walk`] | the graph of roots, files and references; defines [`walk::Remotes`], which `fetch` implements |
+//! | [`record`] | lock and trailers, written, read and checked by the same code |
+//! | [`kustomization`] | the one table of fields, YAML with spans, edits of scalars |
+//! | [`reference`] | the grammar of a reference, the path of what it names |
+//! | [`tree`] | read-only files: of a commit, on disk, in memory |
+//! | [`git`] | what is asked of the git executable: of this repository, of a foreign one |
+//! | [`process`], [`interrupt`] | deadlines, process groups, what must not outlive us |
+//! | [`failure`], [`redact`] | what stopped the work, what is never shown |
+//!
+//! # Rules that hold everywhere
+//!
+//! - Everything from outside is hostile: kustomizations, URLs, refs, repositories, HTTP bodies. What
+//!   git could take for an option is refused before git is started; paths from outside never leave
+//!   the place that they were given.
+//! - A secret (userinfo, token, signed query) is never written: not to a path, a record, a message.
+//! - A [`failure::Failure`] says where, what, and what to do. It is not a finding.
+
+pub mod failure;
+pub mod redact;
+pub mod reference;

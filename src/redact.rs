@@ -1,0 +1,207 @@
+//! What is never shown: passwords and tokens in URLs.
+//!
+//! Whatever is printed, stored or committed and may hold a URL goes through here. None of this
+//! parses strictly: a text that no parser accepts is shown in an error message all the more. In doubt
+//! something is hidden that was no secret, and never the other way round.
+
+mod query;
+mod token;
+
+use self::token::{hide_tokens, is_credential, is_known_token};
+
+/// What stands in place of a hidden value.
+const HIDDEN: &str = "REDACTED";
+
+/// Returns a URL, an scp-like `user@host:path` or any other reference as it may be shown.
+///
+/// - Userinfo goes; for ssh, file and scp-like texts a plain user name stays (`git@host:o/r`).
+/// - The fragment of a URL goes.
+/// - Query keys stay. So do the values of a few keys that kustomize and forges use (`ref`, `path` …) and
+///   those that look harmless; a value whose key or form says that it is a secret becomes `REDACTED`.
+/// - Control characters and surrounding blanks go; known tokens (`ghp_…`) are hidden wherever they stand.
+pub fn url(text: &str) -> String {
+    Shown::of(text).text
+}
+
+/// Returns whether [`url`] hides a secret of this text: a password, a token or a signed query. A plain
+/// user name is none.
+pub fn has_secret(text: &str) -> bool {
+    Shown::of(text).secret
+}
+
+/// Returns a text from outside, as what git printed, with every URL in it shown as by [`url`], and
+/// without control characters but newline and tab.
+pub fn text(text: &str) -> String {
+    let printable = |c: &char| !c.is_control() || matches!(c, '\n' | '\t');
+    let text: String = text.chars().filter(printable).collect();
+    let mut shown = String::with_capacity(text.len());
+    for piece in text.split_inclusive(char::is_whitespace) {
+        let word = piece.trim_end();
+        // What ends a sentence or a quotation is not part of the URL.
+        let end = |c: char| "'\"`,.:;!)]}>".contains(c);
+        let bare = word.trim_end_matches(end);
+        shown.push_str(&url(bare));
+        shown.push_str(&piece[bare.len()..]);
+    }
+    shown
+}
+
+/// What may be shown of a text, and whether a secret was left out.
+struct Shown {
+    text: String,
+    secret: bool,
+}
+
+/// What the text before a userinfo says about it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// A scheme under which a user name is part of the address: ssh, file.
+    Named,
+    /// Any other scheme.
+    Url,
+    /// None: scp-like, or no reference at all.
+    Bare,
+}
+
+impl Shown {
+    fn of(text: &str) -> Self {
+        let text: String = text.chars().filter(|c| !c.is_control()).collect();
+        let mut shown = Shown {
+            text: String::with_capacity(text.len()),
+            secret: false,
+        };
+        shown.reference(text.trim());
+        shown
+    }
+
+    /// Goes through a text from authority to authority: there may be several, as in
+    /// `git::https://…`, `'https://…` or `https://proxy/https://…`, and each can hold a password.
+    fn reference(&mut self, text: &str) {
+        let last_at = last_at(text);
+        let mut end = location_end(text, 0);
+        let head = authority_start(&text[..end]).map_or(text.len(), |(length, _)| length);
+        let mut start = self.userinfo(&text[..head], 0, Kind::Bare, last_at);
+        let mut is_url = false;
+        while let Some((length, kind)) = text.get(start..end).and_then(authority_start) {
+            self.location(&text[start..start + length]);
+            start = self.userinfo(text, start + length, kind, last_at);
+            end = end.max(location_end(text, start));
+            is_url = true;
+        }
+        self.location(&text[start..end]);
+        let tail = &text[end..];
+        let (query, fragment) = tail.split_once('#').unwrap_or((tail, ""));
+        if let Some(query) = query.strip_prefix('?') {
+            self.text.push('?');
+            self.secret |= query::redact(query, &mut self.text);
+        }
+        if !fragment.is_empty() {
+            let mut shown = String::new();
+            let secret = query::redact(fragment, &mut shown);
+            self.secret |= secret;
+            // Only a URL has a fragment; in a local path `#` is a character like any other.
+            if !is_url && !secret {
+                self.text.push('#');
+                self.text.push_str(fragment);
+            }
+        }
+    }
+
+    /// Shows what may be shown of the userinfo that begins at `start`, and returns where the host begins.
+    fn userinfo(&mut self, text: &str, start: usize, kind: Kind, last_at: usize) -> usize {
+        let rest = &text[start..];
+        let authority = &rest[..rest.find(['/', '?', '#']).unwrap_or(rest.len())];
+        let mut end = start + self::last_at(authority);
+        if end == start && kind != Kind::Bare && has_bad_port(authority) && last_at > start {
+            // What reads as a port is the beginning of a password that holds `/`, `?` or `#`.
+            end = last_at;
+        }
+        if end == start {
+            return start;
+        }
+        let userinfo = &text[start..end];
+        let userinfo = userinfo.strip_suffix('@').unwrap_or(userinfo);
+        let userinfo = userinfo.strip_suffix(ENCODED_AT).unwrap_or(userinfo);
+        let lower = userinfo.to_ascii_lowercase();
+        let name_end = userinfo.find([':', '@']).unwrap_or(userinfo.len());
+        let name = &userinfo[..name_end];
+        let alone = name == userinfo && !lower.contains("%3a");
+        self.secret |= !alone || is_credential(name);
+        // A quotation mark or bracket before the text is not part of the name.
+        let quoted = name.trim_start_matches(['\'', '"', '`', '(', '[', '<', '{']);
+        self.text.push_str(&name[..name.len() - quoted.len()]);
+        if kind != Kind::Url && is_plain_name(quoted) {
+            self.text.push_str(quoted);
+            self.text.push('@');
+        }
+        end
+    }
+
+    fn location(&mut self, text: &str) {
+        self.secret |= hide_tokens(text, &mut self.text);
+    }
+}
+
+const ENCODED_AT: &str = "%40";
+
+/// Returns the index after the last `@`, which may be percent-encoded; 0 when there is none.
+fn last_at(text: &str) -> usize {
+    let plain = text.rfind('@').map_or(0, |at| at + 1);
+    let encoded = text.rfind(ENCODED_AT).map_or(0, |at| at + ENCODED_AT.len());
+    plain.max(encoded)
+}
+
+/// Returns where the query or fragment begins, from `start` on; the length of the text if there is none.
+fn location_end(text: &str, start: usize) -> usize {
+    text[start..]
+        .find(['?', '#'])
+        .map_or(text.len(), |at| start + at)
+}
+
+/// Finds where the first authority begins: after `scheme://`, after `//` at the front, and after `https:/`
+/// as well, for some clients read that as a URL.
+fn authority_start(text: &str) -> Option<(usize, Kind)> {
+    let is_slash = |c: char| c == '/' || c == '\\';
+    let slashes = |at: usize| text[at..].len() - text[at..].trim_start_matches(is_slash).len();
+    if slashes(0) >= 2 {
+        return Some((slashes(0), Kind::Bare));
+    }
+    text.match_indices(':').find_map(|(colon, _)| {
+        let is_scheme = |c: char| c.is_ascii_alphanumeric() || "+.-".contains(c);
+        let before = &text[..colon];
+        let scheme = &before[before.trim_end_matches(is_scheme).len()..];
+        let scheme = scheme.to_ascii_lowercase();
+        let needed = if matches!(scheme.as_str(), "http" | "https" | "ssh") {
+            1
+        } else {
+            2
+        };
+        let count = slashes(colon + 1);
+        let kind = match scheme.as_str() {
+            "ssh" | "git+ssh" | "ssh+git" | "file" => Kind::Named,
+            _ => Kind::Url,
+        };
+        (count >= needed).then_some((colon + 1 + count, kind))
+    })
+}
+
+/// Returns whether something other than digits stands where the port should.
+fn has_bad_port(authority: &str) -> bool {
+    let port = match authority.strip_prefix('[').and_then(|a| a.split_once(']')) {
+        Some((_, port)) => port.strip_prefix(':'),
+        None => authority.split_once(':').map(|(_, port)| port),
+    };
+    port.is_some_and(|port| !port.bytes().all(|b| b.is_ascii_digit()))
+}
+
+/// Returns whether a user name can be shown: short, of letters, digits and `._-`, and no token.
+fn is_plain_name(name: &str) -> bool {
+    let plain = |b: u8| b.is_ascii_alphanumeric() || b"._-".contains(&b);
+    (1..=64).contains(&name.len())
+        && name.bytes().all(plain)
+        && !is_known_token(name)
+        && !is_credential(name)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,284 @@
+use super::*;
+
+/// A token as GitHub makes them; never a real one.
+const TOKEN: &str = "ghp_0123456789abcdefABCDEF0123456789abcd";
+
+#[test]
+fn what_is_shown() {
+    for (written, shown) in [
+        ("", ""),
+        ("../base", "../base"),
+        ("a#b?c=d.yaml", "a#b?c=d.yaml"),
+        ("https://host/a/x.yaml", "https://host/a/x.yaml"),
+        (
+            "https://host:8443/a?ref=v1&path=/b",
+            "https://host:8443/a?ref=v1&path=/b",
+        ),
+        ("https://user:hunter2@host/x", "https://host/x"),
+        ("https://user@host/x", "https://host/x"),
+        ("https://user:@host/x", "https://host/x"),
+        ("https://:hunter2@host/x", "https://host/x"),
+        ("HTTPS://U:hunter2@Host/x", "HTTPS://Host/x"),
+        ("https://a:hunter2@c@d/", "https://d/"),
+        (
+            "https://u:hunter2@[2001:db8::1]:8443/x",
+            "https://[2001:db8::1]:8443/x",
+        ),
+        ("https://[2001:db8::1]/a@b", "https://[2001:db8::1]/a@b"),
+        ("https://u:hunter2@/x", "https:///x"),
+        ("https://u:hunter2@", "https://"),
+        ("https:///u:hunter2@host/x", "https:///host/x"),
+        ("https:/u:hunter2@host/x", "https:/host/x"),
+        ("https:\\\\u:hunter2@host/x", "https:\\\\host/x"),
+        ("//u:hunter2@host/x", "//u@host/x"),
+        ("git::https://u:hunter2@h/", "git::https://h/"),
+        ("s3::https://u:hunter2@h/", "s3::https://h/"),
+        (
+            "https://u:hunter2@proxy/https://v:hunter2@h/x",
+            "https://proxy/https://h/x",
+        ),
+        ("https://user%40corp:hunter2@host/x", "https://host/x"),
+        ("https://user:hunter2%40host/x", "https://host/x"),
+        ("https://user%3Ahunter2@host/x", "https://host/x"),
+        ("https://u:hun/ter2@host/x", "https://host/x"),
+        ("https://u:hun?ter2@host/x", "https://host/x"),
+        ("https://u:hun#ter2@host/x", "https://host/x"),
+        (" https://u:hun\nter2@host/x\u{1b}[m ", "https://host/x[m"),
+        (
+            "user:hunter2@github.com/o/r?ref=v1",
+            "user@github.com/o/r?ref=v1",
+        ),
+        ("user:hunter2@host:o/r", "user@host:o/r"),
+        ("user:hun@ter2@host:o/r", "user@host:o/r"),
+        ("user%40corp:hunter2@host:o/r", "host:o/r"),
+        (
+            "git@github.com:o/r//p?ref=v1",
+            "git@github.com:o/r//p?ref=v1",
+        ),
+        ("org-12345@github.com:o/r", "org-12345@github.com:o/r"),
+        ("ssh://git@host:22/o/r", "ssh://git@host:22/o/r"),
+        ("ssh://git:hunter2@host/o/r", "ssh://git@host/o/r"),
+        ("git::ssh://git@host/o/r", "git::ssh://git@host/o/r"),
+        ("git+ssh://git:hunter2@host/o/r", "git+ssh://git@host/o/r"),
+        ("ftp://anonymous:hunter2@host/", "ftp://host/"),
+        ("file:///srv/repo//p", "file:///srv/repo//p"),
+        ("file://git@home/x.git", "file://git@home/x.git"),
+        ("app@v1/base/x", "app@v1/base/x"),
+        (
+            "https://cdn.example/npm/foo@1.2.3/x.yaml",
+            "https://cdn.example/npm/foo@1.2.3/x.yaml",
+        ),
+        ("git@github.com:o/r@v1", "git@github.com:o/r@v1"),
+        ("https://host/x#L10", "https://host/x"),
+        (
+            "https://host/x?ref=v1#access_token=hunter2",
+            "https://host/x?ref=v1",
+        ),
+    ] {
+        assert_eq!(url(written), shown, "{written:?}");
+    }
+}
+
+#[test]
+fn queries() {
+    for (query, shown) in [
+        (
+            "ref=v1&timeout=90s&submodules=false",
+            "ref=v1&timeout=90s&submodules=false",
+        ),
+        (
+            "ref=0123456789abcdef0123456789abcdef01234567",
+            "ref=0123456789abcdef0123456789abcdef01234567",
+        ),
+        (
+            "at=refs%2Fheads%2Fmain&path=/a/b",
+            "at=refs%2Fheads%2Fmain&path=/a/b",
+        ),
+        (
+            "raw=true&inline=false&format=TEXT",
+            "raw=true&inline=false&format=TEXT",
+        ),
+        ("a&b=&=c", "a&b=&=c"),
+        ("token=", "token="),
+        ("token=hunter2", "token=REDACTED"),
+        (
+            "ref=v1&private_token=hunter2&x=1",
+            "ref=v1&private_token=REDACTED&x=1",
+        ),
+        ("ref=v1;token=hunter2", "ref=v1;token=REDACTED"),
+        ("TOKEN=hunter2", "TOKEN=REDACTED"),
+        ("%74oken=hunter2", "%74oken=REDACTED"),
+        ("Access_Token=hunter2", "Access_Token=REDACTED"),
+        (
+            "sv=2024&se=x&sp=r&sr=b&sig=hunter2",
+            "sv=REDACTED&se=REDACTED&sp=REDACTED&sr=REDACTED&sig=REDACTED",
+        ),
+        (
+            "X-Amz-Signature=hunter2&X-Amz-Date=1",
+            "X-Amz-Signature=REDACTED&X-Amz-Date=REDACTED",
+        ),
+        ("X-Goog-Expires=60", "X-Goog-Expires=REDACTED"),
+        (
+            "AWSAccessKeyId=a&Expires=1&Signature=b",
+            "AWSAccessKeyId=REDACTED&Expires=REDACTED&Signature=REDACTED",
+        ),
+        (
+            "Policy=a&Key-Pair-Id=b",
+            "Policy=REDACTED&Key-Pair-Id=REDACTED",
+        ),
+        (
+            "jwt=a&code=b&key=c&apikey=d",
+            "jwt=REDACTED&code=REDACTED&key=REDACTED&apikey=REDACTED",
+        ),
+        ("password=hunter2==&x=1", "password=REDACTED&x=1"),
+        ("x=ghp_0123456789abcdefABCDEF0123456789abcd", "x=REDACTED"),
+        (
+            "ref=ghp_0123456789abcdefABCDEF0123456789abcd",
+            "ref=REDACTED",
+        ),
+        ("ghp_0123456789abcdefABCDEF0123456789abcd", "REDACTED"),
+        ("x=eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.c2ln", "x=REDACTED"),
+        ("x=9f86d081884c7d659a2feaa0c55ad015", "x=REDACTED"),
+        ("u=https://a:hunter2@h/", "u=REDACTED"),
+        ("path=https%3A%2F%2Fa%3Ahunter2%40h", "path=REDACTED"),
+        ("u=https%253A%252F%252Fa%253Ahunter2%2540h", "u=REDACTED"),
+        ("x=production-release", "x=production-release"),
+    ] {
+        let written = format!("https://host/x?{query}");
+        assert_eq!(url(&written), format!("https://host/x?{shown}"), "{query}");
+        let written = format!("github.com/o/r?{query}");
+        assert_eq!(url(&written), format!("github.com/o/r?{shown}"), "{query}");
+        assert_eq!(has_secret(&written), shown.contains(HIDDEN), "{query}");
+    }
+}
+
+#[test]
+fn tokens_are_hidden_wherever_they_stand() {
+    for written in [
+        format!("https://{TOKEN}@github.com/o/r"),
+        format!("https://{TOKEN}:x-oauth-basic@github.com/o/r"),
+        format!("https://x-access-token:{TOKEN}@github.com/o/r"),
+        format!("ssh://{TOKEN}@host/o/r"),
+        format!("{TOKEN}@github.com:o/r"),
+        format!("https://host/{TOKEN}/x"),
+        format!("https://host/x?a={TOKEN}"),
+        format!("https://host/x?{TOKEN}"),
+        format!("https://host/x?ref={TOKEN}"),
+        format!("https://host/x#token={TOKEN}"),
+    ] {
+        assert!(!url(&written).contains("ghp_"), "{}", url(&written));
+        assert!(has_secret(&written), "{written}");
+    }
+}
+
+#[test]
+fn secrets() {
+    for written in [
+        "https://user:hunter2@host/x",
+        "https://user:@host/x",
+        "https://user%3Ahunter2@host/x",
+        "https://0123456789abcdef0123456789abcdef01234567@github.com/o/r",
+        "git::https://user:hunter2@host/x",
+        "user:hunter2@github.com/o/r",
+        "ssh://git:hunter2@host/o/r",
+        "https://host/x?token=hunter2",
+        "https://host/x#access_token=hunter2",
+        "https://host/x?sig=hunter2",
+        "https://user:hunter2%40host/x",
+    ] {
+        assert!(has_secret(written), "{written}");
+        assert!(!url(written).contains("hunter2"), "{written}");
+    }
+    for written in [
+        "",
+        "base",
+        "https://host/x",
+        "https://user@host/x",
+        "https://my-organisation-name@dev.azure.com/o/p/_git/r",
+        "git@github.com:o/r",
+        "ssh://git@host:22/o/r?ref=v1",
+        "https://host/x#L10",
+        "https://host/x?ref=0123456789abcdef0123456789abcdef01234567",
+        "https://host/x?token=",
+        "https://host/npm/foo@1.2.3/x",
+        "app@v1/base/x",
+    ] {
+        assert!(!has_secret(written), "{written}");
+    }
+}
+
+#[test]
+fn urls_in_text() {
+    for (written, shown) in [
+        ("", ""),
+        (
+            "nothing here.\n\tAt all: no.\n",
+            "nothing here.\n\tAt all: no.\n",
+        ),
+        (
+            "fatal: unable to access 'https://u:hunter2@h/x/': Could not resolve host: h\n",
+            "fatal: unable to access 'https://h/x/': Could not resolve host: h\n",
+        ),
+        (
+            "From ssh://git:hunter2@h/o/r (https://h/x?token=hunter2).",
+            "From ssh://git@h/o/r (https://h/x?token=REDACTED).",
+        ),
+        (
+            "url=https://u:hunter2@h,other=\"https://u:hunter2@i\";",
+            "url=https://h,other=\"https://i\";",
+        ),
+        ("'user:hunter2@github.com/o/r'", "'user@github.com/o/r'"),
+        ("'git@github.com:o/r'", "'git@github.com:o/r'"),
+        ("<a@b.example>", "<a@b.example>"),
+        ("\u{1b}[31mred\u{1b}[0m\r\nx\u{7}\u{9b}", "[31mred[0m\nx"),
+        ("https://u:hun\u{0}ter2@h/x", "https://h/x"),
+        ("  https://u:hunter2@h  ", "  https://h  "),
+    ] {
+        assert_eq!(text(written), shown, "{written:?}");
+    }
+    let shown = text(&format!("bad token {TOKEN}, retry"));
+    assert_eq!(shown, "bad token REDACTED, retry");
+}
+
+#[test]
+fn what_is_shown_is_shown_again_unchanged() {
+    let pieces = [
+        "https://", "git::", "ssh:/", "u", ":p", "@", "%40", "/", "//", "?", "#", "token=", "x",
+        "é", "[::1]", "\\", ":", "&", TOKEN, " ", "\n", "'", "%3a",
+    ];
+    for a in pieces {
+        for b in pieces {
+            for c in pieces {
+                for d in pieces {
+                    let written = format!("{a}{b}{c}{d}");
+                    let shown = url(&written);
+                    assert!(!shown.contains("ghp_"), "{written:?} is shown as {shown:?}");
+                    assert!(!shown.chars().any(char::is_control), "{written:?}");
+                    let again = url(&shown);
+                    assert_eq!(again, shown, "{written:?}");
+                    assert!(!text(&written).contains("ghp_"), "{written:?}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_long_hostile_text_takes_linear_time() {
+    let started = std::time::Instant::now();
+    for piece in [
+        "a://",
+        "a://a:b/",
+        "@",
+        ":",
+        "https://u:p@",
+        "?a=b&",
+        "/",
+        "%40",
+    ] {
+        let long = piece.repeat(1_000_000 / piece.len());
+        assert!(url(&long).len() <= long.len() * 2);
+        assert!(text(&long).len() <= long.len() * 2);
+    }
+    assert!(started.elapsed().as_secs() < 60);
+}

@@ -1,0 +1,79 @@
+//! What looks like a token.
+
+use super::HIDDEN;
+
+/// How tokens of well-known services begin. What ends in `_` or `-` is a token within a word, too.
+const PREFIXES: [&str; 22] = [
+    "ghp_",
+    "gho_",
+    "ghu_",
+    "ghs_",
+    "ghr_",
+    "github_pat_",
+    "glpat-",
+    "gldt-",
+    "glrt-",
+    "glptt-",
+    "gloas-",
+    "glcbt-",
+    "eyJ",
+    "xoxb-",
+    "xoxp-",
+    "npm_",
+    "pypi-AgE",
+    "dckr_pat_",
+    "hvs.",
+    "ATBB",
+    "ATATT3x",
+    "ATCTT3x",
+];
+
+/// Returns whether a text holds a token of a well-known service, by its beginning: at least 16
+/// characters follow, a digit among them.
+pub(super) fn is_known_token(text: &str) -> bool {
+    PREFIXES.iter().any(|prefix| {
+        let rest = match text.split_once(prefix) {
+            Some((before, rest)) if before.is_empty() || prefix.ends_with(['_', '-']) => rest,
+            _ => return false,
+        };
+        rest.len() >= 16 && rest.bytes().any(|b| b.is_ascii_digit())
+    })
+}
+
+/// Returns whether a text is probably a token: a known one, or at least 20 characters of an encoding,
+/// letters and digits mixed, that hardly repeat.
+pub(super) fn is_credential(text: &str) -> bool {
+    let encoded = |b: u8| b.is_ascii_alphanumeric() || b"-_.+/=~%".contains(&b);
+    let mixed =
+        text.bytes().any(|b| b.is_ascii_digit()) && text.bytes().any(|b| b.is_ascii_alphabetic());
+    is_known_token(text)
+        || (text.len() >= 20 && text.bytes().all(encoded) && mixed && entropy(text) >= 3.0)
+}
+
+/// Adds a text to `shown` with the tokens of well-known services hidden; returns whether there were any.
+pub(super) fn hide_tokens(text: &str, shown: &mut String) -> bool {
+    let mut secret = false;
+    let ends = |c: char| !(c.is_ascii_alphanumeric() || "_-.".contains(c));
+    for piece in text.split_inclusive(ends) {
+        let word = piece.trim_end_matches(ends);
+        let hide = is_known_token(word);
+        shown.push_str(if hide { HIDDEN } else { word });
+        shown.push_str(&piece[word.len()..]);
+        secret |= hide;
+    }
+    secret
+}
+
+/// Returns the Shannon entropy in bits per byte: about 3.6 for 32 random hex digits, 4.5 for base64.
+fn entropy(text: &str) -> f64 {
+    let mut counts = [0_u32; 256];
+    for byte in text.bytes() {
+        counts[usize::from(byte)] += 1;
+    }
+    let length = text.len() as f64;
+    let bits = counts.iter().filter(|count| **count > 0).map(|count| {
+        let share = f64::from(*count) / length;
+        -share * share.log2()
+    });
+    bits.sum()
+}

@@ -1,0 +1,27 @@
+//! The grammar of a reference: what kustomize makes of one scalar, and where we would put it.
+//!
+//! Everything here is a pure function of the text. Nothing looks at a file, a repository or the
+//! network, so `check` can use all of it. What a reference *is* still depends on its field (a file,
+//! a root, or either) and on what lies in the tree; the walk decides that.
+//!
+//! - [`RepoSpec`] is how kustomize reads a git reference, quirks included.
+//! - [`is_remote_file`], [`has_git_marker`] and [`unsupported_scheme`] say what else a text may be.
+//! - [`refuse_unsafe`] says what must not reach git.
+//! - [`Pin`] and [`web_page_hint`] say how good a reference is, and what was probably meant.
+//! - [`place`] says where a remote file or root is put.
+
+mod classify;
+mod go_url;
+mod pin;
+pub mod place;
+mod query;
+mod spec;
+mod unsafe_text;
+mod web_page;
+
+pub use classify::{has_git_marker, is_remote_file, unsupported_scheme};
+pub use pin::Pin;
+pub use place::default_new_dir;
+pub use spec::{NotGit, RepoSpec};
+pub use unsafe_text::{Part, Unsafe, refuse_unsafe};
+pub use web_page::web_page_hint;

@@ -1,0 +1,229 @@
+//! Where a remote file or root is put below `localized-files/`, and the default name of NEW_DIR.
+//!
+//! The layout is that of `kustomize localize` (`api/internal/localizer/util.go`): the host, then the
+//! path, for a root also the ref. We differ where its paths do harm: it uses every text as it
+//! stands, so that a path may hold what a file system refuses (`*`, `:`, `aux`), what git refuses
+//! (`.git`) or what kustomize reads as something else (`=`, `?`, `_git/`). Here each segment stays within
+//! `[A-Za-z0-9._+-]`, see [`segment`], and hosts are in lower case.
+//!
+//! As in `kustomize localize`, what is dropped or joined can make two references meet, and the layout
+//! has to notice it: URLs that differ only in scheme, userinfo, port or query; names that differ only in
+//! case; and a ref that runs into the directory after it (`p` + `b/c`, `p/b` + `c`).
+
+use sha2::{Digest, Sha256};
+
+use super::go_url::HttpUrl;
+use super::spec::{RepoSpec, clean};
+
+/// The directory in which repositories named by a path of this machine are put, in place of a host.
+const FILE_SCHEME_DIRECTORY: &str = "file-schemed";
+
+/// The longest segment, in bytes.
+const MAX_LENGTH: usize = 100;
+
+/// Returns the place of a remote file as segments: the host, then the path, cleaned of empty, `.` and
+/// `..` segments, which cannot leave the host. Scheme, userinfo, port, query and fragment do not count.
+///
+/// `kustomize localize` keeps percent-encoding (`file%2Eyaml`). So do we, in that the text is not
+/// decoded, but `%` is outside our alphabet, so that such a segment is changed.
+///
+/// A text that is no http or https URL is treated as a path on a host without a name.
+pub fn file_place(url: &str) -> Vec<String> {
+    let (host, path) = match HttpUrl::parse(url) {
+        Some(url) => (url.host, url.path),
+        None => ("", url),
+    };
+    let mut place = vec![host_segment(host)];
+    place.extend(rooted(path).into_iter().map(segment));
+    place
+}
+
+/// Returns the place of a remote root's repository as segments: the host, the path of the repository
+/// without one `.git` at its end, and the ref, split at `/`. The directory in the repository comes after.
+///
+/// `reference` is the ref, or the commit id that stands for it. A repository whose last segment is just
+/// `.git` (which kustomize finds in `.github`) keeps that segment, changed.
+pub fn root_place(spec: &RepoSpec, reference: &str) -> Vec<String> {
+    let host = if spec.is_file() {
+        FILE_SCHEME_DIRECTORY.to_owned()
+    } else {
+        host_segment(host_name(spec.authority()))
+    };
+    let path = match spec.repo_path.strip_suffix(".git") {
+        Some(path) if !path.is_empty() && !path.ends_with('/') => path,
+        _ => &spec.repo_path,
+    };
+    let mut place = vec![host];
+    place.extend(rooted(path).into_iter().map(segment));
+    if !reference.is_empty() {
+        place.extend(reference.split('/').map(segment));
+    }
+    place
+}
+
+/// Returns the default name of NEW_DIR: `localized-{base}` for a local target, where `target_base` is
+/// the last segment of its path, and `localized-{directory or repository}-{ref}` for a remote one, with
+/// `/` in the ref replaced by `-`. Without either, or for the target `/`, it is `localized`.
+///
+/// The name is one [`segment`]. As in `kustomize localize`, a `.git` at the end of the repository stays.
+/// Without a ref, which `kustomize localize` refuses, the name ends before it.
+pub fn default_new_dir(target_base: Option<&str>, spec: Option<&RepoSpec>) -> String {
+    let mut name = "localized".to_owned();
+    let directory;
+    let (base, reference) = match spec {
+        Some(spec) => {
+            directory = spec.directory();
+            let path = if directory.is_empty() {
+                &spec.repo_path
+            } else {
+                &directory
+            };
+            (path.as_str(), spec.reference.as_deref())
+        }
+        None => (target_base.unwrap_or_default(), None),
+    };
+    let base = base.trim_end_matches('/');
+    let base = base.rsplit_once('/').map_or(base, |(_, base)| base);
+    let reference = reference.unwrap_or_default().replace('/', "-");
+    for part in [base, &reference] {
+        if !part.is_empty() {
+            name.push('-');
+            name.push_str(part);
+        }
+    }
+    segment(&name)
+}
+
+/// Returns a name as one segment of a path that is safe everywhere: in git, on every file system, and in
+/// a kustomization.
+///
+/// A name that fits stays as it is. Any other is made to fit, and made distinct by `-` and the first 8 hex
+/// digits of its SHA-256, put before a file's extension; two different names never give the same
+/// segment, short of a collision of those digits. To that end a name that looks as if it had been made
+/// here is changed as well.
+///
+/// A name fits if it has 1 to 100 characters of `[A-Za-z0-9._+-]`, does not begin with `-` or end with
+/// `.`, and is neither `_git`, nor a name that has a meaning for git (`.git`, `.gitattributes`,
+/// `.gitignore`, `.gitmodules`), nor reserved on Windows (`aux`, `com1.txt`), in any case.
+pub fn segment(name: &str) -> String {
+    if fits(name) {
+        return name.to_owned();
+    }
+    let digest = Sha256::digest(name.as_bytes());
+    let hash: String = digest
+        .iter()
+        .take(4)
+        .map(|byte| format!("{byte:02x}"))
+        .collect();
+    let mapped: String = name
+        .chars()
+        .map(|c| if is_allowed(c) { c } else { '_' })
+        .collect();
+    let (stem, extension) = split_extension(&mapped);
+    let mut made = String::new();
+    if stem.is_empty() || stem.starts_with('-') || is_reserved(stem) {
+        made.push('_');
+    }
+    made.push_str(stem);
+    made.truncate(MAX_LENGTH - 1 - hash.len() - extension.len());
+    made + "-" + &hash + extension
+}
+
+fn fits(name: &str) -> bool {
+    let lower = name.to_ascii_lowercase();
+    let special = [
+        "_git",
+        ".git",
+        ".gitattributes",
+        ".gitignore",
+        ".gitmodules",
+    ];
+    (1..=MAX_LENGTH).contains(&name.len())
+        && name.chars().all(is_allowed)
+        && !name.starts_with('-')
+        && !name.ends_with('.')
+        && !special.contains(&lower.as_str())
+        && !is_reserved(name)
+        && !looks_made(name)
+}
+
+/// Returns whether a name could be the outcome of [`segment`] for another name.
+///
+/// What is made from a name that does not fit holds a `_`, or is as long as can be, or is that very name
+/// with the hash in it.
+fn looks_made(name: &str) -> bool {
+    let (stem, extension) = split_extension(name);
+    let Some((stem, hash)) = stem.rsplit_once('-') else {
+        return false;
+    };
+    let is_hash = hash.len() == 8 && hash.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
+    is_hash
+        && (stem.contains('_') || name.len() == MAX_LENGTH || !fits(&format!("{stem}{extension}")))
+}
+
+fn is_allowed(c: char) -> bool {
+    c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '+' | '-')
+}
+
+/// Returns whether Windows takes a name for a device, whatever follows its first `.`.
+fn is_reserved(name: &str) -> bool {
+    let base = name
+        .split('.')
+        .next()
+        .unwrap_or_default()
+        .to_ascii_lowercase();
+    match base.as_str() {
+        "con" | "prn" | "aux" | "nul" => true,
+        _ => match base.strip_prefix("com").or(base.strip_prefix("lpt")) {
+            Some(number) => number.len() == 1 && number.bytes().all(|b| b.is_ascii_digit()),
+            None => false,
+        },
+    }
+}
+
+/// Splits off an extension as `.yaml`: a letter and up to nine more letters and digits, after a name.
+fn split_extension(name: &str) -> (&str, &str) {
+    let Some(dot) = name.rfind('.') else {
+        return (name, "");
+    };
+    let (stem, extension) = name.split_at(dot);
+    let letters = &extension[1..];
+    let plain = letters.len() <= 10 && letters.bytes().all(|b| b.is_ascii_alphanumeric());
+    if !stem.is_empty() && plain && letters.starts_with(|c: char| c.is_ascii_alphabetic()) {
+        (stem, extension)
+    } else {
+        (name, "")
+    }
+}
+
+/// Cleans a path as one that begins at a root, above which `..` does not lead.
+fn rooted(path: &str) -> Vec<&str> {
+    let mut segments = clean(path);
+    // Whatever climbs out stands at the front.
+    let climbs = segments.iter().take_while(|s| **s == "..").count();
+    segments.drain(..climbs);
+    segments
+}
+
+fn host_segment(host: &str) -> String {
+    let host = host.to_ascii_lowercase();
+    if host == FILE_SCHEME_DIRECTORY {
+        // Keeps it apart from repositories of this machine: no host name holds a blank.
+        return segment(&format!("{host} "));
+    }
+    segment(&host)
+}
+
+/// Returns the name in `[userinfo@]host[:port]`.
+fn host_name(authority: &str) -> &str {
+    let host = authority
+        .rsplit_once('@')
+        .map_or(authority, |(_, host)| host);
+    if let Some((address, _)) = host.strip_prefix('[').and_then(|h| h.split_once(']')) {
+        return address;
+    }
+    host.split_once(':').map_or(host, |(host, _)| host)
+}
+
+#[cfg(test)]
+mod tests;

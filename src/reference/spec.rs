@@ -1,0 +1,271 @@
+//! How kustomize reads a git reference: a port of the grammar in its `api/internal/git/repospec.go`.
+
+use std::fmt;
+use std::time::Duration;
+
+use super::go_url::strip_prefix_ignore_case;
+use super::query::Query;
+use crate::redact;
+
+const SSH: &str = "ssh://";
+const HTTPS: &str = "https://";
+const HTTP: &str = "http://";
+const FILE: &str = "file://";
+
+/// A git repository and a directory in it, split out of a text as kustomize splits it.
+///
+/// `kustomize build` behaves like this and so must we, however odd it is: `.git` is found inside
+/// `.github`, `_git/` inside `my_git/`, `https://user@github.com/o/r` becomes ssh, and a local
+/// directory `app@v1/base/x` is a repository on the host `v1`.
+///
+/// Its `Debug` form shows the clone spec without secrets.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct RepoSpec {
+    /// Everything before the repository path, as git gets it: scheme, userinfo, host, port and the
+    /// separator, as `https://github.com/`, `git@gitlab.com:` or `file://`. May hold a password.
+    pub host: String,
+    /// The path of the repository on its host, as written.
+    pub repo_path: String,
+    /// The directory in the repository as written; "" for its top. See [`RepoSpec::directory`].
+    pub path: String,
+    /// The ref, percent-decoded; `None` when there is none, which means HEAD.
+    pub reference: Option<String>,
+    /// The time allowed for each git command; `None` when kustomize takes its default (27 s).
+    pub timeout: Option<Duration>,
+    /// Whether submodules are fetched.
+    pub submodules: bool,
+    /// Whether the query could not be parsed, so that kustomize ignores all of it and builds HEAD.
+    pub query_dropped: bool,
+}
+
+impl RepoSpec {
+    /// Reads a text as kustomize's `NewRepoSpecFromURL` does.
+    ///
+    /// # Errors
+    /// A text that kustomize does not take for a git repository; it then tries a local path.
+    pub fn parse(text: &str) -> Result<RepoSpec, NotGit> {
+        if text.starts_with('/') {
+            return Err(NotGit::AbsolutePath);
+        }
+        let (location, query) = text.split_once('?').unwrap_or((text, ""));
+        let query = Query::parse(query);
+        let (host, rest) = split_host(location)?;
+        let default = if host == FILE {
+            Some((rest, ""))
+        } else {
+            two_segments(rest)
+        };
+        let (repo_path, path) = marker_split(rest).or(default).ok_or(NotGit::NoRepository)?;
+        if repo_path.is_empty() {
+            return Err(NotGit::NoRepository);
+        }
+        let path = path.strip_prefix('/').unwrap_or(path);
+        // A further `/` makes the path absolute for kustomize here, and it looks no further. When it
+        // opens the directory it does notice; we do in `refuse_unsafe`.
+        if !path.starts_with('/') && clean(path).first() == Some(&"..") {
+            return Err(NotGit::LeavesRepository);
+        }
+        Ok(RepoSpec {
+            host,
+            repo_path: repo_path.to_owned(),
+            path: path.to_owned(),
+            reference: query.reference,
+            timeout: query.timeout,
+            submodules: query.submodules,
+            query_dropped: query.dropped,
+        })
+    }
+
+    /// Returns what git is given to fetch from. May hold a password: show it through
+    /// [`crate::redact::url`].
+    pub fn clone_spec(&self) -> String {
+        format!("{}{}", self.host, self.repo_path)
+    }
+
+    /// Returns the directory in the repository, cleaned lexically: `/`-separated, without `.`, empty
+    /// or trailing segments; "" for the top.
+    ///
+    /// It begins with `..` only for what [`super::refuse_unsafe`] refuses.
+    pub fn directory(&self) -> String {
+        clean(&self.path).join("/")
+    }
+
+    /// Returns whether the repository is named by a path of this machine.
+    pub fn is_file(&self) -> bool {
+        self.host == FILE
+    }
+
+    /// Returns the part of [`RepoSpec::host`] without scheme and without what ends it.
+    pub(super) fn authority(&self) -> &str {
+        let host = self.host.as_str();
+        let host = host.split_once("://").map_or(host, |(_, rest)| rest);
+        host.strip_suffix(['/', ':']).unwrap_or(host)
+    }
+}
+
+impl fmt::Debug for RepoSpec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RepoSpec")
+            .field("clone_spec", &redact::url(&self.clone_spec()))
+            .field("path", &self.path)
+            .field("reference", &self.reference)
+            .field("timeout", &self.timeout)
+            .field("submodules", &self.submodules)
+            .field("query_dropped", &self.query_dropped)
+            .finish()
+    }
+}
+
+/// Why kustomize does not take a text for a git repository.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum NotGit {
+    /// It begins with `/`.
+    AbsolutePath,
+    /// It has none of the four schemes, no `user@`, and does not begin with `github.com`.
+    NoScheme,
+    /// Nothing stands where the host should.
+    NoHost,
+    /// The path is empty, or too short to hold a repository.
+    NoRepository,
+    /// The directory in the repository begins with `..`.
+    LeavesRepository,
+}
+
+impl fmt::Display for NotGit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            NotGit::AbsolutePath => "it is an absolute path",
+            NotGit::NoScheme => "it has no scheme that kustomize reads as a git repository",
+            NotGit::NoHost => "it names no host",
+            NotGit::NoRepository => "it names no repository",
+            NotGit::LeavesRepository => "its directory leaves the repository",
+        })
+    }
+}
+
+impl std::error::Error for NotGit {}
+
+/// Splits the host, in the form in which git gets it, from the path of a text without query.
+pub(super) fn split_host(text: &str) -> Result<(String, &str), NotGit> {
+    let text = strip_prefix_ignore_case(text, "git::").unwrap_or(text);
+    let (scheme, text) = split_scheme(text);
+    if scheme == FILE {
+        return Ok((FILE.to_owned(), text));
+    }
+    let (user, text) = split_user(text);
+    let github = is_github(text);
+    let scp_style = scheme.is_empty() && (!user.is_empty() || github);
+    if scheme.is_empty() && !scp_style {
+        return Err(NotGit::NoScheme);
+    }
+    let (host, rest) = match separator(text, scp_style) {
+        Some(at) => text.split_at(at + 1),
+        None => (text, ""),
+    };
+    if host.is_empty() {
+        return Err(NotGit::NoHost);
+    }
+    let host = if !github {
+        format!("{scheme}{user}{host}")
+    } else if scheme == SSH || !user.is_empty() {
+        format!("{user}github.com:")
+    } else {
+        "https://github.com/".to_owned()
+    };
+    Ok((host, rest))
+}
+
+/// Splits a path at the first explicit mark of where the repository ends, if there is one: the
+/// segment after `_git/`, else before `//`, else after `.git`.
+pub(super) fn marker_split(path: &str) -> Option<(&str, &str)> {
+    const AZURE: &str = "_git/";
+    if let Some(at) = path.find(AZURE) {
+        let name = at + AZURE.len();
+        let end = path[name..].find('/').map(|length| name + length);
+        return Some(match end {
+            Some(end) => (&path[..end], &path[end + 1..]),
+            None => (path, ""),
+        });
+    }
+    if let Some(split) = path.split_once("//") {
+        return Some(split);
+    }
+    let at = path.find(".git")?;
+    Some(path.split_at(at + ".git".len()))
+}
+
+/// Splits a path after two segments, which may be empty; that is where kustomize takes the repository
+/// to end when nothing says so.
+fn two_segments(path: &str) -> Option<(&str, &str)> {
+    let first = path.find('/')?;
+    let second = path[first + 1..].find('/');
+    Some(match second {
+        Some(length) => (&path[..first + 1 + length], &path[first + 1 + length + 1..]),
+        None => (path, ""),
+    })
+}
+
+/// Cleans a relative path lexically, as Go's `filepath.Clean`: only leading `..` remain.
+pub(super) fn clean(path: &str) -> Vec<&str> {
+    let mut cleaned: Vec<&str> = Vec::new();
+    for segment in path.split('/') {
+        match segment {
+            "" | "." => {}
+            ".." if cleaned.last().is_some_and(|last| *last != "..") => {
+                cleaned.pop();
+            }
+            _ => cleaned.push(segment),
+        }
+    }
+    cleaned
+}
+
+fn split_scheme(text: &str) -> (&'static str, &str) {
+    for scheme in [SSH, HTTPS, HTTP, FILE] {
+        if let Some(rest) = strip_prefix_ignore_case(text, scheme) {
+            return (scheme, rest);
+        }
+    }
+    ("", text)
+}
+
+/// Splits off a user name with its `@`: a letter, then letters, digits and `-`. A user with a
+/// password is none; it stays with the host.
+fn split_user(text: &str) -> (&str, &str) {
+    let Some(at) = text.find('@') else {
+        return ("", text);
+    };
+    let name = &text[..at];
+    let plain = name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-');
+    if plain && name.starts_with(|c: char| c.is_ascii_alphabetic()) {
+        text.split_at(at + 1)
+    } else {
+        ("", text)
+    }
+}
+
+/// Returns whether a text begins with `github.com`, in any case, and `/` or `:`.
+///
+/// Go folds case by Unicode's simple mapping, so that U+0130 counts as an `i` here.
+fn is_github(text: &str) -> bool {
+    let mut folded = text.chars().map(|c| c.to_lowercase().next());
+    "github.com".chars().all(|c| folded.next() == Some(Some(c)))
+        && matches!(folded.next(), Some(Some('/' | ':')))
+}
+
+/// Finds the character that ends the host: the first `/`; in scp style a `:` that comes before it.
+fn separator(text: &str, scp_style: bool) -> Option<usize> {
+    let slash = text.find('/');
+    if !scp_style {
+        return slash;
+    }
+    let colon = text.find(':');
+    match (slash, colon) {
+        (None, _) => colon,
+        (Some(slash), Some(colon)) if colon > 0 && colon < slash => Some(colon),
+        _ => slash,
+    }
+}
+
+#[cfg(test)]
+mod tests;
