@@ -43,5 +43,8 @@
 //! - A [`failure::Failure`] says where, what, and what to do. It is not a finding.
 
 pub mod failure;
+pub mod git;
+pub mod interrupt;
+pub mod process;
 pub mod redact;
 pub mod reference;

@@ -1,0 +1,60 @@
+//! What we ask of the `git` executable: what users have configured it for, or what must be exactly
+//! git's own. Everything else goes through `gix` in [`crate::tree`] and [`crate::commit`].
+//!
+//! "This repository" ([`Here`]) keeps the environment we were started with, so that a hook's
+//! `GIT_DIR` and the caller's `git -c` settings hold. A foreign repository ([`Foreign`]) is spoken
+//! to without them: in a hook of a linked worktree git exports an absolute `GIT_DIR` and
+//! `GIT_INDEX_FILE`, and a `git fetch` that inherits those writes into the user's repository.
+
+mod foreign;
+mod here;
+
+pub use foreign::{Asked, Foreign};
+pub use here::{CommitId, Here, Ignored};
+
+use std::process::Command;
+
+use crate::failure::Failure;
+use crate::process::{self, Output};
+use crate::redact;
+
+/// A `git` command with what every one of them needs: messages that we can read, no locks taken
+/// for mere queries, no terminal prompt.
+fn command() -> Command {
+    let mut command = Command::new("git");
+    command
+        .env("LC_ALL", "C")
+        .env("GIT_OPTIONAL_LOCKS", "0")
+        .env("GIT_TERMINAL_PROMPT", "0");
+    command
+}
+
+/// Turns "git could not be run" into a failure that says what to do.
+pub(crate) fn not_run(error: process::Error) -> Failure {
+    let failure = Failure::new(error.to_string());
+    match error {
+        process::Error::NotFound(_) => failure.hint("install git, or put it on PATH"),
+        process::Error::Deadline(..) => failure.hint("give it more time with `--timeout SECONDS`"),
+        _ => failure,
+    }
+}
+
+/// What git said when it failed, without secrets, prefixes and advice, on one line.
+pub(crate) fn said(output: &Output) -> String {
+    let text = redact::text(&output.stderr);
+    let lines: Vec<&str> = text
+        .lines()
+        .map(str::trim)
+        .filter(|line| !line.is_empty() && !line.starts_with("hint:"))
+        .map(|line| {
+            ["fatal: ", "error: ", "remote: "]
+                .iter()
+                .find_map(|prefix| line.strip_prefix(prefix))
+                .unwrap_or(line)
+        })
+        .collect();
+    match lines.as_slice() {
+        [] => format!("git ended with {}", output.status),
+        lines => lines.join("; "),
+    }
+}

@@ -1,0 +1,274 @@
+//! Repositories that are not the user's: what is fetched from, and what is fetched into.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use super::{command, not_run, said};
+use crate::failure::{Failure, Result};
+use crate::process::{self, Limits, Output, Terminal};
+
+/// Variables that tie git to one repository (`git rev-parse --local-env-vars`), and a few more that
+/// would redirect what we read or write. `GIT_CONFIG_PARAMETERS` and `GIT_CONFIG_COUNT` are kept:
+/// they carry the caller's `git -c` settings.
+const TIES: [&str; 20] = [
+    "GIT_ALTERNATE_OBJECT_DIRECTORIES",
+    "GIT_ATTR_SOURCE",
+    "GIT_COMMON_DIR",
+    "GIT_CONFIG",
+    "GIT_DEFAULT_HASH",
+    "GIT_DIR",
+    "GIT_EXTERNAL_DIFF",
+    "GIT_GRAFT_FILE",
+    "GIT_IMPLICIT_WORK_TREE",
+    "GIT_INDEX_FILE",
+    "GIT_INTERNAL_SUPER_PREFIX",
+    "GIT_NAMESPACE",
+    "GIT_NO_REPLACE_OBJECTS",
+    "GIT_OBJECT_DIRECTORY",
+    "GIT_PREFIX",
+    "GIT_QUARANTINE_PATH",
+    "GIT_REPLACE_REF_BASE",
+    "GIT_SHALLOW_FILE",
+    "GIT_WORK_TREE",
+    "GIT_TEMPLATE_DIR",
+];
+
+/// Who chose the URL of a fetch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Asked {
+    /// The user, in a kustomization or on the command line.
+    ByUser,
+    /// A fetched repository, in its `.gitmodules`.
+    ByRepository,
+}
+
+/// How foreign repositories are spoken to: the user's configuration, and of the repository at hand
+/// only what concerns connections.
+#[derive(Debug, Clone, Default)]
+pub struct Foreign {
+    settings: Vec<(String, String)>,
+}
+
+impl Foreign {
+    /// Takes the settings of the repository at hand that should hold for connections as well.
+    #[must_use]
+    pub fn new(settings: Vec<(String, String)>) -> Self {
+        Foreign { settings }
+    }
+
+    fn command(&self) -> Command {
+        let mut command = command();
+        for name in TIES {
+            command.env_remove(name);
+        }
+        // Through the environment, not `-c`: a header may hold a token, and arguments are public.
+        let given: usize = std::env::var("GIT_CONFIG_COUNT")
+            .ok()
+            .and_then(|count| count.parse().ok())
+            .unwrap_or(0);
+        for (index, (key, value)) in self.settings.iter().enumerate() {
+            command.env(format!("GIT_CONFIG_KEY_{}", given + index), key);
+            command.env(format!("GIT_CONFIG_VALUE_{}", given + index), value);
+        }
+        if !self.settings.is_empty() {
+            command.env(
+                "GIT_CONFIG_COUNT",
+                (given + self.settings.len()).to_string(),
+            );
+        }
+        command
+    }
+
+    /// Makes an empty bare repository at `directory`. `format` is `sha1` or `sha256`.
+    ///
+    /// # Errors
+    /// When git cannot make it.
+    pub fn init(&self, directory: &Path, format: &str) -> Result<()> {
+        let mut command = self.command();
+        command
+            .args(["init", "-q", "--bare", "--template="])
+            .arg(format!("--object-format={format}"))
+            .arg(directory);
+        let output = process::run(&mut command, None, Limits::default(), Terminal::Detached)
+            .map_err(not_run)?;
+        match output.status.success() {
+            true => Ok(()),
+            false => Err(Failure::new(format!(
+                "git could not make a cache: {}",
+                said(&output)
+            ))),
+        }
+    }
+
+    /// Fetches `reference` of `url`, one commit deep, into the bare repository at `directory`.
+    ///
+    /// # Errors
+    /// When git cannot be run or is ended by `limits`; a fetch that fails is an [`Output`] like any
+    /// other, for the caller to read.
+    pub fn fetch(
+        &self,
+        directory: &Path,
+        url: &str,
+        reference: &str,
+        asked: Asked,
+        limits: Limits<'_>,
+        terminal: Terminal,
+    ) -> Result<Output, process::Error> {
+        let mut command = self.command();
+        if asked == Asked::ByRepository {
+            // As `git submodule` does: `protocol.file.allow=user` then refuses local paths.
+            command.env("GIT_PROTOCOL_FROM_USER", "0");
+        }
+        command
+            // `--git-dir`, not `-C`: the user may have set `safe.bareRepository=explicit`.
+            .arg(path_option("--git-dir=", directory))
+            .args(["-c", "protocol.version=2"])
+            .args(["-c", "core.hooksPath=/dev/null"])
+            .args(["-c", "gc.auto=0", "-c", "maintenance.auto=false"])
+            .args(["-c", "fetch.unpackLimit=1", "-c", "fetch.fsckObjects=false"])
+            .args(["-c", "protocol.ext.allow=never"])
+            .args([
+                "fetch",
+                "-q",
+                "--depth=1",
+                "--no-tags",
+                "--no-auto-maintenance",
+            ])
+            .args(["--no-recurse-submodules", "--end-of-options", url])
+            .arg(format!("+{reference}:refs/kl/0"));
+        if terminal == Terminal::Shared {
+            command.env_remove("GIT_TERMINAL_PROMPT");
+        }
+        process::run(&mut command, None, limits, terminal)
+    }
+
+    /// Asks `url` what `reference` is, without fetching it: lines `ID<tab>REF`.
+    ///
+    /// # Errors
+    /// As [`Foreign::fetch`].
+    pub fn list(
+        &self,
+        url: &str,
+        reference: &str,
+        limits: Limits<'_>,
+        terminal: Terminal,
+    ) -> Result<Output, process::Error> {
+        let mut command = self.command();
+        command
+            .args(["-c", "protocol.version=2", "-c", "protocol.ext.allow=never"])
+            .args(["ls-remote", "--quiet", "--end-of-options", url, reference])
+            .arg(format!("{reference}^{{}}"));
+        if terminal == Terminal::Shared {
+            command.env_remove("GIT_TERMINAL_PROMPT");
+        }
+        process::run(&mut command, None, limits, terminal)
+    }
+
+    /// Returns the bytes that a checkout of `commit` would give the blob `id` at `path`: with the
+    /// attributes of that commit, and nobody's configuration.
+    ///
+    /// # Errors
+    /// When git is older than 2.41, or cannot convert the file.
+    pub fn checked_out(
+        &self,
+        directory: &Path,
+        commit: &str,
+        id: &str,
+        path: &str,
+    ) -> Result<Vec<u8>> {
+        let mut command = self.command();
+        for name in ["GIT_CONFIG_PARAMETERS", "GIT_CONFIG_COUNT"] {
+            command.env_remove(name);
+        }
+        command
+            .env("GIT_CONFIG_NOSYSTEM", "1")
+            .env("GIT_CONFIG_GLOBAL", "/dev/null")
+            .env("GIT_ATTR_NOSYSTEM", "1")
+            .arg(path_option("--git-dir=", directory))
+            .arg(format!("--attr-source={commit}"))
+            .args(["-c", "core.attributesFile=/dev/null"])
+            .args(["-c", "core.autocrlf=false", "-c", "core.eol=lf"])
+            .args(["cat-file", "--filters"])
+            .arg(format!("--path={path}"))
+            .arg(id);
+        let output = process::run(&mut command, None, Limits::default(), Terminal::Detached)
+            .map_err(not_run)?;
+        if output.status.success() {
+            return Ok(output.stdout);
+        }
+        let failure = Failure::new(format!("git could not convert `{path}`: {}", said(&output)));
+        Err(match output.stderr.contains("attr-source") {
+            true => failure.hint("its repository sets line endings or an encoding by attribute: git 2.41 or newer is needed"),
+            false => failure,
+        })
+    }
+
+    /// Parses a file in git's configuration syntax, with no includes: pairs of key and value.
+    ///
+    /// # Errors
+    /// When git cannot parse it.
+    pub fn parse_config(&self, bytes: &[u8]) -> Result<Vec<(String, String)>> {
+        let mut command = self.command();
+        command.args(["config", "--file", "-", "--no-includes", "--list", "-z"]);
+        let output = process::run(
+            &mut command,
+            Some(bytes),
+            Limits::default(),
+            Terminal::Detached,
+        )
+        .map_err(not_run)?;
+        if !output.status.success() {
+            return Err(Failure::new(said(&output)));
+        }
+        Ok(String::from_utf8_lossy(&output.stdout)
+            .split('\0')
+            .filter_map(|entry| entry.split_once('\n'))
+            .map(|(key, value)| (key.to_owned(), value.to_owned()))
+            .collect())
+    }
+
+    /// Asks the user's credential helpers for a name and a password for `url`. Never prompts.
+    #[must_use]
+    pub fn credentials(&self, url: &url::Url) -> Option<(String, String)> {
+        let mut request = format!("protocol={}\nhost={}", url.scheme(), url.host_str()?);
+        if let Some(port) = url.port() {
+            request.push_str(&format!(":{port}"));
+        }
+        request.push_str(&format!("\npath={}\n", url.path().trim_start_matches('/')));
+        if !url.username().is_empty() {
+            request.push_str(&format!("username={}\n", url.username()));
+        }
+        request.push('\n');
+        let mut command = self.command();
+        command
+            .args(["credential", "fill"])
+            .env("GIT_ASKPASS", "")
+            .env("SSH_ASKPASS", "");
+        let limits = Limits {
+            timeout: Some(std::time::Duration::from_secs(30)),
+            cancel: None,
+        };
+        let output = process::run(
+            &mut command,
+            Some(request.as_bytes()),
+            limits,
+            Terminal::Detached,
+        )
+        .ok()?;
+        let answer = String::from_utf8(output.stdout).ok()?;
+        let field = |name: &str| {
+            answer
+                .lines()
+                .find_map(|line| line.strip_prefix(name))
+                .map(str::to_owned)
+        };
+        Some((field("username=")?, field("password=")?)).filter(|_| output.status.success())
+    }
+}
+
+/// `--option=PATH` for a path that need not be UTF-8.
+fn path_option(option: &str, path: &Path) -> PathBuf {
+    let mut argument = std::ffi::OsString::from(option);
+    argument.push(path);
+    PathBuf::from(argument)
+}

@@ -1,0 +1,435 @@
+//! The repository at hand.
+
+use std::ffi::OsStr;
+use std::path::PathBuf;
+
+use super::{command, not_run, said};
+use crate::failure::{Failure, Result};
+use crate::process::{self, Limits, Output, Terminal};
+
+/// A commit of this repository: full hex ids.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CommitId {
+    /// The commit.
+    pub commit: String,
+    /// Its tree.
+    pub tree: String,
+}
+
+/// The rule by which git leaves a path alone.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ignored {
+    /// Where the rule stands, as `.gitignore:3`.
+    pub place: String,
+    /// The pattern.
+    pub pattern: String,
+}
+
+/// The repository that the command was started in, found as git finds it.
+#[derive(Debug)]
+pub struct Here {
+    /// The repository's own directory (of the linked worktree, if we are in one). Absolute.
+    pub git_dir: PathBuf,
+    /// The top of the working tree; none in a bare repository.
+    pub top: Option<PathBuf>,
+    /// From the top to the directory we were started in: empty, or with a final slash.
+    pub prefix: String,
+}
+
+impl Here {
+    /// Finds the repository of the current directory, or of the environment that a hook gives us.
+    ///
+    /// # Errors
+    /// When git refuses the repository (dubious ownership, broken configuration). Not being in a
+    /// repository is `None`.
+    pub fn discover() -> Result<Option<Here>> {
+        let output = run(
+            &[
+                "rev-parse",
+                "--is-inside-work-tree",
+                "--absolute-git-dir",
+                "--show-prefix",
+            ],
+            None,
+        )?;
+        if !output.status.success() {
+            return match output.stderr.contains("not a git repository") {
+                true => Ok(None),
+                false => Err(Failure::new(format!(
+                    "git cannot use this repository: {}",
+                    said(&output)
+                ))),
+            };
+        }
+        let stdout = text(&output)?;
+        let mut lines = stdout.lines();
+        let (inside, git_dir, prefix) = (lines.next(), lines.next(), lines.next().unwrap_or(""));
+        let git_dir = git_dir.ok_or_else(|| Failure::new("git named no repository directory"))?;
+        let top = match inside {
+            Some("true") => Some(PathBuf::from(
+                ok(run(&["rev-parse", "--show-toplevel"], None)?)?.trim_end_matches('\n'),
+            )),
+            _ => None,
+        };
+        Ok(Some(Here {
+            git_dir: PathBuf::from(git_dir),
+            top,
+            prefix: prefix.to_owned(),
+        }))
+    }
+
+    /// Returns the commit that `rev` names, or `None` if it names none.
+    ///
+    /// # Errors
+    /// When git cannot be run, or `rev` begins with a dash.
+    pub fn commit(&self, rev: &str) -> Result<Option<CommitId>> {
+        if rev.starts_with('-') {
+            return Err(Failure::new(format!(
+                "`{rev}` is no revision: it begins with a dash"
+            )));
+        }
+        let resolve = |rev: String| -> Result<Option<String>> {
+            let output = run(
+                &["rev-parse", "--verify", "--quiet", "--end-of-options", &rev],
+                None,
+            )?;
+            let id = text(&output)?
+                .lines()
+                .rfind(|line| *line != "--end-of-options")
+                .map(str::to_owned);
+            Ok(id.filter(|_| output.status.success()))
+        };
+        let Some(commit) = resolve(format!("{rev}^{{commit}}"))? else {
+            return Ok(None);
+        };
+        let tree = resolve(format!("{commit}^{{tree}}"))?
+            .ok_or_else(|| Failure::new(format!("commit {commit} has no tree")))?;
+        Ok(Some(CommitId { commit, tree }))
+    }
+
+    /// Returns the full name of the ref that HEAD stands for, or `None` when it is detached.
+    ///
+    /// # Errors
+    /// When git cannot be run.
+    pub fn head_ref(&self) -> Result<Option<String>> {
+        let output = run(&["symbolic-ref", "--quiet", "HEAD"], None)?;
+        let name = text(&output)?.trim_end().to_owned();
+        Ok(Some(name).filter(|name| output.status.success() && !name.is_empty()))
+    }
+
+    /// Returns the names of all refs that match one of `patterns` (as `git for-each-ref` matches).
+    ///
+    /// # Errors
+    /// When git cannot read its refs.
+    pub fn refs(&self, patterns: &[&str]) -> Result<Vec<String>> {
+        let mut args = vec!["for-each-ref", "--format=%(refname)"];
+        args.extend(patterns);
+        Ok(ok(run(&args, None)?)?.lines().map(str::to_owned).collect())
+    }
+
+    /// Says whether git accepts `branch` as the name of a branch.
+    ///
+    /// # Errors
+    /// When git cannot be run.
+    pub fn is_branch_name(&self, branch: &str) -> Result<bool> {
+        // `check-ref-format` takes no `--end-of-options`: a leading dash is refused first.
+        if branch.is_empty() || branch.starts_with('-') || branch == "HEAD" {
+            return Ok(false);
+        }
+        Ok(
+            run(&["check-ref-format", &format!("refs/heads/{branch}")], None)?
+                .status
+                .success(),
+        )
+    }
+
+    /// Returns the directory of the worktree that has `branch` (a full ref name) checked out.
+    ///
+    /// # Errors
+    /// When git cannot list its worktrees.
+    pub fn checked_out_at(&self, branch: &str) -> Result<Option<String>> {
+        let list = ok(run(&["worktree", "list", "--porcelain"], None)?)?;
+        let mut directory = None;
+        for line in list.lines() {
+            if let Some(path) = line.strip_prefix("worktree ") {
+                directory = Some(path.to_owned());
+            } else if line.strip_prefix("branch ") == Some(branch) {
+                return Ok(directory);
+            }
+        }
+        Ok(None)
+    }
+
+    /// Says whether `old` is `new` or one of its ancestors.
+    ///
+    /// # Errors
+    /// When git cannot tell.
+    pub fn is_ancestor(&self, old: &str, new: &str) -> Result<bool> {
+        let output = run(&["merge-base", "--is-ancestor", old, new], None)?;
+        match output.status.code() {
+            Some(0) => Ok(true),
+            Some(1) => Ok(false),
+            _ => Err(Failure::new(format!(
+                "git cannot compare {old} and {new}: {}",
+                said(&output)
+            ))),
+        }
+    }
+
+    /// Returns the commits that `tip` reaches over first parents, newest first, at most `limit`.
+    ///
+    /// # Errors
+    /// When git cannot read the history.
+    pub fn first_parents(&self, tip: &str, limit: usize) -> Result<Vec<String>> {
+        let limit = format!("--max-count={limit}");
+        Ok(ok(run(
+            &["rev-list", "--first-parent", &limit, tip, "--"],
+            None,
+        )?)?
+        .lines()
+        .map(str::to_owned)
+        .collect())
+    }
+
+    /// Returns the whole message of a commit.
+    ///
+    /// # Errors
+    /// When the commit cannot be read.
+    pub fn message(&self, commit: &str) -> Result<String> {
+        ok(run(
+            &[
+                "log",
+                "-1",
+                "--format=%B",
+                "--no-show-signature",
+                commit,
+                "--",
+            ],
+            None,
+        )?)
+    }
+
+    /// Returns the value of a configuration key, if it is set.
+    ///
+    /// # Errors
+    /// When git cannot be run.
+    pub fn config(&self, key: &str) -> Result<Option<String>> {
+        let output = run(&["config", "--get", key], None)?;
+        Ok(output.status.success().then(|| {
+            String::from_utf8_lossy(&output.stdout)
+                .trim_end_matches('\n')
+                .to_owned()
+        }))
+    }
+
+    /// Says whether a configuration key is set to something that git takes for true.
+    ///
+    /// # Errors
+    /// When git cannot be run.
+    pub fn config_bool(&self, key: &str) -> Result<bool> {
+        let output = run(&["config", "--type=bool", "--get", key], None)?;
+        Ok(output.status.success() && output.stdout.starts_with(b"true"))
+    }
+
+    /// Returns the committer as a Signed-off-by trailer names it: `Name <mail>`.
+    ///
+    /// # Errors
+    /// When git knows no identity.
+    pub fn committer(&self) -> Result<String> {
+        let ident = ok(run(&["var", "GIT_COMMITTER_IDENT"], None)?)?;
+        match ident.rfind('>') {
+            Some(end) => Ok(ident[..=end].to_owned()),
+            None => Err(Failure::new("git names no committer")
+                .hint("git config user.name, git config user.email")),
+        }
+    }
+
+    /// Returns this repository's own settings that matter to a connection (`url.*`, `http.*`,
+    /// `credential.*`, …), which a fetch in another repository would not see.
+    ///
+    /// # Errors
+    /// When git cannot read its configuration.
+    pub fn connection_config(&self) -> Result<Vec<(String, String)>> {
+        const SECTIONS: [&str; 5] = ["url.", "http.", "credential.", "protocol.", "ssh."];
+        const KEYS: [&str; 3] = ["core.sshcommand", "core.askpass", "core.gitproxy"];
+        let output = run(&["config", "--list", "--show-scope", "-z"], None)?;
+        let stdout = ok(output)?;
+        let mut fields = stdout.split('\0');
+        let mut settings = Vec::new();
+        while let (Some(scope), Some(entry)) = (fields.next(), fields.next()) {
+            if scope != "local" && scope != "worktree" {
+                continue;
+            }
+            // A key without a value (`[http] emptyAuth`) means true.
+            let (key, value) = entry.split_once('\n').unwrap_or((entry, "true"));
+            let lower = key.to_ascii_lowercase();
+            if SECTIONS.iter().any(|section| lower.starts_with(section))
+                || KEYS.contains(&lower.as_str())
+            {
+                settings.push((key.to_owned(), value.to_owned()));
+            }
+        }
+        Ok(settings)
+    }
+
+    /// Returns the tracked paths (from the top) that differ from HEAD in the index or on disk.
+    ///
+    /// # Errors
+    /// When git cannot compare them.
+    pub fn changed_paths(&self) -> Result<Vec<String>> {
+        let output = ok(run(
+            &[
+                "status",
+                "--porcelain",
+                "-z",
+                "--untracked-files=no",
+                "--no-renames",
+                "--ignore-submodules=all",
+            ],
+            None,
+        )?)?;
+        Ok(output
+            .split('\0')
+            .filter_map(|entry| entry.get(3..))
+            .map(str::to_owned)
+            .collect())
+    }
+
+    /// Returns the rule by which git ignores `path` (from the top), if there is one.
+    ///
+    /// # Errors
+    /// When git cannot be run.
+    pub fn ignored(&self, path: &str) -> Result<Option<Ignored>> {
+        let Some(top) = &self.top else {
+            return Ok(None);
+        };
+        let output = run(
+            &[
+                OsStr::new("-C"),
+                top.as_os_str(),
+                "check-ignore".as_ref(),
+                "--verbose".as_ref(),
+                "-z".as_ref(),
+                "--stdin".as_ref(),
+            ],
+            Some(format!("{path}\0").as_bytes()),
+        )?;
+        if !output.status.success() {
+            return Ok(None);
+        }
+        let stdout = text(&output)?;
+        let mut fields = stdout.split('\0');
+        Ok(match (fields.next(), fields.next(), fields.next()) {
+            (Some(source), Some(line), Some(pattern)) if !pattern.starts_with('!') => {
+                Some(Ignored {
+                    place: format!("{source}:{line}"),
+                    pattern: pattern.to_owned(),
+                })
+            }
+            _ => None,
+        })
+    }
+
+    /// Writes a commit object and returns its id. Identity and dates are git's; `sign` holds `-S`
+    /// or `-SKEY` as `git commit` takes them.
+    ///
+    /// # Errors
+    /// When git refuses: no identity, a key that cannot sign, storage that cannot be written.
+    pub fn commit_tree(
+        &self,
+        tree: &str,
+        parents: &[String],
+        message: &str,
+        sign: Option<&str>,
+    ) -> Result<String> {
+        let mut args = vec!["commit-tree"];
+        // `commit-tree` alone ignores `commit.gpgSign`: the caller has looked it up.
+        args.extend(sign);
+        for parent in parents {
+            args.extend(["-p", parent]);
+        }
+        args.extend(["-F", "-", tree]);
+        // A signing program may have to ask for a passphrase.
+        let output = process::run(
+            command().args(&args),
+            Some(message.as_bytes()),
+            Limits::default(),
+            Terminal::Shared,
+        )
+        .map_err(not_run)?;
+        match output.status.success() {
+            true => Ok(text(&output)?.trim_end().to_owned()),
+            false => Err(Failure::new(format!(
+                "git could not write the commit: {}",
+                said(&output)
+            ))),
+        }
+    }
+
+    /// Moves `name` from `old` to `new` in one step, with a reflog entry. `old` is `None` for a ref
+    /// that must not exist yet. Runs the `reference-transaction` hook.
+    ///
+    /// # Errors
+    /// When the ref is no longer at `old`, or cannot be written.
+    pub fn update_ref(&self, name: &str, new: &str, old: Option<&str>, reason: &str) -> Result<()> {
+        let absent = "0".repeat(new.len());
+        let output = run(
+            &[
+                "update-ref",
+                "--create-reflog",
+                "-m",
+                reason,
+                "--end-of-options",
+                name,
+                new,
+                old.unwrap_or(&absent),
+            ],
+            None,
+        )?;
+        match output.status.success() {
+            true => Ok(()),
+            false => Err(Failure::new(format!(
+                "git could not move `{name}`: {}",
+                said(&output)
+            ))),
+        }
+    }
+
+    /// Returns the raw bytes of an object (`kind`: `blob`, `tree`) as git finds them: also in a partial
+    /// clone, which may fetch it, or in a quarantine.
+    ///
+    /// # Errors
+    /// When git has no such object.
+    pub fn object(&self, kind: &str, id: &str) -> Result<Vec<u8>> {
+        let output = run(&["cat-file", kind, id], None)?;
+        match output.status.success() {
+            true => Ok(output.stdout),
+            false => Err(Failure::new(format!(
+                "git cannot read object {id}: {}",
+                said(&output)
+            ))),
+        }
+    }
+}
+
+fn run<S: AsRef<OsStr>>(args: &[S], input: Option<&[u8]>) -> Result<Output> {
+    process::run(
+        command().args(args),
+        input,
+        Limits::default(),
+        Terminal::Detached,
+    )
+    .map_err(not_run)
+}
+
+fn text(output: &Output) -> Result<String> {
+    String::from_utf8(output.stdout.clone())
+        .map_err(|_| Failure::new("git gave a name that is not UTF-8"))
+}
+
+fn ok(output: Output) -> Result<String> {
+    match output.status.success() {
+        true => text(&output),
+        false => Err(Failure::new(said(&output))),
+    }
+}

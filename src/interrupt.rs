@@ -1,0 +1,133 @@
+//! What must not outlive us: child process groups and unfinished directories.
+//!
+//! Ctrl-C (and SIGTERM, SIGHUP) ends the program at once, whatever the threads are waiting for:
+//! the handler stops every registered process group, removes every registered directory and exits
+//! with the status a shell expects.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// The status of a program ended by SIGINT, as shells report it.
+const INTERRUPTED: i32 = 130;
+
+static GROUPS: Mutex<BTreeSet<u32>> = Mutex::new(BTreeSet::new());
+static DIRECTORIES: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
+
+fn locked<T>(mutex: &'static Mutex<T>) -> MutexGuard<'static, T> {
+    // A panic elsewhere must not keep the handler from cleaning up.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Installs the handler. Called once, first thing in `main`; a second call does nothing.
+pub fn install() {
+    // An error means that a handler is there already: then somebody else cleans up.
+    let _ = ctrlc::set_handler(|| {
+        let groups = locked(&GROUPS).clone();
+        for group in &groups {
+            crate::process::signal_group(*group, crate::process::Signal::Terminate);
+        }
+        if !groups.is_empty() {
+            std::thread::sleep(Duration::from_millis(100));
+        }
+        for group in &groups {
+            crate::process::signal_group(*group, crate::process::Signal::Kill);
+        }
+        for directory in locked(&DIRECTORIES).iter() {
+            let _ = std::fs::remove_dir_all(directory);
+        }
+        std::process::exit(INTERRUPTED);
+    });
+}
+
+/// Keeps a process group registered while it runs.
+#[derive(Debug)]
+pub struct Group(u32);
+
+impl Group {
+    /// Registers the group that `leader` leads.
+    #[must_use]
+    pub fn register(leader: u32) -> Self {
+        locked(&GROUPS).insert(leader);
+        Group(leader)
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        locked(&GROUPS).remove(&self.0);
+    }
+}
+
+/// A directory that is removed when this is dropped, and when the program is interrupted.
+#[derive(Debug)]
+pub struct Scratch(Option<tempfile::TempDir>);
+
+impl Scratch {
+    /// Makes a new directory in the system's temporary directory.
+    ///
+    /// # Errors
+    /// When the directory cannot be made.
+    pub fn new() -> std::io::Result<Self> {
+        Self::register(
+            tempfile::Builder::new()
+                .prefix("kustomize-localize-")
+                .tempdir()?,
+        )
+    }
+
+    /// Makes a new directory in `parent`, so that it can later be renamed to a place beside it.
+    ///
+    /// # Errors
+    /// When the directory cannot be made.
+    pub fn beside(parent: &Path, prefix: &str) -> std::io::Result<Self> {
+        Self::register(tempfile::Builder::new().prefix(prefix).tempdir_in(parent)?)
+    }
+
+    fn register(directory: tempfile::TempDir) -> std::io::Result<Self> {
+        locked(&DIRECTORIES).insert(directory.path().to_owned());
+        Ok(Scratch(Some(directory)))
+    }
+
+    /// The directory.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        self.0
+            .as_ref()
+            .map_or(Path::new(""), tempfile::TempDir::path)
+    }
+
+    /// Gives up ownership of the directory: it stays where it is.
+    #[must_use]
+    pub fn keep(mut self) -> PathBuf {
+        match self.0.take() {
+            Some(directory) => {
+                let path = directory.keep();
+                locked(&DIRECTORIES).remove(&path);
+                path
+            }
+            None => PathBuf::new(),
+        }
+    }
+
+    /// Moves the directory to `to` in one step and gives up ownership of it.
+    ///
+    /// # Errors
+    /// When the rename fails; the directory is then removed as if it had been dropped.
+    pub fn persist(self, to: &Path) -> std::io::Result<()> {
+        std::fs::rename(self.path(), to)?;
+        let _ = self.keep();
+        Ok(())
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        if let Some(directory) = self.0.take() {
+            let path = directory.path().to_owned();
+            drop(directory);
+            locked(&DIRECTORIES).remove(&path);
+        }
+    }
+}

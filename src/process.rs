@@ -1,0 +1,309 @@
+//! Starting other programs: a deadline, a process group that ends as one, and no surprises on the
+//! terminal.
+
+use std::io::{Read, Write};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use crate::interrupt;
+
+/// How long a process group may take to end by itself after it was asked to.
+const GRACE: Duration = Duration::from_secs(2);
+/// The longest pause between two looks at a running child.
+const POLL: Duration = Duration::from_millis(20);
+
+/// Whether the child may talk to the person at the terminal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Terminal {
+    /// Own session: no controlling terminal, so that nothing can ask and then wait for ever.
+    Detached,
+    /// Our session and process group: the child may ask for a password.
+    Shared,
+}
+
+/// When to give up on a child.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Limits<'a> {
+    /// The time that the child may take; none: as long as it likes.
+    pub timeout: Option<Duration>,
+    /// Set by another thread when the result is no longer wanted.
+    pub cancel: Option<&'a AtomicBool>,
+}
+
+/// What a finished child left.
+#[derive(Debug)]
+pub struct Output {
+    /// How it ended.
+    pub status: ExitStatus,
+    /// Everything it wrote to its standard output.
+    pub stdout: Vec<u8>,
+    /// Everything it wrote to its standard error, as text.
+    pub stderr: String,
+}
+
+/// Why there is no [`Output`].
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The program is not there.
+    #[error("`{0}` was not found on PATH")]
+    NotFound(String),
+    /// The program could not be started, or its pipes broke.
+    #[error("could not run `{0}`: {1}")]
+    Io(String, std::io::Error),
+    /// The deadline passed; the whole process group was ended.
+    #[error("`{0}` did not finish within {1} s")]
+    Deadline(String, u64),
+    /// The result was no longer wanted; the whole process group was ended.
+    #[error("`{0}` was cancelled")]
+    Cancelled(String),
+}
+
+/// A signal that ends a process group.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Signal {
+    /// Ask it to end.
+    Terminate,
+    /// End it.
+    Kill,
+}
+
+/// Sends `signal` to every process of the group that `leader` leads. A group that is gone is fine.
+pub fn signal_group(leader: u32, signal: Signal) {
+    #[cfg(unix)]
+    {
+        let signal = match signal {
+            Signal::Terminate => rustix::process::Signal::TERM,
+            Signal::Kill => rustix::process::Signal::KILL,
+        };
+        if let Some(pid) = i32::try_from(leader)
+            .ok()
+            .and_then(rustix::process::Pid::from_raw)
+        {
+            let _ = rustix::process::kill_process_group(pid, signal);
+        }
+    }
+    #[cfg(not(unix))]
+    {
+        let _ = (leader, signal);
+    }
+}
+
+/// Runs `command` to its end, feeding it `input`, and collects what it writes.
+///
+/// # Errors
+/// When it cannot be started, or is ended because of `limits`. A status other than 0 is no error.
+pub fn run(
+    command: &mut Command,
+    input: Option<&[u8]>,
+    limits: Limits<'_>,
+    terminal: Terminal,
+) -> Result<Output, Error> {
+    let name = command.get_program().to_string_lossy().into_owned();
+    let start = Instant::now();
+    command
+        .stdin(if input.is_some() {
+            Stdio::piped()
+        } else {
+            Stdio::null()
+        })
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    if terminal == Terminal::Detached {
+        detach(command);
+    }
+    let mut child = command.spawn().map_err(|error| match error.kind() {
+        std::io::ErrorKind::NotFound => Error::NotFound(name.clone()),
+        _ => Error::Io(name.clone(), error),
+    })?;
+    let group = (terminal == Terminal::Detached).then(|| interrupt::Group::register(child.id()));
+    let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+    std::thread::scope(|scope| {
+        let feeder = scope.spawn(move || {
+            if let (Some(mut pipe), Some(bytes)) = (stdin, input) {
+                // A child that reads only part of its input closes the pipe: its status tells.
+                let _ = pipe.write_all(bytes);
+            }
+        });
+        let stdout = scope.spawn(move || drain(stdout));
+        let stderr = scope.spawn(move || drain(stderr));
+        let ended = wait(&mut child, &name, start, limits, &|| {
+            stdout.is_finished() && stderr.is_finished() && feeder.is_finished()
+        });
+        if ended.is_err() {
+            end(&mut child, group.is_some());
+        }
+        let stdout = stdout.join().unwrap_or_default();
+        let stderr = stderr.join().unwrap_or_default();
+        ended.map(|status| Output {
+            status,
+            stdout,
+            stderr: String::from_utf8_lossy(&stderr).into_owned(),
+        })
+    })
+}
+
+/// Gives the child a session of its own: no controlling terminal, and a group we can end as one.
+#[allow(unsafe_code)]
+fn detach(command: &mut Command) {
+    #[cfg(unix)]
+    {
+        use std::os::unix::process::CommandExt;
+        // SAFETY: setsid(2) is async-signal-safe and touches no memory of the parent, which is all
+        // that may happen between fork and exec.
+        unsafe {
+            command.pre_exec(|| {
+                rustix::process::setsid()?;
+                Ok(())
+            });
+        }
+    }
+    #[cfg(not(unix))]
+    {
+        let _ = command;
+    }
+}
+
+fn drain(pipe: Option<impl Read>) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    if let Some(mut pipe) = pipe {
+        let _ = pipe.read_to_end(&mut bytes);
+    }
+    bytes
+}
+
+fn wait(
+    child: &mut Child,
+    name: &str,
+    start: Instant,
+    limits: Limits<'_>,
+    drained: &dyn Fn() -> bool,
+) -> Result<ExitStatus, Error> {
+    let mut pause = Duration::from_micros(200);
+    let mut exited: Option<(ExitStatus, Instant)> = None;
+    loop {
+        if exited.is_none()
+            && let Some(status) = child
+                .try_wait()
+                .map_err(|error| Error::Io(name.to_owned(), error))?
+        {
+            exited = Some((status, Instant::now()));
+        }
+        if let Some((status, since)) = exited {
+            if drained() {
+                return Ok(status);
+            }
+            // Something the child left behind still holds its pipes: it is not waited for.
+            if since.elapsed() > GRACE {
+                signal_group(child.id(), Signal::Kill);
+                return Ok(status);
+            }
+        }
+        if limits
+            .cancel
+            .is_some_and(|cancel| cancel.load(Ordering::Relaxed))
+        {
+            return Err(Error::Cancelled(name.to_owned()));
+        }
+        if let Some(timeout) = limits.timeout
+            && start.elapsed() >= timeout
+        {
+            return Err(Error::Deadline(name.to_owned(), timeout.as_secs()));
+        }
+        std::thread::sleep(pause);
+        pause = (pause * 2).min(POLL);
+    }
+}
+
+/// Ends the child, and with it its whole group if it has one of its own.
+fn end(child: &mut Child, own_group: bool) {
+    if own_group {
+        signal_group(child.id(), Signal::Terminate);
+        let asked = Instant::now();
+        while asked.elapsed() < GRACE && matches!(child.try_wait(), Ok(None)) {
+            std::thread::sleep(POLL);
+        }
+        signal_group(child.id(), Signal::Kill);
+    }
+    let _ = child.kill();
+    let _ = child.wait();
+}
+
+#[cfg(test)]
+#[cfg(unix)]
+mod tests {
+    use super::*;
+
+    fn sh(script: &str) -> Command {
+        let mut command = Command::new("sh");
+        command.args(["-c", script]);
+        command
+    }
+
+    #[test]
+    fn feeds_input_and_collects_both_outputs() {
+        let output = run(
+            &mut sh("cat; echo oops >&2; exit 3"),
+            Some(b"hello"),
+            Limits::default(),
+            Terminal::Detached,
+        )
+        .unwrap();
+        assert_eq!(output.stdout, b"hello");
+        assert_eq!(output.stderr, "oops\n");
+        assert_eq!(output.status.code(), Some(3));
+    }
+
+    #[test]
+    fn the_deadline_ends_the_whole_group() {
+        let dir = tempfile::tempdir().unwrap();
+        let mark = dir.path().join("alive");
+        let script = format!("(sleep 3; touch '{}') & wait", mark.display());
+        let limits = Limits {
+            timeout: Some(Duration::from_millis(200)),
+            cancel: None,
+        };
+        let error = run(&mut sh(&script), None, limits, Terminal::Detached).unwrap_err();
+        assert!(matches!(error, Error::Deadline(..)), "{error}");
+        std::thread::sleep(Duration::from_millis(3200));
+        assert!(!mark.exists(), "a grandchild outlived the deadline");
+    }
+
+    #[test]
+    fn a_cancelled_run_ends() {
+        let cancel = AtomicBool::new(true);
+        let limits = Limits {
+            timeout: None,
+            cancel: Some(&cancel),
+        };
+        let error = run(&mut sh("sleep 60"), None, limits, Terminal::Detached).unwrap_err();
+        assert!(matches!(error, Error::Cancelled(_)), "{error}");
+    }
+
+    #[test]
+    fn a_detached_child_has_no_terminal() {
+        let output = run(
+            &mut sh("if : </dev/tty; then echo tty; else echo none; fi 2>/dev/null"),
+            None,
+            Limits::default(),
+            Terminal::Detached,
+        )
+        .unwrap();
+        assert_eq!(output.stdout, b"none\n");
+    }
+
+    #[test]
+    fn a_missing_program_is_named() {
+        let error = run(
+            &mut Command::new("no-such-program-here"),
+            None,
+            Limits::default(),
+            Terminal::Detached,
+        )
+        .unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "`no-such-program-here` was not found on PATH"
+        );
+    }
+}
