@@ -48,3 +48,4 @@ pub mod interrupt;
 pub mod process;
 pub mod redact;
 pub mod reference;
+pub mod tree;

@@ -1,0 +1,265 @@
+//! Where files come from: a commit, the working tree, a result that is not written yet. A tree is
+//! read-only, and nothing is ever checked out to be read.
+
+pub mod disk;
+pub mod memory;
+pub mod objects;
+pub mod path;
+
+use std::rc::Rc;
+
+use crate::failure::Result;
+
+/// What a tree holds at a path, the last component not followed if it is a link.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Entry {
+    /// A regular file.
+    File {
+        /// Whether its mode is 100755.
+        executable: bool,
+    },
+    /// A directory.
+    Directory,
+    /// A symbolic link.
+    Link,
+    /// Another repository (a gitlink) whose content this tree does not hold.
+    Submodule,
+}
+
+/// A read-only set of files. Paths are relative to its top, with `/`, without `.` and `..`; the
+/// top itself is `""`.
+pub trait Tree {
+    /// Returns what is at `path`, following no link: below a link there is nothing.
+    ///
+    /// # Errors
+    /// When the storage cannot be read.
+    fn entry(&self, path: &str) -> Result<Option<Entry>>;
+
+    /// Returns the bytes of the file at `path`, as a checkout gives them; for a link its target.
+    ///
+    /// # Errors
+    /// When there is no file, or it cannot be read.
+    fn read(&self, path: &str) -> Result<Vec<u8>>;
+
+    /// Returns the blob id of the file at `path`, where its bytes are already stored unchanged in
+    /// the repository at hand.
+    fn stored(&self, _path: &str) -> Option<String> {
+        None
+    }
+
+    /// Returns the path in this tree that an absolute path of the file system means, if any.
+    fn absolute(&self, _path: &str) -> Option<String> {
+        None
+    }
+
+    /// Returns `path` as the user would name it.
+    fn label(&self, path: &str) -> String;
+}
+
+/// What is at the end of a path, after every link on the way has been followed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Resolved {
+    /// A regular file, at its real path.
+    File {
+        /// The real path.
+        path: String,
+        /// Whether its mode is 100755.
+        executable: bool,
+    },
+    /// A directory, at its real path.
+    Directory {
+        /// The real path.
+        path: String,
+    },
+    /// A place inside (or at) a submodule whose content is not at hand.
+    Submodule {
+        /// The path of the gitlink.
+        path: String,
+    },
+    /// Nothing.
+    Missing {
+        /// The path that is not there, links before it followed.
+        path: String,
+    },
+    /// A link leads out of the tree.
+    Leaves {
+        /// The path of that link.
+        link: String,
+        /// What it says.
+        target: String,
+    },
+    /// Links lead to each other.
+    Loop {
+        /// The path of the last link that was followed.
+        link: String,
+    },
+}
+
+/// The longest chain of links that is followed, as on Linux.
+const LINKS: usize = 40;
+
+/// Follows every link on the way to `path`, inside the tree.
+///
+/// # Errors
+/// When the tree cannot be read.
+pub fn resolve(tree: &dyn Tree, path: &str) -> Result<Resolved> {
+    let mut rest: Vec<String> = path::components(path).rev().map(str::to_owned).collect();
+    let mut real = String::new();
+    let mut links = 0;
+    let mut executable = None;
+    while let Some(component) = rest.pop() {
+        if component == ".." {
+            // Only links bring these in; `real` holds no link, so its parent is the true one.
+            real = path::parent(&real).to_owned();
+            executable = None;
+            continue;
+        }
+        let next = path::join(&real, &component);
+        let missing = |next: &str, rest: &[String]| {
+            let rest: Vec<&str> = rest.iter().rev().map(String::as_str).collect();
+            let path = path::resolve(next, &rest.join("/")).unwrap_or_else(|| next.to_owned());
+            Ok(Resolved::Missing { path })
+        };
+        if executable.is_some() {
+            return missing(&next, &rest);
+        }
+        match tree.entry(&next)? {
+            None => return missing(&next, &rest),
+            Some(Entry::Directory) => real = next,
+            Some(Entry::File { executable: mode }) => {
+                executable = Some(mode);
+                real = next;
+            }
+            Some(Entry::Submodule) => return Ok(Resolved::Submodule { path: next }),
+            Some(Entry::Link) => {
+                links += 1;
+                if links > LINKS {
+                    return Ok(Resolved::Loop { link: next });
+                }
+                let bytes = tree.read(&next)?;
+                let Ok(target) = String::from_utf8(bytes) else {
+                    return missing(&next, &rest);
+                };
+                let leaves = || Resolved::Leaves {
+                    link: next.clone(),
+                    target: target.clone(),
+                };
+                let inside = if path::is_absolute(&target) {
+                    match tree.absolute(&target) {
+                        Some(inside) => {
+                            real.clear();
+                            inside
+                        }
+                        None => return Ok(leaves()),
+                    }
+                } else {
+                    if path::climbs_out(&real, &target) {
+                        return Ok(leaves());
+                    }
+                    target.clone()
+                };
+                rest.extend(
+                    path::components(&inside)
+                        .rev()
+                        .filter(|component| *component != ".")
+                        .map(str::to_owned),
+                );
+            }
+        }
+    }
+    Ok(match executable {
+        Some(executable) => Resolved::File {
+            path: real,
+            executable,
+        },
+        None => Resolved::Directory { path: real },
+    })
+}
+
+/// A tree that several owners share.
+pub type SharedTree = Rc<dyn Tree>;
+
+#[cfg(test)]
+mod tests {
+    use super::memory::MemoryTree;
+    use super::*;
+
+    fn tree() -> MemoryTree {
+        let mut tree = MemoryTree::default();
+        tree.file("a/real.yaml", b"x", false);
+        tree.file("run.sh", b"x", true);
+        tree.link("a/link.yaml", "real.yaml");
+        tree.link("dir", "a");
+        tree.link("up", "a/../run.sh");
+        tree.link("out", "../secret");
+        tree.link("a/out", "../../secret");
+        tree.link("absolute", "/etc/passwd");
+        tree.link("one", "two");
+        tree.link("two", "one");
+        tree.link("dangling", "nowhere/x");
+        tree
+    }
+
+    #[test]
+    fn links_are_followed_inside_the_tree() {
+        let tree = tree();
+        let file = |path: &str, executable| Resolved::File {
+            path: path.into(),
+            executable,
+        };
+        for (path, expected) in [
+            ("a/real.yaml", file("a/real.yaml", false)),
+            ("a/link.yaml", file("a/real.yaml", false)),
+            ("dir/link.yaml", file("a/real.yaml", false)),
+            ("up", file("run.sh", true)),
+            ("dir", Resolved::Directory { path: "a".into() }),
+            (
+                "",
+                Resolved::Directory {
+                    path: String::new(),
+                },
+            ),
+            (
+                "nowhere",
+                Resolved::Missing {
+                    path: "nowhere".into(),
+                },
+            ),
+            (
+                "a/real.yaml/x",
+                Resolved::Missing {
+                    path: "a/real.yaml/x".into(),
+                },
+            ),
+            (
+                "dangling",
+                Resolved::Missing {
+                    path: "nowhere/x".into(),
+                },
+            ),
+        ] {
+            assert_eq!(resolve(&tree, path).unwrap(), expected, "{path}");
+        }
+    }
+
+    #[test]
+    fn links_that_leave_or_loop_are_told() {
+        let tree = tree();
+        for (path, link, target) in [
+            ("out", "out", "../secret"),
+            ("a/out", "a/out", "../../secret"),
+            ("dir/out", "a/out", "../../secret"),
+            ("absolute", "absolute", "/etc/passwd"),
+        ] {
+            let expected = Resolved::Leaves {
+                link: link.into(),
+                target: target.into(),
+            };
+            assert_eq!(resolve(&tree, path).unwrap(), expected, "{path}");
+        }
+        assert!(matches!(
+            resolve(&tree, "one").unwrap(),
+            Resolved::Loop { .. }
+        ));
+    }
+}

@@ -1,0 +1,137 @@
+//! Paths inside a tree: relative to its top, with `/`, without `.` and `..`; the top is `""`.
+
+/// Returns the non-empty components of `path`.
+pub fn components(path: &str) -> impl DoubleEndedIterator<Item = &str> {
+    path.split('/').filter(|component| !component.is_empty())
+}
+
+/// Says whether the text is an absolute path on any platform we run on.
+#[must_use]
+pub fn is_absolute(text: &str) -> bool {
+    text.starts_with('/') || std::path::Path::new(text).is_absolute()
+}
+
+/// Returns the directory that holds `path`; of the top the top.
+#[must_use]
+pub fn parent(path: &str) -> &str {
+    path.rsplit_once('/').map_or("", |(parent, _)| parent)
+}
+
+/// Returns the last component of `path`.
+#[must_use]
+pub fn name(path: &str) -> &str {
+    path.rsplit_once('/').map_or(path, |(_, name)| name)
+}
+
+/// Puts a relative path that holds no `.` or `..` below `directory`.
+#[must_use]
+pub fn join(directory: &str, path: &str) -> String {
+    match (directory.is_empty(), path.is_empty()) {
+        (true, _) => path.to_owned(),
+        (_, true) => directory.to_owned(),
+        _ => format!("{directory}/{path}"),
+    }
+}
+
+/// Joins a reference to the directory it is relative to, lexically, as kustomize does (Go's
+/// `filepath.Join`). `None` when it climbs above the top.
+#[must_use]
+pub fn resolve(directory: &str, text: &str) -> Option<String> {
+    let mut stack: Vec<&str> = components(directory).collect();
+    for component in components(text) {
+        match component {
+            "." => {}
+            ".." => {
+                stack.pop()?;
+            }
+            component => stack.push(component),
+        }
+    }
+    Some(stack.join("/"))
+}
+
+/// Says whether `text`, walked from the real directory `directory`, ever climbs above the top.
+#[must_use]
+pub fn climbs_out(directory: &str, text: &str) -> bool {
+    resolve(directory, text).is_none()
+}
+
+/// Says whether `path` is `directory` or lies below it.
+#[must_use]
+pub fn is_in(path: &str, directory: &str) -> bool {
+    below(path, directory).is_some()
+}
+
+/// Returns `path` relative to `directory`, if it is that directory or lies below it.
+#[must_use]
+pub fn below<'a>(path: &'a str, directory: &str) -> Option<&'a str> {
+    if directory.is_empty() {
+        return Some(path);
+    }
+    match path.strip_prefix(directory)? {
+        "" => Some(""),
+        rest => rest.strip_prefix('/'),
+    }
+}
+
+/// Returns the relative path that leads from the directory `from` to `to`; `.` when they are one.
+#[must_use]
+pub fn relative(from: &str, to: &str) -> String {
+    let from: Vec<&str> = components(from).collect();
+    let to: Vec<&str> = components(to).collect();
+    let common = from.iter().zip(&to).take_while(|(a, b)| a == b).count();
+    let mut parts = vec![".."; from.len() - common];
+    parts.extend(&to[common..]);
+    match parts.is_empty() {
+        true => ".".to_owned(),
+        false => parts.join("/"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn references_are_joined_lexically() {
+        for (directory, text, expected) in [
+            ("a/b", "../c/x.yaml", Some("a/c/x.yaml")),
+            ("a/b", "./x//y/", Some("a/b/x/y")),
+            ("a", "none/../x", Some("a/x")),
+            ("", "..", None),
+            ("a", "../..", None),
+            ("a", "..", Some("")),
+            ("", ".", Some("")),
+        ] {
+            assert_eq!(
+                resolve(directory, text).as_deref(),
+                expected,
+                "{directory} {text}"
+            );
+        }
+    }
+
+    #[test]
+    fn relative_paths_lead_back() {
+        for (from, to, expected) in [
+            ("a/b", "a/c/d", "../c/d"),
+            ("", "a/b", "a/b"),
+            ("a/b", "a/b", "."),
+            ("a/b/c", "a", "../.."),
+            ("a", "", ".."),
+            ("ab", "a", "../a"),
+        ] {
+            assert_eq!(relative(from, to), expected, "{from} {to}");
+            assert_eq!(resolve(from, expected).as_deref(), Some(to));
+        }
+    }
+
+    #[test]
+    fn a_name_that_begins_alike_is_no_directory_above() {
+        assert!(is_in("a/b", "a"));
+        assert!(is_in("a", "a"));
+        assert!(is_in("a", ""));
+        assert!(!is_in("ab", "a"));
+        assert_eq!(below("a/b/c", "a"), Some("b/c"));
+    }
+}
