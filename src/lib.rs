@@ -45,6 +45,7 @@
 pub mod failure;
 pub mod git;
 pub mod interrupt;
+pub mod kustomization;
 pub mod process;
 pub mod redact;
 pub mod reference;

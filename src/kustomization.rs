@@ -1,0 +1,282 @@
+//! Reading a kustomization or a plugin configuration from bytes, finding every reference in it with
+//! its exact place, and editing references in the text byte by byte.
+//!
+//! Pure code: bytes in, data out. A reader of this room learns which scalars of a file name another
+//! file or root ([`Reference`]), what kustomize would refuse ([`Problem`]) and what it accepts although
+//! a person should know ([`Note`]). What a reference *means* is the business of `crate::reference`.
+//!
+//! The rules are those of kustomize 5.8.1, measured with the real program: the first document only,
+//! keys compared as Go's `encoding/json` does (case-insensitive, unknown ones refused), the last of two
+//! equal keys wins, YAML 1.1 words such as `yes` are no strings. A file is read twice, with a parser
+//! that knows positions and with a port of libyaml (the ancestor of the parser in kustomize); where the two
+//! disagree nothing is believed.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | `fields` | THE table: every field of a kustomization and of the built-in plugins, and what it means |
+//! | `yaml` | documents as an arena of nodes with byte ranges; the type of a plain scalar |
+//! | `opinion` | the second opinion |
+//! | `read`, `plugin` | the table applied to a document; inline and separate plugin configurations |
+//! | `edit` | edits in the text, and the proof that nothing else changed |
+//! | `body` | what a downloaded body is |
+
+mod body;
+mod edit;
+mod fields;
+mod opinion;
+mod plugin;
+mod read;
+mod yaml;
+
+pub use body::{looks_like_html, looks_like_resources};
+pub use edit::{Edit, EditError, edit};
+pub use plugin::{FunctionRuntime, read_plugin};
+pub use read::read;
+
+/// The names that make a directory a kustomization root, in kustomize's order
+/// (`RecognizedKustomizationFileNames`, api/konfig/general.go).
+pub const FILE_NAMES: [&str; 3] = ["kustomization.yaml", "kustomization.yml", "Kustomization"];
+
+/// What a kustomization file declares itself to be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Kind {
+    /// An ordinary kustomization; also when `kind` is absent.
+    #[default]
+    Kustomization,
+    /// A component, to be named in `components` only.
+    Component,
+}
+
+/// What one kustomization file says, as kustomize would understand it.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Kustomization {
+    /// The declared or implied kind.
+    pub kind: Kind,
+    /// Every reference in effect, in the order of the text.
+    pub references: Vec<Reference>,
+    /// What kustomize accepts but a person should know, in the order of the text.
+    pub notes: Vec<Note>,
+    /// The values of `buildMetadata`; they make the output of a build depend on paths.
+    pub build_metadata: Vec<String>,
+}
+
+/// What one file named in `generators`, `transformers` or `validators` says.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct PluginFile {
+    /// Every reference of the built-in plugin configurations in it. They are relative to the kustomization
+    /// that lists the file, not to the file.
+    pub references: Vec<Reference>,
+    /// Functions, plugins that are not built in, and charts.
+    pub notes: Vec<Note>,
+}
+
+/// One scalar that names a file or a root.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reference {
+    /// The place as a person would name it, spelled with the canonical key names: `resources[2]`,
+    /// `configMapGenerator[0].files[1]`, `generators[0]#PatchTransformer.path` for a plugin configuration that
+    /// stands inline, `PatchTransformer.path` in a plugin file.
+    pub field: String,
+    /// What kustomize takes here.
+    pub accepts: Accepts,
+    /// The path or URL; in a generator's `files` without `key=`.
+    pub text: String,
+    /// The data key that the file gets; only for a generator's `files`.
+    pub key: Option<GeneratorKey>,
+    /// 1-based line of the scalar's first character.
+    pub line: usize,
+    /// 1-based column of the scalar's first character, in characters.
+    pub column: usize,
+    /// 1-based line of the end of the scalar.
+    pub end_line: usize,
+    /// 1-based column after the scalar's last character.
+    pub end_column: usize,
+    /// Where to edit.
+    pub spot: Spot,
+}
+
+/// What kustomize takes in a field.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Accepts {
+    /// A file, local or over http(s).
+    File,
+    /// A directory or git repository that holds a kustomization.
+    Root {
+        /// Whether that kustomization must be a component.
+        component: bool,
+    },
+    /// A file or a root, tried in this order (`accumulateResources`).
+    Either,
+    /// A file or a root, as [`Accepts::Either`], whose objects are plugin configurations.
+    Plugin,
+}
+
+/// The key under which a generator stores a file.
+///
+/// kustomize computes it from the *text* of the source (`ParseFileSource`), so another path may need
+/// an explicit key to keep it.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum GeneratorKey {
+    /// Written as `key=path`.
+    Explicit(String),
+    /// The base name of the text, its query included.
+    Implied(String),
+}
+
+impl GeneratorKey {
+    /// Returns the key itself.
+    pub fn name(&self) -> &str {
+        match self {
+            GeneratorKey::Explicit(name) | GeneratorKey::Implied(name) => name,
+        }
+    }
+}
+
+/// Where in a file a scalar stands, for [`edit`]. Valid for the bytes it was read from.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Spot {
+    /// Index of the document in the stream.
+    document: usize,
+    /// Index of the pair or item at each level below the root of the document, through aliases and merge keys.
+    path: Vec<usize>,
+    /// The place inside the scalar, when the scalar is itself YAML (an inline plugin configuration).
+    inner: Option<Box<Spot>>,
+    /// The value of the scalar as it was read: an edit of anything else is refused.
+    text: String,
+}
+
+/// Something in the file that kustomize refuses.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Problem {
+    /// 1-based line.
+    pub line: usize,
+    /// 1-based column in characters.
+    pub column: usize,
+    /// The field, as in [`Reference::field`]; empty when the whole file is meant.
+    pub field: String,
+    /// What is wrong: a lower-case phrase.
+    pub message: String,
+    /// What to do about it.
+    pub hints: Vec<String>,
+    /// What sort of problem it is.
+    pub kind: ProblemKind,
+}
+
+/// The sorts of [`Problem`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum ProblemKind {
+    /// The bytes are not UTF-8.
+    NotUtf8,
+    /// The text is not YAML, or the two readers disagree about it.
+    Syntax,
+    /// Nothing but `apiVersion` and `kind`, or nothing at all.
+    Empty,
+    /// A key that kustomize does not know.
+    UnknownField,
+    /// A value of the wrong type.
+    WrongType,
+    /// `kind` or `apiVersion` is not what kustomize wants.
+    WrongKind,
+    /// Two equal keys where kustomize allows none (plugin configurations).
+    DuplicateKey,
+    /// A generator's file source that does not split into key and path.
+    FileSource,
+    /// An entry that was meant as an inline configuration but is none.
+    InlineConfiguration,
+    /// A built-in plugin that does not exist.
+    UnknownPlugin,
+    /// Aliases that expand beyond all measure.
+    TooLarge,
+}
+
+/// Something that kustomize accepts but a person should know.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Note {
+    /// 1-based line.
+    pub line: usize,
+    /// 1-based column in characters.
+    pub column: usize,
+    /// The field, as in [`Reference::field`].
+    pub field: String,
+    /// What it is, with the data that rules need.
+    pub kind: NoteKind,
+    /// The same for people: a lower-case phrase.
+    pub message: String,
+}
+
+/// The sorts of [`Note`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum NoteKind {
+    /// A value that a later (or, in another case, a greater) equal key replaces; the note stands at the loser.
+    DuplicateKey {
+        /// Line of the key that wins.
+        winner: usize,
+    },
+    /// A document after the first, which kustomize does not read.
+    ExtraDocument,
+    /// A generator source without a key whose text holds a `=` of a query: kustomize takes what stands before
+    /// it for the key.
+    SplitUrl,
+    /// A chart that helm pulls unless the directory `{chartHome}/{name}-{version}/{name}` (with a version) or
+    /// `{chartHome}/{name}` exists.
+    RemoteChart {
+        /// The repository, `https://`, `http://` or `oci://`.
+        repo: String,
+        /// The chart.
+        name: String,
+        /// The version; empty when floating.
+        version: String,
+        /// Whether `valuesFile` is set; otherwise the chart's own `values.yaml` is read, below the root only.
+        values_file: bool,
+        /// Where `repo` is written.
+        repo_spot: Spot,
+    },
+    /// A chart without `repo`: it must be at `{chartHome}/{name}`.
+    LocalChart {
+        /// The chart.
+        name: String,
+        /// The version; ignored by kustomize.
+        version: String,
+        /// Whether `valuesFile` is set.
+        values_file: bool,
+    },
+    /// A directory of charts other than `charts`; may lie anywhere.
+    ChartHome {
+        /// The path as written.
+        path: String,
+        /// Where it is written.
+        spot: Spot,
+    },
+    /// A directory that is given to helm as `HELM_CONFIG_HOME`; may lie anywhere.
+    ConfigHome {
+        /// The path as written.
+        path: String,
+        /// Where it is written.
+        spot: Spot,
+    },
+    /// A KRM function: code that is not part of the kustomization.
+    KrmFunction {
+        /// What runs.
+        runtime: FunctionRuntime,
+        /// `apiVersion` of the configuration.
+        api_version: String,
+        /// `kind` of the configuration.
+        kind: String,
+        /// String values with a `/` in them, which may name files or URLs, with their fields.
+        strings: Vec<(String, String)>,
+    },
+    /// An exec or Go plugin, looked up in the plugin home at `{group}/{version}/{lower(kind)}/{kind}`.
+    LegacyPlugin {
+        /// `apiVersion` of the configuration.
+        api_version: String,
+        /// `kind` of the configuration.
+        kind: String,
+        /// `argsFromFile`: a file or URL that kustomize reads.
+        args_from_file: Option<String>,
+        /// String values with a `/` in them, which may name files or URLs, with their fields.
+        strings: Vec<(String, String)>,
+    },
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,155 @@
+//! What a downloaded body is.
+
+use super::plugin;
+use super::yaml::Stream;
+
+/// Checks that a downloaded body holds Kubernetes objects, as a file in `resources` must: UTF-8, YAML, every document
+/// that is not empty a mapping with `kind` and `metadata.name` (or a list of such), and at least one of them.
+/// kustomize asks for no more; it does not ask for `apiVersion`, and takes an empty body for success.
+///
+/// # Errors
+///
+/// Says what the body is instead: a phrase that fits after "the body is".
+pub fn looks_like_resources(bytes: &[u8]) -> Result<(), String> {
+    let Ok(text) = std::str::from_utf8(bytes) else {
+        return Err("not text".to_owned());
+    };
+    let bare = text.strip_prefix('\u{feff}').unwrap_or(text).trim();
+    if bare.is_empty() {
+        return Err("empty".to_owned());
+    }
+    if looks_like_html(bytes) {
+        return Err("an HTML page".to_owned());
+    }
+    let not_yaml = |line: usize, message: &str| format!("not YAML (line {line}: {message})");
+    let stream =
+        Stream::parse(text, usize::MAX).map_err(|error| not_yaml(error.line, &error.message))?;
+    let objects = plugin::collect(&stream).map_err(|(index, node, why)| {
+        let document = stream.documents.get(index);
+        let start = document.map_or(0, |document| document.node(node).range.start);
+        format!("{why} (line {})", stream.position(start).0)
+    })?;
+    if objects.is_empty() {
+        return Err("without any object".to_owned());
+    }
+    for document in &stream.documents {
+        if let Some(key) = plugin::duplicate_key(document) {
+            let word = document.scalar(key).unwrap_or_default();
+            let (line, _) = stream.position(document.node(key).range.start);
+            return Err(format!("an object with two keys `{word}` (line {line})"));
+        }
+    }
+    super::opinion::agree(&stream).map_err(|error| not_yaml(error.line, &error.message))
+}
+
+/// Tells whether a body is a web page rather than a file: what a host sends instead of one that needs a login, or of a
+/// directory.
+pub fn looks_like_html(bytes: &[u8]) -> bool {
+    let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
+    let mut rest = bytes.trim_ascii_start();
+    // Comments and an XML declaration may stand before the page.
+    loop {
+        let end: &[u8] = if rest.starts_with(b"<!--") {
+            b"-->"
+        } else if rest.starts_with(b"<?xml") {
+            b"?>"
+        } else {
+            break;
+        };
+        match rest.windows(end.len()).position(|window| window == end) {
+            Some(at) => {
+                rest = rest
+                    .get(at + end.len()..)
+                    .unwrap_or_default()
+                    .trim_ascii_start()
+            }
+            None => break,
+        }
+    }
+    ["<!doctype html", "<html", "<head", "<body", "<title"]
+        .iter()
+        .any(|start| {
+            rest.get(..start.len())
+                .is_some_and(|found| found.eq_ignore_ascii_case(start.as_bytes()))
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{looks_like_html, looks_like_resources};
+
+    fn refusal(text: &str) -> String {
+        looks_like_resources(text.as_bytes()).unwrap_err()
+    }
+
+    #[test]
+    fn objects_are_resources() {
+        for text in [
+            "apiVersion: v1\nkind: X\nmetadata: {name: a}\n",
+            "kind: X\nmetadata: {name: a}\n",
+            "kind: X\nmetadata: {name: 1}\n",
+            "\u{feff}kind: X\r\nmetadata: {name: a}\r\n---\r\nkind: X\r\nmetadata: {name: b}\r\n",
+            "---\n# nothing\n---\n{}\n---\nkind: X\nmetadata: {name: a}\n",
+            "kind: List\nitems:\n- {kind: X, metadata: {name: a}}\n-\n",
+            "kind: ConfigMapList\nitems:\n- {kind: X, metadata: {name: a}}\n",
+            "kind: FooList\n",
+            "{\"kind\":\"X\",\"metadata\":{\"name\":\"a\"}}",
+            "x: &a {kind: X}\n<<: *a\nmetadata: {name: a}\n",
+            "kind: X\nmetadata: &m {name: a}\nspec: {m: *m}\n",
+        ] {
+            assert_eq!(looks_like_resources(text.as_bytes()), Ok(()), "{text}");
+        }
+    }
+
+    #[test]
+    fn everything_else_is_named() {
+        assert_eq!(refusal(" \n"), "empty");
+        assert_eq!(refusal("# nothing\n---\n"), "without any object");
+        assert_eq!(refusal("kind: List\nitems: []\n"), "without any object");
+        assert_eq!(refusal("<!DOCTYPE html>\n<html>"), "an HTML page");
+        assert_eq!(refusal("hello\n"), "text instead of an object (line 1)");
+        assert_eq!(refusal("- a\n"), "a list instead of an object (line 1)");
+        assert_eq!(
+            refusal("kind: X\nmetadata: {name: a}\n---\nkind: Y\n"),
+            "an object of kind Y without `metadata.name` (line 4)"
+        );
+        assert_eq!(
+            refusal("apiVersion: v1\nmetadata: {name: a}\n"),
+            "an object without `kind` (line 1)"
+        );
+        assert_eq!(
+            refusal("kind: List\nitems:\n- {kind: X}\n"),
+            "an object of kind X without `metadata.name` (line 3)"
+        );
+        assert_eq!(
+            refusal("kind: X\nmetadata: {name: a}\nx: 1\nx: 2\n"),
+            "an object with two keys `x` (line 4)"
+        );
+        assert!(refusal("a: b: c\n").starts_with("not YAML (line 1: "));
+        assert_eq!(
+            looks_like_resources(b"kind: \xff"),
+            Err("not text".to_owned())
+        );
+    }
+
+    #[test]
+    fn aliases_do_not_explode() {
+        let mut text =
+            "a: &a0 {kind: FooList, items: [{kind: X, metadata: {name: a}}]}\n".to_owned();
+        for i in 1..40 {
+            let last = i - 1;
+            text += &format!("b{i}: &a{i} {{kind: FooList, items: [*a{last}, *a{last}]}}\n");
+        }
+        text += "kind: FooList\nitems: [*a39]\n";
+        assert!(looks_like_resources(text.as_bytes()).is_err());
+    }
+
+    #[test]
+    fn pages_are_seen_behind_comments() {
+        assert!(looks_like_html(b"\xef\xbb\xbf\n<!-- x -->\n<HTML lang=en>"));
+        assert!(looks_like_html(b"<?xml version='1.0'?><!doctype HTML>"));
+        assert!(!looks_like_html(b"<!-- x"));
+        assert!(!looks_like_html(b"kind: X # <html>"));
+        assert!(!looks_like_html(b""));
+    }
+}

@@ -1,0 +1,78 @@
+//! The proof that an edited text is the old one with the intended values, and nothing else.
+
+use super::{EditError, Targets};
+use crate::kustomization::opinion;
+use crate::kustomization::yaml::{NodeKind, Stream};
+
+/// Compares the stream before with the text after, node by node and then value by value.
+///
+/// `expected` says for each document which nodes were written anew. `values` says what was asked for: document, path
+/// and value; the second comparison follows the aliases, so a value that leaks through an anchor is found.
+pub(super) fn prove(
+    before: &Stream<'_>,
+    after: &str,
+    expected: &[Targets],
+    values: &[(usize, &[usize], String)],
+) -> Result<(), EditError> {
+    let unproven = |at: usize| {
+        EditError::at(
+            before,
+            at,
+            "the edit could not be proven to change this value alone",
+        )
+    };
+    let count = before.documents.len();
+    let reread = Stream::parse(after, count).map_err(|_| unproven(0))?;
+    if reread.documents.len() != count || reread.rest.is_some() != before.rest.is_some() {
+        return Err(unproven(0));
+    }
+    let documents = before.documents.iter().zip(&reread.documents);
+    for ((old, new), targets) in documents.zip(expected) {
+        if old.nodes().len() != new.nodes().len() {
+            return Err(unproven(0));
+        }
+        for (id, (was, is)) in old.nodes().iter().zip(new.nodes()).enumerate() {
+            let written = targets.get(&id).map(|target| target.value.as_str());
+            let same = match (&was.kind, &is.kind) {
+                (
+                    NodeKind::Scalar { value, style },
+                    NodeKind::Scalar {
+                        value: new,
+                        style: to,
+                    },
+                ) => match written {
+                    Some(written) => new == written,
+                    None => value == new && style == to,
+                },
+                (NodeKind::Alias(_), NodeKind::Scalar { value, .. }) => {
+                    written == Some(value.as_str())
+                }
+                (NodeKind::Alias(from), NodeKind::Alias(to)) => written.is_none() && from == to,
+                (NodeKind::Sequence(from), NodeKind::Sequence(to)) => from == to,
+                (NodeKind::Mapping(from), NodeKind::Mapping(to)) => from == to,
+                _ => false,
+            };
+            let properties =
+                (was.anchor, &was.tag, was.in_flow) == (is.anchor, &is.tag, is.in_flow);
+            if !same || !properties {
+                return Err(unproven(was.range.start));
+            }
+        }
+    }
+    let read = |text: &str| opinion::values(text, count).map_err(|_| unproven(0));
+    let mut wanted = read(before.text)?;
+    for (document, path, value) in values {
+        let leaf = wanted
+            .get_mut(*document)
+            .and_then(|root| root.descend(path)?.text())
+            .ok_or_else(|| unproven(0))?;
+        leaf.clone_from(value);
+    }
+    if wanted == read(after)? {
+        Ok(())
+    } else {
+        Err(EditError::new(
+            "another field shares this value by an anchor and would change with it",
+        ))
+    }
+}

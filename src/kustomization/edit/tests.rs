@@ -1,0 +1,245 @@
+use super::{Edit, EditError, edit};
+use crate::kustomization::{Reference, read, read_plugin};
+
+mod hostile;
+
+/// Edits fields by name and returns the new text.
+fn change(text: &str, wanted: &[(&str, &str)]) -> Result<String, EditError> {
+    let references = read(text.as_bytes()).unwrap().references;
+    change_in(text, &references, wanted)
+}
+
+fn change_in(
+    text: &str,
+    references: &[Reference],
+    wanted: &[(&str, &str)],
+) -> Result<String, EditError> {
+    let edits: Vec<Edit<'_>> = wanted
+        .iter()
+        .map(|(field, value)| Edit {
+            spot: &references
+                .iter()
+                .find(|reference| reference.field == *field)
+                .unwrap_or_else(|| panic!("no {field} in {references:#?}"))
+                .spot,
+            value: (*value).to_owned(),
+        })
+        .collect();
+    edit(text.as_bytes(), &edits).map(|bytes| String::from_utf8(bytes).unwrap())
+}
+
+#[test]
+fn style_and_everything_around_stay() {
+    let before = "\u{feff}# top\r\nresources:   # why\r\n-   https://h/a   # one\r\n- 'https://h/b'\r\n-     \"https://h/c\"\r\n\
+        crds: [ https://h/d , 'e']\r\npatches: [{path: &p https://h/f, target: {kind: X}}]";
+    let after = change(
+        before,
+        &[
+            ("resources[0]", "localized-files/a"),
+            ("resources[1]", "it's"),
+            ("resources[2]", "c"),
+            ("crds[0]", "a, b"),
+            ("patches[0].path", "f"),
+        ],
+    );
+    let wanted = "\u{feff}# top\r\nresources:   # why\r\n-   localized-files/a   # one\r\n- 'it''s'\r\n-     \"c\"\r\n\
+        crds: [ 'a, b' , 'e']\r\npatches: [{path: &p f, target: {kind: X}}]";
+    assert_eq!(after.unwrap(), wanted);
+}
+
+#[test]
+fn block_scalars_become_one_quoted_line() {
+    let before = "resources:\n- |- # keep\n  https://h/a\n\n# c\n- &x >-\n\n  https://h/b\n- # | no\n  !!str |-\n   https://h/c";
+    let after = change(
+        before,
+        &[
+            ("resources[0]", "a"),
+            ("resources[1]", "b"),
+            ("resources[2]", "c"),
+        ],
+    );
+    let wanted = "resources:\n- \"a\" # keep\n\n# c\n- &x \"b\"\n- # | no\n  !!str \"c\"";
+    assert_eq!(after.unwrap(), wanted);
+}
+
+#[test]
+fn words_that_would_be_something_else_are_quoted() {
+    for (value, wanted) in [
+        ("yes", "'yes'"),
+        ("1", "'1'"),
+        ("1.2.3", "'1.2.3'"),
+        ("1.2.3/x", "1.2.3/x"),
+        ("null", "'null'"),
+        ("a: b", "'a: b'"),
+        ("#x", "'#x'"),
+        ("a\tb", "\"a\\tb\""),
+        ("---", "'---'"),
+        ("*a", "'*a'"),
+        ("a\u{2028}b", "\"a\\u2028b\""),
+    ] {
+        let after = change("resources:\n- x\n", &[("resources[0]", value)]).unwrap();
+        assert_eq!(after, format!("resources:\n- {wanted}\n"));
+    }
+}
+
+#[test]
+fn an_anchor_carries_its_value_only_where_it_is_wanted() {
+    let before = "resources: [&a x, *a]\ncrds: [*a]\nnamePrefix: *a\n";
+    // One alias only.
+    assert_eq!(
+        change(before, &[("resources[1]", "new")]).unwrap(),
+        "resources: [&a x, new]\ncrds: [*a]\nnamePrefix: *a\n"
+    );
+    // All references the same: the other user gets what it had.
+    let same = [
+        ("resources[0]", "new"),
+        ("resources[1]", "new"),
+        ("crds[0]", "new"),
+    ];
+    assert_eq!(
+        change(before, &same).unwrap(),
+        "resources: [&a new, *a]\ncrds: [*a]\nnamePrefix: x\n"
+    );
+    // Each its own.
+    let each = [
+        ("resources[0]", "1"),
+        ("resources[1]", "2"),
+        ("crds[0]", "3"),
+    ];
+    assert_eq!(
+        change(before, &each).unwrap(),
+        "resources: [&a '1', '2']\ncrds: ['3']\nnamePrefix: x\n"
+    );
+}
+
+#[test]
+fn a_shared_list_changes_for_all_or_not_at_all() {
+    let before = "resources: &l [a, b]\ncrds: *l\n";
+    let both = [("resources[0]", "c"), ("crds[0]", "c")];
+    assert_eq!(
+        change(before, &both).unwrap(),
+        "resources: &l [c, b]\ncrds: *l\n"
+    );
+    let one = change(before, &[("resources[0]", "c")]).unwrap_err();
+    assert!(one.message.contains("shares this value"), "{one}");
+    let differ = change(before, &[("resources[0]", "c"), ("crds[0]", "d")]).unwrap_err();
+    assert!(differ.message.contains("need different values"), "{differ}");
+}
+
+#[test]
+fn a_merge_key_is_followed() {
+    let before = "configMapGenerator:\n- &a {name: x, envs: [e]}\n- {<<: *a, name: z}\n";
+    let both = [
+        ("configMapGenerator[0].envs[0]", "f"),
+        ("configMapGenerator[1].envs[0]", "f"),
+    ];
+    assert_eq!(
+        change(before, &both).unwrap(),
+        "configMapGenerator:\n- &a {name: x, envs: [f]}\n- {<<: *a, name: z}\n"
+    );
+    assert!(change(before, &both[..1]).is_err());
+}
+
+#[test]
+fn a_key_that_is_an_alias_does_not_change() {
+    let before = "resources: [&a x]\ncommonLabels: {*a : b}\n";
+    let error = change(before, &[("resources[0]", "y")]).unwrap_err();
+    assert!(error.message.contains("this key"), "{error}");
+    assert_eq!((error.line, error.column), (2, 16));
+}
+
+const INLINE: &str = "apiVersion: builtin\nkind: ConfigMapGenerator\nmetadata: {name: x}\nfiles: # here\n  - k=https://h/a # this\nenvs: [ \"b\" ]\n---\napiVersion: builtin\nkind: PatchTransformer\nmetadata:\n  name: y\npath: >-\n  https://h/p\ntarget: {}\n";
+
+const INLINE_EDITS: [(&str, &str); 3] = [
+    ("generators[0]#ConfigMapGenerator[0].files[0]", "k=a"),
+    ("generators[0]#ConfigMapGenerator[0].envs[0]", "e"),
+    ("generators[0]#PatchTransformer[1].path", "p"),
+];
+
+fn inline_after() -> String {
+    INLINE
+        .replace("k=https://h/a", "k=a")
+        .replace("\"b\"", "\"e\"")
+        .replace(">-\n  https://h/p\n", "\"p\"\n")
+}
+
+#[test]
+fn a_literal_block_is_edited_inside() {
+    for (indent, end) in [("  ", "\n"), ("        ", "\n"), ("  ", "\r\n")] {
+        let block = |yaml: &str| {
+            let lines: Vec<String> = yaml.lines().map(|l| format!("{indent}{l}{end}")).collect();
+            format!("generators:{end}- |-{end}{}# after{end}", lines.concat())
+        };
+        let after = change(&block(INLINE), &INLINE_EDITS).unwrap();
+        assert_eq!(after, block(&inline_after()));
+    }
+}
+
+#[test]
+fn other_scalars_with_yaml_inside_are_written_anew() {
+    let quoted = |yaml: &str| format!("generators: [ {:?} ] # c\n", yaml);
+    let after = change(&quoted(INLINE), &INLINE_EDITS).unwrap();
+    assert_eq!(after, quoted(&inline_after()));
+
+    let flow = "{apiVersion: builtin, kind: PatchTransformer, metadata: {name: x}, path: FILE}";
+    let folded = format!(
+        "transformers:\n- >-\n  {}\n",
+        flow.replace(", path", ",\n  path")
+    );
+    let field = "transformers[0]#PatchTransformer.path";
+    assert_eq!(
+        change(&folded, &[(field, "p")]).unwrap(),
+        format!("transformers:\n- \"{}\"\n", flow.replace("FILE", "p"))
+    );
+    let single = format!("transformers:\n- '{flow}'\n");
+    assert_eq!(
+        change(&single, &[(field, "it's")]).unwrap(),
+        format!("transformers:\n- '{}'\n", flow.replace("FILE", "it''s"))
+    );
+}
+
+#[test]
+fn all_documents_of_a_plugin_file_can_be_edited() {
+    let references = read_plugin(INLINE.as_bytes()).unwrap().references;
+    let edits: Vec<(&str, &str)> = INLINE_EDITS
+        .iter()
+        .map(|(field, value)| (field.trim_start_matches("generators[0]#"), *value))
+        .collect();
+    let after = change_in(INLINE, &references, &edits).unwrap();
+    assert_eq!(after, inline_after());
+}
+
+#[test]
+fn what_follows_the_first_document_stays_even_if_it_is_no_yaml() {
+    let before = "resources: [a]\n---\n{[\n";
+    let after = change(before, &[("resources[0]", "b")]).unwrap();
+    assert_eq!(after, "resources: [b]\n---\n{[\n");
+}
+
+#[test]
+fn another_file_is_refused() {
+    let references = read(b"resources: [a, b]\n").unwrap().references;
+    for text in [
+        "resources: [b, a]\n",
+        "resources: a\n",
+        "",
+        "[",
+        "resources: [~]\n",
+    ] {
+        assert!(change_in(text, &references, &[("resources[0]", "c")]).is_err());
+    }
+    assert!(change_in("resources: [a]\n", &references, &[("resources[0]", "c")]).is_ok());
+}
+
+#[test]
+fn two_edits_of_one_value_must_agree() {
+    let text = "resources: [a]\n";
+    let same = [("resources[0]", "b"), ("resources[0]", "b")];
+    assert_eq!(change(text, &same).unwrap(), "resources: [b]\n");
+    assert!(change(text, &[("resources[0]", "b"), ("resources[0]", "c")]).is_err());
+}
+
+#[test]
+fn no_edits_change_nothing() {
+    assert_eq!(edit(b"[", &[]).unwrap(), b"[");
+}

@@ -1,0 +1,387 @@
+//! THE field table: every field of a kustomization and of the built-in plugins that kustomize 5.8.1 knows, the
+//! shape of its value, and what its strings mean. Nothing else in the program knows a field by name.
+//!
+//! The shapes are those of kustomize's Go types (`api/types`), because `encoding/json` decodes by them. The names
+//! were measured: each JSON tag in the program was tried in each place.
+
+use super::Accepts;
+
+/// The shape of a value.
+#[derive(Debug)]
+pub(super) enum Shape {
+    /// A string.
+    Text(Role),
+    Bool,
+    Integer,
+    /// A slice. An empty one is a value, `null` is none.
+    List(&'static Shape),
+    /// A deprecated slice that kustomize appends to another one after reading, so an empty one is no value.
+    Folded(&'static Shape),
+    /// A map of strings to strings, in which some keys mean something. They are compared exactly.
+    Texts(&'static [(&'static str, Role)]),
+    /// A map of strings to anything.
+    Values,
+    /// A struct; `null` leaves it as it is.
+    Struct(&'static Struct),
+    /// A pointer to a struct; `null` removes it.
+    Pointer(&'static Struct),
+}
+
+/// A Go struct.
+#[derive(Debug)]
+pub(super) struct Struct {
+    pub fields: &'static [(&'static str, Shape)],
+    /// Its strings make up one chart.
+    pub chart: bool,
+}
+
+/// What a string means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Role {
+    /// Nothing here.
+    Plain,
+    Kind,
+    ApiVersion,
+    BuildMetadata,
+    /// A path or URL.
+    Reference(Accepts),
+    /// A generator source: a file, or `key=file`.
+    FileSource,
+    /// A patch if it parses as one, else a file.
+    PatchOrFile,
+    /// Plugin configurations if it parses as such, else a file or a root.
+    Plugin,
+    /// The values file of a chart.
+    ValuesFile,
+    ChartName,
+    ChartVersion,
+    ChartRepo,
+    ChartHome,
+    ConfigHome,
+}
+
+const FILE: Shape = Shape::Text(Role::Reference(Accepts::File));
+const PLAIN: Shape = Shape::Text(Role::Plain);
+const PLAINS: Shape = Shape::List(&PLAIN);
+const STRINGS: Shape = Shape::Texts(&[]);
+
+const fn record(fields: &'static [(&'static str, Shape)]) -> Struct {
+    Struct {
+        fields,
+        chart: false,
+    }
+}
+
+/// `types.Kustomization`.
+pub(super) static KUSTOMIZATION: Struct = record(&[
+    ("apiVersion", Shape::Text(Role::ApiVersion)),
+    ("kind", Shape::Text(Role::Kind)),
+    ("metadata", Shape::Pointer(&METADATA)),
+    (
+        "openapi",
+        Shape::Texts(&[("path", Role::Reference(Accepts::File))]),
+    ),
+    ("namePrefix", PLAIN),
+    ("nameSuffix", PLAIN),
+    ("namespace", PLAIN),
+    ("commonLabels", STRINGS),
+    ("labels", Shape::List(&Shape::Struct(&LABEL))),
+    ("commonAnnotations", STRINGS),
+    (
+        "patchesStrategicMerge",
+        Shape::List(&Shape::Text(Role::PatchOrFile)),
+    ),
+    ("patchesJson6902", Shape::List(&Shape::Struct(&PATCH))),
+    ("patches", Shape::List(&Shape::Struct(&PATCH))),
+    ("images", Shape::List(&Shape::Struct(&IMAGE))),
+    ("imageTags", Shape::Folded(&Shape::Struct(&IMAGE))),
+    ("replacements", Shape::List(&Shape::Struct(&REPLACEMENT))),
+    ("replicas", Shape::List(&Shape::Struct(&REPLICA))),
+    ("vars", Shape::List(&Shape::Struct(&VAR))),
+    ("sortOptions", Shape::Pointer(&SORT_OPTIONS)),
+    (
+        "resources",
+        Shape::List(&Shape::Text(Role::Reference(Accepts::Either))),
+    ),
+    (
+        "components",
+        Shape::List(&Shape::Text(Role::Reference(Accepts::Root {
+            component: true,
+        }))),
+    ),
+    ("crds", Shape::List(&FILE)),
+    // Appended to `resources` (FixKustomization), so a file does as well as a root.
+    (
+        "bases",
+        Shape::Folded(&Shape::Text(Role::Reference(Accepts::Either))),
+    ),
+    (
+        "configMapGenerator",
+        Shape::List(&Shape::Struct(&CONFIG_MAP)),
+    ),
+    ("secretGenerator", Shape::List(&Shape::Struct(&SECRET))),
+    ("helmGlobals", Shape::Pointer(&HELM_GLOBALS)),
+    ("helmCharts", Shape::List(&Shape::Struct(&HELM_CHART))),
+    (
+        "helmChartInflationGenerator",
+        Shape::Folded(&Shape::Struct(&OLD_HELM_CHART)),
+    ),
+    ("generatorOptions", Shape::Pointer(&GENERATOR_OPTIONS)),
+    ("configurations", Shape::List(&FILE)),
+    ("generators", Shape::List(&Shape::Text(Role::Plugin))),
+    ("transformers", Shape::List(&Shape::Text(Role::Plugin))),
+    ("validators", Shape::List(&Shape::Text(Role::Plugin))),
+    (
+        "buildMetadata",
+        Shape::List(&Shape::Text(Role::BuildMetadata)),
+    ),
+]);
+
+/// The configurations of the plugins with `apiVersion: builtin`. Only what means something is listed: unknown
+/// fields are allowed there. Paths are relative to the kustomization that lists the plugin.
+pub(super) static BUILTIN_PLUGINS: &[(&str, &Struct)] = &[
+    ("AnnotationsTransformer", &NO_PATHS),
+    ("ConfigMapGenerator", &GENERATOR_PLUGIN),
+    ("HashTransformer", &NO_PATHS),
+    ("HelmChartInflationGenerator", &HELM_PLUGIN),
+    ("IAMPolicyGenerator", &NO_PATHS),
+    ("ImageTagTransformer", &NO_PATHS),
+    ("LabelTransformer", &NO_PATHS),
+    ("NamespaceTransformer", &NO_PATHS),
+    ("PatchJson6902Transformer", &PATCH_PLUGIN),
+    ("PatchStrategicMergeTransformer", &MERGE_PLUGIN),
+    ("PatchTransformer", &PATCH_PLUGIN),
+    ("PrefixTransformer", &NO_PATHS),
+    ("ReplacementTransformer", &REPLACEMENT_PLUGIN),
+    ("ReplicaCountTransformer", &NO_PATHS),
+    ("SecretGenerator", &GENERATOR_PLUGIN),
+    ("SortOrderTransformer", &NO_PATHS),
+    ("SuffixTransformer", &NO_PATHS),
+    ("ValueAddTransformer", &NO_PATHS),
+];
+
+static NO_PATHS: Struct = record(&[]);
+
+/// kustomize ignores `env` in the plugins, its localizer does not.
+static GENERATOR_PLUGIN: Struct = record(&[
+    ("env", FILE),
+    ("envs", Shape::List(&FILE)),
+    ("files", Shape::List(&Shape::Text(Role::FileSource))),
+]);
+
+static PATCH_PLUGIN: Struct = record(&[("path", FILE)]);
+
+static MERGE_PLUGIN: Struct = record(&[("paths", Shape::List(&Shape::Text(Role::PatchOrFile)))]);
+
+static REPLACEMENT_PLUGIN: Struct = record(&[(
+    "replacements",
+    Shape::List(&Shape::Struct(&REPLACEMENT_FILE)),
+)]);
+
+static REPLACEMENT_FILE: Struct = record(&[("path", FILE)]);
+
+static HELM_PLUGIN: Struct = Struct {
+    chart: true,
+    fields: &[
+        ("additionalValuesFiles", Shape::List(&FILE)),
+        ("chartHome", Shape::Text(Role::ChartHome)),
+        ("configHome", Shape::Text(Role::ConfigHome)),
+        ("name", Shape::Text(Role::ChartName)),
+        ("repo", Shape::Text(Role::ChartRepo)),
+        ("valuesFile", Shape::Text(Role::ValuesFile)),
+        ("version", Shape::Text(Role::ChartVersion)),
+    ],
+};
+
+static METADATA: Struct = record(&[
+    ("annotations", STRINGS),
+    ("labels", STRINGS),
+    ("name", PLAIN),
+    ("namespace", PLAIN),
+]);
+
+/// `types.ConfigMapArgs`.
+static CONFIG_MAP: Struct = record(&[
+    ("behavior", PLAIN),
+    ("env", FILE),
+    ("envs", Shape::List(&FILE)),
+    ("files", Shape::List(&Shape::Text(Role::FileSource))),
+    ("literals", PLAINS),
+    ("name", PLAIN),
+    ("namespace", PLAIN),
+    ("options", Shape::Pointer(&GENERATOR_OPTIONS)),
+]);
+
+/// `types.SecretArgs`.
+static SECRET: Struct = record(&[
+    ("behavior", PLAIN),
+    ("env", FILE),
+    ("envs", Shape::List(&FILE)),
+    ("files", Shape::List(&Shape::Text(Role::FileSource))),
+    ("literals", PLAINS),
+    ("name", PLAIN),
+    ("namespace", PLAIN),
+    ("options", Shape::Pointer(&GENERATOR_OPTIONS)),
+    ("type", PLAIN),
+]);
+
+static GENERATOR_OPTIONS: Struct = record(&[
+    ("annotations", STRINGS),
+    ("disableNameSuffixHash", Shape::Bool),
+    ("immutable", Shape::Bool),
+    ("labels", STRINGS),
+]);
+
+static HELM_GLOBALS: Struct = record(&[
+    ("chartHome", Shape::Text(Role::ChartHome)),
+    ("configHome", Shape::Text(Role::ConfigHome)),
+]);
+
+/// `types.HelmChart`.
+static HELM_CHART: Struct = Struct {
+    chart: true,
+    fields: &[
+        ("additionalValuesFiles", Shape::List(&FILE)),
+        ("apiVersions", PLAINS),
+        ("debug", Shape::Bool),
+        ("devel", Shape::Bool),
+        ("includeCRDs", Shape::Bool),
+        ("kubeVersion", PLAIN),
+        ("name", Shape::Text(Role::ChartName)),
+        ("nameTemplate", PLAIN),
+        ("namespace", PLAIN),
+        ("releaseName", PLAIN),
+        ("repo", Shape::Text(Role::ChartRepo)),
+        ("skipHooks", Shape::Bool),
+        ("skipTests", Shape::Bool),
+        ("valuesFile", Shape::Text(Role::ValuesFile)),
+        ("valuesInline", Shape::Values),
+        ("valuesMerge", PLAIN),
+        ("version", Shape::Text(Role::ChartVersion)),
+    ],
+};
+
+/// `types.HelmChartArgs`, of which kustomize drops `chartRepoName`, `extraArgs`, `helmBin` and
+/// `releaseNamespace`.
+static OLD_HELM_CHART: Struct = Struct {
+    chart: true,
+    fields: &[
+        ("chartHome", Shape::Text(Role::ChartHome)),
+        ("chartName", Shape::Text(Role::ChartName)),
+        ("chartRepoName", PLAIN),
+        ("chartRepoUrl", Shape::Text(Role::ChartRepo)),
+        ("chartVersion", Shape::Text(Role::ChartVersion)),
+        ("extraArgs", PLAINS),
+        ("helmBin", PLAIN),
+        ("helmHome", Shape::Text(Role::ConfigHome)),
+        ("releaseName", PLAIN),
+        ("releaseNamespace", PLAIN),
+        ("values", Shape::Text(Role::ValuesFile)),
+        ("valuesLocal", Shape::Values),
+        ("valuesMerge", PLAIN),
+    ],
+};
+
+/// `types.Patch`.
+static PATCH: Struct = record(&[
+    ("options", Shape::Pointer(&PATCH_OPTIONS)),
+    ("patch", PLAIN),
+    ("path", FILE),
+    ("target", Shape::Pointer(&SELECTOR)),
+]);
+
+static PATCH_OPTIONS: Struct = record(&[
+    ("allowKindChange", Shape::Bool),
+    ("allowNameChange", Shape::Bool),
+]);
+
+static SELECTOR: Struct = record(&[
+    ("annotationSelector", PLAIN),
+    ("group", PLAIN),
+    ("kind", PLAIN),
+    ("labelSelector", PLAIN),
+    ("name", PLAIN),
+    ("namespace", PLAIN),
+    ("version", PLAIN),
+]);
+
+/// `types.ReplacementField`.
+static REPLACEMENT: Struct = record(&[
+    ("path", FILE),
+    ("source", Shape::Pointer(&SOURCE)),
+    ("sourceValue", PLAIN),
+    ("targets", Shape::List(&Shape::Pointer(&TARGET))),
+]);
+
+static SOURCE: Struct = record(&[
+    ("fieldPath", PLAIN),
+    ("group", PLAIN),
+    ("kind", PLAIN),
+    ("name", PLAIN),
+    ("namespace", PLAIN),
+    ("options", Shape::Pointer(&FIELD_OPTIONS)),
+    ("version", PLAIN),
+]);
+
+static TARGET: Struct = record(&[
+    ("fieldPaths", PLAINS),
+    ("options", Shape::Pointer(&FIELD_OPTIONS)),
+    ("reject", Shape::List(&Shape::Pointer(&SELECTOR))),
+    ("select", Shape::Pointer(&SELECTOR)),
+]);
+
+static FIELD_OPTIONS: Struct = record(&[
+    ("create", Shape::Bool),
+    ("delimiter", PLAIN),
+    ("encoding", PLAIN),
+    ("index", Shape::Integer),
+]);
+
+static IMAGE: Struct = record(&[
+    ("digest", PLAIN),
+    ("name", PLAIN),
+    ("newName", PLAIN),
+    ("newTag", PLAIN),
+    ("tagSuffix", PLAIN),
+]);
+
+static REPLICA: Struct = record(&[("count", Shape::Integer), ("name", PLAIN)]);
+
+static VAR: Struct = record(&[
+    ("fieldref", Shape::Struct(&FIELD_REF)),
+    ("name", PLAIN),
+    ("objref", Shape::Struct(&OBJECT_REF)),
+]);
+
+static FIELD_REF: Struct = record(&[("fieldPath", PLAIN)]);
+
+static OBJECT_REF: Struct = record(&[
+    ("apiVersion", PLAIN),
+    ("group", PLAIN),
+    ("kind", PLAIN),
+    ("name", PLAIN),
+    ("namespace", PLAIN),
+    ("version", PLAIN),
+]);
+
+static LABEL: Struct = record(&[
+    ("fields", Shape::List(&Shape::Struct(&FIELD_SPEC))),
+    ("includeSelectors", Shape::Bool),
+    ("includeTemplates", Shape::Bool),
+    ("pairs", STRINGS),
+]);
+
+static FIELD_SPEC: Struct = record(&[
+    ("create", Shape::Bool),
+    ("group", PLAIN),
+    ("kind", PLAIN),
+    ("path", PLAIN),
+    ("version", PLAIN),
+]);
+
+static SORT_OPTIONS: Struct = record(&[
+    ("legacySortOptions", Shape::Pointer(&LEGACY_SORT_OPTIONS)),
+    ("order", PLAIN),
+]);
+
+static LEGACY_SORT_OPTIONS: Struct = record(&[("orderFirst", PLAINS), ("orderLast", PLAINS)]);

@@ -1,0 +1,213 @@
+//! The second opinion: the same text, read by a port of libyaml.
+//!
+//! kustomize reads YAML with a descendant of libyaml. Where our parser of positions and libyaml disagree (YAML
+//! 1.2 has fewer line breaks and other escapes, for example), kustomize may see a reference that we do not, so
+//! such a text is refused. The values also prove that an edit changed what it should and nothing else.
+
+use std::fmt;
+
+use serde::de::{self, Deserialize, Deserializer, EnumAccess, MapAccess, SeqAccess, VariantAccess};
+
+use super::yaml::{Document, NodeId, NodeKind, Stream, SyntaxError};
+
+/// A value with its aliases resolved. Equal keys and merge keys are kept as they are.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Value {
+    Null,
+    Bool(bool),
+    /// A number, by its bits: only equality is asked for.
+    Number(u64),
+    Text(String),
+    Sequence(Vec<Value>),
+    Mapping(Vec<(Value, Value)>),
+    Tagged(String, Box<Value>),
+}
+
+impl Value {
+    /// Returns the value that a path of pair and item indexes leads to.
+    pub fn descend(&mut self, path: &[usize]) -> Option<&mut Value> {
+        let Some((step, rest)) = path.split_first() else {
+            return Some(self);
+        };
+        match self {
+            Value::Sequence(items) => items.get_mut(*step)?.descend(rest),
+            Value::Mapping(pairs) => pairs.get_mut(*step)?.1.descend(rest),
+            Value::Tagged(_, value) => value.descend(path),
+            _ => None,
+        }
+    }
+
+    /// Returns the string in a value, without its tag.
+    pub fn text(&mut self) -> Option<&mut String> {
+        match self {
+            Value::Text(text) => Some(text),
+            Value::Tagged(_, value) => value.text(),
+            _ => None,
+        }
+    }
+}
+
+/// Reads the first `count` documents.
+pub(super) fn values(text: &str, count: usize) -> Result<Vec<Value>, SyntaxError> {
+    let bare = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let mut values = Vec::new();
+    for document in serde_yaml::Deserializer::from_str(bare).take(count) {
+        let value = Value::deserialize(document).map_err(|error| {
+            let (line, column) = error
+                .location()
+                .map_or((0, 0), |at| (at.line(), at.column()));
+            let mut message = error.to_string();
+            if let Some(at) = message.rfind(" at line ") {
+                message.truncate(at);
+            }
+            SyntaxError {
+                line,
+                column,
+                message,
+            }
+        })?;
+        values.push(value);
+    }
+    Ok(values)
+}
+
+/// Checks that libyaml reads the documents of a stream as they were read.
+pub(super) fn agree(stream: &Stream<'_>) -> Result<(), SyntaxError> {
+    let values = values(stream.text, stream.documents.len())?;
+    // serde_yaml mixes up aliases once an anchor name was used twice, so its values are worth nothing then.
+    let comparable = !stream.repeated_anchor;
+    let odd_break = stream.text.find(['\u{85}', '\u{2028}', '\u{2029}']);
+    let disagreement = |at: usize| {
+        let (line, column) = stream.position(odd_break.unwrap_or(at));
+        let message = match odd_break {
+            Some(_) => {
+                "a line break of YAML 1.1 (U+0085, U+2028 or U+2029) makes the text ambiguous"
+            }
+            None => "two YAML readers disagree about what stands here",
+        };
+        SyntaxError {
+            line,
+            column,
+            message: message.to_owned(),
+        }
+    };
+    if !comparable {
+        return match odd_break {
+            Some(at) => Err(disagreement(at)),
+            None => Ok(()),
+        };
+    }
+    let mut values = values.iter();
+    for document in &stream.documents {
+        // An empty text has no document for the one reader and an empty one for the other.
+        let value = values.next().unwrap_or(&Value::Null);
+        let Some(root) = document.root() else {
+            continue;
+        };
+        if let Err(node) = same(document, root, value) {
+            return Err(disagreement(document.node(node).range.start));
+        }
+    }
+    Ok(())
+}
+
+/// Compares a node with a value; the error is the node that differs.
+fn same(document: &Document, id: NodeId, value: &Value) -> Result<(), NodeId> {
+    let value = match value {
+        Value::Tagged(_, value) => value,
+        value => value,
+    };
+    match (&document.resolved(id).kind, value) {
+        (NodeKind::Scalar { value: ours, .. }, Value::Text(theirs)) if ours == theirs => Ok(()),
+        (NodeKind::Scalar { .. }, Value::Null | Value::Bool(_) | Value::Number(_)) => Ok(()),
+        (NodeKind::Sequence(ours), Value::Sequence(theirs)) if ours.len() == theirs.len() => ours
+            .iter()
+            .zip(theirs)
+            .try_for_each(|(id, value)| same(document, *id, value)),
+        (NodeKind::Mapping(ours), Value::Mapping(theirs)) if ours.len() == theirs.len() => ours
+            .iter()
+            .zip(theirs)
+            .try_for_each(|((key, id), (name, value))| {
+                same(document, *key, name)?;
+                same(document, *id, value)
+            }),
+        _ => Err(id),
+    }
+}
+
+impl<'de> Deserialize<'de> for Value {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(Visitor)
+    }
+}
+
+struct Visitor;
+
+impl<'de> de::Visitor<'de> for Visitor {
+    type Value = Value;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("any YAML value")
+    }
+
+    fn visit_unit<E>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+
+    fn visit_none<E>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
+        Ok(Value::Bool(value))
+    }
+
+    fn visit_i64<E>(self, value: i64) -> Result<Value, E> {
+        Ok(Value::Number(value.cast_unsigned()))
+    }
+
+    fn visit_u64<E>(self, value: u64) -> Result<Value, E> {
+        Ok(Value::Number(value))
+    }
+
+    fn visit_i128<E>(self, value: i128) -> Result<Value, E> {
+        Ok(Value::Text(value.to_string()))
+    }
+
+    fn visit_u128<E>(self, value: u128) -> Result<Value, E> {
+        Ok(Value::Text(value.to_string()))
+    }
+
+    fn visit_f64<E>(self, value: f64) -> Result<Value, E> {
+        Ok(Value::Number(value.to_bits()))
+    }
+
+    fn visit_str<E>(self, value: &str) -> Result<Value, E> {
+        Ok(Value::Text(value.to_owned()))
+    }
+
+    fn visit_string<E>(self, value: String) -> Result<Value, E> {
+        Ok(Value::Text(value))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut access: A) -> Result<Value, A::Error> {
+        let mut items = Vec::new();
+        while let Some(item) = access.next_element()? {
+            items.push(item);
+        }
+        Ok(Value::Sequence(items))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut access: A) -> Result<Value, A::Error> {
+        let mut pairs = Vec::new();
+        while let Some(pair) = access.next_entry()? {
+            pairs.push(pair);
+        }
+        Ok(Value::Mapping(pairs))
+    }
+
+    fn visit_enum<A: EnumAccess<'de>>(self, access: A) -> Result<Value, A::Error> {
+        let (tag, content) = access.variant::<String>()?;
+        Ok(Value::Tagged(tag, Box::new(content.newtype_variant()?)))
+    }
+}

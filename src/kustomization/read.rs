@@ -1,0 +1,188 @@
+//! The field table applied to a document, as Go's `encoding/json` would decode it.
+
+mod decode;
+mod keys;
+mod place;
+mod report;
+mod strings;
+
+use super::fields::KUSTOMIZATION;
+use super::yaml::{Dialect, Stream, Type};
+use super::{Kind, Kustomization, Note, NoteKind, Problem, ProblemKind, Reference};
+
+pub(super) use decode::{Reader, join};
+pub(super) use place::{Place, Whereabouts};
+
+/// The versions that go with the kinds (api/types/kustomization.go).
+const KUSTOMIZATION_VERSION: &str = "kustomize.config.k8s.io/v1beta1";
+const COMPONENT_VERSION: &str = "kustomize.config.k8s.io/v1alpha1";
+
+/// How many nodes may be visited in one file, aliases expanded. Real files have some hundreds.
+const MOST_VISITS: usize = 200_000;
+
+/// Reads a kustomization file.
+///
+/// # Errors
+///
+/// Returns everything that kustomize would refuse, in the order of the text. Whether a reference leads anywhere is
+/// not looked at.
+pub fn read(bytes: &[u8]) -> Result<Kustomization, Vec<Problem>> {
+    let stream = parse(bytes, 1).map_err(|problem| vec![problem])?;
+    let mut found = Found::default();
+    let empty = |found: &mut Found| {
+        found.problems.push(Problem {
+            line: 1,
+            column: 1,
+            field: String::new(),
+            message: "kustomization.yaml is empty".to_owned(),
+            hints: vec!["add a field; `resources: []` is enough".to_owned()],
+            kind: ProblemKind::Empty,
+        });
+    };
+    let document = stream.documents.first();
+    if let Some((document, root)) = document.and_then(|d| Some((d, d.root()?))) {
+        let whereabouts = Whereabouts::file(&stream);
+        let mut reader = Reader::new(document, 0, Dialect::Kustomization, whereabouts, &mut found);
+        let root = Place::root(root);
+        let is_null = document.scalar_type(root.node, Dialect::Kustomization) == Some(Type::Null);
+        let filled = !is_null && reader.root(&KUSTOMIZATION, root);
+        if !filled && found.problems.is_empty() {
+            empty(&mut found);
+        }
+        found.check_kind();
+    } else {
+        empty(&mut found);
+    }
+    if let Some(rest) = stream.rest {
+        let (line, column) = stream.position(rest);
+        found.notes.push(Note {
+            line,
+            column,
+            field: String::new(),
+            kind: NoteKind::ExtraDocument,
+            message: "kustomize reads the first document only, not this one".to_owned(),
+        });
+    }
+    found.finish()?;
+    Ok(Kustomization {
+        kind: found.kind,
+        references: found.references,
+        notes: found.notes,
+        build_metadata: found.build_metadata,
+    })
+}
+
+/// Reads bytes as YAML, twice.
+pub(super) fn parse(bytes: &[u8], limit: usize) -> Result<Stream<'_>, Problem> {
+    let text = std::str::from_utf8(bytes).map_err(|error| {
+        let valid = String::from_utf8_lossy(bytes.get(..error.valid_up_to()).unwrap_or_default());
+        let line_start = valid.rfind('\n').map_or(0, |at| at + 1);
+        Problem {
+            line: valid.matches('\n').count() + 1,
+            column: valid.get(line_start..).map_or(0, |s| s.chars().count()) + 1,
+            field: String::new(),
+            message: "not UTF-8".to_owned(),
+            hints: vec!["save the file as UTF-8".to_owned()],
+            kind: ProblemKind::NotUtf8,
+        }
+    })?;
+    let stream = Stream::parse(text, limit)
+        .and_then(|stream| super::opinion::agree(&stream).map(|()| stream));
+    stream.map_err(|error| Problem {
+        line: error.line,
+        column: error.column,
+        field: String::new(),
+        message: format!("not valid YAML: {}", error.message),
+        hints: Vec::new(),
+        kind: ProblemKind::Syntax,
+    })
+}
+
+/// What has been found so far.
+#[derive(Debug, Default)]
+pub(super) struct Found {
+    pub references: Vec<Reference>,
+    pub notes: Vec<Note>,
+    pub problems: Vec<Problem>,
+    kind: Kind,
+    build_metadata: Vec<String>,
+    declared_kind: Option<Declared>,
+    declared_version: Option<Declared>,
+    visits: usize,
+}
+
+/// The value of `kind` or `apiVersion`, with its position.
+#[derive(Debug)]
+struct Declared {
+    value: String,
+    field: String,
+    line: usize,
+    column: usize,
+}
+
+impl Found {
+    /// `EnforceFields`: both may be missing or empty.
+    fn check_kind(&mut self) {
+        let kind = self
+            .declared_kind
+            .as_ref()
+            .filter(|kind| !kind.value.is_empty());
+        let version = self
+            .declared_version
+            .as_ref()
+            .filter(|version| !version.value.is_empty());
+        let (parsed, wanted) = match kind.map_or("Kustomization", |kind| &kind.value) {
+            "Component" => (Some(Kind::Component), COMPONENT_VERSION),
+            "Kustomization" => (Some(Kind::Kustomization), KUSTOMIZATION_VERSION),
+            _ => (None, KUSTOMIZATION_VERSION),
+        };
+        let mut wrong = |declared: &Declared, message: String, hint: String| {
+            self.problems.push(Problem {
+                line: declared.line,
+                column: declared.column,
+                field: declared.field.clone(),
+                message,
+                hints: vec![hint],
+                kind: ProblemKind::WrongKind,
+            });
+        };
+        if let (None, Some(kind)) = (parsed, kind) {
+            wrong(
+                kind,
+                format!(
+                    "kind should be Kustomization or Component, not `{}`",
+                    kind.value
+                ),
+                "write `kind: Kustomization`, or remove the line".to_owned(),
+            );
+        }
+        if let Some(version) = version.filter(|version| version.value != wanted) {
+            let hint = if version.value.starts_with("kustomize.toolkit.fluxcd.io/") {
+                "this is a Flux object; a file with this name must be a kustomization of kustomize"
+                    .to_owned()
+            } else {
+                format!("write `apiVersion: {wanted}`, or remove the line")
+            };
+            let kind = kind.map_or("Kustomization", |kind| &kind.value);
+            wrong(
+                version,
+                format!("apiVersion for {kind} should be {wanted}"),
+                hint,
+            );
+        }
+        self.kind = parsed.unwrap_or_default();
+    }
+
+    /// Puts everything in the order of the text; the error is what kustomize refuses.
+    pub fn finish(&mut self) -> Result<(), Vec<Problem>> {
+        self.references.sort_by_key(|r| (r.line, r.column));
+        self.notes.sort_by_key(|n| (n.line, n.column));
+        let mut problems = std::mem::take(&mut self.problems);
+        if problems.is_empty() {
+            return Ok(());
+        }
+        problems.sort_by_key(|p| (p.line, p.column));
+        problems.dedup();
+        Err(problems)
+    }
+}

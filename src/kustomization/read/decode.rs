@@ -1,0 +1,254 @@
+//! One value after the other, as Go's `encoding/json` would decode them.
+
+use super::keys::{self, Entry};
+use super::place::{Place, Whereabouts};
+use super::{Found, MOST_VISITS};
+use crate::kustomization::ProblemKind;
+use crate::kustomization::fields::{Role, Shape, Struct};
+use crate::kustomization::yaml::{Dialect, Document, NodeKind, Type};
+
+/// Applies the table to one document, or one object in it.
+pub(in crate::kustomization) struct Reader<'d> {
+    pub(in crate::kustomization) document: &'d Document,
+    /// Index of the document in its stream.
+    pub(super) index: usize,
+    pub(super) dialect: Dialect,
+    pub(super) whereabouts: Whereabouts<'d>,
+    pub(super) found: &'d mut Found,
+    /// What is read is replaced by something else; only its problems count.
+    pub(super) dead: bool,
+    pub(super) chart: Option<Chart>,
+}
+
+/// The strings of one chart, as they are found.
+#[derive(Debug, Default)]
+pub(super) struct Chart {
+    pub name: String,
+    pub version: String,
+    pub repo: Option<(Place, String)>,
+    pub values_file: bool,
+}
+
+impl<'d> Reader<'d> {
+    pub fn new(
+        document: &'d Document,
+        index: usize,
+        dialect: Dialect,
+        whereabouts: Whereabouts<'d>,
+        found: &'d mut Found,
+    ) -> Self {
+        Reader {
+            document,
+            index,
+            dialect,
+            whereabouts,
+            found,
+            dead: false,
+            chart: None,
+        }
+    }
+
+    /// Reads a whole struct; returns whether anything in it is set. `kind` and `apiVersion` do not count.
+    pub fn root(&mut self, record: &'static Struct, place: Place) -> bool {
+        self.record(record, &[place], "")
+    }
+
+    /// Decodes one value. Go decodes equal keys one after the other into the same variable; `layers` are these
+    /// values, the last one on top. Returns whether the variable differs from its zero value.
+    fn value(&mut self, shape: &'static Shape, layers: &[Place], field: &str) -> bool {
+        let Some(top) = layers.last() else {
+            return false;
+        };
+        self.found.visits += layers.len();
+        if self.found.visits > MOST_VISITS {
+            if self.found.visits - layers.len() <= MOST_VISITS {
+                let message = "aliases in this file expand beyond all measure".to_owned();
+                self.problem(top.node, field, ProblemKind::TooLarge, message, vec![]);
+            }
+            return true;
+        }
+        match shape {
+            Shape::Text(role) => self.text(*role, layers, field),
+            Shape::Bool => self.plain(layers, field, "a boolean", &[Type::Bool]),
+            Shape::Integer => self.plain(layers, field, "a whole number", &[Type::Integer]),
+            Shape::List(item) => {
+                self.list(item, layers, field);
+                true
+            }
+            Shape::Folded(item) => self.list(item, layers, field),
+            Shape::Texts(roles) => {
+                self.texts(roles, layers, field);
+                true
+            }
+            Shape::Values => {
+                for layer in layers {
+                    if !matches!(
+                        self.document.resolved(layer.node).kind,
+                        NodeKind::Mapping(_)
+                    ) {
+                        self.wrong_type(layer, field, "a mapping");
+                    }
+                }
+                true
+            }
+            Shape::Struct(record) => self.record(record, layers, field),
+            Shape::Pointer(record) => {
+                self.record(record, layers, field);
+                true
+            }
+        }
+    }
+
+    fn record(&mut self, record: &'static Struct, layers: &[Place], field: &str) -> bool {
+        let outer = record.chart.then(|| self.chart.replace(Chart::default()));
+        let mut values: Vec<Vec<Place>> = Vec::new();
+        values.resize_with(record.fields.len(), Vec::new);
+        for layer in layers {
+            let Some(mut entries) = self.entries(layer, field) else {
+                self.wrong_type(layer, field, "a mapping");
+                continue;
+            };
+            // The keys reach `encoding/json` in the order of their bytes.
+            entries.sort_by(|a, b| a.key.cmp(&b.key));
+            let mut seen: Vec<(usize, Entry)> = Vec::new();
+            for entry in entries {
+                let known = record
+                    .fields
+                    .iter()
+                    .position(|(name, _)| keys::equal(name, &entry.key));
+                let Some(known) = known else {
+                    if self.dialect == Dialect::Kustomization {
+                        self.unknown_field(record, &entry, field);
+                    }
+                    continue;
+                };
+                let (name, shape) = &record.fields[known];
+                if let Some((_, loser)) = seen.iter().find(|(index, _)| *index == known) {
+                    let field = join(field, name);
+                    self.duplicate(loser.key_node, entry.key_node, &field);
+                }
+                if self.document.scalar_type(entry.place.node, self.dialect) == Some(Type::Null) {
+                    match shape {
+                        Shape::Text(_) | Shape::Bool | Shape::Integer | Shape::Struct(_) => {}
+                        _ => values[known].clear(),
+                    }
+                } else {
+                    values[known].push(entry.place.clone());
+                }
+                seen.retain(|(index, _)| *index != known);
+                seen.push((known, entry));
+            }
+        }
+        let mut filled = false;
+        for ((name, shape), layers) in record.fields.iter().zip(&values) {
+            filled |= self.value(shape, layers, &join(field, name));
+        }
+        if let Some(outer) = outer {
+            let chart = std::mem::replace(&mut self.chart, outer);
+            if let (Some(chart), Some(top)) = (chart, layers.last()) {
+                self.note_chart(chart, top, field);
+            }
+        }
+        filled
+    }
+
+    fn list(&mut self, item: &'static Shape, layers: &[Place], field: &str) -> bool {
+        // One vector for each index: Go decodes into the elements that are already there.
+        let mut items: Vec<Vec<Place>> = Vec::new();
+        let mut length = 0;
+        for layer in layers {
+            let NodeKind::Sequence(nodes) = &self.document.resolved(layer.node).kind else {
+                self.wrong_type(layer, field, item.plural());
+                continue;
+            };
+            length = nodes.len();
+            if length == 0 {
+                items.clear();
+            }
+            items.resize_with(items.len().max(length), Vec::new);
+            for (i, node) in nodes.iter().enumerate() {
+                let is_null = self.document.scalar_type(*node, self.dialect) == Some(Type::Null);
+                match item {
+                    _ if !is_null => items[i].push(layer.child(*node, i)),
+                    Shape::Text(_) | Shape::Bool | Shape::Integer | Shape::Struct(_) => {}
+                    _ => items[i].clear(),
+                }
+            }
+        }
+        for (i, layers) in items.iter().enumerate() {
+            let was = self.dead;
+            self.dead |= i >= length;
+            self.value(item, layers, &format!("{field}[{i}]"));
+            self.dead = was;
+        }
+        length > 0
+    }
+
+    fn texts(&mut self, roles: &'static [(&str, Role)], layers: &[Place], field: &str) {
+        let mut last: Vec<Entry> = Vec::new();
+        for layer in layers {
+            let Some(entries) = self.entries(layer, field) else {
+                self.wrong_type(layer, field, "a mapping of strings");
+                continue;
+            };
+            for entry in entries {
+                if self.document.scalar_type(entry.place.node, self.dialect) == Some(Type::Null) {
+                    // An empty string for `encoding/json`.
+                    last.retain(|other| other.key != entry.key);
+                    continue;
+                }
+                let field = join(field, &entry.key);
+                self.string(&entry.place, &field);
+                last.retain(|other| other.key != entry.key);
+                last.push(entry);
+            }
+        }
+        for (name, role) in roles {
+            if let Some(entry) = last.iter().find(|entry| entry.key == *name) {
+                self.text(
+                    *role,
+                    std::slice::from_ref(&entry.place),
+                    &join(field, name),
+                );
+            }
+        }
+    }
+
+    fn plain(&mut self, layers: &[Place], field: &str, wanted: &str, types: &[Type]) -> bool {
+        let mut filled = false;
+        for layer in layers {
+            let found = self.document.scalar_type(layer.node, self.dialect);
+            let text = self.document.scalar(layer.node).unwrap_or_default();
+            // `encoding/json` sees 2.0 and 1e2 as whole numbers, because they are written out as such.
+            let whole = found == Some(Type::Float)
+                && types.contains(&Type::Integer)
+                && text
+                    .parse::<f64>()
+                    .is_ok_and(|n| n.fract() == 0.0 && n.abs() < 1e18);
+            if !whole && !found.is_some_and(|found| types.contains(&found)) {
+                self.wrong_type(layer, field, wanted);
+            }
+            filled = !matches!(text, "0" | "false" | "False" | "FALSE");
+        }
+        filled
+    }
+}
+
+impl Shape {
+    /// Returns what a list of such values is called.
+    fn plural(&self) -> &'static str {
+        match self {
+            Shape::Text(_) => "a list of strings",
+            _ => "a list of mappings",
+        }
+    }
+}
+
+/// Joins a field and the name of one in it.
+pub(in crate::kustomization) fn join(field: &str, name: &str) -> String {
+    if field.is_empty() {
+        name.to_owned()
+    } else {
+        format!("{field}.{name}")
+    }
+}

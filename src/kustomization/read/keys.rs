@@ -1,0 +1,192 @@
+//! The keys of a mapping as kustomize sees them: merge keys applied, equal keys settled, cases folded.
+
+use std::collections::HashMap;
+
+use super::{Place, Reader};
+use crate::kustomization::ProblemKind;
+use crate::kustomization::yaml::{Dialect, NodeId, NodeKind, Type};
+
+/// One key in effect.
+#[derive(Debug, Clone)]
+pub(in crate::kustomization) struct Entry {
+    pub key: String,
+    pub key_node: NodeId,
+    pub place: Place,
+}
+
+impl Reader<'_> {
+    /// Returns the keys in effect, or `None` if the place holds no mapping.
+    pub(in crate::kustomization) fn entries(
+        &mut self,
+        place: &Place,
+        field: &str,
+    ) -> Option<Vec<Entry>> {
+        let document = self.document;
+        let NodeKind::Mapping(pairs) = &document.resolved(place.node).kind else {
+            return None;
+        };
+        let mut entries = Entries::default();
+        // go-yaml 3 applies merge keys last.
+        let mut merges = Vec::new();
+        for (step, (key_node, value_node)) in pairs.iter().enumerate() {
+            let value = place.child(*value_node, step);
+            if document.is_merge_key(*key_node) {
+                if self.dialect == Dialect::Objects {
+                    merges.push((*key_node, value));
+                    continue;
+                }
+                for entry in self.merged(*key_node, &value, field) {
+                    let loser = entries.replace(entry);
+                    self.note_loser(loser, *key_node, place, field);
+                }
+                continue;
+            }
+            let key = match document.scalar_type(*key_node, self.dialect) {
+                None | Some(Type::Null | Type::Invalid) => {
+                    let message = "a key must be a string".to_owned();
+                    self.problem(*key_node, field, ProblemKind::WrongType, message, vec![]);
+                    continue;
+                }
+                Some(Type::Bool) => {
+                    let word = document.scalar(*key_node).unwrap_or_default();
+                    let truth =
+                        word.starts_with(['y', 'Y', 't', 'T']) || word.eq_ignore_ascii_case("on");
+                    truth.to_string()
+                }
+                Some(_) => document.scalar(*key_node).unwrap_or_default().to_owned(),
+            };
+            let entry = Entry {
+                key,
+                key_node: *key_node,
+                place: value,
+            };
+            // Equal keys of objects are looked for elsewhere (`plugin::duplicate_key`).
+            let loser = entries.replace(entry);
+            if self.dialect == Dialect::Kustomization {
+                self.note_loser(loser, *key_node, place, field);
+            }
+        }
+        for (key_node, value) in merges {
+            for entry in self.merged(key_node, &value, field) {
+                entries.add(entry);
+            }
+        }
+        Some(entries.list)
+    }
+
+    /// Notes that a key which stands in this mapping has no effect. One that a merge key brought in is meant to be replaced.
+    fn note_loser(&mut self, loser: Option<Entry>, winner: NodeId, place: &Place, field: &str) {
+        if let Some(loser) = loser.filter(|loser| loser.place.path.len() == place.path.len() + 1) {
+            let field = super::join(field, &loser.key);
+            self.duplicate(loser.key_node, winner, &field);
+        }
+    }
+
+    /// Returns what a merge key brings in; of equal keys the last one counts.
+    fn merged(&mut self, key_node: NodeId, value: &Place, field: &str) -> Vec<Entry> {
+        self.found.visits += 1;
+        if self.found.visits > super::MOST_VISITS {
+            return Vec::new();
+        }
+        let document = self.document;
+        if let NodeKind::Sequence(items) = &document.resolved(value.node).kind {
+            // The first mapping of a list has precedence.
+            let mut all = Entries::default();
+            for (step, item) in items.iter().enumerate().rev() {
+                match self.entries(&value.child(*item, step), field) {
+                    Some(entries) => entries.into_iter().for_each(|entry| {
+                        all.replace(entry);
+                    }),
+                    None => self.bad_merge(key_node, field),
+                }
+            }
+            return all.list;
+        }
+        match self.entries(value, field) {
+            Some(entries) => {
+                self.found.visits += entries.len();
+                entries
+            }
+            None => {
+                self.bad_merge(key_node, field);
+                Vec::new()
+            }
+        }
+    }
+
+    fn bad_merge(&mut self, key_node: NodeId, field: &str) {
+        let message = "the merge key `<<` needs a mapping or a list of mappings".to_owned();
+        self.problem(key_node, field, ProblemKind::WrongType, message, vec![]);
+    }
+}
+
+/// Keys in the order in which they first appear.
+#[derive(Default)]
+struct Entries {
+    list: Vec<Entry>,
+    index: HashMap<String, usize>,
+}
+
+impl Entries {
+    /// Puts an entry in the place of an equal one, which is returned.
+    fn replace(&mut self, entry: Entry) -> Option<Entry> {
+        if let Some(slot) = self
+            .index
+            .get(&entry.key)
+            .and_then(|i| self.list.get_mut(*i))
+        {
+            return Some(std::mem::replace(slot, entry));
+        }
+        self.add(entry);
+        None
+    }
+
+    /// Adds an entry unless there is an equal one.
+    fn add(&mut self, entry: Entry) {
+        if !self.index.contains_key(&entry.key) {
+            self.index.insert(entry.key.clone(), self.list.len());
+            self.list.push(entry);
+        }
+    }
+}
+
+/// Compares keys as `encoding/json` does: simple case folding, so that `ſ` is `s` and the Kelvin sign is `k`.
+pub(super) fn equal(name: &str, key: &str) -> bool {
+    let fold = |c: char| match c {
+        '\u{17f}' => 's',
+        '\u{212a}' => 'k',
+        c => c.to_ascii_lowercase(),
+    };
+    name.chars().map(fold).eq(key.chars().map(fold))
+}
+
+/// Returns the name that a mistyped key was probably meant to be.
+pub(super) fn nearest<'n>(key: &str, names: impl Iterator<Item = &'n str>) -> Option<&'n str> {
+    let key: Vec<char> = key
+        .chars()
+        .take(64)
+        .map(|c| c.to_ascii_lowercase())
+        .collect();
+    names
+        .map(|name| (distance(&key, &name.to_ascii_lowercase()), name))
+        .filter(|(distance, name)| *distance <= 2 && *distance * 2 < name.len())
+        .min()
+        .map(|(_, name)| name)
+}
+
+/// Levenshtein distance.
+fn distance(a: &[char], b: &str) -> usize {
+    let mut row: Vec<usize> = (0..=a.len()).collect();
+    for (i, cb) in b.chars().enumerate() {
+        let mut diagonal = i;
+        let mut left = i + 1;
+        row[0] = left;
+        for (j, ca) in a.iter().enumerate() {
+            let cost = diagonal + usize::from(*ca != cb);
+            diagonal = row[j + 1];
+            left = cost.min(left + 1).min(diagonal + 1);
+            row[j + 1] = left;
+        }
+    }
+    row[a.len()]
+}

@@ -1,0 +1,125 @@
+//! Where a node stands: in the document, and for the person who looks at the file.
+
+use crate::kustomization::Spot;
+use crate::kustomization::yaml::{Literal, Node, NodeId, Stream};
+
+/// A node and the way to it: one index for each pair or item below the root, through aliases and merge keys.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in crate::kustomization) struct Place {
+    /// The node as it stands there; an alias is not followed.
+    pub node: NodeId,
+    pub path: Vec<usize>,
+}
+
+impl Place {
+    pub fn root(node: NodeId) -> Self {
+        Place {
+            node,
+            path: Vec::new(),
+        }
+    }
+
+    pub fn child(&self, node: NodeId, step: usize) -> Self {
+        let mut path = Vec::with_capacity(self.path.len() + 1);
+        path.extend_from_slice(&self.path);
+        path.push(step);
+        Place { node, path }
+    }
+}
+
+/// Turns nodes of a stream into positions in the file, and spots in the stream into spots in the file.
+#[derive(Debug, Clone)]
+pub(in crate::kustomization) struct Whereabouts<'s> {
+    stream: &'s Stream<'s>,
+    outer: Option<Outer>,
+    prefix: String,
+}
+
+/// The scalar that holds the stream.
+#[derive(Debug, Clone)]
+struct Outer {
+    spot: Spot,
+    literal: Option<Literal>,
+    start: (usize, usize),
+    end: (usize, usize),
+}
+
+impl<'s> Whereabouts<'s> {
+    /// The stream is the file.
+    pub fn file(stream: &'s Stream<'s>) -> Self {
+        Whereabouts {
+            stream,
+            outer: None,
+            prefix: String::new(),
+        }
+    }
+
+    /// The stream is the value of `node`. `content` is that node, unless what stands there is an alias.
+    pub fn nested<'i>(
+        &self,
+        node: &Node,
+        content: Option<&Node>,
+        inner: &'i Stream<'i>,
+        spot: Spot,
+    ) -> Whereabouts<'i> {
+        Whereabouts {
+            stream: inner,
+            outer: Some(Outer {
+                spot,
+                literal: content.and_then(|node| Literal::find(self.stream, node)),
+                start: self.start(node),
+                end: self.end(node),
+            }),
+            prefix: String::new(),
+        }
+    }
+
+    /// Puts something before every field.
+    pub fn within(&self, prefix: &str) -> Self {
+        Whereabouts {
+            prefix: prefix.to_owned(),
+            ..self.clone()
+        }
+    }
+
+    /// Returns the field as it is shown.
+    pub fn label(&self, field: &str) -> String {
+        if field.is_empty() || self.prefix.is_empty() {
+            format!("{}{field}", self.prefix)
+        } else {
+            format!("{}.{field}", self.prefix)
+        }
+    }
+
+    /// Returns line and column of the first character of a node.
+    pub fn start(&self, node: &Node) -> (usize, usize) {
+        self.position(node.range.start, |outer| outer.start)
+    }
+
+    /// Returns line and column after the last character of a node.
+    pub fn end(&self, node: &Node) -> (usize, usize) {
+        self.position(self.stream.scalar_end(node), |outer| outer.end)
+    }
+
+    fn position(&self, offset: usize, whole: impl Fn(&Outer) -> (usize, usize)) -> (usize, usize) {
+        let (line, column) = self.stream.position(offset);
+        match &self.outer {
+            None => (line, column),
+            Some(outer) => match &outer.literal {
+                Some(literal) => (literal.first_line + line - 1, literal.indent + column),
+                None => whole(outer),
+            },
+        }
+    }
+
+    /// Returns the spot in the file for one in the stream.
+    pub fn spot(&self, spot: Spot) -> Spot {
+        match &self.outer {
+            None => spot,
+            Some(outer) => Spot {
+                inner: Some(Box::new(spot)),
+                ..outer.spot.clone()
+            },
+        }
+    }
+}

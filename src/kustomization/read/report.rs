@@ -1,0 +1,99 @@
+//! What is reported, and where.
+
+use super::Place;
+use super::decode::Reader;
+use super::keys::{self, Entry};
+use crate::kustomization::fields::Struct;
+use crate::kustomization::yaml::{NodeId, NodeKind, Type};
+use crate::kustomization::{Note, NoteKind, Problem, ProblemKind};
+
+impl Reader<'_> {
+    pub(super) fn wrong_type(&mut self, place: &Place, field: &str, wanted: &str) {
+        let found = self.document.scalar_type(place.node, self.dialect);
+        let text = self.document.scalar(place.node).unwrap_or_default();
+        let is = match (&self.document.resolved(place.node).kind, found) {
+            (NodeKind::Sequence(_), _) => "a list".to_owned(),
+            (NodeKind::Mapping(_), _) => "a mapping".to_owned(),
+            (_, Some(Type::Bool)) => format!("the boolean `{text}`"),
+            (_, Some(Type::Integer | Type::Float)) => format!("the number `{text}`"),
+            (_, Some(Type::Null)) => "nothing".to_owned(),
+            (_, Some(Type::Invalid)) => "a value that does not fit its tag".to_owned(),
+            _ => "a string".to_owned(),
+        };
+        let mut hints = Vec::new();
+        match found {
+            Some(Type::Bool | Type::Integer | Type::Float) if wanted == "a string" => {
+                hints.push(format!("quote it: `\"{text}\"`"));
+            }
+            Some(Type::Text) if wanted.starts_with("a list") => {
+                hints.push("write each entry on its own line, after `- `".to_owned());
+            }
+            _ => {}
+        }
+        let message = format!("expected {wanted}, found {is}");
+        self.problem(place.node, field, ProblemKind::WrongType, message, hints);
+    }
+
+    pub(super) fn unknown_field(&mut self, record: &Struct, entry: &Entry, field: &str) {
+        let names = record.fields.iter().map(|(name, _)| *name);
+        let hints = keys::nearest(&entry.key, names)
+            .map(|name| format!("did you mean `{name}`?"))
+            .into_iter()
+            .collect();
+        let message = format!("unknown field `{}`", entry.key);
+        let field = super::join(field, &entry.key);
+        self.problem(
+            entry.key_node,
+            &field,
+            ProblemKind::UnknownField,
+            message,
+            hints,
+        );
+    }
+
+    pub(super) fn duplicate(&mut self, loser: NodeId, winner: NodeId, field: &str) {
+        let (winner, _) = self.whereabouts.start(self.document.node(winner));
+        let message =
+            format!("replaced by the same field in line {winner}; kustomize does not say so");
+        self.note(loser, field, NoteKind::DuplicateKey { winner }, message);
+    }
+
+    pub(in crate::kustomization) fn note(
+        &mut self,
+        node: NodeId,
+        field: &str,
+        kind: NoteKind,
+        message: String,
+    ) {
+        if self.dead {
+            return;
+        }
+        let (line, column) = self.whereabouts.start(self.document.node(node));
+        self.found.notes.push(Note {
+            line,
+            column,
+            field: self.whereabouts.label(field),
+            kind,
+            message,
+        });
+    }
+
+    pub(in crate::kustomization) fn problem(
+        &mut self,
+        node: NodeId,
+        field: &str,
+        kind: ProblemKind,
+        message: String,
+        hints: Vec<String>,
+    ) {
+        let (line, column) = self.whereabouts.start(self.document.node(node));
+        self.found.problems.push(Problem {
+            line,
+            column,
+            field: self.whereabouts.label(field),
+            message,
+            hints,
+            kind,
+        });
+    }
+}

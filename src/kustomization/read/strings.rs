@@ -1,0 +1,285 @@
+//! What a string means where it stands.
+
+use super::decode::{Chart, Reader};
+use super::{Declared, Place};
+use crate::kustomization::fields::Role;
+use crate::kustomization::yaml::Type;
+use crate::kustomization::{Accepts, GeneratorKey, NoteKind, ProblemKind, Reference, Spot, plugin};
+
+impl<'d> Reader<'d> {
+    pub(super) fn text(&mut self, role: Role, layers: &[Place], field: &str) -> bool {
+        let mut top = None;
+        for layer in layers {
+            if let Some(text) = self.string(layer, field) {
+                top = Some((layer, text));
+            }
+        }
+        let Some((place, text)) = top else {
+            return true;
+        };
+        if self.dead || text.is_empty() {
+            return !text.is_empty();
+        }
+        if role != Role::Plain
+            && self.document.scalar_type(place.node, self.dialect) == Some(Type::Binary)
+        {
+            let message = "a string written as !!binary cannot be followed".to_owned();
+            let hints = vec!["write it as text".to_owned()];
+            self.problem(place.node, field, ProblemKind::WrongType, message, hints);
+            return true;
+        }
+        match role {
+            Role::Plain => {}
+            Role::Kind | Role::ApiVersion => {
+                let (line, column) = self.whereabouts.start(self.document.node(place.node));
+                let declared = Some(Declared {
+                    value: text.to_owned(),
+                    field: field.to_owned(),
+                    line,
+                    column,
+                });
+                match role {
+                    Role::Kind => self.found.declared_kind = declared,
+                    _ => self.found.declared_version = declared,
+                }
+                return false;
+            }
+            Role::BuildMetadata => self.found.build_metadata.push(text.to_owned()),
+            Role::Reference(accepts) => self.reference(accepts, place, field, text, None),
+            Role::FileSource => self.file_source(place, field, text),
+            Role::PatchOrFile => match plugin::objects(text) {
+                Ok(_) => {}
+                Err(why) => self.path_unless_inline(Accepts::File, place, field, text, &why),
+            },
+            Role::Plugin => self.plugin(place, field, text),
+            Role::ValuesFile => {
+                if let Some(chart) = &mut self.chart {
+                    chart.values_file = true;
+                }
+                self.reference(Accepts::File, place, field, text, None);
+            }
+            Role::ChartName => {
+                if let Some(chart) = &mut self.chart {
+                    chart.name = text.to_owned();
+                }
+            }
+            Role::ChartVersion => {
+                if let Some(chart) = &mut self.chart {
+                    chart.version = text.to_owned();
+                }
+            }
+            Role::ChartRepo => {
+                if let Some(chart) = &mut self.chart {
+                    chart.repo = Some((place.clone(), text.to_owned()));
+                }
+            }
+            Role::ChartHome => {
+                let (path, spot) = (text.to_owned(), self.spot(place, text));
+                let message = format!("charts are looked for in `{text}`");
+                self.note(
+                    place.node,
+                    field,
+                    NoteKind::ChartHome { path, spot },
+                    message,
+                );
+            }
+            Role::ConfigHome => {
+                let (path, spot) = (text.to_owned(), self.spot(place, text));
+                let message =
+                    format!("helm is configured by `{text}`, which kustomize does not read");
+                self.note(
+                    place.node,
+                    field,
+                    NoteKind::ConfigHome { path, spot },
+                    message,
+                );
+            }
+        }
+        true
+    }
+
+    /// `ParseFileSource` (api/internal/generators/utils.go).
+    fn file_source(&mut self, place: &Place, field: &str, text: &str) {
+        let wrong = |message: &str, hint: &str| (message.to_owned(), vec![hint.to_owned()]);
+        let problem = match text.split_once('=') {
+            None => {
+                let key = GeneratorKey::Implied(base_name(text).to_owned());
+                self.reference(Accepts::File, place, field, text, Some(key));
+                return;
+            }
+            Some((_, path)) if path.contains('=') => wrong(
+                "key name or file path contains '='",
+                "download the file and name it without `=`, as `key=path`",
+            ),
+            Some(("", _)) => wrong(
+                "no key name before '='",
+                "write `key=path`, or the path alone",
+            ),
+            Some((_, "")) => wrong(
+                "no file path after '='",
+                "write `key=path`, or the path alone",
+            ),
+            Some((key, path)) => {
+                if key.contains("://") {
+                    let message =
+                        format!("kustomize takes `{key}` for the key and `{path}` for the file");
+                    self.note(place.node, field, NoteKind::SplitUrl, message);
+                }
+                let key = GeneratorKey::Explicit(key.to_owned());
+                let spot = self.spot(place, text);
+                self.push(Accepts::File, place, field, path, Some(key), spot);
+                return;
+            }
+        };
+        self.problem(
+            place.node,
+            field,
+            ProblemKind::FileSource,
+            problem.0,
+            problem.1,
+        );
+    }
+
+    fn plugin(&mut self, place: &Place, field: &str, text: &str) {
+        match plugin::objects(text) {
+            Ok(inline) => {
+                let node = self.document.node(self.document.target(place.node));
+                let is_alias = self.document.target(place.node) != place.node;
+                let outer = self.spot(place, text);
+                let whereabouts = if is_alias {
+                    self.whereabouts
+                        .nested(self.document.node(place.node), None, &inline, outer)
+                } else {
+                    self.whereabouts.nested(node, Some(node), &inline, outer)
+                };
+                plugin::read_objects(&inline, &whereabouts, &format!("{field}#"), self.found);
+            }
+            Err(why) => self.path_unless_inline(Accepts::Plugin, place, field, text, &why),
+        }
+    }
+
+    /// A path, if it can be one; otherwise it was meant as an inline configuration.
+    fn path_unless_inline(
+        &mut self,
+        accepts: Accepts,
+        place: &Place,
+        field: &str,
+        text: &str,
+        why: &str,
+    ) {
+        if text.trim_end().contains('\n') {
+            let message = format!("neither a path nor an inline configuration: {why}");
+            self.problem(
+                place.node,
+                field,
+                ProblemKind::InlineConfiguration,
+                message,
+                vec![],
+            );
+        } else {
+            self.reference(accepts, place, field, text, None);
+        }
+    }
+
+    fn reference(
+        &mut self,
+        accepts: Accepts,
+        place: &Place,
+        field: &str,
+        text: &str,
+        key: Option<GeneratorKey>,
+    ) {
+        let spot = self.spot(place, text);
+        self.push(accepts, place, field, text, key, spot);
+    }
+
+    fn push(
+        &mut self,
+        accepts: Accepts,
+        place: &Place,
+        field: &str,
+        text: &str,
+        key: Option<GeneratorKey>,
+        spot: Spot,
+    ) {
+        let node = self.document.node(place.node);
+        let (line, column) = self.whereabouts.start(node);
+        let (end_line, end_column) = self.whereabouts.end(node);
+        self.found.references.push(Reference {
+            field: self.whereabouts.label(field),
+            accepts,
+            text: text.to_owned(),
+            key,
+            line,
+            column,
+            end_line,
+            end_column,
+            spot,
+        });
+    }
+
+    fn spot(&self, place: &Place, text: &str) -> Spot {
+        self.whereabouts.spot(Spot {
+            document: self.index,
+            path: place.path.clone(),
+            inner: None,
+            text: text.to_owned(),
+        })
+    }
+
+    pub(super) fn note_chart(&mut self, chart: Chart, place: &Place, field: &str) {
+        let Chart {
+            name,
+            version,
+            repo,
+            values_file,
+        } = chart;
+        if name.is_empty() && repo.is_none() {
+            return;
+        }
+        match repo {
+            Some((at, repo)) => {
+                let repo_spot = self.spot(&at, &repo);
+                let message =
+                    format!("chart `{name}` comes from a repository unless it is vendored");
+                let kind = NoteKind::RemoteChart {
+                    repo,
+                    name,
+                    version,
+                    values_file,
+                    repo_spot,
+                };
+                self.note(at.node, field, kind, message);
+            }
+            None => {
+                let message = format!("chart `{name}` must be in the directory of charts");
+                let kind = NoteKind::LocalChart {
+                    name,
+                    version,
+                    values_file,
+                };
+                self.note(place.node, field, kind, message);
+            }
+        }
+    }
+
+    pub(super) fn string(&mut self, place: &Place, field: &str) -> Option<&'d str> {
+        match self.document.scalar_type(place.node, self.dialect) {
+            Some(Type::Text | Type::Binary) => self.document.scalar(place.node),
+            _ => {
+                self.wrong_type(place, field, "a string");
+                None
+            }
+        }
+    }
+}
+
+/// Go's `path.Base`.
+fn base_name(path: &str) -> &str {
+    let trimmed = path.trim_end_matches('/');
+    match trimmed.rsplit('/').next() {
+        Some("") | None if path.is_empty() => ".",
+        Some("") | None => "/",
+        Some(name) => name,
+    }
+}
