@@ -47,6 +47,7 @@ pub mod git;
 pub mod interrupt;
 pub mod kustomization;
 pub mod process;
+pub mod record;
 pub mod redact;
 pub mod reference;
 pub mod tree;

@@ -1,0 +1,181 @@
+//! What is kept of where things came from: the [lock](mod@lock), a file beside what was localized,
+//! and the [trailers] of the commit that holds it.
+//!
+//! Both are written, read and checked by the same code, so that what one version writes is what it
+//! reads back. Neither is trusted when read: a lock comes with a pull request, a message from
+//! anywhere. What is refused on the way in is also refused on the way out.
+
+pub mod lock;
+mod message;
+pub mod trailers;
+mod valid;
+
+use std::fmt;
+use std::str::FromStr;
+
+use sha2::{Digest as _, Sha256};
+
+use crate::failure::Failure;
+
+pub use lock::{
+    Change, FileRemote, GitRemote, LOCK_NAME, LoadRestrictor, Lock, LockOptions, Remote, StoredFile,
+};
+pub use message::render_message;
+pub use trailers::{RemoteTrailer, TargetTrailer, Trailers};
+
+/// What identifies content, under the names of in-toto's `DigestSet`.
+///
+/// The text form is `name:hex`, with the full lower-case hex: 40 or 64 digits for a git object,
+/// 64 for SHA-256.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Digest {
+    /// A commit of a git repository.
+    GitCommit(String),
+    /// A tree of a git repository.
+    GitTree(String),
+    /// A blob of a git repository.
+    GitBlob(String),
+    /// The SHA-256 of the bytes of a file.
+    Sha256(String),
+}
+
+impl Digest {
+    /// Returns the name that stands before the colon.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Digest::GitCommit(_) => "gitCommit",
+            Digest::GitTree(_) => "gitTree",
+            Digest::GitBlob(_) => "gitBlob",
+            Digest::Sha256(_) => "sha256",
+        }
+    }
+
+    /// Returns the hex digits that stand after the colon.
+    pub fn hex(&self) -> &str {
+        match self {
+            Digest::GitCommit(hex)
+            | Digest::GitTree(hex)
+            | Digest::GitBlob(hex)
+            | Digest::Sha256(hex) => hex,
+        }
+    }
+
+    /// Returns whether the hex digits are as many and of the form that the name asks for.
+    pub fn is_valid(&self) -> bool {
+        match self {
+            Digest::Sha256(hex) => is_sha256(hex),
+            _ => is_object_id(self.hex()),
+        }
+    }
+}
+
+impl fmt::Display for Digest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.name(), self.hex())
+    }
+}
+
+impl FromStr for Digest {
+    type Err = Failure;
+
+    fn from_str(text: &str) -> Result<Self, Failure> {
+        let digest = text.split_once(':').and_then(|(name, hex)| match name {
+            "gitCommit" => Some(Digest::GitCommit(hex.to_owned())),
+            "gitTree" => Some(Digest::GitTree(hex.to_owned())),
+            "gitBlob" => Some(Digest::GitBlob(hex.to_owned())),
+            "sha256" => Some(Digest::Sha256(hex.to_owned())),
+            _ => None,
+        });
+        digest
+            .filter(Digest::is_valid)
+            .ok_or_else(|| Failure::new(format!("`{}` is not a digest", valid::shown(text))))
+    }
+}
+
+/// Returns the SHA-256 of `bytes` as 64 lower-case hex digits.
+pub fn sha256_hex(bytes: &[u8]) -> String {
+    const DIGITS: [char; 16] = [
+        '0', '1', '2', '3', '4', '5', '6', '7', '8', '9', 'a', 'b', 'c', 'd', 'e', 'f',
+    ];
+    Sha256::digest(bytes)
+        .iter()
+        .flat_map(|byte| [byte >> 4, byte & 0xf])
+        .map(|nibble| DIGITS[usize::from(nibble)])
+        .collect()
+}
+
+/// Returns whether `text` is the full id of a git object: 40 (SHA-1) or 64 (SHA-256) lower-case
+/// hex digits.
+pub fn is_object_id(text: &str) -> bool {
+    matches!(text.len(), 40 | 64) && is_lower_hex(text)
+}
+
+/// Returns whether `text` is a SHA-256: 64 lower-case hex digits.
+pub fn is_sha256(text: &str) -> bool {
+    text.len() == 64 && is_lower_hex(text)
+}
+
+fn is_lower_hex(text: &str) -> bool {
+    text.bytes()
+        .all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sha256_is_the_one_of_fips_180() {
+        assert_eq!(
+            sha256_hex(b"abc"),
+            "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
+        );
+        assert_eq!(
+            sha256_hex(b""),
+            "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
+        );
+    }
+
+    #[test]
+    fn object_ids_are_full_and_lower_case() {
+        assert!(is_object_id(&"0123456789abcdef"[..].repeat(4)));
+        assert!(is_object_id(&"a".repeat(40)));
+        for text in [
+            "",
+            "abc",
+            &"a".repeat(39),
+            &"a".repeat(41),
+            &"A".repeat(40),
+            &"g".repeat(40),
+            // 40 bytes, but not 40 digits.
+            &"é".repeat(20),
+            &format!("{} ", "a".repeat(39)),
+        ] {
+            assert!(!is_object_id(text), "{text}");
+        }
+        assert!(!is_sha256(&"a".repeat(40)));
+    }
+
+    #[test]
+    fn digests_read_what_they_write() {
+        for digest in [
+            Digest::GitCommit("a".repeat(40)),
+            Digest::GitTree("0".repeat(64)),
+            Digest::GitBlob("1".repeat(40)),
+            Digest::Sha256("b".repeat(64)),
+        ] {
+            assert_eq!(digest.to_string().parse::<Digest>().unwrap(), digest);
+        }
+        let forty = "a".repeat(40);
+        for text in [
+            "gitCommit".to_owned(),
+            format!("gitcommit:{forty}"),
+            format!("sha256:{forty}"),
+            format!("gitTree:{}", forty.to_uppercase()),
+            format!("sha512:{forty}"),
+            format!("gitTree: {forty}"),
+        ] {
+            assert!(text.parse::<Digest>().is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,280 @@
+//! A lock from text.
+
+use std::collections::BTreeSet;
+
+use super::rules::{self, Place};
+use super::yaml::{Mark, Reader};
+use super::{
+    FileRemote, GitRemote, LoadRestrictor, Lock, LockOptions, MAX_BYTES, Remote, StoredFile,
+    VERSION,
+};
+use crate::failure::{Failure, Location, Result};
+use crate::record::valid::shown;
+
+const RESTORE: &str = "the lock is generated: restore it from git instead of editing it";
+const UPGRADE: &str = "a newer git-kustomize-localize may have written it: upgrade this one";
+
+pub(super) fn lock(bytes: &[u8], file: &str) -> Result<Lock> {
+    read(bytes, file).map_err(|failure| {
+        if failure.hints.is_empty() {
+            failure.hint(RESTORE)
+        } else {
+            failure
+        }
+    })
+}
+
+fn read(bytes: &[u8], file: &str) -> Result<Lock> {
+    let text = text(bytes, file)?;
+    let mut marks = Marks::default();
+    let mut lock = Lock::default();
+    let mut reader = Reader::new(text, file);
+    reader.document(|reader| top(reader, &mut lock, &mut marks))?;
+    rules::check(&lock).map_err(|problem| marks.failure(&problem, &reader))?;
+    lock.sort();
+    Ok(lock)
+}
+
+/// Returns the text of a file that can be a lock at all.
+fn text<'a>(bytes: &'a [u8], file: &str) -> Result<&'a str> {
+    let at = |line| Location {
+        file: file.to_owned(),
+        line,
+        ..Location::default()
+    };
+    if bytes.len() > MAX_BYTES {
+        return Err(Failure::new(format!(
+            "a lock of {} bytes is more than the {MAX_BYTES} that are read",
+            bytes.len()
+        ))
+        .at(at(0)));
+    }
+    let text = std::str::from_utf8(bytes).map_err(|error| {
+        let before = bytes.get(..error.valid_up_to()).unwrap_or_default();
+        let line = 1 + before.iter().filter(|byte| **byte == b'\n').count();
+        Failure::new("not UTF-8").at(at(line))
+    })?;
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    if text.trim().is_empty() {
+        return Err(Failure::new("the lock is empty").at(at(0)));
+    }
+    if let Some(index) = text.lines().position(|line| line.starts_with("<<<<<<< ")) {
+        return Err(Failure::new("holds a merge conflict")
+            .at(at(index + 1))
+            .hint("take one side of it, then run `git kustomize-localize lock`"));
+    }
+    Ok(text)
+}
+
+/// Where the entries of the lock stand.
+#[derive(Default)]
+struct Marks {
+    target: Option<Mark>,
+    options: Option<Mark>,
+    remotes: Vec<Mark>,
+    files: Vec<Mark>,
+}
+
+impl Marks {
+    fn failure(&self, problem: &rules::Problem, reader: &Reader<'_>) -> Failure {
+        let (mark, field) = match problem.place {
+            Place::Target => (self.target, "target".to_owned()),
+            Place::Options => (self.options, "options".to_owned()),
+            Place::Remote(index) => (
+                self.remotes.get(index).copied(),
+                format!("remotes[{index}]"),
+            ),
+            Place::File(index) => (self.files.get(index).copied(), format!("files[{index}]")),
+        };
+        reader.failure_in(mark, field, &problem.message)
+    }
+}
+
+fn top(reader: &mut Reader<'_>, lock: &mut Lock, marks: &mut Marks) -> Result<()> {
+    let mut has_version = false;
+    let start = reader.mapping(|reader, key, mark| {
+        match key {
+            "version" => {
+                let version = reader.number()?;
+                if version != VERSION {
+                    return Err(reader
+                        .failure(mark, format!("version {version} of the lock is not known"))
+                        .hint(UPGRADE));
+                }
+                has_version = true;
+            }
+            "target" => {
+                marks.target = Some(mark);
+                lock.target = Some(text_of(reader)?);
+            }
+            "options" => marks.options = Some(options(reader, &mut lock.options)?),
+            "remotes" => reader.sequence(|reader| {
+                let (mark, remote) = remote(reader)?;
+                marks.remotes.push(mark);
+                lock.remotes.push(remote);
+                Ok(())
+            })?,
+            "files" => reader.sequence(|reader| {
+                let (mark, file) = stored_file(reader)?;
+                marks.files.push(mark);
+                lock.files.push(file);
+                Ok(())
+            })?,
+            _ => return Err(unknown(reader, mark)),
+        }
+        Ok(())
+    })?;
+    if has_version {
+        Ok(())
+    } else {
+        Err(reader.failure(start, "the version is missing"))
+    }
+}
+
+fn options(reader: &mut Reader<'_>, options: &mut LockOptions) -> Result<Mark> {
+    reader.mapping(|reader, key, mark| {
+        match key {
+            "scope" => options.scope = Some(text_of(reader)?),
+            "pin" => options.pin = reader.flag()?,
+            "load-restrictor" => {
+                let value = reader.text()?;
+                options.load_restrictor = match &*value.text {
+                    "none" => LoadRestrictor::None,
+                    "root-only" => LoadRestrictor::RootOnly,
+                    other => {
+                        let message = format!("`{}` is not `none` or `root-only`", shown(other));
+                        return Err(reader.failure(value.mark, message).hint(UPGRADE));
+                    }
+                };
+            }
+            "leave-missing" => texts(reader, &mut options.leave_missing)?,
+            _ => return Err(unknown(reader, mark)),
+        }
+        Ok(())
+    })
+}
+
+/// The keys of every kind of remote; which are there tells the kind.
+#[derive(Default)]
+struct RemoteKeys {
+    url: Option<String>,
+    reference: Option<String>,
+    submodules: Option<bool>,
+    commit: Option<String>,
+    paths: Option<BTreeSet<String>>,
+    sha256: Option<String>,
+    size: Option<u64>,
+}
+
+fn remote(reader: &mut Reader<'_>) -> Result<(Mark, Remote)> {
+    let mut keys = RemoteKeys::default();
+    let start = reader.mapping(|reader, key, mark| {
+        match key {
+            "url" => keys.url = Some(text_of(reader)?),
+            "ref" => keys.reference = Some(text_of(reader)?),
+            "submodules" => keys.submodules = Some(reader.flag()?),
+            "commit" => keys.commit = Some(text_of(reader)?),
+            "paths" => texts(reader, keys.paths.get_or_insert_default())?,
+            "sha256" => keys.sha256 = Some(text_of(reader)?),
+            "size" => keys.size = Some(reader.number()?),
+            _ => return Err(unknown(reader, mark)),
+        }
+        Ok(())
+    })?;
+    let remote = match keys {
+        RemoteKeys {
+            url: Some(url),
+            reference,
+            submodules,
+            commit: Some(commit),
+            paths,
+            sha256: None,
+            size: None,
+        } => Remote::Git(GitRemote {
+            url,
+            reference,
+            submodules: submodules.unwrap_or(true),
+            commit,
+            paths: paths.unwrap_or_default(),
+        }),
+        RemoteKeys {
+            url: Some(url),
+            reference: None,
+            submodules: None,
+            commit: None,
+            paths: None,
+            sha256: Some(sha256),
+            size: Some(size),
+        } => Remote::File(FileRemote { url, sha256, size }),
+        _ => {
+            return Err(reader.failure(
+                start,
+                "a remote has a url and either a commit, or a sha256 and a size",
+            ));
+        }
+    };
+    Ok((start, remote))
+}
+
+fn stored_file(reader: &mut Reader<'_>) -> Result<(Mark, StoredFile)> {
+    let mut path = None;
+    let mut executable = None;
+    let mut sha256 = None;
+    let mut file = StoredFile::default();
+    let start = reader.mapping(|reader, key, mark| {
+        match key {
+            "path" => path = Some(text_of(reader)?),
+            "mode" => executable = Some(mode(reader)?),
+            "sha256" => sha256 = Some(text_of(reader)?),
+            "remote" => file.remote = Some(text_of(reader)?),
+            "source" => file.source = Some(text_of(reader)?),
+            "rewritten" => {
+                reader.mapping(|reader, now, _| {
+                    let upstream = text_of(reader)?;
+                    file.rewritten.insert(now.to_owned(), upstream);
+                    Ok(())
+                })?;
+            }
+            _ => return Err(unknown(reader, mark)),
+        }
+        Ok(())
+    })?;
+    let (Some(path), Some(executable), Some(sha256)) = (path, executable, sha256) else {
+        return Err(reader.failure(start, "a file has a path, a mode and a sha256"));
+    };
+    let file = StoredFile {
+        path,
+        executable,
+        sha256,
+        ..file
+    };
+    Ok((start, file))
+}
+
+/// Reads a mode; returns whether the file is executable.
+fn mode(reader: &mut Reader<'_>) -> Result<bool> {
+    let mode = reader.text()?;
+    match &*mode.text {
+        "100644" => Ok(false),
+        "100755" => Ok(true),
+        other => Err(reader.failure(
+            mode.mark,
+            format!("the mode `{}` is not 100644 or 100755", shown(other)),
+        )),
+    }
+}
+
+fn text_of(reader: &mut Reader<'_>) -> Result<String> {
+    Ok(reader.text()?.text.into_owned())
+}
+
+fn texts(reader: &mut Reader<'_>, into: &mut BTreeSet<String>) -> Result<()> {
+    reader.sequence(|reader| {
+        into.insert(text_of(reader)?);
+        Ok(())
+    })
+}
+
+fn unknown(reader: &Reader<'_>, mark: Mark) -> Failure {
+    reader.failure(mark, "this key is not known").hint(UPGRADE)
+}

@@ -1,0 +1,188 @@
+//! What makes a lock a lock: checked when one is read and when one is written.
+
+use std::collections::BTreeSet;
+
+use super::{FileRemote, GitRemote, Lock, Remote, StoredFile};
+use crate::record::valid::{self, shown};
+use crate::record::{is_object_id, is_sha256};
+
+/// What is wrong with a lock, and in which entry.
+pub(super) struct Problem {
+    pub(super) place: Place,
+    pub(super) message: String,
+}
+
+/// An entry of a lock.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Place {
+    Target,
+    Options,
+    /// The index into the remotes.
+    Remote(usize),
+    /// The index into the files.
+    File(usize),
+}
+
+/// Checks the values, and that nothing is there twice.
+pub(super) fn check(lock: &Lock) -> Result<(), Problem> {
+    let at = |place| move |message| Problem { place, message };
+    if let Some(target) = &lock.target {
+        of("target", target, valid::target).map_err(at(Place::Target))?;
+    }
+    options(lock).map_err(at(Place::Options))?;
+    let mut keys = BTreeSet::new();
+    for (index, entry) in lock.remotes.iter().enumerate() {
+        remote(entry)
+            .and_then(|()| {
+                let label = entry.label();
+                once(keys.insert(entry.key()), "remote", &label)
+            })
+            .map_err(at(Place::Remote(index)))?;
+    }
+    files(&lock.files)
+}
+
+fn options(lock: &Lock) -> Result<(), String> {
+    if let Some(scope) = &lock.options.scope {
+        of("scope", scope, valid::path_or_top)?;
+    }
+    lock.options
+        .leave_missing
+        .iter()
+        .try_for_each(|glob| of("pattern", glob, valid::text_without_controls))
+}
+
+fn remote(remote: &Remote) -> Result<(), String> {
+    match remote {
+        Remote::Git(GitRemote {
+            url,
+            reference,
+            submodules: _,
+            commit,
+            paths,
+        }) => {
+            address(url)?;
+            if let Some(reference) = reference {
+                of("ref", reference, valid::reference)?;
+            }
+            if !is_object_id(commit) {
+                return Err(format!(
+                    "the commit `{}` is not 40 or 64 lower-case hex digits",
+                    shown(commit)
+                ));
+            }
+            paths
+                .iter()
+                .try_for_each(|path| of("path", path, valid::path_or_top))
+        }
+        Remote::File(FileRemote {
+            url,
+            sha256,
+            size: _,
+        }) => {
+            address(url)?;
+            digest(sha256)
+        }
+    }
+}
+
+fn files(files: &[StoredFile]) -> Result<(), Problem> {
+    let at = |index| {
+        move |message| Problem {
+            place: Place::File(index),
+            message,
+        }
+    };
+    let mut paths = BTreeSet::new();
+    for (index, entry) in files.iter().enumerate() {
+        file(entry)
+            .and_then(|()| once(paths.insert(entry.path.as_str()), "file", &entry.path))
+            .map_err(at(index))?;
+    }
+    // Everything is a file, so nothing may be the directory of something else.
+    for (index, entry) in files.iter().enumerate() {
+        let directories = entry
+            .path
+            .match_indices('/')
+            .map(|(end, _)| &entry.path[..end]);
+        for directory in directories {
+            if paths.contains(directory) {
+                return Err(at(index)(format!(
+                    "`{}` is a file and the directory of `{}`",
+                    shown(directory),
+                    shown(&entry.path)
+                )));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn file(file: &StoredFile) -> Result<(), String> {
+    let StoredFile {
+        path,
+        executable: _,
+        sha256,
+        remote,
+        source,
+        rewritten,
+    } = file;
+    of("path", path, valid::path)?;
+    digest(sha256)?;
+    if let Some(remote) = remote {
+        address(remote)?;
+    }
+    if let Some(source) = source {
+        of("source", source, valid::path)?;
+    }
+    // Neither side of a rewritten reference is followed: it is shown, and written back as text.
+    if rewritten
+        .iter()
+        .any(|(now, upstream)| now.is_empty() || upstream.is_empty())
+    {
+        return Err(format!(
+            "a rewritten reference of `{}` is empty",
+            shown(path)
+        ));
+    }
+    Ok(())
+}
+
+fn digest(sha256: &str) -> Result<(), String> {
+    if is_sha256(sha256) {
+        Ok(())
+    } else {
+        Err(format!(
+            "the sha256 `{}` is not 64 lower-case hex digits",
+            shown(sha256)
+        ))
+    }
+}
+
+/// Checks a URL, which is not shown: it may hold a secret.
+fn address(url: &str) -> Result<(), String> {
+    valid::url(url).map_err(|reason| format!("the url {reason}"))
+}
+
+fn of(
+    name: &str,
+    text: &str,
+    rule: impl Fn(&str) -> Result<(), &'static str>,
+) -> Result<(), String> {
+    rule(text).map_err(|reason| {
+        // A remote target may hold a secret.
+        if name == "target" {
+            format!("the target {reason}")
+        } else {
+            format!("the {name} `{}` {reason}", shown(text))
+        }
+    })
+}
+
+fn once(is_new: bool, kind: &str, name: &str) -> Result<(), String> {
+    if is_new {
+        Ok(())
+    } else {
+        Err(format!("the {kind} `{}` is there twice", shown(name)))
+    }
+}

@@ -1,0 +1,261 @@
+//! YAML, one node after the other, for a reader that knows what must come next.
+//!
+//! The text is untrusted. Nothing is kept but what the reader asked for, and the first thing that
+//! it did not ask for ends the reading, so that no input takes more than a few times its own size:
+//! there are no anchors and no aliases to expand, and no depth beyond that of the format.
+
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+
+use granit_parser::{Event, Marker, Parser, ScalarStyle, ScanError, Span, StrInput};
+
+use crate::failure::{Failure, Location, Result};
+use crate::record::valid::shown;
+
+/// More levels than the format has.
+const MAX_DEPTH: usize = 8;
+
+/// A place in the text.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Mark {
+    line: usize,
+    column: usize,
+}
+
+impl From<Marker> for Mark {
+    fn from(marker: Marker) -> Self {
+        Mark {
+            line: marker.line(),
+            column: marker.col() + 1,
+        }
+    }
+}
+
+/// A scalar with its place.
+pub(super) struct Scalar<'a> {
+    pub(super) text: Cow<'a, str>,
+    pub(super) mark: Mark,
+    is_plain: bool,
+}
+
+/// Reads one document, node by node.
+pub(super) struct Reader<'a> {
+    parser: Parser<'a, StrInput<'a>>,
+    file: &'a str,
+    /// The keys that lead to the node that is being read.
+    field: Vec<String>,
+}
+
+impl<'a> Reader<'a> {
+    pub(super) fn new(text: &'a str, file: &'a str) -> Self {
+        let options = granit_parser::options! {
+            disallow_directives: true,
+            emit_unresolved_aliases: true,
+            emit_comments: false,
+            flow_nesting_limit: MAX_DEPTH,
+            block_nesting_limit: MAX_DEPTH,
+        };
+        Reader {
+            parser: Parser::new_from_str_with_options(text, options),
+            file,
+            field: Vec::new(),
+        }
+    }
+
+    /// Reads the text, which is one document with one node.
+    pub(super) fn document(&mut self, node: impl FnOnce(&mut Self) -> Result<()>) -> Result<()> {
+        self.expect("the start", |event| matches!(event, Event::StreamStart))?;
+        self.expect("content", |event| matches!(event, Event::DocumentStart(..)))?;
+        node(self)?;
+        self.expect("the end", |event| matches!(event, Event::DocumentEnd))?;
+        self.expect("one document", |event| matches!(event, Event::StreamEnd))
+    }
+
+    /// Reads a mapping; `entry` is called after each key and reads its value.
+    ///
+    /// A key may occur once.
+    pub(super) fn mapping(
+        &mut self,
+        mut entry: impl FnMut(&mut Self, &str, Mark) -> Result<()>,
+    ) -> Result<Mark> {
+        let (event, start) = self.next()?;
+        if !matches!(event, Event::MappingStart(..)) {
+            return Err(self.unexpected(&event, start, "a mapping"));
+        }
+        let mut seen = BTreeSet::new();
+        loop {
+            let (event, mark) = self.next()?;
+            let key = match event {
+                Event::MappingEnd => return Ok(start),
+                Event::Scalar(text, ..) => text,
+                _ => return Err(self.unexpected(&event, mark, "a key")),
+            };
+            if !seen.insert(key.clone()) {
+                return Err(self.failure(mark, format!("the key `{}` is there twice", shown(&key))));
+            }
+            let separator = if self.field.is_empty() { "" } else { "." };
+            self.field.push(format!("{separator}{}", shown(&key)));
+            entry(self, &key, mark)?;
+            self.field.pop();
+        }
+    }
+
+    /// Reads a list; `item` reads each of its items.
+    pub(super) fn sequence(&mut self, mut item: impl FnMut(&mut Self) -> Result<()>) -> Result<()> {
+        let (event, mark) = self.next()?;
+        if !matches!(event, Event::SequenceStart(..)) {
+            return Err(self.unexpected(&event, mark, "a list"));
+        }
+        for index in 0_usize.. {
+            match self.parser.peek() {
+                Some(Ok((Event::SequenceEnd, _))) => {
+                    self.next()?;
+                    break;
+                }
+                // What is wrong is told by the one that reads it.
+                _ => {
+                    self.field.push(format!("[{index}]"));
+                    item(self)?;
+                    self.field.pop();
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads a text. One that stands without quotes is taken as it stands, whatever YAML makes of
+    /// it (a formatter may have taken the quotes away), unless it is nothing.
+    pub(super) fn text(&mut self) -> Result<Scalar<'a>> {
+        let scalar = self.scalar("a text")?;
+        if scalar.is_plain && matches!(&*scalar.text, "" | "~" | "null" | "Null" | "NULL") {
+            return Err(self.failure(scalar.mark, "holds nothing"));
+        }
+        Ok(scalar)
+    }
+
+    /// Reads `true` or `false`.
+    pub(super) fn flag(&mut self) -> Result<bool> {
+        let scalar = self.scalar("`true` or `false`")?;
+        match &*scalar.text {
+            "true" if scalar.is_plain => Ok(true),
+            "false" if scalar.is_plain => Ok(false),
+            _ => Err(self.failure(scalar.mark, "is not `true` or `false`")),
+        }
+    }
+
+    /// Reads a whole number.
+    pub(super) fn number(&mut self) -> Result<u64> {
+        let scalar = self.scalar("a number")?;
+        let is_canonical = scalar.text.bytes().all(|byte| byte.is_ascii_digit())
+            && (scalar.text.len() == 1 || !scalar.text.starts_with('0'));
+        if !is_canonical || !scalar.is_plain {
+            return Err(self.failure(scalar.mark, "is not a whole number"));
+        }
+        scalar
+            .text
+            .parse()
+            .map_err(|_| self.failure(scalar.mark, "is too large"))
+    }
+
+    /// Returns a failure at a place in the field that is being read.
+    pub(super) fn failure(&self, mark: Mark, message: impl Into<String>) -> Failure {
+        Failure::new(message).at(Location {
+            file: self.file.to_owned(),
+            line: mark.line,
+            column: mark.column,
+            field: self.field.concat(),
+        })
+    }
+
+    /// Returns a failure in a field that was read before.
+    pub(super) fn failure_in(&self, mark: Option<Mark>, field: String, message: &str) -> Failure {
+        let mark = mark.unwrap_or(Mark { line: 0, column: 0 });
+        Failure::new(message).at(Location {
+            line: mark.line,
+            column: mark.column,
+            field,
+            ..self.whole_file()
+        })
+    }
+
+    fn scalar(&mut self, expected: &str) -> Result<Scalar<'a>> {
+        match self.next()? {
+            (Event::Scalar(text, style, ..), mark) => Ok(Scalar {
+                text,
+                mark,
+                is_plain: style == ScalarStyle::Plain,
+            }),
+            (event, mark) => Err(self.unexpected(&event, mark, expected)),
+        }
+    }
+
+    fn expect(&mut self, expected: &str, is: impl Fn(&Event<'_>) -> bool) -> Result<()> {
+        let (event, mark) = self.next()?;
+        if is(&event) {
+            Ok(())
+        } else {
+            Err(self.unexpected(&event, mark, expected))
+        }
+    }
+
+    /// Returns the next event, which is nothing that YAML adds to plain data.
+    fn next(&mut self) -> Result<(Event<'a>, Mark)> {
+        let (event, span) = match self.parser.next_event() {
+            Some(Ok(next)) => next,
+            Some(Err(error)) => return Err(self.not_yaml(&error)),
+            None => return Err(Failure::new("ends too early").at(self.whole_file())),
+        };
+        let mark = start(&span);
+        let (anchor, tag) = match &event {
+            Event::Scalar(_, _, anchor, tag)
+            | Event::SequenceStart(_, anchor, tag)
+            | Event::MappingStart(_, anchor, tag) => (*anchor, tag.is_some()),
+            Event::Alias(_) | Event::UnresolvedAlias(_) => (1, false),
+            _ => (0, false),
+        };
+        if anchor != 0 {
+            return Err(self.failure(mark, "anchors and aliases are not allowed here"));
+        }
+        if tag {
+            return Err(self.failure(mark, "tags are not allowed here"));
+        }
+        Ok((event, mark))
+    }
+
+    fn unexpected(&self, event: &Event<'_>, mark: Mark, expected: &str) -> Failure {
+        let found = match event {
+            Event::Scalar(..) => "a text",
+            Event::SequenceStart(..) => "a list",
+            Event::MappingStart(..) => "a mapping",
+            Event::DocumentStart(..) => "a second document",
+            _ => "the end",
+        };
+        self.failure(mark, format!("{found} where {expected} should be"))
+    }
+
+    fn not_yaml(&self, error: &ScanError) -> Failure {
+        // Without its feature `error_messages` the parser tells only where.
+        let info = error.info();
+        let reason = match info.as_str() {
+            "" => String::new(),
+            info => format!(": {info}"),
+        };
+        let mark = Mark::from(*error.marker());
+        Failure::new(format!("not YAML, or nested too deep{reason}")).at(Location {
+            line: mark.line,
+            column: mark.column,
+            ..self.whole_file()
+        })
+    }
+
+    fn whole_file(&self) -> Location {
+        Location {
+            file: self.file.to_owned(),
+            ..Location::default()
+        }
+    }
+}
+
+fn start(span: &Span) -> Mark {
+    Mark::from(span.start)
+}

@@ -1,0 +1,318 @@
+//! The trailers of a commit that holds localized files: from these lines of its message anyone can
+//! prove later where every byte came from.
+//!
+//! ```text
+//! Kustomize-Localize-Target: example/overlay scope=example into=localized-overlay
+//! Kustomize-Localize-Source: gitCommit:34f0…
+//! Kustomize-Localize-Remote: https://github.com/kubernetes-sigs/kustomize?ref=v1.0.6 gitCommit:0123…
+//! Kustomize-Localize-Remote: https://raw.githubusercontent.com/…/deployment.yaml sha256:dead…
+//! Kustomize-Localize-Tree: gitTree:8b3f…
+//! Kustomize-Localize-Verified: identical 1/1 kustomize/v5.8.1
+//! Kustomize-Localize-Tool: git-kustomize-localize/0.1.0
+//! ```
+//!
+//! A value is a row of fields with one space between them. Inside a field, space, `%`, control
+//! characters and everything outside of ASCII are percent-encoded. A line is never folded. The
+//! order is that of the example; remotes are sorted, each once.
+
+mod found;
+
+use std::collections::BTreeSet;
+
+use percent_encoding::{AsciiSet, CONTROLS, percent_decode_str, utf8_percent_encode};
+
+use super::Digest;
+use super::valid::{self, shown};
+use crate::failure::{Failure, Result};
+
+/// What all our keys begin with.
+pub(super) const PREFIX: &str = "Kustomize-Localize-";
+
+/// What is encoded in a field, beside everything outside of ASCII.
+const ENCODED: &AsciiSet = &CONTROLS.add(b' ').add(b'%');
+
+/// What the trailers of a commit say.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Trailers {
+    /// What was localized.
+    pub target: TargetTrailer,
+    /// The source commit. None when nothing of the user's repository was read: the target is
+    /// remote, and the branch began with this commit.
+    pub source: Option<Digest>,
+    /// What was brought in.
+    pub remotes: Vec<RemoteTrailer>,
+    /// The tree that was made: the NEW_DIR, or the whole repository in place.
+    pub tree: Digest,
+    /// How the result was verified, as `identical 1/1 kustomize/v5.8.1`. Not empty.
+    pub verified: String,
+    /// What wrote the commit, as `git-kustomize-localize/0.1.0`. Not empty.
+    pub tool: String,
+}
+
+/// What was localized, and where to.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct TargetTrailer {
+    /// A path from the top of the repository (`.` for the top), or the URL of a remote target
+    /// without its secrets.
+    pub target: String,
+    /// The scope, when it was given: a path from the top, `.` for the top.
+    pub scope: Option<String>,
+    /// The NEW_DIR, in copy mode: a path from the top.
+    pub into: Option<String>,
+    /// Whether the repository was localized where it stands.
+    pub in_place: bool,
+}
+
+/// One remote thing that was brought in, and what it was.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct RemoteTrailer {
+    /// What names it: see [`Remote::label`](super::Remote::label).
+    pub label: String,
+    /// What it was resolved to.
+    pub digest: Digest,
+}
+
+/// The keys, in the order in which they are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Key {
+    Target,
+    Source,
+    Remote,
+    Tree,
+    Verified,
+    Tool,
+}
+
+impl Key {
+    const ALL: [Key; 6] = [
+        Key::Target,
+        Key::Source,
+        Key::Remote,
+        Key::Tree,
+        Key::Verified,
+        Key::Tool,
+    ];
+
+    /// What every record has.
+    const REQUIRED: [Key; 4] = [Key::Target, Key::Tree, Key::Verified, Key::Tool];
+
+    fn name(self) -> &'static str {
+        match self {
+            Key::Target => "Target",
+            Key::Source => "Source",
+            Key::Remote => "Remote",
+            Key::Tree => "Tree",
+            Key::Verified => "Verified",
+            Key::Tool => "Tool",
+        }
+    }
+}
+
+impl Trailers {
+    /// Returns the lines, each with its newline.
+    ///
+    /// # Errors
+    ///
+    /// Fails when a value is not what [`Trailers::parse`] accepts.
+    pub(super) fn render(&self) -> Result<String> {
+        self.check()
+            .map_err(|failure| failure.context("cannot write the trailers"))?;
+        let remotes: BTreeSet<&RemoteTrailer> = self.remotes.iter().collect();
+        let mut lines = String::new();
+        let mut line = |key: Key, value: &str| {
+            lines.push_str(&format!("{PREFIX}{}: {value}\n", key.name()));
+        };
+        line(Key::Target, &self.target.render());
+        if let Some(source) = &self.source {
+            line(Key::Source, &source.to_string());
+        }
+        for RemoteTrailer { label, digest } in remotes {
+            line(Key::Remote, &format!("{} {digest}", encode(label)));
+        }
+        line(Key::Tree, &self.tree.to_string());
+        line(Key::Verified, &encode_fields(&self.verified));
+        line(Key::Tool, &encode_fields(&self.tool));
+        Ok(lines)
+    }
+
+    /// Reads the record back from a commit message; none when it holds none.
+    ///
+    /// The message may have gone through a squash: lines that `git merge --squash` has indented,
+    /// that a hosting service has put under bullets or wrapped at a width, and text after them are
+    /// read. Of several records the newest counts: the last one, and the first one in the log that
+    /// `git merge --squash` writes, newest first. One that was cut off is passed over.
+    ///
+    /// # Errors
+    ///
+    /// Fails when no record is complete, or when the one that counts is malformed.
+    pub fn parse(message: &str) -> Result<Option<Trailers>> {
+        let Some(lines) = found::newest(message)? else {
+            return Ok(None);
+        };
+        let mut target = None;
+        let mut source = None;
+        let mut remotes = BTreeSet::new();
+        let mut tree = None;
+        let mut verified = None;
+        let mut tool = None;
+        for (key, value) in &lines {
+            let malformed =
+                |failure: Failure| failure.context(format_args!("{PREFIX}{}", key.name()));
+            match key {
+                Key::Target => target = Some(TargetTrailer::parse(value).map_err(malformed)?),
+                Key::Source => source = Some(value.parse().map_err(malformed)?),
+                Key::Remote => {
+                    remotes.insert(RemoteTrailer::parse(value).map_err(malformed)?);
+                }
+                Key::Tree => tree = Some(value.parse().map_err(malformed)?),
+                Key::Verified => verified = Some(decode(value).map_err(malformed)?),
+                Key::Tool => tool = Some(decode(value).map_err(malformed)?),
+            }
+        }
+        let (Some(target), Some(tree), Some(verified), Some(tool)) = (target, tree, verified, tool)
+        else {
+            return Err(found::incomplete());
+        };
+        let trailers = Trailers {
+            target,
+            source,
+            remotes: remotes.into_iter().collect(),
+            tree,
+            verified,
+            tool,
+        };
+        trailers.check()?;
+        Ok(Some(trailers))
+    }
+
+    fn check(&self) -> Result<()> {
+        let refused = |name: &str| {
+            let name = name.to_owned();
+            move |reason| Failure::new(format!("the {name} {reason}"))
+        };
+        let TargetTrailer {
+            target,
+            scope,
+            into,
+            in_place: _,
+        } = &self.target;
+        valid::target(target).map_err(refused("target"))?;
+        if let Some(scope) = scope {
+            valid::path_or_top(scope).map_err(refused("scope"))?;
+        }
+        if let Some(into) = into {
+            valid::path_or_top(into).map_err(refused("new directory"))?;
+        }
+        if let Some(source) = &self.source {
+            check_digest(source, matches!(source, Digest::GitCommit(_)))?;
+        }
+        for RemoteTrailer { label, digest } in &self.remotes {
+            valid::url(label).map_err(refused("url of a remote"))?;
+            check_digest(digest, true)?;
+        }
+        check_digest(&self.tree, matches!(self.tree, Digest::GitTree(_)))?;
+        valid::text_without_controls(&self.verified).map_err(refused("verification"))?;
+        valid::text_without_controls(&self.tool).map_err(refused("name of the tool"))
+    }
+}
+
+impl TargetTrailer {
+    fn render(&self) -> String {
+        let mut value = encode(&self.target);
+        if let Some(scope) = &self.scope {
+            value.push_str(&format!(" scope={}", encode(scope)));
+        }
+        if let Some(into) = &self.into {
+            value.push_str(&format!(" into={}", encode(into)));
+        }
+        if self.in_place {
+            value.push_str(" in-place");
+        }
+        value
+    }
+
+    fn parse(value: &str) -> Result<Self> {
+        let mut fields = value.split(' ');
+        let mut trailer = TargetTrailer {
+            target: decode(fields.next().unwrap_or_default())?,
+            ..TargetTrailer::default()
+        };
+        for field in fields {
+            match field.split_once('=') {
+                Some(("scope", scope)) if trailer.scope.is_none() => {
+                    trailer.scope = Some(decode(scope)?);
+                }
+                Some(("into", into)) if trailer.into.is_none() => {
+                    trailer.into = Some(decode(into)?);
+                }
+                None if field == "in-place" && !trailer.in_place => trailer.in_place = true,
+                _ => {
+                    return Err(Failure::new(format!(
+                        "the field `{}` is not known, or is there twice",
+                        shown(field)
+                    ))
+                    .hint("a newer git-kustomize-localize may have written it: upgrade this one"));
+                }
+            }
+        }
+        Ok(trailer)
+    }
+}
+
+impl RemoteTrailer {
+    fn parse(value: &str) -> Result<Self> {
+        // The label is not shown: it may hold a secret.
+        let (label, digest) = value
+            .split_once(' ')
+            .ok_or_else(|| Failure::new("not a url and a digest"))?;
+        Ok(RemoteTrailer {
+            label: decode(label)?,
+            digest: digest.parse()?,
+        })
+    }
+}
+
+fn check_digest(digest: &Digest, is_right_kind: bool) -> Result<()> {
+    if is_right_kind && digest.is_valid() {
+        Ok(())
+    } else {
+        Err(Failure::new(format!(
+            "`{}` is not the digest that belongs there",
+            shown(&digest.to_string())
+        )))
+    }
+}
+
+/// Returns `text` as one field.
+fn encode(text: &str) -> String {
+    utf8_percent_encode(text, ENCODED).to_string()
+}
+
+/// Returns `text`, which may be several fields, as it stands in a value: a space stays one where it
+/// stands alone between two fields.
+fn encode_fields(text: &str) -> String {
+    let last = text.len().saturating_sub(1);
+    let mut after_space = true;
+    text.char_indices()
+        .map(|(index, c)| {
+            let keep = c == ' ' && !after_space && index != last;
+            after_space = keep;
+            if keep {
+                " ".to_owned()
+            } else {
+                encode(c.encode_utf8(&mut [0; 4]))
+            }
+        })
+        .collect()
+}
+
+/// Returns what [`encode`] or [`encode_fields`] was given.
+fn decode(text: &str) -> Result<String> {
+    percent_decode_str(text)
+        .decode_utf8()
+        .map(|text| text.into_owned())
+        .map_err(|_| Failure::new("not UTF-8 when it is decoded"))
+}
+
+#[cfg(test)]
+mod tests;

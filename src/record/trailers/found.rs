@@ -1,0 +1,194 @@
+//! Our lines in a message, wherever they ended up.
+
+use super::{Key, PREFIX};
+use crate::failure::{Failure, Result};
+
+/// The lines of one record: keys and values.
+type Lines = Vec<(Key, String)>;
+
+/// Returns the lines of the record that counts, none when no line is ours.
+pub(super) fn newest(message: &str) -> Result<Option<Lines>> {
+    let records = records(message);
+    if records.is_empty() {
+        return Ok(None);
+    }
+    let mut complete: Vec<Record> = records.into_iter().filter(Record::is_complete).collect();
+    let last = complete.pop().ok_or_else(incomplete)?;
+    let newest = match last.log {
+        None => last,
+        // A log is newest first.
+        log => complete
+            .into_iter()
+            .find(|record| record.log == log)
+            .unwrap_or(last),
+    };
+    Ok(Some(newest.lines))
+}
+
+/// Returns the failure for a message in which no record is whole.
+pub(super) fn incomplete() -> Failure {
+    Failure::new(format!(
+        "the commit message holds `{PREFIX}…` lines, but no complete record"
+    ))
+    .hint("compare with the lock, which is the other copy of the record")
+}
+
+/// Lines that belong together.
+struct Record {
+    lines: Lines,
+    /// Which log of `git merge --squash` they stand in.
+    log: Option<usize>,
+}
+
+impl Record {
+    fn is_complete(&self) -> bool {
+        Key::REQUIRED.iter().all(|key| self.has(*key))
+    }
+
+    fn has(&self, key: Key) -> bool {
+        self.lines.iter().any(|(other, _)| *other == key)
+    }
+}
+
+/// Returns all records, whole or not, in the order of the message.
+fn records(message: &str) -> Vec<Record> {
+    let mut finder = Finder::default();
+    for line in message.lines() {
+        finder.line(line);
+    }
+    finder.end_record();
+    finder.records
+}
+
+#[derive(Default)]
+struct Finder {
+    records: Vec<Record>,
+    /// The lines of the record that is being read.
+    lines: Lines,
+    /// What followed the last of these lines, and may be the rest of it: a hosting service that
+    /// wraps text at a width (GitHub does when it squashes, at 72) breaks it between two fields.
+    rest: Vec<String>,
+    /// The log that the record stands in.
+    record_log: Option<usize>,
+    /// The log that the line stands in, and the number of logs so far.
+    log: Option<usize>,
+    logs: usize,
+}
+
+impl Finder {
+    fn line(&mut self, line: &str) {
+        self.follow_log(line);
+        let text = without_marks(line);
+        if text.is_empty() {
+            self.end_record();
+        } else if let Some((key, value)) = ours(text) {
+            self.join_rest();
+            // The target is the first line, and only remotes come more than once.
+            let is_next = key == Key::Target
+                || key != Key::Remote && self.lines.iter().any(|(other, _)| *other == key);
+            if is_next {
+                self.end_record();
+            }
+            if self.lines.is_empty() {
+                self.record_log = self.log.filter(|_| is_in_log(line));
+            }
+            self.lines.push((key, value.to_owned()));
+        } else if !self.lines.is_empty() && !is_other_trailer(text) {
+            self.rest.push(text.to_owned());
+        }
+    }
+
+    /// Follows where the log of `git merge --squash` begins and ends: `commit ID` and other headers
+    /// stand at the margin, messages are indented by four.
+    fn follow_log(&mut self, line: &str) {
+        if line.is_empty() || is_in_log(line) {
+            return;
+        }
+        let is_commit = line
+            .strip_prefix("commit ")
+            .and_then(|rest| rest.split(' ').next())
+            .is_some_and(crate::record::is_object_id);
+        let is_header = [
+            "Author:",
+            "AuthorDate:",
+            "Commit:",
+            "CommitDate:",
+            "Date:",
+            "Merge:",
+        ]
+        .iter()
+        .any(|header| line.starts_with(header));
+        if is_commit && self.log.is_none() {
+            self.logs += 1;
+            self.log = Some(self.logs);
+        } else if !is_commit && !is_header {
+            self.log = None;
+        }
+    }
+
+    fn join_rest(&mut self) {
+        if let Some((_, value)) = self.lines.last_mut() {
+            for rest in self.rest.drain(..) {
+                if !value.is_empty() {
+                    value.push(' ');
+                }
+                value.push_str(&rest);
+            }
+        }
+        self.rest.clear();
+    }
+
+    fn end_record(&mut self) {
+        // After the last line there is no telling the rest of it from prose, unless it is empty.
+        if let (Some((_, value)), Some(rest)) = (self.lines.last_mut(), self.rest.first())
+            && value.is_empty()
+        {
+            value.push_str(rest);
+        }
+        self.rest.clear();
+        if !self.lines.is_empty() {
+            self.records.push(Record {
+                lines: std::mem::take(&mut self.lines),
+                log: self.record_log,
+            });
+        }
+    }
+}
+
+/// Returns whether a line is indented as the messages in a log are.
+fn is_in_log(line: &str) -> bool {
+    line.starts_with("    ")
+}
+
+/// Returns a line without what a squash puts before it: indentation, the mark of a list or a quote.
+fn without_marks(line: &str) -> &str {
+    let line = line.trim();
+    ["* ", "- ", "> "]
+        .iter()
+        .find_map(|mark| line.strip_prefix(mark))
+        .unwrap_or(line)
+        .trim_start()
+}
+
+/// Returns the key and the value of one of our lines. git ignores the case of keys.
+fn ours(text: &str) -> Option<(Key, &str)> {
+    let (name, value) = text.split_once(':')?;
+    let (prefix, name) = name.trim_end().split_at_checked(PREFIX.len())?;
+    if !prefix.eq_ignore_ascii_case(PREFIX) {
+        return None;
+    }
+    let key = Key::ALL
+        .into_iter()
+        .find(|key| key.name().eq_ignore_ascii_case(name))?;
+    Some((key, value.trim()))
+}
+
+/// Returns whether a line is a trailer of somebody else. A digest (`gitCommit:…`) is not.
+fn is_other_trailer(text: &str) -> bool {
+    text.split_once(": ").is_some_and(|(key, _)| {
+        !key.is_empty()
+            && key
+                .bytes()
+                .all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
+    })
+}

@@ -1,0 +1,635 @@
+use std::io::Write as _;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use proptest::collection::vec;
+use proptest::option;
+use proptest::prelude::*;
+
+use super::*;
+use crate::record::render_message;
+
+const OURS: &str = "\
+Kustomize-Localize-Target: example/overlay scope=example into=localized-overlay
+Kustomize-Localize-Source: gitCommit:34f034f034f034f034f034f034f034f034f034f0
+Kustomize-Localize-Remote: https://github.com/kubernetes-sigs/kustomize?ref=v1.0.6 gitCommit:0123012301230123012301230123012301230123
+Kustomize-Localize-Remote: https://raw.example.com/a%20b%2520c.yaml sha256:deaddeaddeaddeaddeaddeaddeaddeaddeaddeaddeaddeaddeaddeaddeaddead
+Kustomize-Localize-Tree: gitTree:8b3f8b3f8b3f8b3f8b3f8b3f8b3f8b3f8b3f8b3f
+Kustomize-Localize-Verified: identical 1/1 kustomize/v5.8.1
+Kustomize-Localize-Tool: git-kustomize-localize/0.1.0
+";
+
+fn example() -> Trailers {
+    Trailers {
+        target: TargetTrailer {
+            target: "example/overlay".into(),
+            scope: Some("example".into()),
+            into: Some("localized-overlay".into()),
+            in_place: false,
+        },
+        source: Some(Digest::GitCommit("34f0".repeat(10))),
+        remotes: vec![
+            RemoteTrailer {
+                label: "https://raw.example.com/a b%20c.yaml".into(),
+                digest: Digest::Sha256("dead".repeat(16)),
+            },
+            RemoteTrailer {
+                label: "https://github.com/kubernetes-sigs/kustomize?ref=v1.0.6".into(),
+                digest: Digest::GitCommit("0123".repeat(10)),
+            },
+        ],
+        tree: Digest::GitTree("8b3f".repeat(10)),
+        verified: "identical 1/1 kustomize/v5.8.1".into(),
+        tool: "git-kustomize-localize/0.1.0".into(),
+    }
+}
+
+/// A record that differs from the others by its tree.
+fn numbered(number: u32) -> Trailers {
+    Trailers {
+        tree: Digest::GitTree(format!("{number:040x}")),
+        ..sorted(example())
+    }
+}
+
+fn sorted(mut trailers: Trailers) -> Trailers {
+    trailers.remotes.sort();
+    trailers.remotes.dedup();
+    trailers
+}
+
+fn parsed(message: &str) -> Trailers {
+    Trailers::parse(message)
+        .unwrap_or_else(|failure| panic!("{failure}:\n{message}"))
+        .unwrap_or_else(|| panic!("no record:\n{message}"))
+}
+
+/// A repository that knows nothing of this machine's configuration.
+struct Git(tempfile::TempDir);
+
+impl Git {
+    fn new() -> Self {
+        let git = Git(tempfile::tempdir().unwrap());
+        git.run(&["init", "-q", "--initial-branch=main", "."], "");
+        git
+    }
+
+    fn run(&self, args: &[&str], input: &str) -> String {
+        let output = self.try_run(args, input);
+        assert!(
+            output.status.success(),
+            "git {args:?}: {}",
+            String::from_utf8_lossy(&output.stderr)
+        );
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    fn try_run(&self, args: &[&str], input: &str) -> std::process::Output {
+        let directory: &Path = self.0.path();
+        let mut command = Command::new("git");
+        for (name, _) in std::env::vars_os() {
+            if name.to_string_lossy().starts_with("GIT_") {
+                command.env_remove(name);
+            }
+        }
+        let mut child = command
+            .args(args)
+            .current_dir(directory)
+            .env("HOME", directory)
+            .env("XDG_CONFIG_HOME", directory)
+            .env("GIT_CONFIG_NOSYSTEM", "1")
+            .env("GIT_CEILING_DIRECTORIES", directory)
+            .env("GIT_AUTHOR_NAME", "A")
+            .env("GIT_AUTHOR_EMAIL", "a@example.org")
+            .env("GIT_AUTHOR_DATE", "1700000000 +0000")
+            .env("GIT_COMMITTER_NAME", "A")
+            .env("GIT_COMMITTER_EMAIL", "a@example.org")
+            .env("GIT_COMMITTER_DATE", "1700000000 +0000")
+            .env("LC_ALL", "C")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        child
+            .stdin
+            .take()
+            .unwrap()
+            .write_all(input.as_bytes())
+            .unwrap();
+        child.wait_with_output().unwrap()
+    }
+
+    fn commit(&self, message: &str) -> String {
+        let tree = self.run(&["mktree"], "");
+        let commit = self.run(&["commit-tree", tree.trim()], message);
+        commit.trim().to_owned()
+    }
+
+    /// Returns what git makes of a message, by both of its ways; they must agree.
+    fn trailers(&self, message: &str) -> Vec<String> {
+        let by_interpret = self.run(&["interpret-trailers", "--parse"], message);
+        let commit = self.commit(message);
+        let format = "--format=%(trailers:only,unfold)";
+        let by_log = self.run(&["log", "-1", format, &commit], "");
+        assert_eq!(by_interpret.trim_end(), by_log.trim_end(), "{message}");
+        for key in Key::ALL {
+            let key = format!("{PREFIX}{}", key.name());
+            let format = format!("--format=%(trailers:key={key})");
+            let by_key = self.run(&["log", "-1", &format, &commit], "");
+            let expected: Vec<&str> = by_interpret
+                .lines()
+                .filter(|line| line.starts_with(&format!("{key}:")))
+                .collect();
+            assert_eq!(by_key.trim_end().lines().collect::<Vec<_>>(), expected);
+        }
+        // What commit-tree stored is what we gave it.
+        let stored = self.run(&["log", "-1", "--format=%B", &commit], "");
+        assert_eq!(stored.trim_end(), message.trim_end());
+        by_interpret.lines().map(str::to_owned).collect()
+    }
+}
+
+fn lines(text: &str) -> Vec<String> {
+    text.lines().map(str::to_owned).collect()
+}
+
+#[test]
+fn block_is_as_documented() {
+    assert_eq!(example().render().unwrap(), OURS);
+    let message = render_message("Localize example/overlay", &[], &example()).unwrap();
+    assert_eq!(message, format!("Localize example/overlay\n\n{OURS}"));
+    assert_eq!(parsed(&message), sorted(example()));
+}
+
+#[test]
+fn git_finds_all_of_the_block_below_any_text() {
+    let git = Git::new();
+    let long = "word ".repeat(4000);
+    let texts = [
+        "Localize",
+        "Localize: prod",
+        "Signed-off-by: A <a@example.org>",
+        "Subject\n\nBody of\ntwo lines.",
+        "Subject\n\n\n\nBody\n\n\n\n",
+        "\n\n \t\nSubject\n\nBody\n \n\t\n",
+        "Subject\r\n\r\nBody\r\n---\r\nmore\r\n",
+        "Subject\n\nBody\n---\nmore",
+        "Subject\n\n---",
+        "---\n\nBody",
+        "Subject\n\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n---\t\n",
+        "Subject\n\n--- \n----\n---x\n",
+        "Subject\n\n---\r\nmore",
+        "Subject\n\nBody\n# ------------------------ >8 ------------------------\nbelow",
+        "# ------------------------ >8 ------------------------\nbelow",
+        "Subject\n\n; ------------------------ >8 ------------------------",
+        "Subject\n\n# a comment\n# another",
+        "# a comment\n\nFoo: bar",
+        "Subject\n\nConflicts:\n\ta\n\tb\n",
+        "Subject\n\nhttps://example.com/x",
+        "Subject\n\nNote: prose\nand more prose",
+        "Subject\n\n  indented: yes",
+        "Subject\n\nprose\n\u{b}\nmore prose",
+        "Subject\n\nprose\n\u{a0}\nmore",
+        "日本語\n\nテキスト: はい",
+        "Subject\n\ndiff --git a/x b/x\nIndex: x",
+        &long,
+    ];
+    for text in texts {
+        let message = render_message(text, &[], &example()).unwrap();
+        let found = git.trailers(&message);
+        assert!(found.ends_with(&lines(OURS)), "{message}\n{found:?}");
+        assert_eq!(parsed(&message), sorted(example()));
+    }
+}
+
+#[test]
+fn other_comment_characters_do_not_hide_the_block() {
+    let git = Git::new();
+    git.run(&["config", "core.commentChar", ";"], "");
+    for text in [
+        "Subject\n\nBody\n; ------------------------ >8 ------------------------\nbelow",
+        "Subject\n\nFixes: 1\n# not a comment",
+        "Subject\n\nFixes: 1\n; a comment",
+        "Subject\n\nSigned-off-by: A\n; a comment",
+    ] {
+        let message = render_message(text, &[], &example()).unwrap();
+        assert!(git.trailers(&message).ends_with(&lines(OURS)), "{message}");
+    }
+}
+
+#[test]
+fn only_what_git_would_stumble_over_is_changed() {
+    let text = "Subject\n\n---\n--- a/x\n----\n ---\n---x\n# comment\n\ttab  \n\nlast  ";
+    let message = render_message(text, &[], &example()).unwrap();
+    let kept = "Subject\n\n ---\n --- a/x\n----\n ---\n---x\n# comment\n\ttab  \n\nlast  ";
+    assert_eq!(message, format!("{kept}\n\n{OURS}"));
+    // Once more over its own text changes nothing.
+    assert_eq!(render_message(kept, &[], &example()).unwrap(), message);
+}
+
+#[test]
+fn trailers_of_the_user_stay_trailers() {
+    let git = Git::new();
+    let signed = "Signed-off-by: A <a@example.org>".to_owned();
+    let cases: [(&str, &[String], &[&str]); 9] = [
+        ("Subject\n\nFixes: #1", &[], &["Fixes: #1"]),
+        (
+            "Subject\n\nFixes: #1\n\n",
+            std::slice::from_ref(&signed),
+            &["Fixes: #1", &signed],
+        ),
+        ("Subject\n\nBody", std::slice::from_ref(&signed), &[&signed]),
+        (
+            "Subject\n\nBody\n\nSigned-off-by: A <a@example.org>",
+            std::slice::from_ref(&signed),
+            &[&signed],
+        ),
+        (
+            "Subject\n\nLong: one\n  two\nOther : x",
+            &[],
+            &["Long: one two", "Other: x"],
+        ),
+        (
+            "Subject\n\nSigned-off-by: B <b@example.org>\nsome prose\n(cherry picked from commit abc)",
+            &[],
+            &["Signed-off-by: B <b@example.org>"],
+        ),
+        // A subject is no trailer.
+        ("Fixes: #1", &[], &[]),
+        // Prose that has a colon in it is none either.
+        ("Subject\n\nNote: this\nis prose", &[], &[]),
+        // An old record, as after `commit --amend -F`, gives way to the new one.
+        (
+            "Subject\n\nKustomize-Localize-Tree: gitTree:0\n  folded\nFixes: #1\nkustomize-localize-tool: x",
+            &[],
+            &["Fixes: #1"],
+        ),
+    ];
+    for (text, extra, expected) in cases {
+        let message = render_message(text, extra, &example()).unwrap();
+        let mut all = lines(&expected.join("\n"));
+        all.extend(lines(OURS));
+        let mut found = git.trailers(&message);
+        found.retain(|line| !line.starts_with("(cherry"));
+        assert_eq!(found, all, "{message}");
+        assert_eq!(parsed(&message), sorted(example()));
+    }
+    let message = render_message("S\n\nKustomize-Localize-Tool: x", &[], &example()).unwrap();
+    assert_eq!(message, format!("S\n\n{OURS}"));
+}
+
+#[test]
+fn what_cannot_be_a_message_is_refused() {
+    for text in ["", "\n \t\r\n", "a\0b"] {
+        assert!(render_message(text, &[], &example()).is_err(), "{text:?}");
+    }
+    for extra in [
+        "",
+        "prose",
+        "Key: a\nOther: b",
+        ": x",
+        "a b: c",
+        " Key: a",
+        "Kustomize-Localize-Tree: x",
+    ] {
+        let failure = render_message("S", &[extra.to_owned()], &example());
+        assert!(failure.is_err(), "{extra:?}");
+    }
+}
+
+#[test]
+fn values_that_would_not_be_read_are_not_written() {
+    let hostile: Vec<fn(&mut Trailers)> = vec![
+        |t| t.target.target = String::new(),
+        |t| t.target.target = "../a".into(),
+        |t| t.target.target = "https://t0ken@h/x".into(),
+        |t| t.target.scope = Some("/".into()),
+        |t| t.target.into = Some("a\nb".into()),
+        |t| t.source = Some(Digest::GitTree("a".repeat(40))),
+        |t| t.source = Some(Digest::GitCommit("a".repeat(39))),
+        |t| t.tree = Digest::GitCommit("a".repeat(40)),
+        |t| t.tree = Digest::GitTree("A".repeat(40)),
+        |t| t.remotes[0].label = "https://u:t0ken@h/x".into(),
+        |t| t.remotes[0].label = String::new(),
+        |t| t.remotes[0].digest = Digest::Sha256("a".repeat(40)),
+        |t| t.verified = String::new(),
+        |t| t.verified = "a\nb".into(),
+        |t| t.tool = String::new(),
+    ];
+    for (index, damage) in hostile.into_iter().enumerate() {
+        let mut trailers = example();
+        damage(&mut trailers);
+        let failure = render_message("S", &[], &trailers).unwrap_err();
+        assert!(!failure.to_string().contains("t0ken"), "{index}: {failure}");
+    }
+}
+
+#[test]
+fn two_hundred_remotes_and_long_lines_are_read() {
+    let git = Git::new();
+    let mut trailers = example();
+    trailers.remotes = (0..200)
+        .rev()
+        .map(|number| RemoteTrailer {
+            label: format!(
+                "https://example.com/{}/é {number}?ref=v1",
+                "long/".repeat(200)
+            ),
+            digest: Digest::GitCommit(format!("{number:040x}")),
+        })
+        .collect();
+    trailers.remotes.push(trailers.remotes[7].clone());
+    let message = render_message("Subject\n\nBody", &[], &trailers).unwrap();
+    assert_eq!(git.trailers(&message), lines(&trailers.render().unwrap()));
+    let read = parsed(&message);
+    assert_eq!(read.remotes.len(), 200);
+    assert_eq!(read, sorted(trailers));
+}
+
+#[test]
+fn messages_without_a_record_have_none() {
+    for message in [
+        "",
+        "Subject",
+        "Subject\n\nSigned-off-by: A",
+        "Kustomize-Localize is a tool\n\nKustomize-Localize-Other: x\nKustomize-Localize-: y",
+        "The line `Kustomize-Localize-Tree: x` is a trailer",
+    ] {
+        assert_eq!(Trailers::parse(message).unwrap(), None, "{message}");
+    }
+}
+
+#[test]
+fn broken_records_are_told() {
+    let failure = Trailers::parse("S\n\nKustomize-Localize-Tree: gitTree:0").unwrap_err();
+    assert!(failure.message.contains("no complete record"), "{failure}");
+    let hex = "8b3f".repeat(10);
+    for (old, new) in [
+        (hex.as_str(), "8b3f"),
+        ("gitTree:", "gitCommit:"),
+        ("gitTree:", "gitTree: "),
+        (" scope=example", " scope=example scope=example"),
+        (" scope=example", " level=3"),
+        ("scope=example", "scope=../example"),
+        ("example/overlay", "%2e%2e/overlay"),
+        ("example/overlay", "a%00"),
+        ("example/overlay", "a%ff"),
+        ("https://github.com/", "https://u:t0ken@github.com/"),
+        (" gitCommit:0123", " gitcommit:0123"),
+        ("Verified: identical 1/1 kustomize/v5.8.1", "Verified:"),
+    ] {
+        let message = format!("S\n\n{OURS}");
+        let broken = message.replacen(old, new, 1);
+        assert_ne!(broken, message, "{old}");
+        let failure = Trailers::parse(&broken).expect_err(new);
+        assert!(!failure.to_string().contains("t0ken"), "{failure}");
+    }
+}
+
+#[test]
+fn the_last_record_counts() {
+    let (first, second) = (numbered(1), numbered(2));
+    let (one, two) = (first.render().unwrap(), second.render().unwrap());
+    assert_eq!(parsed(&format!("S\n\n{one}\n{two}")), second);
+    assert_eq!(parsed(&format!("S\n\n{one}{two}")), second);
+    // What follows does not matter, whether it is trailers or prose, with a blank line or without.
+    for after in [
+        "Signed-off-by: A <a@example.org>\n",
+        "\n---------\n\nCo-authored-by: A <a@example.org>\n",
+        "prose right below\n",
+        "\nprose\n\n* more\n",
+        "\nKustomize-Localize-Target: cut/off\n",
+        "\nKustomize-Localize-Tree: gitTree:0\nKustomize-Localize-Tool: x\n",
+    ] {
+        assert_eq!(
+            parsed(&format!("S\n\n{one}\n{two}{after}")),
+            second,
+            "{after}"
+        );
+    }
+    // One that lost its head is not completed by the next.
+    let headless = one.split_once('\n').unwrap().1;
+    assert_eq!(parsed(&format!("S\n\n{headless}{two}")), second);
+    assert_eq!(parsed(&format!("S\n\n{two}{headless}")), second);
+}
+
+#[test]
+fn squashed_by_git_is_read() {
+    let git = Git::new();
+    let tree = git.run(&["mktree"], "");
+    let tree = tree.trim();
+    let base = git.run(&["commit-tree", tree], "base\n");
+    let base = base.trim();
+    git.run(&["update-ref", "refs/heads/main", base], "");
+    let mut tip = base.to_owned();
+    for (number, path) in [(1, "one"), (2, "two"), (3, "three")] {
+        let blob = git.run(&["hash-object", "-w", "--stdin"], path);
+        let entry = format!("100644 blob {}\t{path}\n", blob.trim());
+        let tree = git.run(&["mktree"], &entry);
+        let message = if number == 3 {
+            "by hand, later\n".to_owned()
+        } else {
+            let trailers = numbered(number);
+            render_message("Localize\n\nBody: x\n---\nmore", &[], &trailers).unwrap()
+        };
+        let commit = git.run(&["commit-tree", tree.trim(), "-p", &tip], &message);
+        tip = commit.trim().to_owned();
+    }
+    git.run(&["update-ref", "refs/heads/localized/main", &tip], "");
+    git.run(&["reset", "-q", "--hard"], "");
+    git.run(&["merge", "--squash", "-q", "localized/main"], "");
+    let squashed = std::fs::read_to_string(git.0.path().join(".git/SQUASH_MSG")).unwrap();
+    assert!(
+        squashed.contains("    Kustomize-Localize-Tree"),
+        "{squashed}"
+    );
+    assert_eq!(parsed(&squashed), numbered(2));
+    // Committed as it is, and as git cleans it up.
+    git.run(
+        &["commit", "-q", "-F", ".git/SQUASH_MSG", "--cleanup=strip"],
+        "",
+    );
+    let message = git.run(&["log", "-1", "--format=%B"], "");
+    assert_eq!(parsed(&message), numbered(2));
+    // A record of our own below the log is newer than the log.
+    let message = render_message(&message, &[], &numbered(9)).unwrap();
+    assert_eq!(parsed(&message), numbered(9));
+    let again = format!("{message}\nSquashed commit of the following:\n\n{squashed}");
+    assert_eq!(parsed(&again), numbered(2));
+    git.run(&["log", "-1", "--format=%B"], "");
+    assert_eq!(git.trailers(&message).len(), OURS.lines().count());
+}
+
+/// What a hosting service makes of a text: lines are broken at spaces.
+fn wrapped(text: &str, width: usize) -> String {
+    let mut out = String::new();
+    for line in text.lines() {
+        let mut column = 0;
+        for word in line.split(' ') {
+            if column > 0 && column + 1 + word.len() > width {
+                out.push('\n');
+                column = 0;
+            } else if column > 0 {
+                out.push(' ');
+                column += 1;
+            }
+            out.push_str(word);
+            column += word.len();
+        }
+        out.push('\n');
+    }
+    out
+}
+
+#[test]
+fn squashed_by_a_hosting_service_is_read() {
+    let messages = [1, 2].map(|number| render_message("Localize", &[], &numbered(number)).unwrap());
+    let github = format!(
+        "Localize prod (#12)\n\n* {}\n* {}\n* fix typo\n\n---------\n\nCo-authored-by: A <a@example.org>\n",
+        messages[0], messages[1]
+    );
+    assert_eq!(parsed(&github), numbered(2));
+    for width in [1, 20, 60, 72, 76, 100] {
+        assert_eq!(parsed(&wrapped(&github, width)), numbered(2), "{width}");
+    }
+    let block = numbered(3).render().unwrap();
+    let listed: String = block.lines().map(|line| format!("* {line}\n")).collect();
+    assert_eq!(parsed(&format!("S\n\n{listed}")), numbered(3));
+    let quoted: String = block.lines().map(|line| format!("> {line}\r\n")).collect();
+    assert_eq!(parsed(&format!("S\r\n\r\n{quoted}")), numbered(3));
+}
+
+fn text() -> impl Strategy<Value = String> {
+    prop_oneof![
+        "[a-z/._-]{1,10}",
+        "[ -~]{1,10}",
+        "\\PC{1,6}",
+        Just("a  b".to_owned()),
+        Just(" % ".to_owned()),
+        Just("%20".to_owned()),
+    ]
+    .prop_map(|text| text.replace(char::is_control, ""))
+}
+
+fn accepted(
+    rule: fn(&str) -> std::result::Result<(), &'static str>,
+) -> impl Strategy<Value = String> {
+    text()
+        .prop_map(|text| text.replace(['\\', ':', '.', '/'], "_"))
+        .prop_filter("accepted", move |text| rule(text).is_ok())
+}
+
+fn all() -> impl Strategy<Value = Trailers> {
+    let path = || accepted(valid::path_or_top);
+    let line = || {
+        text().prop_filter("accepted", |text| {
+            valid::text_without_controls(text).is_ok()
+        })
+    };
+    let hex = || "[0-9a-f]{40}|[0-9a-f]{64}";
+    let remote = (accepted(valid::url), hex()).prop_map(|(path, hex)| RemoteTrailer {
+        label: format!("https://example.com/{path}"),
+        digest: Digest::GitCommit(hex),
+    });
+    (
+        (
+            path(),
+            option::of(path()),
+            option::of(path()),
+            any::<bool>(),
+        ),
+        option::of(hex()),
+        vec(remote, 0..4),
+        hex(),
+        line(),
+        line(),
+    )
+        .prop_map(|(target, source, remotes, tree, verified, tool)| {
+            let (target, scope, into, in_place) = target;
+            sorted(Trailers {
+                target: TargetTrailer {
+                    target,
+                    scope,
+                    into,
+                    in_place,
+                },
+                source: source.map(Digest::GitCommit),
+                remotes,
+                tree: Digest::GitTree(tree),
+                verified,
+                tool,
+            })
+        })
+}
+
+/// Pieces of text that mean something to git or to us.
+fn hostile_text() -> impl Strategy<Value = String> {
+    let piece = prop_oneof![
+        Just("\n".to_owned()),
+        Just("\n\n".to_owned()),
+        Just("\r\n".to_owned()),
+        Just(" ".to_owned()),
+        Just("\t".to_owned()),
+        Just("---".to_owned()),
+        Just("# ".to_owned()),
+        Just("# ------------------------ >8 ------------------------".to_owned()),
+        Just("Signed-off-by: A <a@example.org>".to_owned()),
+        Just("Fixes: #1".to_owned()),
+        Just("Conflicts:".to_owned()),
+        Just("(cherry picked from commit 0)".to_owned()),
+        Just("Kustomize-Localize-Tree: gitTree:0".to_owned()),
+        Just("commit 0123012301230123012301230123012301230123".to_owned()),
+        Just("https://example.com/x".to_owned()),
+        Just("word".to_owned()),
+        "\\PC{1,4}",
+    ];
+    vec(piece, 1..12).prop_map(|pieces| pieces.concat())
+}
+
+proptest! {
+    #[test]
+    fn what_is_written_is_read_back(trailers in all(), text in hostile_text()) {
+        if let Ok(message) = render_message(&text, &[], &trailers) {
+            prop_assert_eq!(parsed(&message), trailers);
+        } else {
+            prop_assert!(text.trim_matches([' ', '\t', '\r', '\n']).is_empty());
+        }
+    }
+
+    #[test]
+    fn wrapped_text_is_read_back(
+        trailers in all(),
+        // Prose could have what looks like a mark or another trailer where it is broken.
+        verified in "[a-z0-9/.]{1,9}( [a-z0-9/.]{1,9}){0,3}",
+        width in 1_usize..90,
+    ) {
+        let trailers = Trailers { verified, tool: "tool/1".to_owned(), ..trailers };
+        let message = render_message("S", &[], &trailers).unwrap();
+        prop_assert_eq!(parsed(&wrapped(&message, width)), trailers);
+    }
+
+    #[test]
+    fn nothing_panics(text in any::<String>(), message in hostile_text()) {
+        let _ = Trailers::parse(&text);
+        let _ = Trailers::parse(&message);
+        let _ = Trailers::parse(&format!("{OURS}{text}"));
+    }
+}
+
+proptest! {
+    // Each case starts git a dozen times.
+    #![proptest_config(ProptestConfig::with_cases(12))]
+
+    #[test]
+    fn git_finds_the_block_below_generated_text(text in vec(hostile_text(), 40)) {
+        let git = Git::new();
+        for text in text {
+            let Ok(message) = render_message(&text, &[], &example()) else {
+                continue;
+            };
+            let found = git.run(&["interpret-trailers", "--parse"], &message);
+            prop_assert!(lines(&found).ends_with(&lines(OURS)), "{:?}\n{}", text, found);
+        }
+    }
+}

@@ -1,0 +1,293 @@
+//! What a record may hold. One set of rules for reading and for writing.
+//!
+//! Each check returns the reason as the rest of a sentence: "the path `a/../b` *holds `..`*".
+
+use std::fmt::Write as _;
+
+/// Why a text was refused.
+type Refused = std::result::Result<(), &'static str>;
+
+/// Accepts a path from the top of a repository to a file or a directory below it: `/` between the
+/// components, nothing that could name another place on any system, nothing inside `.git`.
+pub(super) fn path(text: &str) -> Refused {
+    if text.starts_with('/') || has_drive(text) {
+        return Err("is absolute");
+    }
+    text_without_controls(text)?;
+    if text.contains('\\') {
+        return Err("holds a backslash");
+    }
+    for component in text.split('/') {
+        match component {
+            "" => return Err("holds an empty component"),
+            "." => return Err("holds `.`"),
+            ".." => return Err("holds `..`"),
+            _ if is_git_directory(component) => return Err("holds `.git`"),
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// Accepts what [`path`] accepts, and `.` for the top.
+pub(super) fn path_or_top(text: &str) -> Refused {
+    if text == "." { Ok(()) } else { path(text) }
+}
+
+/// Accepts the URL, or the scp-like address, of something remote.
+///
+/// What is secret in a URL is decided elsewhere and taken out before; a password, or any user of an
+/// http(s) URL but `git` (where tokens are put), is refused here once more.
+pub(super) fn url(text: &str) -> Refused {
+    text_without_controls(text)?;
+    if text.starts_with('-') {
+        return Err("begins with `-`");
+    }
+    let Some((scheme, rest)) = text.split_once("://") else {
+        return Ok(());
+    };
+    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    let Some((user, _)) = authority.rsplit_once('@') else {
+        return Ok(());
+    };
+    let scheme = scheme.to_ascii_lowercase();
+    let over_http = scheme.ends_with("http") || scheme.ends_with("https");
+    if user.contains(':') || (over_http && user != "git") {
+        return Err("holds a user name or a password");
+    }
+    Ok(())
+}
+
+/// Accepts a ref as git accepts it (`git check-ref-format`), so that it is neither an option nor
+/// a refspec.
+pub(super) fn reference(text: &str) -> Refused {
+    text_without_controls(text)?;
+    if text.starts_with(['-', '+']) {
+        return Err("begins with `-` or `+`");
+    }
+    if text.contains([' ', '~', '^', ':', '?', '*', '[', '\\'])
+        || text.contains("..")
+        || text.contains("@{")
+    {
+        return Err("is not a name that git gives to a ref");
+    }
+    Ok(())
+}
+
+/// Accepts a target: a local one as [`path_or_top`], a remote one as [`url`].
+pub(super) fn target(text: &str) -> Refused {
+    let is_remote = !text.starts_with(['.', '/'])
+        && (text.contains("//") || text.contains(['?', ':']))
+        && !has_drive(text);
+    if is_remote {
+        url(text)
+    } else {
+        path_or_top(text)
+    }
+}
+
+/// Accepts any text of one line.
+pub(super) fn text_without_controls(text: &str) -> Refused {
+    if text.is_empty() {
+        Err("is empty")
+    } else if text.contains(char::is_control) {
+        Err("holds a control character")
+    } else {
+        Ok(())
+    }
+}
+
+/// Returns text from outside as it can be put into a message: one line, not too long.
+pub(super) fn shown(text: &str) -> String {
+    const MOST: usize = 100;
+    let mut shown = String::new();
+    for (count, c) in text.chars().enumerate() {
+        if count == MOST {
+            shown.push('…');
+            break;
+        }
+        if c.is_control() || is_invisible(c) {
+            let _ = write!(shown, "{}", c.escape_unicode());
+        } else {
+            shown.push(c);
+        }
+    }
+    shown
+}
+
+/// Returns whether `c` draws nothing, or moves what is drawn around it (marks of direction, joiners,
+/// fillers, line separators).
+pub(super) fn is_invisible(c: char) -> bool {
+    matches!(
+        u32::from(c),
+        0xad | 0x34f
+            | 0x61c
+            | 0x115f
+            | 0x1160
+            | 0x17b4
+            | 0x17b5
+            | 0x180b..=0x180f
+            | 0x200b..=0x200f
+            | 0x2028..=0x202e
+            | 0x2060..=0x206f
+            | 0x3164
+            | 0xfe00..=0xfe0f
+            | 0xfeff
+            | 0xffa0
+            | 0xfff0..=0xfffb
+            | 0x1d173..=0x1d17a
+            | 0xe0000..=0xe0fff
+    )
+}
+
+/// Returns whether a path begins with the letter of a Windows drive.
+fn has_drive(text: &str) -> bool {
+    matches!(text.as_bytes(), [letter, b':', ..] if letter.is_ascii_alphabetic())
+}
+
+/// Returns whether some file system takes this name for `.git`: NTFS ignores case, trailing dots
+/// and spaces and what follows a colon, and knows the short name; HFS+ ignores some code points.
+/// git refuses the same names (`core.protectNTFS`, `core.protectHFS`).
+fn is_git_directory(component: &str) -> bool {
+    let name: String = component.chars().filter(|c| !is_invisible(*c)).collect();
+    let name = name.split(':').next().unwrap_or_default();
+    let name = name.trim_end_matches(['.', ' ']).to_ascii_lowercase();
+    name == ".git" || name == "git~1"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_stay_inside() {
+        for text in [
+            "a",
+            "a/b.yaml",
+            ".gitattributes",
+            "a/..b/c",
+            "a b",
+            "日本",
+            ".github/x",
+            "git/x",
+        ] {
+            assert_eq!(path(text), Ok(()), "{text}");
+        }
+        for text in [
+            "",
+            "/a",
+            "C:/a",
+            "c:a",
+            "a//b",
+            "a/",
+            "./a",
+            "a/./b",
+            ".",
+            "..",
+            "../a",
+            "a/../b",
+            "a/..",
+            ".git",
+            "a/.git/config",
+            ".GIT/x",
+            ".git./x",
+            ".git /x",
+            "git~1/x",
+            ".g\u{200c}it/x",
+            ".git::$INDEX_ALLOCATION/x",
+            "a\\b",
+            "a\nb",
+            "a\0b",
+            "a\u{85}b",
+        ] {
+            assert!(path(text).is_err(), "{text:?}");
+        }
+        assert_eq!(path_or_top("."), Ok(()));
+        assert!(path_or_top("..").is_err());
+    }
+
+    #[test]
+    fn urls_hold_no_password() {
+        for text in [
+            "https://github.com/a/b",
+            "https://github.com/a/b?x=a@b:c",
+            "https://git@github.com/a/b",
+            "ssh://git@github.com/a/b",
+            "git@github.com:a/b",
+            "https://example.com/a b.yaml",
+            "https://example.com/@scope/x:y@z",
+            "file:///srv/a.git",
+        ] {
+            assert_eq!(url(text), Ok(()), "{text}");
+        }
+        for text in [
+            "",
+            "https://token@github.com/a/b",
+            "HTTPS://token@github.com/a/b",
+            "git::https://token@github.com/a/b",
+            "https://u:p@github.com/a/b",
+            "https://u:p@h?x",
+            "ssh://git:p@github.com/a/b",
+            "https://a\nb",
+            "--upload-pack=x",
+        ] {
+            assert!(url(text).is_err(), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn refs_are_no_options_and_no_refspecs() {
+        for text in [
+            "v1.0.6",
+            "main",
+            "feature/x",
+            "refs/heads/a",
+            "HEAD",
+            "yes",
+            "1e3",
+            "a@b",
+            "é",
+        ] {
+            assert_eq!(reference(text), Ok(()), "{text}");
+        }
+        for text in [
+            "", "-x", "+a", "a:b", "a b", "a..b", "a^", "a~1", "a@{1}", "a*", "a\tb",
+        ] {
+            assert!(reference(text).is_err(), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn targets_are_paths_or_urls() {
+        for text in [
+            ".",
+            "example/overlay",
+            "https://github.com/a/b//c?ref=v1",
+            "github.com/a/b//c?ref=v1",
+            "github.com/a/b",
+            "git@github.com:a/b",
+        ] {
+            assert_eq!(target(text), Ok(()), "{text}");
+        }
+        for text in [
+            "",
+            "..",
+            "../a",
+            "..//a",
+            "/a",
+            "//a",
+            "C:/a",
+            "a/../b",
+            "https://t@h/a",
+            "a\n",
+        ] {
+            assert!(target(text).is_err(), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn messages_show_what_they_quote() {
+        assert_eq!(shown("a\u{1b}[31m\u{202e}b"), "a\\u{1b}[31m\\u{202e}b");
+        assert_eq!(shown(&"x".repeat(200)).chars().count(), 101);
+    }
+}
