@@ -51,3 +51,4 @@ pub mod record;
 pub mod redact;
 pub mod reference;
 pub mod tree;
+pub mod walk;

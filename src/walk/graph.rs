@@ -1,0 +1,187 @@
+//! What a walk yields: roots and files as nodes, references as edges.
+
+use std::rc::Rc;
+
+use crate::failure::Location;
+use crate::kustomization::{Kind, Reference};
+use crate::tree::{SharedTree, path};
+
+/// A tree that the walk reads from: index into [`Graph::sources`]. 0 is where the walk starts.
+pub type SourceId = usize;
+/// A kustomization root: index into [`Graph::roots`].
+pub type RootId = usize;
+/// A file: index into [`Graph::files`].
+pub type FileId = usize;
+
+/// The references of a kustomization and everything they lead to.
+#[derive(Default)]
+pub struct Graph {
+    /// The trees that were read.
+    pub sources: Vec<Source>,
+    /// The kustomization roots, the target first, each once per tree.
+    pub roots: Vec<Root>,
+    /// The files, each once.
+    pub files: Vec<File>,
+    /// What works but should be known.
+    pub warnings: Vec<Warning>,
+}
+
+/// One tree and what bounds it.
+pub struct Source {
+    /// The files.
+    pub tree: SharedTree,
+    /// The directory that roots of this tree may not leave.
+    pub scope: String,
+    /// Where it was fetched from; none for the tree of the user.
+    pub repository: Option<Rc<Repository>>,
+}
+
+/// One commit of a repository that a remote root named.
+pub struct Repository {
+    /// Its files, as a checkout gives them.
+    pub tree: SharedTree,
+    /// The clone spec without secrets.
+    pub url: String,
+    /// The ref as written; none if none was.
+    pub reference: Option<String>,
+    /// Whether its submodules are part of it.
+    pub submodules: bool,
+    /// The commit, in full.
+    pub commit: String,
+}
+
+impl Repository {
+    /// Returns the ref as written, or what stands for it in paths when none was: the commit.
+    #[must_use]
+    pub fn version(&self) -> &str {
+        self.reference.as_deref().unwrap_or(&self.commit)
+    }
+}
+
+/// A directory with a kustomization file.
+pub struct Root {
+    /// The tree it lies in.
+    pub source: SourceId,
+    /// Its real path in that tree.
+    pub directory: String,
+    /// The name of its kustomization file, one of the three.
+    pub file_name: &'static str,
+    /// The kustomization file.
+    pub file: FileId,
+    /// Kustomization or Component.
+    pub kind: Kind,
+    /// Every reference of the kustomization and of the plugin configurations that it lists.
+    pub edges: Vec<Edge>,
+    /// The first reference that led here; none for the target.
+    pub referrer: Option<RootId>,
+}
+
+/// A file that is in use.
+pub struct File {
+    /// Where it comes from.
+    pub origin: Origin,
+    /// Its bytes, as kustomize reads them.
+    pub bytes: Rc<[u8]>,
+    /// Whether its mode is 100755.
+    pub executable: bool,
+}
+
+/// Where a file comes from.
+#[derive(Clone)]
+pub enum Origin {
+    /// A tree.
+    Tree {
+        /// Which one.
+        source: SourceId,
+        /// Its real path there.
+        path: String,
+    },
+    /// A remote file.
+    Remote(Rc<RemoteFile>),
+}
+
+/// A file that was downloaded.
+pub struct RemoteFile {
+    /// The URL as written. May hold a secret: show it with [`crate::redact::url`] only.
+    pub url: String,
+    /// The SHA-256 of its bytes, in hex.
+    pub sha256: String,
+    /// Its bytes.
+    pub bytes: Rc<[u8]>,
+}
+
+/// One reference and where it leads.
+pub struct Edge {
+    /// The file that holds the reference: the kustomization, or a plugin configuration.
+    pub from: FileId,
+    /// The reference.
+    pub reference: Reference,
+    /// Where it leads.
+    pub target: Target,
+}
+
+/// Where a reference leads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Target {
+    /// A kustomization root; `remote` when the reference is a URL.
+    Root {
+        /// Which one.
+        id: RootId,
+        /// Whether the reference is a URL.
+        remote: bool,
+    },
+    /// A file.
+    File(FileId),
+    /// A remote file or root that nobody resolved, because the walk has no network.
+    Remote,
+    /// Left as it is, with a warning.
+    Kept,
+    /// Could not be followed; a failure says why.
+    Broken,
+}
+
+/// Something that works but should be known.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Warning {
+    /// A stable id, as `remote-chart`.
+    pub id: &'static str,
+    /// Where it is.
+    pub location: Location,
+    /// What it is.
+    pub message: String,
+}
+
+impl Graph {
+    /// Returns the file's path as the user would name it.
+    #[must_use]
+    pub fn label(&self, file: FileId) -> String {
+        match &self.files[file].origin {
+            Origin::Tree { source, path } => self.sources[*source].tree.label(path),
+            Origin::Remote(remote) => crate::redact::url(&remote.url),
+        }
+    }
+
+    /// Returns the place of a reference that stands in `file`.
+    #[must_use]
+    pub fn location(&self, file: FileId, reference: &Reference) -> Location {
+        Location {
+            file: self.label(file),
+            line: reference.line,
+            column: reference.column,
+            field: reference.field.clone(),
+        }
+    }
+
+    /// Returns the root's directory as the user would name it.
+    #[must_use]
+    pub fn root_label(&self, root: RootId) -> String {
+        let root = &self.roots[root];
+        self.sources[root.source].tree.label(&root.directory)
+    }
+
+    /// Returns the path of a root relative to the scope of its tree.
+    #[must_use]
+    pub fn in_scope<'a>(&self, source: SourceId, path: &'a str) -> &'a str {
+        path::below(path, &self.sources[source].scope).unwrap_or(path)
+    }
+}
