@@ -46,6 +46,7 @@ pub mod failure;
 pub mod git;
 pub mod interrupt;
 pub mod kustomization;
+pub mod localize;
 pub mod process;
 pub mod record;
 pub mod redact;

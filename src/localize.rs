@@ -1,0 +1,15 @@
+//! Localizing: three pure steps from a graph to the files of the result. Every node is placed
+//! (layout), the references are edited (rewrite), the files are collected (result). Nothing is
+//! written here.
+
+mod layout;
+mod result;
+
+pub use result::{Content, Localized, ResultFile, Rewritten, localize};
+
+/// The directory beside a kustomization that holds what was brought in for it.
+pub const LOCALIZED_FILES: &str = "localized-files";
+
+/// What each `localized-files` directory says in its `.gitattributes`: no checkout and no
+/// `git add` changes a byte below it.
+pub const GITATTRIBUTES: &str = "* -text -filter -ident -working-tree-encoding\n";

@@ -1,0 +1,198 @@
+//! Where everything goes: the layout of `kustomize localize` wherever it is unambiguous.
+//!
+//! A remote file lands in `localized-files/HOST/PATH` and a remote root in
+//! `localized-files/HOST/ORG/REPO/REF/PATH`, beside the kustomization that names it. Where two
+//! different things would meet on one path (port, query, letter case, ref `a/b` with path `c` and
+//! ref `a` with path `b/c`, a file where another needs a directory), all of them get a suffix that
+//! is made from what they are. The outcome does not depend on any order.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use crate::failure::{Failure, Result};
+use crate::record::sha256_hex;
+use crate::redact;
+use crate::reference::{RepoSpec, place};
+use crate::tree::path;
+use crate::walk::{Edge, Graph, Origin, RootId, SourceId, Target};
+
+/// One remote thing beside a kustomization.
+struct Candidate {
+    edge: usize,
+    /// Path components below `localized-files`.
+    place: Vec<String>,
+    /// What it is: equal for equal things, however they are spelled.
+    identity: String,
+    /// What its suffix is made from, should it need one.
+    seed: String,
+    is_file: bool,
+}
+
+/// Names what one root brings in: for each remote edge the path below its `localized-files`, that
+/// of the file, or that of the repository's top.
+///
+/// # Errors
+/// When a reference is no git URL any more.
+pub(super) fn names(graph: &Graph, root: RootId) -> Result<HashMap<usize, String>> {
+    let mut candidates = Vec::new();
+    for (index, edge) in graph.roots[root].edges.iter().enumerate() {
+        if let Some(candidate) = candidate(graph, index, edge)? {
+            candidates.push(candidate);
+        }
+    }
+    let ambiguous: Vec<bool> = candidates
+        .iter()
+        .map(|one| candidates.iter().any(|other| meet(one, other)))
+        .collect();
+    Ok(candidates
+        .into_iter()
+        .zip(ambiguous)
+        .map(|(mut one, ambiguous)| {
+            if ambiguous {
+                let suffix = &sha256_hex(one.seed.as_bytes())[..8];
+                // A file keeps its name: generators take their key from it.
+                let part = match one.is_file {
+                    true => one.place.first_mut(),
+                    false => one.place.last_mut(),
+                };
+                if let Some(part) = part {
+                    part.push('-');
+                    part.push_str(suffix);
+                }
+            }
+            (one.edge, one.place.join("/"))
+        })
+        .collect())
+}
+
+fn candidate(graph: &Graph, index: usize, edge: &Edge) -> Result<Option<Candidate>> {
+    Ok(match edge.target {
+        Target::Root { id, remote: true } => {
+            let repository = graph.sources[graph.roots[id].source]
+                .repository
+                .as_ref()
+                .ok_or_else(|| Failure::new("a remote root without a repository"))?;
+            let spec = RepoSpec::parse(&edge.reference.text).map_err(|reason| {
+                Failure::new(format!("`{}`: {reason}", redact::url(&edge.reference.text)))
+            })?;
+            Some(Candidate {
+                edge: index,
+                place: place::root_place(&spec, repository.version()),
+                identity: format!("{} {}", repository.version(), repository.commit),
+                seed: format!(
+                    "{}?ref={} {}",
+                    repository.url,
+                    repository.version(),
+                    repository.commit
+                ),
+                is_file: false,
+            })
+        }
+        Target::File(file) => match &graph.files[file].origin {
+            Origin::Remote(remote) => Some(Candidate {
+                edge: index,
+                place: place::file_place(&remote.url),
+                identity: format!("{} {}", redact::url(&remote.url), remote.sha256),
+                seed: format!("{} {}", redact::url(&remote.url), remote.sha256),
+                is_file: true,
+            }),
+            Origin::Tree { .. } => None,
+        },
+        _ => None,
+    })
+}
+
+/// Says whether two things that are not the same would meet on one path.
+fn meet(one: &Candidate, other: &Candidate) -> bool {
+    let fold = |place: &[String]| {
+        place
+            .iter()
+            .map(|part| part.to_lowercase())
+            .collect::<Vec<_>>()
+    };
+    let (a, b) = (fold(&one.place), fold(&other.place));
+    if a == b {
+        return one.identity != other.identity
+            || one.place != other.place
+            || one.is_file != other.is_file;
+    }
+    // One inside the other: a file where a directory is needed, or two trees that may overlap.
+    a.starts_with(&b) || b.starts_with(&a)
+}
+
+/// Gives the files of a fetched repository paths that every file system and every kustomize reads
+/// the same way: the safe alphabet, and no two names that differ in case only.
+#[derive(Default)]
+pub(super) struct SafePaths {
+    names: HashMap<(SourceId, String), String>,
+}
+
+impl SafePaths {
+    /// Looks at every path that is in use.
+    pub(super) fn new(graph: &Graph) -> Self {
+        let mut children: BTreeMap<(SourceId, String), BTreeMap<String, BTreeSet<String>>> =
+            BTreeMap::new();
+        let mut see = |source: SourceId, path: &str| {
+            let mut path = path;
+            while !path.is_empty() {
+                children
+                    .entry((source, path::parent(path).to_owned()))
+                    .or_default()
+                    .entry(place::segment(path::name(path)).to_lowercase())
+                    .or_default()
+                    .insert(path::name(path).to_owned());
+                path = path::parent(path);
+            }
+        };
+        for file in &graph.files {
+            if let Origin::Tree { source, path } = &file.origin
+                && graph.sources[*source].repository.is_some()
+            {
+                see(*source, path);
+            }
+        }
+        for root in &graph.roots {
+            if graph.sources[root.source].repository.is_none() {
+                continue;
+            }
+            see(root.source, &path::join(&root.directory, root.file_name));
+        }
+        let mut names = HashMap::new();
+        for ((source, directory), folded) in children {
+            for siblings in folded.into_values() {
+                let alone = siblings.len() == 1;
+                for name in siblings {
+                    let safe = match alone {
+                        true => place::segment(&name),
+                        false => distinct(&name),
+                    };
+                    if safe != name {
+                        names.insert((source, path::join(&directory, &name)), safe);
+                    }
+                }
+            }
+        }
+        SafePaths { names }
+    }
+
+    /// Returns the safe form of a path of a fetched repository.
+    pub(super) fn of(&self, source: SourceId, path: &str) -> String {
+        if self.names.is_empty() || path.is_empty() {
+            return path.to_owned();
+        }
+        let name = self
+            .names
+            .get(&(source, path.to_owned()))
+            .map_or(path::name(path), String::as_str);
+        path::join(&self.of(source, path::parent(path)), name)
+    }
+}
+
+/// A name that no other name can have: its own hash before the extension.
+fn distinct(name: &str) -> String {
+    let safe = place::segment(name);
+    let suffix = &sha256_hex(name.as_bytes())[..8];
+    match safe.rsplit_once('.') {
+        Some((stem, extension)) if !stem.is_empty() => format!("{stem}-{suffix}.{extension}"),
+        _ => format!("{safe}-{suffix}"),
+    }
+}

@@ -1,0 +1,624 @@
+//! The files of the result: every node placed, every reference edited, nothing else touched.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::rc::Rc;
+
+use super::layout::{self, SafePaths};
+use super::{GITATTRIBUTES, LOCALIZED_FILES};
+use crate::failure::{Failure, Failures, Location};
+use crate::kustomization::{self, Edit, GeneratorKey, Reference};
+use crate::record::{self, FileRemote, GitRemote, LoadRestrictor, Remote, StoredFile};
+use crate::redact;
+use crate::reference::{self, RepoSpec};
+use crate::tree::memory::MemoryTree;
+use crate::tree::{Entry, path};
+use crate::walk::{self, FileId, Graph, Origin, RootId, Source, SourceId, Start, Target};
+
+/// What a localized kustomization consists of.
+pub struct Localized {
+    /// Every file by its path in NEW_DIR, `.gitattributes` of `localized-files` included, the lock
+    /// not.
+    pub files: BTreeMap<String, ResultFile>,
+    /// Every reference that was changed, in the order of the files.
+    pub rewritten: Vec<Rewritten>,
+    /// What was brought in, as the lock records it.
+    pub remotes: Vec<Remote>,
+    /// The target's directory in NEW_DIR.
+    pub target: String,
+    /// The local files (paths in the tree of the source) that are in use.
+    pub local_files: BTreeSet<String>,
+}
+
+/// One file of the result.
+#[derive(Debug, Clone)]
+pub struct ResultFile {
+    /// Its bytes.
+    pub content: Content,
+    /// Whether its mode is 100755.
+    pub executable: bool,
+    /// The label of the remote that it came from, if it was brought in.
+    pub remote: Option<String>,
+    /// Its path in the repository that it came from; none for a remote file, and none where the
+    /// upstream text could not be recorded.
+    pub source: Option<String>,
+    /// What rewritten remote references said, by what they say now.
+    pub rewritten: BTreeMap<String, String>,
+}
+
+/// Where the bytes of a file are.
+#[derive(Debug, Clone)]
+pub enum Content {
+    /// In the repository at hand already, unchanged, as this blob.
+    Stored(String, Rc<[u8]>),
+    /// Here.
+    Bytes(Rc<[u8]>),
+}
+
+impl Content {
+    /// Returns the bytes.
+    #[must_use]
+    pub fn bytes(&self) -> &[u8] {
+        match self {
+            Content::Stored(_, bytes) | Content::Bytes(bytes) => bytes,
+        }
+    }
+}
+
+impl ResultFile {
+    /// Returns what the lock says of this file.
+    #[must_use]
+    pub fn record(&self, path: &str) -> StoredFile {
+        StoredFile {
+            path: path.to_owned(),
+            executable: self.executable,
+            sha256: record::sha256_hex(self.content.bytes()),
+            remote: self.remote.clone(),
+            source: self.source.clone(),
+            rewritten: self.rewritten.clone(),
+        }
+    }
+}
+
+/// A reference that was changed.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Rewritten {
+    /// The file in NEW_DIR that holds it.
+    pub path: String,
+    /// Where it stands in the original file.
+    pub location: Location,
+    /// What it said, without secrets.
+    pub from: String,
+    /// What it says now.
+    pub to: String,
+}
+
+/// A tree at the place that it gets in the result.
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct Instance {
+    source: SourceId,
+    /// Where the top of the tree (for the source: its scope) lies in NEW_DIR.
+    base: String,
+}
+
+/// A file of the result and what is to be changed in it.
+struct Placed {
+    file: FileId,
+    edits: Vec<PlacedEdit>,
+}
+
+struct PlacedEdit {
+    root: RootId,
+    edge: usize,
+    value: String,
+    /// The path in the new value, and whether it replaces a URL.
+    text: String,
+    remote: bool,
+}
+
+struct Builder<'a> {
+    graph: &'a Graph,
+    owned: &'a dyn Fn(&str) -> bool,
+    safe: SafePaths,
+    names: HashMap<RootId, HashMap<usize, String>>,
+    visited: HashSet<(Instance, RootId)>,
+    placed: BTreeMap<String, Placed>,
+    kept: HashSet<String>,
+    failures: Vec<Failure>,
+}
+
+/// Localizes a walked graph. `owned` says of a path of the source that a lock of ours holds it.
+///
+/// # Errors
+/// Every reference or file that cannot be placed; also when the result, walked again without a
+/// network, does not hold together.
+pub fn localize(
+    graph: &Graph,
+    load_restrictor: LoadRestrictor,
+    owned: &dyn Fn(&str) -> bool,
+) -> Result<Localized, Failures> {
+    let mut builder = Builder {
+        graph,
+        owned,
+        safe: SafePaths::new(graph),
+        names: HashMap::new(),
+        visited: HashSet::new(),
+        placed: BTreeMap::new(),
+        kept: HashSet::new(),
+        failures: Vec::new(),
+    };
+    let target = Instance {
+        source: 0,
+        base: String::new(),
+    };
+    builder.place_root(&target, 0);
+    let mut localized = builder.collect(&target)?;
+    let kept = builder.kept;
+    for directory in localized_directories(localized.files.keys()) {
+        localized.files.insert(
+            path::join(&directory, ".gitattributes"),
+            ResultFile {
+                content: Content::Bytes(GITATTRIBUTES.as_bytes().into()),
+                executable: false,
+                remote: None,
+                source: None,
+                rewritten: BTreeMap::new(),
+            },
+        );
+    }
+    prove(&localized, load_restrictor, &kept)?;
+    Ok(localized)
+}
+
+impl Builder<'_> {
+    /// Returns where a path of a tree lies in NEW_DIR.
+    fn destination(&self, instance: &Instance, tree_path: &str) -> String {
+        let source = &self.graph.sources[instance.source];
+        let inside = self.graph.in_scope(instance.source, tree_path);
+        let inside = match source.repository {
+            Some(_) => self.safe.of(instance.source, inside),
+            None => inside.to_owned(),
+        };
+        path::join(&instance.base, &inside)
+    }
+
+    fn place_root(&mut self, instance: &Instance, root: RootId) {
+        // A work list, not recursion: how deep roots are nested is up to whoever wrote them.
+        let mut todo = vec![(instance.clone(), root)];
+        while let Some((instance, root)) = todo.pop() {
+            if !self.visited.insert((instance.clone(), root)) {
+                continue;
+            }
+            if let Err(failure) = self.place_one(&instance, root, &mut todo) {
+                self.failures.push(failure);
+            }
+        }
+    }
+
+    fn place_one(
+        &mut self,
+        instance: &Instance,
+        root: RootId,
+        todo: &mut Vec<(Instance, RootId)>,
+    ) -> Result<(), Failure> {
+        let graph = self.graph;
+        let node = &graph.roots[root];
+        let directory = self.destination(instance, &node.directory);
+        let kustomization = path::join(&directory, node.file_name);
+        self.place_file(&kustomization, node.file)?;
+        if !self.names.contains_key(&root) {
+            let names = layout::names(graph, root)?;
+            if !names.is_empty() {
+                self.make_way(root)?;
+            }
+            self.names.insert(root, names);
+        }
+        let localized = path::join(&directory, LOCALIZED_FILES);
+        for (index, edge) in node.edges.iter().enumerate() {
+            let name = self.names.get(&root).and_then(|names| names.get(&index));
+            let brought = name.map(|name| path::join(&localized, name));
+            let destination = match edge.target {
+                Target::Root { id, remote: false } => {
+                    todo.push((instance.clone(), id));
+                    self.destination(instance, &graph.roots[id].directory)
+                }
+                Target::Root { id, remote: true } => {
+                    let inner = Instance {
+                        source: graph.roots[id].source,
+                        base: brought.unwrap_or_default(),
+                    };
+                    let destination = self.destination(&inner, &graph.roots[id].directory);
+                    todo.push((inner, id));
+                    destination
+                }
+                Target::File(file) => {
+                    let destination = match (&graph.files[file].origin, brought) {
+                        (Origin::Tree { path, .. }, _) => self.destination(instance, path),
+                        (Origin::Remote(_), Some(brought)) => brought,
+                        (Origin::Remote(_), None) => {
+                            return Err(Failure::new("a remote file without a name"));
+                        }
+                    };
+                    self.place_file(&destination, file)?;
+                    destination
+                }
+                Target::Kept => {
+                    if let Some(path) = path::resolve(&directory, &edge.reference.text) {
+                        self.kept.insert(path);
+                    }
+                    continue;
+                }
+                Target::Remote | Target::Broken => {
+                    return Err(Failure::new("a reference was not resolved")
+                        .at(graph.location(edge.from, &edge.reference)));
+                }
+            };
+            let Some(text) = new_text(&edge.reference, &directory, &destination) else {
+                continue;
+            };
+            let holder = match &graph.files[edge.from].origin {
+                _ if edge.from == node.file => kustomization.clone(),
+                Origin::Tree { path, .. } => self.destination(instance, path),
+                // A plugin configuration that was downloaded for this root.
+                Origin::Remote(_) => self.downloaded_place(root, edge.from, &localized)?,
+            };
+            let edit = PlacedEdit {
+                root,
+                edge: index,
+                value: value(&edge.reference, &text),
+                text,
+                remote: is_remote(&edge.reference),
+            };
+            self.edit(&holder, edit)?;
+        }
+        Ok(())
+    }
+
+    /// Returns where a remote file that this root names was placed.
+    fn downloaded_place(
+        &self,
+        root: RootId,
+        file: FileId,
+        localized: &str,
+    ) -> Result<String, Failure> {
+        self.graph.roots[root]
+            .edges
+            .iter()
+            .position(|edge| edge.target == Target::File(file))
+            .and_then(|index| self.names.get(&root)?.get(&index))
+            .map(|name| path::join(localized, name))
+            .ok_or_else(|| Failure::new("a remote plugin configuration without a name"))
+    }
+
+    /// Refuses a `localized-files` that is in the way and not ours.
+    fn make_way(&self, root: RootId) -> Result<(), Failure> {
+        let node = &self.graph.roots[root];
+        let source = &self.graph.sources[node.source];
+        let place = path::join(&node.directory, LOCALIZED_FILES);
+        let there = source.tree.entry(&place)?;
+        if there.is_none()
+            || (there == Some(Entry::Directory)
+                && source.repository.is_none()
+                && (self.owned)(&place))
+        {
+            return Ok(());
+        }
+        let shown = source.tree.label(&place);
+        let failure = Failure::new(format!(
+            "`{shown}` is needed for what this kustomization references, and is not ours"
+        ));
+        Err(match source.repository {
+            Some(_) => failure.hint("its repository has files there already; name another version, or copy what you need from it"),
+            None => failure.hint(format!("rename it: git mv {shown} NEW_NAME")),
+        })
+    }
+
+    fn place_file(&mut self, destination: &str, file: FileId) -> Result<(), Failure> {
+        let from = &self.graph.files[file];
+        let fetched = match &from.origin {
+            Origin::Tree { source, .. } => self.graph.sources[*source].repository.is_some(),
+            Origin::Remote(_) => true,
+        };
+        if fetched && matches!(path::name(destination), ".gitattributes" | ".gitmodules") {
+            return Err(Failure::new(format!(
+                "`{}` would change how git treats the files beside it",
+                self.graph.label(file)
+            ))
+            .hint("give the file another name upstream, or copy what you need from it"));
+        }
+        for component in path::components(destination) {
+            let mode = gix::object::tree::EntryKind::Blob;
+            let options = gix::validate::path::component::Options {
+                protect_windows: fetched,
+                ..gix::validate::path::component::Options::default()
+            };
+            let _ = mode;
+            if let Err(error) = gix::validate::path::component(component.into(), None, options) {
+                return Err(Failure::new(format!(
+                    "`{destination}` cannot be written: {error}"
+                )));
+            }
+        }
+        match self.placed.get(destination) {
+            None => {
+                let edits = Vec::new();
+                self.placed
+                    .insert(destination.to_owned(), Placed { file, edits });
+                Ok(())
+            }
+            Some(there)
+                if there.file == file || *self.graph.files[there.file].bytes == *from.bytes =>
+            {
+                Ok(())
+            }
+            Some(there) => Err(Failure::new(format!(
+                "`{}` and `{}` would both become `{destination}`",
+                self.graph.label(there.file),
+                self.graph.label(file)
+            ))),
+        }
+    }
+
+    fn edit(&mut self, holder: &str, edit: PlacedEdit) -> Result<(), Failure> {
+        let graph = self.graph;
+        let reference = &graph.roots[edit.root].edges[edit.edge].reference;
+        let from = graph.roots[edit.root].edges[edit.edge].from;
+        let Some(placed) = self.placed.get_mut(holder) else {
+            return Err(Failure::new(format!("`{holder}` was not placed")));
+        };
+        let same = placed
+            .edits
+            .iter()
+            .find(|one| graph.roots[one.root].edges[one.edge].reference.spot == reference.spot);
+        match same {
+            None => placed.edits.push(edit),
+            Some(same) if same.value == edit.value => {}
+            Some(_) => {
+                return Err(Failure::new(format!(
+                    "`{}` is listed by several kustomizations, and this reference would have to differ in each",
+                    graph.label(from)
+                ))
+                .at(graph.location(from, reference))
+                .hint("give each kustomization a plugin configuration of its own"));
+            }
+        }
+        Ok(())
+    }
+
+    fn collect(&mut self, target: &Instance) -> Result<Localized, Failures> {
+        let graph = self.graph;
+        let mut files = BTreeMap::new();
+        let mut rewritten = Vec::new();
+        let mut local_files = BTreeSet::new();
+        for (place, placed) in &self.placed {
+            let file = &graph.files[placed.file];
+            let (remote, source) = match &file.origin {
+                Origin::Remote(remote) => (Some(redact::url(&remote.url)), None),
+                Origin::Tree { source, path } => match &graph.sources[*source].repository {
+                    Some(repository) => (Some(git_remote(repository).label()), Some(path.clone())),
+                    None => {
+                        local_files.insert(path.clone());
+                        (None, None)
+                    }
+                },
+            };
+            let mut result = ResultFile {
+                content: self.content(placed.file),
+                executable: file.executable,
+                remote,
+                source,
+                rewritten: BTreeMap::new(),
+            };
+            if !placed.edits.is_empty() {
+                let edits: Vec<Edit<'_>> = placed
+                    .edits
+                    .iter()
+                    .map(|edit| Edit {
+                        spot: &graph.roots[edit.root].edges[edit.edge].reference.spot,
+                        value: edit.value.clone(),
+                    })
+                    .collect();
+                match kustomization::edit(&file.bytes, &edits) {
+                    Ok(bytes) => result.content = Content::Bytes(bytes.into()),
+                    Err(error) => {
+                        self.failures.push(Failure::new(format!(
+                            "`{}` cannot be edited: {error}",
+                            graph.label(placed.file)
+                        )));
+                        continue;
+                    }
+                }
+            }
+            for edit in &placed.edits {
+                let edge = &graph.roots[edit.root].edges[edit.edge];
+                let text = &edge.reference.text;
+                rewritten.push(Rewritten {
+                    path: place.clone(),
+                    location: graph.location(edge.from, &edge.reference),
+                    from: redact::url(text),
+                    to: edit.text.clone(),
+                });
+                if !edit.remote || result.remote.is_none() {
+                    continue;
+                }
+                if redact::has_secret(text) {
+                    // What is written nowhere cannot be turned back: this file is fetched again.
+                    result.source = None;
+                    if matches!(file.origin, Origin::Remote(_)) {
+                        result.remote = None;
+                    }
+                } else {
+                    result.rewritten.insert(edit.text.clone(), text.clone());
+                }
+            }
+            files.insert(place.clone(), result);
+        }
+        if !self.failures.is_empty() {
+            return Err(Failures(std::mem::take(&mut self.failures)));
+        }
+        Ok(Localized {
+            files,
+            rewritten,
+            remotes: remotes(graph),
+            target: self.destination(target, &graph.roots[0].directory),
+            local_files,
+        })
+    }
+
+    fn content(&self, file: FileId) -> Content {
+        let file = &self.graph.files[file];
+        let stored = match &file.origin {
+            Origin::Tree { source, path } => self.graph.sources[*source].tree.stored(path),
+            Origin::Remote(_) => None,
+        };
+        match stored {
+            Some(id) => Content::Stored(id, file.bytes.clone()),
+            None => Content::Bytes(file.bytes.clone()),
+        }
+    }
+}
+
+/// Returns the path that a reference must name, or `None` when what it says leads there already.
+fn new_text(reference: &Reference, directory: &str, destination: &str) -> Option<String> {
+    let text = reference.text.as_str();
+    if !is_remote(reference)
+        && !path::is_absolute(text)
+        && path::resolve(directory, text).as_deref() == Some(destination)
+    {
+        return None;
+    }
+    let relative = path::relative(directory, destination);
+    // Text that kustomize would take for a URL again needs a `./`.
+    let looks_remote = RepoSpec::parse(&relative).is_ok() || reference::is_remote_file(&relative);
+    Some(match looks_remote {
+        true => format!("./{relative}"),
+        false => relative,
+    })
+}
+
+fn is_remote(reference: &Reference) -> bool {
+    use crate::kustomization::Accepts;
+    let text = reference.text.as_str();
+    reference::is_remote_file(text)
+        || (reference.accepts != Accepts::File && RepoSpec::parse(text).is_ok())
+}
+
+/// Returns the whole scalar: a generator keeps the key that it had.
+fn value(reference: &Reference, text: &str) -> String {
+    match &reference.key {
+        Some(GeneratorKey::Explicit(key)) => format!("{key}={text}"),
+        Some(GeneratorKey::Implied(key)) if key != path::name(text) => format!("{key}={text}"),
+        _ => text.to_owned(),
+    }
+}
+
+fn git_remote(repository: &walk::Repository) -> Remote {
+    Remote::Git(GitRemote {
+        url: repository.url.clone(),
+        reference: repository.reference.clone(),
+        submodules: repository.submodules,
+        commit: repository.commit.clone(),
+        paths: BTreeSet::new(),
+    })
+}
+
+/// Returns what was brought in, as the lock records it.
+fn remotes(graph: &Graph) -> Vec<Remote> {
+    let mut by_label: BTreeMap<(String, bool), Remote> = BTreeMap::new();
+    let mut add = |source: SourceId, directory: &str| {
+        let Some(repository) = &graph.sources[source].repository else {
+            return;
+        };
+        let remote = git_remote(repository);
+        let key = (remote.label(), repository.submodules);
+        if let Remote::Git(git) = by_label.entry(key).or_insert(remote) {
+            git.paths.insert(match directory {
+                "" => ".".to_owned(),
+                directory => directory.to_owned(),
+            });
+        }
+    };
+    if let Some(target) = graph.roots.first() {
+        add(target.source, &target.directory);
+    }
+    for edge in graph.roots.iter().flat_map(|root| &root.edges) {
+        if let Target::Root { id, remote: true } = edge.target {
+            add(graph.roots[id].source, &graph.roots[id].directory);
+        }
+    }
+    for file in &graph.files {
+        if let Origin::Remote(file) = &file.origin {
+            let remote = Remote::File(FileRemote {
+                url: redact::url(&file.url),
+                sha256: file.sha256.clone(),
+                size: file.bytes.len() as u64,
+            });
+            by_label.entry((remote.label(), true)).or_insert(remote);
+        }
+    }
+    by_label.into_values().collect()
+}
+
+/// Returns every directory called `localized-files` that holds something of the result.
+fn localized_directories<'a>(paths: impl Iterator<Item = &'a String>) -> BTreeSet<String> {
+    let mut directories = BTreeSet::new();
+    for place in paths {
+        let mut directory = path::parent(place);
+        while !directory.is_empty() {
+            if path::name(directory) == LOCALIZED_FILES {
+                directories.insert(directory.to_owned());
+            }
+            directory = path::parent(directory);
+        }
+    }
+    directories
+}
+
+/// Walks the result once more, with no network: every reference must lead to something in it.
+fn prove(
+    localized: &Localized,
+    load_restrictor: LoadRestrictor,
+    kept: &HashSet<String>,
+) -> Result<(), Failures> {
+    let mut tree = MemoryTree::default();
+    for (place, file) in &localized.files {
+        tree.file(place, file.content.bytes(), file.executable);
+    }
+    let start = Start {
+        source: Source {
+            tree: Rc::new(tree),
+            scope: String::new(),
+            repository: None,
+        },
+        directory: localized.target.clone(),
+    };
+    let leave_missing = |path: &str| kept.contains(path);
+    let options = walk::Options {
+        load_restrictor,
+        leave_missing: Some(&leave_missing),
+        ..walk::Options::default()
+    };
+    let graph = walk::walk(start, None, &options).map_err(|failures| {
+        let hint =
+            "this is a defect of git-kustomize-localize: please report it with the kustomization";
+        Failures(
+            failures
+                .0
+                .into_iter()
+                .map(|failure| {
+                    failure
+                        .context("the result does not hold together")
+                        .hint(hint)
+                })
+                .collect(),
+        )
+    })?;
+    for edge in graph.roots.iter().flat_map(|root| &root.edges) {
+        if edge.target == Target::Remote {
+            let text = redact::url(&edge.reference.text);
+            return Err(Failure::new(format!("the result still names `{text}`"))
+                .at(graph.location(edge.from, &edge.reference))
+                .into());
+        }
+    }
+    Ok(())
+}
