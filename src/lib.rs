@@ -43,6 +43,7 @@
 //! - A [`failure::Failure`] says where, what, and what to do. It is not a finding.
 
 pub mod failure;
+pub mod fetch;
 pub mod git;
 pub mod interrupt;
 pub mod kustomization;

@@ -1,0 +1,164 @@
+//! The files of a fetched commit as a checkout of it gives them, submodules included.
+
+use std::cell::{OnceCell, RefCell};
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::rc::Rc;
+
+use super::git::GitRemotes;
+use super::submodule::{self, Submodule};
+use crate::failure::{Failure, Result};
+use crate::git::Foreign;
+use crate::tree::objects::{self, ObjectTree};
+use crate::tree::{Entry, Tree, path};
+
+/// What in a `.gitattributes` can change bytes on checkout, once `core.eol` is LF: `eol=crlf` (and
+/// the old `crlf`), `ident`, `working-tree-encoding`. Filters are drivers that nobody configured.
+const CONVERTING: [&str; 3] = ["crlf", "ident", "encoding"];
+
+/// One commit of a fetched repository.
+pub struct CheckoutTree {
+    objects: ObjectTree,
+    foreign: Foreign,
+    directory: PathBuf,
+    commit: String,
+    /// How the user names it: `URL?ref=REF`, without secrets.
+    label: String,
+    /// The clone spec as git takes it, for submodules with a relative URL. None: leave them alone.
+    submodules: Option<(Rc<GitRemotes>, String)>,
+    modules: OnceCell<Vec<Submodule>>,
+    mounts: RefCell<HashMap<String, Rc<CheckoutTree>>>,
+    converting: RefCell<HashMap<String, bool>>,
+}
+
+impl CheckoutTree {
+    /// Opens `commit` of the bare repository at `directory`.
+    ///
+    /// # Errors
+    /// When the commit cannot be read.
+    pub fn open(
+        remotes: &Rc<GitRemotes>,
+        directory: PathBuf,
+        commit: &str,
+        label: String,
+        submodules_of: Option<String>,
+    ) -> Result<Self> {
+        let repository = objects::open(&directory)?;
+        let root = repository
+            .find_object(objects::object_id(commit)?)
+            .map_err(|error| Failure::new(format!("commit {commit} cannot be read: {error}")))?
+            .peel_to_tree()
+            .map_err(|error| Failure::new(format!("commit {commit} has no tree: {error}")))?
+            .id;
+        Ok(CheckoutTree {
+            objects: ObjectTree::new(repository, root),
+            foreign: remotes.foreign().clone(),
+            directory,
+            commit: commit.to_owned(),
+            label,
+            submodules: submodules_of.map(|url| (remotes.clone(), url)),
+            modules: OnceCell::new(),
+            mounts: RefCell::default(),
+            converting: RefCell::default(),
+        })
+    }
+
+    /// Returns the submodule that holds `path`, fetched when it is first looked into, and the path
+    /// in it.
+    fn mounted<'a>(&self, path: &'a str) -> Result<Option<(Rc<CheckoutTree>, &'a str)>> {
+        let Some((remotes, parent)) = &self.submodules else {
+            return Ok(None);
+        };
+        if self.modules.get().is_none() {
+            let modules = match self.objects.entry(".gitmodules")? {
+                Some(Entry::File { .. }) => {
+                    submodule::parse(&self.foreign, &self.objects.read(".gitmodules")?)?
+                }
+                _ => Vec::new(),
+            };
+            let _ = self.modules.set(modules);
+        }
+        for module in self.modules.get().into_iter().flatten() {
+            let Some(rest) = path::below(path, &module.path) else {
+                continue;
+            };
+            if let Some(mount) = self.mounts.borrow().get(&module.path) {
+                return Ok(Some((mount.clone(), rest)));
+            }
+            if self.objects.entry(&module.path)? != Some(Entry::Submodule) {
+                continue;
+            }
+            let Some(commit) = self.objects.id(&module.path)? else {
+                continue;
+            };
+            let shown = self.label(&module.path);
+            let mount = submodule::resolve_url(parent, &module.url)
+                .and_then(|url| remotes.submodule(&url, &commit.to_string(), &shown))
+                .map_err(|failure| failure.context(format!("submodule `{shown}`")))?;
+            let mount = Rc::new(mount);
+            self.mounts
+                .borrow_mut()
+                .insert(module.path.clone(), mount.clone());
+            return Ok(Some((mount, rest)));
+        }
+        Ok(None)
+    }
+
+    /// Says whether a `.gitattributes` on the way to `directory` may change bytes on checkout.
+    fn converts(&self, directory: &str) -> Result<bool> {
+        if let Some(known) = self.converting.borrow().get(directory) {
+            return Ok(*known);
+        }
+        let above = !directory.is_empty() && self.converts(path::parent(directory))?;
+        let file = path::join(directory, ".gitattributes");
+        let converts = above
+            || match self.objects.entry(&file)? {
+                Some(Entry::File { .. }) => {
+                    let text = self.objects.read(&file)?;
+                    let text = String::from_utf8_lossy(&text);
+                    CONVERTING.iter().any(|word| text.contains(word))
+                }
+                _ => false,
+            };
+        self.converting
+            .borrow_mut()
+            .insert(directory.to_owned(), converts);
+        Ok(converts)
+    }
+}
+
+impl Tree for CheckoutTree {
+    fn entry(&self, path: &str) -> Result<Option<Entry>> {
+        match self.mounted(path)? {
+            Some((mount, rest)) => mount.entry(rest),
+            None => self.objects.entry(path),
+        }
+    }
+
+    fn read(&self, path: &str) -> Result<Vec<u8>> {
+        if let Some((mount, rest)) = self.mounted(path)? {
+            return mount.read(rest);
+        }
+        match self.objects.entry(path)? {
+            Some(Entry::File { .. }) if self.converts(path::parent(path))? => match self
+                .objects
+                .id(path)?
+            {
+                Some(id) => {
+                    self.foreign
+                        .checked_out(&self.directory, &self.commit, &id.to_string(), path)
+                }
+                None => self.objects.read(path),
+            },
+            _ => self.objects.read(path),
+        }
+    }
+
+    fn label(&self, path: &str) -> String {
+        format!(
+            "{}: {}",
+            self.label,
+            if path.is_empty() { "." } else { path }
+        )
+    }
+}

@@ -1,0 +1,382 @@
+//! Fetching commits of repositories with the user's own git, into the cache.
+
+use std::path::PathBuf;
+use std::rc::Rc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use super::cache::Cache;
+use super::checkout::CheckoutTree;
+use crate::failure::{Failure, Result};
+use crate::git::{self, Asked, Foreign};
+use crate::process::{self, Limits, Output, Terminal};
+use crate::record::is_object_id;
+use crate::redact;
+use crate::reference::Pin;
+use crate::tree::objects;
+
+/// What to fetch: everything that makes one fetch differ from another.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Wish {
+    /// The clone spec, as git takes it. May hold a secret.
+    pub url: String,
+    /// The ref as written; none stands for HEAD.
+    pub reference: Option<String>,
+    /// The commit, where it is known: from a lock, or because the ref is one.
+    pub commit: Option<String>,
+    /// Who chose the URL.
+    pub by_repository: bool,
+}
+
+/// A commit that lies in the cache now.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fetched {
+    /// The bare repository that holds it.
+    pub directory: PathBuf,
+    /// Its full id.
+    pub commit: String,
+}
+
+/// A fetch that failed.
+#[derive(Debug, Clone)]
+pub struct FetchFailure {
+    /// What to tell.
+    pub failure: Failure,
+    /// Whether a name and a password could help.
+    pub unauthorized: bool,
+}
+
+impl From<Failure> for FetchFailure {
+    fn from(failure: Failure) -> Self {
+        FetchFailure {
+            failure,
+            unauthorized: false,
+        }
+    }
+}
+
+/// Fetches commits, each once; safe to share between threads but for [`GitRemotes::submodule`].
+#[derive(Debug, Clone)]
+pub struct GitRemotes {
+    foreign: Foreign,
+    cache: Cache,
+    timeout: Duration,
+    offline: bool,
+}
+
+impl GitRemotes {
+    /// Sets up fetching into `cache`. `timeout` holds for one fetch.
+    #[must_use]
+    pub fn new(foreign: Foreign, cache: Cache, timeout: Duration, offline: bool) -> Self {
+        GitRemotes {
+            foreign,
+            cache,
+            timeout,
+            offline,
+        }
+    }
+
+    /// How foreign repositories are spoken to.
+    #[must_use]
+    pub fn foreign(&self) -> &Foreign {
+        &self.foreign
+    }
+
+    /// Returns the wished commit if the cache holds it, so that nothing needs to be fetched.
+    #[must_use]
+    pub fn cached(&self, wish: &Wish) -> Option<Fetched> {
+        let commit = wish.commit.clone()?;
+        let key = redact::url(&wish.url);
+        let directory = self.cache.repository(&key, &commit)?;
+        let readable = objects::open(&directory)
+            .ok()
+            .zip(objects::object_id(&commit).ok())
+            .is_some_and(|(repository, id)| repository.has_object(id));
+        if !readable {
+            self.cache.forget(&key, &commit);
+            return None;
+        }
+        Some(Fetched { directory, commit })
+    }
+
+    /// Fetches what is wished, unless the cache holds it.
+    ///
+    /// # Errors
+    /// When it cannot be had: said with what to do, and whether credentials could help.
+    pub fn fetch(
+        &self,
+        wish: &Wish,
+        timeout: Option<Duration>,
+        cancel: Option<&AtomicBool>,
+        terminal: Terminal,
+    ) -> Result<Fetched, FetchFailure> {
+        if let Some(fetched) = self.cached(wish) {
+            return Ok(fetched);
+        }
+        let shown = redact::url(&wish.url);
+        if self.offline {
+            return Err(
+                Failure::new(format!("{} is not in the cache", self.describe(wish)))
+                    .hint("run once without `--offline`")
+                    .into(),
+            );
+        }
+        let limits = Limits {
+            timeout: Some(timeout.unwrap_or(self.timeout)),
+            cancel,
+        };
+        if wish.commit.is_none() && self.cache.knows(&shown) {
+            // Something of this repository is here: asking what the ref is costs less than a fetch.
+            let commit = self.resolve(wish, limits, terminal)?;
+            let known = Wish {
+                commit: Some(commit),
+                ..wish.clone()
+            };
+            if let Some(fetched) = self.cached(&known) {
+                return Ok(fetched);
+            }
+        }
+        match &wish.commit {
+            None => self.fetch_reference(
+                wish,
+                wish.reference.as_deref().unwrap_or("HEAD"),
+                limits,
+                terminal,
+            ),
+            Some(commit) => match self.fetch_reference(wish, commit, limits, terminal) {
+                Err(failure)
+                    if !failure.unauthorized
+                        && wish.reference.as_ref().is_some_and(|it| it != commit) =>
+                {
+                    // Servers may refuse to give a commit by its id: the ref may still lead there.
+                    let reference = wish.reference.as_deref().unwrap_or("HEAD");
+                    match self.fetch_reference(wish, reference, limits, terminal) {
+                        Ok(fetched) if fetched.commit == *commit => Ok(fetched),
+                        Ok(fetched) => Err(Failure::new(format!(
+                            "{shown}: `{reference}` is {} now, and the locked commit {commit} cannot be fetched",
+                            fetched.commit
+                        ))
+                        .hint("remove the entry from kustomize-localize.lock to lock what the ref is now")
+                        .into()),
+                        Err(_) => Err(failure),
+                    }
+                }
+                done => done,
+            },
+        }
+    }
+
+    /// Opens the commit of a submodule, fetching it if need be.
+    ///
+    /// # Errors
+    /// When it cannot be fetched.
+    pub fn submodule(
+        self: &Rc<Self>,
+        url: &str,
+        commit: &str,
+        label: &str,
+    ) -> Result<CheckoutTree> {
+        let wish = Wish {
+            url: url.to_owned(),
+            reference: None,
+            commit: Some(commit.to_owned()),
+            by_repository: true,
+        };
+        let fetched = self
+            .fetch(&wish, None, None, Terminal::Detached)
+            .map_err(|failure| failure.failure)?;
+        CheckoutTree::open(
+            self,
+            fetched.directory,
+            commit,
+            label.to_owned(),
+            Some(url.to_owned()),
+        )
+    }
+
+    /// Asks the server which commit the ref is.
+    ///
+    /// # Errors
+    /// As [`GitRemotes::fetch`].
+    pub fn resolve(
+        &self,
+        wish: &Wish,
+        limits: Limits<'_>,
+        terminal: Terminal,
+    ) -> Result<String, FetchFailure> {
+        let reference = wish.reference.as_deref().unwrap_or("HEAD");
+        let output = self
+            .foreign
+            .list(&wish.url, reference, limits, terminal)
+            .map_err(|error| self.not_run(wish, error))?;
+        if !output.status.success() {
+            return Err(self.explain(wish, reference, &output));
+        }
+        let stdout = String::from_utf8_lossy(&output.stdout).into_owned();
+        let listed = |name: &str| {
+            stdout
+                .lines()
+                .filter_map(|line| line.split_once('\t'))
+                .find(|(_, listed)| *listed == name)
+                .map(|(id, _)| id.to_owned())
+        };
+        // git's order for a short name (gitrevisions(7)); a tag object stands for its commit.
+        let names = [
+            reference.to_owned(),
+            format!("refs/{reference}"),
+            format!("refs/tags/{reference}"),
+            format!("refs/heads/{reference}"),
+            format!("refs/remotes/{reference}"),
+        ];
+        names
+            .iter()
+            .find_map(|name| listed(&format!("{name}^{{}}")).or_else(|| listed(name)))
+            .filter(|id| is_object_id(id))
+            .ok_or_else(|| self.no_such_ref(wish, reference).into())
+    }
+
+    fn fetch_reference(
+        &self,
+        wish: &Wish,
+        reference: &str,
+        limits: Limits<'_>,
+        terminal: Terminal,
+    ) -> Result<Fetched, FetchFailure> {
+        let asked = match wish.by_repository {
+            true => Asked::ByRepository,
+            false => Asked::ByUser,
+        };
+        let key = redact::url(&wish.url);
+        for format in ["sha1", "sha256"] {
+            let scratch = self.cache.scratch(&key)?;
+            self.foreign.init(scratch.path(), format)?;
+            let output = self
+                .foreign
+                .fetch(
+                    scratch.path(),
+                    &wish.url,
+                    reference,
+                    asked,
+                    limits,
+                    terminal,
+                )
+                .map_err(|error| self.not_run(wish, error))?;
+            if !output.status.success() {
+                if format == "sha1" && output.stderr.contains("mismatched algorithms") {
+                    continue;
+                }
+                return Err(self.explain(wish, reference, &output));
+            }
+            let commit = fetched_commit(scratch.path())?;
+            let directory = self.cache.keep(scratch, &key, &commit)?;
+            return Ok(Fetched { directory, commit });
+        }
+        Err(Failure::new(format!(
+            "{key} uses an object format that this git does not know"
+        ))
+        .into())
+    }
+
+    fn describe(&self, wish: &Wish) -> String {
+        let shown = redact::url(&wish.url);
+        match (&wish.commit, &wish.reference) {
+            (Some(commit), _) => format!("commit {commit} of {shown}"),
+            (None, Some(reference)) => format!("which commit `{reference}` of {shown} is"),
+            (None, None) => format!("which commit HEAD of {shown} is"),
+        }
+    }
+
+    fn not_run(&self, wish: &Wish, error: process::Error) -> FetchFailure {
+        let shown = redact::url(&wish.url);
+        match error {
+            process::Error::Deadline(_, seconds) => {
+                Failure::new(format!("{shown} did not answer within {seconds} s"))
+                    .hint("give it more time with `--timeout SECONDS`")
+                    .into()
+            }
+            error => git::not_run(error).into(),
+        }
+    }
+
+    fn no_such_ref(&self, wish: &Wish, reference: &str) -> Failure {
+        let shown = redact::url(&wish.url);
+        match Pin::of(Some(reference)) {
+            Pin::ShortCommit => Failure::new(format!(
+                "{shown} has no ref `{reference}`, and a short commit id cannot be fetched"
+            ))
+            .hint("write the commit id in full, 40 digits"),
+            _ => Failure::new(format!("{shown} has no ref `{reference}`"))
+                .hint(format!("list what there is: git ls-remote {shown}")),
+        }
+    }
+
+    fn explain(&self, wish: &Wish, reference: &str, output: &Output) -> FetchFailure {
+        let shown = redact::url(&wish.url);
+        let stderr = output.stderr.to_lowercase();
+        let has = |texts: &[&str]| texts.iter().any(|text| stderr.contains(text));
+        let said = git::said(output);
+        if has(&[
+            "couldn't find remote ref",
+            "could not find remote ref",
+            "not our ref",
+            "unadvertised object",
+        ]) {
+            return self.no_such_ref(wish, reference).into();
+        }
+        if has(&[
+            "authentication failed",
+            "could not read username",
+            "could not read password",
+            "permission denied (publickey",
+            "terminal prompts disabled",
+            "the requested url returned error: 401",
+            "the requested url returned error: 403",
+            "invalid credentials",
+        ]) {
+            return FetchFailure {
+                failure: Failure::new(format!("{shown} wants credentials, or refuses those it got: {said}")).hint(
+                    "make `git ls-remote` of that URL work: a credential helper, an ssh key, or `url.<base>.insteadOf`",
+                ),
+                unauthorized: true,
+            };
+        }
+        let failure = Failure::new(format!("could not fetch {shown}: {said}"));
+        let failure = if has(&[
+            "could not resolve host",
+            "name or service not known",
+            "could not resolve hostname",
+        ]) {
+            failure.hint("check the host's name, the network and the proxy")
+        } else if has(&[
+            "not found",
+            "does not exist",
+            "does not appear to be a git repository",
+            "returned error: 404",
+        ]) {
+            failure.hint("check the URL: kustomize splits it after two segments, at `.git`, or where `//` stands")
+        } else if has(&["host key verification failed"]) {
+            failure.hint("connect once with ssh to accept the host's key")
+        } else if has(&["no space left"]) {
+            failure.hint("make room, or set XDG_CACHE_HOME to a larger disk")
+        } else {
+            failure
+        };
+        failure.into()
+    }
+}
+
+/// Returns the commit that a fetch brought in, tags followed.
+fn fetched_commit(directory: &std::path::Path) -> Result<String> {
+    let failed =
+        |what: String| Failure::new(format!("git fetched something that cannot be used: {what}"));
+    let text = std::fs::read_to_string(directory.join("FETCH_HEAD"))
+        .map_err(|error| failed(error.to_string()))?;
+    let id = text.split_whitespace().next().unwrap_or_default();
+    let repository = objects::open(directory)?;
+    let commit = repository
+        .find_object(objects::object_id(id)?)
+        .map_err(|error| failed(error.to_string()))?
+        .peel_to_kind(gix::object::Kind::Commit)
+        .map_err(|_| failed(format!("{id} is no commit")))?;
+    Ok(commit.id.to_string())
+}

@@ -1,0 +1,238 @@
+//! Single files over HTTP: what `kustomize build` gets with a plain GET, with the bounds it lacks.
+//!
+//! kustomize's client (`api/internal/loader/fileloader.go`) has no deadline, no size limit, no retry
+//! and knows no login but the URL's userinfo. Here every URL has a deadline that covers redirects,
+//! retries and waits, a limit for the decoded size, and a login from the URL, the netrc file or the
+//! caller, which never goes to another scheme, host or port than it was meant for.
+
+mod credentials;
+mod error;
+mod netrc;
+mod retry;
+#[cfg(test)]
+mod tests;
+mod transport;
+
+use std::path::PathBuf;
+use std::sync::OnceLock;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use url::Url;
+
+use crate::failure::{Failure, Result};
+
+pub use self::credentials::Source;
+use self::credentials::{Credentials, Target, forget_userinfo};
+pub use self::error::{HttpError, RedirectError};
+use self::netrc::Netrc;
+use self::retry::Clock;
+use self::transport::{Answer, Roots, Transport, host};
+
+/// How many redirects are followed, as many as Go's client follows.
+const MAX_REDIRECTS: usize = 10;
+
+/// Asks for the user name and password for a URL, as `git credential fill` does.
+///
+/// Called at most once for each fetch, after a 401, possibly from several threads at once; to
+/// remember answers is up to the closure. The URL has no password, no query and no fragment; a user
+/// name that the user wrote into it is kept.
+pub type AskCredentials = dyn Fn(&Url) -> Option<(String, String)> + Send + Sync;
+
+/// The bounds of each fetch.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// The longest time for one URL, with all redirects, retries and waits.
+    pub deadline: Duration,
+    /// The largest body in bytes, after decompression.
+    pub max_bytes: u64,
+    /// How often a fetch is tried again after an error that may pass.
+    pub retries: u32,
+    /// The wait before the first retry; doubled before each further one.
+    pub first_delay: Duration,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options {
+            deadline: Duration::from_secs(60),
+            max_bytes: 64 << 20,
+            retries: 3,
+            first_delay: Duration::from_millis(500),
+        }
+    }
+}
+
+/// What a URL holds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Body {
+    /// The decoded bytes, at least one.
+    pub bytes: Vec<u8>,
+    /// The `Content-Type` as the server wrote it.
+    pub content_type: Option<String>,
+}
+
+/// Fetches URLs. Meant to live as long as the run: connections are kept, and files of the user (CA
+/// certificates, netrc) are read once, when the first URL needs them.
+pub struct Client {
+    options: Options,
+    ask: Box<AskCredentials>,
+    netrc_file: Option<PathBuf>,
+    netrc: OnceLock<Netrc>,
+    transport: Transport,
+}
+
+/// What a client takes from its surroundings; by default nothing.
+#[derive(Default)]
+struct Surroundings {
+    netrc_file: Option<PathBuf>,
+    roots: Roots,
+    /// Whether the proxy variables (and on macOS and Windows the system's settings) count.
+    proxies: bool,
+}
+
+impl Surroundings {
+    fn of_the_user() -> Self {
+        Surroundings {
+            netrc_file: Netrc::locate(),
+            roots: Roots::from_environment(),
+            proxies: true,
+        }
+    }
+}
+
+impl Client {
+    /// Returns a client. Cheap: nothing is read, and no thread started, before the first fetch.
+    ///
+    /// # Errors
+    /// When the options leave no room for any fetch.
+    pub fn new(options: Options, ask: Box<AskCredentials>) -> Result<Client, Failure> {
+        if options.deadline.is_zero() {
+            return Err(Failure::new("a timeout of zero leaves no time to fetch")
+                .hint("give `--timeout` a longer time"));
+        }
+        if options.max_bytes == 0 {
+            return Err(Failure::new("a size limit of zero leaves no room to fetch"));
+        }
+        Ok(Self::with(options, ask, Surroundings::of_the_user()))
+    }
+
+    fn with(options: Options, ask: Box<AskCredentials>, surroundings: Surroundings) -> Client {
+        let Surroundings {
+            netrc_file,
+            roots,
+            proxies,
+        } = surroundings;
+        let transport = Transport::new(&options, roots, proxies);
+        Client {
+            options,
+            ask,
+            netrc_file,
+            netrc: OnceLock::new(),
+            transport,
+        }
+    }
+
+    /// Returns what `url` holds. May be called from several threads at once.
+    ///
+    /// Any 2xx status is a success, as in kustomize, but an empty body is not. Whether the body is
+    /// what was wanted (and not a login page) is for the caller to find out.
+    ///
+    /// # Errors
+    /// See [`HttpError`]. When `cancel` becomes true the call returns within a moment.
+    pub fn get(&self, url: &str, cancel: &AtomicBool) -> Result<Body, HttpError> {
+        let target = Target::parse(url)?;
+        let clock = Clock::start(self.options.deadline, cancel);
+        let mut credentials = target.credentials(|| self.netrc());
+        let mut asked = false;
+        let mut tried = 0;
+        loop {
+            let error = match self.follow(&target.url, credentials.as_ref(), &clock) {
+                Ok(body) => return Ok(body),
+                Err(error) => error,
+            };
+            let mut retry_after = None;
+            if let HttpError::Status {
+                code,
+                redirected,
+                retry_after: wait,
+                ..
+            } = error
+            {
+                retry_after = wait;
+                if code == 401 && !redirected && !asked {
+                    asked = true;
+                    if let Some(found) = target.ask(&*self.ask, credentials.as_ref()) {
+                        credentials = Some(found);
+                        continue;
+                    }
+                }
+            }
+            if !error.is_transient() || tried >= self.options.retries {
+                return Err(error);
+            }
+            let delay = retry::delay(self.options.first_delay, tried, retry_after);
+            // Waiting in vain would only hide what is wrong behind a deadline.
+            if delay >= clock.remaining() {
+                return Err(error);
+            }
+            clock.sleep(delay)?;
+            tried += 1;
+        }
+    }
+
+    /// Sends one request and follows its redirects. The credentials stay with the scheme, host and
+    /// port they were meant for, and do not come back once a redirect has led away.
+    fn follow(
+        &self,
+        start: &Url,
+        mut credentials: Option<&Credentials>,
+        clock: &Clock<'_>,
+    ) -> Result<Body, HttpError> {
+        let mut url = start.clone();
+        let mut redirected = false;
+        for _ in 0..=MAX_REDIRECTS {
+            match self.transport.send(&url, credentials, clock)? {
+                Answer::Body(body) => return Ok(body),
+                Answer::Status { code, retry_after } => {
+                    return Err(HttpError::Status {
+                        code,
+                        host: host(&url),
+                        redirected,
+                        sent: credentials.map(|credentials| credentials.source),
+                        retry_after,
+                    });
+                }
+                Answer::Redirect(location) => {
+                    url = redirect(&url, &location)?;
+                    if url.origin() != start.origin() {
+                        redirected = true;
+                        credentials = None;
+                    }
+                }
+            }
+        }
+        Err(RedirectError::TooMany {
+            limit: MAX_REDIRECTS,
+        }
+        .into())
+    }
+
+    fn netrc(&self) -> Option<&Netrc> {
+        let path = self.netrc_file.as_deref()?;
+        Some(self.netrc.get_or_init(|| Netrc::read(path)))
+    }
+}
+
+/// Returns where a redirect leads. A login in it is the server's, not the user's, and is dropped.
+fn redirect(from: &Url, location: &[u8]) -> Result<Url, RedirectError> {
+    let location = std::str::from_utf8(location).map_err(|_| RedirectError::Target)?;
+    let mut url = from.join(location).map_err(|_| RedirectError::Target)?;
+    match (from.scheme(), url.scheme()) {
+        ("https", "http") => return Err(RedirectError::Downgrade { host: host(&url) }),
+        (_, "http" | "https") => {}
+        _ => return Err(RedirectError::Scheme),
+    }
+    forget_userinfo(&mut url);
+    Ok(url)
+}

@@ -1,0 +1,242 @@
+//! Who may know which login: the URL's own, the netrc file's, the credential helper's.
+
+use percent_encoding::percent_decode_str;
+use url::{Host, Url};
+
+use super::error::HttpError;
+use super::netrc::Netrc;
+
+/// Where the credentials of a request came from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Source {
+    /// The userinfo of the URL.
+    Url,
+    /// The netrc file.
+    Netrc,
+    /// The closure given to [`Client::new`](super::Client::new).
+    Helper,
+}
+
+/// A login. Has no `Debug`: it is a secret.
+#[derive(Clone)]
+pub(super) struct Credentials {
+    pub(super) user: String,
+    pub(super) password: Option<String>,
+    pub(super) source: Source,
+}
+
+impl Credentials {
+    fn same_secret(&self, other: &Credentials) -> bool {
+        self.user == other.user && self.password.as_deref() == other.password.as_deref()
+    }
+}
+
+/// What is asked for, with the userinfo taken out of the URL. Has no `Debug`: it holds a secret.
+pub(super) struct Target {
+    /// Without userinfo and fragment.
+    pub(super) url: Url,
+    user: String,
+    password: Option<String>,
+}
+
+impl Target {
+    /// Takes a URL apart.
+    ///
+    /// # Errors
+    /// [`HttpError::BadUrl`] when it is not an `http` or `https` URL with a host, or holds control
+    /// characters (which the URL standard would silently drop, and Go refuses).
+    pub(super) fn parse(text: &str) -> Result<Self, HttpError> {
+        if text.chars().any(char::is_control) {
+            return Err(HttpError::BadUrl);
+        }
+        let mut url = Url::parse(text).map_err(|_| HttpError::BadUrl)?;
+        if !matches!(url.scheme(), "http" | "https") || !url.has_host() {
+            return Err(HttpError::BadUrl);
+        }
+        let decode = |text: &str| percent_decode_str(text).decode_utf8_lossy().into_owned();
+        let user = decode(url.username());
+        let password = url.password().map(decode);
+        forget_userinfo(&mut url);
+        Ok(Target {
+            url,
+            user,
+            password,
+        })
+    }
+
+    /// Returns what to send with the first request: the URL's own login, as kustomize does (Go's
+    /// `http.Client`), else that of the netrc file. A user name alone in the URL selects among the
+    /// logins of the netrc file, and is sent alone (some hosts take a token so) when it is not there.
+    pub(super) fn credentials<'n>(
+        &self,
+        netrc: impl FnOnce() -> Option<&'n Netrc>,
+    ) -> Option<Credentials> {
+        let own = || {
+            let given = !self.user.is_empty() || self.password.is_some();
+            given.then(|| Credentials {
+                user: self.user.clone(),
+                password: self.password.clone(),
+                source: Source::Url,
+            })
+        };
+        if self.password.is_some() || !self.may_look_up() {
+            return own();
+        }
+        let wanted = (!self.user.is_empty()).then_some(self.user.as_str());
+        let host = self.url.host_str()?;
+        match netrc().and_then(|netrc| netrc.find(host, wanted)) {
+            Some((user, password)) => Some(Credentials {
+                user,
+                password: Some(password),
+                source: Source::Netrc,
+            }),
+            None => own(),
+        }
+    }
+
+    /// Asks for a login after `refused` (or nothing) was answered 401. Returns `None` when there is
+    /// nothing new to try. A password in the URL is taken at its word: there is no asking then.
+    ///
+    /// `ask` sees the URL without password and query.
+    pub(super) fn ask(
+        &self,
+        ask: &super::AskCredentials,
+        refused: Option<&Credentials>,
+    ) -> Option<Credentials> {
+        if self.password.is_some() || !self.may_look_up() {
+            return None;
+        }
+        let mut url = self.url.clone();
+        url.set_query(None);
+        // Cannot fail: the URL has a host.
+        let _ = url.set_username(&self.user);
+        let (user, password) = ask(&url)?;
+        let found = Credentials {
+            user,
+            password: Some(password),
+            source: Source::Helper,
+        };
+        match refused {
+            Some(refused) if refused.same_secret(&found) => None,
+            _ => Some(found),
+        }
+    }
+
+    /// Whether logins that the user did not write into this very URL may be sent: over TLS, or
+    /// without leaving this machine. A remote base may name any host with `http://`, and must not
+    /// be able to make us show the login for it to the whole network.
+    fn may_look_up(&self) -> bool {
+        self.url.scheme() == "https" || is_loopback(&self.url)
+    }
+}
+
+/// Whether the URL names this machine.
+pub(super) fn is_loopback(url: &Url) -> bool {
+    match url.host() {
+        Some(Host::Domain(name)) => name.eq_ignore_ascii_case("localhost"),
+        Some(Host::Ipv4(address)) => address.is_loopback(),
+        Some(Host::Ipv6(address)) => address.is_loopback(),
+        None => false,
+    }
+}
+
+/// Removes userinfo and fragment.
+pub(super) fn forget_userinfo(url: &mut Url) {
+    // Fails only where there is no host, and so no userinfo.
+    let _ = url.set_username("");
+    let _ = url.set_password(None);
+    url.set_fragment(None);
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{Arc, Mutex};
+
+    use super::*;
+
+    fn first(url: &str) -> Option<(String, Option<String>, Source)> {
+        let netrc = Netrc::parse(
+            "machine example.com login a password 1 machine example.com login b password 2",
+        );
+        let found = Target::parse(url).unwrap().credentials(|| Some(&netrc))?;
+        Some((found.user, found.password, found.source))
+    }
+
+    #[test]
+    fn the_url_comes_before_the_netrc_file() {
+        let expect = |user: &str, password: Option<&str>, source| {
+            Some((user.to_owned(), password.map(str::to_owned), source))
+        };
+        assert_eq!(
+            first("https://u%40x:p%3a%2F@example.com/f"),
+            expect("u@x", Some("p:/"), Source::Url)
+        );
+        assert_eq!(
+            first("https://example.com/f"),
+            expect("a", Some("1"), Source::Netrc)
+        );
+        assert_eq!(
+            first("https://b@example.com/f"),
+            expect("b", Some("2"), Source::Netrc)
+        );
+        assert_eq!(
+            first("https://token@example.com/f"),
+            expect("token", None, Source::Url)
+        );
+        assert_eq!(
+            first("https://:p@example.com/f"),
+            expect("", Some("p"), Source::Url)
+        );
+        assert_eq!(first("https://other.example/f"), None);
+    }
+
+    #[test]
+    fn cleartext_carries_only_what_the_url_itself_says() {
+        assert_eq!(first("http://example.com/f"), None);
+        assert!(first("http://u:p@example.com/f").is_some());
+        assert!(first("http://u@example.com/f").is_some());
+        let ask = |_: &Url| Some(("u".to_owned(), "p".to_owned()));
+        let asked = |url: &str| Target::parse(url).unwrap().ask(&ask, None).is_some();
+        assert!(asked("https://example.com/f"));
+        assert!(asked("http://127.0.0.1/f"));
+        assert!(asked("http://[::1]:80/f"));
+        assert!(asked("http://LOCALHOST/f"));
+        assert!(!asked("http://example.com/f"));
+        assert!(!asked("http://localhost.example.com/f"));
+        assert!(!asked("http://127.0.0.1.example.com/f"));
+        assert!(!asked("https://u:p@example.com/f"));
+    }
+
+    #[test]
+    fn the_helper_sees_the_user_and_no_secret() {
+        let seen = Arc::new(Mutex::new(String::new()));
+        let store = Arc::clone(&seen);
+        let ask = move |url: &Url| {
+            *store.lock().unwrap() = url.to_string();
+            Some(("me".to_owned(), "p".to_owned()))
+        };
+        let target = Target::parse("https://me@example.com/f?token=hunter2#x").unwrap();
+        let found = target.ask(&ask, None).unwrap();
+        assert_eq!(*seen.lock().unwrap(), "https://me@example.com/f");
+        assert!(target.ask(&ask, Some(&found)).is_none());
+    }
+
+    #[test]
+    fn what_is_no_http_url_is_refused() {
+        for bad in [
+            "",
+            "file:///etc/passwd",
+            "ftp://h/f",
+            "https://",
+            "https:///",
+            "https://h/a\nb",
+            "\thttps://h/",
+            "github.com/o/r",
+            "https://h:99999/",
+        ] {
+            assert!(Target::parse(bad).is_err(), "{bad:?}");
+        }
+        let target = Target::parse("HTTP://u:p@Example.COM:80/a?b=c#d").unwrap();
+        assert_eq!(target.url.as_str(), "http://example.com/a?b=c");
+    }
+}

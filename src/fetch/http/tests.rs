@@ -1,0 +1,454 @@
+//! Every promise of the client against a server on this machine.
+
+mod redirects;
+mod server;
+mod tls;
+
+use std::net::TcpListener;
+use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::Instant;
+
+use super::*;
+use server::{Reply, Server, ok, reply};
+
+/// `u:p`, as it is sent.
+const U_P: &str = "Basic dTpw";
+
+/// Long enough for a busy machine, short enough to tell it from waiting for ever.
+const SOON: Duration = Duration::from_secs(20);
+
+fn options() -> Options {
+    Options {
+        deadline: Duration::from_secs(60),
+        max_bytes: 1000,
+        retries: 2,
+        first_delay: Duration::from_millis(2),
+    }
+}
+
+fn nobody() -> Box<AskCredentials> {
+    Box::new(|url| panic!("asked for {url}"))
+}
+
+fn client(options: Options) -> Client {
+    Client::with(options, nobody(), Surroundings::default())
+}
+
+fn get(url: &str) -> Result<Body, HttpError> {
+    client(options()).get(url, &AtomicBool::new(false))
+}
+
+fn text(result: Result<Body, HttpError>) -> String {
+    String::from_utf8(result.unwrap().bytes).unwrap()
+}
+
+/// A client that knows a netrc file with this text.
+fn with_netrc(directory: &Path, text: &str, ask: Box<AskCredentials>) -> Client {
+    let path = directory.join("netrc");
+    std::fs::write(&path, text).unwrap();
+    let surroundings = Surroundings {
+        netrc_file: Some(path),
+        ..Surroundings::default()
+    };
+    Client::with(options(), ask, surroundings)
+}
+
+/// Lets in who says `u:p`.
+fn guarded(_: usize, request: &server::Request) -> Reply {
+    match request.authorization() {
+        Some(U_P) => ok("secret\n"),
+        _ => reply(
+            "401 Unauthorized",
+            &["WWW-Authenticate: Basic realm=x"],
+            "no",
+        ),
+    }
+}
+
+#[test]
+fn a_file_is_fetched_with_its_type() {
+    let server = Server::http(|_, _| ok("a: 1\n"));
+    let body = get(&server.url("/a.yaml?x=1#fragment")).unwrap();
+    assert_eq!(body.bytes, b"a: 1\n");
+    assert_eq!(body.content_type.as_deref(), Some("text/plain"));
+    let requests = server.requests();
+    assert_eq!(requests.len(), 1);
+    assert_eq!(requests[0].path, "/a.yaml?x=1");
+    assert_eq!(requests[0].authorization(), None);
+    let agent = requests[0].header("user-agent").unwrap();
+    assert_eq!(
+        agent,
+        concat!("git-kustomize-localize/", env!("CARGO_PKG_VERSION"))
+    );
+}
+
+#[test]
+fn one_client_serves_many_threads() {
+    let server = Server::http(|_, request| ok(&request.path));
+    let client = client(options());
+    thread::scope(|scope| {
+        for n in 0..8 {
+            let (client, url) = (&client, server.url(&format!("/{n}")));
+            scope.spawn(move || {
+                let body = text(client.get(&url, &AtomicBool::new(false)));
+                assert_eq!(body, format!("/{n}"));
+            });
+        }
+    });
+    assert_eq!(server.requests().len(), 8);
+}
+
+#[test]
+fn an_empty_body_is_an_error() {
+    let server = Server::http(|_, request| match request.path.as_str() {
+        "/204" => Reply::Raw(b"HTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n".to_vec()),
+        "/chunked" => Reply::Raw(
+            b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n0\r\n\r\n"
+                .to_vec(),
+        ),
+        "/gzip" => reply("200 OK", &["Content-Encoding: gzip"], ""),
+        _ => ok(""),
+    });
+    for path in ["/204", "/chunked", "/gzip", "/200"] {
+        assert_eq!(get(&server.url(path)), Err(HttpError::Empty), "{path}");
+    }
+    assert_eq!(server.requests().len(), 4);
+}
+
+#[test]
+fn a_permanent_status_is_reported_at_once() {
+    let server = Server::http(|_, request| {
+        reply(
+            &format!("{} Whatever", &request.path[1..]),
+            &[],
+            "not this\n",
+        )
+    });
+    for code in [304, 400, 403, 404, 410] {
+        let error = get(&server.url(&format!("/{code}"))).unwrap_err();
+        assert_eq!(error.is_status(), Some(code));
+    }
+    // A redirect without a target is a status like any other.
+    assert_eq!(get(&server.url("/302")).unwrap_err().is_status(), Some(302));
+    assert_eq!(server.requests().len(), 6);
+}
+
+#[test]
+fn the_login_in_the_url_is_sent_and_never_shown() {
+    let server = Server::http(guarded);
+    assert_eq!(text(get(&server.url_as("u:p", "/f"))), "secret\n");
+    assert_eq!(server.authorizations(), [Some(U_P.to_owned())]);
+
+    let url = server.url_as("u:hunter2", "/f?token=hunter3");
+    let error = get(&url).unwrap_err();
+    assert_eq!(error.is_status(), Some(401));
+    let shown = format!("{error:?} {:?}", error.clone().into_failure(&url));
+    assert!(!shown.contains("hunter"), "{shown}");
+    assert!(shown.contains("in the URL"), "{shown}");
+}
+
+#[test]
+fn the_netrc_file_knows_the_login() {
+    let server = Server::http(guarded);
+    let directory = tempfile::tempdir().unwrap();
+    let netrc = "machine elsewhere login x password y machine 127.0.0.1 login u password p";
+    let client = with_netrc(directory.path(), netrc, nobody());
+    let cancel = AtomicBool::new(false);
+    assert_eq!(text(client.get(&server.url("/f"), &cancel)), "secret\n");
+    assert_eq!(server.authorizations(), [Some(U_P.to_owned())]);
+    // The login in the URL comes first, and is not replaced.
+    let error = client
+        .get(&server.url_as("u:wrong", "/f"), &cancel)
+        .unwrap_err();
+    assert_eq!(error.is_status(), Some(401));
+    assert_eq!(server.requests().len(), 2);
+}
+
+#[test]
+fn the_helper_is_asked_once_and_only_after_a_401() {
+    let server = Server::http(|number, request| match request.path.as_str() {
+        "/public" => ok("public\n"),
+        _ => guarded(number, request),
+    });
+    let asked = Arc::new(Mutex::new(Vec::new()));
+    let log = Arc::clone(&asked);
+    let ask = Box::new(move |url: &Url| {
+        log.lock().unwrap().push(url.to_string());
+        let known = url.path() == "/private";
+        Some(("u".to_owned(), if known { "p" } else { "wrong" }.to_owned()))
+    });
+    let client = Client::with(options(), ask, Surroundings::default());
+    let cancel = AtomicBool::new(false);
+
+    assert_eq!(
+        text(client.get(&server.url("/public"), &cancel)),
+        "public\n"
+    );
+    assert!(asked.lock().unwrap().is_empty());
+
+    assert_eq!(
+        text(client.get(&server.url("/private?t=1"), &cancel)),
+        "secret\n"
+    );
+    assert_eq!(*asked.lock().unwrap(), [server.url("/private")]);
+    assert_eq!(server.authorizations()[1..], [None, Some(U_P.to_owned())]);
+
+    match client.get(&server.url("/other"), &cancel).unwrap_err() {
+        HttpError::Status { code, sent, .. } => {
+            assert_eq!((code, sent), (401, Some(Source::Helper)));
+        }
+        other => panic!("{other:?}"),
+    }
+    assert_eq!(asked.lock().unwrap().len(), 2);
+}
+
+#[test]
+fn the_helper_follows_a_netrc_login_that_is_refused() {
+    let server = Server::http(guarded);
+    let directory = tempfile::tempdir().unwrap();
+    let ask = Box::new(|_: &Url| Some(("u".to_owned(), "p".to_owned())));
+    let client = with_netrc(directory.path(), "default login old password old", ask);
+    let cancel = AtomicBool::new(false);
+    assert_eq!(text(client.get(&server.url("/f"), &cancel)), "secret\n");
+    assert_eq!(server.requests().len(), 2);
+}
+
+#[test]
+fn what_may_pass_is_tried_again() {
+    for status in [
+        "408 Request Timeout",
+        "429 Too Many Requests",
+        "500 Oh No",
+        "503 Service Unavailable",
+    ] {
+        let server = Server::http(move |number, _| match number {
+            0 | 1 => reply(status, &["Retry-After: 0"], "later"),
+            _ => ok("now\n"),
+        });
+        assert_eq!(text(get(&server.url("/f"))), "now\n");
+        assert_eq!(server.requests().len(), 3);
+    }
+}
+
+#[test]
+fn retries_end() {
+    let server = Server::http(|_, _| reply("503 Service Unavailable", &[], "later"));
+    assert_eq!(get(&server.url("/f")).unwrap_err().is_status(), Some(503));
+    assert_eq!(server.requests().len(), 3);
+}
+
+#[test]
+fn the_server_says_how_long_to_wait() {
+    let server = Server::http(|number, _| match number {
+        0 => reply("429 Too Many Requests", &["Retry-After: 1"], "slow down"),
+        _ => ok("now\n"),
+    });
+    let start = Instant::now();
+    assert_eq!(text(get(&server.url("/f"))), "now\n");
+    assert!(start.elapsed() >= Duration::from_secs(1));
+}
+
+#[test]
+fn a_wait_beyond_the_deadline_is_not_begun() {
+    let server =
+        Server::http(|_, _| reply("429 Too Many Requests", &["Retry-After: 3600"], "slow down"));
+    let start = Instant::now();
+    match get(&server.url("/f")).unwrap_err() {
+        HttpError::Status {
+            code, retry_after, ..
+        } => {
+            assert_eq!((code, retry_after), (429, Some(Duration::from_secs(3600))));
+        }
+        other => panic!("{other:?}"),
+    }
+    assert!(start.elapsed() < SOON);
+    assert_eq!(server.requests().len(), 1);
+}
+
+#[test]
+fn a_truncated_body_is_tried_again_and_never_taken() {
+    let length = b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\nConnection: close\r\n\r\nhalf".to_vec();
+    let chunked = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n\
+                    4\r\nhalf\r\n"
+        .to_vec();
+    for broken in [length, chunked] {
+        let server = Server::http(move |_, _| Reply::Raw(broken.clone()));
+        let error = get(&server.url("/f")).unwrap_err();
+        assert!(
+            matches!(error, HttpError::Truncated { received: 4, .. }),
+            "{error:?}"
+        );
+        assert_eq!(server.requests().len(), 3);
+    }
+    let server = Server::http(|number, _| match number {
+        0 => Reply::Raw(b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf".to_vec()),
+        1 => Reply::Raw(Vec::new()),
+        _ => ok("whole\n"),
+    });
+    assert_eq!(text(get(&server.url("/f"))), "whole\n");
+}
+
+#[test]
+fn a_server_that_drips_is_cut_at_the_deadline() {
+    let head = "HTTP/1.1 200 OK\r\nContent-Length: 900\r\n";
+    for start in [format!("{head}\r\n"), format!("{head}X-Slow: ")] {
+        let server = Server::http(move |_, _| Reply::Drip(start.clone().into_bytes()));
+        let deadline = Duration::from_millis(300);
+        let client = client(Options {
+            deadline,
+            ..options()
+        });
+        let start = Instant::now();
+        let error = client.get(&server.url("/f"), &AtomicBool::new(false));
+        assert_eq!(error, Err(HttpError::Deadline { after: deadline }));
+        assert!(start.elapsed() >= deadline);
+        assert!(start.elapsed() < Duration::from_secs(10));
+    }
+}
+
+#[test]
+fn a_silent_server_is_cut_when_nobody_waits_any_more() {
+    let server = Server::http(|_, _| Reply::Silence);
+    let client = client(options());
+    let cancel = AtomicBool::new(false);
+    let start = Instant::now();
+    let result = thread::scope(|scope| {
+        scope.spawn(|| {
+            while server.requests().is_empty() {
+                thread::sleep(Duration::from_millis(5));
+            }
+            cancel.store(true, Ordering::Relaxed);
+        });
+        client.get(&server.url("/f"), &cancel)
+    });
+    assert_eq!(result, Err(HttpError::Cancelled));
+    assert!(start.elapsed() < SOON);
+    // Nothing is begun for somebody who has gone already.
+    assert_eq!(
+        client.get(&server.url("/g"), &cancel),
+        Err(HttpError::Cancelled)
+    );
+    assert_eq!(server.requests().len(), 1);
+}
+
+#[test]
+fn the_size_is_counted_after_decompression() {
+    let announced = Server::http(|_, _| ok(&"x".repeat(1001)));
+    let endless = Server::http(|_, _| {
+        let mut bytes = b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n".to_vec();
+        bytes.resize(100_000, b'x');
+        Reply::Raw(bytes)
+    });
+    let bomb = Server::http(|_, request| {
+        assert_eq!(request.header("accept-encoding"), Some("gzip"));
+        reply("200 OK", &["Content-Encoding: gzip"], zeros())
+    });
+    for server in [&announced, &endless, &bomb] {
+        assert_eq!(
+            get(&server.url("/f")),
+            Err(HttpError::TooLarge { limit: 1000 })
+        );
+        assert_eq!(server.requests().len(), 1);
+    }
+    let exact = Server::http(|_, _| ok(&"x".repeat(1000)));
+    assert_eq!(text(get(&exact.url("/f"))).len(), 1000);
+
+    let large = client(Options {
+        max_bytes: 40_000,
+        ..options()
+    });
+    let body = large.get(&bomb.url("/f"), &AtomicBool::new(false));
+    assert_eq!(body.unwrap().bytes, vec![0; 40_000]);
+}
+
+/// 40,000 zero bytes, as gzip.
+fn zeros() -> Vec<u8> {
+    let mut bytes = vec![
+        31, 139, 8, 0, 0, 0, 0, 0, 2, 3, 237, 193, 49, 1, 0, 0, 0, 194, 160, 245, 79, 237, 101, 11,
+        160,
+    ];
+    bytes.resize(63, 0);
+    bytes.extend([128, 27, 121, 68, 169, 230, 64, 156, 0, 0]);
+    bytes
+}
+
+#[test]
+fn damaged_compression_is_no_body() {
+    let mut damaged = zeros();
+    damaged.truncate(60);
+    let server = Server::http(move |_, _| reply("200 OK", &["Content-Encoding: gzip"], &damaged));
+    let client = client(Options {
+        max_bytes: 100_000,
+        ..options()
+    });
+    let error = client
+        .get(&server.url("/f"), &AtomicBool::new(false))
+        .unwrap_err();
+    assert!(matches!(error, HttpError::Truncated { .. }), "{error:?}");
+}
+
+#[test]
+fn a_refused_connection_is_tried_again_and_named() {
+    let port = {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        listener.local_addr().unwrap().port()
+    };
+    let url = format!("http://u:hunter2@127.0.0.1:{port}/f?token=hunter3");
+    let error = get(&url).unwrap_err();
+    match &error {
+        HttpError::Connect { host, .. } => assert_eq!(*host, format!("127.0.0.1:{port}")),
+        other => panic!("{other:?}"),
+    }
+    let shown = format!("{error:?} {:?}", error.clone().into_failure(&url));
+    assert!(!shown.contains("hunter"), "{shown}");
+}
+
+#[test]
+fn a_broken_connection_is_tried_again() {
+    let tried = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&tried);
+    let server = Server::http(move |_, _| {
+        count.fetch_add(1, Ordering::Relaxed);
+        Reply::Raw(b"SSH-2.0-OpenSSH_9.9\r\n".to_vec())
+    });
+    let error = get(&server.url("/f")).unwrap_err();
+    assert!(matches!(error, HttpError::Lost { .. }), "{error:?}");
+    assert_eq!(tried.load(Ordering::Relaxed), 3);
+}
+
+#[test]
+fn an_unknown_host_is_named() {
+    // A label of more than 63 characters: resolvers refuse it without asking anybody.
+    let host = format!("{}.localhost", "x".repeat(64));
+    let error = get(&format!("http://{host}/f")).unwrap_err();
+    match &error {
+        HttpError::Dns { host: named, .. } => assert_eq!(*named, host),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn options_must_leave_room() {
+    let deadline = Options {
+        deadline: Duration::ZERO,
+        ..options()
+    };
+    assert!(Client::new(deadline, nobody()).is_err());
+    let size = Options {
+        max_bytes: 0,
+        ..options()
+    };
+    assert!(Client::new(size, nobody()).is_err());
+    assert!(Client::new(Options::default(), nobody()).is_ok());
+
+    let server = Server::http(|_, _| ok("a\n"));
+    let endless = client(Options {
+        deadline: Duration::MAX,
+        ..options()
+    });
+    let body = endless.get(&server.url("/f"), &AtomicBool::new(false));
+    assert_eq!(text(body), "a\n");
+}

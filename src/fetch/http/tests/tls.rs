@@ -1,0 +1,105 @@
+//! Whom the client trusts.
+
+use std::sync::Arc;
+
+use super::server::{Server, ok, redirect};
+use super::*;
+
+/// A CA's certificate as PEM, and a server for 127.0.0.1 that it vouches for.
+fn authority() -> (String, rustls::ServerConfig) {
+    let ca_key = rcgen::KeyPair::generate().unwrap();
+    let mut ca = rcgen::CertificateParams::new(Vec::new()).unwrap();
+    ca.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
+    let pem = ca.self_signed(&ca_key).unwrap().pem();
+    let issuer = rcgen::Issuer::new(ca, ca_key);
+    let key = rcgen::KeyPair::generate().unwrap();
+    let certificate = rcgen::CertificateParams::new(vec!["127.0.0.1".to_owned()])
+        .unwrap()
+        .signed_by(&key, &issuer)
+        .unwrap();
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let config = rustls::ServerConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_no_client_auth()
+        .with_single_cert(
+            vec![certificate.der().clone()],
+            rustls::pki_types::PrivateKeyDer::Pkcs8(key.serialize_der().into()),
+        )
+        .unwrap();
+    (pem, config)
+}
+
+fn trusting(roots: Roots) -> Client {
+    let surroundings = Surroundings {
+        roots,
+        ..Surroundings::default()
+    };
+    Client::with(options(), nobody(), surroundings)
+}
+
+#[test]
+fn a_private_ca_is_trusted_when_named_and_only_then() {
+    let (pem, config) = authority();
+    let server = Server::https(config, |_, _| ok("tls\n"));
+    let cancel = AtomicBool::new(false);
+
+    let error = get(&server.url("/f")).unwrap_err();
+    assert!(matches!(error, HttpError::Tls { .. }), "{error:?}");
+    let hints = error.into_failure(&server.url("/f")).hints.join("\n");
+    assert!(hints.contains("SSL_CERT_FILE"), "{hints}");
+    assert!(server.requests().is_empty());
+
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("ca.pem");
+    let broken = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n";
+    std::fs::write(&file, format!("a comment\n{broken}{pem}")).unwrap();
+    for roots in [
+        Roots {
+            file: Some(file.clone()),
+            directories: vec![directory.path().join("absent")],
+        },
+        Roots {
+            file: None,
+            directories: vec![directory.path().to_owned()],
+        },
+    ] {
+        let client = trusting(roots);
+        assert_eq!(text(client.get(&server.url("/f"), &cancel)), "tls\n");
+    }
+}
+
+#[test]
+fn https_does_not_lead_to_http() {
+    let plain = Server::http(|_, _| ok("plain\n"));
+    let target = plain.url("/f?sig=hunter2");
+    let (pem, config) = authority();
+    let secure = Server::https(config, move |_, _| redirect(&target));
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("ca.pem");
+    std::fs::write(&file, pem).unwrap();
+    let roots = || Roots {
+        file: Some(file.clone()),
+        directories: Vec::new(),
+    };
+    let client = trusting(roots());
+    let cancel = AtomicBool::new(false);
+    let error = client.get(&secure.url("/f"), &cancel).unwrap_err();
+    assert!(
+        matches!(error, HttpError::Redirect(RedirectError::Downgrade { .. })),
+        "{error:?}"
+    );
+    assert!(!format!("{error:?} {error}").contains("hunter"));
+    assert!(plain.requests().is_empty());
+
+    // The other way is fine, but for credentials it is another place.
+    let (pem, config) = authority();
+    std::fs::write(&file, pem).unwrap();
+    let secure = Server::https(config, |_, _| ok("tls\n"));
+    let target = secure.url("/f");
+    let plain = Server::http(move |_, _| redirect(&target));
+    let client = trusting(roots());
+    let body = client.get(&plain.url_as("u:p", "/f"), &cancel);
+    assert_eq!(text(body), "tls\n");
+    assert_eq!(secure.authorizations(), [None]);
+}

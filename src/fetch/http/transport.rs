@@ -1,0 +1,362 @@
+//! One request and its answer, without redirects and retries, in bounded time and space.
+
+use std::error::Error as StdError;
+use std::io::{self, Read};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::sync::{Arc, OnceLock};
+use std::thread;
+use std::time::{Duration, SystemTime};
+
+use reqwest::blocking::{Client, ClientBuilder, RequestBuilder};
+use reqwest::header::{CONTENT_TYPE, LOCATION, RETRY_AFTER};
+use rustls::RootCertStore;
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject;
+use url::Url;
+
+use super::credentials::{Credentials, is_loopback};
+use super::error::HttpError;
+use super::retry::{self, Clock};
+use super::{Body, Options};
+
+/// The longest wait for a connection (look-up, TCP and TLS), so that an address that swallows
+/// packets leaves time for another try.
+const CONNECT: Duration = Duration::from_secs(15);
+
+const USER_AGENT: &str = concat!("git-kustomize-localize/", env!("CARGO_PKG_VERSION"));
+
+/// What came back.
+pub(super) enum Answer {
+    /// A success, read to its end.
+    Body(Body),
+    /// A redirect to the content of its `Location`.
+    Redirect(Vec<u8>),
+    /// Any other status.
+    Status {
+        code: u16,
+        retry_after: Option<Duration>,
+    },
+}
+
+/// The connections of one run, built at the first request.
+pub(super) struct Transport {
+    roots: Roots,
+    proxies: bool,
+    max_bytes: u64,
+    connect: Duration,
+    /// As the environment says about proxies, if they count.
+    proxied: OnceLock<Result<Client, String>>,
+    /// Without a proxy. Always so for loopback hosts, as in Go's client: what is sent there is
+    /// trusted not to leave this machine.
+    direct: OnceLock<Result<Client, String>>,
+}
+
+impl Transport {
+    pub(super) fn new(options: &Options, roots: Roots, proxies: bool) -> Self {
+        Transport {
+            roots,
+            proxies,
+            max_bytes: options.max_bytes,
+            connect: CONNECT.min(options.deadline),
+            proxied: OnceLock::new(),
+            direct: OnceLock::new(),
+        }
+    }
+
+    fn client(&self, url: &Url) -> Result<&Client, HttpError> {
+        let (cell, direct) = if !self.proxies || is_loopback(url) {
+            (&self.direct, true)
+        } else {
+            (&self.proxied, false)
+        };
+        cell.get_or_init(|| self.build(direct))
+            .as_ref()
+            .map_err(|reason| HttpError::Setup {
+                reason: reason.clone(),
+            })
+    }
+
+    fn build(&self, direct: bool) -> Result<Client, String> {
+        // reqwest takes its cryptography from here. An error means that one is installed already.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let builder = || -> ClientBuilder {
+            let builder = Client::builder()
+                .user_agent(USER_AGENT)
+                .redirect(reqwest::redirect::Policy::none())
+                .referer(false)
+                .connect_timeout(self.connect);
+            if direct { builder.no_proxy() } else { builder }
+        };
+        builder()
+            .tls_certs_merge(self.roots.load())
+            .build()
+            // A system without any CA certificate (a small container) can still fetch over http;
+            // https then fails with its own message.
+            .or_else(|_| builder().tls_certs_only([]).build())
+            .map_err(|error| root_cause(&error.without_url()))
+    }
+
+    /// Sends one GET and reads the answer.
+    ///
+    /// The work is done on a thread of its own, which is left behind when the time is up or nobody
+    /// wants the answer any more: neither a name server nor a server that sends one byte a second
+    /// can hold the caller. It ends by itself, at the latest shortly after the deadline.
+    pub(super) fn send(
+        &self,
+        url: &Url,
+        credentials: Option<&Credentials>,
+        clock: &Clock<'_>,
+    ) -> Result<Answer, HttpError> {
+        clock.tick()?;
+        let mut request = self
+            .client(url)?
+            .get(url.clone())
+            .timeout(clock.remaining());
+        if let Some(credentials) = credentials {
+            request = request.basic_auth(&credentials.user, credentials.password.as_ref());
+        }
+        let abandoned = Abandoned::default();
+        let exchange = Exchange {
+            host: host(url),
+            max_bytes: self.max_bytes,
+            deadline: clock.total(),
+            abandoned: Arc::clone(&abandoned.0),
+        };
+        let (sender, receiver) = mpsc::channel();
+        thread::Builder::new()
+            .name("http".into())
+            .spawn(move || {
+                // Nobody listens when it was abandoned.
+                let _ = sender.send(exchange.run(request));
+            })
+            .map_err(|error| HttpError::Setup {
+                reason: error.to_string(),
+            })?;
+        loop {
+            match receiver.recv_timeout(clock.tick()?) {
+                Ok(answer) => return answer,
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => {
+                    return Err(HttpError::Lost {
+                        host: host(url),
+                        reason: "the request ended without an answer".into(),
+                    });
+                }
+            }
+        }
+    }
+}
+
+/// Tells the thread, when dropped, that nobody waits for it.
+#[derive(Default)]
+struct Abandoned(Arc<AtomicBool>);
+
+impl Drop for Abandoned {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// What the thread of one request knows.
+struct Exchange {
+    host: String,
+    max_bytes: u64,
+    deadline: Duration,
+    abandoned: Arc<AtomicBool>,
+}
+
+impl Exchange {
+    fn run(&self, request: RequestBuilder) -> Result<Answer, HttpError> {
+        let response = request.send().map_err(|error| self.classify(error))?;
+        let status = response.status();
+        let header = |name| response.headers().get(name);
+        if status.is_success() {
+            return self.read(response).map(Answer::Body);
+        }
+        if matches!(status.as_u16(), 301 | 302 | 303 | 307 | 308)
+            && let Some(location) = header(LOCATION)
+        {
+            return Ok(Answer::Redirect(location.as_bytes().to_vec()));
+        }
+        Ok(Answer::Status {
+            code: status.as_u16(),
+            retry_after: header(RETRY_AFTER)
+                .and_then(|value| value.to_str().ok())
+                .and_then(|value| retry::retry_after(value, SystemTime::now())),
+        })
+    }
+
+    fn read(&self, mut response: reqwest::blocking::Response) -> Result<Body, HttpError> {
+        let too_large = || HttpError::TooLarge {
+            limit: self.max_bytes,
+        };
+        // Known only for a body that is not compressed.
+        if response
+            .content_length()
+            .is_some_and(|length| length > self.max_bytes)
+        {
+            return Err(too_large());
+        }
+        let content_type = response
+            .headers()
+            .get(CONTENT_TYPE)
+            .and_then(|value| value.to_str().ok())
+            .map(str::to_owned);
+        let mut bytes = Vec::new();
+        let mut buffer = vec![0; 64 * 1024];
+        loop {
+            if self.abandoned.load(Ordering::Relaxed) {
+                return Err(HttpError::Cancelled);
+            }
+            let read = match response.read(&mut buffer) {
+                Ok(0) => break,
+                Ok(read) => read,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(error) if is_timeout(&error) => {
+                    return Err(HttpError::Deadline {
+                        after: self.deadline,
+                    });
+                }
+                Err(error) => {
+                    return Err(HttpError::Truncated {
+                        received: bytes.len() as u64,
+                        reason: root_cause(&error),
+                    });
+                }
+            };
+            bytes.extend_from_slice(buffer.get(..read).unwrap_or_default());
+            if bytes.len() as u64 > self.max_bytes {
+                return Err(too_large());
+            }
+        }
+        if bytes.is_empty() {
+            return Err(HttpError::Empty);
+        }
+        Ok(Body {
+            bytes,
+            content_type,
+        })
+    }
+
+    fn classify(&self, error: reqwest::Error) -> HttpError {
+        let error = error.without_url();
+        let host = self.host.clone();
+        let reason = root_cause(&error);
+        if error.is_dns() {
+            HttpError::Dns { host, reason }
+        } else if chain(&error).any(|cause| cause.is::<rustls::Error>()) {
+            HttpError::Tls { host, reason }
+        } else if error.is_connect() {
+            HttpError::Connect { host, reason }
+        } else if error.is_timeout() {
+            HttpError::Deadline {
+                after: self.deadline,
+            }
+        } else if error.is_builder() {
+            HttpError::Setup { reason }
+        } else {
+            HttpError::Lost { host, reason }
+        }
+    }
+}
+
+/// CA certificates that are trusted beside those of the system.
+#[derive(Default)]
+pub(super) struct Roots {
+    pub(super) file: Option<PathBuf>,
+    pub(super) directories: Vec<PathBuf>,
+}
+
+impl Roots {
+    /// What `SSL_CERT_FILE` and `SSL_CERT_DIR` name, where the platform's verifier does not look
+    /// at these variables. It does on Linux and the BSDs, where they replace the system's own.
+    pub(super) fn from_environment() -> Self {
+        if !cfg!(any(target_vendor = "apple", windows)) {
+            return Roots::default();
+        }
+        Roots {
+            file: std::env::var_os("SSL_CERT_FILE").map(PathBuf::from),
+            directories: std::env::var_os("SSL_CERT_DIR")
+                .map(|value| std::env::split_paths(&value).collect())
+                .unwrap_or_default(),
+        }
+    }
+
+    /// Reads the certificates (PEM). What cannot be read or is no CA certificate is left out, as
+    /// OpenSSL does: a host that needs it will not be trusted, which is reported.
+    fn load(&self) -> Vec<reqwest::Certificate> {
+        let listed = self
+            .directories
+            .iter()
+            .filter_map(|directory| std::fs::read_dir(directory).ok())
+            .flatten()
+            .filter_map(|entry| Some(entry.ok()?.path()));
+        let mut store = RootCertStore::empty();
+        let mut certificates = Vec::new();
+        for path in self.file.iter().cloned().chain(listed) {
+            if !path.is_file() {
+                continue;
+            }
+            let Ok(text) = std::fs::read(&path) else {
+                continue;
+            };
+            for der in CertificateDer::pem_slice_iter(&text).flatten() {
+                if let Ok(certificate) = reqwest::Certificate::from_der(&der)
+                    && store.add(der).is_ok()
+                {
+                    certificates.push(certificate);
+                }
+            }
+        }
+        certificates
+    }
+}
+
+/// Returns the host to name in messages, with the port where it is not the scheme's own.
+pub(super) fn host(url: &Url) -> String {
+    let host = url.host_str().unwrap_or_default();
+    match url.port() {
+        Some(port) => format!("{host}:{port}"),
+        None => host.to_owned(),
+    }
+}
+
+/// The error and what is behind it. An `io::Error` hides the error it wraps from `source`.
+fn chain<'a>(
+    error: &'a (dyn StdError + 'static),
+) -> impl Iterator<Item = &'a (dyn StdError + 'static)> {
+    std::iter::successors(Some(error), |error| {
+        let error: &'a (dyn StdError + 'static) = *error;
+        let wrapped = error
+            .downcast_ref::<io::Error>()
+            .and_then(io::Error::get_ref);
+        match wrapped {
+            Some(inner) => Some(inner as &(dyn StdError + 'static)),
+            None => error.source(),
+        }
+    })
+}
+
+fn is_timeout(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::TimedOut
+        || chain(error).any(|cause| {
+            cause
+                .downcast_ref::<reqwest::Error>()
+                .is_some_and(reqwest::Error::is_timeout)
+        })
+}
+
+/// The innermost error, as one line. The outer ones say little, and those of reqwest may say the
+/// whole URL.
+fn root_cause(error: &(dyn StdError + 'static)) -> String {
+    let last = chain(error)
+        .filter(|cause| !cause.is::<reqwest::Error>())
+        .last();
+    last.map_or_else(|| "no more is known".to_owned(), ToString::to_string)
+        .chars()
+        .map(|c| if c.is_control() { ' ' } else { c })
+        .take(300)
+        .collect()
+}

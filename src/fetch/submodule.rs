@@ -1,0 +1,138 @@
+//! Submodules of fetched repositories: kustomize checks them out unless the URL says
+//! `?submodules=false`.
+
+use crate::failure::{Failure, Result};
+use crate::git::Foreign;
+use crate::redact;
+use crate::tree::path;
+
+/// One entry of a `.gitmodules`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Submodule {
+    /// Where it lies in the tree.
+    pub path: String,
+    /// Its URL as written.
+    pub url: String,
+}
+
+/// Reads a `.gitmodules`, with git itself as the parser. Entries without a path or a URL, or with
+/// a path that leaves the tree, are left out: there is nothing to look up for them.
+///
+/// # Errors
+/// When git cannot parse it.
+pub fn parse(foreign: &Foreign, bytes: &[u8]) -> Result<Vec<Submodule>> {
+    let settings = foreign.parse_config(bytes)?;
+    let value = |name: &str, key: &str| {
+        settings
+            .iter()
+            .rev()
+            .find(|(setting, _)| *setting == format!("submodule.{name}.{key}"))
+            .map(|(_, value)| value.clone())
+    };
+    let mut names: Vec<&str> = settings
+        .iter()
+        .filter_map(|(key, _)| key.strip_prefix("submodule.")?.strip_suffix(".path"))
+        .collect();
+    names.dedup();
+    Ok(names
+        .into_iter()
+        .filter_map(|name| {
+            let place = path::resolve("", &value(name, "path")?).filter(|path| !path.is_empty())?;
+            let url = value(name, "url")?;
+            Some(Submodule { path: place, url })
+        })
+        .collect())
+}
+
+/// Returns the URL to fetch: a relative one is relative to that of its repository (git's
+/// `relative_url`).
+///
+/// # Errors
+/// When the URL is one that git could take for an option or a command.
+pub fn resolve_url(parent: &str, url: &str) -> Result<String> {
+    let refused = |why: &str| {
+        Failure::new(format!("`{}` is refused: {why}", redact::url(url))).hint(
+            "to build without submodules, add `submodules=false` to the query of the reference",
+        )
+    };
+    if url.starts_with('-') || url.chars().any(char::is_control) {
+        return Err(refused("git could take it for something else"));
+    }
+    let resolved = match url.starts_with("./") || url.starts_with("../") {
+        true => {
+            let mut base = parent.trim_end_matches('/');
+            let mut rest = url;
+            let mut separator = '/';
+            loop {
+                if let Some(after) = rest.strip_prefix("./") {
+                    rest = after;
+                } else if let Some(after) = rest.strip_prefix("../") {
+                    rest = after;
+                    match base.rfind(['/', ':']) {
+                        Some(at) if at > 0 => {
+                            separator = if base.as_bytes()[at] == b':' {
+                                ':'
+                            } else {
+                                '/'
+                            };
+                            base = &base[..at];
+                        }
+                        _ => return Err(refused("it climbs out of its server")),
+                    }
+                } else {
+                    break;
+                }
+            }
+            format!("{base}{separator}{}", rest.trim_end_matches('/'))
+        }
+        false => url.to_owned(),
+    };
+    let scheme = resolved
+        .split_once("://")
+        .map(|(scheme, _)| scheme.to_ascii_lowercase());
+    let local = parent.starts_with("file://") || parent.starts_with('/');
+    match scheme.as_deref() {
+        Some("https" | "http" | "ssh") => Ok(resolved),
+        Some("file") if local => Ok(resolved),
+        None if resolved.contains("::") => Err(refused("its transport is not supported")),
+        None if resolved.starts_with('/') && local => Ok(resolved),
+        // scp-like: `user@host:path`
+        None if !resolved.starts_with(['/', '.']) && resolved.contains(':') => Ok(resolved),
+        _ => Err(refused("its transport is not supported")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn relative_urls_are_relative_to_the_repository() {
+        for (parent, url, expected) in [
+            ("https://h/o/r", "../lib.git", "https://h/o/lib.git"),
+            ("https://h/o/r.git/", "./sub", "https://h/o/r.git/sub"),
+            ("git@h:o/r", "../../p/lib", "git@h:p/lib"),
+            ("file:///srv/r", "../lib", "file:///srv/lib"),
+            ("https://h/o/r", "ssh://git@h/x", "ssh://git@h/x"),
+            ("https://h/o/r", "git@h:x/y", "git@h:x/y"),
+        ] {
+            assert_eq!(resolve_url(parent, url).unwrap(), expected);
+        }
+    }
+
+    #[test]
+    fn urls_that_could_do_harm_are_refused() {
+        for url in [
+            "-u",
+            "ext::sh -c id",
+            "file:///etc",
+            "/etc",
+            "fd::17",
+            "git://h/x",
+            "a\nb",
+            "../../../../../x",
+        ] {
+            assert!(resolve_url("https://h/o/r", url).is_err(), "{url}");
+        }
+    }
+}

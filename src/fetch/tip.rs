@@ -1,0 +1,185 @@
+//! What the tip of the branch already holds: remote files and remote roots that were localized
+//! before, taken back from there instead of from the network.
+//!
+//! A localized kustomization differs from the upstream one in the references that were rewritten.
+//! The lock keeps what each said, so the text can be turned back; localizing it again gives the
+//! same bytes. What was never stored is not known to be absent: asking for it falls back to the
+//! repository itself.
+
+use std::cell::OnceCell;
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
+
+use crate::failure::{Failure, Result};
+use crate::kustomization::{self, Edit};
+use crate::record::{Lock, StoredFile, sha256_hex};
+use crate::tree::{Entry, SharedTree, Tree, path};
+
+/// A NEW_DIR of the tip and its lock.
+#[derive(Clone)]
+pub struct Tip {
+    /// The tip's tree.
+    pub tree: SharedTree,
+    /// Where NEW_DIR lies in it.
+    pub directory: String,
+    /// The lock that was found there.
+    pub lock: Rc<Lock>,
+}
+
+impl Tip {
+    /// Returns the bytes of a remote file that was localized before.
+    #[must_use]
+    pub fn file(&self, label: &str, sha256: &str) -> Option<Vec<u8>> {
+        self.lock
+            .files
+            .iter()
+            .filter(|file| file.remote.as_deref() == Some(label) && file.source.is_none())
+            .find_map(|file| {
+                let bytes = self.read(file).ok()?;
+                // A plugin configuration may have been rewritten.
+                let bytes = restored(bytes, file)?;
+                (sha256_hex(&bytes) == sha256).then_some(bytes)
+            })
+    }
+
+    /// Returns the files of a repository that were localized before; `None` if there are none.
+    #[must_use]
+    pub fn repository(&self, label: &str) -> Option<BTreeMap<String, StoredFile>> {
+        let files: BTreeMap<String, StoredFile> = self
+            .lock
+            .files
+            .iter()
+            .filter(|file| file.remote.as_deref() == Some(label))
+            .filter_map(|file| Some((file.source.clone()?, file.clone())))
+            .collect();
+        (!files.is_empty()).then_some(files)
+    }
+
+    fn read(&self, file: &StoredFile) -> Result<Vec<u8>> {
+        let place = path::join(&self.directory, &file.path);
+        let bytes = self.tree.read(&place)?;
+        match sha256_hex(&bytes) == file.sha256 {
+            true => Ok(bytes),
+            false => Err(Failure::new(format!("`{place}` is not what its lock says"))),
+        }
+    }
+}
+
+/// Undoes what localizing did to a file; `None` when that is not possible.
+fn restored(bytes: Vec<u8>, file: &StoredFile) -> Option<Vec<u8>> {
+    if file.rewritten.is_empty() {
+        return Some(bytes);
+    }
+    let references = match kustomization::read(&bytes) {
+        Ok(read) => read.references,
+        Err(_) => kustomization::read_plugin(&bytes).ok()?.references,
+    };
+    let edits: Vec<Edit<'_>> = references
+        .iter()
+        .filter_map(|reference| {
+            let original = file.rewritten.get(&reference.text)?;
+            Some(Edit {
+                spot: &reference.spot,
+                value: original.clone(),
+            })
+        })
+        .collect();
+    kustomization::edit(&bytes, &edits).ok()
+}
+
+/// How to open the repository itself, should it be needed after all.
+pub type Fallback = Box<dyn Fn() -> Result<SharedTree>>;
+
+/// The part of a fetched repository that the tip holds.
+pub struct TipTree {
+    tip: Tip,
+    files: BTreeMap<String, StoredFile>,
+    directories: BTreeSet<String>,
+    label: String,
+    fallback: Fallback,
+    fetched: OnceCell<SharedTree>,
+}
+
+impl TipTree {
+    /// Serves `files` (from [`Tip::repository`]) and falls back for everything else.
+    #[must_use]
+    pub fn new(
+        tip: Tip,
+        files: BTreeMap<String, StoredFile>,
+        label: String,
+        fallback: Fallback,
+    ) -> Self {
+        let mut directories = BTreeSet::from([String::new()]);
+        for file in files.keys() {
+            let mut directory = path::parent(file);
+            while directories.insert(directory.to_owned()) {
+                directory = path::parent(directory);
+            }
+        }
+        TipTree {
+            tip,
+            files,
+            directories,
+            label,
+            fallback,
+            fetched: OnceCell::new(),
+        }
+    }
+
+    fn fetched(&self) -> Result<&SharedTree> {
+        if let Some(tree) = self.fetched.get() {
+            return Ok(tree);
+        }
+        let tree = (self.fallback)()?;
+        Ok(self.fetched.get_or_init(|| tree))
+    }
+
+    /// Says whether what was stored proves that there is nothing at `path`: a directory with one
+    /// kustomization file has no other, and where files were localized, upstream had no
+    /// `localized-files` in the way.
+    fn known_absent(&self, path: &str) -> bool {
+        let name = path::name(path);
+        let directory = path::parent(path);
+        let has_kustomization = kustomization::FILE_NAMES
+            .iter()
+            .any(|name| self.files.contains_key(&path::join(directory, name)));
+        has_kustomization
+            && (kustomization::FILE_NAMES.contains(&name)
+                || name == crate::localize::LOCALIZED_FILES)
+    }
+}
+
+impl Tree for TipTree {
+    fn entry(&self, path: &str) -> Result<Option<Entry>> {
+        if let Some(file) = self.files.get(path) {
+            let executable = file.executable;
+            return Ok(Some(Entry::File { executable }));
+        }
+        if self.directories.contains(path) {
+            return Ok(Some(Entry::Directory));
+        }
+        match self.known_absent(path) {
+            true => Ok(None),
+            false => self.fetched()?.entry(path),
+        }
+    }
+
+    fn read(&self, path: &str) -> Result<Vec<u8>> {
+        let stored = self
+            .files
+            .get(path)
+            .and_then(|file| restored(self.tip.read(file).ok()?, file));
+        match stored {
+            Some(bytes) => Ok(bytes),
+            None => self.fetched()?.read(path),
+        }
+    }
+
+    fn label(&self, path: &str) -> String {
+        format!(
+            "{}: {}",
+            self.label,
+            if path.is_empty() { "." } else { path }
+        )
+    }
+}
