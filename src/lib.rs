@@ -42,6 +42,8 @@
 //! - A secret (userinfo, token, signed query) is never written: not to a path, a record, a message.
 //! - A [`failure::Failure`] says where, what, and what to do. It is not a finding.
 
+pub mod cli;
+pub mod commit;
 pub mod failure;
 pub mod fetch;
 pub mod git;
@@ -52,5 +54,6 @@ pub mod process;
 pub mod record;
 pub mod redact;
 pub mod reference;
+pub mod report;
 pub mod tree;
 pub mod walk;

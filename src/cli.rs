@@ -1,0 +1,201 @@
+//! The command line: one file per command, glue and no logic.
+
+mod localize;
+mod output;
+
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+pub use output::Color;
+
+/// Exit status when the work could not be done: usage, git, network, unreadable input.
+pub const FAILED: u8 = 2;
+
+/// Make kustomize builds hermetic, with git as the ledger
+#[derive(Debug, Parser)]
+#[command(
+    name = "git-kustomize-localize",
+    bin_name = "git kustomize-localize",
+    version,
+    args_conflicts_with_subcommands = true,
+    subcommand_negates_reqs = true,
+    after_help = "Exit status: 0 done, also when there was nothing to do; 2 could not do the work."
+)]
+struct Cli {
+    #[command(subcommand)]
+    command: Option<Command>,
+    #[command(flatten)]
+    localize: LocalizeArgs,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Copy a kustomization with everything it references to NEW_DIR, and commit that on a branch
+    Localize(LocalizeArgs),
+}
+
+/// Arguments of `localize`.
+#[derive(Debug, Clone, Args)]
+struct LocalizeArgs {
+    /// The kustomization root to localize: a directory, or the URL of one in a git repository
+    #[arg(default_value = ".")]
+    target: String,
+
+    /// Where the copy goes, from here [default: localized-TARGET, for a URL localized-NAME-REF]
+    new_dir: Option<PathBuf>,
+
+    /// The directory that bounds what a local target may reach [default: the target]
+    #[arg(long, value_name = "DIR")]
+    scope: Option<String>,
+
+    /// The branch to commit to [default: localized/SOURCE-BRANCH]
+    #[arg(long, value_name = "NAME", conflicts_with = "no_commit")]
+    branch: Option<String>,
+
+    /// The commit to localize [default: HEAD]
+    #[arg(long, value_name = "REV", conflicts_with = "no_commit")]
+    rev: Option<String>,
+
+    /// Write NEW_DIR to disk, from the files on disk, and commit nothing; needs no repository
+    #[arg(long)]
+    no_commit: bool,
+
+    /// Discard edits that were made by hand in what this tool wrote
+    #[arg(long)]
+    overwrite: bool,
+
+    /// Accept a remote root without a ref: take what HEAD is now, and record it
+    #[arg(long)]
+    pin: bool,
+
+    /// Fail if something would have to be resolved that no lock holds
+    #[arg(long)]
+    locked: bool,
+
+    /// Use only what lock, branch and cache hold
+    #[arg(long)]
+    offline: bool,
+
+    /// Leave references to local files that are not there as they are, where GLOB matches the
+    /// path; may be given several times
+    #[arg(long, value_name = "GLOB")]
+    leave_missing: Vec<String>,
+
+    /// Where files that a kustomization names may lie
+    #[arg(long, value_enum, value_name = "WHICH", default_value_t = Restrictor::RootOnly)]
+    load_restrictor: Restrictor,
+
+    /// Do not compare builds: nothing is built yet, so this changes nothing
+    #[arg(long)]
+    no_verify: bool,
+
+    /// Give up on one repository or file after this time [default: what the URL says, else 300]
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
+    timeout: Option<u64>,
+
+    /// Say what would be done; may fetch into the cache, writes nothing else
+    #[arg(long)]
+    dry_run: bool,
+
+    /// Subject and body of the commit, as in `git commit`; each further one is a paragraph
+    #[arg(short, long, value_name = "TEXT", conflicts_with = "no_commit")]
+    message: Vec<String>,
+
+    /// Sign the commit, as in `git commit`
+    #[arg(short = 'S', long, value_name = "KEYID", num_args = 0..=1, require_equals = true, default_missing_value = "", conflicts_with = "no_commit")]
+    gpg_sign: Option<String>,
+
+    /// Add a Signed-off-by trailer, as in `git commit`
+    #[arg(short, long, conflicts_with = "no_commit")]
+    signoff: bool,
+
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+/// How results are shown.
+#[derive(Debug, Clone, Args)]
+struct OutputArgs {
+    /// How the result is written to standard output
+    #[arg(long, value_enum, value_name = "FORMAT", default_value_t = Format::Human)]
+    format: Format,
+
+    /// Say nothing but errors
+    #[arg(short, long)]
+    quiet: bool,
+
+    /// Say more: every file and every rewritten reference
+    #[arg(short, long)]
+    verbose: bool,
+
+    /// When to use colour
+    #[arg(long, value_enum, value_name = "WHEN", default_value_t = Color::Auto)]
+    color: Color,
+}
+
+/// How a result is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// For people
+    Human,
+    /// For machines: one JSON object
+    Json,
+}
+
+/// Where files that a kustomization names may lie.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Restrictor {
+    /// In or below the root of that kustomization, as kustomize does by default
+    #[value(alias = "LoadRestrictionsRootOnly")]
+    RootOnly,
+    /// Anywhere in the scope, as Flux builds
+    #[value(alias = "LoadRestrictionsNone")]
+    None,
+}
+
+/// Reads the arguments of the process and does what they say.
+#[must_use]
+pub fn run() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => {
+            // Help and version are results; everything else is a usage error.
+            let status = if error.use_stderr() { FAILED } else { 0 };
+            let _ = error.print();
+            return ExitCode::from(status);
+        }
+    };
+    let args = match cli.command {
+        Some(Command::Localize(args)) => args,
+        None => cli.localize,
+    };
+    args.output.color.apply();
+    let json = args.output.format == Format::Json;
+    let quiet = args.output.quiet;
+    match localize::run(&args) {
+        Ok(report) => {
+            let text = match json {
+                true => report.json(),
+                false => report.human(args.output.verbose),
+            };
+            if json || !quiet {
+                output::print(&text);
+            }
+            if !quiet && !json {
+                output::warnings(&report.warnings);
+            }
+            ExitCode::SUCCESS
+        }
+        Err(failures) => {
+            if json {
+                output::print(&crate::report::failures_json(&failures));
+            }
+            output::failures(&failures);
+            let _ = std::io::stderr().flush();
+            ExitCode::from(FAILED)
+        }
+    }
+}

@@ -1,0 +1,369 @@
+//! `localize`: a copy of a kustomization with everything it references, committed or on disk.
+
+mod disk;
+mod history;
+
+use std::collections::BTreeMap;
+use std::rc::Rc;
+use std::time::Duration;
+
+use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
+
+use super::{LocalizeArgs, Restrictor};
+use crate::failure::{Failure, Failures, Result};
+use crate::fetch::{self, Fetcher, Tip};
+use crate::git::{Foreign, Here};
+use crate::localize::{Content, Localized, ResultFile, localize};
+use crate::record::{LOCK_NAME, LoadRestrictor, Lock, LockOptions};
+use crate::redact;
+use crate::reference::{self, RepoSpec, default_new_dir};
+use crate::report::Report;
+use crate::tree::{self, Resolved, SharedTree, path};
+use crate::walk::{self, Absence, Graph, Source, Start, Warning};
+
+/// Localizes what the arguments say.
+///
+/// # Errors
+/// Whatever stops the work; the repository and the disk are then as before.
+pub(super) fn run(args: &LocalizeArgs) -> Result<Report, Failures> {
+    match args.no_commit {
+        true => disk::run(args),
+        false => history::run(args),
+    }
+}
+
+/// Where the local files of a run come from.
+struct Local {
+    /// The files.
+    tree: SharedTree,
+    /// From the top of `tree` to the directory that we were started in.
+    prefix: String,
+    /// The lock at the top of the source, if there is one, and the path of that top in `tree`.
+    lock: Option<Rc<Lock>>,
+}
+
+/// A target that was found.
+struct Target {
+    start: Start,
+    /// How locks and messages name it.
+    name: String,
+    /// The scope, where one was given, as locks name it.
+    scope: Option<String>,
+    /// The base name for the default NEW_DIR; none for the top of a repository.
+    base: Option<String>,
+}
+
+/// Returns the target as a URL of a git repository, if it is one.
+fn remote_target(args: &LocalizeArgs) -> Result<Option<RepoSpec>> {
+    if args.target.is_empty() {
+        return Err(Failure::new("the target is empty").hint("name a directory, or the URL of one"));
+    }
+    let Ok(spec) = RepoSpec::parse(&args.target) else {
+        return match reference::unsupported_scheme(&args.target) {
+            Some(scheme) => Err(Failure::new(format!(
+                "`{}`: kustomize cannot read `{scheme}`",
+                redact::url(&args.target)
+            ))
+            .hint("use an https, ssh or file URL of a git repository")),
+            None => Ok(None),
+        };
+    };
+    reference::refuse_unsafe(&args.target, Some(&spec)).map_err(|reason| {
+        Failure::new(format!(
+            "`{}` is refused: {reason}",
+            redact::url(&args.target)
+        ))
+    })?;
+    if args.scope.is_some() {
+        return Err(Failure::new(
+            "`--scope` cannot be given for a remote target: its repository is the scope",
+        )
+        .hint("leave `--scope` out"));
+    }
+    Ok(Some(spec))
+}
+
+/// Finds a local target and its scope in `local`. `give` names a missing directory.
+fn local_target(args: &LocalizeArgs, local: &Local) -> Result<Target> {
+    let directory = |what: &str, text: &str| -> Result<String> {
+        let lexical = match path::is_absolute(text) {
+            true => local.tree.absolute(text),
+            false => path::resolve(&local.prefix, text),
+        };
+        let Some(lexical) = lexical else {
+            return Err(Failure::new(format!(
+                "the {what} `{text}` lies outside of the repository"
+            ))
+            .hint("to localize it without a repository: `--no-commit`"));
+        };
+        match tree::resolve(&*local.tree, &lexical)? {
+            Resolved::Directory { path } => Ok(path),
+            Resolved::File { .. } => Err(Failure::new(format!("the {what} `{text}` is a file"))
+                .hint("name the directory that holds the kustomization")),
+            Resolved::Missing { .. } => Err(Failure::new(format!(
+                "there is no directory `{text}` for the {what}"
+            ))
+            .hint(
+                "a target is read from the source commit: commit it first, or use `--no-commit`",
+            )),
+            _ => Err(Failure::new(format!(
+                "the {what} `{text}` leads out of the tree"
+            ))),
+        }
+    };
+    let target = directory("target", &args.target)?;
+    let scope = match &args.scope {
+        Some(scope) => directory("scope", scope)?,
+        None => target.clone(),
+    };
+    if !path::is_in(&target, &scope) {
+        return Err(Failure::new(format!(
+            "the scope `{}` does not contain the target `{}`",
+            args.scope.as_deref().unwrap_or_default(),
+            args.target
+        ))
+        .hint("name a directory above the target"));
+    }
+    let named = |path: &str| {
+        if path.is_empty() {
+            ".".to_owned()
+        } else {
+            path.to_owned()
+        }
+    };
+    Ok(Target {
+        name: named(&target),
+        scope: args.scope.as_ref().map(|_| named(&scope)),
+        base: Some(path::name(&target).to_owned()).filter(|base| !base.is_empty()),
+        start: Start {
+            source: Source {
+                tree: local.tree.clone(),
+                scope,
+                repository: None,
+            },
+            directory: target,
+        },
+    })
+}
+
+/// Fetches a remote target.
+fn fetched_target(args: &LocalizeArgs, spec: &RepoSpec, fetcher: &mut Fetcher) -> Result<Target> {
+    let repository = fetcher.repository(spec)?;
+    let directory = match tree::resolve(&*repository.tree, &spec.directory())? {
+        Resolved::Directory { path } => path,
+        _ => {
+            return Err(Failure::new(format!(
+                "there is no directory `{}` in {} at {}",
+                spec.directory(),
+                repository.url,
+                repository.commit
+            )));
+        }
+    };
+    Ok(Target {
+        name: redact::url(&args.target),
+        scope: None,
+        base: None,
+        start: Start {
+            source: Source {
+                tree: repository.tree.clone(),
+                scope: String::new(),
+                repository: Some(repository),
+            },
+            directory,
+        },
+    })
+}
+
+/// Returns NEW_DIR as the user would name it, from the directory that we were started in.
+fn new_dir(args: &LocalizeArgs, spec: Option<&RepoSpec>, base: Option<&str>) -> Result<String> {
+    let given = match &args.new_dir {
+        Some(given) => Some(
+            given
+                .to_str()
+                .ok_or_else(|| Failure::new("NEW_DIR is not UTF-8, so no reference could name it"))?
+                .to_owned(),
+        ),
+        None => None,
+    };
+    match (given, spec, base) {
+        (Some(given), ..) if given.is_empty() => Err(Failure::new("NEW_DIR is empty")),
+        (Some(given), ..) => Ok(given),
+        (None, Some(spec), _) if spec.reference.is_none() => Err(Failure::new(
+            "the target is named without a ref, so NEW_DIR has no name",
+        )
+        .hint("give NEW_DIR")),
+        (None, Some(spec), _) => Ok(default_new_dir(None, Some(spec))),
+        (None, None, Some(base)) => Ok(default_new_dir(Some(base), None)),
+        (None, None, None) => Err(Failure::new(
+            "the target is the top of the repository, so NEW_DIR has no name",
+        )
+        .hint("give NEW_DIR")),
+    }
+}
+
+/// Sets up fetching with the connection settings of the repository at hand, if there is one.
+fn fetcher(
+    args: &LocalizeArgs,
+    here: Option<&Here>,
+    locks: Vec<Rc<Lock>>,
+    tip: Option<Tip>,
+) -> Result<Fetcher> {
+    let settings = match here {
+        Some(here) => here.connection_config()?,
+        None => Vec::new(),
+    };
+    Ok(Fetcher::new(
+        Foreign::new(settings),
+        fetch::Cache::new()?,
+        fetch::Options {
+            timeout: args.timeout.map(Duration::from_secs),
+            pin: args.pin,
+            locked: args.locked,
+            offline: args.offline,
+            quiet: args.output.quiet,
+        },
+        locks,
+        tip,
+    ))
+}
+
+fn load_restrictor(args: &LocalizeArgs) -> LoadRestrictor {
+    match args.load_restrictor {
+        Restrictor::RootOnly => LoadRestrictor::RootOnly,
+        Restrictor::None => LoadRestrictor::None,
+    }
+}
+
+fn globs(patterns: &[String]) -> Result<GlobSet> {
+    let mut set = GlobSetBuilder::new();
+    for pattern in patterns {
+        let glob = GlobBuilder::new(pattern)
+            .literal_separator(true)
+            .backslash_escape(true)
+            .build()
+            .map_err(|error| Failure::new(format!("`{pattern}` is no pattern: {error}")))?;
+        set.add(glob);
+    }
+    set.build().map_err(|error| {
+        Failure::new(format!(
+            "the patterns of `--leave-missing` cannot be used: {error}"
+        ))
+    })
+}
+
+/// The walk and the localizing of one target.
+struct Copied {
+    graph: Graph,
+    localized: Localized,
+    lock: Lock,
+}
+
+/// Walks the target and localizes it. `forbidden` is where NEW_DIR lies in the tree of the source.
+fn copy(
+    args: &LocalizeArgs,
+    target: Target,
+    fetcher: &mut Fetcher,
+    absence: &dyn Fn(&str) -> Absence,
+    forbidden: Option<String>,
+    owned: &dyn Fn(&str) -> bool,
+) -> Result<Copied, Failures> {
+    let patterns = globs(&args.leave_missing)?;
+    let leave_missing = |path: &str| patterns.is_match(path);
+    let options = walk::Options {
+        load_restrictor: load_restrictor(args),
+        leave_missing: (!args.leave_missing.is_empty())
+            .then_some(&leave_missing as &dyn Fn(&str) -> bool),
+        absence: Some(absence),
+        forbidden,
+    };
+    let graph = walk::walk(target.start, Some(fetcher), &options)?;
+    let localized = localize(&graph, options.load_restrictor, owned)?;
+    let lock = Lock {
+        target: Some(target.name),
+        options: LockOptions {
+            scope: target.scope,
+            pin: args.pin,
+            load_restrictor: options.load_restrictor,
+            leave_missing: args.leave_missing.iter().cloned().collect(),
+        },
+        remotes: localized.remotes.clone(),
+        files: localized
+            .files
+            .iter()
+            .map(|(path, file)| file.record(path))
+            .collect(),
+    };
+    Ok(Copied {
+        graph,
+        localized,
+        lock,
+    })
+}
+
+impl Copied {
+    /// Returns the files of NEW_DIR with the lock.
+    fn files(&self) -> Result<BTreeMap<String, ResultFile>> {
+        let mut files = self.localized.files.clone();
+        let text = self.lock.render()?;
+        let lock = ResultFile {
+            content: Content::Bytes(text.into_bytes().into()),
+            executable: false,
+            remote: None,
+            source: None,
+            rewritten: BTreeMap::new(),
+        };
+        match files.insert(LOCK_NAME.to_owned(), lock) {
+            None => Ok(files),
+            Some(_) => Err(Failure::new(format!(
+                "the copy would hold a file `{LOCK_NAME}` of its own"
+            ))
+            .hint("give a scope above the target, so that the copy begins higher: `--scope DIR`")),
+        }
+    }
+
+    /// Returns the report of what was done with `files` (from [`Copied::files`]).
+    fn report(
+        &self,
+        files: &BTreeMap<String, ResultFile>,
+        new_dir: String,
+        before: &Lock,
+        outcome: crate::report::Outcome,
+    ) -> Report {
+        let mut warnings: Vec<Warning> = self.graph.warnings.clone();
+        warnings.sort();
+        Report {
+            target: self.lock.target.clone().unwrap_or_default(),
+            new_dir,
+            outcome,
+            remotes: self.lock.remotes.clone(),
+            changes: Lock::changes(before, &self.lock),
+            files: files
+                .iter()
+                .map(|(path, file)| (path.clone(), file.content.bytes().len() as u64))
+                .collect(),
+            rewritten: self.localized.rewritten.clone(),
+            warnings,
+        }
+    }
+}
+
+/// Returns the lock that `tree` holds at `place`, if there is one.
+fn lock_at(tree: &dyn tree::Tree, place: &str) -> Result<Option<Rc<Lock>>> {
+    match tree.entry(place)? {
+        Some(tree::Entry::File { .. }) => Ok(Some(Rc::new(Lock::parse(
+            &tree.read(place)?,
+            &tree.label(place),
+        )?))),
+        _ => Ok(None),
+    }
+}
+
+/// Says whether a lock holds something below `directory`, both from the same top.
+fn owns(lock: Option<&Rc<Lock>>, directory: &str) -> bool {
+    lock.is_some_and(|lock| {
+        lock.files
+            .iter()
+            .any(|file| path::is_in(&file.path, directory))
+    })
+}

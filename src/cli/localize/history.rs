@@ -1,0 +1,413 @@
+//! From a source commit to one commit on a branch.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
+
+use super::{
+    Copied, Local, copy, fetched_target, fetcher, local_target, lock_at, new_dir, owns,
+    remote_target,
+};
+use crate::cli::LocalizeArgs;
+use crate::commit::branch::{self, Branch};
+use crate::commit::objects::{self, Written};
+use crate::commit::tip::{self, TipState};
+use crate::failure::{Failure, Failures, Result};
+use crate::fetch::Tip;
+use crate::git::{CommitId, Here};
+use crate::record::{Change, Digest, LOCK_NAME, Lock, TargetTrailer, Trailers, render_message};
+use crate::report::{Outcome, Report};
+use crate::tree::objects::{ObjectTree, object_id};
+use crate::tree::path;
+use crate::walk::Absence;
+
+/// How many paths an error names before it only counts the rest.
+const NAMED: usize = 10;
+
+pub(super) fn run(args: &LocalizeArgs) -> Result<Report, Failures> {
+    let here = Rc::new(Here::discover()?.ok_or_else(|| {
+        Failure::new("this is not a git repository, so there is nowhere to commit to")
+            .hint("run it in a repository, or write plain files: `--no-commit`")
+    })?);
+    let spec = remote_target(args)?;
+    let (source, source_ref) = source(args, &here)?;
+    let source_tree = object_id(&source.tree)?;
+    let branch_name = branch::choose(args.branch.as_deref(), source_ref.as_deref())?;
+    let branch = branch::open(&here, &branch_name, source_ref.as_deref())?;
+
+    let tree = Rc::new(ObjectTree::of_here(here.clone(), source_tree)?);
+    let local = Local {
+        lock: lock_at(&*tree, LOCK_NAME)?,
+        tree,
+        prefix: here.prefix.trim_end_matches('/').to_owned(),
+    };
+    let found = match &spec {
+        Some(_) => None,
+        None => Some(local_target(args, &local)?),
+    };
+    let shown = new_dir(
+        args,
+        spec.as_ref(),
+        found.as_ref().and_then(|target| target.base.as_deref()),
+    )?;
+    let into = into(&local, &shown)?;
+
+    let repository = crate::tree::objects::open(&here.git_dir)?;
+    let state = match &branch.tip {
+        Some(tip) => examine(args, &here, &repository, &branch, tip, &source, source_tree)?,
+        None => None,
+    };
+    let before = state.as_ref().and_then(|state| state.new_dirs.get(&into));
+    let tip = match &state {
+        Some(state) => before
+            .map(|before| {
+                Ok::<Tip, Failure>(Tip {
+                    tree: Rc::new(ObjectTree::of_here(here.clone(), state.tree)?),
+                    directory: into.clone(),
+                    lock: before.lock.clone(),
+                })
+            })
+            .transpose()?,
+        None => None,
+    };
+    let locks = local
+        .lock
+        .iter()
+        .cloned()
+        .chain(before.map(|before| before.lock.clone()))
+        .collect();
+    let before = before
+        .map(|before| (*before.lock).clone())
+        .unwrap_or_default();
+
+    let mut fetcher = fetcher(args, Some(&here), locks, tip)?;
+    let target = match (found, &spec) {
+        (Some(target), _) => target,
+        (None, Some(spec)) => fetched_target(args, spec, &mut fetcher)?,
+        (None, None) => return Err(Failure::new("there is no target").into()),
+    };
+    tip::claim(
+        &here,
+        &repository,
+        source_tree,
+        &into,
+        &target.name,
+        "the source commit",
+    )?;
+    if let Some(state) = &state {
+        tip::claim(
+            &here,
+            &repository,
+            state.tree,
+            &into,
+            &target.name,
+            &format!("`{}`", branch.name),
+        )?;
+    }
+    let absence = |path: &str| absence(args, &here, path);
+    let owned = |path: &str| owns(local.lock.as_ref(), path);
+    let copied = copy(
+        args,
+        target,
+        &mut fetcher,
+        &absence,
+        Some(into.clone()),
+        &owned,
+    )?;
+    if args.rev.is_none() {
+        refuse_changed(&here, &copied.localized.local_files, local.lock.is_some())?;
+    }
+    let files = copied.files()?;
+    if args.dry_run {
+        let branch = Some(branch.name);
+        return Ok(copied.report(&files, into, &before, Outcome::DryRun { branch }));
+    }
+    let others = state
+        .as_ref()
+        .map(|state| others(state, &into))
+        .unwrap_or_default();
+    let written = objects::write(&repository, source_tree, &others, &into, &files)?;
+    let outcome = commit(
+        args,
+        &here,
+        &branch,
+        state.as_ref(),
+        &source,
+        written,
+        &copied,
+        &into,
+        &before,
+    )?;
+    Ok(copied.report(&files, into, &before, outcome))
+}
+
+/// Returns the source commit, and the full name of the branch that named it.
+fn source(args: &LocalizeArgs, here: &Here) -> Result<(CommitId, Option<String>)> {
+    let rev = args.rev.as_deref().unwrap_or("HEAD");
+    let name = match rev {
+        "HEAD" | "@" => here.head_ref()?,
+        rev => {
+            let full = match rev.starts_with("refs/") {
+                true => rev.to_owned(),
+                false => format!("refs/heads/{rev}"),
+            };
+            here.refs(&[&full])?
+                .into_iter()
+                .find(|name| *name == full && name.starts_with("refs/heads/"))
+        }
+    };
+    match here.commit(rev)? {
+        Some(commit) => Ok((commit, name)),
+        None if args.rev.is_none() => Err(Failure::new("this repository has no commit yet")
+            .hint("commit your files first, or write plain files: `--no-commit`")),
+        None => Err(
+            Failure::new(format!("`{rev}` names no commit of this repository"))
+                .hint("see what there is: git log --oneline --all"),
+        ),
+    }
+}
+
+/// Returns NEW_DIR as a path from the top of the repository.
+fn into(local: &Local, shown: &str) -> Result<String> {
+    let into = match path::is_absolute(shown) {
+        true => local.tree.absolute(shown),
+        false => path::resolve(&local.prefix, shown),
+    };
+    match into {
+        None => Err(
+            Failure::new(format!("NEW_DIR `{shown}` lies outside of the repository"))
+                .hint("choose a directory inside, or write plain files: `--no-commit`"),
+        ),
+        Some(into) if into.is_empty() => Err(Failure::new("NEW_DIR is the top of the repository")
+            .hint("choose a directory below it")),
+        Some(into) => {
+            for component in path::components(&into) {
+                let options = gix::validate::path::component::Options::default();
+                if let Err(error) = gix::validate::path::component(component.into(), None, options)
+                {
+                    return Err(
+                        Failure::new(format!("NEW_DIR `{shown}` cannot be used: {error}"))
+                            .hint("choose another NEW_DIR"),
+                    );
+                }
+            }
+            Ok(into)
+        }
+    }
+}
+
+/// Looks at the tip. `None` when it holds nothing that is not in the source: a new branch.
+fn examine(
+    args: &LocalizeArgs,
+    here: &Rc<Here>,
+    repository: &gix::Repository,
+    branch: &Branch,
+    tip: &str,
+    source: &CommitId,
+    source_tree: gix::ObjectId,
+) -> Result<Option<TipState>> {
+    if here.is_ancestor(tip, &source.commit)? {
+        return Ok(None);
+    }
+    let state = tip::examine(here, repository, &branch.name, tip, source_tree)?;
+    if state.edited.is_empty() || args.overwrite {
+        return Ok(Some(state));
+    }
+    let by = match state.edited_by.as_slice() {
+        [] => String::new(),
+        commits => format!(" by {}", commits.join(", ")),
+    };
+    Err(Failure::new(format!(
+        "`{}` was edited by hand{by}: {}",
+        branch.name,
+        named(&state.edited)
+    ))
+    .hint("what should be deployed belongs in the source; to discard these edits: --overwrite"))
+}
+
+fn named(paths: &[String]) -> String {
+    let mut text = paths
+        .iter()
+        .take(NAMED)
+        .map(|path| format!("`{path}`"))
+        .collect::<Vec<_>>()
+        .join(", ");
+    if paths.len() > NAMED {
+        text.push_str(&format!(" and {} more", paths.len() - NAMED));
+    }
+    text
+}
+
+/// Says why a file of the source commit is missing.
+fn absence(args: &LocalizeArgs, here: &Here, place: &str) -> Absence {
+    let Some(top) = &here.top else {
+        return Absence::Nowhere;
+    };
+    if let Ok(Some(ignored)) = here.ignored(place) {
+        return Absence::Ignored(ignored.place, ignored.pattern);
+    }
+    match args.rev.is_none() && top.join(place).symlink_metadata().is_ok() {
+        true => Absence::Untracked,
+        false => Absence::Nowhere,
+    }
+}
+
+/// Refuses to take files from the source commit that look different on disk or in the index.
+fn refuse_changed(here: &Here, used: &BTreeSet<String>, lock: bool) -> Result<()> {
+    if here.top.is_none() {
+        return Ok(());
+    }
+    let changed: Vec<String> = here
+        .changed_paths()?
+        .into_iter()
+        .filter(|path| used.contains(path) || (lock && path == LOCK_NAME))
+        .collect();
+    match changed.is_empty() {
+        true => Ok(()),
+        false => Err(Failure::new(format!(
+            "files in use have uncommitted changes: {}",
+            named(&changed)
+        ))
+        .hint("commit or stash them; to take the committed files as they are: --rev HEAD")),
+    }
+}
+
+/// Returns the other NEW_DIRs of the tip, which stay as they are.
+fn others(state: &TipState, into: &str) -> BTreeMap<String, gix::ObjectId> {
+    state
+        .new_dirs
+        .iter()
+        .filter(|(directory, _)| *directory != into)
+        .map(|(directory, new_dir)| (directory.clone(), new_dir.tree))
+        .collect()
+}
+
+#[allow(clippy::too_many_arguments)]
+fn commit(
+    args: &LocalizeArgs,
+    here: &Here,
+    branch: &Branch,
+    state: Option<&TipState>,
+    source: &CommitId,
+    written: Written,
+    copied: &Copied,
+    into: &str,
+    before: &Lock,
+) -> Result<Outcome> {
+    let name = branch.name.clone();
+    let tree = written.directory.to_string();
+    if let Some(state) = state
+        && state.tree == written.tree
+        && here.is_ancestor(&source.commit, &state.commit)?
+    {
+        return Ok(Outcome::Unchanged {
+            branch: name,
+            commit: state.commit.clone(),
+            tree,
+        });
+    }
+    let trailers = Trailers {
+        target: TargetTrailer {
+            target: copied.lock.target.clone().unwrap_or_default(),
+            scope: copied.lock.options.scope.clone(),
+            into: Some(into.to_owned()),
+            in_place: false,
+        },
+        source: Some(Digest::GitCommit(source.commit.clone())),
+        remotes: copied.lock.remote_trailers(),
+        tree: Digest::GitTree(tree.clone()),
+        verified: "not built".to_owned(),
+        tool: concat!(env!("CARGO_PKG_NAME"), "/", env!("CARGO_PKG_VERSION")).to_owned(),
+    };
+    let text = match args.message.is_empty() {
+        true => default_message(copied, into, before),
+        false => args.message.join("\n\n"),
+    };
+    let signoff: Vec<String> = match args.signoff {
+        true => vec![format!("Signed-off-by: {}", here.committer()?)],
+        false => Vec::new(),
+    };
+    let message = render_message(&text, &signoff, &trailers)?;
+    let sign = match &args.gpg_sign {
+        Some(key) => Some(format!("-S{key}")),
+        None if here.config_bool("commit.gpgSign")? => Some("-S".to_owned()),
+        None => None,
+    };
+    let parents = match &state {
+        None => vec![source.commit.clone()],
+        Some(state) if here.is_ancestor(&source.commit, &state.commit)? => {
+            vec![state.commit.clone()]
+        }
+        Some(state) => vec![state.commit.clone(), source.commit.clone()],
+    };
+    let commit = here.commit_tree(
+        &written.tree.to_string(),
+        &parents,
+        &message,
+        sign.as_deref(),
+    )?;
+    let reason = format!(
+        "kustomize-localize: {}",
+        message.lines().next().unwrap_or_default()
+    );
+    here.update_ref(
+        &branch.full_name(),
+        &commit,
+        branch.local.as_deref(),
+        &reason,
+    )
+    .map_err(|failure| {
+        failure.hint("if somebody else moved it meanwhile: run the same command again")
+    })?;
+    Ok(Outcome::Committed {
+        branch: name,
+        commit,
+        tree,
+        source: source.commit.clone(),
+    })
+}
+
+/// Says what was localized, and what changed since the tip.
+fn default_message(copied: &Copied, into: &str, before: &Lock) -> String {
+    let target = copied.lock.target.as_deref().unwrap_or_default();
+    let mut text = format!("Localize {target} into {into}\n");
+    let mut section = |title: &str, lines: Vec<String>| {
+        if !lines.is_empty() {
+            text.push_str(&format!("\n{title}:\n\n"));
+            for line in lines {
+                text.push_str(&format!("- {line}\n"));
+            }
+        }
+    };
+    let changes = Lock::changes(before, &copied.lock);
+    let of = |pick: &dyn Fn(&Change) -> Option<String>| {
+        changes.iter().filter_map(pick).collect::<Vec<_>>()
+    };
+    section(
+        "Moved",
+        of(&|change| match change {
+            Change::Moved { label, old, new } => {
+                Some(format!("{label} from {} to {}", short(old), short(new)))
+            }
+            _ => None,
+        }),
+    );
+    section(
+        "Brought in",
+        of(&|change| match change {
+            Change::Added { label, digest } => Some(format!("{label} at {}", short(digest))),
+            _ => None,
+        }),
+    );
+    section(
+        "No longer referenced",
+        of(&|change| match change {
+            Change::Removed { label, .. } => Some(label.clone()),
+            _ => None,
+        }),
+    );
+    text
+}
+
+fn short(digest: &Digest) -> &str {
+    digest.hex().get(..12).unwrap_or(digest.hex())
+}

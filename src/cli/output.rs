@@ -1,0 +1,82 @@
+//! Writing to the terminal: results to standard output, everything else to standard error.
+
+use std::io::{IsTerminal, Write};
+
+use clap::ValueEnum;
+use console::Style;
+
+use crate::failure::Failures;
+use crate::report::visible;
+use crate::walk::Warning;
+
+/// When to use colour.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Color {
+    /// On a terminal, unless NO_COLOR is set
+    Auto,
+    /// Always
+    Always,
+    /// Never
+    Never,
+}
+
+impl Color {
+    /// Makes the choice hold for the whole process.
+    pub fn apply(self) {
+        let wanted = |terminal: bool| match self {
+            Color::Always => true,
+            Color::Never => false,
+            Color::Auto => {
+                terminal && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+            }
+        };
+        console::set_colors_enabled(wanted(std::io::stdout().is_terminal()));
+        console::set_colors_enabled_stderr(wanted(std::io::stderr().is_terminal()));
+    }
+}
+
+/// Writes a result to standard output. A reader that has gone away is no error.
+pub fn print(text: &str) {
+    let mut stdout = std::io::stdout().lock();
+    let _ = stdout.write_all(text.as_bytes());
+    let _ = stdout.flush();
+}
+
+/// Writes warnings to standard error.
+pub fn warnings(warnings: &[Warning]) {
+    let mark = Style::new().for_stderr().yellow().bold();
+    let mut stderr = std::io::stderr().lock();
+    for warning in warnings {
+        let field = match warning.location.field.as_str() {
+            "" => String::new(),
+            field => format!("{field}: "),
+        };
+        let _ = writeln!(
+            stderr,
+            "{}{} {}: {}{}",
+            mark.apply_to("warning"),
+            mark.apply_to(format!("[{}]:", warning.id)),
+            visible(&warning.location.to_string()),
+            visible(&field),
+            visible(&warning.message)
+        );
+    }
+}
+
+/// Writes what stopped the work to standard error, each with what to do about it.
+pub fn failures(failures: &Failures) {
+    let mark = Style::new().for_stderr().red().bold();
+    let hint = Style::new().for_stderr().cyan().bold();
+    let mut stderr = std::io::stderr().lock();
+    for failure in &failures.0 {
+        let _ = writeln!(
+            stderr,
+            "{} {}",
+            mark.apply_to("error:"),
+            visible(&failure.to_string())
+        );
+        for text in &failure.hints {
+            let _ = writeln!(stderr, "  {} {}", hint.apply_to("hint:"), visible(text));
+        }
+    }
+}

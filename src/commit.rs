@@ -1,0 +1,6 @@
+//! Where a result goes: one commit on a branch, or a plain directory. All of it or nothing.
+
+pub mod branch;
+pub mod directory;
+pub mod objects;
+pub mod tip;

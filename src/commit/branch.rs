@@ -1,0 +1,189 @@
+//! Which branch is committed to, and what its tip is.
+
+use crate::failure::{Failure, Result};
+use crate::git::Here;
+
+/// Below this name lie the branches that we make.
+pub const PREFIX: &str = "localized/";
+
+/// A branch that may be committed to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Branch {
+    /// Its short name, as `localized/main`.
+    pub name: String,
+    /// Where the local branch is; none if there is none yet.
+    pub local: Option<String>,
+    /// The commit to continue from: the local branch, else its remote-tracking ref.
+    pub tip: Option<String>,
+}
+
+impl Branch {
+    /// The full name of the ref.
+    #[must_use]
+    pub fn full_name(&self) -> String {
+        format!("refs/heads/{}", self.name)
+    }
+}
+
+/// Returns the name of the branch to commit to. `source` is the branch (full ref name) that the
+/// source commit was named by; none when it was named otherwise or HEAD is detached.
+///
+/// # Errors
+/// When a name has to be given, or the source is a branch of ours.
+pub fn choose(asked: Option<&str>, source: Option<&str>) -> Result<String> {
+    let source = source.and_then(|name| name.strip_prefix("refs/heads/"));
+    if let Some(source) = source
+        && source.starts_with(PREFIX)
+    {
+        return Err(
+            Failure::new(format!("`{source}` is a localized branch, not a source"))
+                .hint("name the branch it was made from: `--rev BRANCH`"),
+        );
+    }
+    match (asked, source) {
+        (Some(asked), _) => Ok(asked
+            .strip_prefix("refs/heads/")
+            .unwrap_or(asked)
+            .to_owned()),
+        (None, Some(source)) => Ok(format!("{PREFIX}{source}")),
+        (None, None) => Err(Failure::new(
+            "the source commit is not named by a branch, so the branch to commit to has no name",
+        )
+        .hint("say where to commit: `--branch NAME`")),
+    }
+}
+
+/// Looks at the branch: whether it may be moved, and where it is. `source` as in [`choose`].
+///
+/// # Errors
+/// When it has no legal name, cannot exist beside another one, is checked out somewhere, or is
+/// behind its remote-tracking ref.
+pub fn open(here: &Here, name: &str, source: Option<&str>) -> Result<Branch> {
+    if !here.is_branch_name(name)? {
+        return Err(Failure::new(format!("`{name}` is no name for a branch"))
+            .hint("see `git help check-ref-format`"));
+    }
+    in_the_way(here, name)?;
+    let full = format!("refs/heads/{name}");
+    if let Some(worktree) = here.checked_out_at(&full)? {
+        return Err(Failure::new(format!(
+            "branch `{name}` is checked out at `{worktree}`, whose files would not follow"
+        ))
+        .hint("check out another branch there, or commit to another one: `--branch NAME`"));
+    }
+    let commit =
+        |name: &str| -> Result<Option<String>> { Ok(here.commit(name)?.map(|id| id.commit)) };
+    let local = commit(&full)?;
+    let tracking = tracking(here, name, source)?;
+    let remote = match &tracking {
+        Some(name) => commit(name)?,
+        None => None,
+    };
+    if let (Some(local), Some(remote), Some(tracking)) = (&local, &remote, &tracking)
+        && !here.is_ancestor(remote, local)?
+    {
+        let short = tracking.trim_start_matches("refs/remotes/");
+        return Err(match here.is_ancestor(local, remote)? {
+            true => Failure::new(format!("branch `{name}` is behind `{short}`"))
+                .hint(format!("git fetch . {tracking}:{full}")),
+            false => Failure::new(format!("branch `{name}` and `{short}` have diverged")).hint(
+                format!("to give up the local commits: git branch -f {name} {short}"),
+            ),
+        });
+    }
+    Ok(Branch {
+        name: name.to_owned(),
+        tip: local.clone().or(remote),
+        local,
+    })
+}
+
+/// Refuses a name that cannot exist beside a branch that is there: `localized` and
+/// `localized/main` would have to be a file and a directory.
+fn in_the_way(here: &Here, name: &str) -> Result<()> {
+    let mut above = name;
+    while let Some((parent, _)) = above.rsplit_once('/') {
+        above = parent;
+        let full = format!("refs/heads/{parent}");
+        if here.refs(&[&full])?.contains(&full) {
+            return Err(Failure::new(format!(
+                "branch `{parent}` is there, so git cannot have a branch `{name}`"
+            ))
+            .hint(format!("rename it: git branch -m {parent} NEW_NAME"))
+            .hint("or commit to another branch: `--branch NAME`"));
+        }
+    }
+    match here.refs(&[&format!("refs/heads/{name}/")])?.first() {
+        Some(below) => Err(Failure::new(format!(
+            "branch `{}` is there, so git cannot have a branch `{name}`",
+            below.trim_start_matches("refs/heads/")
+        ))
+        .hint("commit to another branch: `--branch NAME`")),
+        None => Ok(()),
+    }
+}
+
+/// Returns the remote-tracking ref of the branch: the configured upstream, else the one of that
+/// name at the source branch's remote, at `origin`, or at the only remote that has one.
+fn tracking(here: &Here, name: &str, source: Option<&str>) -> Result<Option<String>> {
+    let remote = here.config(&format!("branch.{name}.remote"))?;
+    let merge = here.config(&format!("branch.{name}.merge"))?;
+    if let (Some(remote), Some(merge)) = (remote, merge)
+        && let Some(branch) = merge.strip_prefix("refs/heads/")
+    {
+        let tracking = format!("refs/remotes/{remote}/{branch}");
+        if here.refs(&[&tracking])?.contains(&tracking) {
+            return Ok(Some(tracking));
+        }
+    }
+    let candidates = here.refs(&[&format!("refs/remotes/*/{name}")])?;
+    let of = |remote: &str| {
+        let tracking = format!("refs/remotes/{remote}/{name}");
+        candidates.contains(&tracking).then_some(tracking)
+    };
+    let source = source.and_then(|name| name.strip_prefix("refs/heads/"));
+    let preferred = match source {
+        Some(source) => here.config(&format!("branch.{source}.remote"))?,
+        None => None,
+    };
+    if let Some(tracking) = preferred.as_deref().and_then(of).or_else(|| of("origin")) {
+        return Ok(Some(tracking));
+    }
+    match candidates.as_slice() {
+        [] => Ok(None),
+        [one] => Ok(Some(one.clone())),
+        several => Err(Failure::new(format!(
+            "several remotes have a branch `{name}`: {}",
+            several.join(", ")
+        ))
+        .hint(format!(
+            "say which one to follow: git branch --track {name} REMOTE/{name}"
+        ))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_branch_is_named_after_the_source() {
+        assert_eq!(
+            choose(None, Some("refs/heads/main")).unwrap(),
+            "localized/main"
+        );
+        assert_eq!(
+            choose(None, Some("refs/heads/a/b")).unwrap(),
+            "localized/a/b"
+        );
+        assert_eq!(choose(Some("x"), Some("refs/heads/main")).unwrap(), "x");
+        assert_eq!(choose(Some("refs/heads/x"), None).unwrap(), "x");
+    }
+
+    #[test]
+    fn a_source_that_cannot_name_a_branch_is_refused() {
+        assert!(choose(None, None).is_err());
+        assert!(choose(Some("x"), Some("refs/heads/localized/main")).is_err());
+        assert!(choose(None, Some("refs/heads/localized/main")).is_err());
+    }
+}

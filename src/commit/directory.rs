@@ -1,0 +1,166 @@
+//! A result as plain files on disk: written beside its place, then put there with one rename.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use crate::failure::{Failure, Result};
+use crate::interrupt::Scratch;
+use crate::localize::ResultFile;
+use crate::record::{LOCK_NAME, Lock, sha256_hex};
+
+/// Says whether `place` may be written: nothing is there (`false`), or an unedited NEW_DIR of the
+/// same target (`true`), which is then replaced.
+///
+/// # Errors
+/// When something else is there, or NEW_DIR was edited by hand and `overwrite` is not set.
+pub fn claim(place: &Path, shown: &str, target: &str, overwrite: bool) -> Result<bool> {
+    match std::fs::symlink_metadata(place) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(false),
+        Err(error) => {
+            return Err(Failure::new(format!(
+                "could not look at `{shown}`: {error}"
+            )));
+        }
+        Ok(metadata) if !metadata.is_dir() => {
+            return Err(
+                Failure::new(format!("`{shown}` is there already, and is no directory"))
+                    .hint("choose another NEW_DIR"),
+            );
+        }
+        Ok(_) => {}
+    }
+    let not_ours = || {
+        Failure::new(format!("`{shown}` is there already, and is not ours"))
+            .hint("choose another NEW_DIR, or remove it")
+    };
+    let bytes = std::fs::read(place.join(LOCK_NAME)).map_err(|_| not_ours())?;
+    let lock = Lock::parse(&bytes, &format!("{shown}/{LOCK_NAME}"))?;
+    match lock.target.as_deref() {
+        None => return Err(not_ours()),
+        Some(owner) if owner != target => {
+            return Err(
+                Failure::new(format!("`{shown}` holds another target, `{owner}`"))
+                    .hint("choose another NEW_DIR"),
+            );
+        }
+        Some(_) => {}
+    }
+    let edited = edited(place, &lock)?;
+    if !edited.is_empty() && !overwrite {
+        return Err(Failure::new(format!(
+            "files of `{shown}` were edited by hand: {}",
+            edited.join(", ")
+        ))
+        .hint("to discard the edits: --overwrite"));
+    }
+    Ok(true)
+}
+
+/// Returns the paths that are not what the lock says.
+fn edited(place: &Path, lock: &Lock) -> Result<Vec<String>> {
+    let mut there = Vec::new();
+    list(place, "", &mut there)?;
+    let mut edited: Vec<String> = Vec::new();
+    for path in &there {
+        if path == LOCK_NAME {
+            continue;
+        }
+        let same = lock
+            .files
+            .iter()
+            .find(|file| file.path == *path)
+            .is_some_and(|file| {
+                std::fs::read(place.join(path)).is_ok_and(|bytes| sha256_hex(&bytes) == file.sha256)
+            });
+        if !same {
+            edited.push(path.clone());
+        }
+    }
+    edited.extend(
+        lock.files
+            .iter()
+            .filter(|file| !there.contains(&file.path))
+            .map(|file| file.path.clone()),
+    );
+    edited.sort();
+    Ok(edited)
+}
+
+fn list(place: &Path, below: &str, paths: &mut Vec<String>) -> Result<()> {
+    let failed = |error: std::io::Error| {
+        Failure::new(format!("could not read `{}`: {error}", place.display()))
+    };
+    for entry in place.join(below).read_dir().map_err(failed)? {
+        let entry = entry.map_err(failed)?;
+        let path = crate::tree::path::join(below, &entry.file_name().to_string_lossy());
+        match entry.file_type().map_err(failed)?.is_dir() {
+            true => list(place, &path, paths)?,
+            false => paths.push(path),
+        }
+    }
+    Ok(())
+}
+
+/// Writes the files to `place` in one step. What was there before (when [`claim`] said so) is
+/// replaced. On any failure everything is as it was.
+///
+/// # Errors
+/// When a file cannot be written.
+pub fn write(
+    place: &Path,
+    shown: &str,
+    files: &BTreeMap<String, ResultFile>,
+    replaces: bool,
+) -> Result<()> {
+    let failed = |error: std::io::Error| {
+        Failure::new(format!("could not write `{shown}`: {error}"))
+            .hint("check that the directory above it exists, can be written and has room")
+    };
+    let parent = match place.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    };
+    let scratch = Scratch::beside(parent, ".localizing-").map_err(failed)?;
+    let fresh = scratch.path().join("new");
+    std::fs::create_dir(&fresh).map_err(failed)?;
+    for (path, file) in files {
+        let target = fresh.join(path);
+        if let Some(directory) = target.parent() {
+            std::fs::create_dir_all(directory).map_err(failed)?;
+        }
+        write_file(&target, file.content.bytes(), file.executable).map_err(failed)?;
+    }
+    if replaces {
+        let old = scratch.path().join("old");
+        std::fs::rename(place, &old).map_err(failed)?;
+        if let Err(error) = std::fs::rename(&fresh, place) {
+            // Back as it was; should that fail too, the old files are kept where they are.
+            if std::fs::rename(&old, place).is_err() {
+                let kept = scratch.keep();
+                return Err(failed(error).hint(format!(
+                    "what was there before is in `{}`",
+                    kept.join("old").display()
+                )));
+            }
+            return Err(failed(error));
+        }
+        return Ok(());
+    }
+    std::fs::rename(&fresh, place).map_err(failed)
+}
+
+fn write_file(path: &Path, bytes: &[u8], executable: bool) -> std::io::Result<()> {
+    std::fs::write(path, bytes)?;
+    #[cfg(unix)]
+    if executable {
+        use std::os::unix::fs::PermissionsExt;
+        let mut permissions = std::fs::metadata(path)?.permissions();
+        // Executable for whoever may read it, as git checks out 100755.
+        let mode = permissions.mode();
+        permissions.set_mode(mode | ((mode & 0o444) >> 2));
+        std::fs::set_permissions(path, permissions)?;
+    }
+    #[cfg(not(unix))]
+    let _ = executable;
+    Ok(())
+}

@@ -1,0 +1,145 @@
+//! Writing trees straight into the object database, and comparing them.
+
+use std::collections::BTreeMap;
+
+use gix::ObjectId;
+use gix::objs::tree::{EntryKind, EntryMode};
+
+use crate::failure::{Failure, Result};
+use crate::localize::{Content, ResultFile};
+use crate::tree::objects::object_id;
+use crate::tree::path;
+
+/// One entry of a tree: its mode and its id.
+pub type TreeEntry = (EntryMode, ObjectId);
+
+/// Returns the entries of a tree object, by name.
+///
+/// # Errors
+/// When it cannot be read.
+pub fn entries(
+    repository: &gix::Repository,
+    tree: ObjectId,
+) -> Result<BTreeMap<Vec<u8>, TreeEntry>> {
+    let object = repository
+        .find_object(tree)
+        .map_err(|error| Failure::new(format!("tree {tree} cannot be read: {error}")))?;
+    let mut entries = BTreeMap::new();
+    for entry in gix::objs::TreeRefIter::from_bytes(&object.data, repository.object_hash()) {
+        let entry =
+            entry.map_err(|error| Failure::new(format!("tree {tree} cannot be read: {error}")))?;
+        entries.insert(entry.filename.to_vec(), (entry.mode, entry.oid.to_owned()));
+    }
+    Ok(entries)
+}
+
+/// Returns what lies at `place` of a tree.
+///
+/// # Errors
+/// When a tree on the way cannot be read.
+pub fn lookup(
+    repository: &gix::Repository,
+    tree: ObjectId,
+    place: &str,
+) -> Result<Option<TreeEntry>> {
+    let mut found: TreeEntry = (EntryKind::Tree.into(), tree);
+    for component in path::components(place) {
+        if !found.0.is_tree() {
+            return Ok(None);
+        }
+        match entries(repository, found.1)?.remove(component.as_bytes()) {
+            Some(entry) => found = entry,
+            None => return Ok(None),
+        }
+    }
+    Ok(Some(found))
+}
+
+/// Returns the paths at which two trees differ, each as deep as both have directories.
+///
+/// # Errors
+/// When a tree cannot be read.
+pub fn differences(
+    repository: &gix::Repository,
+    old: ObjectId,
+    new: ObjectId,
+) -> Result<Vec<String>> {
+    let mut paths = Vec::new();
+    let mut todo = vec![(String::new(), old, new)];
+    while let Some((directory, old, new)) = todo.pop() {
+        if old == new {
+            continue;
+        }
+        let mut old = entries(repository, old)?;
+        for (name, (mode, id)) in entries(repository, new)? {
+            let place = path::join(&directory, &String::from_utf8_lossy(&name));
+            match old.remove(&name) {
+                Some(same) if same == (mode, id) => {}
+                Some((other, was)) if other.is_tree() && mode.is_tree() => {
+                    todo.push((place, was, id))
+                }
+                _ => paths.push(place),
+            }
+        }
+        for name in old.into_keys() {
+            paths.push(path::join(&directory, &String::from_utf8_lossy(&name)));
+        }
+    }
+    paths.sort();
+    Ok(paths)
+}
+
+/// The trees that were written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Written {
+    /// The tree of the commit.
+    pub tree: ObjectId,
+    /// The tree of NEW_DIR.
+    pub directory: ObjectId,
+}
+
+/// Writes the files of NEW_DIR and the tree that holds them: `base` (the tree of the source) with
+/// `others` (directories to take over, by path) and NEW_DIR put into it.
+///
+/// # Errors
+/// When an object cannot be written.
+pub fn write(
+    repository: &gix::Repository,
+    base: ObjectId,
+    others: &BTreeMap<String, ObjectId>,
+    new_dir: &str,
+    files: &BTreeMap<String, ResultFile>,
+) -> Result<Written> {
+    let failed = |error: &dyn std::fmt::Display| {
+        Failure::new(format!("could not write to the object database: {error}"))
+            .hint("check that the repository can be written and that the disk has room")
+    };
+    let mut editor = repository.edit_tree(base).map_err(|error| failed(&error))?;
+    for (place, id) in others {
+        editor
+            .upsert(place.as_str(), EntryKind::Tree, *id)
+            .map_err(|error| failed(&error))?;
+    }
+    editor.remove(new_dir).map_err(|error| failed(&error))?;
+    for (place, file) in files {
+        let id = match &file.content {
+            Content::Stored(id, _) => object_id(id)?,
+            Content::Bytes(bytes) => repository
+                .write_blob(&bytes[..])
+                .map_err(|error| failed(&error))?
+                .detach(),
+        };
+        let kind = match file.executable {
+            true => EntryKind::BlobExecutable,
+            false => EntryKind::Blob,
+        };
+        editor
+            .upsert(path::join(new_dir, place).as_str(), kind, id)
+            .map_err(|error| failed(&error))?;
+    }
+    let tree = editor.write().map_err(|error| failed(&error))?.detach();
+    match lookup(repository, tree, new_dir)? {
+        Some((_, directory)) => Ok(Written { tree, directory }),
+        None => Err(failed(&"the directory is not there")),
+    }
+}

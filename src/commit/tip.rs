@@ -1,0 +1,265 @@
+//! What the tip of the branch holds, and whether it still is what we made.
+
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use gix::ObjectId;
+
+use super::objects::{differences, entries, lookup};
+use crate::failure::{Failure, Result};
+use crate::git::Here;
+use crate::record::{self, LOCK_NAME, Lock, Trailers};
+use crate::tree::objects::{ObjectTree, object_id};
+use crate::tree::{Tree, path};
+
+/// How far back a commit of ours is looked for.
+const HISTORY: usize = 200;
+
+/// A directory with a lock of ours.
+#[derive(Debug, Clone)]
+pub struct NewDir {
+    /// Its tree.
+    pub tree: ObjectId,
+    /// Its lock.
+    pub lock: Rc<Lock>,
+}
+
+/// The tip of a branch.
+#[derive(Debug, Clone)]
+pub struct TipState {
+    /// Its commit.
+    pub commit: String,
+    /// The tree of that commit.
+    pub tree: ObjectId,
+    /// What it holds beyond the source: every NEW_DIR by its path.
+    pub new_dirs: BTreeMap<String, NewDir>,
+    /// The paths that somebody edited by hand, sorted.
+    pub edited: Vec<String>,
+    /// The commits (abbreviated) that did it, newest first; empty if one of ours was rewritten.
+    pub edited_by: Vec<String>,
+}
+
+/// Looks at the tip of a branch of ours. `source_tree` is the tree of the commit to be localized.
+///
+/// # Errors
+/// When the branch is not one of ours, or its record cannot be read.
+pub fn examine(
+    here: &Rc<Here>,
+    repository: &gix::Repository,
+    branch: &str,
+    commit: &str,
+    source_tree: ObjectId,
+) -> Result<TipState> {
+    let id = here
+        .commit(commit)?
+        .ok_or_else(|| Failure::new(format!("the tip {commit} of `{branch}` cannot be read")))?;
+    let tree = object_id(&id.tree)?;
+    let mut edited = Vec::new();
+    let mut edited_by = Vec::new();
+    let mut ours = None;
+    for ancestor in here.first_parents(commit, HISTORY)? {
+        match Trailers::parse(&here.message(&ancestor)?)? {
+            Some(trailers) => {
+                ours = Some((ancestor, trailers));
+                break;
+            }
+            None => edited_by.push(ancestor.chars().take(12).collect()),
+        }
+    }
+    let Some((made, trailers)) = ours else {
+        return Err(Failure::new(format!(
+            "branch `{branch}` was not made by this tool: no commit of it holds a record"
+        ))
+        .hint("commit to another branch: `--branch NAME`")
+        .hint(format!("or remove it: git branch -D {branch}")));
+    };
+    let made_tree = match made == commit {
+        true => tree,
+        false => here
+            .commit(&made)?
+            .map_or(Ok(tree), |id| object_id(&id.tree))?,
+    };
+    edited.extend(differences(repository, made_tree, tree)?);
+    if edited.is_empty() {
+        // A merge that changed nothing, or an empty commit.
+        edited_by.clear();
+    }
+    let new_dirs = new_dirs(here, repository, tree, Some(source_tree))?;
+    edited.extend(against_record(here, repository, made_tree, &trailers)?);
+    for (directory, new_dir) in &new_dirs {
+        if recorded_tree(&trailers, directory) != Some(new_dir.tree) {
+            edited.extend(against_lock(here, new_dir, directory)?);
+        }
+    }
+    edited.sort();
+    edited.dedup();
+    Ok(TipState {
+        commit: commit.to_owned(),
+        tree,
+        new_dirs,
+        edited,
+        edited_by,
+    })
+}
+
+fn recorded_tree(trailers: &Trailers, directory: &str) -> Option<ObjectId> {
+    let into = trailers.target.into.as_deref()?;
+    (into == directory).then(|| object_id(trailers.tree.hex()).ok())?
+}
+
+/// Returns the paths of a commit of ours that are neither those of its source nor in a NEW_DIR, and
+/// its own NEW_DIR if that is not the tree that was recorded.
+fn against_record(
+    here: &Rc<Here>,
+    repository: &gix::Repository,
+    tree: ObjectId,
+    trailers: &Trailers,
+) -> Result<Vec<String>> {
+    let mut edited = Vec::new();
+    let Some(source) = &trailers.source else {
+        return Ok(edited);
+    };
+    // A shallow clone may not have the source any more: then there is nothing to compare with.
+    let Some(source) = here.commit(source.hex())? else {
+        return Ok(edited);
+    };
+    let source = object_id(&source.tree)?;
+    let owned = new_dirs(here, repository, tree, Some(source))?;
+    edited.extend(
+        differences(repository, source, tree)?
+            .into_iter()
+            .filter(|place| {
+                !owned
+                    .keys()
+                    .any(|directory| path::is_in(place, directory) || path::is_in(directory, place))
+            }),
+    );
+    if let Some(into) = &trailers.target.into
+        && !owned.contains_key(into)
+    {
+        edited.push(path::join(into, LOCK_NAME));
+    }
+    Ok(edited)
+}
+
+/// Returns the paths of a NEW_DIR that are not what its lock says.
+fn against_lock(here: &Rc<Here>, new_dir: &NewDir, directory: &str) -> Result<Vec<String>> {
+    let tree = ObjectTree::of_here(here.clone(), new_dir.tree)?;
+    let mut there = tree.files()?;
+    there.remove(LOCK_NAME);
+    let mut edited = Vec::new();
+    for file in &new_dir.lock.files {
+        let same = match there.remove(&file.path) {
+            Some(executable) => {
+                executable == file.executable
+                    && record::sha256_hex(&tree.read(&file.path)?) == file.sha256
+            }
+            None => false,
+        };
+        if !same {
+            edited.push(path::join(directory, &file.path));
+        }
+    }
+    edited.extend(there.into_keys().map(|place| path::join(directory, &place)));
+    Ok(edited)
+}
+
+/// Finds every directory with a lock that names a target. Directories that `known` (the tree of
+/// the source) holds in the same state are not looked into.
+fn new_dirs(
+    here: &Rc<Here>,
+    repository: &gix::Repository,
+    tree: ObjectId,
+    known: Option<ObjectId>,
+) -> Result<BTreeMap<String, NewDir>> {
+    let mut found = BTreeMap::new();
+    let mut todo = vec![(String::new(), tree, known)];
+    while let Some((directory, tree, known)) = todo.pop() {
+        if Some(tree) == known {
+            continue;
+        }
+        let names = entries(repository, tree)?;
+        if !directory.is_empty()
+            && names.contains_key(LOCK_NAME.as_bytes())
+            && let Some(lock) = lock_of(here, tree, &directory)?
+        {
+            let lock = Rc::new(lock);
+            found.insert(directory, NewDir { tree, lock });
+            continue;
+        }
+        let known = match known {
+            Some(known) => entries(repository, known)?,
+            None => BTreeMap::new(),
+        };
+        for (name, (mode, id)) in names {
+            if mode.is_tree()
+                && let Ok(text) = std::str::from_utf8(&name)
+            {
+                let below = known
+                    .get(&name)
+                    .filter(|(mode, _)| mode.is_tree())
+                    .map(|(_, id)| *id);
+                todo.push((path::join(&directory, text), id, below));
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// Returns the lock of a directory, if it is that of a NEW_DIR.
+///
+/// # Errors
+/// When it cannot be parsed.
+pub fn lock_of(here: &Rc<Here>, tree: ObjectId, directory: &str) -> Result<Option<Lock>> {
+    let tree = ObjectTree::of_here(here.clone(), tree)?;
+    if !matches!(
+        tree.entry(LOCK_NAME)?,
+        Some(crate::tree::Entry::File { .. })
+    ) {
+        return Ok(None);
+    }
+    let lock = Lock::parse(&tree.read(LOCK_NAME)?, &path::join(directory, LOCK_NAME))?;
+    Ok(lock.target.is_some().then_some(lock))
+}
+
+/// Says whether NEW_DIR may be (re)written: nothing is there, or a lock of the same target.
+///
+/// # Errors
+/// When something else is there.
+pub fn claim(
+    here: &Rc<Here>,
+    repository: &gix::Repository,
+    tree: ObjectId,
+    new_dir: &str,
+    target: &str,
+    whose: &str,
+) -> Result<()> {
+    let mut above = path::parent(new_dir);
+    while !above.is_empty() {
+        if lookup(repository, tree, above)?.is_some_and(|(mode, _)| !mode.is_tree()) {
+            return Err(Failure::new(format!(
+                "`{above}` is a file in {whose}, so `{new_dir}` cannot be below it"
+            ))
+            .hint("choose another NEW_DIR"));
+        }
+        above = path::parent(above);
+    }
+    let Some((mode, id)) = lookup(repository, tree, new_dir)? else {
+        return Ok(());
+    };
+    let owner = match mode.is_tree() {
+        true => lock_of(here, id, new_dir)?.and_then(|lock| lock.target),
+        false => None,
+    };
+    match owner {
+        Some(owner) if owner == target => Ok(()),
+        Some(owner) => Err(Failure::new(format!(
+            "`{new_dir}` in {whose} holds another target, `{owner}`"
+        ))
+        .hint("choose another NEW_DIR")),
+        None => Err(Failure::new(format!(
+            "`{new_dir}` is there already in {whose}, and is not ours"
+        ))
+        .hint("choose another NEW_DIR")),
+    }
+}

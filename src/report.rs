@@ -1,0 +1,80 @@
+//! What is said about a run: for people, and as JSON for machines.
+
+mod human;
+mod json;
+
+pub use json::failures_json;
+
+use std::collections::BTreeMap;
+
+use crate::localize::Rewritten;
+use crate::record::{Change, Remote};
+use crate::walk::Warning;
+
+/// What came of a run of `localize`.
+#[derive(Debug, Clone)]
+pub struct Report {
+    /// What was localized: a path from the top of the repository, or a URL without secrets.
+    pub target: String,
+    /// Where the result is: a path from the top of the repository, or as given on the command line.
+    pub new_dir: String,
+    /// What happened.
+    pub outcome: Outcome,
+    /// What was brought in.
+    pub remotes: Vec<Remote>,
+    /// What was brought in before and is not any more, was not before, or is another commit now.
+    pub changes: Vec<Change>,
+    /// The files of the result by path, with the number of their bytes.
+    pub files: BTreeMap<String, u64>,
+    /// The references that were changed.
+    pub rewritten: Vec<Rewritten>,
+    /// What works but should be known.
+    pub warnings: Vec<Warning>,
+}
+
+/// What happened to the result.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Outcome {
+    /// It was committed.
+    Committed {
+        /// The short name of the branch.
+        branch: String,
+        /// The new commit.
+        commit: String,
+        /// The tree of NEW_DIR.
+        tree: String,
+        /// The source commit; none for a branch that begins with a remote target.
+        source: String,
+    },
+    /// The branch holds exactly this already.
+    Unchanged {
+        /// The short name of the branch.
+        branch: String,
+        /// Its tip.
+        commit: String,
+        /// The tree of NEW_DIR.
+        tree: String,
+    },
+    /// It was written to disk.
+    Written,
+    /// Nothing was written: `--dry-run`.
+    DryRun {
+        /// The branch that would be committed to; none for plain files.
+        branch: Option<String>,
+    },
+}
+
+/// Returns the text without control characters and without characters that reorder what is shown:
+/// both come from files and servers, and could hide or fake a line.
+#[must_use]
+pub fn visible(text: &str) -> String {
+    text.chars()
+        .map(|character| match character {
+            '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{200e}' | '\u{200f}' => {
+                '\u{fffd}'
+            }
+            character if character.is_control() => '\u{fffd}',
+            character => character,
+        })
+        .collect()
+}

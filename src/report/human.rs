@@ -1,0 +1,146 @@
+//! The summary for people.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+use super::{Outcome, Report, visible};
+use crate::record::{Change, Remote};
+
+impl Report {
+    /// Returns the summary: what was done, what was brought in, how to look at it.
+    #[must_use]
+    pub fn human(&self, verbose: bool) -> String {
+        let mut out = String::new();
+        // Writing to a string cannot fail.
+        let _ = self.write(&mut out, verbose);
+        out
+    }
+
+    fn write(&self, out: &mut String, verbose: bool) -> std::fmt::Result {
+        let target = visible(&self.target);
+        let new_dir = visible(&self.new_dir);
+        match &self.outcome {
+            Outcome::Committed { branch, commit, .. } => {
+                writeln!(
+                    out,
+                    "localized {target} into {new_dir} on branch {branch} ({})",
+                    short(commit)
+                )?;
+            }
+            Outcome::Unchanged { branch, commit, .. } => {
+                writeln!(
+                    out,
+                    "nothing to do: branch {branch} ({}) holds {target} in {new_dir} already",
+                    short(commit)
+                )?;
+            }
+            Outcome::Written => writeln!(out, "localized {target} into {new_dir}")?,
+            Outcome::DryRun {
+                branch: Some(branch),
+            } => {
+                writeln!(
+                    out,
+                    "would localize {target} into {new_dir} on branch {branch}"
+                )?;
+            }
+            Outcome::DryRun { branch: None } => {
+                writeln!(out, "would localize {target} into {new_dir}")?
+            }
+        }
+        let bytes: u64 = self.files.values().sum();
+        writeln!(
+            out,
+            "  {}, {bytes} bytes; {} rewritten",
+            counted(self.files.len(), "file"),
+            counted(self.rewritten.len(), "reference")
+        )?;
+        self.write_remotes(out)?;
+        if verbose || matches!(self.outcome, Outcome::DryRun { .. }) {
+            self.write_details(out)?;
+        }
+        if let Outcome::Committed { commit, .. } = &self.outcome {
+            writeln!(out, "  to look at it: git show --stat {}", short(commit))?;
+        }
+        Ok(())
+    }
+
+    fn write_remotes(&self, out: &mut String) -> std::fmt::Result {
+        if self.remotes.is_empty() {
+            return writeln!(out, "  nothing remote is referenced");
+        }
+        let mut hosts: BTreeMap<String, usize> = BTreeMap::new();
+        for remote in &self.remotes {
+            *hosts.entry(host(&remote.label())).or_default() += 1;
+        }
+        let hosts: Vec<String> = hosts
+            .iter()
+            .map(|(host, count)| format!("{host} ({count})"))
+            .collect();
+        writeln!(out, "  brought in from {}:", visible(&hosts.join(", ")))?;
+        for remote in &self.remotes {
+            let label = visible(&remote.label());
+            match remote {
+                Remote::Git(git) => writeln!(out, "    {label} at {}", short(&git.commit))?,
+                Remote::File(file) => writeln!(out, "    {label} sha256 {}", short(&file.sha256))?,
+            }
+        }
+        for change in &self.changes {
+            if let Change::Moved { label, old, new } = change {
+                writeln!(
+                    out,
+                    "    moved: {} {} -> {}",
+                    visible(label),
+                    short(old.hex()),
+                    short(new.hex())
+                )?;
+            }
+        }
+        Ok(())
+    }
+
+    fn write_details(&self, out: &mut String) -> std::fmt::Result {
+        writeln!(out, "  files:")?;
+        for (path, size) in &self.files {
+            writeln!(out, "    {} ({size})", visible(path))?;
+        }
+        if !self.rewritten.is_empty() {
+            writeln!(out, "  rewritten:")?;
+        }
+        for one in &self.rewritten {
+            writeln!(
+                out,
+                "    {}: {}: {} -> {}",
+                visible(&one.location.to_string()),
+                visible(&one.location.field),
+                visible(&one.from),
+                visible(&one.to)
+            )?;
+        }
+        Ok(())
+    }
+}
+
+/// The first digits of an id, enough to name it to a person and to git.
+fn short(id: &str) -> &str {
+    id.get(..12).unwrap_or(id)
+}
+
+fn counted(count: usize, what: &str) -> String {
+    match count {
+        1 => format!("1 {what}"),
+        count => format!("{count} {what}s"),
+    }
+}
+
+/// The host that a label names.
+fn host(label: &str) -> String {
+    let rest = label.split_once("://").map_or(label, |(_, rest)| rest);
+    let authority = rest.split('/').next().unwrap_or(rest);
+    let host = authority
+        .rsplit_once('@')
+        .map_or(authority, |(_, host)| host);
+    match label.starts_with("file://") {
+        true => "this machine".to_owned(),
+        false => host.split(':').next().unwrap_or(host).to_owned(),
+    }
+}

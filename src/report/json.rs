@@ -1,0 +1,216 @@
+//! The report for machines. Fields are only ever added; `version` changes if one goes away.
+
+use serde::Serialize;
+
+use super::{Outcome, Report};
+use crate::failure::{Failures, Location};
+use crate::record::Remote;
+
+#[derive(Serialize)]
+struct JsonReport<'a> {
+    version: u32,
+    tool: Tool,
+    outcome: &'static str,
+    target: &'a str,
+    new_directory: &'a str,
+    branch: Option<&'a str>,
+    commit: Option<&'a str>,
+    tree: Option<&'a str>,
+    source: Option<&'a str>,
+    remotes: Vec<JsonRemote>,
+    files: Vec<JsonFile<'a>>,
+    rewritten: Vec<JsonRewritten<'a>>,
+    warnings: Vec<JsonMessage<'a>>,
+}
+
+#[derive(Serialize)]
+struct Tool {
+    name: &'static str,
+    version: &'static str,
+}
+
+const TOOL: Tool = Tool {
+    name: env!("CARGO_PKG_NAME"),
+    version: env!("CARGO_PKG_VERSION"),
+};
+
+#[derive(Serialize)]
+#[serde(tag = "kind", rename_all = "lowercase")]
+enum JsonRemote {
+    Git {
+        url: String,
+        r#ref: Option<String>,
+        submodules: bool,
+        commit: String,
+        paths: Vec<String>,
+    },
+    Http {
+        url: String,
+        sha256: String,
+        size: u64,
+    },
+}
+
+#[derive(Serialize)]
+struct JsonFile<'a> {
+    path: &'a str,
+    size: u64,
+}
+
+#[derive(Serialize)]
+struct JsonRewritten<'a> {
+    /// The file in NEW_DIR.
+    path: &'a str,
+    #[serde(flatten)]
+    place: JsonPlace<'a>,
+    from: &'a str,
+    to: &'a str,
+}
+
+#[derive(Serialize)]
+struct JsonPlace<'a> {
+    /// The original file.
+    file: &'a str,
+    line: usize,
+    column: usize,
+    field: &'a str,
+}
+
+impl<'a> From<&'a Location> for JsonPlace<'a> {
+    fn from(location: &'a Location) -> Self {
+        JsonPlace {
+            file: &location.file,
+            line: location.line,
+            column: location.column,
+            field: &location.field,
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct JsonMessage<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    id: Option<&'a str>,
+    #[serde(flatten)]
+    place: Option<JsonPlace<'a>>,
+    message: &'a str,
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    hints: &'a [String],
+}
+
+#[derive(Serialize)]
+struct JsonFailures<'a> {
+    version: u32,
+    tool: Tool,
+    outcome: &'static str,
+    errors: Vec<JsonMessage<'a>>,
+}
+
+impl Report {
+    /// Returns the report as one JSON object, with a final newline.
+    #[must_use]
+    pub fn json(&self) -> String {
+        let (outcome, branch, commit, tree, source) = match &self.outcome {
+            Outcome::Committed {
+                branch,
+                commit,
+                tree,
+                source,
+            } => (
+                "committed",
+                Some(branch),
+                Some(commit),
+                Some(tree),
+                Some(source),
+            ),
+            Outcome::Unchanged {
+                branch,
+                commit,
+                tree,
+            } => ("unchanged", Some(branch), Some(commit), Some(tree), None),
+            Outcome::Written => ("written", None, None, None, None),
+            Outcome::DryRun { branch } => ("dry-run", branch.as_ref(), None, None, None),
+        };
+        render(&JsonReport {
+            version: 1,
+            tool: TOOL,
+            outcome,
+            target: &self.target,
+            new_directory: &self.new_dir,
+            branch: branch.map(String::as_str),
+            commit: commit.map(String::as_str),
+            tree: tree.map(String::as_str),
+            source: source.map(String::as_str),
+            remotes: self.remotes.iter().map(remote).collect(),
+            files: self
+                .files
+                .iter()
+                .map(|(path, size)| JsonFile { path, size: *size })
+                .collect(),
+            rewritten: self
+                .rewritten
+                .iter()
+                .map(|one| JsonRewritten {
+                    path: &one.path,
+                    place: (&one.location).into(),
+                    from: &one.from,
+                    to: &one.to,
+                })
+                .collect(),
+            warnings: self
+                .warnings
+                .iter()
+                .map(|warning| JsonMessage {
+                    id: Some(warning.id),
+                    place: Some((&warning.location).into()),
+                    message: &warning.message,
+                    hints: &[],
+                })
+                .collect(),
+        })
+    }
+}
+
+/// Returns what stopped the work as one JSON object, with a final newline.
+#[must_use]
+pub fn failures_json(failures: &Failures) -> String {
+    render(&JsonFailures {
+        version: 1,
+        tool: TOOL,
+        outcome: "failed",
+        errors: failures
+            .0
+            .iter()
+            .map(|failure| JsonMessage {
+                id: None,
+                place: failure.location.as_ref().map(JsonPlace::from),
+                message: &failure.message,
+                hints: &failure.hints,
+            })
+            .collect(),
+    })
+}
+
+fn remote(remote: &Remote) -> JsonRemote {
+    match remote {
+        Remote::Git(git) => JsonRemote::Git {
+            url: git.url.clone(),
+            r#ref: git.reference.clone(),
+            submodules: git.submodules,
+            commit: git.commit.clone(),
+            paths: git.paths.iter().cloned().collect(),
+        },
+        Remote::File(file) => JsonRemote::Http {
+            url: file.url.clone(),
+            sha256: file.sha256.clone(),
+            size: file.size,
+        },
+    }
+}
+
+fn render(value: &impl Serialize) -> String {
+    // Only strings, numbers and lists: serializing these cannot fail.
+    let mut text = serde_json::to_string_pretty(value).unwrap_or_default();
+    text.push('\n');
+    text
+}
