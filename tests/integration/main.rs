@@ -1,0 +1,50 @@
+//! All integration tests, in one binary: it links once, and the modules share one set of helpers.
+//!
+//! A module is one subject (mostly one command). Every test works in a [`support::Sandbox`], which
+//! has nothing of the caller's git configuration and reaches no network but loopback.
+
+#![cfg(unix)]
+
+#[cfg(feature = "localize")]
+mod parity;
+mod support;
+
+use std::fs;
+use std::path::Path;
+
+/// A file that no `mod` line names is compiled by nobody, and its tests never run.
+#[test]
+fn every_file_is_a_module() {
+    let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/integration");
+    let mut forgotten = Vec::new();
+    find_forgotten(&tests.join("main.rs"), &tests, &mut forgotten);
+    assert!(forgotten.is_empty(), "no `mod` line for {forgotten:?}");
+}
+
+/// Collects the files in `directory` that `parent` does not declare, and looks into the others.
+fn find_forgotten(parent: &Path, directory: &Path, forgotten: &mut Vec<String>) {
+    let text = fs::read_to_string(parent).unwrap();
+    for entry in fs::read_dir(directory).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_stem().unwrap().to_str().unwrap().to_owned();
+        if path.is_dir() {
+            find_forgotten(&path.with_extension("rs"), &path, forgotten);
+        } else if path != parent && !declares(&text, &name) {
+            forgotten.push(path.display().to_string());
+        }
+    }
+}
+
+fn declares(text: &str, module: &str) -> bool {
+    text.lines().any(|line| {
+        let declared = line
+            .trim()
+            .strip_suffix(';')
+            .and_then(|line| {
+                line.rsplit_once("mod ")
+                    .or(Some(("", line.strip_prefix("mod ")?)))
+            })
+            .map(|(_, name)| name);
+        !line.trim_start().starts_with("//") && declared == Some(module)
+    })
+}

@@ -1,0 +1,19 @@
+//! What the integration tests share: a place to work in, repositories, servers, the real kustomize.
+//!
+//! Start with [`Sandbox::new`]; it gives out [`Repo`]s, runs the program and git, and knows how to
+//! send both to a loopback [`Server`] instead of the real hosts.
+
+mod http;
+mod kustomize;
+mod process;
+mod repo;
+mod sandbox;
+mod selftest;
+mod state;
+
+pub(crate) use http::{Reply, Server};
+pub(crate) use kustomize::Kustomize;
+pub(crate) use process::{Output, Running};
+pub(crate) use repo::Repo;
+pub(crate) use sandbox::Sandbox;
+pub(crate) use state::State;

@@ -1,0 +1,93 @@
+//! A certificate authority that everybody in the sandbox believes, and nobody else.
+
+use std::collections::HashMap;
+use std::io::{self, Read, Write};
+use std::net::TcpStream;
+use std::sync::{Arc, Mutex};
+
+use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair};
+use rustls::crypto::ring;
+use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
+use rustls::{ServerConfig, ServerConnection, StreamOwned};
+
+/// Signs a certificate for every host that is asked for.
+pub(super) struct Authority {
+    issuer: CertifiedIssuer<'static, KeyPair>,
+    pem: String,
+    hosts: Mutex<HashMap<String, Arc<ServerConfig>>>,
+}
+
+impl Authority {
+    pub(super) fn new() -> Authority {
+        let mut params = CertificateParams::default();
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        params
+            .distinguished_name
+            .push(DnType::CommonName, "authority of the tests");
+        let issuer = CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap();
+        Authority {
+            pem: issuer.pem(),
+            issuer,
+            hosts: Mutex::default(),
+        }
+    }
+
+    /// Returns the certificate of the authority.
+    pub(super) fn pem(&self) -> &str {
+        &self.pem
+    }
+
+    /// Begins TLS as `host`.
+    pub(super) fn accept(&self, stream: TcpStream, host: &str) -> io::Result<Tls> {
+        let config = Arc::clone(
+            self.hosts
+                .lock()
+                .unwrap()
+                .entry(host.to_owned())
+                .or_insert_with(|| self.configuration(host)),
+        );
+        let connection = ServerConnection::new(config).map_err(io::Error::other)?;
+        Ok(Tls(StreamOwned::new(connection, stream)))
+    }
+
+    fn configuration(&self, host: &str) -> Arc<ServerConfig> {
+        let key = KeyPair::generate().unwrap();
+        let mut params = CertificateParams::new(vec![host.to_owned()]).unwrap();
+        params.distinguished_name.push(DnType::CommonName, host);
+        let certificate = params.signed_by(&key, &self.issuer).unwrap();
+        let key = PrivateKeyDer::from(PrivatePkcs8KeyDer::from(key.serialize_der()));
+        let config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
+            .with_safe_default_protocol_versions()
+            .unwrap()
+            .with_no_client_auth()
+            .with_single_cert(vec![certificate.der().clone()], key)
+            .unwrap();
+        Arc::new(config)
+    }
+}
+
+/// A TLS connection that says goodbye, so that clients can tell an end from a cut.
+pub(super) struct Tls(StreamOwned<ServerConnection, TcpStream>);
+
+impl Read for Tls {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.0.read(buffer)
+    }
+}
+
+impl Write for Tls {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
+    }
+}
+
+impl Drop for Tls {
+    fn drop(&mut self) {
+        self.0.conn.send_close_notify();
+        self.0.flush().ok();
+    }
+}

@@ -1,0 +1,134 @@
+//! One git repository with a working tree.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+
+use super::{Output, Running, Sandbox, State};
+
+/// A repository in a [`Sandbox`].
+pub(crate) struct Repo {
+    sandbox: Sandbox,
+    path: PathBuf,
+}
+
+impl Repo {
+    /// Returns what stands at `path` already.
+    pub(crate) fn new(sandbox: &Sandbox, path: PathBuf) -> Repo {
+        Repo {
+            sandbox: sandbox.clone(),
+            path,
+        }
+    }
+
+    /// Returns the top of the working tree.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Returns the directory that git keeps for this working tree.
+    pub(crate) fn git_directory(&self) -> PathBuf {
+        self.git(&["rev-parse", "--absolute-git-dir"]).into()
+    }
+
+    /// Runs `git` at the top of the working tree and returns its standard output.
+    #[track_caller]
+    pub(crate) fn git(&self, args: &[&str]) -> String {
+        self.sandbox.git(&self.path, args)
+    }
+
+    /// Runs `git` at the top of the working tree, whatever comes of it.
+    pub(crate) fn try_git(&self, args: &[&str]) -> Output {
+        self.sandbox.try_git(&self.path, args)
+    }
+
+    /// Runs the program under test at the top of the working tree.
+    pub(crate) fn run(&self, args: &[&str]) -> Output {
+        self.sandbox.run(&self.path, args)
+    }
+
+    /// Starts the program under test at the top of the working tree.
+    pub(crate) fn start(&self, args: &[&str]) -> Running {
+        self.sandbox.start(&self.path, args)
+    }
+
+    /// Writes a file, and the directories it needs.
+    #[track_caller]
+    pub(crate) fn write(&self, path: &str, contents: impl AsRef<[u8]>) {
+        let path = self.prepare(path);
+        fs::write(path, contents).unwrap();
+    }
+
+    /// Writes a file that can be executed.
+    #[track_caller]
+    pub(crate) fn write_executable(&self, path: &str, contents: impl AsRef<[u8]>) {
+        self.write(path, contents);
+        let mode = fs::Permissions::from_mode(0o755);
+        fs::set_permissions(self.path.join(path), mode).unwrap();
+    }
+
+    /// Makes `path` a symbolic link with this text.
+    #[track_caller]
+    pub(crate) fn symlink(&self, path: &str, target: &str) {
+        std::os::unix::fs::symlink(target, self.prepare(path)).unwrap();
+    }
+
+    /// Removes a file or a link from the working tree.
+    #[track_caller]
+    pub(crate) fn remove(&self, path: &str) {
+        fs::remove_file(self.path.join(path)).unwrap();
+    }
+
+    /// Returns the text of a file in the working tree.
+    #[track_caller]
+    pub(crate) fn read(&self, path: &str) -> String {
+        let path = self.path.join(path);
+        fs::read_to_string(&path)
+            .unwrap_or_else(|error| panic!("cannot read {}: {error}", path.display()))
+    }
+
+    /// Commits the whole working tree, changed or not, and returns the id of the commit.
+    #[track_caller]
+    pub(crate) fn commit(&self, message: &str) -> String {
+        self.git(&["add", "--all"]);
+        self.git(&["commit", "--quiet", "--allow-empty", "-m", message]);
+        self.id("HEAD")
+    }
+
+    /// Returns the object id of `revision`.
+    #[track_caller]
+    pub(crate) fn id(&self, revision: &str) -> String {
+        self.git(&["rev-parse", "--verify", "--end-of-options", revision])
+    }
+
+    /// Returns the text of `path` in `revision`.
+    #[track_caller]
+    pub(crate) fn show(&self, revision: &str, path: &str) -> String {
+        let output = self.try_git(&["cat-file", "blob", &format!("{revision}:{path}")]);
+        output.success().stdout.clone()
+    }
+
+    /// Returns the mode and path of every file in `revision`, as `100644 a/b`.
+    #[track_caller]
+    pub(crate) fn files(&self, revision: &str) -> Vec<String> {
+        let listing = self.git(&[
+            "ls-tree",
+            "-r",
+            "--format=%(objectmode) %(path)",
+            "--end-of-options",
+            revision,
+        ]);
+        listing.lines().map(str::to_owned).collect()
+    }
+
+    /// Returns everything about the repository that a run should not have changed.
+    pub(crate) fn state(&self) -> State {
+        State::of(self)
+    }
+
+    fn prepare(&self, path: &str) -> PathBuf {
+        let path = self.path.join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        path
+    }
+}

@@ -1,0 +1,216 @@
+//! One directory and one environment, with nothing of the caller's in them.
+
+use std::collections::BTreeMap;
+use std::env;
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::{Arc, Mutex};
+
+use tempfile::TempDir;
+
+use super::{Output, Repo, Running, Server};
+
+/// The date of every commit, unless a test sets another: ids are then the same on every machine.
+const DATE: &str = "2026-01-02T03:04:05Z";
+
+/// What is taken from the caller: where programs are, and where coverage goes.
+const INHERITED: [&str; 2] = ["PATH", "LLVM_PROFILE_FILE"];
+
+/// A temporary directory with its own home, cache, git configuration and environment.
+///
+/// Clones are the same sandbox; it is removed with the last one.
+#[derive(Clone)]
+pub(crate) struct Sandbox(Arc<Inner>);
+
+struct Inner {
+    environment: Mutex<BTreeMap<OsString, OsString>>,
+    root: PathBuf,
+    _directory: TempDir,
+}
+
+impl Sandbox {
+    /// Returns an empty sandbox.
+    ///
+    /// `KUSTOMIZE_LOCALIZE_KEEP_SANDBOX=1` leaves the directory for a look at what a test did.
+    pub(crate) fn new() -> Sandbox {
+        let mut directory = TempDir::with_prefix("sandbox-").unwrap();
+        if env::var_os("KUSTOMIZE_LOCALIZE_KEEP_SANDBOX").is_some() {
+            directory.disable_cleanup(true);
+            eprintln!("sandbox: {}", directory.path().display());
+        }
+        let root = directory.path().canonicalize().unwrap();
+        for name in ["home", "cache", "config", "tmp", "bin"] {
+            fs::create_dir(root.join(name)).unwrap();
+        }
+        fs::write(root.join("gitconfig"), "").unwrap();
+
+        let mut environment = BTreeMap::new();
+        for name in INHERITED {
+            if let Some(value) = env::var_os(name) {
+                environment.insert(name.into(), value);
+            }
+        }
+        let sandbox = Sandbox(Arc::new(Inner {
+            environment: Mutex::new(environment),
+            root,
+            _directory: directory,
+        }));
+        for (name, directory) in [
+            ("HOME", "home"),
+            ("XDG_CACHE_HOME", "cache"),
+            ("XDG_CONFIG_HOME", "config"),
+            ("TMPDIR", "tmp"),
+            ("GIT_CONFIG_GLOBAL", "gitconfig"),
+            // A repository around the temporary directory must not be found.
+            ("GIT_CEILING_DIRECTORIES", ""),
+        ] {
+            sandbox.set(name, sandbox.path(directory));
+        }
+        for (name, value) in [
+            ("GIT_CONFIG_NOSYSTEM", "1"),
+            ("GIT_TERMINAL_PROMPT", "0"),
+            ("GIT_AUTHOR_NAME", "A. Author"),
+            ("GIT_AUTHOR_EMAIL", "author@example.com"),
+            ("GIT_AUTHOR_DATE", DATE),
+            ("GIT_COMMITTER_NAME", "C. Committer"),
+            ("GIT_COMMITTER_EMAIL", "committer@example.com"),
+            ("GIT_COMMITTER_DATE", DATE),
+            ("TZ", "UTC"),
+            ("LC_ALL", "C"),
+        ] {
+            sandbox.set(name, value);
+        }
+        let mut path = sandbox.path("bin").into_os_string();
+        path.push(":");
+        path.push(env::var_os("PATH").unwrap_or_default());
+        sandbox.set("PATH", path);
+        sandbox
+    }
+
+    /// Returns the absolute path of `relative` in the sandbox.
+    pub(crate) fn path(&self, relative: &str) -> PathBuf {
+        self.0.root.join(relative)
+    }
+
+    /// Sets a variable for everything that is started from now on.
+    pub(crate) fn set(&self, name: &str, value: impl AsRef<OsStr>) {
+        let mut environment = self.0.environment.lock().unwrap();
+        environment.insert(name.into(), value.as_ref().into());
+    }
+
+    /// Unsets a variable for everything that is started from now on.
+    pub(crate) fn unset(&self, name: &str) {
+        let mut environment = self.0.environment.lock().unwrap();
+        environment.remove(OsStr::new(name));
+    }
+
+    /// Returns a command that has the environment of the sandbox and no other.
+    pub(crate) fn command(&self, program: impl AsRef<OsStr>, directory: &Path) -> Command {
+        let mut command = Command::new(program);
+        command
+            .current_dir(directory)
+            .env_clear()
+            .envs(&*self.0.environment.lock().unwrap());
+        command
+    }
+
+    /// Runs `git` in `directory` and returns its standard output without the last line end.
+    #[track_caller]
+    pub(crate) fn git(&self, directory: &Path, args: &[&str]) -> String {
+        let output = self.try_git(directory, args);
+        output.success();
+        output.stdout.trim_end_matches('\n').to_owned()
+    }
+
+    /// Runs `git` in `directory`, whatever comes of it.
+    pub(crate) fn try_git(&self, directory: &Path, args: &[&str]) -> Output {
+        Running::start(self.command("git", directory).args(args)).wait()
+    }
+
+    /// Runs the program under test in `directory`.
+    pub(crate) fn run(&self, directory: &Path, args: &[&str]) -> Output {
+        self.start(directory, args).wait()
+    }
+
+    /// Starts the program under test in `directory`.
+    pub(crate) fn start(&self, directory: &Path, args: &[&str]) -> Running {
+        let program = env!("CARGO_BIN_EXE_git-kustomize-localize");
+        Running::start(self.command(program, directory).args(args))
+    }
+
+    /// Returns a new repository `name`, without a commit, on branch `main`.
+    pub(crate) fn repo(&self, name: &str) -> Repo {
+        let path = self.path(name);
+        fs::create_dir_all(&path).unwrap();
+        self.git(&path, &["init", "--quiet", "-b", "main"]);
+        Repo::new(self, path)
+    }
+
+    /// Returns a clone of `of` in the directory `name`.
+    pub(crate) fn clone_of(&self, of: &Repo, name: &str) -> Repo {
+        let path = self.path(name);
+        let (from, to) = (of.path().to_str().unwrap(), path.to_str().unwrap());
+        self.git(&self.path(""), &["clone", "--quiet", from, to]);
+        Repo::new(self, path)
+    }
+
+    /// Sets a value in the global git configuration.
+    #[track_caller]
+    pub(crate) fn configure(&self, key: &str, value: &str) {
+        self.git(&self.path(""), &["config", "--global", "--add", key, value]);
+    }
+
+    /// Makes git look for every repository whose URL starts with `prefix` below `base` instead.
+    #[track_caller]
+    pub(crate) fn pretend(&self, prefix: &str, base: &str) {
+        self.configure(&format!("url.{base}.insteadOf"), prefix);
+    }
+
+    /// Makes git, kustomize and the program believe the certificates of `server`.
+    ///
+    /// `SSL_CERT_FILE` is what Go and rustls read, except on macOS and Windows.
+    pub(crate) fn trust(&self, server: &Server) {
+        let file = self.path("authority.pem");
+        fs::write(&file, server.authority()).unwrap();
+        self.set("SSL_CERT_FILE", &file);
+        self.set("GIT_SSL_CAINFO", &file);
+    }
+
+    /// Sends all of git, kustomize and the program to `server`, which then answers for every host.
+    ///
+    /// A host that has no route answers 404, so that nothing gets past the machine.
+    pub(crate) fn send_through(&self, server: &Server) {
+        self.trust(server);
+        for name in ["http_proxy", "https_proxy", "HTTPS_PROXY"] {
+            self.set(name, server.as_https_proxy());
+        }
+        for name in ["no_proxy", "NO_PROXY"] {
+            self.set(name, "127.0.0.1,localhost");
+        }
+    }
+
+    /// Puts `program` before everything else of that name on `PATH`.
+    pub(crate) fn offer(&self, name: &str, program: &Path) {
+        std::os::unix::fs::symlink(program, self.path("bin").join(name)).unwrap();
+    }
+
+    /// Puts a shell script before everything else of that name on `PATH`.
+    pub(crate) fn script(&self, name: &str, body: &str) {
+        let path = self.path("bin").join(name);
+        fs::write(&path, format!("#!/bin/sh\n{body}\n")).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    }
+
+    /// Returns the names of what was left in the directory for temporary files.
+    pub(crate) fn leftovers(&self) -> Vec<String> {
+        let mut names: Vec<String> = fs::read_dir(self.path("tmp"))
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned())
+            .collect();
+        names.sort();
+        names
+    }
+}
