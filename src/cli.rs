@@ -71,6 +71,11 @@ struct LocalizeArgs {
     #[arg(long)]
     pin: bool,
 
+    /// Resolve refs again that only the lock of NEW_DIR holds; the lock at the top of the source
+    /// still decides
+    #[arg(long, conflicts_with_all = ["locked", "offline"])]
+    update: bool,
+
     /// Fail if something would have to be resolved that no lock holds
     #[arg(long)]
     locked: bool,

@@ -303,7 +303,7 @@ impl Fetcher {
                 if self.repositories.contains_key(key) {
                     return None;
                 }
-                if let Some(repository) = self.from_tip(key, wish) {
+                if let Some(repository) = self.held_by_tip(key, wish) {
                     self.repositories.insert(key.clone(), Ok(repository));
                     return None;
                 }
@@ -347,7 +347,7 @@ impl Fetcher {
         }
     }
 
-    fn from_tip(&self, key: &Key, wish: &Wish) -> Option<Rc<Repository>> {
+    fn held_by_tip(&self, key: &Key, wish: &Wish) -> Option<Rc<Repository>> {
         let tip = self.tip.as_ref()?;
         let url = redact::url(&key.url);
         let entry = tip
@@ -495,7 +495,7 @@ impl Fetcher {
                 redact::url(url),
                 file.sha256
             ))
-            .hint("remove the entry from kustomize-localize.lock to lock what it is now"));
+            .hint(git::RELOCK));
         }
         self.cache.keep_file(&file.bytes, &file.sha256)?;
         Ok(file)

@@ -7,9 +7,6 @@ mod result;
 
 pub use result::{Content, Localized, ResultFile, Rewritten, localize};
 
-/// The directory beside a kustomization that holds what was brought in for it.
-pub const LOCALIZED_FILES: &str = "localized-files";
-
 /// What each `localized-files` directory says in its `.gitattributes`: no checkout and no
 /// `git add` changes a byte below it.
 pub const GITATTRIBUTES: &str = "* -text -filter -ident -working-tree-encoding\n";

@@ -189,10 +189,18 @@ fn new_dir(args: &LocalizeArgs, spec: Option<&RepoSpec>, base: Option<&str>) -> 
     match (given, spec, base) {
         (Some(given), ..) if given.is_empty() => Err(Failure::new("NEW_DIR is empty")),
         (Some(given), ..) => Ok(given),
-        (None, Some(spec), _) if spec.reference.is_none() => Err(Failure::new(
-            "the target is named without a ref, so NEW_DIR has no name",
-        )
-        .hint("give NEW_DIR")),
+        (None, Some(spec), _) if spec.reference.is_none() => {
+            let failure = Failure::new(format!(
+                "`{}` is named without a ref, so NEW_DIR has no name",
+                redact::url(&args.target)
+            ));
+            Err(match args.pin {
+                true => failure.hint("give NEW_DIR"),
+                false => failure
+                    .hint("say which version: add `?ref=TAG-OR-COMMIT`")
+                    .hint("or take what HEAD is now: `--pin`, with a NEW_DIR"),
+            })
+        }
         (None, Some(spec), _) => Ok(default_new_dir(None, Some(spec))),
         (None, None, Some(base)) => Ok(default_new_dir(Some(base), None)),
         (None, None, None) => Err(Failure::new(
@@ -202,13 +210,19 @@ fn new_dir(args: &LocalizeArgs, spec: Option<&RepoSpec>, base: Option<&str>) -> 
     }
 }
 
-/// Sets up fetching with the connection settings of the repository at hand, if there is one.
+/// Sets up fetching with the connection settings of the repository at hand, if there is one. The
+/// lock of the source decides before that of NEW_DIR as it was (`previous`).
 fn fetcher(
     args: &LocalizeArgs,
     here: Option<&Here>,
-    locks: Vec<Rc<Lock>>,
-    tip: Option<Tip>,
+    source_lock: Option<Rc<Lock>>,
+    previous: Option<Tip>,
 ) -> Result<Fetcher> {
+    let previous = previous.filter(|_| !args.update);
+    let locks = source_lock
+        .into_iter()
+        .chain(previous.as_ref().map(|previous| previous.lock.clone()))
+        .collect();
     let settings = match here {
         Some(here) => here.connection_config()?,
         None => Vec::new(),
@@ -224,7 +238,7 @@ fn fetcher(
             quiet: args.output.quiet,
         },
         locks,
-        tip,
+        previous,
     ))
 }
 

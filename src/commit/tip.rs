@@ -87,9 +87,16 @@ pub fn examine(
     let new_dirs = new_dirs(here, repository, tree, Some(source_tree))?;
     edited.extend(against_record(here, repository, made_tree, &trailers)?);
     for (directory, new_dir) in &new_dirs {
-        if recorded_tree(&trailers, directory) != Some(new_dir.tree) {
-            edited.extend(against_lock(here, new_dir, directory)?);
+        let recorded = recorded_tree(&trailers, directory);
+        if recorded == Some(new_dir.tree) {
+            continue;
         }
+        let paths = against_lock(here, new_dir, directory)?;
+        if recorded.is_some() && paths.is_empty() {
+            // Files and lock agree with each other, but not with the commit: the lock was edited.
+            edited.push(path::join(directory, LOCK_NAME));
+        }
+        edited.extend(paths);
     }
     edited.sort();
     edited.dedup();

@@ -15,6 +15,10 @@ use crate::redact;
 use crate::reference::Pin;
 use crate::tree::objects;
 
+/// What to do about a lock that no longer fits what is upstream.
+pub(super) const RELOCK: &str = "to lock what it is now: `--update`, or if the lock at the top of the source holds it, \
+                                remove its entry there";
+
 /// What to fetch: everything that makes one fetch differ from another.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Wish {
@@ -156,7 +160,7 @@ impl GitRemotes {
                             "{shown}: `{reference}` is {} now, and the locked commit {commit} cannot be fetched",
                             fetched.commit
                         ))
-                        .hint("remove the entry from kustomize-localize.lock to lock what the ref is now")
+                        .hint(RELOCK)
                         .into()),
                         Err(_) => Err(failure),
                     }

@@ -13,6 +13,7 @@ use std::rc::Rc;
 use crate::failure::{Failure, Result};
 use crate::kustomization::{self, Edit};
 use crate::record::{Lock, StoredFile, sha256_hex};
+use crate::reference::place::LOCALIZED_FILES;
 use crate::tree::{Entry, SharedTree, Tree, path};
 
 /// A NEW_DIR of the tip and its lock.
@@ -143,9 +144,7 @@ impl TipTree {
         let has_kustomization = kustomization::FILE_NAMES
             .iter()
             .any(|name| self.files.contains_key(&path::join(directory, name)));
-        has_kustomization
-            && (kustomization::FILE_NAMES.contains(&name)
-                || name == crate::localize::LOCALIZED_FILES)
+        has_kustomization && (kustomization::FILE_NAMES.contains(&name) || name == LOCALIZED_FILES)
     }
 }
 

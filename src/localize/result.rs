@@ -3,12 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::rc::Rc;
 
+use super::GITATTRIBUTES;
 use super::layout::{self, SafePaths};
-use super::{GITATTRIBUTES, LOCALIZED_FILES};
 use crate::failure::{Failure, Failures, Location};
 use crate::kustomization::{self, Edit, GeneratorKey, Reference};
 use crate::record::{self, FileRemote, GitRemote, LoadRestrictor, Remote, StoredFile};
 use crate::redact;
+use crate::reference::place::LOCALIZED_FILES;
 use crate::reference::{self, RepoSpec};
 use crate::tree::memory::MemoryTree;
 use crate::tree::{Entry, path};

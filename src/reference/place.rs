@@ -15,6 +15,9 @@ use sha2::{Digest, Sha256};
 use super::go_url::HttpUrl;
 use super::spec::{RepoSpec, clean};
 
+/// The directory beside a kustomization that holds what was brought in for it.
+pub const LOCALIZED_FILES: &str = "localized-files";
+
 /// The directory in which repositories named by a path of this machine are put, in place of a host.
 const FILE_SCHEME_DIRECTORY: &str = "file-schemed";
 

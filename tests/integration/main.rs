@@ -8,6 +8,7 @@
 #[cfg(feature = "localize")]
 mod parity;
 mod support;
+mod update;
 
 use std::fs;
 use std::path::Path;

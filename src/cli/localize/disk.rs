@@ -100,17 +100,13 @@ pub(super) fn run(args: &LocalizeArgs) -> Result<Report, Failures> {
     }
 
     let before = read_lock(&place.join(LOCK_NAME), &format!("{shown}/{LOCK_NAME}"))?;
-    let tip = before.clone().map(|lock| Tip {
+    let previous = before.clone().map(|lock| Tip {
         tree: Rc::new(DiskTree::new(place.clone(), shown.clone())),
         directory: String::new(),
         lock,
     });
-    let locks = lock_source
-        .iter()
-        .map(|(lock, _)| lock.clone())
-        .chain(before.clone())
-        .collect();
-    let mut fetcher = fetcher(args, here.as_ref(), locks, tip)?;
+    let source_lock = lock_source.as_ref().map(|(lock, _)| lock.clone());
+    let mut fetcher = fetcher(args, here.as_ref(), source_lock, previous)?;
     let target = match (found, &spec) {
         (Some((target, _)), _) => target,
         (None, Some(spec)) => fetched_target(args, spec, &mut fetcher)?,

@@ -57,29 +57,19 @@ pub(super) fn run(args: &LocalizeArgs) -> Result<Report, Failures> {
         None => None,
     };
     let before = state.as_ref().and_then(|state| state.new_dirs.get(&into));
-    let tip = match &state {
-        Some(state) => before
-            .map(|before| {
-                Ok::<Tip, Failure>(Tip {
-                    tree: Rc::new(ObjectTree::of_here(here.clone(), state.tree)?),
-                    directory: into.clone(),
-                    lock: before.lock.clone(),
-                })
-            })
-            .transpose()?,
+    let previous = match before {
+        Some(before) => Some(Tip {
+            tree: Rc::new(ObjectTree::of_here(here.clone(), before.tree)?),
+            directory: String::new(),
+            lock: before.lock.clone(),
+        }),
         None => None,
     };
-    let locks = local
-        .lock
-        .iter()
-        .cloned()
-        .chain(before.map(|before| before.lock.clone()))
-        .collect();
     let before = before
         .map(|before| (*before.lock).clone())
         .unwrap_or_default();
 
-    let mut fetcher = fetcher(args, Some(&here), locks, tip)?;
+    let mut fetcher = fetcher(args, Some(&here), local.lock.clone(), previous)?;
     let target = match (found, &spec) {
         (Some(target), _) => target,
         (None, Some(spec)) => fetched_target(args, spec, &mut fetcher)?,
