@@ -2,7 +2,8 @@
 //!
 //! Whatever is printed, stored or committed and may hold a URL goes through here. None of this
 //! parses strictly: a text that no parser accepts is shown in an error message all the more. In doubt
-//! something is hidden that was no secret, and never the other way round.
+//! something is hidden that was no secret. What stays open: of a password that holds both a raw `@` and,
+//! after it, a raw `/`, `?` or `#`, every client takes the part after the `@` for the host, and so do we.
 
 mod query;
 mod token;
@@ -37,11 +38,15 @@ pub fn text(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for piece in text.split_inclusive(char::is_whitespace) {
         let word = piece.trim_end();
-        // What ends a sentence or a quotation is not part of the URL.
-        let end = |c: char| "'\"`,.:;!)]}>".contains(c);
-        let bare = word.trim_end_matches(end);
+        // What opens or ends a quotation or a sentence is not part of the URL.
+        let opening = |c: char| "'\"`([{<".contains(c);
+        let closing = |c: char| "'\"`)]}>,.:;!".contains(c);
+        let bare = word.trim_start_matches(opening);
+        let (before, bare) = word.split_at(word.len() - bare.len());
+        let bare = bare.trim_end_matches(closing);
+        shown.push_str(before);
         shown.push_str(&url(bare));
-        shown.push_str(&piece[bare.len()..]);
+        shown.push_str(&piece[before.len() + bare.len()..]);
     }
     shown
 }
@@ -71,21 +76,24 @@ impl Shown {
             secret: false,
         };
         shown.reference(text.trim());
+        shown.text.truncate(shown.text.trim_end().len());
         shown
     }
 
     /// Goes through a text from authority to authority: there may be several, as in
     /// `git::https://…`, `'https://…` or `https://proxy/https://…`, and each can hold a password.
     fn reference(&mut self, text: &str) {
-        let last_at = last_at(text);
+        let last_at = end_of_last_at(text);
         let mut end = location_end(text, 0);
         let head = authority_start(&text[..end]).map_or(text.len(), |(length, _)| length);
         let mut start = self.userinfo(&text[..head], 0, Kind::Bare, last_at);
         let mut is_url = false;
-        while let Some((length, kind)) = text.get(start..end).and_then(authority_start) {
+        while let Some((length, kind)) = authority_start(&text[start..end]) {
             self.location(&text[start..start + length]);
             start = self.userinfo(text, start + length, kind, last_at);
-            end = end.max(location_end(text, start));
+            if start > end {
+                end = location_end(text, start);
+            }
             is_url = true;
         }
         self.location(&text[start..end]);
@@ -95,44 +103,54 @@ impl Shown {
             self.text.push('?');
             self.secret |= query::redact(query, &mut self.text);
         }
-        if !fragment.is_empty() {
-            let mut shown = String::new();
-            let secret = query::redact(fragment, &mut shown);
-            self.secret |= secret;
-            // Only a URL has a fragment; in a local path `#` is a character like any other.
-            if !is_url && !secret {
-                self.text.push('#');
-                self.text.push_str(fragment);
-            }
+        // Only a URL has a fragment; in a local path `#` is a character like any other. After a secret it
+        // may be the secret's own.
+        let keep = !is_url && !self.secret && !fragment.is_empty();
+        let before = self.text.len();
+        self.text.push('#');
+        let secret = query::redact(fragment, &mut self.text);
+        if secret || !keep {
+            self.text.truncate(before);
         }
+        self.secret |= secret;
     }
 
     /// Shows what may be shown of the userinfo that begins at `start`, and returns where the host begins.
     fn userinfo(&mut self, text: &str, start: usize, kind: Kind, last_at: usize) -> usize {
         let rest = &text[start..];
         let authority = &rest[..rest.find(['/', '?', '#']).unwrap_or(rest.len())];
-        let mut end = start + self::last_at(authority);
-        if end == start && kind != Kind::Bare && has_bad_port(authority) && last_at > start {
-            // What reads as a port is the beginning of a password that holds `/`, `?` or `#`.
+        let at = end_of_last_at(authority);
+        let mut end = start + at;
+        if kind != Kind::Bare && last_at > end && is_no_host(&authority[at..]) {
+            // It is the beginning of a password that holds `/`, `?` or `#`.
             end = last_at;
         }
         if end == start {
             return start;
         }
         let userinfo = &text[start..end];
-        let userinfo = userinfo.strip_suffix('@').unwrap_or(userinfo);
-        let userinfo = userinfo.strip_suffix(ENCODED_AT).unwrap_or(userinfo);
-        let lower = userinfo.to_ascii_lowercase();
-        let name_end = userinfo.find([':', '@']).unwrap_or(userinfo.len());
-        let name = &userinfo[..name_end];
-        let alone = name == userinfo && !lower.contains("%3a");
-        self.secret |= !alone || is_credential(name);
-        // A quotation mark or bracket before the text is not part of the name.
-        let quoted = name.trim_start_matches(['\'', '"', '`', '(', '[', '<', '{']);
-        self.text.push_str(&name[..name.len() - quoted.len()]);
-        if kind != Kind::Url && is_plain_name(quoted) {
-            self.text.push_str(quoted);
-            self.text.push('@');
+        let named = userinfo.strip_suffix('@').unwrap_or(userinfo);
+        let named = named.strip_suffix(ENCODED_AT).unwrap_or(named);
+        let colon = named
+            .find([':', '@'])
+            .or(named.find("%3a"))
+            .or(named.find("%3A"));
+        let name = &named[..colon.unwrap_or(named.len())];
+        // A token is a secret even alone. Elsewhere than over http a name alone opens nothing, and AWS
+        // gives out names that look like tokens.
+        let is_token = if kind == Kind::Url {
+            is_credential(name)
+        } else {
+            is_known_token(name)
+        };
+        self.secret |= colon.is_some() || is_token;
+        if kind != Kind::Url && !is_token && is_plain_name(name) {
+            self.text.push_str(name);
+            self.text.push_str(if colon.is_some() {
+                "@"
+            } else {
+                &userinfo[name.len()..]
+            });
         }
         end
     }
@@ -145,7 +163,7 @@ impl Shown {
 const ENCODED_AT: &str = "%40";
 
 /// Returns the index after the last `@`, which may be percent-encoded; 0 when there is none.
-fn last_at(text: &str) -> usize {
+fn end_of_last_at(text: &str) -> usize {
     let plain = text.rfind('@').map_or(0, |at| at + 1);
     let encoded = text.rfind(ENCODED_AT).map_or(0, |at| at + ENCODED_AT.len());
     plain.max(encoded)
@@ -185,22 +203,26 @@ fn authority_start(text: &str) -> Option<(usize, Kind)> {
     })
 }
 
-/// Returns whether something other than digits stands where the port should.
-fn has_bad_port(authority: &str) -> bool {
-    let port = match authority.strip_prefix('[').and_then(|a| a.split_once(']')) {
-        Some((_, port)) => port.strip_prefix(':'),
-        None => authority.split_once(':').map(|(_, port)| port),
+/// Returns whether a text cannot be `host[:port]`: nothing, a character that is in no host name, or
+/// something other than digits for a port.
+fn is_no_host(text: &str) -> bool {
+    let (host, port) = match text.strip_prefix('[').and_then(|text| text.split_once(']')) {
+        Some((address, port)) => (address, port.strip_prefix(':')),
+        None => match text.split_once(':') {
+            Some((host, port)) => (host, Some(port)),
+            None => (text, None),
+        },
     };
-    port.is_some_and(|port| !port.bytes().all(|b| b.is_ascii_digit()))
+    let in_name = |c: char| c.is_alphanumeric() || "._-:%".contains(c);
+    text.is_empty()
+        || !host.chars().all(in_name)
+        || port.is_some_and(|port| !port.bytes().all(|b| b.is_ascii_digit()))
 }
 
-/// Returns whether a user name can be shown: short, of letters, digits and `._-`, and no token.
+/// Returns whether a user name can be shown: short, of letters, digits and `._-`.
 fn is_plain_name(name: &str) -> bool {
     let plain = |b: u8| b.is_ascii_alphanumeric() || b"._-".contains(&b);
-    (1..=64).contains(&name.len())
-        && name.bytes().all(plain)
-        && !is_known_token(name)
-        && !is_credential(name)
+    (1..=64).contains(&name.len()) && name.bytes().all(plain)
 }
 
 #[cfg(test)]

@@ -3,87 +3,29 @@
 use percent_encoding::percent_decode_str;
 
 use super::HIDDEN;
-use super::token::is_credential;
+use super::token::{is_credential, is_known_token};
 
 /// Keys whose values are shown even when they look like a token: versions are often commit ids.
+#[rustfmt::skip]
 const SHOWN_KEYS: [&str; 10] = [
-    "ref",
-    "version",
-    "timeout",
-    "submodules",
-    "at",
-    "path",
-    "commit",
-    "sha",
-    "rev",
+    "ref", "version", "timeout", "submodules", "at", "path", "commit", "sha", "rev",
     "versiondescriptor.version",
 ];
 
-/// Keys that are secret as a whole: of signed URLs (Azure SAS, CloudFront, S3), and usual short names.
-const SECRET_KEYS: [&str; 37] = [
-    "key",
-    "sig",
-    "se",
-    "sp",
-    "sv",
-    "sr",
-    "st",
-    "ss",
-    "srt",
-    "sip",
-    "spr",
-    "ske",
-    "skoid",
-    "sks",
-    "skt",
-    "sktid",
-    "skv",
-    "saoid",
-    "scid",
-    "sdd",
-    "suoid",
-    "sas",
-    "code",
-    "expires",
-    "policy",
-    "key-pair-id",
-    "googleaccessid",
-    "pat",
-    "pw",
-    "pass",
-    "otp",
-    "sid",
-    "state",
-    "nonce",
-    "ticket",
-    "hash",
-    "login",
+/// Keys that are secret as a whole: of signed URLs (Azure, CloudFront, Google), and usual short names.
+#[rustfmt::skip]
+const SECRET_KEYS: [&str; 32] = [
+    "key", "sig", "se", "sp", "sv", "sr", "st", "ss", "srt", "sip", "spr", "ske", "skoid", "sks", "skt",
+    "sktid", "skv", "saoid", "scid", "sdd", "suoid", "sas", "code", "expires", "policy", "key-pair-id",
+    "googleaccessid", "pat", "pw", "pass", "otp", "sid",
 ];
 
 /// Parts that make any key secret.
-const SECRET_PARTS: [&str; 22] = [
-    "token",
-    "secret",
-    "passw",
-    "passphrase",
-    "passcode",
-    "pwd",
-    "credential",
-    "signature",
-    "apikey",
-    "api_key",
-    "api-key",
-    "accesskey",
-    "access_key",
-    "access-key",
-    "private",
-    "auth",
-    "jwt",
-    "session",
-    "cookie",
-    "bearer",
-    "hmac",
-    "crumb",
+#[rustfmt::skip]
+const SECRET_PARTS: [&str; 20] = [
+    "token", "secret", "passw", "passphrase", "pwd", "credential", "signature", "apikey", "api_key",
+    "api-key", "accesskey", "access_key", "access-key", "private", "auth", "jwt", "session", "cookie",
+    "bearer", "hmac",
 ];
 
 /// Beginnings of the keys of signed URLs.
@@ -91,35 +33,37 @@ const SECRET_PREFIXES: [&str; 5] = ["x-amz-", "x-goog-", "x-ms-", "x-oss-", "x-c
 
 /// Adds a query, given without its `?`, to `shown` with its secrets hidden; returns whether there were any.
 pub(super) fn redact(query: &str, shown: &mut String) -> bool {
+    // A password may hold what separates the pairs.
+    let all = holds_url_with_password(&decode(query));
     let mut secret = false;
+    let mut hide = |text: &str, hide: bool| {
+        let hide = hide && !matches!(text, "" | HIDDEN);
+        shown.push_str(if hide { HIDDEN } else { text });
+        secret |= hide;
+    };
     for piece in query.split_inclusive(['&', ';']) {
         let pair = piece.trim_end_matches(['&', ';']);
-        let (key, value) = match pair.split_once('=') {
-            Some((key, value)) => (key, Some(value)),
-            None => (pair, None),
-        };
-        let name = decode(key).to_ascii_lowercase();
-        // A key can be the secret itself: `?ghp_…`.
-        let hide_key = is_secret_value(key);
-        shown.push_str(if hide_key { HIDDEN } else { key });
-        secret |= hide_key;
-        if let Some(value) = value {
-            shown.push('=');
-            let hide = !value.is_empty() && is_secret_pair(&name, value);
-            shown.push_str(if hide { HIDDEN } else { value });
-            secret |= hide;
+        match pair.split_once('=') {
+            Some((key, value)) => {
+                hide(key, is_secret_value(key));
+                hide("=", false);
+                hide(value, all || is_secret_pair(key, value));
+            }
+            // The key can be the secret itself: `?ghp_…`.
+            None => hide(pair, all || is_secret_value(pair)),
         }
-        shown.push_str(&piece[pair.len()..]);
+        hide(&piece[pair.len()..], false);
     }
     secret
 }
 
 fn is_secret_pair(key: &str, value: &str) -> bool {
-    if SHOWN_KEYS.contains(&key) {
+    let key = decode(key).to_ascii_lowercase();
+    if SHOWN_KEYS.contains(&key.as_str()) {
         let value = decode(value);
-        return super::is_known_token(&value) || holds_userinfo(&value);
+        return is_known_token(&value) || holds_userinfo(&value);
     }
-    SECRET_KEYS.contains(&key)
+    SECRET_KEYS.contains(&key.as_str())
         || SECRET_PARTS.iter().any(|part| key.contains(part))
         || SECRET_PREFIXES.iter().any(|prefix| key.starts_with(prefix))
         || is_secret_value(value)
@@ -134,6 +78,12 @@ fn is_secret_value(value: &str) -> bool {
 fn holds_userinfo(value: &str) -> bool {
     let before = value.rsplit_once('@').map(|(before, _)| before);
     before.is_some_and(|before| before.contains(':'))
+}
+
+/// Returns whether a text holds `scheme://user:password@`.
+fn holds_url_with_password(text: &str) -> bool {
+    let mut authorities = text.split("://").skip(1);
+    authorities.any(|rest| holds_userinfo(rest.split('/').next().unwrap_or_default()))
 }
 
 /// Decodes until nothing changes, for a redirect may have encoded a URL in a URL; four times at most.

@@ -2,41 +2,23 @@
 
 use super::HIDDEN;
 
-/// How tokens of well-known services begin. What ends in `_` or `-` is a token within a word, too.
-const PREFIXES: [&str; 22] = [
-    "ghp_",
-    "gho_",
-    "ghu_",
-    "ghs_",
-    "ghr_",
-    "github_pat_",
-    "glpat-",
-    "gldt-",
-    "glrt-",
-    "glptt-",
-    "gloas-",
-    "glcbt-",
-    "eyJ",
-    "xoxb-",
-    "xoxp-",
-    "npm_",
-    "pypi-AgE",
-    "dckr_pat_",
-    "hvs.",
-    "ATBB",
-    "ATATT3x",
-    "ATCTT3x",
+/// How the tokens of forges begin (GitHub, GitLab, Atlassian), those of Docker Hub, and any JWT.
+#[rustfmt::skip]
+const PREFIXES: [&str; 16] = [
+    "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "glpat-", "gldt-", "glrt-", "glptt-", "gloas-",
+    "ATBB", "ATATT3x", "ATCTT3x", "dckr_pat_", "eyJ",
 ];
 
-/// Returns whether a text holds a token of a well-known service, by its beginning: at least 16
-/// characters follow, a digit among them.
+/// Returns whether a text holds a token that is known by its beginning, at the front or after a character
+/// that is no letter or digit: at least 16 more characters follow, a digit among them.
 pub(super) fn is_known_token(text: &str) -> bool {
     PREFIXES.iter().any(|prefix| {
-        let rest = match text.split_once(prefix) {
-            Some((before, rest)) if before.is_empty() || prefix.ends_with(['_', '-']) => rest,
-            _ => return false,
-        };
-        rest.len() >= 16 && rest.bytes().any(|b| b.is_ascii_digit())
+        text.match_indices(prefix).any(|(at, _)| {
+            let rest = &text[at + prefix.len()..];
+            !text[..at].ends_with(|c: char| c.is_ascii_alphanumeric())
+                && rest.len() >= 16
+                && rest.bytes().any(|b| b.is_ascii_digit())
+        })
     })
 }
 
