@@ -4,6 +4,8 @@
 //! (`https://host:port/`, blanks in a host) and reads an authority where Go sees a path
 //! (`https:/host/x`). What kustomize takes for a remote file is decided by Go.
 
+use std::net::Ipv6Addr;
+
 /// The parts of an http or https URL that decide where its file is put; borrowed, still escaped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct HttpUrl<'a> {
@@ -67,32 +69,28 @@ pub(super) fn strip_prefix_ignore_case<'a>(text: &'a str, prefix: &str) -> Optio
 
 /// Returns the name in `host[:port]` or `[address][:port]`, or `None` when Go refuses it.
 fn host_name(text: &str) -> Option<&str> {
-    let (host, port) = match text.strip_prefix('[') {
-        Some(inner) => {
-            let (address, port) = inner.rsplit_once(']')?;
-            (address, port)
+    let (host, port, valid) = match text.strip_prefix('[') {
+        Some(text) => {
+            let (host, port) = text.rsplit_once(']')?;
+            // What follows `%25` is the zone. Go looks into it; no such host can be fetched from.
+            let address = host.split_once("%25").map_or(host, |(address, _)| address);
+            (host, port, address.parse::<Ipv6Addr>().is_ok())
         }
-        None => match text.rfind(':') {
-            Some(colon) => text.split_at(colon),
-            None => (text, ""),
-        },
+        None => {
+            let (host, port) = text.split_at(text.rfind(':').unwrap_or(text.len()));
+            (host, port, is_valid_host(host))
+        }
     };
     let port_is_valid = match port.strip_prefix(':') {
         Some(digits) => digits.bytes().all(|b| b.is_ascii_digit()),
         None => port.is_empty(),
     };
-    (port_is_valid && is_valid_host(host, text.starts_with('['))).then_some(host)
+    (valid && port_is_valid).then_some(host)
 }
 
-/// Returns whether Go takes the characters and escapes of a host.
-///
-/// Only bytes from 0x80 and `%25` may be escaped. What follows the `%25` that begins the zone of an
-/// IPv6 address is not looked at: Go allows more there, and no such host can be fetched from.
-fn is_valid_host(host: &str, bracketed: bool) -> bool {
-    let host = match host.find("%25") {
-        Some(zone) if bracketed => &host[..zone],
-        _ => host,
-    };
+/// Returns whether Go takes the characters and escapes of a host: only bytes from 0x80 and `%` may be
+/// escaped.
+fn is_valid_host(host: &str) -> bool {
     let characters = host.bytes().all(|b| {
         !b.is_ascii() || b.is_ascii_alphanumeric() || b"!$&'()*+,;=:[]<>\"-_.~%".contains(&b)
     });
@@ -148,6 +146,8 @@ mod tests {
             "https://host:80:x/",
             "https://[::1/x",
             "https://[::1]x/",
+            "https://[::g]/x",
+            "https://[10.0.0.1]/x",
             "https://h/%zz",
             "https://h/%4",
             "https://h/x#%zz",

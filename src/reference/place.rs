@@ -30,11 +30,12 @@ const MAX_LENGTH: usize = 100;
 /// `kustomize localize` keeps percent-encoding (`file%2Eyaml`). So do we, in that the text is not
 /// decoded, but `%` is outside our alphabet, so that such a segment is changed.
 ///
-/// A text that is no http or https URL is treated as a path on a host without a name.
+/// A text without a host cannot be fetched and has no place of its own: all of them share one segment, so
+/// that nothing of a malformed URL (a password, say) gets into a path.
 pub fn file_place(url: &str) -> Vec<String> {
     let (host, path) = match HttpUrl::parse(url) {
-        Some(url) => (url.host, url.path),
-        None => ("", url),
+        Some(url) if !url.host.is_empty() => (url.host, url.path),
+        _ => ("", ""),
     };
     let mut place = vec![host_segment(host)];
     place.extend(rooted(path).into_iter().map(segment));

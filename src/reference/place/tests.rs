@@ -69,13 +69,24 @@ fn file_places_where_we_differ() {
         ("https://host/_git/x", "host/_git-"),
         ("https://host/-x", "host/_-x-"),
         ("https://file-schemed/x", "file-schemed_-"),
-        ("https:/host/x", "_-"),
-        ("../x", "_-"),
     ] {
         assert!(file(url).starts_with(place), "{url}: {}", file(url));
         file_place(url)
             .iter()
             .for_each(|segment| assert_safe(segment));
+    }
+}
+
+#[test]
+fn a_url_without_a_host_leaves_no_trace() {
+    for url in [
+        "https:/u:hunter2@host/x",
+        "https:u:hunter2@host/x",
+        "https://u:hunter2 @host/x",
+        "https:///u:hunter2@host/x",
+        "u:hunter2@host/x",
+    ] {
+        assert_eq!(file(url), "_-e3b0c442", "{url}");
     }
 }
 
