@@ -216,7 +216,9 @@ impl Fetcher {
                     Order::File
                 } else if self.locked_commit(&Key::of(spec)).is_some() {
                     Order::Root
-                } else if reference::has_git_marker(&wanted.text) {
+                } else if reference::has_git_marker(&wanted.text)
+                    && (spec.reference.is_some() || self.options.pin)
+                {
                     Order::RootFirst
                 } else {
                     Order::FileFirst

@@ -18,7 +18,7 @@ use crate::failure::{Failure, Failures, Location, Result};
 use crate::kustomization::{self, Accepts, Kind, NoteKind, Problem, Reference};
 use crate::record::LoadRestrictor;
 use crate::redact;
-use crate::reference::{self, RepoSpec};
+use crate::reference::{self, RepoSpec, Unsafe};
 use crate::tree::{self, Resolved, SharedTree, path};
 
 /// What a reference that kustomize reads over the network may turn out to be.
@@ -361,6 +361,14 @@ impl Walker<'_> {
         spec: Option<RepoSpec>,
         accepts: Accepts,
     ) -> Result<Target> {
+        // A URL whose path climbs is no repository for us, but it may be a file.
+        let spec = spec.filter(|spec| {
+            wants != Wants::Either
+                || !matches!(
+                    reference::refuse_unsafe(text, Some(spec)),
+                    Err(Unsafe::Escapes(_))
+                )
+        });
         reference::refuse_unsafe(text, spec.as_ref().filter(|_| wants != Wants::File)).map_err(|reason| {
             Failure::new(format!("`{}` is refused: {reason}", redact::url(text)))
                 .hint("a URL, host, path or ref that git could take for something else is never passed on")
