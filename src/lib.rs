@@ -42,6 +42,8 @@
 //! - A secret (userinfo, token, signed query) is never written: not to a path, a record, a message.
 //! - A [`failure::Failure`] says where, what, and what to do. It is not a finding.
 
+#![cfg_attr(test, allow(clippy::expect_used, clippy::unwrap_used))]
+
 pub mod cli;
 pub mod commit;
 pub mod failure;

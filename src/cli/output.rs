@@ -36,14 +36,14 @@ impl Color {
 }
 
 /// Writes a result to standard output. A reader that has gone away is no error.
-pub fn print(text: &str) {
+pub(super) fn print(text: &str) {
     let mut stdout = std::io::stdout().lock();
     let _ = stdout.write_all(text.as_bytes());
     let _ = stdout.flush();
 }
 
 /// Writes warnings to standard error.
-pub fn warnings(warnings: &[Warning]) {
+pub(super) fn warnings(warnings: &[Warning]) {
     let mark = Style::new().for_stderr().yellow().bold();
     let mut stderr = std::io::stderr().lock();
     for warning in warnings {
@@ -64,7 +64,7 @@ pub fn warnings(warnings: &[Warning]) {
 }
 
 /// Writes what stopped the work to standard error, each with what to do about it.
-pub fn failures(failures: &Failures) {
+pub(super) fn failures(failures: &Failures) {
     let mark = Style::new().for_stderr().red().bold();
     let hint = Style::new().for_stderr().cyan().bold();
     let mut stderr = std::io::stderr().lock();

@@ -8,7 +8,7 @@ use crate::tree::path;
 
 /// One entry of a `.gitmodules`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Submodule {
+pub(super) struct Submodule {
     /// Where it lies in the tree.
     pub path: String,
     /// Its URL as written.
@@ -20,7 +20,7 @@ pub struct Submodule {
 ///
 /// # Errors
 /// When git cannot parse it.
-pub fn parse(foreign: &Foreign, bytes: &[u8]) -> Result<Vec<Submodule>> {
+pub(super) fn parse(foreign: &Foreign, bytes: &[u8]) -> Result<Vec<Submodule>> {
     let settings = foreign.parse_config(bytes)?;
     let value = |name: &str, key: &str| {
         settings
@@ -49,7 +49,7 @@ pub fn parse(foreign: &Foreign, bytes: &[u8]) -> Result<Vec<Submodule>> {
 ///
 /// # Errors
 /// When the URL is one that git could take for an option or a command.
-pub fn resolve_url(parent: &str, url: &str) -> Result<String> {
+pub(super) fn resolve_url(parent: &str, url: &str) -> Result<String> {
     let refused = |why: &str| {
         Failure::new(format!("`{}` is refused: {why}", redact::url(url))).hint(
             "to build without submodules, add `submodules=false` to the query of the reference",

@@ -89,10 +89,10 @@ fn restored(bytes: Vec<u8>, file: &StoredFile) -> Option<Vec<u8>> {
 }
 
 /// How to open the repository itself, should it be needed after all.
-pub type Fallback = Box<dyn Fn() -> Result<SharedTree>>;
+pub(super) type Fallback = Box<dyn Fn() -> Result<SharedTree>>;
 
 /// The part of a fetched repository that the tip holds.
-pub struct TipTree {
+pub(super) struct TipTree {
     tip: Tip,
     files: BTreeMap<String, StoredFile>,
     directories: BTreeSet<String>,
@@ -104,7 +104,7 @@ pub struct TipTree {
 impl TipTree {
     /// Serves `files` (from [`Tip::repository`]) and falls back for everything else.
     #[must_use]
-    pub fn new(
+    pub(super) fn new(
         tip: Tip,
         files: BTreeMap<String, StoredFile>,
         label: String,

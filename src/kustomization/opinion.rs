@@ -25,7 +25,7 @@ pub(super) enum Value {
 
 impl Value {
     /// Returns the value that a path of pair and item indexes leads to.
-    pub fn descend(&mut self, path: &[usize]) -> Option<&mut Value> {
+    pub(super) fn descend(&mut self, path: &[usize]) -> Option<&mut Value> {
         let Some((step, rest)) = path.split_first() else {
             return Some(self);
         };
@@ -38,7 +38,7 @@ impl Value {
     }
 
     /// Returns the string in a value, without its tag.
-    pub fn text(&mut self) -> Option<&mut String> {
+    pub(super) fn text(&mut self) -> Option<&mut String> {
         match self {
             Value::Text(text) => Some(text),
             Value::Tagged(_, value) => value.text(),

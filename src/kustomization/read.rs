@@ -174,7 +174,7 @@ impl Found {
     }
 
     /// Puts everything in the order of the text; the error is what kustomize refuses.
-    pub fn finish(&mut self) -> Result<(), Vec<Problem>> {
+    pub(super) fn finish(&mut self) -> Result<(), Vec<Problem>> {
         self.references.sort_by_key(|r| (r.line, r.column));
         self.notes.sort_by_key(|n| (n.line, n.column));
         let mut problems = std::mem::take(&mut self.problems);

@@ -71,7 +71,7 @@ pub(super) enum Style {
 
 impl Style {
     /// Whether the scalar has a header line (`|`, `>`) and an indented body.
-    pub fn is_block(self) -> bool {
+    pub(super) fn is_block(self) -> bool {
         matches!(self, Style::Literal | Style::Folded)
     }
 }
@@ -120,7 +120,7 @@ impl Lines {
 
 impl<'t> Stream<'t> {
     /// Reads up to `limit` documents. A byte order mark is allowed.
-    pub fn parse(text: &'t str, limit: usize) -> Result<Self, SyntaxError> {
+    pub(super) fn parse(text: &'t str, limit: usize) -> Result<Self, SyntaxError> {
         let mut stream = Stream {
             text,
             documents: Vec::new(),
@@ -178,17 +178,17 @@ impl<'t> Stream<'t> {
     }
 
     /// Returns line and column (1-based, in characters) of a byte offset.
-    pub fn position(&self, offset: usize) -> (usize, usize) {
+    pub(super) fn position(&self, offset: usize) -> (usize, usize) {
         self.lines.position(self.text, offset)
     }
 
     /// Returns the byte offset at which a 1-based line begins.
-    pub fn line_start(&self, line: usize) -> Option<usize> {
+    pub(super) fn line_start(&self, line: usize) -> Option<usize> {
         self.lines.start(line)
     }
 
     /// Returns the byte offset after the last character of a scalar that is not a line break or blank.
-    pub fn scalar_end(&self, node: &Node) -> usize {
+    pub(super) fn scalar_end(&self, node: &Node) -> usize {
         let is_block = matches!(node.kind, NodeKind::Scalar { style, .. } if style.is_block());
         match self.text.get(node.range.clone()) {
             Some(bytes) if is_block => {
@@ -210,22 +210,22 @@ impl<'t> Stream<'t> {
 
 impl Document {
     /// Returns the root, unless the document is empty of nodes.
-    pub fn root(&self) -> Option<NodeId> {
+    pub(super) fn root(&self) -> Option<NodeId> {
         (!self.nodes.is_empty()).then_some(0)
     }
 
     /// Returns a node. Ids come from this document only.
-    pub fn node(&self, id: NodeId) -> &Node {
+    pub(super) fn node(&self, id: NodeId) -> &Node {
         &self.nodes[id]
     }
 
     /// Returns all nodes in the order of the text.
-    pub fn nodes(&self) -> &[Node] {
+    pub(super) fn nodes(&self) -> &[Node] {
         &self.nodes
     }
 
     /// Follows an alias to what it stands for.
-    pub fn target(&self, id: NodeId) -> NodeId {
+    pub(super) fn target(&self, id: NodeId) -> NodeId {
         match self.node(id).kind {
             // An alias names a node, never another alias.
             NodeKind::Alias(target) => target,
@@ -234,12 +234,12 @@ impl Document {
     }
 
     /// Returns the node that an id stands for.
-    pub fn resolved(&self, id: NodeId) -> &Node {
+    pub(super) fn resolved(&self, id: NodeId) -> &Node {
         self.node(self.target(id))
     }
 
     /// Returns the value of a scalar, through an alias.
-    pub fn scalar(&self, id: NodeId) -> Option<&str> {
+    pub(super) fn scalar(&self, id: NodeId) -> Option<&str> {
         match &self.resolved(id).kind {
             NodeKind::Scalar { value, .. } => Some(value),
             _ => None,
@@ -247,7 +247,7 @@ impl Document {
     }
 
     /// Whether a node is the key of a mapping.
-    pub fn is_key(&self, id: NodeId) -> bool {
+    pub(super) fn is_key(&self, id: NodeId) -> bool {
         self.nodes.iter().any(|node| match &node.kind {
             NodeKind::Mapping(pairs) => pairs.iter().any(|(key, _)| *key == id),
             _ => false,
@@ -255,7 +255,7 @@ impl Document {
     }
 
     /// Returns the child that one step of a [`super::Spot`] leads to: the value of a pair or an item.
-    pub fn child(&self, id: NodeId, step: usize) -> Option<NodeId> {
+    pub(super) fn child(&self, id: NodeId, step: usize) -> Option<NodeId> {
         match &self.resolved(id).kind {
             NodeKind::Sequence(items) => items.get(step).copied(),
             NodeKind::Mapping(pairs) => pairs.get(step).map(|(_, value)| *value),

@@ -4,8 +4,14 @@
 //! has nothing of the caller's git configuration and reaches no network but loopback.
 
 #![cfg(unix)]
+// A test stops at the first thing that is not as it must be, and says so where it is read.
+#![allow(
+    clippy::expect_used,
+    clippy::print_stderr,
+    clippy::print_stdout,
+    clippy::unwrap_used
+)]
 
-#[cfg(feature = "localize")]
 mod parity;
 mod support;
 mod update;

@@ -30,7 +30,7 @@ pub(super) struct Chart {
 }
 
 impl<'d> Reader<'d> {
-    pub fn new(
+    pub(crate) fn new(
         document: &'d Document,
         index: usize,
         dialect: Dialect,
@@ -49,7 +49,7 @@ impl<'d> Reader<'d> {
     }
 
     /// Reads a whole struct; returns whether anything in it is set. `kind` and `apiVersion` do not count.
-    pub fn root(&mut self, record: &'static Struct, place: Place) -> bool {
+    pub(crate) fn root(&mut self, record: &'static Struct, place: Place) -> bool {
         self.record(record, &[place], "")
     }
 

@@ -12,14 +12,14 @@ pub(in crate::kustomization) struct Place {
 }
 
 impl Place {
-    pub fn root(node: NodeId) -> Self {
+    pub(crate) fn root(node: NodeId) -> Self {
         Place {
             node,
             path: Vec::new(),
         }
     }
 
-    pub fn child(&self, node: NodeId, step: usize) -> Self {
+    pub(crate) fn child(&self, node: NodeId, step: usize) -> Self {
         let mut path = Vec::with_capacity(self.path.len() + 1);
         path.extend_from_slice(&self.path);
         path.push(step);
@@ -46,7 +46,7 @@ struct Outer {
 
 impl<'s> Whereabouts<'s> {
     /// The stream is the file.
-    pub fn file(stream: &'s Stream<'s>) -> Self {
+    pub(crate) fn file(stream: &'s Stream<'s>) -> Self {
         Whereabouts {
             stream,
             outer: None,
@@ -55,7 +55,7 @@ impl<'s> Whereabouts<'s> {
     }
 
     /// The stream is the value of `node`. `content` is that node, unless what stands there is an alias.
-    pub fn nested<'i>(
+    pub(crate) fn nested<'i>(
         &self,
         node: &Node,
         content: Option<&Node>,
@@ -75,7 +75,7 @@ impl<'s> Whereabouts<'s> {
     }
 
     /// Puts something before every field.
-    pub fn within(&self, prefix: &str) -> Self {
+    pub(crate) fn within(&self, prefix: &str) -> Self {
         Whereabouts {
             prefix: prefix.to_owned(),
             ..self.clone()
@@ -83,7 +83,7 @@ impl<'s> Whereabouts<'s> {
     }
 
     /// Returns the field as it is shown.
-    pub fn label(&self, field: &str) -> String {
+    pub(crate) fn label(&self, field: &str) -> String {
         if field.is_empty() || self.prefix.is_empty() {
             format!("{}{field}", self.prefix)
         } else {
@@ -92,12 +92,12 @@ impl<'s> Whereabouts<'s> {
     }
 
     /// Returns line and column of the first character of a node.
-    pub fn start(&self, node: &Node) -> (usize, usize) {
+    pub(crate) fn start(&self, node: &Node) -> (usize, usize) {
         self.position(node.range.start, |outer| outer.start)
     }
 
     /// Returns line and column after the last character of a node.
-    pub fn end(&self, node: &Node) -> (usize, usize) {
+    pub(crate) fn end(&self, node: &Node) -> (usize, usize) {
         self.position(self.stream.scalar_end(node), |outer| outer.end)
     }
 
@@ -113,7 +113,7 @@ impl<'s> Whereabouts<'s> {
     }
 
     /// Returns the spot in the file for one in the stream.
-    pub fn spot(&self, spot: Spot) -> Spot {
+    pub(crate) fn spot(&self, spot: Spot) -> Spot {
         match &self.outer {
             None => spot,
             Some(outer) => Spot {

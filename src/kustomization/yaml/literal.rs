@@ -18,7 +18,7 @@ pub(in crate::kustomization) struct Literal {
 impl Literal {
     /// Finds the lines of a node in the text; `None` if it is not a literal block scalar, or its lines
     /// cannot be matched one by one.
-    pub fn find(stream: &Stream<'_>, node: &Node) -> Option<Self> {
+    pub(crate) fn find(stream: &Stream<'_>, node: &Node) -> Option<Self> {
         let NodeKind::Scalar {
             value,
             style: Style::Literal,
@@ -66,7 +66,7 @@ impl Literal {
     }
 
     /// Returns where a byte of the value stands in the text.
-    pub fn offset(&self, value_offset: usize) -> Option<usize> {
+    pub(crate) fn offset(&self, value_offset: usize) -> Option<usize> {
         let line = self
             .value_starts
             .partition_point(|start| *start <= value_offset)

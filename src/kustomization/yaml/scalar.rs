@@ -31,7 +31,7 @@ pub(in crate::kustomization) enum Type {
 
 impl Document {
     /// Returns the type of a scalar, through an alias; `None` for a collection.
-    pub fn scalar_type(&self, id: NodeId, dialect: Dialect) -> Option<Type> {
+    pub(crate) fn scalar_type(&self, id: NodeId, dialect: Dialect) -> Option<Type> {
         let node = self.resolved(id);
         let NodeKind::Scalar { value, style } = &node.kind else {
             return None;
@@ -54,7 +54,7 @@ impl Document {
     }
 
     /// Whether a key is the merge key `<<`.
-    pub fn is_merge_key(&self, id: NodeId) -> bool {
+    pub(crate) fn is_merge_key(&self, id: NodeId) -> bool {
         let node = self.resolved(id);
         match (&node.kind, node.tag.as_deref()) {
             (NodeKind::Scalar { value, style }, None) => value == "<<" && *style == Style::Plain,

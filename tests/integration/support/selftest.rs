@@ -356,7 +356,6 @@ fn kustomize_reaches_real_looking_hosts_through_the_proxy() {
 ///
 /// The environment of a process cannot be changed safely beside other tests, so this runs the test
 /// binary once more, for [`get_in_child`] only.
-#[cfg(feature = "localize")]
 #[test]
 #[cfg_attr(not(target_os = "linux"), ignore = "SSL_CERT_FILE is read on Linux")]
 fn reqwest_reaches_real_looking_hosts_through_the_proxy() {
@@ -388,7 +387,6 @@ fn reqwest_reaches_real_looking_hosts_through_the_proxy() {
     get(url).fails(101);
 }
 
-#[cfg(feature = "localize")]
 #[test]
 #[ignore = "run by reqwest_reaches_real_looking_hosts_through_the_proxy"]
 fn get_in_child() {
