@@ -13,6 +13,8 @@
 )]
 
 mod parity;
+#[cfg(feature = "localize")]
+mod stories;
 mod support;
 mod update;
 

@@ -10,6 +10,7 @@ mod repo;
 mod sandbox;
 mod selftest;
 mod state;
+mod world;
 
 pub(crate) use http::{Reply, Server};
 pub(crate) use kustomize::Kustomize;
@@ -17,3 +18,4 @@ pub(crate) use process::{Output, Running};
 pub(crate) use repo::Repo;
 pub(crate) use sandbox::Sandbox;
 pub(crate) use state::State;
+pub(crate) use world::{World, config_map, deployment};

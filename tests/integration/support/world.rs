@@ -1,0 +1,149 @@
+//! A repository to localize, an internet to localize it from, and the builds before and after.
+
+use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use super::{Kustomize, Output, Reply, Repo, Running, Sandbox, Server};
+
+/// A sandbox in which `https://github.com/` is a directory and every other https host a server.
+pub(crate) struct World {
+    pub(crate) sandbox: Sandbox,
+    pub(crate) server: Server,
+    /// The repository of the user, without a commit.
+    pub(crate) work: Repo,
+    clones: AtomicUsize,
+}
+
+impl World {
+    pub(crate) fn new() -> World {
+        let sandbox = Sandbox::new();
+        let server = Server::start();
+        sandbox.send_through(&server);
+        let upstream = sandbox.path("upstream");
+        sandbox.pretend(
+            "https://github.com/",
+            &format!("file://{}/", upstream.display()),
+        );
+        World {
+            work: sandbox.repo("work"),
+            sandbox,
+            server,
+            clones: AtomicUsize::new(0),
+        }
+    }
+
+    /// Returns a new repository `https://github.com/NAME`.
+    pub(crate) fn upstream(&self, name: &str) -> Repo {
+        self.sandbox.repo(&format!("upstream/{name}"))
+    }
+
+    /// Returns a new repository `https://github.com/NAME` with these files, tagged `v1`.
+    pub(crate) fn upstream_of(&self, name: &str, files: &[(&str, &str)]) -> Repo {
+        let repo = self.upstream(name);
+        for (path, text) in files {
+            repo.write(path, text);
+        }
+        repo.commit("first");
+        repo.git(&["tag", "v1"]);
+        repo
+    }
+
+    /// Serves `body` at `url`.
+    pub(crate) fn file(&self, url: &str, body: impl AsRef<[u8]>) {
+        self.server.route(url, Reply::ok(body.as_ref()));
+    }
+
+    /// Writes and commits files of the user.
+    pub(crate) fn commit(&self, files: &[(&str, &str)]) {
+        for (path, text) in files {
+            self.work.write(path, text);
+        }
+        self.work.commit("files");
+    }
+
+    /// Runs the program in the user's repository and returns a fresh clone of what it committed.
+    #[track_caller]
+    pub(crate) fn localized(&self, args: &[&str]) -> Repo {
+        self.work.run(args).success();
+        self.clone_of_branch()
+    }
+
+    /// Returns a fresh clone of the branch `localized/main`.
+    #[track_caller]
+    pub(crate) fn clone_of_branch(&self) -> Repo {
+        let number = self.clones.fetch_add(1, Ordering::Relaxed);
+        let path = self.sandbox.path(&format!("clone-{number}"));
+        let (from, to) = (self.work.path().to_str().unwrap(), path.to_str().unwrap());
+        let clone = ["clone", "-q", "-b", "localized/main", from, to];
+        self.sandbox.git(&self.sandbox.path(""), &clone);
+        Repo::new(&self.sandbox, path)
+    }
+
+    /// Runs the program on `target`, which it must refuse, leaving everything as it was.
+    #[track_caller]
+    pub(crate) fn refused(&self, args: &[&str]) -> Output {
+        let before = self.work.state();
+        let output = self.work.run(args);
+        output.fails(2).stderr_has("error: ");
+        before.assert_same(&self.work.state());
+        assert_eq!(self.sandbox.leftovers(), [""; 0]);
+        output
+    }
+
+    /// Asserts that `kustomize build` says the same of `original` in the user's repository, with
+    /// the network, and of `result` in `copy`, without. Does nothing without a kustomize.
+    #[track_caller]
+    pub(crate) fn same_build(&self, original: &str, copy: &Repo, result: &str) {
+        self.same_build_with(original, copy, result, &[]);
+    }
+
+    /// Does the same with more arguments of `kustomize build`.
+    #[track_caller]
+    pub(crate) fn same_build_with(&self, original: &str, copy: &Repo, result: &str, args: &[&str]) {
+        let Some(kustomize) = Kustomize::find() else {
+            return;
+        };
+        let before = self.build(&kustomize, self.work.path(), original, args, false);
+        let after = self.build(&kustomize, copy.path(), result, args, true);
+        before.success();
+        after.success();
+        assert!(
+            !before.stdout.trim().is_empty(),
+            "an empty build {before:?}"
+        );
+        assert_eq!(before.stdout, after.stdout, "{after:?}");
+    }
+
+    fn build(
+        &self,
+        kustomize: &Kustomize,
+        directory: &Path,
+        target: &str,
+        args: &[&str],
+        closed: bool,
+    ) -> Output {
+        let mut command = self.sandbox.command(kustomize.program(), directory);
+        command.arg("build").args(args).arg(target);
+        if closed {
+            // Nobody listens on the port of the discard protocol.
+            for name in ["http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"] {
+                command.env(name, "http://127.0.0.1:9");
+            }
+            command.env("GIT_ALLOW_PROTOCOL", "none");
+        }
+        Running::start(&mut command).wait()
+    }
+}
+
+/// Returns a ConfigMap of this name.
+pub(crate) fn config_map(name: &str) -> String {
+    format!("apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: {name}\n")
+}
+
+/// Returns a Deployment of this name.
+pub(crate) fn deployment(name: &str) -> String {
+    format!(
+        "apiVersion: apps/v1\nkind: Deployment\nmetadata:\n  name: {name}\nspec:\n  replicas: 1\n  \
+         template:\n    spec:\n      containers:\n      - name: main\n        image: nginx\n"
+    )
+}
