@@ -13,7 +13,6 @@
 )]
 
 mod parity;
-#[cfg(feature = "localize")]
 mod stories;
 mod support;
 mod update;
