@@ -26,9 +26,9 @@ use crate::tree::{self, Resolved, SharedTree, path};
 pub enum Wants {
     /// A file field: always an HTTP GET.
     File,
-    /// `bases` and `components`: always git.
+    /// `components`, and whatever is no http(s) URL: always git.
     Root,
-    /// `resources` and plugin lists: a file if the answer is one, else git.
+    /// `resources`, `bases` and plugin lists: a file if the answer is one, else git.
     Either,
 }
 
@@ -447,7 +447,8 @@ impl Walker<'_> {
         if remote && path::is_absolute(text) {
             return Err(Failure::new(format!(
                 "`{text}` is an absolute path in a remote root"
-            )));
+            ))
+            .hint("no checkout of its repository has such a file: `kustomize build` refuses it too"));
         }
         let Some(path) = self.local_path(root, text)? else {
             return Err(outside("lies outside"));
@@ -509,8 +510,9 @@ impl Walker<'_> {
             ));
         }
         if path::is_absolute(text) {
-            return Err(Failure::new(format!("`{text}` is an absolute directory"))
-                .hint("`kustomize build` refuses those: write a relative path"));
+            return Err(Failure::new(format!("`{text}` is an absolute path")).hint(
+                "`kustomize build` takes those for files in their root only: write a relative path",
+            ));
         }
         let source_id = self.graph.roots[root].source;
         let source = &self.graph.sources[source_id];

@@ -6,7 +6,7 @@ use std::rc::Rc;
 use super::GITATTRIBUTES;
 use super::layout::{self, SafePaths};
 use crate::failure::{Failure, Failures, Location};
-use crate::kustomization::{self, Edit, GeneratorKey, Reference};
+use crate::kustomization::{self, Accepts, Edit, GeneratorKey, Reference};
 use crate::record::{self, FileRemote, GitRemote, LoadRestrictor, Remote, StoredFile};
 use crate::redact;
 use crate::reference::place::LOCALIZED_FILES;
@@ -327,12 +327,10 @@ impl Builder<'_> {
             .hint("give the file another name upstream, or copy what you need from it"));
         }
         for component in path::components(destination) {
-            let mode = gix::object::tree::EntryKind::Blob;
             let options = gix::validate::path::component::Options {
                 protect_windows: fetched,
                 ..gix::validate::path::component::Options::default()
             };
-            let _ = mode;
             if let Err(error) = gix::validate::path::component(component.into(), None, options) {
                 return Err(Failure::new(format!(
                     "`{destination}` cannot be written: {error}"
@@ -497,7 +495,6 @@ fn new_text(reference: &Reference, directory: &str, destination: &str) -> Option
 }
 
 fn is_remote(reference: &Reference) -> bool {
-    use crate::kustomization::Accepts;
     let text = reference.text.as_str();
     reference::is_remote_file(text)
         || (reference.accepts != Accepts::File && RepoSpec::parse(text).is_ok())
@@ -613,12 +610,17 @@ fn prove(
                 .collect(),
         )
     })?;
-    for edge in graph.roots.iter().flat_map(|root| &root.edges) {
-        if edge.target == Target::Remote {
-            let text = redact::url(&edge.reference.text);
-            return Err(Failure::new(format!("the result still names `{text}`"))
-                .at(graph.location(edge.from, &edge.reference))
-                .into());
+    for root in &graph.roots {
+        for edge in &root.edges {
+            let text = &edge.reference.text;
+            let left = edge.reference.accepts == Accepts::Plugin
+                && path::resolve(&root.directory, text).is_some_and(|path| kept.contains(&path));
+            if edge.target == Target::Remote && !left {
+                let text = redact::url(text);
+                return Err(Failure::new(format!("the result still names `{text}`"))
+                    .at(graph.location(edge.from, &edge.reference))
+                    .into());
+            }
         }
     }
     Ok(())

@@ -13,6 +13,7 @@
 )]
 
 mod parity;
+mod references;
 mod stories;
 mod support;
 mod update;
