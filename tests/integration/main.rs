@@ -45,15 +45,9 @@ fn find_forgotten(parent: &Path, directory: &Path, forgotten: &mut Vec<String>) 
 }
 
 fn declares(text: &str, module: &str) -> bool {
+    let module = format!("{module};");
     text.lines().any(|line| {
-        let declared = line
-            .trim()
-            .strip_suffix(';')
-            .and_then(|line| {
-                line.rsplit_once("mod ")
-                    .or(Some(("", line.strip_prefix("mod ")?)))
-            })
-            .map(|(_, name)| name);
-        !line.trim_start().starts_with("//") && declared == Some(module)
+        let words: Vec<&str> = line.split_whitespace().collect();
+        words.ends_with(&["mod", &module]) && !line.trim_start().starts_with("//")
     })
 }

@@ -43,7 +43,10 @@ fn the_environment_is_that_of_the_sandbox_only() {
         ]
     );
     all.lacks("proxy").lacks("PROXY");
-    assert_eq!(sandbox.git(&sandbox.path(""), &["config", "--list"]), "");
+    let configuration = || sandbox.git(&sandbox.path(""), &["config", "--list"]);
+    assert_eq!(configuration(), "");
+    sandbox.configure("core.autocrlf", "true");
+    assert_eq!(configuration(), "core.autocrlf=true");
 }
 
 #[test]
