@@ -11,7 +11,7 @@ pub use graph::{
     Target, Warning,
 };
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
 use crate::failure::{Failure, Failures, Location, Result};
@@ -112,6 +112,7 @@ pub fn walk(
         queue: Vec::new(),
         pending: Vec::new(),
         failures: Vec::new(),
+        unread: HashSet::new(),
     };
     walker.graph.sources.push(start.source);
     let target = walker
@@ -154,6 +155,8 @@ struct Walker<'a> {
     queue: Vec<RootId>,
     pending: Vec<Pending>,
     failures: Vec<Failure>,
+    /// Roots whose kustomization cannot be read, so that nobody knows their kind.
+    unread: HashSet<RootId>,
 }
 
 impl Walker<'_> {
@@ -196,7 +199,10 @@ impl Walker<'_> {
                     });
                 }
             }
-            Err(problems) => self.problems(file, problems),
+            Err(problems) => {
+                self.unread.insert(id);
+                self.problems(file, problems);
+            }
         }
         Ok(id)
     }
@@ -500,14 +506,8 @@ impl Walker<'_> {
         edge: usize,
         text: &str,
     ) -> Result<Option<(SourceId, String)>> {
-        if let Some(scheme) = reference::unsupported_scheme(text) {
-            return Err(Failure::new(format!(
-                "`{}`: kustomize cannot read `{scheme}`",
-                redact::url(text)
-            ))
-            .hint(
-                "use an https, ssh or file URL of a git repository, or the https URL of a file",
-            ));
+        if let Some(failure) = unsupported(text) {
+            return Err(failure);
         }
         if path::is_absolute(text) {
             return Err(Failure::new(format!("`{text}` is an absolute path")).hint(
@@ -601,6 +601,16 @@ impl Walker<'_> {
     }
 
     fn missing(&self, text: &str, path: &str, local: bool, tree: &dyn tree::Tree) -> Failure {
+        if let Some(failure) = unsupported(text) {
+            return failure;
+        }
+        if RepoSpec::parse(text).is_ok() {
+            return Failure::new(format!(
+                "`{}` names a git repository, but this field takes a file",
+                redact::url(text)
+            ))
+            .hint("name the file by its raw https URL");
+        }
         let shown = tree.label(path);
         let absence = match self.options.absence {
             Some(absence) if local => absence(path),
@@ -628,6 +638,9 @@ impl Walker<'_> {
             Accepts::Root { component: true } => Kind::Component,
             _ => Kind::Kustomization,
         };
+        if self.unread.contains(&id) {
+            return Ok(());
+        }
         let shown = redact::url(text);
         match (expected, self.graph.roots[id].kind) {
             (Kind::Component, Kind::Kustomization) => Err(Failure::new(format!(
@@ -858,16 +871,31 @@ impl Walker<'_> {
     fn finish(mut self) -> Result<Graph, Failures> {
         self.failures.extend(cycle::find(&self.graph));
         if !self.failures.is_empty() {
-            let mut seen = std::collections::HashSet::new();
+            // Remote references fail after local ones, but a file is read from its top.
+            self.failures
+                .sort_by(|one, other| one.location.cmp(&other.location));
+            let mut seen = HashSet::new();
             self.failures.retain(|failure| seen.insert(failure.clone()));
             return Err(Failures(self.failures));
         }
-        let mut seen = std::collections::HashSet::new();
+        let mut seen = HashSet::new();
         self.graph
             .warnings
             .retain(|warning| seen.insert(warning.clone()));
         Ok(self.graph)
     }
+}
+
+/// Says so where a reference was surely meant to be remote, but not for kustomize.
+fn unsupported(text: &str) -> Option<Failure> {
+    let scheme = reference::unsupported_scheme(text)?;
+    Some(
+        Failure::new(format!(
+            "`{}`: kustomize cannot read `{scheme}`",
+            redact::url(text)
+        ))
+        .hint("use an https, ssh or file URL of a git repository, or the https URL of a file"),
+    )
 }
 
 /// The stable id of the warning that a note becomes.

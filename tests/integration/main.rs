@@ -14,6 +14,7 @@
 
 mod parity;
 mod references;
+mod refused;
 mod stories;
 mod support;
 mod update;
