@@ -20,6 +20,8 @@
 //! | `edit` | edits in the text, and the proof that nothing else changed |
 //! | `body` | what a downloaded body is |
 
+use std::sync::Arc;
+
 mod body;
 mod edit;
 mod fields;
@@ -95,6 +97,20 @@ pub struct Reference {
     pub spot: Spot,
 }
 
+impl Reference {
+    /// Returns the whole value of the scalar, for [`Edit::value`], that makes it name `path` and nothing else
+    /// change: a generator's file keeps its key, which is written out when the base name of `path` is another one.
+    pub fn with_path(&self, path: &str) -> String {
+        match &self.key {
+            Some(GeneratorKey::Explicit(key)) => format!("{key}={path}"),
+            Some(GeneratorKey::Implied(key)) if read::base_name(path) != key => {
+                format!("{key}={path}")
+            }
+            _ => path.to_owned(),
+        }
+    }
+}
+
 /// What kustomize takes in a field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Accepts {
@@ -142,7 +158,7 @@ pub struct Spot {
     /// The place inside the scalar, when the scalar is itself YAML (an inline plugin configuration).
     inner: Option<Box<Spot>>,
     /// The value of the scalar as it was read: an edit of anything else is refused.
-    text: String,
+    text: Arc<str>,
 }
 
 /// Something in the file that kustomize refuses.

@@ -1,7 +1,6 @@
 //! What a downloaded body is.
 
-use super::plugin;
-use super::yaml::Stream;
+use super::{opinion, plugin};
 
 /// Checks that a downloaded body holds Kubernetes objects, as a file in `resources` must: UTF-8, YAML, every document
 /// that is not empty a mapping with `kind` and `metadata.name` (or a list of such), and at least one of them.
@@ -23,11 +22,11 @@ pub fn looks_like_resources(bytes: &[u8]) -> Result<(), String> {
     }
     let not_yaml = |line: usize, message: &str| format!("not YAML (line {line}: {message})");
     let stream =
-        Stream::parse(text, usize::MAX).map_err(|error| not_yaml(error.line, &error.message))?;
+        opinion::read(text, usize::MAX).map_err(|error| not_yaml(error.line, &error.message))?;
     let objects = plugin::collect(&stream).map_err(|(index, node, why)| {
         let document = stream.documents.get(index);
-        let start = document.map_or(0, |document| document.node(node).range.start);
-        format!("{why} (line {})", stream.position(start).0)
+        let start = document.map_or(0, |document| document.node(node).start.0);
+        format!("{why} (line {start})")
     })?;
     if objects.is_empty() {
         return Err("without any object".to_owned());
@@ -35,11 +34,11 @@ pub fn looks_like_resources(bytes: &[u8]) -> Result<(), String> {
     for document in &stream.documents {
         if let Some(key) = plugin::duplicate_key(document) {
             let word = document.scalar(key).unwrap_or_default();
-            let (line, _) = stream.position(document.node(key).range.start);
+            let (line, _) = document.node(key).start;
             return Err(format!("an object with two keys `{word}` (line {line})"));
         }
     }
-    super::opinion::agree(&stream).map_err(|error| not_yaml(error.line, &error.message))
+    Ok(())
 }
 
 /// Tells whether a body is a web page rather than a file: what a host sends instead of one that needs a login, or of a

@@ -197,7 +197,7 @@ fn target(
     changes: &[Change<'_>],
 ) -> Result<Target, EditError> {
     let text = document.scalar(node).ok_or_else(changed)?;
-    if changes.iter().any(|change| change.spot.text != text) {
+    if changes.iter().any(|change| *change.spot.text != *text) {
         return Err(changed());
     }
     // What is a string for objects is one for a kustomization, or it would not have become a reference.
@@ -250,6 +250,10 @@ fn settle_aliases(
             users.entry(anchored).or_default().push(id);
         }
     }
+    if users.is_empty() {
+        return Ok(settled);
+    }
+    let keys = document.keys();
     for (anchored, aliases) in users {
         let Some(old) = document.scalar(anchored) else {
             continue;
@@ -263,7 +267,7 @@ fn settle_aliases(
                     settled.remove(&alias);
                 }
                 Some(_) => {}
-                None if document.is_key(alias) => {
+                None if keys.contains(&alias) => {
                     let at = document.node(alias).range.start;
                     let message = "this key would change along with the value it is an alias of";
                     return Err(EditError::at(stream, at, message));

@@ -8,7 +8,7 @@ use std::fmt;
 
 use serde::de::{self, Deserialize, Deserializer, EnumAccess, MapAccess, SeqAccess, VariantAccess};
 
-use super::yaml::{Document, NodeId, NodeKind, Stream, SyntaxError};
+use super::yaml::{Document, Node, NodeId, NodeKind, Stream, Style, SyntaxError};
 
 /// A value with its aliases resolved. Equal keys and merge keys are kept as they are.
 #[derive(Debug, Clone, PartialEq)]
@@ -71,8 +71,26 @@ pub(super) fn values(text: &str, count: usize) -> Result<Vec<Value>, SyntaxError
     Ok(values)
 }
 
+/// Reads up to `limit` documents, twice. Nothing is read from outside in any other way: the second reader also bounds
+/// how deep aliases nest, on which the walks through a document rely.
+pub(super) fn read(text: &str, limit: usize) -> Result<Stream<'_>, SyntaxError> {
+    let stream = Stream::parse(text, limit)?;
+    agree(&stream)?;
+    Ok(stream)
+}
+
 /// Checks that libyaml reads the documents of a stream as they were read.
-pub(super) fn agree(stream: &Stream<'_>) -> Result<(), SyntaxError> {
+fn agree(stream: &Stream<'_>) -> Result<(), SyntaxError> {
+    for node in stream.documents.iter().flat_map(Document::nodes) {
+        if let Some(why) = only_here(stream, node) {
+            let (line, column) = stream.position(node.range.start);
+            return Err(SyntaxError {
+                line,
+                column,
+                message: why.to_owned(),
+            });
+        }
+    }
     let values = values(stream.text, stream.documents.len())?;
     // serde_yaml mixes up aliases once an anchor name was used twice, so its values are worth nothing then.
     let comparable = !stream.repeated_anchor;
@@ -111,6 +129,29 @@ pub(super) fn agree(stream: &Stream<'_>) -> Result<(), SyntaxError> {
     Ok(())
 }
 
+/// Says what the YAML reader of kustomize refuses in a scalar although newer ones, libyaml included, take it.
+fn only_here(stream: &Stream<'_>, node: &Node) -> Option<&'static str> {
+    let NodeKind::Scalar { value, style } = &node.kind else {
+        return None;
+    };
+    match style {
+        Style::Plain if node.in_flow && !plain_in_flow(value) => {
+            Some("kustomize needs quotes around a value with `?` inside `[]` or `{}`")
+        }
+        Style::Double => {
+            let raw = stream.text.get(node.range.clone())?;
+            let slash = raw.split("\\\\").any(|part| part.contains("\\/"));
+            slash.then_some("kustomize does not know the escape `\\/`")
+        }
+        _ => None,
+    }
+}
+
+/// Whether go-yaml takes a value without quotes inside `[]` and `{}`, where `?` is an indicator for it.
+pub(super) fn plain_in_flow(value: &str) -> bool {
+    !value.contains('?') && !value.starts_with(':')
+}
+
 /// Compares a node with a value; the error is the node that differs.
 fn same(document: &Document, id: NodeId, value: &Value) -> Result<(), NodeId> {
     let value = match value {
@@ -119,7 +160,17 @@ fn same(document: &Document, id: NodeId, value: &Value) -> Result<(), NodeId> {
     };
     match (&document.resolved(id).kind, value) {
         (NodeKind::Scalar { value: ours, .. }, Value::Text(theirs)) if ours == theirs => Ok(()),
-        (NodeKind::Scalar { .. }, Value::Null | Value::Bool(_) | Value::Number(_)) => Ok(()),
+        // The types of words are our own business, but the words must be the same.
+        (NodeKind::Scalar { value: ours, .. }, Value::Null)
+            if matches!(ours.as_str(), "" | "~" | "null" | "Null" | "NULL") =>
+        {
+            Ok(())
+        }
+        (NodeKind::Scalar { value: ours, .. }, Value::Bool(_) | Value::Number(_))
+            if ours.bytes().all(|b| b.is_ascii_graphic()) =>
+        {
+            Ok(())
+        }
         (NodeKind::Sequence(ours), Value::Sequence(theirs)) if ours.len() == theirs.len() => ours
             .iter()
             .zip(theirs)

@@ -6,9 +6,9 @@ use std::collections::HashSet;
 use super::fields::BUILTIN_PLUGINS;
 use super::read::{self, Found, Place, Reader, Whereabouts};
 use super::yaml::{Dialect, Document, NodeId, NodeKind, Stream, Type};
-use super::{NoteKind, PluginFile, Problem, ProblemKind};
+use super::{NoteKind, PluginFile, Problem, ProblemKind, opinion};
 
-/// How many objects one file may hold, aliases expanded.
+/// How many objects one file may hold because of aliases.
 const MOST_OBJECTS: usize = 100_000;
 
 /// How many strings of a foreign configuration are noted.
@@ -67,9 +67,8 @@ pub fn read_plugin(bytes: &[u8]) -> Result<PluginFile, Vec<Problem>> {
 /// Reads a string as Kubernetes objects, as kustomize does to tell inline configurations and patches from paths.
 /// The error says why it is none.
 pub(super) fn objects(text: &str) -> Result<Stream<'_>, String> {
-    let stream = Stream::parse(text, usize::MAX).map_err(|error| error.message)?;
+    let stream = opinion::read(text, usize::MAX).map_err(|error| error.message)?;
     collect(&stream).map_err(|(_, _, why)| why)?;
-    super::opinion::agree(&stream).map_err(|error| error.message)?;
     Ok(stream)
 }
 
@@ -107,7 +106,7 @@ fn collect_from(
 ) -> Result<(), (NodeId, String)> {
     let node = place.node;
     *visits += 1;
-    if *visits > MOST_OBJECTS {
+    if *visits > MOST_OBJECTS + document.nodes().len() {
         return Err((node, "aliases expand beyond all measure".to_owned()));
     }
     if document.scalar_type(node, Dialect::Objects) == Some(Type::Null) {
@@ -116,46 +115,62 @@ fn collect_from(
     let what = match &document.resolved(node).kind {
         NodeKind::Mapping(pairs) if pairs.is_empty() => return Ok(()),
         NodeKind::Mapping(_) => {
-            let mut scratch = Found::default();
-            let whereabouts = Whereabouts::file(stream);
-            let mut reader =
-                Reader::new(document, index, Dialect::Objects, whereabouts, &mut scratch);
-            let kind = reader.word(&place, &["kind"]).unwrap_or_default();
-            let api_version = reader.word(&place, &["apiVersion"]).unwrap_or_default();
-            let has_name = reader
-                .word(&place, &["metadata", "name"])
-                .is_some_and(|name| !name.is_empty());
-            let items = reader.at(&place, &["items"]);
-            if kind.is_empty() {
-                return Err((node, "an object without `kind`".to_owned()));
-            }
-            let is_list = kind.ends_with("List");
-            match items.filter(|_| is_list) {
-                Some(items) => {
-                    if let NodeKind::Sequence(nodes) = &document.resolved(items.node).kind {
-                        for (i, item) in nodes.iter().enumerate() {
-                            let item = items.child(*item, i);
-                            collect_from(stream, document, index, item, visits, objects)?;
-                        }
-                    }
-                }
-                None if is_list || has_name => objects.push(Object {
-                    document: index,
-                    place,
-                    api_version,
-                    kind,
-                }),
-                None => {
-                    let why = format!("an object of kind {kind} without `metadata.name`");
-                    return Err((node, why));
-                }
-            }
-            return Ok(());
+            return collect_object(stream, document, index, place, visits, objects);
         }
         NodeKind::Sequence(_) => "a list",
         _ => "text",
     };
     Err((node, format!("{what} instead of an object")))
+}
+
+/// `GetValidatedMetadata` (kyaml/yaml/rnode.go): a kind and a name, but a list needs no name. `apiVersion` may be missing.
+fn collect_object(
+    stream: &Stream<'_>,
+    document: &Document,
+    index: usize,
+    place: Place,
+    visits: &mut usize,
+    objects: &mut Vec<Object>,
+) -> Result<(), (NodeId, String)> {
+    let mut scratch = Found::default();
+    let whereabouts = Whereabouts::file(stream);
+    let mut reader = Reader::new(document, index, Dialect::Objects, whereabouts, &mut scratch);
+    let entries = reader.entries(&place, "").unwrap_or_default();
+    let of = |key: &str| {
+        entries
+            .iter()
+            .find(|entry| entry.key == key)
+            .map(|entry| &entry.place)
+    };
+    let mut word = |place: Option<&Place>, keys: &[&str]| {
+        let word = place.and_then(|place| reader.word(place, keys));
+        word.unwrap_or_default()
+    };
+    let kind = word(of("kind"), &[]);
+    if kind.is_empty() {
+        return Err((place.node, "an object without `kind`".to_owned()));
+    }
+    let is_list = kind.ends_with("List");
+    if let Some(items) = of("items").filter(|_| is_list) {
+        if let NodeKind::Sequence(nodes) = &document.resolved(items.node).kind {
+            for (i, item) in nodes.iter().enumerate() {
+                let item = items.child(*item, i);
+                collect_from(stream, document, index, item, visits, objects)?;
+            }
+        }
+        return Ok(());
+    }
+    if !is_list && word(of("metadata"), &["name"]).is_empty() {
+        let why = format!("an object of kind {kind} without `metadata.name`");
+        return Err((place.node, why));
+    }
+    objects.push(Object {
+        document: index,
+        api_version: word(of("apiVersion"), &[]),
+        kind,
+        place,
+    });
+    Ok(())
 }
 
 /// Returns a key that a mapping holds twice, which kyaml refuses.
@@ -292,7 +307,7 @@ fn read_object(reader: &mut Reader<'_>, object: Object) {
 fn function(reader: &mut Reader<'_>, place: &Place) -> Option<FunctionRuntime> {
     for name in FUNCTION_ANNOTATIONS {
         if let Some(text) = reader.word(place, &["metadata", "annotations", name]) {
-            let runtime = Stream::parse(&text, 1)
+            let runtime = opinion::read(&text, 1)
                 .ok()
                 .and_then(|stream| runtime(&stream, Dialect::Objects, None));
             return Some(runtime.unwrap_or(FunctionRuntime::Unknown));

@@ -12,12 +12,13 @@ use super::{Kind, Kustomization, Note, NoteKind, Problem, ProblemKind, Reference
 
 pub(super) use decode::{Reader, join};
 pub(super) use place::{Place, Whereabouts};
+pub(super) use strings::base_name;
 
 /// The versions that go with the kinds (api/types/kustomization.go).
 const KUSTOMIZATION_VERSION: &str = "kustomize.config.k8s.io/v1beta1";
 const COMPONENT_VERSION: &str = "kustomize.config.k8s.io/v1alpha1";
 
-/// How many nodes may be visited in one file, aliases expanded. Real files have some hundreds.
+/// How many nodes may be visited in one file because of aliases and merge keys.
 const MOST_VISITS: usize = 200_000;
 
 /// Reads a kustomization file.
@@ -86,9 +87,7 @@ pub(super) fn parse(bytes: &[u8], limit: usize) -> Result<Stream<'_>, Problem> {
             kind: ProblemKind::NotUtf8,
         }
     })?;
-    let stream = Stream::parse(text, limit)
-        .and_then(|stream| super::opinion::agree(&stream).map(|()| stream));
-    stream.map_err(|error| Problem {
+    super::opinion::read(text, limit).map_err(|error| Problem {
         line: error.line,
         column: error.column,
         field: String::new(),

@@ -1,1 +1,415 @@
+//! What is read, as kustomize 5.8.1 reads it: the expectations were measured with the real program.
 
+mod plugins;
+mod problems;
+
+use super::{Accepts, FILE_NAMES, GeneratorKey, Kind, Kustomization, NoteKind, ProblemKind, read};
+
+/// Reads a kustomization that must be right.
+fn good(text: &str) -> Kustomization {
+    read(text.as_bytes()).unwrap_or_else(|problems| panic!("{text}\n{problems:#?}"))
+}
+
+/// Reads the references as `field=text`.
+fn references(text: &str) -> Vec<String> {
+    let references = good(text).references;
+    let all = references.iter();
+    all.map(|r| format!("{}={}", r.field, r.text)).collect()
+}
+
+#[test]
+fn names_are_in_the_order_of_kustomize() {
+    assert_eq!(
+        FILE_NAMES,
+        ["kustomization.yaml", "kustomization.yml", "Kustomization"]
+    );
+}
+
+#[test]
+fn every_field_with_a_path_is_found() {
+    let text = "\
+apiVersion: kustomize.config.k8s.io/v1beta1
+kind: Kustomization
+resources: [r]
+bases: [b]
+components: [c]
+crds: [crd]
+configurations: [conf]
+openapi: {path: oa, version: v1}
+patches:
+- path: p
+  target: {kind: X}
+- patch: inline
+patchesStrategicMerge: [psm]
+patchesJson6902: [{path: pj, target: {kind: X, name: x, version: v1}}]
+replacements: [{path: rp}, {source: {kind: X}, targets: [{select: {kind: X}, fieldPaths: [a/b]}]}]
+configMapGenerator:
+- name: m
+  env: ce
+  envs: [ces]
+  files: [cf, k=ck]
+  literals: [a=b/c]
+secretGenerator:
+- name: m
+  env: se
+  envs: [ses]
+  files: [sf]
+  type: Opaque
+generators: [g]
+transformers: [t]
+validators: [v]
+helmCharts: [{name: h, valuesFile: hv, additionalValuesFiles: [ha]}]
+helmChartInflationGenerator: [{chartName: h, values: ov}]
+";
+    let found: Vec<(String, Accepts, String)> = good(text)
+        .references
+        .into_iter()
+        .map(|r| (r.field, r.accepts, r.text))
+        .collect();
+    let component = Accepts::Root { component: true };
+    let wanted = [
+        ("resources[0]", Accepts::Either, "r"),
+        ("bases[0]", Accepts::Either, "b"),
+        ("components[0]", component, "c"),
+        ("crds[0]", Accepts::File, "crd"),
+        ("configurations[0]", Accepts::File, "conf"),
+        ("openapi.path", Accepts::File, "oa"),
+        ("patches[0].path", Accepts::File, "p"),
+        ("patchesStrategicMerge[0]", Accepts::File, "psm"),
+        ("patchesJson6902[0].path", Accepts::File, "pj"),
+        ("replacements[0].path", Accepts::File, "rp"),
+        ("configMapGenerator[0].env", Accepts::File, "ce"),
+        ("configMapGenerator[0].envs[0]", Accepts::File, "ces"),
+        ("configMapGenerator[0].files[0]", Accepts::File, "cf"),
+        ("configMapGenerator[0].files[1]", Accepts::File, "ck"),
+        ("secretGenerator[0].env", Accepts::File, "se"),
+        ("secretGenerator[0].envs[0]", Accepts::File, "ses"),
+        ("secretGenerator[0].files[0]", Accepts::File, "sf"),
+        ("generators[0]", Accepts::Plugin, "g"),
+        ("transformers[0]", Accepts::Plugin, "t"),
+        ("validators[0]", Accepts::Plugin, "v"),
+        ("helmCharts[0].valuesFile", Accepts::File, "hv"),
+        (
+            "helmCharts[0].additionalValuesFiles[0]",
+            Accepts::File,
+            "ha",
+        ),
+        ("helmChartInflationGenerator[0].values", Accepts::File, "ov"),
+    ];
+    let wanted = wanted.map(|(field, accepts, text)| (field.to_owned(), accepts, text.to_owned()));
+    assert_eq!(found, wanted);
+}
+
+#[test]
+fn places_count_lines_and_characters() {
+    let text = "\u{feff}é: &x\r\n";
+    assert!(read(text.as_bytes()).is_err());
+    let text = "\u{feff}crds: [éa, \"b\r\n  c\"]\r\nresources:\r\n- # c\r\n  &a 'ü'\r\n- *a\r\n- |-\r\n  d\r\n\r\n";
+    let places: Vec<_> = good(text)
+        .references
+        .iter()
+        .map(|r| (r.text.clone(), r.line, r.column, r.end_line, r.end_column))
+        .collect();
+    let wanted = [
+        ("éa", 1, 8, 1, 10),
+        ("b c", 1, 12, 2, 5),
+        ("ü", 5, 6, 5, 9),
+        ("ü", 6, 3, 6, 5),
+        ("d", 8, 3, 8, 4),
+    ];
+    let wanted = wanted.map(|(text, a, b, c, d)| (text.to_owned(), a, b, c, d));
+    assert_eq!(places, wanted);
+}
+
+#[test]
+fn generator_keys_are_those_of_kustomize() {
+    let text = "configMapGenerator: [{files: [a/b.txt, a/b/, 'k=a/b', 'https://h/p?x', 'https://h/p?a=f.txt', ./x/.]}]\n";
+    let file = good(text);
+    let keys: Vec<_> = file
+        .references
+        .iter()
+        .map(|r| (r.text.as_str(), r.key.clone().unwrap()))
+        .collect();
+    let implied = |key: &str| GeneratorKey::Implied(key.to_owned());
+    let explicit = |key: &str| GeneratorKey::Explicit(key.to_owned());
+    let wanted = [
+        ("a/b.txt", implied("b.txt")),
+        ("a/b/", implied("b")),
+        ("a/b", explicit("k")),
+        ("https://h/p?x", implied("p?x")),
+        ("f.txt", explicit("https://h/p?a")),
+        ("./x/.", implied(".")),
+    ];
+    assert_eq!(keys, wanted);
+    assert_eq!(file.notes.len(), 1);
+    assert_eq!(file.notes[0].kind, NoteKind::SplitUrl);
+    assert_eq!(file.notes[0].field, "configMapGenerator[0].files[4]");
+}
+
+#[test]
+fn another_path_keeps_the_key() {
+    let text = "configMapGenerator: [{files: [a/b.txt, k=a, 'https://h/c'], envs: [d]}]\n";
+    let file = good(text);
+    let values: Vec<_> = file.references.iter().map(|r| r.with_path("x/c")).collect();
+    assert_eq!(values, ["b.txt=x/c", "k=x/c", "x/c", "x/c"]);
+}
+
+#[test]
+fn only_files_of_generators_have_keys() {
+    let file = good("resources: [a=b]\nconfigMapGenerator: [{envs: [a=b]}]\n");
+    assert!(
+        file.references
+            .iter()
+            .all(|r| r.key.is_none() && r.text == "a=b")
+    );
+    assert_eq!(file.references.len(), 2);
+}
+
+#[test]
+fn keys_are_compared_without_case() {
+    for key in ["Resources", "RESOURCES", "re\u{17f}ources"] {
+        assert_eq!(references(&format!("{key}: [a]\n")), ["resources[0]=a"]);
+    }
+    assert_eq!(
+        references("bases: [a]\n\u{212a}ind: Kustomization\n"),
+        ["bases[0]=a"]
+    );
+    // Keys of a map are none of a struct.
+    assert_eq!(references("openapi: {Path: a}\n"), [""; 0]);
+}
+
+#[test]
+fn the_last_of_equal_keys_wins() {
+    let file = good("resources: [a]\nnamePrefix: x\nresources: [b]\n");
+    assert_eq!(file.references.len(), 1);
+    assert_eq!(file.references[0].text, "b");
+    assert_eq!(file.notes.len(), 1);
+    assert_eq!(file.notes[0].kind, NoteKind::DuplicateKey { winner: 3 });
+    assert_eq!(
+        (file.notes[0].line, file.notes[0].field.as_str()),
+        (1, "resources")
+    );
+}
+
+#[test]
+fn of_keys_in_different_case_the_greatest_wins() {
+    for text in [
+        "resources: [a]\nResources: [b]\n",
+        "Resources: [b]\nresources: [a]\n",
+        "RESOURCES: [b]\nresources: [a]\nrEsources: []\n",
+        "resources: [a]\nRESOURCES: null\n",
+        // The elements of a slice are reused, and null leaves a string as it is.
+        "Resources: [a]\nresources: [null]\n",
+    ] {
+        assert_eq!(references(text), ["resources[0]=a"], "{text}");
+        let notes = good(text).notes;
+        assert!(
+            notes
+                .iter()
+                .all(|n| matches!(n.kind, NoteKind::DuplicateKey { .. })),
+            "{notes:?}"
+        );
+        assert!(!notes.is_empty());
+    }
+    // null removes a list, an empty list its elements.
+    assert_eq!(
+        references("Resources: [a]\nresources:\nnamePrefix: x\n"),
+        [""; 0]
+    );
+    assert_eq!(
+        references("RESOURCES: [b]\nResources: []\nresources: [null]\n"),
+        [""; 0]
+    );
+}
+
+#[test]
+fn structs_under_equal_keys_are_merged() {
+    let text =
+        "ConfigMapGenerator: [{envs: [a]}, {envs: [b]}]\nconfigMapGenerator: [{files: [c]}]\n";
+    assert_eq!(
+        references(text),
+        [
+            "configMapGenerator[0].envs[0]=a",
+            "configMapGenerator[0].files[0]=c"
+        ]
+    );
+    assert_eq!(
+        references("OpenAPI: {path: a}\nopenapi: {version: v1}\n"),
+        ["openapi.path=a"]
+    );
+    assert_eq!(
+        references("OpenAPI: {path: a}\nopenapi: null\nresources: []\n"),
+        [""; 0]
+    );
+}
+
+#[test]
+fn merge_keys_are_applied_in_order() {
+    assert_eq!(
+        references("<<: {resources: [a]}\nresources: [b]\n"),
+        ["resources[0]=b"]
+    );
+    let file = good("resources: [b]\n<<: {resources: [a]}\n");
+    assert_eq!(file.references[0].text, "a");
+    assert_eq!(file.notes[0].kind, NoteKind::DuplicateKey { winner: 2 });
+    let list =
+        "configMapGenerator:\n- &a {envs: [a]}\n- &b {envs: [b], files: [c]}\n- {<<: [*a, *b]}\n";
+    assert_eq!(
+        references(list)
+            .into_iter()
+            .filter(|r| r.starts_with("configMapGenerator[2]"))
+            .collect::<Vec<_>>(),
+        [
+            "configMapGenerator[2].envs[0]=a",
+            "configMapGenerator[2].files[0]=c"
+        ]
+    );
+    // In quotes it is a key like any other.
+    assert!(read(b"'<<': {resources: [a]}\n").is_err());
+}
+
+#[test]
+fn aliases_are_followed() {
+    assert_eq!(
+        references("resources: &l [&a x, *a]\ncrds: *l\n"),
+        ["resources[0]=x", "crds[0]=x", "resources[1]=x", "crds[1]=x"]
+    );
+}
+
+#[test]
+fn the_first_document_counts() {
+    for rest in ["---\nresources: [b]\n", "---\n{[\n", "...\nfoo\n", "---\n"] {
+        let file = good(&format!("resources: [a]\n{rest}"));
+        assert_eq!(file.references.len(), 1);
+        assert_eq!(file.notes.len(), 1, "{rest}");
+        assert_eq!(file.notes[0].kind, NoteKind::ExtraDocument);
+        assert!(file.notes[0].line >= 2);
+    }
+    assert!(good("---\nresources: [a]\n...\n").notes.is_empty());
+}
+
+#[test]
+fn nothing_passes_in_silence() {
+    let text = "resources: ['', null, a]\ncrds:\npatches: [{path: ''}, null]\nconfigMapGenerator: [{files: [null], env: ''}]\n";
+    assert_eq!(references(text), ["resources[2]=a"]);
+}
+
+#[test]
+fn json_and_tags_are_fine() {
+    assert_eq!(references("{\"resources\":[\"a\"],}"), ["resources[0]=a"]);
+    assert_eq!(
+        references("resources: !x [!!str 1, !y a, ! 2]\n"),
+        ["resources[0]=1", "resources[1]=a", "resources[2]=2"]
+    );
+}
+
+#[test]
+fn kinds_are_told_apart() {
+    assert_eq!(
+        good("kind: Component\nresources: []\n").kind,
+        Kind::Component
+    );
+    assert_eq!(good("kind: ''\nresources: []\n").kind, Kind::Kustomization);
+    let text =
+        "apiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Component\nmetadata: {name: x}\n";
+    assert_eq!(good(text).kind, Kind::Component);
+    let file = good("buildMetadata: [originAnnotations, managedByLabel]\n");
+    assert_eq!(file.build_metadata, ["originAnnotations", "managedByLabel"]);
+}
+
+#[test]
+fn charts_are_noted() {
+    let text = "\
+helmGlobals: {chartHome: ../charts, configHome: /etc/helm}
+helmCharts:
+- {name: a, repo: https://h, version: 1.0.0, valuesFile: v}
+- {name: b}
+- {valuesInline: {a: [b]}}
+helmChartInflationGenerator:
+- {chartName: c, chartRepoUrl: oci://h, chartHome: x, helmHome: z}
+";
+    let notes = good(text).notes;
+    let fields: Vec<_> = notes.iter().map(|n| (n.line, n.field.as_str())).collect();
+    let old = "helmChartInflationGenerator[0]";
+    assert_eq!(
+        fields,
+        [
+            (1, "helmGlobals.chartHome"),
+            (1, "helmGlobals.configHome"),
+            (3, "helmCharts[0]"),
+            (4, "helmCharts[1]"),
+            (7, old),
+            (7, "helmChartInflationGenerator[0].chartHome"),
+            (7, "helmChartInflationGenerator[0].helmHome"),
+        ]
+    );
+    let NoteKind::RemoteChart {
+        repo,
+        name,
+        version,
+        values_file,
+        ..
+    } = &notes[2].kind
+    else {
+        panic!("{:?}", notes[2]);
+    };
+    assert_eq!(
+        (repo.as_str(), name.as_str(), version.as_str(), *values_file),
+        ("https://h", "a", "1.0.0", true)
+    );
+    let NoteKind::LocalChart {
+        name,
+        values_file: false,
+        ..
+    } = &notes[3].kind
+    else {
+        panic!("{:?}", notes[3]);
+    };
+    assert_eq!(name, "b");
+    let NoteKind::RemoteChart {
+        repo,
+        name,
+        version,
+        ..
+    } = &notes[4].kind
+    else {
+        panic!("{:?}", notes[4]);
+    };
+    assert_eq!(
+        (repo.as_str(), name.as_str(), version.as_str()),
+        ("oci://h", "c", "")
+    );
+    let NoteKind::ChartHome { path, .. } = &notes[5].kind else {
+        panic!("{:?}", notes[5]);
+    };
+    assert_eq!(path, "x");
+}
+
+#[test]
+fn the_repository_of_a_chart_can_be_edited() {
+    let text = "helmCharts: [{name: a, repo: https://h}]\n";
+    let NoteKind::RemoteChart { repo_spot, .. } = &good(text).notes[0].kind else {
+        panic!();
+    };
+    let edits = [super::Edit {
+        spot: repo_spot,
+        value: String::new(),
+    }];
+    let after = super::edit(text.as_bytes(), &edits).unwrap();
+    let after = String::from_utf8(after).unwrap();
+    assert_eq!(after, "helmCharts: [{name: a, repo: ''}]\n");
+    let NoteKind::LocalChart { name, .. } = &good(&after).notes[0].kind else {
+        panic!("{:?}", good(&after).notes);
+    };
+    assert_eq!(name, "a");
+}
+
+#[test]
+fn whatever_comes_in_nothing_panics() {
+    let seed = "resources: &l [&a x, *a]\nconfigMapGenerator: [{<<: {}, files: [k=v]}]\ngenerators:\n- |\n  kind: X\n  metadata: {name: y}\n---\n";
+    for end in 0..=seed.len() {
+        let _ = read(&seed.as_bytes()[..end]);
+        let _ = super::read_plugin(&seed.as_bytes()[end..]);
+    }
+    assert_eq!(read(b"\xff").unwrap_err()[0].kind, ProblemKind::NotUtf8);
+}

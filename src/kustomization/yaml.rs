@@ -3,6 +3,7 @@
 mod literal;
 mod scalar;
 
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
 use granit_parser::{Event, Options, Parser, ScalarStyle, ScanError, Span, StructureStyle};
@@ -38,6 +39,10 @@ pub(super) struct Node {
     /// The bytes of a scalar with its quotes, or of an alias with its `*`. Anchor and tag stand before it.
     /// Of a block scalar, from the first character of the content. Of a collection, only the start is of use.
     pub range: Range<usize>,
+    /// Line and column (1-based, in characters) at which the range begins.
+    pub start: (usize, usize),
+    /// Line and column after the last character of a scalar or alias.
+    pub end: (usize, usize),
     /// Inside `[]` or `{}`.
     pub in_flow: bool,
     /// The anchor that this node defines.
@@ -189,12 +194,20 @@ impl<'t> Stream<'t> {
 
     /// Returns the byte offset after the last character of a scalar that is not a line break or blank.
     pub(super) fn scalar_end(&self, node: &Node) -> usize {
-        let is_block = matches!(node.kind, NodeKind::Scalar { style, .. } if style.is_block());
         match self.text.get(node.range.clone()) {
-            Some(bytes) if is_block => {
+            Some(bytes) if node.is_block_scalar() => {
                 node.range.start + bytes.trim_end_matches([' ', '\t', '\r', '\n']).len()
             }
             _ => node.range.end,
+        }
+    }
+
+    /// Returns line and column of [`Stream::scalar_end`].
+    pub(super) fn end_position(&self, node: &Node) -> (usize, usize) {
+        if node.is_block_scalar() {
+            self.position(self.scalar_end(node))
+        } else {
+            node.end
         }
     }
 
@@ -205,6 +218,12 @@ impl<'t> Stream<'t> {
             column,
             message,
         }
+    }
+}
+
+impl Node {
+    fn is_block_scalar(&self) -> bool {
+        matches!(self.kind, NodeKind::Scalar { style, .. } if style.is_block())
     }
 }
 
@@ -246,12 +265,13 @@ impl Document {
         }
     }
 
-    /// Whether a node is the key of a mapping.
-    pub(super) fn is_key(&self, id: NodeId) -> bool {
-        self.nodes.iter().any(|node| match &node.kind {
-            NodeKind::Mapping(pairs) => pairs.iter().any(|(key, _)| *key == id),
-            _ => false,
-        })
+    /// Returns the nodes that are keys of mappings.
+    pub(super) fn keys(&self) -> HashSet<NodeId> {
+        let keys = self.nodes.iter().flat_map(|node| match &node.kind {
+            NodeKind::Mapping(pairs) => pairs.as_slice(),
+            _ => &[],
+        });
+        keys.map(|(key, _)| *key).collect()
     }
 
     /// Returns the child that one step of a [`super::Spot`] leads to: the value of a pair or an item.
@@ -269,9 +289,9 @@ struct Builder<'t> {
     text: &'t str,
     document: Document,
     open: Vec<Open>,
-    /// Anchor ids of the parser, with the node and whether it is complete.
-    anchors: Vec<(usize, NodeId)>,
-    names: Vec<String>,
+    /// The nodes by the anchor ids of the parser.
+    anchors: HashMap<usize, NodeId>,
+    names: HashSet<String>,
     repeated_anchor: bool,
 }
 
@@ -289,8 +309,8 @@ impl<'t> Builder<'t> {
             text,
             document: Document::default(),
             open: Vec::new(),
-            anchors: Vec::new(),
-            names: Vec::new(),
+            anchors: HashMap::new(),
+            names: HashSet::new(),
             repeated_anchor: false,
         }
     }
@@ -321,37 +341,32 @@ impl<'t> Builder<'t> {
                     }
                 }
                 let tag = tag.map(|tag| format!("{}{}", tag.handle(), tag.suffix()));
-                self.add(NodeKind::Scalar { value, style }, range, anchor, tag);
+                self.add(NodeKind::Scalar { value, style }, span, anchor, tag);
             }
             Event::SequenceStart(style, anchor, tag) => {
                 let tag = tag.map(|tag| format!("{}{}", tag.handle(), tag.suffix()));
-                let id = self.add(NodeKind::Sequence(Vec::new()), range, anchor, tag);
+                let id = self.add(NodeKind::Sequence(Vec::new()), span, anchor, tag);
                 self.push(id, style);
             }
             Event::MappingStart(style, anchor, tag) => {
                 let tag = tag.map(|tag| format!("{}{}", tag.handle(), tag.suffix()));
-                let id = self.add(NodeKind::Mapping(Vec::new()), range, anchor, tag);
+                let id = self.add(NodeKind::Mapping(Vec::new()), span, anchor, tag);
                 self.push(id, style);
             }
             Event::SequenceEnd | Event::MappingEnd => {
                 self.open.pop();
             }
             Event::Alias(anchor) => {
-                let Some((_, target)) = self.anchors.iter().rev().find(|(id, _)| *id == anchor)
-                else {
+                let Some(target) = self.anchors.get(&anchor).copied() else {
                     return Err("alias of an anchor that is not known".to_owned());
                 };
-                let target = *target;
                 if self.open.iter().any(|open| open.id == target) {
                     return Err("an anchor's value contains itself".to_owned());
                 }
-                self.add(NodeKind::Alias(target), range, 0, None);
+                self.add(NodeKind::Alias(target), span, 0, None);
             }
             Event::Anchor(_, name) => {
-                if self.names.iter().any(|known| *known == *name) {
-                    self.repeated_anchor = true;
-                }
-                self.names.push(name.into_owned());
+                self.repeated_anchor |= !self.names.insert(name.into_owned());
             }
             other => return Err(format!("unexpected event {other:?}")),
         }
@@ -366,21 +381,17 @@ impl<'t> Builder<'t> {
         });
     }
 
-    fn add(
-        &mut self,
-        kind: NodeKind,
-        range: Range<usize>,
-        anchor: usize,
-        tag: Option<String>,
-    ) -> NodeId {
+    fn add(&mut self, kind: NodeKind, span: &Span, anchor: usize, tag: Option<String>) -> NodeId {
         let id = self.document.nodes.len();
         let anchor = (anchor != 0).then_some(anchor);
         if let Some(anchor) = anchor {
-            self.anchors.push((anchor, id));
+            self.anchors.insert(anchor, id);
         }
         self.document.nodes.push(Node {
             kind,
-            range,
+            range: span.byte_range().unwrap_or(0..0),
+            start: (span.start.line(), span.start.col() + 1),
+            end: (span.end.line(), span.end.col() + 1),
             in_flow: self.open.last().is_some_and(|open| open.flow),
             anchor,
             tag,

@@ -4,12 +4,18 @@
 
 use std::fmt::Write as _;
 
+/// The longest path, in bytes: that of Linux.
+const LONGEST_PATH: usize = 4096;
+
 /// Why a text was refused.
 type Refused = std::result::Result<(), &'static str>;
 
 /// Accepts a path from the top of a repository to a file or a directory below it: `/` between the
 /// components, nothing that could name another place on any system, nothing inside `.git`.
 pub(super) fn path(text: &str) -> Refused {
+    if text.len() > LONGEST_PATH {
+        return Err("is longer than a path can be");
+    }
     if text.starts_with('/') || has_drive(text) {
         return Err("is absolute");
     }
@@ -76,14 +82,14 @@ pub(super) fn reference(text: &str) -> Refused {
 
 /// Accepts a target: a local one as [`path_or_top`], a remote one as [`url`].
 pub(super) fn target(text: &str) -> Refused {
-    let is_remote = !text.starts_with(['.', '/'])
-        && (text.contains("//") || text.contains(['?', ':']))
-        && !has_drive(text);
-    if is_remote {
-        url(text)
-    } else {
-        path_or_top(text)
-    }
+    path_or_top(text).or_else(|reason| {
+        let could_be_remote = text.contains("//") || text.contains([':', '?']);
+        if could_be_remote && !text.starts_with(['.', '/']) && !has_drive(text) {
+            url(text)
+        } else {
+            Err(reason)
+        }
+    })
 }
 
 /// Accepts any text of one line.
@@ -202,6 +208,8 @@ mod tests {
         ] {
             assert!(path(text).is_err(), "{text:?}");
         }
+        assert!(path(&"a".repeat(LONGEST_PATH)).is_ok());
+        assert!(path(&"a".repeat(LONGEST_PATH + 1)).is_err());
         assert_eq!(path_or_top("."), Ok(()));
         assert!(path_or_top("..").is_err());
     }
@@ -266,6 +274,7 @@ mod tests {
             "github.com/a/b//c?ref=v1",
             "github.com/a/b",
             "git@github.com:a/b",
+            "-a?b",
         ] {
             assert_eq!(target(text), Ok(()), "{text}");
         }

@@ -1,5 +1,7 @@
 //! One value after the other, as Go's `encoding/json` would decode them.
 
+use std::collections::HashMap;
+
 use super::keys::{self, Entry};
 use super::place::{Place, Whereabouts};
 use super::{Found, MOST_VISITS};
@@ -60,8 +62,8 @@ impl<'d> Reader<'d> {
             return false;
         };
         self.found.visits += layers.len();
-        if self.found.visits > MOST_VISITS {
-            if self.found.visits - layers.len() <= MOST_VISITS {
+        if self.found.visits > self.most_visits() {
+            if self.found.visits - layers.len() <= self.most_visits() {
                 let message = "aliases in this file expand beyond all measure".to_owned();
                 self.problem(top.node, field, ProblemKind::TooLarge, message, vec![]);
             }
@@ -99,6 +101,11 @@ impl<'d> Reader<'d> {
         }
     }
 
+    /// A file without aliases never reaches this.
+    pub(super) fn most_visits(&self) -> usize {
+        MOST_VISITS + self.document.nodes().len()
+    }
+
     fn record(&mut self, record: &'static Struct, layers: &[Place], field: &str) -> bool {
         let outer = record.chart.then(|| self.chart.replace(Chart::default()));
         let mut values: Vec<Vec<Place>> = Vec::new();
@@ -130,7 +137,10 @@ impl<'d> Reader<'d> {
                 if self.document.scalar_type(entry.place.node, self.dialect) == Some(Type::Null) {
                     match shape {
                         Shape::Text(_) | Shape::Bool | Shape::Integer | Shape::Struct(_) => {}
-                        _ => values[known].clear(),
+                        _ => {
+                            let gone = std::mem::take(&mut values[known]);
+                            self.discard(shape, &gone, &join(field, name));
+                        }
                     }
                 } else {
                     values[known].push(entry.place.clone());
@@ -163,7 +173,9 @@ impl<'d> Reader<'d> {
             };
             length = nodes.len();
             if length == 0 {
-                items.clear();
+                for (i, gone) in std::mem::take(&mut items).iter().enumerate() {
+                    self.discard(item, gone, &format!("{field}[{i}]"));
+                }
             }
             items.resize_with(items.len().max(length), Vec::new);
             for (i, node) in nodes.iter().enumerate() {
@@ -171,21 +183,33 @@ impl<'d> Reader<'d> {
                 match item {
                     _ if !is_null => items[i].push(layer.child(*node, i)),
                     Shape::Text(_) | Shape::Bool | Shape::Integer | Shape::Struct(_) => {}
-                    _ => items[i].clear(),
+                    _ => {
+                        let gone = std::mem::take(&mut items[i]);
+                        self.discard(item, &gone, &format!("{field}[{i}]"));
+                    }
                 }
             }
         }
         for (i, layers) in items.iter().enumerate() {
-            let was = self.dead;
-            self.dead |= i >= length;
-            self.value(item, layers, &format!("{field}[{i}]"));
-            self.dead = was;
+            let field = format!("{field}[{i}]");
+            if i < length {
+                self.value(item, layers, &field);
+            } else {
+                self.discard(item, layers, &field);
+            }
         }
         length > 0
     }
 
+    /// Decodes what is replaced by something else: it must have the right type all the same.
+    fn discard(&mut self, shape: &'static Shape, layers: &[Place], field: &str) {
+        let was = std::mem::replace(&mut self.dead, true);
+        self.value(shape, layers, field);
+        self.dead = was;
+    }
+
     fn texts(&mut self, roles: &'static [(&str, Role)], layers: &[Place], field: &str) {
-        let mut last: Vec<Entry> = Vec::new();
+        let mut last: HashMap<String, Place> = HashMap::new();
         for layer in layers {
             let Some(entries) = self.entries(layer, field) else {
                 self.wrong_type(layer, field, "a mapping of strings");
@@ -194,22 +218,16 @@ impl<'d> Reader<'d> {
             for entry in entries {
                 if self.document.scalar_type(entry.place.node, self.dialect) == Some(Type::Null) {
                     // An empty string for `encoding/json`.
-                    last.retain(|other| other.key != entry.key);
+                    last.remove(&entry.key);
                     continue;
                 }
-                let field = join(field, &entry.key);
-                self.string(&entry.place, &field);
-                last.retain(|other| other.key != entry.key);
-                last.push(entry);
+                self.string(&entry.place, &join(field, &entry.key));
+                last.insert(entry.key, entry.place);
             }
         }
         for (name, role) in roles {
-            if let Some(entry) = last.iter().find(|entry| entry.key == *name) {
-                self.text(
-                    *role,
-                    std::slice::from_ref(&entry.place),
-                    &join(field, name),
-                );
+            if let Some(place) = last.remove(*name) {
+                self.text(*role, &[place], &join(field, name));
             }
         }
     }

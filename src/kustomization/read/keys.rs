@@ -85,7 +85,7 @@ impl Reader<'_> {
     /// Returns what a merge key brings in; of equal keys the last one counts.
     fn merged(&mut self, key_node: NodeId, value: &Place, field: &str) -> Vec<Entry> {
         self.found.visits += 1;
-        if self.found.visits > super::MOST_VISITS {
+        if self.found.visits > self.most_visits() {
             return Vec::new();
         }
         let document = self.document;

@@ -93,16 +93,19 @@ impl<'s> Whereabouts<'s> {
 
     /// Returns line and column of the first character of a node.
     pub(crate) fn start(&self, node: &Node) -> (usize, usize) {
-        self.position(node.range.start, |outer| outer.start)
+        self.outside(node.start, |outer| outer.start)
     }
 
-    /// Returns line and column after the last character of a node.
+    /// Returns line and column after the last character of a scalar or alias.
     pub(crate) fn end(&self, node: &Node) -> (usize, usize) {
-        self.position(self.stream.scalar_end(node), |outer| outer.end)
+        self.outside(self.stream.end_position(node), |outer| outer.end)
     }
 
-    fn position(&self, offset: usize, whole: impl Fn(&Outer) -> (usize, usize)) -> (usize, usize) {
-        let (line, column) = self.stream.position(offset);
+    fn outside(
+        &self,
+        (line, column): (usize, usize),
+        whole: impl Fn(&Outer) -> (usize, usize),
+    ) -> (usize, usize) {
         match &self.outer {
             None => (line, column),
             Some(outer) => match &outer.literal {

@@ -223,7 +223,7 @@ impl<'d> Reader<'d> {
             document: self.index,
             path: place.path.clone(),
             inner: None,
-            text: text.to_owned(),
+            text: text.into(),
         })
     }
 
@@ -275,7 +275,7 @@ impl<'d> Reader<'d> {
 }
 
 /// Go's `path.Base`.
-fn base_name(path: &str) -> &str {
+pub(in crate::kustomization) fn base_name(path: &str) -> &str {
     let trimmed = path.trim_end_matches('/');
     match trimmed.rsplit('/').next() {
         Some("") | None if path.is_empty() => ".",

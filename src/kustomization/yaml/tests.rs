@@ -1,1 +1,72 @@
+use super::{Literal, NodeKind, Stream};
 
+#[test]
+fn positions_count_characters_and_every_line_break() {
+    let stream = Stream::parse("\u{feff}é: a\r\nb: c\rd: e\n", 1).unwrap();
+    let text = stream.text;
+    let place = |word: &str| stream.position(text.find(word).unwrap());
+    assert_eq!(place("a"), (1, 4));
+    assert_eq!(place("b"), (2, 1));
+    assert_eq!(place("e"), (3, 4));
+    assert_eq!(stream.position(text.len()), (4, 1));
+    for node in stream.documents[0].nodes() {
+        assert_eq!(node.start, stream.position(node.range.start));
+        if matches!(node.kind, NodeKind::Scalar { .. }) {
+            assert_eq!(node.end, stream.position(node.range.end));
+        }
+    }
+}
+
+#[test]
+fn missing_values_are_empty_and_aliases_lead_to_their_nodes() {
+    let stream = Stream::parse("a: &x [b]\nc: *x\nd:\n", 1).unwrap();
+    let document = &stream.documents[0];
+    let NodeKind::Mapping(pairs) = &document.node(0).kind else {
+        panic!();
+    };
+    assert_eq!(document.target(pairs[1].1), pairs[0].1);
+    assert_eq!(document.scalar(pairs[2].1), Some(""));
+    assert_eq!(document.child(0, 1), Some(pairs[1].1));
+    assert!(document.keys().contains(&pairs[2].0) && !document.keys().contains(&pairs[2].1));
+}
+
+#[test]
+fn reading_stops_after_the_documents_asked_for() {
+    let text = "a\n--- # c\n{[\n";
+    let stream = Stream::parse(text, 1).unwrap();
+    assert_eq!((stream.documents.len(), stream.rest), (1, Some(2)));
+    assert!(Stream::parse(text, 2).is_err());
+    assert_eq!(Stream::parse("a\n", 2).unwrap().rest, None);
+}
+
+#[test]
+fn lines_of_a_literal_are_found() {
+    for (text, value) in [
+        ("- |\n  a\n  b\n", "a\nb\n"),
+        ("- |-\n\n\n  a\n\n   b\n    \n  c", "a\n\n b\n  \nc"),
+        ("- |2\n    a\n  b\n", "  a\nb\n"),
+        ("- &x !!str |+ # c\r\n  a\r\n  b\r\n\r\n", "a\nb\n\n"),
+        ("- k:\n    - |\n        é\n        a\n# c\n", "é\na\n"),
+    ] {
+        let stream = Stream::parse(text, 1).unwrap();
+        let is_literal = |node: &&super::Node| Literal::find(&stream, node).is_some();
+        let node = stream.documents[0].nodes().iter().find(is_literal);
+        let node = node.unwrap_or_else(|| panic!("{text:?}"));
+        let literal = Literal::find(&stream, node).unwrap();
+        let NodeKind::Scalar { value: found, .. } = &node.kind else {
+            panic!();
+        };
+        assert!(found.trim_start_matches('\n') == value, "{found:?}");
+        for (at, c) in found.char_indices().filter(|(_, c)| *c != '\n') {
+            let offset = literal.offset(at).unwrap();
+            assert!(text[offset..].starts_with(c), "{text:?} {at}");
+        }
+    }
+    let stream = Stream::parse("- >\n  a\n- 'b'\n", 1).unwrap();
+    let nodes = stream.documents[0].nodes();
+    assert!(
+        nodes
+            .iter()
+            .all(|node| Literal::find(&stream, node).is_none())
+    );
+}

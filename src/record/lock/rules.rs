@@ -99,21 +99,27 @@ fn files(files: &[StoredFile]) -> Result<(), Problem> {
             .and_then(|()| once(paths.insert(entry.path.as_str()), "file", &entry.path))
             .map_err(at(index))?;
     }
-    // Everything is a file, so nothing may be the directory of something else.
-    for (index, entry) in files.iter().enumerate() {
-        let directories = entry
-            .path
-            .match_indices('/')
-            .map(|(end, _)| &entry.path[..end]);
-        for directory in directories {
-            if paths.contains(directory) {
-                return Err(at(index)(format!(
-                    "`{}` is a file and the directory of `{}`",
-                    shown(directory),
-                    shown(&entry.path)
-                )));
-            }
+    // Everything is a file, so nothing may be the directory of something else. Sorted by components, a
+    // directory comes right before what is in it.
+    let mut sorted: Vec<(usize, &str)> = files
+        .iter()
+        .enumerate()
+        .map(|(index, file)| (index, file.path.as_str()))
+        .collect();
+    sorted.sort_by(|(_, a), (_, b)| a.split('/').cmp(b.split('/')));
+    let mut before = "";
+    for (index, path) in sorted {
+        let is_below = path
+            .strip_prefix(before)
+            .is_some_and(|rest| rest.starts_with('/'));
+        if is_below {
+            return Err(at(index)(format!(
+                "`{}` is a file and the directory of `{}`",
+                shown(before),
+                shown(path)
+            )));
         }
+        before = path;
     }
     Ok(())
 }

@@ -82,19 +82,20 @@ impl Finder {
         if text.is_empty() {
             self.end_record();
         } else if let Some((key, value)) = ours(text) {
-            self.join_rest();
             // The target is the first line, and only remotes come more than once.
             let is_next = key == Key::Target
                 || key != Key::Remote && self.lines.iter().any(|(other, _)| *other == key);
             if is_next {
                 self.end_record();
+            } else {
+                self.join_rest();
             }
             if self.lines.is_empty() {
                 self.record_log = self.log.filter(|_| is_in_log(line));
             }
             self.lines.push((key, value.to_owned()));
         } else if !self.lines.is_empty() && !is_other_trailer(text) {
-            self.rest.push(text.to_owned());
+            self.rest.push(line.trim().to_owned());
         }
     }
 

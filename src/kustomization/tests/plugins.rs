@@ -1,0 +1,360 @@
+use super::{Accepts, GeneratorKey, NoteKind, ProblemKind, good, read, references};
+use crate::kustomization::{FunctionRuntime, PluginFile, read_plugin};
+
+fn plugin(text: &str) -> PluginFile {
+    read_plugin(text.as_bytes()).unwrap_or_else(|problems| panic!("{text}\n{problems:#?}"))
+}
+
+fn builtin(kind: &str, rest: &str) -> String {
+    format!("apiVersion: builtin\nkind: {kind}\nmetadata: {{name: x}}\n{rest}\n")
+}
+
+fn plugin_references(text: &str) -> Vec<String> {
+    let references = plugin(text).references;
+    let all = references.iter();
+    all.map(|r| format!("{}={}", r.field, r.text)).collect()
+}
+
+/// The only problem of a plugin file.
+fn problem(text: &str) -> (usize, ProblemKind, String) {
+    let mut found = read_plugin(text.as_bytes()).expect_err(text);
+    assert_eq!(found.len(), 1, "{found:?}");
+    let problem = found.remove(0);
+    (problem.line, problem.kind, problem.message)
+}
+
+#[test]
+fn every_path_of_the_built_in_plugins_is_found() {
+    for (kind, rest, wanted) in [
+        (
+            "ConfigMapGenerator",
+            "env: a\nenvs: [b]\nfiles: [c, k=d]\nliterals: [x=y]",
+            "env=a envs[0]=b files[0]=c files[1]=d",
+        ),
+        (
+            "SecretGenerator",
+            "env: a\nenvs: [b]\nfiles: [c]",
+            "env=a envs[0]=b files[0]=c",
+        ),
+        ("PatchTransformer", "path: a\ntarget: {path: b}", "path=a"),
+        ("PatchJson6902Transformer", "path: a\njsonOp: b", "path=a"),
+        (
+            "PatchStrategicMergeTransformer",
+            "paths: [a, '{kind: X, metadata: {name: x}}']\npatches: b",
+            "paths[0]=a",
+        ),
+        (
+            "ReplacementTransformer",
+            "replacements: [{path: a}, {source: {path: b}}]",
+            "replacements[0].path=a",
+        ),
+        (
+            "HelmChartInflationGenerator",
+            "name: x\nvaluesFile: a\nadditionalValuesFiles: [b]",
+            "valuesFile=a additionalValuesFiles[0]=b",
+        ),
+        ("PrefixTransformer", "path: a\nfiles: [b]", ""),
+        ("LabelTransformer", "path: a", ""),
+        ("NamespaceTransformer", "path: a", ""),
+    ] {
+        let wanted: Vec<_> = wanted
+            .split_whitespace()
+            .map(|w| format!("{kind}.{w}"))
+            .collect();
+        let text = builtin(kind, rest);
+        assert_eq!(plugin_references(&text), wanted);
+        assert!(
+            plugin(&text)
+                .references
+                .iter()
+                .all(|r| r.accepts == Accepts::File)
+        );
+    }
+}
+
+#[test]
+fn keys_of_plugins_follow_the_rules_of_objects() {
+    let config = |rest: &str| builtin("ConfigMapGenerator", rest);
+    assert_eq!(
+        plugin_references(&config("Files: [a]")),
+        ["ConfigMapGenerator.files[0]=a"]
+    );
+    assert_eq!(
+        plugin_references(&config("Files: [a]\nfiles: [b]")),
+        ["ConfigMapGenerator.files[0]=b"]
+    );
+    assert_eq!(
+        plugin_references(&config("unknown: {a: 1}\nfiles: [yes]")),
+        ["ConfigMapGenerator.files[0]=yes"]
+    );
+    assert_eq!(
+        plugin_references(&config("x: &a {files: [b]}\n<<: *a")),
+        ["ConfigMapGenerator.files[0]=b"]
+    );
+    // A merge key only adds.
+    assert_eq!(
+        plugin_references(&config("x: &a {files: [b]}\nfiles: [c]\n<<: *a")),
+        ["ConfigMapGenerator.files[0]=c"]
+    );
+    let key = &plugin(&config("files:\n- a/b?c")).references[0].key;
+    assert_eq!(*key, Some(GeneratorKey::Implied("b?c".to_owned())));
+}
+
+#[test]
+fn bad_plugins_are_refused() {
+    let config = |rest: &str| builtin("ConfigMapGenerator", rest);
+    assert_eq!(
+        problem(&config("files: [a]\nfiles: [b]")).1,
+        ProblemKind::DuplicateKey
+    );
+    assert_eq!(
+        problem(&config("foo: {a: 1, a: 2}")).1,
+        ProblemKind::DuplicateKey
+    );
+    assert_eq!(problem(&config("files: a")).1, ProblemKind::WrongType);
+    assert_eq!(problem(&config("files: [1]")).1, ProblemKind::WrongType);
+    assert_eq!(
+        problem(&config("files: [a=b=c]")).1,
+        ProblemKind::FileSource
+    );
+    assert_eq!(problem(&builtin("Foo", "")).1, ProblemKind::UnknownPlugin);
+    assert_eq!(
+        problem(&builtin("configMapGenerator", "")).1,
+        ProblemKind::UnknownPlugin
+    );
+    let nameless = problem("# c\nkind: X\n");
+    assert_eq!((nameless.0, nameless.1), (2, ProblemKind::WrongType));
+    assert!(
+        nameless.2.contains("without `metadata.name`"),
+        "{nameless:?}"
+    );
+    assert_eq!(problem("foo\n").1, ProblemKind::WrongType);
+    assert_eq!(problem("a: [\n").1, ProblemKind::Syntax);
+}
+
+#[test]
+fn all_documents_and_lists_count() {
+    let one = builtin("PatchTransformer", "path: a");
+    let two = builtin("PatchTransformer", "path: b");
+    let text = format!("---\n# c\n---\n{one}---\n{{}}\n---\n{two}");
+    assert_eq!(
+        plugin_references(&text),
+        ["PatchTransformer[0].path=a", "PatchTransformer[1].path=b"]
+    );
+    let list = format!(
+        "kind: FooList\nitems:\n- {}- kind: List\n  items:\n  - {}",
+        one.replace('\n', "\n  ").trim_end_matches(' '),
+        two.replace('\n', "\n    ").trim_end_matches(' ')
+    );
+    assert_eq!(
+        plugin_references(&list),
+        ["PatchTransformer[0].path=a", "PatchTransformer[1].path=b"]
+    );
+    assert_eq!(plugin_references(""), [""; 0]);
+}
+
+#[test]
+fn inline_configurations_are_read_in_place() {
+    let text = "\
+namePrefix: x
+generators:
+- file.yaml
+- |
+  # comment
+  apiVersion: builtin
+  kind: ConfigMapGenerator
+  metadata: {name: é}
+  files: [a, k=b]
+- \"{apiVersion: builtin, kind: PatchTransformer, metadata: {name: x}, path: c}\"
+validators: ['# nothing', '', '{}']
+";
+    let found: Vec<_> = good(text)
+        .references
+        .into_iter()
+        .map(|r| {
+            (
+                r.field,
+                r.accepts,
+                r.line,
+                r.column,
+                r.end_line,
+                r.end_column,
+            )
+        })
+        .collect();
+    let wanted = [
+        ("generators[0]", Accepts::Plugin, 3, 3, 3, 12),
+        (
+            "generators[1]#ConfigMapGenerator.files[0]",
+            Accepts::File,
+            9,
+            11,
+            9,
+            12,
+        ),
+        (
+            "generators[1]#ConfigMapGenerator.files[1]",
+            Accepts::File,
+            9,
+            14,
+            9,
+            17,
+        ),
+        // Where in a quoted scalar something stands cannot be said, so the whole scalar is named.
+        (
+            "generators[2]#PatchTransformer.path",
+            Accepts::File,
+            10,
+            3,
+            10,
+            80,
+        ),
+    ];
+    let wanted = wanted.map(|(field, b, c, d, e, f)| (field.to_owned(), b, c, d, e, f));
+    assert_eq!(found, wanted);
+}
+
+#[test]
+fn what_does_not_parse_as_objects_is_a_path() {
+    assert_eq!(references("generators: ['a: b']\n"), ["generators[0]=a: b"]);
+    assert_eq!(
+        references("patchesStrategicMerge: ['{kind: X}', 'https://h/a']\n").len(),
+        2
+    );
+    let inline = "patchesStrategicMerge:\n- |-\n  kind: X\n  metadata: {name: x}\n  spec: {}\n  ---\n  kind: Y\n  metadata: {name: y}\n";
+    assert_eq!(references(inline), [""; 0]);
+}
+
+#[test]
+fn what_was_meant_as_inline_is_told() {
+    for (yaml, why) in [
+        ("kind: X\n  a: b", "mapping value not allowed"),
+        ("kind: X\n  spec: {}", "without `metadata.name`"),
+        ("a\n  b", "text instead of an object"),
+    ] {
+        for field in ["generators", "patchesStrategicMerge"] {
+            let text = format!("{field}:\n- |-\n  {}\n", yaml.replace("\n  ", "\n    "));
+            let text = if why.starts_with("mapping") {
+                text
+            } else {
+                text.replace("\n    ", "\n  ")
+            };
+            let found = read(text.as_bytes()).unwrap_err();
+            assert_eq!(found[0].kind, ProblemKind::InlineConfiguration, "{text}");
+            assert!(found[0].message.contains(why), "{found:?}");
+        }
+    }
+}
+
+#[test]
+fn problems_inside_are_placed_outside() {
+    let text = "generators:\n- |\n  apiVersion: builtin\n  kind: ConfigMapGenerator\n  metadata: {name: x}\n  files: [a, [b]]\n";
+    let found = read(text.as_bytes()).unwrap_err();
+    assert_eq!((found[0].line, found[0].column), (6, 14));
+    assert_eq!(found[0].field, "generators[0]#ConfigMapGenerator.files[1]");
+}
+
+fn runtime(metadata: &str) -> FunctionRuntime {
+    let text = format!(
+        "apiVersion: x/v1\nkind: Foo\nmetadata:\n  name: x\n{metadata}spec: {{url: https://h/a}}\n"
+    );
+    let notes = plugin(&text).notes;
+    assert_eq!(notes.len(), 1);
+    match notes.into_iter().next().unwrap().kind {
+        NoteKind::KrmFunction {
+            runtime,
+            api_version,
+            kind,
+            strings,
+        } => {
+            assert_eq!((api_version.as_str(), kind.as_str()), ("x/v1", "Foo"));
+            assert_eq!(strings, [("spec.url".to_owned(), "https://h/a".to_owned())]);
+            runtime
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn functions_are_noted() {
+    for name in ["config.kubernetes.io/function", "config.k8s.io/function"] {
+        let annotation = |spec: &str| format!("  annotations:\n    {name}: |\n{spec}");
+        assert_eq!(
+            runtime(&annotation("      exec: {path: ./a.sh}\n")),
+            FunctionRuntime::Exec {
+                path: "./a.sh".to_owned()
+            }
+        );
+        assert_eq!(
+            runtime(&annotation(
+                "      container:\n        image: i\n        network: true\n        mounts: [{type: bind, src: ../x}, {}]\n"
+            )),
+            FunctionRuntime::Container {
+                image: "i".to_owned(),
+                network: true,
+                mounts: vec!["../x".to_owned()]
+            }
+        );
+        assert_eq!(
+            runtime(&annotation("      starlark: {url: 'https://h/x.star'}\n")),
+            FunctionRuntime::Starlark {
+                path: String::new(),
+                url: "https://h/x.star".to_owned()
+            }
+        );
+        assert_eq!(runtime(&annotation("      {[\n")), FunctionRuntime::Unknown);
+    }
+    assert_eq!(
+        runtime("  configFn: {container: {image: i}}\n"),
+        FunctionRuntime::Container {
+            image: "i".to_owned(),
+            network: false,
+            mounts: vec![]
+        }
+    );
+    assert_eq!(
+        runtime("  annotations: {config.kubernetes.io/container: i}\n"),
+        FunctionRuntime::Container {
+            image: "i".to_owned(),
+            network: false,
+            mounts: vec![]
+        }
+    );
+}
+
+#[test]
+fn other_plugins_are_noted_and_keep_their_paths() {
+    let text = "generators:\n- |\n  apiVersion: team.example.com/v1\n  kind: Foo\n  metadata: {name: x}\n  path: a/b\n  files: [c]\n  argsFromFile: d\n";
+    let file = good(text);
+    assert!(file.references.is_empty());
+    assert_eq!((file.notes[0].line, file.notes[0].column), (3, 3));
+    assert_eq!(file.notes[0].field, "generators[0]#Foo");
+    assert_eq!(
+        file.notes[0].kind,
+        NoteKind::LegacyPlugin {
+            api_version: "team.example.com/v1".to_owned(),
+            kind: "Foo".to_owned(),
+            args_from_file: Some("d".to_owned()),
+            strings: vec![("path".to_owned(), "a/b".to_owned())],
+        }
+    );
+}
+
+#[test]
+fn charts_in_plugins_are_noted() {
+    let text = builtin(
+        "HelmChartInflationGenerator",
+        "name: a\nrepo: https://h\nversion: 1.0.0\nchartHome: c\nconfigHome: d",
+    );
+    let notes = plugin(&text).notes;
+    let fields: Vec<_> = notes.iter().map(|n| n.field.as_str()).collect();
+    assert_eq!(
+        fields,
+        [
+            "HelmChartInflationGenerator",
+            "HelmChartInflationGenerator.chartHome",
+            "HelmChartInflationGenerator.configHome"
+        ]
+    );
+    assert!(matches!(&notes[0].kind, NoteKind::RemoteChart { name, .. } if name == "a"));
+}

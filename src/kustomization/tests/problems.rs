@@ -1,0 +1,380 @@
+use super::{ProblemKind, read};
+use crate::kustomization::Problem;
+
+fn problems(text: &str) -> Vec<Problem> {
+    read(text.as_bytes()).expect_err(text)
+}
+
+/// The only problem of a text, as `line:column field: message`.
+fn problem(text: &str) -> String {
+    let problems = problems(text);
+    assert_eq!(problems.len(), 1, "{problems:#?}");
+    let Problem {
+        line,
+        column,
+        field,
+        message,
+        ..
+    } = &problems[0];
+    format!("{line}:{column} {field}: {message}")
+}
+
+#[test]
+fn unknown_fields_are_named() {
+    let text = "resources: []\nresource: [a]\n";
+    assert_eq!(problem(text), "2:1 resource: unknown field `resource`");
+    assert_eq!(problems(text)[0].kind, ProblemKind::UnknownField);
+    assert_eq!(problems(text)[0].hints, ["did you mean `resources`?"]);
+    assert_eq!(problems("xyzzy: 1\n")[0].hints, [""; 0]);
+}
+
+#[test]
+fn unknown_fields_are_found_in_every_struct() {
+    for (before, after) in [
+        ("", ""),
+        ("metadata: {", "}"),
+        ("helmGlobals: {", "}"),
+        ("helmCharts: [{", "}]"),
+        ("helmChartInflationGenerator: [{", "}]"),
+        ("configMapGenerator: [{", "}]"),
+        ("configMapGenerator: [{options: {", "}}]"),
+        ("secretGenerator: [{", "}]"),
+        ("secretGenerator: [{options: {", "}}]"),
+        ("generatorOptions: {", "}"),
+        ("patches: [{", "}]"),
+        ("patches: [{target: {", "}}]"),
+        ("patches: [{options: {", "}}]"),
+        ("patchesJson6902: [{", "}]"),
+        ("patchesJson6902: [{target: {", "}}]"),
+        ("replacements: [{", "}]"),
+        ("replacements: [{source: {", "}}]"),
+        ("replacements: [{source: {options: {", "}}}]"),
+        ("replacements: [{targets: [{", "}]}]"),
+        ("replacements: [{targets: [{select: {", "}}]}]"),
+        ("replacements: [{targets: [{reject: [{", "}]}]}]"),
+        ("replacements: [{targets: [{options: {", "}}]}]"),
+        ("images: [{", "}]"),
+        ("imageTags: [{", "}]"),
+        ("replicas: [{", "}]"),
+        ("vars: [{", "}]"),
+        ("vars: [{objref: {", "}}]"),
+        ("vars: [{fieldref: {", "}}]"),
+        ("labels: [{", "}]"),
+        ("labels: [{fields: [{", "}]}]"),
+        ("sortOptions: {", "}"),
+        ("sortOptions: {legacySortOptions: {", "}}"),
+    ] {
+        let text = format!("{before}xyzzy: null{after}\n");
+        let found = problems(&text);
+        assert_eq!(found[0].kind, ProblemKind::UnknownField, "{text}");
+        assert_eq!(found[0].column, before.chars().count() + 1, "{text}");
+        assert!(found[0].field.ends_with("xyzzy"));
+    }
+    // What means something in a free map is nobody's business.
+    assert!(read(b"openapi: {xyzzy: a}\ncommonLabels: {xyzzy: a}\n").is_ok());
+}
+
+#[test]
+fn wrong_types_are_named() {
+    for (text, wanted) in [
+        (
+            "resources: a\n",
+            "1:12 resources: expected a list of strings, found a string",
+        ),
+        (
+            "resources: {a: b}\n",
+            "1:12 resources: expected a list of strings, found a mapping",
+        ),
+        (
+            "resources: [[a]]\n",
+            "1:13 resources[0]: expected a string, found a list",
+        ),
+        (
+            "resources:\n- yes\n",
+            "2:3 resources[0]: expected a string, found the boolean `yes`",
+        ),
+        (
+            "resources: [a, 1_0]\n",
+            "1:16 resources[1]: expected a string, found the number `1_0`",
+        ),
+        (
+            "namePrefix: 1.5\n",
+            "1:13 namePrefix: expected a string, found the number `1.5`",
+        ),
+        (
+            "namePrefix: !!int '1'\n",
+            "1:19 namePrefix: expected a string, found the number `1`",
+        ),
+        (
+            "generators: [{kind: x}]\n",
+            "1:14 generators[0]: expected a string, found a mapping",
+        ),
+        (
+            "patches: [a]\n",
+            "1:11 patches[0]: expected a mapping, found a string",
+        ),
+        (
+            "metadata: x\n",
+            "1:11 metadata: expected a mapping, found a string",
+        ),
+        (
+            "metadata: {labels: {a: 1}}\n",
+            "1:24 metadata.labels.a: expected a string, found the number `1`",
+        ),
+        (
+            "generatorOptions: {immutable: 'true'}\n",
+            "1:31 generatorOptions.immutable: expected a boolean, found a string",
+        ),
+        (
+            "replicas: [{count: 2.5}]\n",
+            "1:20 replicas[0].count: expected a whole number, found the number `2.5`",
+        ),
+        (
+            "helmCharts: [{valuesInline: []}]\n",
+            "1:29 helmCharts[0].valuesInline: expected a mapping, found a list",
+        ),
+        (
+            "openapi: {path: 1}\n",
+            "1:17 openapi.path: expected a string, found the number `1`",
+        ),
+        ("- a\n", "1:1 : expected a mapping, found a list"),
+        ("abc\n", "1:1 : expected a mapping, found a string"),
+        (
+            "<<: a\nresources: []\n",
+            "1:1 : the merge key `<<` needs a mapping or a list of mappings",
+        ),
+        ("~: a\nresources: []\n", "1:1 : a key must be a string"),
+    ] {
+        assert_eq!(problem(text), wanted);
+    }
+    assert_eq!(
+        problems("resources: [yes]\n")[0].hints,
+        ["quote it: `\"yes\"`"]
+    );
+    assert!(read(b"replicas: [{count: 2.0}, {count: 1e2}, {count: 0x10}]\n").is_ok());
+}
+
+#[test]
+fn a_value_that_is_replaced_must_have_the_right_type_too() {
+    assert_eq!(
+        problem("Resources: [a, 1]\nresources: [b]\n"),
+        "1:16 resources[1]: expected a string, found the number `1`"
+    );
+    // Of keys that are the same to the letter YAML keeps the last only.
+    assert!(read(b"resources: [1]\nresources: [b]\n").is_ok());
+}
+
+#[test]
+fn kinds_and_versions_must_fit() {
+    for (text, wanted) in [
+        (
+            "kind: Foo\n",
+            "kind should be Kustomization or Component, not `Foo`",
+        ),
+        (
+            "kind: kustomization\n",
+            "kind should be Kustomization or Component, not `kustomization`",
+        ),
+        (
+            "apiVersion: foo/v1\n",
+            "apiVersion for Kustomization should be kustomize.config.k8s.io/v1beta1",
+        ),
+        (
+            "apiVersion: kustomize.config.k8s.io/v1alpha1\n",
+            "apiVersion for Kustomization should be kustomize.config.k8s.io/v1beta1",
+        ),
+        (
+            "kind: Component\napiVersion: kustomize.config.k8s.io/v1beta1\n",
+            "apiVersion for Component should be kustomize.config.k8s.io/v1alpha1",
+        ),
+    ] {
+        let found = problems(&format!("{text}resources: []\n"));
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert_eq!(
+            (found[0].message.as_str(), found[0].kind),
+            (wanted, ProblemKind::WrongKind)
+        );
+    }
+    assert_eq!(
+        problems("kind: Foo\napiVersion: v1\nresources: []\n").len(),
+        2
+    );
+    let flux =
+        problems("apiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nspec: {}\n");
+    assert!(flux[0].hints[0].contains("Flux"), "{flux:?}");
+}
+
+#[test]
+fn empty_is_what_kustomize_calls_empty() {
+    for text in [
+        "",
+        "\u{feff}",
+        "# c\n",
+        "---\n",
+        "~\n",
+        "{}\n",
+        "---\n---\nresources: [a]\n",
+        "kind: Component\n",
+        "apiVersion: kustomize.config.k8s.io/v1beta1\n",
+        "resources:\n",
+        "namePrefix: ''\n",
+        "openapi: null\n",
+        "bases: []\n",
+        "imageTags: []\n",
+        "helmChartInflationGenerator: []\n",
+        "Resources: [a]\nresources:\n",
+    ] {
+        assert_eq!(problem(text), "1:1 : kustomization.yaml is empty", "{text}");
+        assert_eq!(problems(text)[0].kind, ProblemKind::Empty);
+    }
+    for text in [
+        "resources: []\n",
+        "metadata: {}\n",
+        "openapi: {}\n",
+        "helmGlobals: {}\n",
+        "vars: []\n",
+        "commonLabels: {}\n",
+        "bases: [a]\n",
+        "patches: [null]\n",
+        "namePrefix: x\n",
+    ] {
+        assert!(read(text.as_bytes()).is_ok(), "{text}");
+    }
+}
+
+#[test]
+fn what_is_no_yaml_is_refused_with_its_place() {
+    for (text, line, column) in [
+        ("resources: [a\n", 1, 12),
+        ("resources:\n\t- a\n", 2, 2),
+        ("resources: [*x]\n", 1, 13),
+        ("metadata: &a {labels: *a}\n", 1, 23),
+        ("resources: [@a]\n", 1, 13),
+        ("resources: [a\u{1}]\n", 1, 13),
+    ] {
+        let found = problems(text);
+        assert_eq!(found.len(), 1);
+        assert_eq!(found[0].kind, ProblemKind::Syntax, "{text}");
+        assert_eq!(
+            (found[0].line, found[0].column),
+            (line, column),
+            "{text}: {found:?}"
+        );
+        assert!(
+            found[0].message.len() > "not valid YAML: ".len(),
+            "{found:?}"
+        );
+    }
+    let found = read(b"a\nb\xc3\xa9\xff").unwrap_err();
+    assert_eq!((found[0].line, found[0].column), (2, 3));
+    assert_eq!(found[0].kind, ProblemKind::NotUtf8);
+}
+
+#[test]
+fn what_the_yaml_of_kustomize_does_not_take_is_refused() {
+    for (text, why) in [
+        ("resources: [https://h/o/r?ref=v1]\n", "needs quotes"),
+        ("commonLabels: {a?b: c}\n", "needs quotes"),
+        ("resources: [:a]\n", "needs quotes"),
+        ("namePrefix: \"a\\/b\"\n", "escape"),
+    ] {
+        let found = problem(text);
+        assert!(found.contains(why), "{found}");
+    }
+    let fine =
+        "resources: ['a?b', \"a?b\", a:b]\ncrds:\n- https://h/a?b\n- :a\nnamePrefix: \"a\\\\/b\"\n";
+    assert_eq!(read(fine.as_bytes()).unwrap().references.len(), 5);
+}
+
+#[test]
+fn line_breaks_that_only_kustomize_sees_are_refused() {
+    for odd in ['\u{85}', '\u{2028}', '\u{2029}'] {
+        // A comment for YAML 1.2, a resource for kustomize.
+        let found = problems(&format!("namePrefix: x\n# {odd}resources: [a]\n"));
+        assert_eq!((found[0].kind, found[0].line), (ProblemKind::Syntax, 2));
+    }
+    // A path for YAML 1.2, nothing or a number for kustomize.
+    assert_eq!(problems("crds:\n- \u{85}\n")[0].kind, ProblemKind::Syntax);
+    assert_eq!(
+        problems("crds:\n- \u{2028}1\n")[0].kind,
+        ProblemKind::Syntax
+    );
+    let repeated = "resources: [&a x, &a y]\n# \u{2028}crds: [z]\n";
+    assert_eq!(problems(repeated)[0].kind, ProblemKind::Syntax);
+    assert!(read(b"resources: [&a x, *a, &a w, &b z, *a]\n").is_ok());
+}
+
+#[test]
+fn file_sources_must_split_in_two() {
+    for (source, wanted) in [
+        ("a=b=c", "key name or file path contains '='"),
+        ("https://h/p?a=b&c=d", "key name or file path contains '='"),
+        ("=a", "no key name before '='"),
+        ("a=", "no file path after '='"),
+    ] {
+        for generator in ["configMapGenerator", "secretGenerator"] {
+            let text = format!("{generator}: [{{files: ['{source}']}}]\n");
+            let found = problems(&text);
+            assert_eq!(found[0].message, wanted);
+            assert_eq!(found[0].kind, ProblemKind::FileSource);
+            assert_eq!(found[0].field, format!("{generator}[0].files[0]"));
+        }
+    }
+}
+
+#[test]
+fn binary_strings_are_not_followed() {
+    let text = "resources: [!!binary YS55YW1s]\n";
+    assert_eq!(
+        problem(text),
+        "1:22 resources[0]: a string written as !!binary cannot be followed"
+    );
+    assert!(read(b"namePrefix: !!binary YS55YW1s\n").is_ok());
+}
+
+#[test]
+fn all_problems_are_told_in_order() {
+    let found = problems("foo: 1\nresources: x\nbar: 2\nkind: Y\n");
+    let lines: Vec<_> = found.iter().map(|p| p.line).collect();
+    assert_eq!(lines, [1, 2, 3, 4]);
+}
+
+#[test]
+fn aliases_do_not_explode() {
+    let mut list = format!("buildMetadata: [a{}]\n", ", a".repeat(2_000));
+    list += "replacements: [{targets: [&t {fieldPaths: [&p a";
+    list += &", *p".repeat(1_000);
+    list += "]}";
+    list += &", *t".repeat(250);
+    list += "]}]\n";
+    assert_eq!(problems(&list)[0].kind, ProblemKind::TooLarge);
+    let mut merges = "metadata: {labels: &a0 {a: b}}\n".to_owned();
+    for i in 1..40 {
+        merges += &format!("k{i}: &a{i} {{<<: [*a{}, *a{}]}}\n", i - 1, i - 1);
+    }
+    merges += "commonLabels: *a39\n";
+    assert!(read(merges.as_bytes()).is_err());
+}
+
+#[test]
+fn aliases_do_not_nest_without_end() {
+    let mut merges = "metadata: {labels: &a0 {a: b}}\ncommonLabels:\n".to_owned();
+    let mut lists = "a: &a0 {kind: FooList, items: []}\n".to_owned();
+    let mut plain = "a: &a0 [b]\n".to_owned();
+    for i in 1..3_000 {
+        let last = i - 1;
+        merges += &format!("  k{i}: &a{i} {{<<: *a{last}}}\n");
+        lists += &format!("b{i}: &a{i} {{kind: FooList, items: [*a{last}]}}\n");
+        plain += &format!("b{i}: &a{i} [*a{last}]\n");
+    }
+    merges += "  <<: *a2999\n";
+    lists += "kind: FooList\nitems: [*a2999]\n";
+    plain += "kind: X\nmetadata: {name: x}\n";
+    for text in [merges, lists, plain] {
+        assert!(read(text.as_bytes()).is_err());
+        let quoted = format!("generators: [{text:?}]\n");
+        assert!(read(quoted.as_bytes()).is_err());
+        assert!(crate::kustomization::read_plugin(text.as_bytes()).is_err());
+        assert!(crate::kustomization::looks_like_resources(text.as_bytes()).is_err());
+    }
+}

@@ -1,0 +1,233 @@
+//! Locks with any content, written and read.
+
+use proptest::collection::{btree_map, btree_set, vec};
+use proptest::option;
+use proptest::prelude::*;
+use serde_yaml::{Mapping, Value};
+
+use super::*;
+use crate::record::valid;
+
+/// Text that YAML could take for something else.
+fn hostile() -> impl Strategy<Value = String> {
+    prop_oneof![
+        4 => "[a-zA-Z0-9./_-]{1,12}",
+        2 => "[0-9eE.+_xob:-]{1,10}",
+        2 => "[ -~]{1,12}",
+        2 => "\\PC{1,8}",
+        1 => any::<String>(),
+        1 => prop::sample::select(vec![
+            "yes", "No", "null", "~", "<<", "=", "---", "...", "- a", "? a", "a: b", "a #b", "'", "\"",
+            "\\", "*a", "&a", "!a", "|", ">", "[", "]", "{", "}", ",", "%", "@", "`", ".inf", "0x1",
+            "1:2", "2001-01-01", "\u{2028}", "\u{85}", "\u{feff}", " a", "a ", "a:",
+        ]).prop_map(str::to_owned),
+    ]
+    .prop_filter("not empty", |text| !text.is_empty())
+}
+
+fn accepted(
+    rule: fn(&str) -> std::result::Result<(), &'static str>,
+) -> impl Strategy<Value = String> {
+    // What the rules forbid is taken out, so that not everything is thrown away.
+    hostile()
+        .prop_map(|text| text.replace(|c: char| c.is_control() || "\\:/~^?*[".contains(c), ""))
+        .prop_filter("accepted", move |text| rule(text).is_ok())
+}
+
+fn hex(digits: usize) -> impl Strategy<Value = String> {
+    prop_oneof![
+        proptest::string::string_regex(&format!("[0-9a-f]{{{digits}}}")).unwrap(),
+        proptest::string::string_regex(&format!("[0-9]{{{digits}}}")).unwrap(),
+        proptest::string::string_regex(&format!("[0-9]{{3}}e[0-9]{{{}}}", digits - 4)).unwrap(),
+    ]
+}
+
+fn remotes() -> impl Strategy<Value = Vec<Remote>> {
+    let url = || accepted(valid::path).prop_map(|path| format!("https://example.com/{path}"));
+    let git = (
+        url(),
+        option::of(accepted(valid::reference)),
+        any::<bool>(),
+        prop_oneof![hex(40), hex(64)],
+        btree_set(accepted(valid::path_or_top), 0..3),
+    )
+        .prop_map(|(url, reference, submodules, commit, paths)| {
+            Remote::Git(GitRemote {
+                url,
+                reference,
+                submodules,
+                commit,
+                paths,
+            })
+        });
+    let file = (url(), hex(64), any::<u64>())
+        .prop_map(|(url, sha256, size)| Remote::File(FileRemote { url, sha256, size }));
+    vec(prop_oneof![git, file], 0..6).prop_map(|mut remotes| {
+        remotes.sort_by(Remote::compare);
+        remotes.dedup_by(|a, b| a.key() == b.key());
+        remotes
+    })
+}
+
+fn files() -> impl Strategy<Value = Vec<StoredFile>> {
+    let file = (
+        any::<bool>(),
+        hex(64),
+        option::of(accepted(valid::url)),
+        option::of(accepted(valid::path)),
+        btree_map(hostile(), hostile(), 0..3),
+    );
+    btree_map(accepted(valid::path), file, 0..6).prop_map(|files| {
+        let files = files.into_iter();
+        files
+            .map(
+                |(path, (executable, sha256, remote, source, rewritten))| StoredFile {
+                    path,
+                    executable,
+                    sha256,
+                    remote,
+                    source,
+                    rewritten,
+                },
+            )
+            .collect()
+    })
+}
+
+fn locks() -> impl Strategy<Value = Lock> {
+    let options = (
+        option::of(accepted(valid::path_or_top)),
+        any::<bool>(),
+        any::<bool>(),
+        btree_set(accepted(valid::text_without_controls), 0..3),
+    )
+        .prop_map(|(scope, pin, unrestricted, leave_missing)| LockOptions {
+            scope,
+            pin,
+            load_restrictor: if unrestricted {
+                LoadRestrictor::None
+            } else {
+                LoadRestrictor::RootOnly
+            },
+            leave_missing,
+        });
+    (
+        option::of(accepted(valid::target)),
+        options,
+        remotes(),
+        files(),
+    )
+        .prop_map(|(target, options, remotes, files)| Lock {
+            target,
+            options,
+            remotes,
+            files,
+        })
+}
+
+/// What another YAML parser must make of a sorted lock: every text is a string.
+fn value(lock: &Lock) -> Value {
+    fn mapping(entries: Vec<(&str, Option<Value>)>) -> Value {
+        let entries = entries
+            .into_iter()
+            .filter_map(|(key, value)| Some((Value::from(key), value?)));
+        Value::Mapping(entries.collect::<Mapping>())
+    }
+    fn list(items: &BTreeSet<String>) -> Option<Value> {
+        let items: Vec<Value> = items
+            .iter()
+            .map(|item| Value::from(item.as_str()))
+            .collect();
+        (!items.is_empty()).then_some(Value::Sequence(items))
+    }
+    let text = |text: &str| Some(Value::from(text));
+    let maybe = |text: &Option<String>| text.as_deref().map(Value::from);
+    let many = |values: Vec<Value>| (!values.is_empty()).then_some(Value::Sequence(values));
+    let options = &lock.options;
+    let is_free = options.load_restrictor == LoadRestrictor::None;
+    let options = (*options != LockOptions::default()).then(|| {
+        mapping(vec![
+            ("scope", maybe(&options.scope)),
+            ("pin", options.pin.then_some(Value::Bool(true))),
+            ("load-restrictor", is_free.then(|| Value::from("none"))),
+            ("leave-missing", list(&options.leave_missing)),
+        ])
+    });
+    let remotes = lock.remotes.iter().map(|remote| match remote {
+        Remote::Git(git) => mapping(vec![
+            ("url", text(&git.url)),
+            ("ref", maybe(&git.reference)),
+            (
+                "submodules",
+                (!git.submodules).then_some(Value::Bool(false)),
+            ),
+            ("commit", text(&git.commit)),
+            ("paths", list(&git.paths)),
+        ]),
+        Remote::File(file) => mapping(vec![
+            ("url", text(&file.url)),
+            ("sha256", text(&file.sha256)),
+            ("size", Some(Value::from(file.size))),
+        ]),
+    });
+    let files = lock.files.iter().map(|file| {
+        let rewritten = file
+            .rewritten
+            .iter()
+            .map(|(now, upstream)| (now.as_str(), text(upstream)))
+            .collect::<Vec<_>>();
+        mapping(vec![
+            ("path", text(&file.path)),
+            ("mode", text(file.mode())),
+            ("sha256", text(&file.sha256)),
+            ("remote", maybe(&file.remote)),
+            ("source", maybe(&file.source)),
+            (
+                "rewritten",
+                (!rewritten.is_empty()).then(|| mapping(rewritten)),
+            ),
+        ])
+    });
+    mapping(vec![
+        ("version", Some(Value::from(1))),
+        ("target", maybe(&lock.target)),
+        ("options", options),
+        ("remotes", many(remotes.collect())),
+        ("files", many(files.collect())),
+    ])
+}
+
+proptest! {
+    #[test]
+    fn what_is_written_is_read_back(lock in locks()) {
+        let text = lock.render().unwrap();
+        let read = parse(&text).unwrap();
+        prop_assert_eq!(&read, &sorted(lock));
+        prop_assert_eq!(read.render().unwrap(), text.clone());
+        prop_assert_eq!(parse(&text.replace('\n', "\r\n")).unwrap(), read);
+        prop_assert!(!text.contains('\r') && text.ends_with('\n'));
+    }
+
+    #[test]
+    fn another_parser_reads_the_same(lock in locks()) {
+        let text = lock.render().unwrap();
+        let read: Value = serde_yaml::from_str(&text).unwrap();
+        prop_assert_eq!(read, value(&sorted(lock)));
+    }
+
+    #[test]
+    fn damaged_text_is_read_or_refused(
+        lock in locks(),
+        edits in vec((any::<prop::sample::Index>(), any::<u8>()), 1..4),
+    ) {
+        let mut bytes = lock.render().unwrap().into_bytes();
+        for (index, byte) in edits {
+            let index = index.index(bytes.len());
+            bytes[index] = byte;
+        }
+        // No panic, and what is read can be written.
+        if let Ok(lock) = Lock::parse(&bytes, "x") {
+            lock.render().unwrap();
+        }
+    }
+}
