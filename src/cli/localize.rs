@@ -38,7 +38,9 @@ struct Local {
     tree: SharedTree,
     /// From the top of `tree` to the directory that we were started in.
     prefix: String,
-    /// The lock at the top of the source, if there is one, and the path of that top in `tree`.
+    /// What to do about a directory that is not there.
+    if_missing: &'static str,
+    /// The lock at the top of the source, if it lies in a commit and there is one.
     lock: Option<Rc<Lock>>,
 }
 
@@ -103,9 +105,7 @@ fn local_target(args: &LocalizeArgs, local: &Local) -> Result<Target> {
             Resolved::Missing { .. } => Err(Failure::new(format!(
                 "there is no directory `{text}` for the {what}"
             ))
-            .hint(
-                "a target is read from the source commit: commit it first, or use `--no-commit`",
-            )),
+            .hint(local.if_missing)),
             _ => Err(Failure::new(format!(
                 "the {what} `{text}` leads out of the tree"
             ))),
@@ -273,17 +273,20 @@ struct Copied {
     lock: Lock,
 }
 
-/// Walks the target and localizes it. `forbidden` is where NEW_DIR lies in the tree of the source.
+/// Walks the target and localizes it. `base` is what the patterns of `--leave-missing` are relative
+/// to, `forbidden` is where NEW_DIR lies, both in the tree of the source.
 fn copy(
     args: &LocalizeArgs,
     target: Target,
     fetcher: &mut Fetcher,
+    base: &str,
     absence: &dyn Fn(&str) -> Absence,
     forbidden: Option<String>,
     owned: &dyn Fn(&str) -> bool,
 ) -> Result<Copied, Failures> {
     let patterns = globs(&args.leave_missing)?;
-    let leave_missing = |path: &str| patterns.is_match(path);
+    let leave_missing =
+        |path: &str| path::below(path, base).is_some_and(|path| patterns.is_match(path));
     let options = walk::Options {
         load_restrictor: load_restrictor(args),
         leave_missing: (!args.leave_missing.is_empty())

@@ -5,24 +5,51 @@ use std::path::{Path, PathBuf};
 use super::{Entry, Tree, path};
 use crate::failure::{Failure, Result};
 
-/// The files below one real directory, as they are on disk now.
+/// The files of this machine, as they are on disk now. Paths are those of the file system without
+/// the root, so that a reference may lead out of any directory and back into it.
 #[derive(Debug)]
 pub struct DiskTree {
-    top: PathBuf,
-    shown: String,
+    root: PathBuf,
+    from: String,
 }
 
 impl DiskTree {
-    /// Opens `top`, a real directory (no link on the way to it). `shown` is how the user names it.
-    #[must_use]
-    pub fn new(top: PathBuf, shown: String) -> Self {
-        DiskTree { top, shown }
+    /// Opens the file system. Paths are shown relative to `from`, a real directory (no link on the
+    /// way to it).
+    ///
+    /// # Errors
+    /// When `from` is not UTF-8, so that no reference could name anything from there.
+    pub fn new(from: &Path) -> Result<Self> {
+        let root = from.ancestors().last().unwrap_or(from).to_owned();
+        let tree = DiskTree {
+            root,
+            from: String::new(),
+        };
+        let from = tree.path(from)?;
+        Ok(DiskTree { from, ..tree })
+    }
+
+    /// Returns the path in this tree of a real path of the file system.
+    ///
+    /// # Errors
+    /// When it is not UTF-8.
+    pub fn path(&self, place: &Path) -> Result<String> {
+        let parts: Option<Vec<&str>> = place
+            .strip_prefix(&self.root)
+            .unwrap_or(place)
+            .components()
+            .map(|part| part.as_os_str().to_str())
+            .collect();
+        match parts {
+            Some(parts) => Ok(parts.join("/")),
+            None => Err(Failure::new(format!("`{}` is not UTF-8", place.display()))),
+        }
     }
 
     fn place(&self, path: &str) -> PathBuf {
         match path.is_empty() {
-            true => self.top.clone(),
-            false => self.top.join(path),
+            true => self.root.clone(),
+            false => self.root.join(path),
         }
     }
 
@@ -73,28 +100,16 @@ impl Tree for DiskTree {
 
     fn absolute(&self, text: &str) -> Option<String> {
         // kustomize cleans the text before it looks; links on the way are followed afterwards.
-        let inside = |path: &Path| {
-            let rest = path.strip_prefix(&self.top).ok()?;
-            let parts: Option<Vec<&str>> = rest
-                .components()
-                .map(|part| part.as_os_str().to_str())
-                .collect();
-            path::resolve("", &parts?.join("/"))
-        };
-        let cleaned = PathBuf::from(format!("/{}", path::resolve("", text)?));
-        inside(&cleaned).or_else(|| {
-            // The same directory under another name: a link above the top, or `/private` on macOS.
-            let real = std::fs::canonicalize(cleaned.parent()?).ok()?;
-            inside(&real.join(cleaned.file_name()?))
-        })
+        let rest = Path::new(text).strip_prefix(&self.root).ok()?;
+        let parts: Option<Vec<&str>> = rest
+            .components()
+            .map(|part| part.as_os_str().to_str())
+            .collect();
+        path::resolve("", &parts?.join("/"))
     }
 
     fn label(&self, path: &str) -> String {
-        match (self.shown.as_str(), path) {
-            ("" | ".", "") => ".".to_owned(),
-            ("" | ".", path) => path.to_owned(),
-            (shown, path) => path::join(shown.trim_end_matches('/'), path),
-        }
+        path::relative(&self.from, path)
     }
 }
 

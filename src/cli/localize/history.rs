@@ -38,6 +38,7 @@ pub(super) fn run(args: &LocalizeArgs) -> Result<Report, Failures> {
     let local = Local {
         lock: lock_at(&*tree, LOCK_NAME)?,
         tree,
+        if_missing: "a target is read from the source commit: commit it first, or use `--no-commit`",
         prefix: here.prefix.trim_end_matches('/').to_owned(),
     };
     let found = match &spec {
@@ -99,6 +100,7 @@ pub(super) fn run(args: &LocalizeArgs) -> Result<Report, Failures> {
         args,
         target,
         &mut fetcher,
+        "",
         &absence,
         Some(into.clone()),
         &owned,
