@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use crate::failure::{Failure, Result};
-use crate::kustomization::{self, Edit};
+use crate::kustomization::{self, Edit, GeneratorKey};
 use crate::record::{Lock, StoredFile, sha256_hex};
 use crate::reference::place::LOCALIZED_FILES;
 use crate::tree::{Entry, SharedTree, Tree, path};
@@ -78,7 +78,11 @@ fn restored(bytes: Vec<u8>, file: &StoredFile) -> Option<Vec<u8>> {
     let edits: Vec<Edit<'_>> = references
         .iter()
         .filter_map(|reference| {
-            let original = file.rewritten.get(&reference.text)?;
+            let now = match &reference.key {
+                Some(GeneratorKey::Explicit(key)) => &format!("{key}={}", reference.text),
+                _ => &reference.text,
+            };
+            let original = file.rewritten.get(now)?;
             Some(Edit {
                 spot: &reference.spot,
                 value: original.clone(),

@@ -42,7 +42,7 @@ pub struct ResultFile {
     /// Its path in the repository that it came from; none for a remote file, and none where the
     /// upstream text could not be recorded.
     pub source: Option<String>,
-    /// What rewritten remote references said, by what they say now.
+    /// What rewritten scalars of a remote kustomization said, by what they say now.
     pub rewritten: BTreeMap<String, String>,
 }
 
@@ -111,9 +111,11 @@ struct PlacedEdit {
     root: RootId,
     edge: usize,
     value: String,
-    /// The path in the new value, and whether it replaces a URL.
+    /// The path in the new value.
     text: String,
-    remote: bool,
+    /// What the upstream scalar said, or what leads to the same place, where the new value alone
+    /// would not.
+    before: Option<String>,
 }
 
 struct Builder<'a> {
@@ -262,12 +264,27 @@ impl Builder<'_> {
                 // A plugin configuration that was downloaded for this root.
                 Origin::Remote(_) => self.downloaded_place(root, edge.from, &localized)?,
             };
+            let before = match edge.target {
+                _ if is_remote(&edge.reference) => Some(whole(&edge.reference)),
+                Target::Root { id, .. } => {
+                    Some(spelled(&node.directory, &graph.roots[id].directory))
+                }
+                Target::File(file) => match &graph.files[file].origin {
+                    Origin::Tree { path, .. } => {
+                        let text = spelled(&node.directory, path);
+                        Some(value(&edge.reference, &text))
+                    }
+                    Origin::Remote(_) => None,
+                },
+                _ => None,
+            };
+            let value = value(&edge.reference, &text);
             let edit = PlacedEdit {
                 root,
                 edge: index,
-                value: value(&edge.reference, &text),
+                before: before.filter(|before| *before != value),
+                value,
                 text,
-                remote: is_remote(&edge.reference),
             };
             self.edit(&holder, edit)?;
         }
@@ -400,9 +417,11 @@ impl Builder<'_> {
                     }
                 },
             };
+            let local = matches!(&file.origin, Origin::Tree { source, .. } if graph.sources[*source].repository.is_none());
             let mut result = ResultFile {
                 content: self.content(placed.file),
-                executable: file.executable,
+                // What was downloaded is not run by accident.
+                executable: file.executable && local,
                 remote,
                 source,
                 rewritten: BTreeMap::new(),
@@ -436,9 +455,9 @@ impl Builder<'_> {
                     from: redact::url(text),
                     to: edit.text.clone(),
                 });
-                if !edit.remote || result.remote.is_none() {
+                let Some(before) = edit.before.as_ref().filter(|_| result.remote.is_some()) else {
                     continue;
-                }
+                };
                 if redact::has_secret(text) {
                     // What is written nowhere cannot be turned back: this file is fetched again.
                     result.source = None;
@@ -446,7 +465,7 @@ impl Builder<'_> {
                         result.remote = None;
                     }
                 } else {
-                    result.rewritten.insert(edit.text.clone(), text.clone());
+                    result.rewritten.insert(edit.value.clone(), before.clone());
                 }
             }
             files.insert(place.clone(), result);
@@ -485,19 +504,32 @@ fn new_text(reference: &Reference, directory: &str, destination: &str) -> Option
     {
         return None;
     }
+    Some(spelled(directory, destination))
+}
+
+/// Returns the text that leads from one directory to another place of the same tree.
+fn spelled(directory: &str, destination: &str) -> String {
     let relative = path::relative(directory, destination);
     // Text that kustomize would take for a URL again needs a `./`.
     let looks_remote = RepoSpec::parse(&relative).is_ok() || reference::is_remote_file(&relative);
-    Some(match looks_remote {
+    match looks_remote {
         true => format!("./{relative}"),
         false => relative,
-    })
+    }
 }
 
 fn is_remote(reference: &Reference) -> bool {
     let text = reference.text.as_str();
     reference::is_remote_file(text)
         || (reference.accepts != Accepts::File && RepoSpec::parse(text).is_ok())
+}
+
+/// Returns the whole scalar as it was.
+fn whole(reference: &Reference) -> String {
+    match &reference.key {
+        Some(GeneratorKey::Explicit(key)) => format!("{key}={}", reference.text),
+        _ => reference.text.clone(),
+    }
 }
 
 /// Returns the whole scalar: a generator keeps the key that it had.

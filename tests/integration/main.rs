@@ -12,6 +12,7 @@
     clippy::unwrap_used
 )]
 
+mod bytes;
 mod parity;
 mod references;
 mod refused;
