@@ -39,9 +39,13 @@ pub(super) fn names(graph: &Graph, root: RootId) -> Result<HashMap<usize, String
             candidates.push(candidate);
         }
     }
-    let ambiguous: Vec<bool> = candidates
+    let folded: Vec<Vec<String>> = candidates
         .iter()
-        .map(|one| candidates.iter().any(|other| meet(one, other)))
+        .map(|one| one.place.iter().map(|part| part.to_lowercase()).collect())
+        .collect();
+    let all = || candidates.iter().zip(&folded);
+    let ambiguous: Vec<bool> = all()
+        .map(|one| all().any(|other| meet(one, other)))
         .collect();
     Ok(candidates
         .into_iter()
@@ -88,35 +92,35 @@ fn candidate(graph: &Graph, index: usize, edge: &Edge) -> Result<Option<Candidat
             })
         }
         Target::File(file) => match &graph.files[file].origin {
-            Origin::Remote(remote) => Some(Candidate {
-                edge: index,
-                place: place::file_place(&remote.url),
-                identity: format!("{} {}", redact::url(&remote.url), remote.sha256),
-                seed: format!("{} {}", redact::url(&remote.url), remote.sha256),
-                is_file: true,
-            }),
+            Origin::Remote(remote) => {
+                let shown = redact::url(&remote.url);
+                // The letter case of scheme and host makes no difference.
+                let address = url::Url::parse(&shown).map_or(shown, String::from);
+                let identity = format!("{address} {}", remote.sha256);
+                Some(Candidate {
+                    edge: index,
+                    place: place::file_place(&remote.url),
+                    seed: identity.clone(),
+                    identity,
+                    is_file: true,
+                })
+            }
             Origin::Tree { .. } => None,
         },
         _ => None,
     })
 }
 
-/// Says whether two things that are not the same would meet on one path.
-fn meet(one: &Candidate, other: &Candidate) -> bool {
-    let fold = |place: &[String]| {
-        place
-            .iter()
-            .map(|part| part.to_lowercase())
-            .collect::<Vec<_>>()
-    };
-    let (a, b) = (fold(&one.place), fold(&other.place));
+/// Says whether two things that are not the same would meet on one path. Each comes with its place
+/// in lower case.
+fn meet((one, a): (&Candidate, &Vec<String>), (other, b): (&Candidate, &Vec<String>)) -> bool {
     if a == b {
         return one.identity != other.identity
             || one.place != other.place
             || one.is_file != other.is_file;
     }
     // One inside the other: a file where a directory is needed, or two trees that may overlap.
-    a.starts_with(&b) || b.starts_with(&a)
+    a.starts_with(b) || b.starts_with(a)
 }
 
 /// Gives the files of a fetched repository paths that every file system and every kustomize reads

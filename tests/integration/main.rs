@@ -13,6 +13,7 @@
 )]
 
 mod bytes;
+mod layout;
 mod parity;
 mod references;
 mod refused;

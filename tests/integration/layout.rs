@@ -1,0 +1,572 @@
+//! Where everything goes: as `kustomize localize` puts it, and apart where two things would meet.
+
+use std::collections::BTreeSet;
+use std::fs;
+
+use crate::support::{Repo, World, config_map};
+
+const HOST: &str = "https://files.example.com";
+
+/// Returns the paths below `localized-app`, without our own.
+fn layout(world: &World) -> BTreeSet<String> {
+    world
+        .work
+        .git(&[
+            "ls-tree",
+            "-rz",
+            "--name-only",
+            "localized/main:localized-app",
+        ])
+        .split_terminator('\0')
+        .filter(|path| {
+            !path.ends_with(".gitattributes")
+                && *path != "kustomize-localize.lock"
+                && *path != "kustomization.yaml"
+        })
+        .map(str::to_owned)
+        .collect()
+}
+
+/// Writes `app/kustomization.yaml` with these resources.
+fn resources(world: &World, urls: &[&str]) {
+    let mut text = String::from("resources:\n");
+    for url in urls {
+        text.push_str(&format!("- '{url}'\n"));
+    }
+    world.commit(&[("app/kustomization.yaml", &text)]);
+}
+
+/// Returns the only line of a clone's `kustomization.yaml` with `part` in it.
+fn line(clone: &Repo, part: &str) -> String {
+    let text = clone.read("localized-app/kustomization.yaml");
+    let mut lines = text.lines().filter(|line| line.contains(part));
+    let line = lines
+        .next()
+        .unwrap_or_else(|| panic!("no {part} in {text}"));
+    assert_eq!(lines.next(), None, "{text}");
+    line.to_owned()
+}
+
+fn assert_safe(paths: &BTreeSet<String>) {
+    let safe = |c: char| c.is_ascii_alphanumeric() || "._+-/".contains(c);
+    for path in paths {
+        assert!(path.chars().all(safe), "{path}");
+        for part in path.split('/') {
+            let stem = part.split('.').next().unwrap().to_ascii_lowercase();
+            let refused = ["aux", "con", "nul", ".git", "_git"];
+            assert!(
+                !refused.contains(&stem.as_str()) && !part.ends_with('.'),
+                "{path}"
+            );
+        }
+    }
+    let folded: BTreeSet<String> = paths.iter().map(|path| path.to_lowercase()).collect();
+    assert_eq!(folded.len(), paths.len(), "{paths:?}");
+}
+
+#[test]
+fn files_go_where_kustomize_localize_puts_them() {
+    for (url, place) in [
+        (
+            "https://files.example.com/a/b/map.yaml",
+            "files.example.com/a/b/map.yaml",
+        ),
+        (
+            "https://FILES.example.com/map.yaml",
+            "files.example.com/map.yaml",
+        ),
+        (
+            "https://files.example.com//a//map.yaml",
+            "files.example.com/a/map.yaml",
+        ),
+        (
+            "https://files.example.com/a/../../map.yaml",
+            "files.example.com/map.yaml",
+        ),
+        (
+            "https://files.example.com/a/map.yaml?x=y",
+            "files.example.com/a/map.yaml",
+        ),
+        (
+            "https://files.example.com:8443/map.yaml",
+            "files.example.com/map.yaml",
+        ),
+        (
+            "https://user:word@files.example.com/map.yaml",
+            "files.example.com/map.yaml",
+        ),
+        (
+            "https://files.example.com/.hidden/map.yaml",
+            "files.example.com/.hidden/map.yaml",
+        ),
+    ] {
+        let world = World::new();
+        let host = url.to_ascii_lowercase().replace("user:word@", "");
+        for path in [&host, &host.replace("/a/../../", "/")] {
+            world.file(path, config_map("map"));
+        }
+        resources(&world, &[url]);
+        world.work.run(&["app"]).success().lacks("word@");
+        let place = format!("localized-files/{place}");
+        assert_eq!(layout(&world), BTreeSet::from([place]), "{url}");
+    }
+}
+
+#[test]
+fn roots_go_where_kustomize_localize_puts_them() {
+    let world = World::new();
+    let upstream = world.upstream_of(
+        "acme/base",
+        &[
+            ("dir/kustomization.yaml", "resources: [map.yaml]\n"),
+            ("dir/map.yaml", &config_map("map")),
+        ],
+    );
+    upstream.git(&["branch", "release/1.0"]);
+    let file = upstream.path().display().to_string();
+    let base = format!("file://{}/upstream/", world.sandbox.path("").display());
+    for prefix in [
+        "ssh://git@example.com:2222/",
+        "git@example.com:",
+        "https://u:p@host.example.com:8443/",
+    ] {
+        world.sandbox.pretend(prefix, &base);
+    }
+    for (url, place) in [
+        (
+            "https://github.com/acme/base//dir?ref=v1",
+            "github.com/acme/base/v1/dir",
+        ),
+        (
+            "https://github.com/acme/base/dir?ref=release/1.0",
+            "github.com/acme/base/release/1.0/dir",
+        ),
+        (
+            "https://github.com/acme/base/dir?ref=release%2F1.0",
+            "github.com/acme/base/release/1.0/dir",
+        ),
+        (
+            "git@github.com:acme/base//dir/?ref=v1",
+            "github.com/acme/base/v1/dir",
+        ),
+        (
+            "ssh://git@example.com:2222/acme/base//dir?ref=v1",
+            "example.com/acme/base/v1/dir",
+        ),
+        (
+            "git@example.com:acme/base//dir?version=v1",
+            "example.com/acme/base/v1/dir",
+        ),
+        (
+            "https://u:p@host.example.com:8443/acme/base//dir?ref=v1",
+            "host.example.com/acme/base/v1/dir",
+        ),
+        (
+            &format!("file://{file}//dir?ref=v1"),
+            &format!("file-schemed{file}/v1/dir"),
+        ),
+    ] {
+        // ssh to github.com and the https of it are one directory here.
+        world.sandbox.pretend("git@github.com:", &base);
+        resources(&world, &[url]);
+        let before = world.work.id("HEAD");
+        world
+            .work
+            .run(&["app", "--overwrite"])
+            .success()
+            .lacks("u:p@");
+        let place = format!("localized-files/{place}");
+        let expected = ["kustomization.yaml", "map.yaml"].map(|name| format!("{place}/{name}"));
+        assert_eq!(layout(&world), BTreeSet::from(expected), "{url}");
+        world.work.git(&["branch", "-D", "localized/main"]);
+        assert_eq!(world.work.id("HEAD"), before);
+    }
+}
+
+#[test]
+fn files_that_would_meet_get_paths_of_their_own() {
+    let world = World::new();
+    let urls = [
+        ("https://files.example.com/map.yaml", "plain"),
+        ("https://files.example.com:8443/map.yaml", "port"),
+        ("https://files.example.com/map.yaml?a=1", "one"),
+        ("https://files.example.com/map.yaml?a=2", "two"),
+        ("https://files.example.com/Map.yaml", "upper"),
+        ("https://files.example.com/x", "file"),
+        ("https://files.example.com/x/y.yaml", "below"),
+        ("https://other.example.com/map.yaml", "alone"),
+    ];
+    for (url, name) in urls {
+        world.file(url, config_map(name));
+    }
+    let mut names: Vec<&str> = urls.iter().map(|(url, _)| *url).collect();
+    resources(&world, &names);
+    let clone = world.localized(&["app"]);
+    world.same_build("app", &clone, "localized-app");
+    let first = layout(&world);
+    assert_eq!(first.len(), urls.len());
+    assert_safe(&first);
+    // What meets nothing has the plain path.
+    assert!(
+        first.contains("localized-files/other.example.com/map.yaml"),
+        "{first:?}"
+    );
+    // The base name stays, so that generators need no key.
+    assert_eq!(
+        first
+            .iter()
+            .filter(|path| path.ends_with("/map.yaml"))
+            .count(),
+        5,
+        "{first:?}"
+    );
+    // The order of the references changes nothing.
+    names.reverse();
+    resources(&world, &names);
+    world.work.run(&["app"]).success();
+    assert_eq!(layout(&world), first);
+}
+
+#[test]
+fn files_that_differ_by_user_or_token_only() {
+    let world = World::new();
+    // The server sends the same to both, as most do.
+    world.file("https://files.example.com/map.yaml", config_map("map"));
+    world.commit(&[(
+        "app/kustomization.yaml",
+        "configMapGenerator:\n- name: g\n  files:\n  - a=https://one:secret1@files.example.com/map.yaml\n  - b=https://files.example.com/map.yaml\n",
+    )]);
+    let clone = world.localized(&["app"]);
+    world.same_build("app", &clone, "localized-app");
+    assert_eq!(
+        layout(&world),
+        BTreeSet::from(["localized-files/files.example.com/map.yaml".to_owned()])
+    );
+    world
+        .work
+        .run(&["app"])
+        .success()
+        .stdout_has("nothing to do")
+        .lacks("secret1");
+}
+
+#[test]
+fn roots_that_would_meet_get_paths_of_their_own() {
+    let world = World::new();
+    let upstream = world.upstream("acme/base");
+    for (directory, name) in [("c", "c"), ("b/c", "bc")] {
+        upstream.write(
+            &format!("{directory}/kustomization.yaml"),
+            "resources: [map.yaml]\n",
+        );
+        upstream.write(&format!("{directory}/map.yaml"), config_map(name));
+    }
+    upstream.commit("first");
+    upstream.git(&["tag", "a"]);
+    upstream.git(&["branch", "a/b"]);
+    upstream.git(&["tag", "A"]);
+    upstream.write("c/map.yaml", config_map("upper"));
+    upstream.commit("second");
+    upstream.git(&["tag", "-f", "A"]);
+    let urls = [
+        "https://github.com/acme/base//c?ref=a/b",
+        "https://github.com/acme/base//b/c?ref=a",
+        "https://github.com/acme/base//c?ref=A",
+    ];
+    resources(&world, &urls);
+    let clone = world.localized(&["app"]);
+    world.same_build("app", &clone, "localized-app");
+    let first = layout(&world);
+    assert_eq!(first.len(), 6, "{first:?}");
+    assert_safe(&first);
+    resources(&world, &[urls[2], urls[0], urls[1]]);
+    world.work.run(&["app"]).success();
+    assert_eq!(layout(&world), first);
+    // Alone, each has the plain path.
+    resources(&world, &urls[..1]);
+    world.work.run(&["app"]).success();
+    assert!(layout(&world).contains("localized-files/github.com/acme/base/a/b/c/map.yaml"));
+}
+
+#[test]
+fn one_thing_spelled_twice_is_one_copy() {
+    let world = World::new();
+    let upstream = world.upstream_of(
+        "acme/base",
+        &[
+            ("kustomization.yaml", "resources: [dir]\n"),
+            ("dir/kustomization.yaml", "resources: [map.yaml]\n"),
+            ("dir/map.yaml", &config_map("map")),
+        ],
+    );
+    std::os::unix::fs::symlink(
+        upstream.path(),
+        world.sandbox.path("upstream/acme/base.git"),
+    )
+    .unwrap();
+    world.file(&format!("{HOST}/data.txt"), "data\n");
+    world.commit(&[
+        (
+            "app/kustomization.yaml",
+            "resources: [one, two, three]\nconfigMapGenerator:\n- name: g\n  files: ['a=https://files.example.com/data.txt', 'b=HTTPS://files.example.com/data.txt', 'c=https://files.example.com//data.txt']\n",
+        ),
+        ("app/one/kustomization.yaml", "resources: ['https://github.com/acme/base.git//dir?ref=v1', '../four']\nnamePrefix: one-\n"),
+        ("app/two/kustomization.yaml", "resources: ['github.com/acme/base?ref=v1']\nnamePrefix: two-\n"),
+        ("app/three/kustomization.yaml", "resources: ['http://github.com/acme/base/dir?ref=v1']\nnamePrefix: three-\n"),
+        ("app/four/kustomization.yaml", "resources: ['git::https://github.com/acme/base//dir?ref=v1']\nnamePrefix: four-\npatches:\n- path: https://files.example.com/patch.yaml\n- path: https://files.example.com/patch.yaml\n"),
+    ]);
+    world.file(
+        &format!("{HOST}/patch.yaml"),
+        "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: map}\ndata: {a: b}\n",
+    );
+    world.file(&format!("{HOST}//data.txt"), "data\n");
+    let clone = world.localized(&["app"]);
+    world.same_build("app", &clone, "localized-app");
+    let paths = layout(&world);
+    let data: Vec<&String> = paths
+        .iter()
+        .filter(|path| path.ends_with("data.txt"))
+        .collect();
+    // An empty segment of a path may mean something to a server; letter case of a host does not.
+    assert_eq!(data.len(), 2, "{data:?}");
+    let maps = paths
+        .iter()
+        .filter(|path| path.ends_with("map.yaml"))
+        .count();
+    assert_eq!(maps, 4, "one beside each kustomization: {paths:?}");
+    assert_eq!(
+        paths
+            .iter()
+            .filter(|path| path.ends_with("patch.yaml"))
+            .count(),
+        1
+    );
+}
+
+#[test]
+fn two_spellings_beside_one_kustomization() {
+    let world = World::new();
+    let upstream = world.upstream_of(
+        "acme/base",
+        &[
+            ("one/kustomization.yaml", "resources: [map.yaml]\n"),
+            ("one/map.yaml", &config_map("one")),
+            ("two/kustomization.yaml", "resources: [map.yaml]\n"),
+            ("two/map.yaml", &config_map("two")),
+        ],
+    );
+    std::os::unix::fs::symlink(
+        upstream.path(),
+        world.sandbox.path("upstream/acme/base.git"),
+    )
+    .unwrap();
+    resources(
+        &world,
+        &[
+            "https://github.com/acme/base//one?ref=v1",
+            "https://github.com/acme/base.git//two?ref=v1",
+        ],
+    );
+    let clone = world.localized(&["app"]);
+    world.same_build("app", &clone, "localized-app");
+    assert_eq!(
+        line(&clone, "one"),
+        "- 'localized-files/github.com/acme/base/v1/one'"
+    );
+    assert_eq!(
+        line(&clone, "two"),
+        "- 'localized-files/github.com/acme/base/v1/two'"
+    );
+}
+
+#[test]
+fn names_that_are_unsafe_somewhere() {
+    let world = World::new();
+    let upstream = world.upstream("acme/base");
+    let names = [
+        "a b.yaml",
+        "ü.yaml",
+        "=.yaml",
+        "50%.yaml",
+        "c:d.yaml",
+        "*.yaml",
+        "aux.yaml",
+        "...",
+        "x..yaml",
+        "Same.yaml",
+        "same.yaml",
+        "-dash.yaml",
+        "q?.yaml",
+        "_git",
+        "localized-files/x.yaml",
+    ];
+    let mut text = String::from("resources:\n- ../Dir\n- ../dir\n");
+    for (number, name) in names.iter().enumerate() {
+        upstream.write(
+            &format!("my app/{name}"),
+            config_map(&format!("map-{number}")),
+        );
+        text.push_str(&format!("- '{name}'\n"));
+    }
+    upstream.write("my app/.gitattributes", "# data\n");
+    upstream.write("my app/.gitmodules", "# data\n");
+    upstream.write("my app/.gitignore", "# data\n");
+    text.push_str(
+        "configMapGenerator:\n- name: g\n  files: [.gitattributes, .gitmodules, i=.gitignore]\n",
+    );
+    upstream.write("my app/kustomization.yaml", text);
+    for name in ["Dir", "dir"] {
+        upstream.write(
+            &format!("{name}/kustomization.yaml"),
+            "resources: [map.yaml]\n",
+        );
+        upstream.write(
+            &format!("{name}/map.yaml"),
+            config_map(&format!("in-{}", name.len() + usize::from(name == "dir"))),
+        );
+    }
+    upstream.git(&["config", "core.protectNTFS", "false"]);
+    upstream.commit("first");
+    for name in ["v=1", "ü", "v%1", "aux", "V+1.-"] {
+        upstream.git(&["tag", name]);
+    }
+    for reference in ["v%3D1", "%C3%BC", "v%251", "aux", "V%2B1.-"] {
+        resources(
+            &world,
+            &[&format!(
+                "https://github.com/acme/base//my app?ref={reference}"
+            )],
+        );
+        world.work.run(&["app"]).success();
+        let paths = layout(&world);
+        assert_eq!(paths.len(), names.len() + 4 + 4, "{paths:?}");
+        assert_safe(&paths);
+    }
+    world.same_build("app", &world.clone_of_branch(), "localized-app");
+
+    for (url, name) in [
+        ("/.git/config.yaml", "one"),
+        ("/_git", "two"),
+        ("/aux.yaml", "three"),
+        ("/a%2fb.yaml", "four"),
+        ("/.gitattributes", "five"),
+    ] {
+        world.file(&format!("{HOST}{url}"), config_map(name));
+    }
+    resources(&world, &[]);
+    world.commit(&[("app/kustomization.yaml", &format!("patches:\n- path: {HOST}/.git/config.yaml\n- path: {HOST}/_git\n- path: {HOST}/aux.yaml\n- path: {HOST}/a%2fb.yaml\n- path: {HOST}/.gitattributes\n"))]);
+    world.work.run(&["app"]).success();
+    let paths = layout(&world);
+    assert_eq!(paths.len(), 5, "{paths:?}");
+    assert_safe(&paths);
+}
+
+#[test]
+fn a_localized_files_that_is_not_ours() {
+    let world = World::new();
+    world.file(&format!("{HOST}/map.yaml"), config_map("map"));
+    world.commit(&[
+        (
+            "app/kustomization.yaml",
+            "resources: [localized-files/own.yaml, base]\n",
+        ),
+        ("app/localized-files/own.yaml", &config_map("own")),
+        (
+            "app/base/kustomization.yaml",
+            "resources: ['https://files.example.com/map.yaml']\n",
+        ),
+    ]);
+    // In nobody's way.
+    let clone = world.localized(&["app"]);
+    world.same_build("app", &clone, "localized-app");
+
+    world.commit(&[(
+        "app/kustomization.yaml",
+        "resources:\n- localized-files/own.yaml\n- https://files.example.com/map.yaml\n",
+    )]);
+    world
+        .refused(&["app"])
+        .stderr_has("`app/localized-files` is needed for what this kustomization references, and is not ours")
+        .stderr_has("hint: rename it: git mv app/localized-files");
+}
+
+#[test]
+fn a_localized_files_of_a_remote_root() {
+    let world = World::new();
+    world.file(&format!("{HOST}/map.yaml"), config_map("map"));
+    world.upstream_of(
+        "acme/base",
+        &[
+            (
+                "fine/kustomization.yaml",
+                "resources: [localized-files/own.yaml]\n",
+            ),
+            ("fine/localized-files/own.yaml", &config_map("own")),
+            (
+                "bad/kustomization.yaml",
+                "resources: [localized-files/own.yaml, 'https://files.example.com/map.yaml']\n",
+            ),
+            ("bad/localized-files/own.yaml", &config_map("own")),
+        ],
+    );
+    resources(&world, &["https://github.com/acme/base//fine?ref=v1"]);
+    let clone = world.localized(&["app"]);
+    world.same_build("app", &clone, "localized-app");
+    resources(&world, &["https://github.com/acme/base//bad?ref=v1"]);
+    world
+        .refused(&["app"])
+        .stderr_has("`https://github.com/acme/base?ref=v1: bad/localized-files` is needed for what this kustomization references, and is not ours")
+        .stderr_has("hint: its repository has files there already");
+}
+
+#[test]
+fn a_localized_files_that_the_lock_of_the_source_owns_is_extended() {
+    let world = World::new();
+    for name in ["one", "two"] {
+        world.file(&format!("{HOST}/{name}.yaml"), config_map(name));
+    }
+    resources(&world, &["https://files.example.com/one.yaml"]);
+    world.work.run(&["app", "../copy", "--no-commit"]).success();
+    let copy = world.sandbox.repo("copy");
+    let text = copy.read("kustomization.yaml");
+    copy.write("kustomization.yaml", format!("{text}- {HOST}/two.yaml\n"));
+    copy.commit("one more");
+    copy.run(&[".", "out"]).success();
+    let files = copy.files("localized/main:out");
+    for name in ["one", "two"] {
+        let place = format!("100644 localized-files/files.example.com/{name}.yaml");
+        assert!(files.contains(&place), "{files:?}");
+    }
+    // Without the lock it is anybody's.
+    copy.remove("kustomize-localize.lock");
+    copy.commit("no lock");
+    copy.run(&[".", "out2"])
+        .fails(2)
+        .stderr_has("`localized-files` is needed");
+}
+
+#[test]
+fn a_lock_of_its_own_is_in_the_way() {
+    let world = World::new();
+    world.commit(&[
+        (
+            "app/kustomization.yaml",
+            "configMapGenerator:\n- name: g\n  files: [kustomize-localize.lock]\n",
+        ),
+        ("app/kustomize-localize.lock", "mine\n"),
+    ]);
+    world
+        .refused(&["app"])
+        .stderr_has("the copy would hold a file `kustomize-localize.lock` of its own")
+        .stderr_has("hint: give a scope above the target");
+    let clone = world.localized(&["app", "--scope", "."]);
+    assert_eq!(
+        fs::read_to_string(
+            clone
+                .path()
+                .join("localized-app/app/kustomize-localize.lock")
+        )
+        .unwrap(),
+        "mine\n"
+    );
+}
