@@ -10,3 +10,6 @@ pub use result::{Content, Localized, ResultFile, Rewritten, localize};
 /// What each `localized-files` directory says in its `.gitattributes`: no checkout and no
 /// `git add` changes a byte below it.
 pub const GITATTRIBUTES: &str = "* -text -filter -ident -working-tree-encoding\n";
+
+#[cfg(test)]
+mod tests;
