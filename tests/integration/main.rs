@@ -13,6 +13,7 @@
 )]
 
 mod bytes;
+mod example;
 mod layout;
 mod parity;
 mod references;
