@@ -16,6 +16,7 @@ mod bytes;
 mod example;
 mod layout;
 mod parity;
+mod readme;
 mod references;
 mod refused;
 mod stories;

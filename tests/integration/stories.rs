@@ -31,7 +31,7 @@ fn kustomize_upstream(world: &World) -> String {
     id
 }
 
-fn story_1() -> World {
+pub(crate) fn story_1() -> World {
     let world = World::new();
     kustomize_upstream(&world);
     world.file(

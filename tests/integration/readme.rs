@@ -1,0 +1,129 @@
+//! What the README says is so.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+
+use crate::stories::story_1;
+use crate::support::Sandbox;
+
+fn file(path: &str) -> String {
+    fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(path)).unwrap()
+}
+
+/// Returns the contents of the fenced blocks that are marked with `language`.
+fn blocks(text: &str, language: &str) -> Vec<String> {
+    text.split(&format!("```{language}\n"))
+        .skip(1)
+        .map(|rest| rest.split("```").next().unwrap().to_owned())
+        .collect()
+}
+
+/// Returns the text with every object id and digest cut to `…`: the upstream of a test has others.
+fn without_ids(text: &str) -> String {
+    text.split_inclusive(|character: char| !character.is_ascii_hexdigit())
+        .map(|part| {
+            let id = part.trim_end_matches(|character: char| !character.is_ascii_hexdigit());
+            match id.len() {
+                12 | 40 | 64 => part.replace(id, "…"),
+                _ => part.to_owned(),
+            }
+        })
+        .collect()
+}
+
+#[test]
+fn the_first_use_goes_as_shown() {
+    let world = story_1();
+    let mut transcript = String::new();
+    for command in [
+        "git kustomize-localize example/overlay --scope example",
+        "git log -1 --format=%B localized/main",
+        "git diff main:example/overlay/kustomization.yaml localized/main:localized-overlay/overlay/kustomization.yaml",
+        "git show localized/main:localized-overlay/kustomize-localize.lock",
+        "git log -1 --format='%(trailers:only)' localized/main",
+    ] {
+        let unquoted = command.replace('\'', "");
+        let words: Vec<&str> = unquoted.split(' ').skip(1).collect();
+        let output = match words[0] {
+            "kustomize-localize" => world.work.run(&words[1..]).success().stdout.clone(),
+            _ => world.work.git(&words),
+        };
+        transcript.push_str(&format!("$ {command}\n{}\n\n", output.trim_end()));
+    }
+    let transcript = without_ids(&transcript);
+    let shown = blocks(&file("README.md"), "console");
+    assert!(!shown.is_empty());
+    for block in shown {
+        assert!(
+            transcript.contains(&block),
+            "the README shows\n{block}\nbut this happens:\n{transcript}"
+        );
+    }
+}
+
+#[test]
+fn every_option_is_in_the_table() {
+    let sandbox = Sandbox::new();
+    let help = sandbox.run(&sandbox.path(""), &["--help"]);
+    // `  -m, --message <TEXT>` becomes `-m, --message TEXT`.
+    let mut expected: BTreeSet<String> = help
+        .success()
+        .stdout
+        .lines()
+        .filter(|line| line.trim_start().starts_with('-') && line.starts_with("  "))
+        .filter(|line| line.starts_with("  -") || line.starts_with("      --"))
+        .map(|line| line.trim().replace(['<', '>'], ""))
+        .collect();
+    expected.extend(["TARGET".to_owned(), "NEW_DIR".to_owned()]);
+    let readme = file("README.md");
+    let table = section(&readme, "## Options");
+    assert_eq!(first_column(table), expected);
+}
+
+#[test]
+fn every_warning_is_in_the_table() {
+    let source = file("src/walk.rs");
+    let (walk, names) = source.split_once("fn warning_id").unwrap();
+    let quoted = |line: &str| line.split('"').nth(1).map(str::to_owned);
+    let mut expected: BTreeSet<String> = names
+        .lines()
+        .take_while(|line| *line != "}")
+        .filter_map(quoted)
+        .collect();
+    let elsewhere = walk
+        .lines()
+        .filter(|line| line.trim().starts_with("id: \""));
+    expected.extend(elsewhere.filter_map(quoted));
+    let readme = file("README.md");
+    assert_eq!(first_column(section(&readme, "## Warnings")), expected);
+}
+
+#[test]
+fn the_two_commands_are_those_of_ci() {
+    let readme = file("README.md");
+    let ci = file(".ci/run");
+    let commands = blocks(section(&readme, "## Try it"), "sh").concat();
+    for command in commands.lines().filter(|line| line.starts_with("cargo")) {
+        let command = command.split('#').next().unwrap().trim();
+        assert!(
+            ci.lines().any(|line| line == command),
+            "{command} is not in .ci/run"
+        );
+    }
+    assert_eq!(commands.matches("cargo").count(), 2);
+}
+
+/// Returns the text of the section with this heading.
+fn section<'a>(readme: &'a str, heading: &str) -> &'a str {
+    let (_, rest) = readme.split_once(&format!("\n{heading}\n")).unwrap();
+    rest.split("\n## ").next().unwrap()
+}
+
+/// Returns what stands between the first backquotes of every row of a table.
+fn first_column(text: &str) -> BTreeSet<String> {
+    text.lines()
+        .filter_map(|line| line.strip_prefix("| `"))
+        .map(|line| line.split('`').next().unwrap().to_owned())
+        .collect()
+}
