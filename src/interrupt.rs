@@ -6,6 +6,7 @@
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::process::{Child, Command};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -24,35 +25,55 @@ fn locked<T>(mutex: &'static Mutex<T>) -> MutexGuard<'static, T> {
 pub fn install() {
     // An error means that a handler is there already: then somebody else cleans up.
     let _ = ctrlc::set_handler(|| {
-        let groups = locked(&GROUPS).clone();
-        for group in &groups {
+        // Both stay locked to the end: a thread whose child was ended cannot start another.
+        let groups = locked(&GROUPS);
+        let directories = locked(&DIRECTORIES);
+        for group in groups.iter() {
             crate::process::signal_group(*group, crate::process::Signal::Terminate);
         }
         if !groups.is_empty() {
             std::thread::sleep(Duration::from_millis(100));
         }
-        for group in &groups {
+        for group in groups.iter() {
             crate::process::signal_group(*group, crate::process::Signal::Kill);
         }
-        for directory in locked(&DIRECTORIES).iter() {
-            let _ = std::fs::remove_dir_all(directory);
+        for directory in directories.iter() {
+            remove(directory);
         }
         std::process::exit(INTERRUPTED);
     });
 }
 
+/// Removes a directory in which a process that was just killed may still finish a write.
+fn remove(directory: &Path) {
+    for _ in 0..10 {
+        match std::fs::remove_dir_all(directory) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                std::thread::sleep(Duration::from_millis(20));
+            }
+            _ => return,
+        }
+    }
+}
+
+/// Starts a child, and with `own_group` keeps the group that it leads registered until the returned
+/// [`Group`] is dropped.
+///
+/// # Errors
+/// When the child cannot be started.
+pub fn spawn(command: &mut Command, own_group: bool) -> std::io::Result<(Child, Option<Group>)> {
+    let mut groups = locked(&GROUPS);
+    let child = command.spawn()?;
+    let group = own_group.then(|| {
+        groups.insert(child.id());
+        Group(child.id())
+    });
+    Ok((child, group))
+}
+
 /// Keeps a process group registered while it runs.
 #[derive(Debug)]
 pub struct Group(u32);
-
-impl Group {
-    /// Registers the group that `leader` leads.
-    #[must_use]
-    pub fn register(leader: u32) -> Self {
-        locked(&GROUPS).insert(leader);
-        Group(leader)
-    }
-}
 
 impl Drop for Group {
     fn drop(&mut self) {
@@ -70,11 +91,11 @@ impl Scratch {
     /// # Errors
     /// When the directory cannot be made.
     pub fn new() -> std::io::Result<Self> {
-        Self::register(
+        Self::register(|| {
             tempfile::Builder::new()
                 .prefix("kustomize-localize-")
-                .tempdir()?,
-        )
+                .tempdir()
+        })
     }
 
     /// Makes a new directory in `parent`, so that it can later be renamed to a place beside it.
@@ -82,11 +103,15 @@ impl Scratch {
     /// # Errors
     /// When the directory cannot be made.
     pub fn beside(parent: &Path, prefix: &str) -> std::io::Result<Self> {
-        Self::register(tempfile::Builder::new().prefix(prefix).tempdir_in(parent)?)
+        Self::register(|| tempfile::Builder::new().prefix(prefix).tempdir_in(parent))
     }
 
-    fn register(directory: tempfile::TempDir) -> std::io::Result<Self> {
-        locked(&DIRECTORIES).insert(directory.path().to_owned());
+    fn register(
+        make: impl FnOnce() -> std::io::Result<tempfile::TempDir>,
+    ) -> std::io::Result<Self> {
+        let mut directories = locked(&DIRECTORIES);
+        let directory = make()?;
+        directories.insert(directory.path().to_owned());
         Ok(Scratch(Some(directory)))
     }
 

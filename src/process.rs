@@ -4,6 +4,7 @@
 use std::io::{Read, Write};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
 use std::time::{Duration, Instant};
 
 use crate::interrupt;
@@ -109,37 +110,32 @@ pub fn run(
         })
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
-    if terminal == Terminal::Detached {
+    let own_group = terminal == Terminal::Detached;
+    if own_group {
         detach(command);
     }
-    let mut child = command.spawn().map_err(|error| match error.kind() {
-        std::io::ErrorKind::NotFound => Error::NotFound(name.clone()),
-        _ => Error::Io(name.clone(), error),
-    })?;
-    let group = (terminal == Terminal::Detached).then(|| interrupt::Group::register(child.id()));
-    let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
-    std::thread::scope(|scope| {
-        let feeder = scope.spawn(move || {
-            if let (Some(mut pipe), Some(bytes)) = (stdin, input) {
-                // A child that reads only part of its input closes the pipe: its status tells.
-                let _ = pipe.write_all(bytes);
-            }
+    let (mut child, _group) =
+        interrupt::spawn(command, own_group).map_err(|error| match error.kind() {
+            std::io::ErrorKind::NotFound => Error::NotFound(name.clone()),
+            _ => Error::Io(name.clone(), error),
+        })?;
+    if let (Some(mut pipe), Some(bytes)) = (child.stdin.take(), input.map(<[u8]>::to_vec)) {
+        std::thread::spawn(move || {
+            // A child that reads only part of its input closes the pipe: its status tells.
+            let _ = pipe.write_all(&bytes);
         });
-        let stdout = scope.spawn(move || drain(stdout));
-        let stderr = scope.spawn(move || drain(stderr));
-        let ended = wait(&mut child, &name, start, limits, &|| {
-            stdout.is_finished() && stderr.is_finished() && feeder.is_finished()
-        });
-        if ended.is_err() {
-            end(&mut child, group.is_some());
-        }
-        let stdout = stdout.join().unwrap_or_default();
-        let stderr = stderr.join().unwrap_or_default();
-        ended.map(|status| Output {
-            status,
-            stdout,
-            stderr: String::from_utf8_lossy(&stderr).into_owned(),
-        })
+    }
+    let (closed, ended) = mpsc::channel();
+    let stdout = drain(child.stdout.take(), closed.clone());
+    let stderr = drain(child.stderr.take(), closed);
+    let status = wait(&mut child, &name, start, limits, &ended);
+    if status.is_err() {
+        end(&mut child, own_group);
+    }
+    Ok(Output {
+        status: status?,
+        stdout: taken(&stdout),
+        stderr: String::from_utf8_lossy(&taken(&stderr)).into_owned(),
     })
 }
 
@@ -164,23 +160,50 @@ fn detach(command: &mut Command) {
     }
 }
 
-fn drain(pipe: Option<impl Read>) -> Vec<u8> {
-    let mut bytes = Vec::new();
+/// What a pipe has brought so far.
+type Collected = Arc<Mutex<Vec<u8>>>;
+
+/// Collects what comes out of a pipe, and drops `closed` at its end. Nobody joins the thread: a
+/// program that left the child's session (an ssh master connection) may hold the pipe for hours.
+fn drain(pipe: Option<impl Read + Send + 'static>, closed: mpsc::Sender<()>) -> Collected {
+    let collected = Collected::default();
+    let into = collected.clone();
     if let Some(mut pipe) = pipe {
-        let _ = pipe.read_to_end(&mut bytes);
+        std::thread::spawn(move || {
+            let mut buffer = [0; 16 * 1024];
+            loop {
+                match pipe.read(&mut buffer) {
+                    Ok(0) => break,
+                    Ok(length) => lock(&into).extend_from_slice(&buffer[..length]),
+                    Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+                    Err(_) => break,
+                }
+            }
+            drop(closed);
+        });
     }
-    bytes
+    collected
 }
 
+fn lock(collected: &Collected) -> MutexGuard<'_, Vec<u8>> {
+    collected.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn taken(collected: &Collected) -> Vec<u8> {
+    std::mem::take(&mut *lock(collected))
+}
+
+/// Waits until the child has ended and `ended` is disconnected: both of its pipes are closed.
 fn wait(
     child: &mut Child,
     name: &str,
     start: Instant,
     limits: Limits<'_>,
-    drained: &dyn Fn() -> bool,
+    ended: &mpsc::Receiver<()>,
 ) -> Result<ExitStatus, Error> {
     let mut pause = Duration::from_micros(200);
     let mut exited: Option<(ExitStatus, Instant)> = None;
+    let mut open = true;
     loop {
         if exited.is_none()
             && let Some(status) = child
@@ -190,7 +213,7 @@ fn wait(
             exited = Some((status, Instant::now()));
         }
         if let Some((status, since)) = exited {
-            if drained() {
+            if !open {
                 return Ok(status);
             }
             // Something the child left behind still holds its pipes: it is not waited for.
@@ -210,8 +233,17 @@ fn wait(
         {
             return Err(Error::Deadline(name.to_owned(), timeout.as_secs()));
         }
-        std::thread::sleep(pause);
-        pause = (pause * 2).min(POLL);
+        match open {
+            // The pipes of most children close in the moment in which they end.
+            true => match ended.recv_timeout(POLL) {
+                Err(mpsc::RecvTimeoutError::Disconnected) => open = false,
+                Ok(()) | Err(mpsc::RecvTimeoutError::Timeout) => {}
+            },
+            false => {
+                std::thread::sleep(pause);
+                pause = (pause * 2).min(POLL);
+            }
+        }
     }
 }
 
@@ -267,6 +299,19 @@ mod tests {
         assert!(matches!(error, Error::Deadline(..)), "{error}");
         std::thread::sleep(Duration::from_millis(3200));
         assert!(!mark.exists(), "a grandchild outlived the deadline");
+    }
+
+    #[test]
+    fn who_leaves_the_session_is_not_waited_for() {
+        let start = Instant::now();
+        let script = "echo out; setsid sleep 20 & sleep 0.1; echo err >&2; exit 4";
+        let output = run(&mut sh(script), None, Limits::default(), Terminal::Detached).unwrap();
+        assert!(start.elapsed() < Duration::from_secs(10));
+        assert_eq!(output.status.code(), Some(4));
+        assert_eq!(
+            (output.stdout.as_slice(), output.stderr.as_str()),
+            (&b"out\n"[..], "err\n")
+        );
     }
 
     #[test]
