@@ -62,20 +62,35 @@ impl Foreign {
             command.env_remove(name);
         }
         // Through the environment, not `-c`: a header may hold a token, and arguments are public.
+        // Before what the caller set there, because later settings win.
         let given: usize = std::env::var("GIT_CONFIG_COUNT")
             .ok()
             .and_then(|count| count.parse().ok())
             .unwrap_or(0);
-        for (index, (key, value)) in self.settings.iter().enumerate() {
-            command.env(format!("GIT_CONFIG_KEY_{}", given + index), key);
-            command.env(format!("GIT_CONFIG_VALUE_{}", given + index), value);
+        let ours = self.settings.len();
+        if ours > 0 {
+            let name = |what: &str, index: usize| format!("GIT_CONFIG_{what}_{index}");
+            for index in 0..given {
+                for what in ["KEY", "VALUE"] {
+                    if let Some(value) = std::env::var_os(name(what, index)) {
+                        command.env(name(what, ours + index), value);
+                    }
+                }
+            }
+            for (index, (key, value)) in self.settings.iter().enumerate() {
+                command.env(name("KEY", index), key);
+                command.env(name("VALUE", index), value);
+            }
+            command.env("GIT_CONFIG_COUNT", (ours + given).to_string());
         }
-        if !self.settings.is_empty() {
-            command.env(
-                "GIT_CONFIG_COUNT",
-                (given + self.settings.len()).to_string(),
-            );
-        }
+        command
+    }
+
+    /// A command that works in no repository. It stays in the current directory, which settings may
+    /// be relative to; found there, the repository at hand would give its settings a second time.
+    fn nowhere(&self) -> Command {
+        let mut command = self.command();
+        command.env("GIT_DIR", "/dev/null");
         command
     }
 
@@ -153,7 +168,7 @@ impl Foreign {
         limits: Limits<'_>,
         terminal: Terminal,
     ) -> Result<Output, process::Error> {
-        let mut command = self.command();
+        let mut command = self.nowhere();
         command
             .args(["-c", "protocol.version=2", "-c", "protocol.ext.allow=never"])
             .args(["ls-remote", "--quiet", "--end-of-options", url, reference])
@@ -208,7 +223,7 @@ impl Foreign {
     /// # Errors
     /// When git cannot parse it.
     pub fn parse_config(&self, bytes: &[u8]) -> Result<Vec<(String, String)>> {
-        let mut command = self.command();
+        let mut command = self.nowhere();
         command.args(["config", "--file", "-", "--no-includes", "--list", "-z"]);
         let output = process::run(
             &mut command,
@@ -239,7 +254,7 @@ impl Foreign {
             request.push_str(&format!("username={}\n", url.username()));
         }
         request.push('\n');
-        let mut command = self.command();
+        let mut command = self.nowhere();
         command
             .args(["credential", "fill"])
             .env("GIT_ASKPASS", "")
