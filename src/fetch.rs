@@ -13,11 +13,10 @@ mod submodule;
 mod tip;
 
 pub use cache::Cache;
-pub use git::{FetchFailure, Fetched, GitRemotes, Wish};
+pub use git::{FetchFailure, Fetched, GitRemotes, Trouble, Wish};
 pub use progress::Progress;
 pub use tip::Tip;
 
-use std::cell::OnceCell;
 use std::collections::{HashMap, HashSet};
 use std::io::IsTerminal;
 use std::rc::Rc;
@@ -32,7 +31,7 @@ use crate::process::Terminal;
 use crate::record::{Lock, Remote, sha256_hex};
 use crate::redact;
 use crate::reference::{self, Pin, RepoSpec};
-use crate::tree::SharedTree;
+use crate::tree::{self, Resolved, SharedTree};
 use crate::walk::{Found, RemoteFile, Remotes, Repository, Wanted, Wants};
 
 use checkout::CheckoutTree;
@@ -42,6 +41,8 @@ use tip::TipTree;
 pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(300);
 /// The largest file that is downloaded.
 const MAX_BYTES: u64 = 64 * 1024 * 1024;
+/// How long a server is asked for what would only be a hint.
+const HINT_TIMEOUT: Duration = Duration::from_secs(20);
 /// How many things are fetched side by side.
 const SIDE_BY_SIDE: usize = 8;
 
@@ -64,14 +65,13 @@ pub struct Options {
 pub struct Fetcher {
     git: Rc<GitRemotes>,
     cache: Cache,
-    foreign: Foreign,
-    client: OnceCell<http::Client>,
+    client: http::Client,
     options: Options,
     /// In the order in which they decide: the source's own lock, then the tip's.
     locks: Vec<Rc<Lock>>,
     tip: Option<Tip>,
-    files: HashMap<String, Result<Rc<RemoteFile>>>,
-    repositories: HashMap<Key, Result<Rc<Repository>>>,
+    files: HashMap<String, Result<Rc<RemoteFile>, FetchFailure>>,
+    repositories: HashMap<Key, Result<Rc<Repository>, FetchFailure>>,
     progress: Progress,
 }
 
@@ -93,66 +93,85 @@ impl Key {
     }
 }
 
-/// Something to fetch, and what came of it.
+/// Something to fetch.
 enum Job {
     Git {
         key: Key,
         wish: Wish,
         timeout: Option<Duration>,
-        /// Stop when this URL turns out to be a file.
-        unless: Option<String>,
+        what: Git,
     },
     Http {
         url: String,
     },
 }
 
+/// What to do about a repository.
+enum Git {
+    /// Fetch it.
+    Fetch,
+    /// Fetch it, unless this URL turns out to be a file meanwhile.
+    Unless(String),
+    /// It is named without a ref: only ask what its HEAD is, to say so.
+    Refuse {
+        /// Whether a ref was written that kustomize does not see.
+        query_dropped: bool,
+    },
+}
+
+/// What came of it.
 enum Done {
     Git(Result<Fetched, FetchFailure>),
     Http(Result<Vec<u8>, http::HttpError>),
 }
 
-/// What a wanted reference waits for.
+/// A way to bring in what is wanted.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Order {
-    /// Only the file will do.
+enum Way {
+    /// With a GET.
     File,
-    /// Only the repository will do.
+    /// With git.
     Root,
-    /// The file if the answer is one, else the repository.
-    FileFirst,
-    /// The repository, and if there is none the file.
-    RootFirst,
 }
 
 impl Fetcher {
-    /// Sets up fetching. Nothing is fetched, and no client is made, before something is asked for.
-    #[must_use]
+    /// Sets up fetching. Nothing is read or fetched before something is asked for.
+    ///
+    /// # Errors
+    /// When the options leave no time to fetch.
     pub fn new(
         foreign: Foreign,
         cache: Cache,
         options: Options,
         locks: Vec<Rc<Lock>>,
         tip: Option<Tip>,
-    ) -> Self {
+    ) -> Result<Self> {
         let timeout = options.timeout.unwrap_or(DEFAULT_TIMEOUT);
-        Fetcher {
+        let asked = foreign.clone();
+        let client = http::Client::new(
+            http::Options {
+                deadline: timeout,
+                max_bytes: MAX_BYTES,
+                ..http::Options::default()
+            },
+            Box::new(move |url| asked.credentials(url)),
+        )?;
+        Ok(Fetcher {
             git: Rc::new(GitRemotes::new(
-                foreign.clone(),
+                foreign,
                 cache.clone(),
                 timeout,
                 options.offline,
             )),
             cache,
-            foreign,
-            client: OnceCell::new(),
+            client,
             progress: Progress::new(options.quiet),
             options,
             locks,
             tip,
             files: HashMap::new(),
             repositories: HashMap::new(),
-        }
+        })
     }
 
     /// Brings in one repository: a remote target.
@@ -172,22 +191,6 @@ impl Fetcher {
         }
     }
 
-    fn client(&self) -> Result<&http::Client> {
-        if let Some(client) = self.client.get() {
-            return Ok(client);
-        }
-        let foreign = self.foreign.clone();
-        let client = http::Client::new(
-            http::Options {
-                deadline: self.options.timeout.unwrap_or(DEFAULT_TIMEOUT),
-                max_bytes: MAX_BYTES,
-                ..http::Options::default()
-            },
-            Box::new(move |url| foreign.credentials(url)),
-        )?;
-        Ok(self.client.get_or_init(|| client))
-    }
-
     fn locked_commit(&self, key: &Key) -> Option<String> {
         let url = redact::url(&key.url);
         self.locks
@@ -204,108 +207,106 @@ impl Fetcher {
             .map(|entry| entry.sha256.clone())
     }
 
-    /// Decides what a wanted reference waits for.
-    fn order(&self, wanted: &Wanted) -> Order {
+    /// Returns the ways to bring in what is wanted, in the order in which they decide.
+    fn ways(&self, wanted: &Wanted) -> &'static [Way] {
+        let text = wanted.text.as_str();
         match (wanted.wants, &wanted.spec) {
-            (Wants::File, _) | (_, None) => Order::File,
-            (Wants::Root, _) => Order::Root,
+            (Wants::File, _) | (_, None) => &[Way::File],
+            (Wants::Root, _) => &[Way::Root],
             (Wants::Either, Some(spec)) => {
-                if !reference::is_remote_file(&wanted.text) {
-                    Order::Root
-                } else if self.locked_file(&wanted.text).is_some() {
-                    Order::File
-                } else if self.locked_commit(&Key::of(spec)).is_some() {
-                    Order::Root
-                } else if reference::has_git_marker(&wanted.text)
-                    && (spec.reference.is_some() || self.options.pin)
-                {
-                    Order::RootFirst
+                let locked = self.locked_commit(&Key::of(spec)).is_some();
+                let named = spec.reference.is_some() || self.options.pin;
+                if !reference::is_remote_file(text) {
+                    &[Way::Root]
+                } else if self.locked_file(text).is_some() {
+                    &[Way::File]
+                } else if locked || (named && reference::has_git_marker(text)) {
+                    &[Way::Root, Way::File]
+                } else if looks_like_file(text) && !named {
+                    // As a repository it would be refused, and was not meant.
+                    &[Way::File]
                 } else {
-                    Order::FileFirst
+                    &[Way::File, Way::Root]
                 }
             }
         }
     }
 
-    /// Refuses what must not be resolved before anything is started for it.
-    fn refuse(&self, spec: &RepoSpec) -> Result<()> {
-        let key = Key::of(spec);
-        let locked = self.locked_commit(&key).is_some();
+    /// Refuses what must not be resolved: what is in no lock and would have to be, or could not be.
+    fn refuse(&self, key: &Key) -> Result<()> {
+        let reference = key.reference.as_deref();
         let shown = redact::url(&key.url);
-        if key.reference.is_none() && !self.options.pin && !locked {
-            let failure = Failure::new(match spec.query_dropped {
-                true => format!("{shown}: the query cannot be parsed, so kustomize builds HEAD"),
-                false => format!("{shown} is named without a ref"),
-            });
-            return Err(match self.head(&key) {
-                Some(commit) => failure.hint(format!("what it is now: add `?ref={commit}`")),
-                None => failure.hint("say which version: add `?ref=TAG-OR-COMMIT`"),
-            }
-            .hint("or take what HEAD is now, and record it: `--pin`"));
+        let name = reference.unwrap_or("HEAD");
+        if self.locked_commit(key).is_some() {
+            return Ok(());
         }
-        let fixed = Pin::of(key.reference.as_deref()) == Pin::Commit;
-        if !locked && self.options.locked {
-            return Err(Failure::new(format!(
-                "{shown} at `{}` is not in the lock",
-                key.reference.as_deref().unwrap_or("HEAD")
-            ))
-            .hint("run once without `--locked`"));
+        if self.options.locked {
+            return Err(
+                Failure::new(format!("{shown} at `{name}` is not in the lock"))
+                    .hint("run once without `--locked`"),
+            );
         }
-        if !locked && !fixed && self.options.offline {
+        if self.options.offline && Pin::of(reference) != Pin::Commit {
             return Err(Failure::new(format!(
-                "{shown}: which commit `{}` is cannot be told offline",
-                key.reference.as_deref().unwrap_or("HEAD")
+                "{shown}: which commit `{name}` is cannot be told offline"
             ))
             .hint("run once without `--offline`"));
         }
         Ok(())
     }
 
-    /// Returns what HEAD of a repository is now, for a hint. Asked briefly, and only when online.
-    fn head(&self, key: &Key) -> Option<String> {
-        if self.options.offline {
+    /// Returns what is left to do for one way, once lock, tip and cache have been asked. With
+    /// `beside` the repository is a guess: the GET of the same URL runs at the same time.
+    fn job(&mut self, wanted: &Wanted, way: Way, beside: bool) -> Option<Job> {
+        if way == Way::File {
+            return self.without_network(Job::Http {
+                url: wanted.text.clone(),
+            });
+        }
+        let spec = wanted.spec.as_ref()?;
+        let key = Key::of(spec);
+        let mut what = match beside {
+            true => Git::Unless(wanted.text.clone()),
+            false => Git::Fetch,
+        };
+        let locked = self.locked_commit(&key);
+        if locked.is_none() && key.reference.is_none() && !self.options.pin {
+            what = Git::Refuse {
+                query_dropped: spec.query_dropped,
+            };
+        } else if let Err(failure) = self.refuse(&key) {
+            self.repositories.insert(key, Err(failure.into()));
             return None;
         }
-        let wish = Wish {
-            url: key.url.clone(),
-            reference: None,
-            commit: None,
-            by_repository: false,
-        };
-        let limits = crate::process::Limits {
-            timeout: Some(Duration::from_secs(20)),
-            cancel: None,
-        };
-        self.git.resolve(&wish, limits, Terminal::Detached).ok()
-    }
-
-    fn job(&self, spec: &RepoSpec, unless: Option<String>) -> Job {
-        let key = Key::of(spec);
         let fixed = key
             .reference
-            .clone()
-            .filter(|reference| Pin::of(Some(reference)) == Pin::Commit);
-        Job::Git {
+            .as_ref()
+            .filter(|reference| Pin::of(Some(reference)) == Pin::Commit)
+            .map(|commit| commit.to_ascii_lowercase());
+        let job = Job::Git {
             wish: Wish {
                 url: key.url.clone(),
                 reference: key.reference.clone(),
-                commit: self.locked_commit(&key).or(fixed),
+                commit: locked.or(fixed),
                 by_repository: false,
             },
             key,
             timeout: self.options.timeout.or(spec.timeout),
-            unless,
-        }
+            what,
+        };
+        self.without_network(job)
     }
 
     /// Takes from tip and cache what needs no network; returns the job if something is left to do.
     fn without_network(&mut self, job: Job) -> Option<Job> {
         match &job {
-            Job::Git { key, wish, .. } => {
+            Job::Git {
+                key, wish, timeout, ..
+            } => {
                 if self.repositories.contains_key(key) {
                     return None;
                 }
-                if let Some(repository) = self.held_by_tip(key, wish) {
+                if let Some(repository) = self.held_by_tip(key, wish, *timeout) {
                     self.repositories.insert(key.clone(), Ok(repository));
                     return None;
                 }
@@ -335,13 +336,13 @@ impl Fetcher {
                 } else if self.options.locked {
                     let failure = Failure::new(format!("{} is not in the lock", redact::url(url)))
                         .hint("run once without `--locked`");
-                    self.files.insert(url.clone(), Err(failure));
+                    self.files.insert(url.clone(), Err(failure.into()));
                     return None;
                 }
                 if self.options.offline {
                     let failure = Failure::new(format!("{} is not in the cache", redact::url(url)))
                         .hint("run once without `--offline`");
-                    self.files.insert(url.clone(), Err(failure));
+                    self.files.insert(url.clone(), Err(failure.into()));
                     return None;
                 }
                 Some(job)
@@ -349,7 +350,12 @@ impl Fetcher {
         }
     }
 
-    fn held_by_tip(&self, key: &Key, wish: &Wish) -> Option<Rc<Repository>> {
+    fn held_by_tip(
+        &self,
+        key: &Key,
+        wish: &Wish,
+        timeout: Option<Duration>,
+    ) -> Option<Rc<Repository>> {
         let tip = self.tip.as_ref()?;
         let url = redact::url(&key.url);
         let entry = tip
@@ -362,7 +368,7 @@ impl Fetcher {
         let label = label(key);
         let files = tip.repository(&Remote::Git(entry.clone()).label())?;
         let (git, again, shown) = (self.git.clone(), wish.clone(), label.clone());
-        let (timeout, submodules) = (self.options.timeout, key.submodules);
+        let submodules = key.submodules;
         let fallback = Box::new(move || -> Result<SharedTree> {
             let fetched = git
                 .fetch(&again, timeout, None, Terminal::Detached)
@@ -381,7 +387,7 @@ impl Fetcher {
         }))
     }
 
-    fn open(&self, key: &Key, fetched: &Fetched) -> Result<Rc<Repository>> {
+    fn open(&self, key: &Key, fetched: &Fetched) -> Result<Rc<Repository>, FetchFailure> {
         let tree = CheckoutTree::open(
             &self.git,
             fetched.directory.clone(),
@@ -399,38 +405,28 @@ impl Fetcher {
     }
 
     /// Runs the jobs side by side and keeps what they bring.
-    fn run(&mut self, mut jobs: Vec<Job>) -> Result<()> {
+    fn run(&mut self, mut jobs: Vec<Job>) {
         // The same repository may be a guess for one reference and certain for another.
-        jobs.sort_by_key(|job| {
+        let is_guess = |job: &Job| {
             matches!(
                 job,
                 Job::Git {
-                    unless: Some(_),
+                    what: Git::Unless(_),
                     ..
                 }
             )
-        });
+        };
+        jobs.sort_by_key(is_guess);
         let mut seen_git = HashSet::new();
         let mut seen_http = HashSet::new();
-        let jobs: Vec<Job> = jobs
-            .into_iter()
-            .filter(|job| match job {
-                Job::Git { key, .. } => seen_git.insert(key.clone()),
-                Job::Http { url } => seen_http.insert(url.clone()),
-            })
-            .collect();
-        let jobs: Vec<Job> = jobs
-            .into_iter()
-            .filter_map(|job| self.without_network(job))
-            .collect();
+        jobs.retain(|job| match job {
+            Job::Git { key, .. } => seen_git.insert(key.clone()),
+            Job::Http { url } => seen_http.insert(url.clone()),
+        });
         if jobs.is_empty() {
-            return Ok(());
+            return;
         }
-        let client = match jobs.iter().any(|job| matches!(job, Job::Http { .. })) {
-            true => Some(self.client()?),
-            false => None,
-        };
-        let answers = work(&jobs, &self.git, client, &self.progress);
+        let answers = work(&jobs, &self.git, &self.client, &self.progress);
         for (job, answer) in jobs.into_iter().zip(answers) {
             match (job, answer) {
                 (
@@ -440,23 +436,22 @@ impl Fetcher {
                     Some(Done::Git(answer)),
                 ) => {
                     let answer = match answer {
-                        Err(failure) if failure.unauthorized => self.ask(&wish, timeout, failure),
+                        Err(failure) if failure.trouble == Trouble::Login => {
+                            self.ask(&wish, timeout, failure)
+                        }
                         answer => answer,
                     };
-                    let opened = answer
-                        .map_err(|failure| failure.failure)
-                        .and_then(|fetched| self.open(&key, &fetched));
+                    let opened = answer.and_then(|fetched| self.open(&key, &fetched));
                     self.repositories.insert(key, opened);
                 }
                 (Job::Http { url }, Some(Done::Http(answer))) => {
                     let file = self.received(&url, answer);
                     self.files.insert(url, file);
                 }
-                // A fetch that was given up because its URL turned out to be a file.
+                // A guess that was given up: whoever needs it all the same asks again.
                 _ => {}
             }
         }
-        Ok(())
     }
 
     /// Fetches once more, alone and with the terminal, so that git can ask for a password.
@@ -477,16 +472,21 @@ impl Fetcher {
         &self,
         url: &str,
         answer: Result<Vec<u8>, http::HttpError>,
-    ) -> Result<Rc<RemoteFile>> {
-        let bytes = answer.map_err(|error| error.into_failure(url))?;
+    ) -> Result<Rc<RemoteFile>, FetchFailure> {
+        let bytes = answer.map_err(|error| {
+            let trouble = match error {
+                http::HttpError::Deadline { .. } => Trouble::Deadline,
+                _ => Trouble::Other,
+            };
+            error.into_failure(url).because(trouble)
+        })?;
         if kustomization::looks_like_html(&bytes) {
             return Err(Failure::new(format!(
                 "{} is an HTML page, not a file that a build can read",
                 redact::url(url)
             ))
-            .hint(
-                "use the URL of the raw file; a page may also be a login that wants credentials",
-            ));
+            .hint("use the URL of the raw file; a page may also be a login that wants credentials")
+            .into());
         }
         let file = remote_file(url.to_owned(), bytes);
         if let Some(sha256) = self.locked_file(url)
@@ -497,145 +497,154 @@ impl Fetcher {
                 redact::url(url),
                 file.sha256
             ))
-            .hint(git::RELOCK));
+            .hint(git::RELOCK)
+            .into());
         }
         self.cache.keep_file(&file.bytes, &file.sha256)?;
         Ok(file)
     }
 
-    fn answer(&self, wanted: &Wanted, order: Order) -> Option<Result<Found>> {
-        let file = || self.files.get(&wanted.text);
-        let root = || {
-            wanted
-                .spec
-                .as_ref()
-                .and_then(|spec| self.repositories.get(&Key::of(spec)))
+    /// Returns what came of one way; `None` if it was not tried.
+    fn outcome(&self, wanted: &Wanted, way: Way) -> Option<Result<Found, FetchFailure>> {
+        match way {
+            Way::Root => {
+                let root = self.repositories.get(&Key::of(wanted.spec.as_ref()?))?;
+                Some(root.clone().map(Found::Root))
+            }
+            Way::File => Some(self.files.get(&wanted.text)?.clone().and_then(|file| {
+                // Where a root would do as well, what the file holds decides.
+                if wanted.wants == Wants::Either
+                    && let Err(what) = kustomization::looks_like_resources(&file.bytes)
+                {
+                    let shown = redact::url(&wanted.text);
+                    return Err(
+                        Failure::new(format!("{shown} does not hold resources: {what}")).into(),
+                    );
+                }
+                Ok(Found::File(file))
+            })),
+        }
+    }
+
+    /// Says whether what came of one way makes the other ways needless: it is what is wanted, or
+    /// there is no time left.
+    fn settles(&self, wanted: &Wanted, outcome: &Result<Found, FetchFailure>) -> bool {
+        match outcome {
+            Ok(Found::File(_)) => true,
+            // kustomize would take a file for which its server answers to git as well.
+            Ok(Found::Root(repository)) => wanted.spec.as_ref().is_none_or(|spec| {
+                let directory = tree::resolve(&*repository.tree, &spec.directory());
+                !matches!(
+                    directory,
+                    Ok(Resolved::Missing { .. } | Resolved::File { .. })
+                )
+            }),
+            Err(failure) => failure.trouble == Trouble::Deadline,
+        }
+    }
+
+    fn answer(&self, wanted: &Wanted, ways: &[Way]) -> Result<Found> {
+        let outcomes: Vec<_> = ways
+            .iter()
+            .filter_map(|way| Some((*way, self.outcome(wanted, *way)?)))
+            .collect();
+        let settled = outcomes
+            .iter()
+            .find(|(_, outcome)| outcome.is_ok() && self.settles(wanted, outcome));
+        if let Some((_, outcome)) = settled {
+            return outcome.clone().map_err(|failure| failure.failure);
+        }
+        // What is wrong in a repository that is there says more than that it is no file.
+        let known = outcomes.iter().find(|(way, outcome)| {
+            *way == Way::Root
+                && match outcome {
+                    Ok(_) => true,
+                    Err(failure) => failure.trouble == Trouble::NotInRepository,
+                }
+        });
+        if let Some((_, outcome)) = known {
+            return outcome.clone().map_err(|failure| failure.failure);
+        }
+        let mut failures = outcomes
+            .into_iter()
+            .filter_map(|(way, outcome)| Some((way, outcome.err()?.failure)));
+        let Some((_, mut failure)) = failures.next() else {
+            let shown = redact::url(&wanted.text);
+            return Err(Failure::new(format!("{shown} was not fetched")));
         };
-        let found_file = |file: &Result<Rc<RemoteFile>>| file.clone().map(Found::File);
-        let found_root = |root: &Result<Rc<Repository>>| root.clone().map(Found::Root);
-        match order {
-            Order::File => file().map(found_file),
-            Order::Root => root().map(found_root),
-            Order::FileFirst | Order::RootFirst => {
-                let file = file().map(|file| match file {
-                    Ok(file) => kustomization::looks_like_resources(&file.bytes)
-                        .map(|()| file.clone())
-                        .map_err(|what| {
-                            Failure::new(format!(
-                                "{} does not hold resources: {what}",
-                                redact::url(&wanted.text)
-                            ))
-                        }),
-                    Err(failure) => Err(failure.clone()),
-                });
-                match (order, file, root()) {
-                    (Order::FileFirst, Some(Ok(file)), _) | (_, Some(Ok(file)), Some(Err(_))) => {
-                        Some(Ok(Found::File(file)))
-                    }
-                    (Order::RootFirst, _, Some(Ok(root))) | (_, Some(Err(_)), Some(Ok(root))) => {
-                        Some(Ok(Found::Root(root.clone())))
-                    }
-                    (_, Some(Err(file)), Some(Err(root))) => {
-                        let mut failure = file;
-                        failure.message =
-                            format!("{}; as a git repository: {}", failure.message, root.message);
-                        failure.hints.extend(root.hints.clone());
-                        failure.hints.dedup();
-                        Some(Err(failure))
-                    }
-                    _ => None,
+        for (way, other) in failures {
+            let as_what = match way {
+                Way::File => "a file",
+                Way::Root => "a git repository",
+            };
+            failure.message = format!("{}; as {as_what}: {}", failure.message, other.message);
+            for hint in other.hints {
+                if !failure.hints.contains(&hint) {
+                    failure.hints.push(hint);
                 }
             }
         }
+        Err(failure)
     }
 }
 
 impl Remotes for Fetcher {
     fn resolve(&mut self, wanted: &[Wanted]) -> Vec<Result<Found>> {
-        let orders: Vec<Order> = wanted.iter().map(|one| self.order(one)).collect();
-        let mut refused: HashMap<usize, Failure> = HashMap::new();
-        let mut first = Vec::new();
-        for (index, (one, order)) in wanted.iter().zip(&orders).enumerate() {
-            let http = Job::Http {
-                url: one.text.clone(),
-            };
-            let spec = one.spec.as_ref();
-            match order {
-                Order::File => first.push(http),
-                Order::Root | Order::RootFirst => {
-                    let Some(spec) = spec else { continue };
-                    match self.refuse(spec) {
-                        Ok(()) => first.push(self.job(spec, None)),
-                        Err(failure) => {
-                            refused.insert(index, failure);
-                        }
-                    }
+        let ways: Vec<&[Way]> = wanted.iter().map(|one| self.ways(one)).collect();
+        for round in 0..2 {
+            let mut jobs = Vec::new();
+            for (one, ways) in wanted.iter().zip(&ways) {
+                let Some(way) = ways.get(round) else {
+                    continue;
+                };
+                let settled = ways[..round].iter().any(|way| {
+                    self.outcome(one, *way)
+                        .is_some_and(|outcome| self.settles(one, &outcome))
+                });
+                if settled {
+                    continue;
                 }
-                Order::FileFirst => {
-                    first.push(http);
-                    // Beside the GET, unless everything says that this is a file.
-                    if let Some(spec) = spec
-                        && !looks_like_file(&one.text)
-                        && (spec.reference.is_some() || self.options.pin)
-                        && self.refuse(spec).is_ok()
-                    {
-                        first.push(self.job(spec, Some(one.text.clone())));
-                    }
+                let job = self.job(one, *way, false);
+                // Beside the GET, unless everything says that this is a file.
+                let named = one
+                    .spec
+                    .as_ref()
+                    .is_some_and(|spec| spec.reference.is_some() || self.options.pin);
+                if **ways == [Way::File, Way::Root]
+                    && round == 0
+                    && named
+                    && !looks_like_file(&one.text)
+                    && job.is_some()
+                {
+                    jobs.extend(self.job(one, Way::Root, true));
                 }
+                jobs.extend(job);
             }
+            self.run(jobs);
         }
-        let mut failed = self.run(first).err();
-        // What the first round left open: a URL that is no file after all, or no repository.
-        let mut second = Vec::new();
-        for (index, (one, order)) in wanted.iter().zip(&orders).enumerate() {
-            if refused.contains_key(&index) || self.answer(one, *order).is_some() {
-                continue;
-            }
-            match (order, &one.spec) {
-                (Order::FileFirst, Some(spec)) => match self.refuse(spec) {
-                    Ok(()) => second.push(self.job(spec, None)),
-                    Err(failure) => {
-                        // Without a ref it can only have been meant as a file, or be unfinished.
-                        let file = self
-                            .files
-                            .get(&one.text)
-                            .and_then(|file| file.as_ref().err());
-                        let failure = match file {
-                            Some(file) => {
-                                let mut both = file.clone();
-                                both.message = format!(
-                                    "{}; as a git repository: {}",
-                                    both.message, failure.message
-                                );
-                                both.hints.extend(failure.hints);
-                                both
-                            }
-                            None => failure,
-                        };
-                        refused.insert(index, failure);
-                    }
-                },
-                (Order::RootFirst, _) => second.push(Job::Http {
-                    url: one.text.clone(),
-                }),
-                _ => {}
-            }
-        }
-        failed = failed.or(self.run(second).err());
         self.progress.clear();
-        wanted
-            .iter()
-            .zip(&orders)
-            .enumerate()
-            .map(|(index, (one, order))| match refused.remove(&index) {
-                Some(failure) => Err(failure),
-                None => self.answer(one, *order).unwrap_or_else(|| {
-                    Err(failed.clone().unwrap_or_else(|| {
-                        Failure::new(format!("{} was not fetched", redact::url(&one.text)))
-                    }))
-                }),
-            })
-            .collect()
+        let answers = wanted.iter().zip(&ways);
+        answers.map(|(one, ways)| self.answer(one, ways)).collect()
+    }
+}
+
+/// Asks what the HEAD of a repository is that was named without a ref, and says it.
+fn unversioned(git: &GitRemotes, wish: &Wish, query_dropped: bool) -> FetchFailure {
+    let shown = redact::url(&wish.url);
+    let failure = Failure::new(match query_dropped {
+        true => format!("{shown}: the query cannot be parsed, so kustomize builds HEAD"),
+        false => format!("{shown} is named without a ref"),
+    });
+    let pin = "or take what HEAD is now, and record it: `--pin`";
+    match git.resolve(wish, HINT_TIMEOUT) {
+        Ok(commit) => failure
+            .hint(format!("what it is now: add `?ref={commit}`"))
+            .hint(pin)
+            .because(Trouble::NotInRepository),
+        Err(_) => failure
+            .hint("say which version: add `?ref=TAG-OR-COMMIT`")
+            .hint(pin)
+            .into(),
     }
 }
 
@@ -643,7 +652,7 @@ impl Remotes for Fetcher {
 fn work(
     jobs: &[Job],
     git: &GitRemotes,
-    client: Option<&http::Client>,
+    client: &http::Client,
     progress: &Progress,
 ) -> Vec<Option<Done>> {
     let next = AtomicUsize::new(0);
@@ -658,30 +667,29 @@ fn work(
         };
         progress.begin(&what);
         let done = match &jobs[index] {
-            Job::Git { wish, timeout, .. } => Some(Done::Git(git.fetch(
+            Job::Git {
                 wish,
-                *timeout,
-                Some(&given_up[index]),
-                Terminal::Detached,
-            ))),
-            Job::Http { url } => {
-                client.map(|client| Done::Http(client.get(url, &never).map(|body| body.bytes)))
+                what: Git::Refuse { query_dropped },
+                ..
+            } => Done::Git(Err(unversioned(git, wish, *query_dropped))),
+            Job::Git { wish, timeout, .. } => {
+                Done::Git(git.fetch(wish, *timeout, Some(&given_up[index]), Terminal::Detached))
             }
+            Job::Http { url } => Done::Http(client.get(url, &never).map(|body| body.bytes)),
         };
-        if let (Job::Http { url }, Some(Done::Http(Ok(bytes)))) = (&jobs[index], &done)
+        if let (Job::Http { url }, Done::Http(Ok(bytes))) = (&jobs[index], &done)
             && kustomization::looks_like_resources(bytes).is_ok()
         {
             for (other, flag) in jobs.iter().zip(&given_up) {
-                if matches!(other, Job::Git { unless: Some(unless), .. } if unless == url) {
+                if matches!(other, Job::Git { what: Git::Unless(unless), .. } if unless == url) {
                     flag.store(true, Ordering::Relaxed);
                 }
             }
         }
         progress.end(&what);
-        let done = done.filter(|_| !given_up[index].load(Ordering::Relaxed));
         *answers[index]
             .lock()
-            .unwrap_or_else(std::sync::PoisonError::into_inner) = done;
+            .unwrap_or_else(std::sync::PoisonError::into_inner) = Some(done);
     };
     std::thread::scope(|scope| {
         for _ in 0..jobs.len().min(SIDE_BY_SIDE) {
@@ -698,10 +706,12 @@ fn work(
     });
     answers
         .into_iter()
-        .map(|answer| {
-            answer
+        .zip(given_up)
+        .map(|(answer, given_up)| {
+            let answer = answer
                 .into_inner()
-                .unwrap_or_else(std::sync::PoisonError::into_inner)
+                .unwrap_or_else(std::sync::PoisonError::into_inner);
+            answer.filter(|_| !given_up.into_inner())
         })
         .collect()
 }

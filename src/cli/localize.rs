@@ -227,9 +227,9 @@ fn fetcher(
         Some(here) => here.connection_config()?,
         None => Vec::new(),
     };
-    Ok(Fetcher::new(
+    Fetcher::new(
         Foreign::new(settings),
-        fetch::Cache::new()?,
+        fetch::Cache::of_user(),
         fetch::Options {
             timeout: args.timeout.map(Duration::from_secs),
             pin: args.pin,
@@ -239,7 +239,7 @@ fn fetcher(
         },
         locks,
         previous,
-    ))
+    )
 }
 
 fn load_restrictor(args: &LocalizeArgs) -> LoadRestrictor {

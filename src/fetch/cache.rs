@@ -3,24 +3,31 @@
 //! Nothing in it is ever written again. A repository is fetched into a temporary sibling and
 //! renamed; there is no lock and no maintenance, and all of it may be deleted at any time.
 
+use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use crate::failure::{Failure, Result};
 use crate::interrupt::Scratch;
 use crate::record::sha256_hex;
+use crate::tree::objects;
+
+/// How the names of unfinished things begin.
+const FETCHING: &str = "fetching-";
+/// After this time an unfinished thing is one that a killed run left.
+const ABANDONED: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// The user's cache directory for this program.
 #[derive(Debug, Clone)]
 pub struct Cache {
-    directory: PathBuf,
+    /// None where no home is known: who brings in nothing needs none.
+    directory: Option<PathBuf>,
 }
 
 impl Cache {
     /// Names the cache: `$XDG_CACHE_HOME/git-kustomize-localize`, or what stands for it.
-    ///
-    /// # Errors
-    /// When no home directory is known.
-    pub fn new() -> Result<Cache> {
+    #[must_use]
+    pub fn of_user() -> Cache {
         let variable = |name: &str| {
             std::env::var_os(name)
                 .map(PathBuf::from)
@@ -29,29 +36,30 @@ impl Cache {
         let base = variable("XDG_CACHE_HOME")
             .or_else(|| variable("LOCALAPPDATA"))
             .or_else(|| variable("HOME").map(|home| home.join(".cache")));
-        match base {
-            Some(base) => Ok(Cache {
-                directory: base.join("git-kustomize-localize"),
-            }),
-            None => {
-                Err(Failure::new("there is no place for a cache")
-                    .hint("set HOME or XDG_CACHE_HOME"))
-            }
+        Cache {
+            directory: base.map(|base| base.join("git-kustomize-localize")),
         }
     }
 
-    /// Returns the repository that holds `commit` of `url` (without secrets), if it is there.
+    /// Returns the repository that holds `commit` of `url` (without secrets), if it is there and
+    /// whole. One that was damaged is removed.
     #[must_use]
     pub fn repository(&self, url: &str, commit: &str) -> Option<PathBuf> {
-        let path = self.repositories(url).join(commit);
-        path.join("objects").is_dir().then_some(path)
+        let path = self.repositories(url).ok()?.join(commit);
+        if is_whole(&path, commit) {
+            return Some(path);
+        }
+        let _ = std::fs::remove_dir_all(&path);
+        None
     }
 
     /// Says whether any commit of `url` is there.
     #[must_use]
     pub fn knows(&self, url: &str) -> bool {
-        self.repositories(url).read_dir().is_ok_and(|mut entries| {
-            entries.any(|entry| entry.is_ok_and(|entry| is_commit(&entry.file_name())))
+        let entries = self.repositories(url).map(|directory| directory.read_dir());
+        entries.is_ok_and(|entries| {
+            let mut entries = entries.into_iter().flatten().flatten();
+            entries.any(|entry| is_commit(&entry.file_name()))
         })
     }
 
@@ -60,9 +68,10 @@ impl Cache {
     /// # Errors
     /// When the cache cannot be written.
     pub fn scratch(&self, url: &str) -> Result<Scratch> {
-        let parent = self.repositories(url);
+        let parent = self.repositories(url)?;
         self.make(&parent)?;
-        Scratch::beside(&parent, "fetching-").map_err(|error| self.failure(&error))
+        remove_abandoned(&parent);
+        Scratch::beside(&parent, FETCHING).map_err(|error| self.failure(&error))
     }
 
     /// Keeps a fetched repository as the one that holds `commit` of `url`.
@@ -70,7 +79,7 @@ impl Cache {
     /// # Errors
     /// When the cache cannot be written.
     pub fn keep(&self, scratch: Scratch, url: &str, commit: &str) -> Result<PathBuf> {
-        let path = self.repositories(url).join(commit);
+        let path = self.repositories(url)?.join(commit);
         match scratch.persist(&path) {
             Ok(()) => Ok(path),
             // Another run was faster: the same commit holds the same bytes.
@@ -79,15 +88,10 @@ impl Cache {
         }
     }
 
-    /// Removes a repository that turned out to be damaged.
-    pub fn forget(&self, url: &str, commit: &str) {
-        let _ = std::fs::remove_dir_all(self.repositories(url).join(commit));
-    }
-
     /// Returns the file with this digest, if it is there and still is what its name says.
     #[must_use]
     pub fn file(&self, sha256: &str) -> Option<Vec<u8>> {
-        let bytes = std::fs::read(self.files().join(sha256)).ok()?;
+        let bytes = std::fs::read(self.files().ok()?.join(sha256)).ok()?;
         (sha256_hex(&bytes) == sha256).then_some(bytes)
     }
 
@@ -96,14 +100,15 @@ impl Cache {
     /// # Errors
     /// When the cache cannot be written.
     pub fn keep_file(&self, bytes: &[u8], sha256: &str) -> Result<()> {
-        let directory = self.files();
+        let directory = self.files()?;
         self.make(&directory)?;
         let place = directory.join(sha256);
-        if place.exists() {
+        if self.file(sha256).is_some() {
             return Ok(());
         }
+        remove_abandoned(&directory);
         let write = || -> std::io::Result<()> {
-            let scratch = Scratch::beside(&directory, "fetching-")?;
+            let scratch = Scratch::beside(&directory, FETCHING)?;
             let temporary = scratch.path().join("body");
             std::fs::write(&temporary, bytes)?;
             std::fs::rename(&temporary, &place)
@@ -111,13 +116,19 @@ impl Cache {
         write().map_err(|error| self.failure(&error))
     }
 
-    fn repositories(&self, url: &str) -> PathBuf {
-        let digest = sha256_hex(url.as_bytes());
-        self.directory.join("git").join(&digest[..32])
+    fn directory(&self) -> Result<&Path> {
+        self.directory.as_deref().ok_or_else(|| {
+            Failure::new("there is no place for a cache").hint("set HOME or XDG_CACHE_HOME")
+        })
     }
 
-    fn files(&self) -> PathBuf {
-        self.directory.join("http")
+    fn repositories(&self, url: &str) -> Result<PathBuf> {
+        let digest = sha256_hex(url.as_bytes());
+        Ok(self.directory()?.join("git").join(&digest[..32]))
+    }
+
+    fn files(&self) -> Result<PathBuf> {
+        Ok(self.directory()?.join("http"))
     }
 
     fn make(&self, directory: &Path) -> Result<()> {
@@ -134,7 +145,7 @@ impl Cache {
     fn failure(&self, error: &std::io::Error) -> Failure {
         Failure::new(format!(
             "could not write the cache `{}`: {error}",
-            self.directory.display()
+            self.directory.as_deref().unwrap_or(Path::new("")).display()
         ))
         .hint("set XDG_CACHE_HOME to a directory that can be written and has room")
     }
@@ -142,4 +153,55 @@ impl Cache {
 
 fn is_commit(name: &std::ffi::OsStr) -> bool {
     name.to_str().is_some_and(crate::record::is_object_id)
+}
+
+/// Says whether `directory` holds `commit` with everything that was fetched with it: what cleaners of
+/// temporary files and full disks take away is the end of a file, or all of it.
+fn is_whole(directory: &Path, commit: &str) -> bool {
+    let readable = || {
+        let id = objects::object_id(commit).ok()?;
+        objects::open(directory).ok()?.find_object(id).ok()?;
+        Some(())
+    };
+    let packs = || {
+        let digest = commit.len() / 2;
+        let mut any = false;
+        for entry in directory.join("objects/pack").read_dir().ok()? {
+            let index = entry.ok()?.path();
+            if index
+                .extension()
+                .is_some_and(|extension| extension == "idx")
+            {
+                // An index ends with the digest that its pack ends with, and its own.
+                let expected = tail(&index, 2 * digest)?;
+                any = expected.starts_with(&tail(&index.with_extension("pack"), digest)?);
+                if !any {
+                    return None;
+                }
+            }
+        }
+        any.then_some(())
+    };
+    directory.is_dir() && packs().and_then(|()| readable()).is_some()
+}
+
+/// Returns the last `length` bytes of a file.
+fn tail(path: &Path, length: usize) -> Option<Vec<u8>> {
+    let mut file = std::fs::File::open(path).ok()?;
+    file.seek(SeekFrom::End(-i64::try_from(length).ok()?))
+        .ok()?;
+    let mut bytes = Vec::new();
+    file.read_to_end(&mut bytes).ok()?;
+    Some(bytes)
+}
+
+/// Removes what runs that were killed long ago left in `directory`.
+fn remove_abandoned(directory: &Path) {
+    for entry in directory.read_dir().into_iter().flatten().flatten() {
+        let unfinished = entry.file_name().to_string_lossy().starts_with(FETCHING);
+        let age = || entry.metadata().ok()?.modified().ok()?.elapsed().ok();
+        if unfinished && age().is_some_and(|age| age > ABANDONED) {
+            let _ = std::fs::remove_dir_all(entry.path());
+        }
+    }
 }

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::atomic::AtomicBool;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::cache::Cache;
 use super::checkout::CheckoutTree;
@@ -46,15 +46,59 @@ pub struct Fetched {
 pub struct FetchFailure {
     /// What to tell.
     pub failure: Failure,
-    /// Whether a name and a password could help.
-    pub unauthorized: bool,
+    /// What that means for what could be tried next.
+    pub trouble: Trouble,
+}
+
+/// What a failed fetch means for what could be tried next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Trouble {
+    /// Somebody at a terminal could help: with a password, or by trusting a host's key.
+    Login,
+    /// The repository is there, but not what was wished of it.
+    NotInRepository,
+    /// There was no time left.
+    Deadline,
+    /// Anything else.
+    Other,
 }
 
 impl From<Failure> for FetchFailure {
     fn from(failure: Failure) -> Self {
+        failure.because(Trouble::Other)
+    }
+}
+
+impl Failure {
+    /// Says what the failure means for what could be tried next.
+    pub(super) fn because(self, trouble: Trouble) -> FetchFailure {
         FetchFailure {
-            failure,
-            unauthorized: false,
+            failure: self,
+            trouble,
+        }
+    }
+}
+
+/// The time that one wish may take, however many times git is started for it.
+struct Clock<'a> {
+    start: Instant,
+    timeout: Duration,
+    cancel: Option<&'a AtomicBool>,
+}
+
+impl<'a> Clock<'a> {
+    fn start(timeout: Duration, cancel: Option<&'a AtomicBool>) -> Self {
+        Clock {
+            start: Instant::now(),
+            timeout,
+            cancel,
+        }
+    }
+
+    fn limits(&self) -> Limits<'a> {
+        Limits {
+            timeout: Some(self.timeout.saturating_sub(self.start.elapsed())),
+            cancel: self.cancel,
         }
     }
 }
@@ -90,16 +134,7 @@ impl GitRemotes {
     #[must_use]
     pub fn cached(&self, wish: &Wish) -> Option<Fetched> {
         let commit = wish.commit.clone()?;
-        let key = redact::url(&wish.url);
-        let directory = self.cache.repository(&key, &commit)?;
-        let readable = objects::open(&directory)
-            .ok()
-            .zip(objects::object_id(&commit).ok())
-            .is_some_and(|(repository, id)| repository.has_object(id));
-        if !readable {
-            self.cache.forget(&key, &commit);
-            return None;
-        }
+        let directory = self.cache.repository(&redact::url(&wish.url), &commit)?;
         Some(Fetched { directory, commit })
     }
 
@@ -125,13 +160,10 @@ impl GitRemotes {
                     .into(),
             );
         }
-        let limits = Limits {
-            timeout: Some(timeout.unwrap_or(self.timeout)),
-            cancel,
-        };
+        let clock = Clock::start(timeout.unwrap_or(self.timeout), cancel);
         if wish.commit.is_none() && self.cache.knows(&shown) {
             // Something of this repository is here: asking what the ref is costs less than a fetch.
-            let commit = self.resolve(wish, limits, terminal)?;
+            let commit = self.resolve_by(wish, &clock, terminal)?;
             let known = Wish {
                 commit: Some(commit),
                 ..wish.clone()
@@ -140,33 +172,27 @@ impl GitRemotes {
                 return Ok(fetched);
             }
         }
-        match &wish.commit {
-            None => self.fetch_reference(
-                wish,
-                wish.reference.as_deref().unwrap_or("HEAD"),
-                limits,
-                terminal,
-            ),
-            Some(commit) => match self.fetch_reference(wish, commit, limits, terminal) {
-                Err(failure)
-                    if !failure.unauthorized
-                        && wish.reference.as_ref().is_some_and(|it| it != commit) =>
-                {
-                    // Servers may refuse to give a commit by its id: the ref may still lead there.
-                    let reference = wish.reference.as_deref().unwrap_or("HEAD");
-                    match self.fetch_reference(wish, reference, limits, terminal) {
-                        Ok(fetched) if fetched.commit == *commit => Ok(fetched),
-                        Ok(fetched) => Err(Failure::new(format!(
-                            "{shown}: `{reference}` is {} now, and the locked commit {commit} cannot be fetched",
-                            fetched.commit
-                        ))
-                        .hint(RELOCK)
-                        .into()),
-                        Err(_) => Err(failure),
-                    }
-                }
-                done => done,
-            },
+        let reference = wish.reference.as_deref().unwrap_or("HEAD");
+        let Some(commit) = &wish.commit else {
+            return self.fetch_reference(wish, reference, &clock, terminal);
+        };
+        let failure = match self.fetch_reference(wish, commit, &clock, terminal) {
+            Err(failure) if failure.trouble == Trouble::NotInRepository => failure,
+            done => return done,
+        };
+        if reference.eq_ignore_ascii_case(commit) || wish.by_repository {
+            return Err(failure);
+        }
+        // Servers may refuse to give a commit by its id: the ref may still lead there.
+        match self.fetch_reference(wish, reference, &clock, terminal) {
+            Ok(fetched) if fetched.commit == *commit => Ok(fetched),
+            Ok(fetched) => Err(Failure::new(format!(
+                "{shown}: `{reference}` is {} now, and the locked commit {commit} cannot be fetched",
+                fetched.commit
+            ))
+            .hint(RELOCK)
+            .because(Trouble::NotInRepository)),
+            Err(_) => Err(failure),
         }
     }
 
@@ -198,21 +224,26 @@ impl GitRemotes {
         )
     }
 
-    /// Asks the server which commit the ref is.
+    /// Asks the server which commit the ref is, within `timeout`.
     ///
     /// # Errors
     /// As [`GitRemotes::fetch`].
-    pub fn resolve(
+    pub fn resolve(&self, wish: &Wish, timeout: Duration) -> Result<String, FetchFailure> {
+        let clock = Clock::start(timeout.min(self.timeout), None);
+        self.resolve_by(wish, &clock, Terminal::Detached)
+    }
+
+    fn resolve_by(
         &self,
         wish: &Wish,
-        limits: Limits<'_>,
+        clock: &Clock<'_>,
         terminal: Terminal,
     ) -> Result<String, FetchFailure> {
         let reference = wish.reference.as_deref().unwrap_or("HEAD");
         let output = self
             .foreign
-            .list(&wish.url, reference, limits, terminal)
-            .map_err(|error| self.not_run(wish, error))?;
+            .list(&wish.url, reference, clock.limits(), terminal)
+            .map_err(|error| self.not_run(wish, error, clock))?;
         if !output.status.success() {
             return Err(self.explain(wish, reference, &output));
         }
@@ -231,19 +262,20 @@ impl GitRemotes {
             format!("refs/tags/{reference}"),
             format!("refs/heads/{reference}"),
             format!("refs/remotes/{reference}"),
+            format!("refs/remotes/{reference}/HEAD"),
         ];
         names
             .iter()
             .find_map(|name| listed(&format!("{name}^{{}}")).or_else(|| listed(name)))
             .filter(|id| is_object_id(id))
-            .ok_or_else(|| self.no_such_ref(wish, reference).into())
+            .ok_or_else(|| self.no_such_ref(wish, reference))
     }
 
     fn fetch_reference(
         &self,
         wish: &Wish,
         reference: &str,
-        limits: Limits<'_>,
+        clock: &Clock<'_>,
         terminal: Terminal,
     ) -> Result<Fetched, FetchFailure> {
         let asked = match wish.by_repository {
@@ -261,10 +293,10 @@ impl GitRemotes {
                     &wish.url,
                     reference,
                     asked,
-                    limits,
+                    clock.limits(),
                     terminal,
                 )
-                .map_err(|error| self.not_run(wish, error))?;
+                .map_err(|error| self.not_run(wish, error, clock))?;
             if !output.status.success() {
                 if format == "sha1" && output.stderr.contains("mismatched algorithms") {
                     continue;
@@ -290,28 +322,33 @@ impl GitRemotes {
         }
     }
 
-    fn not_run(&self, wish: &Wish, error: process::Error) -> FetchFailure {
+    fn not_run(&self, wish: &Wish, error: process::Error, clock: &Clock<'_>) -> FetchFailure {
         let shown = redact::url(&wish.url);
         match error {
-            process::Error::Deadline(_, seconds) => {
-                Failure::new(format!("{shown} did not answer within {seconds} s"))
-                    .hint("give it more time with `--timeout SECONDS`")
-                    .into()
-            }
+            process::Error::Deadline(..) => Failure::new(format!(
+                "{shown} did not answer within {} s",
+                clock.timeout.as_secs()
+            ))
+            .hint("give it more time with `--timeout SECONDS`")
+            .because(Trouble::Deadline),
             error => git::not_run(error).into(),
         }
     }
 
-    fn no_such_ref(&self, wish: &Wish, reference: &str) -> Failure {
+    fn no_such_ref(&self, wish: &Wish, reference: &str) -> FetchFailure {
         let shown = redact::url(&wish.url);
-        match Pin::of(Some(reference)) {
+        let failure = match Pin::of(Some(reference)) {
             Pin::ShortCommit => Failure::new(format!(
                 "{shown} has no ref `{reference}`, and a short commit id cannot be fetched"
             ))
             .hint("write the commit id in full, 40 digits"),
+            Pin::Commit => Failure::new(format!("{shown} gives no commit {reference}")).hint(
+                "it may be gone: name a commit that a branch or a tag of the repository reaches",
+            ),
             _ => Failure::new(format!("{shown} has no ref `{reference}`"))
                 .hint(format!("list what there is: git ls-remote {shown}")),
-        }
+        };
+        failure.because(Trouble::NotInRepository)
     }
 
     fn explain(&self, wish: &Wish, reference: &str, output: &Output) -> FetchFailure {
@@ -325,24 +362,28 @@ impl GitRemotes {
             "not our ref",
             "unadvertised object",
         ]) {
-            return self.no_such_ref(wish, reference).into();
+            return self.no_such_ref(wish, reference);
         }
         if has(&[
             "authentication failed",
             "could not read username",
             "could not read password",
-            "permission denied (publickey",
+            "permission denied (",
             "terminal prompts disabled",
             "the requested url returned error: 401",
             "the requested url returned error: 403",
             "invalid credentials",
         ]) {
-            return FetchFailure {
-                failure: Failure::new(format!("{shown} wants credentials, or refuses those it got: {said}")).hint(
+            return Failure::new(format!("{shown} wants credentials, or refuses those it got: {said}"))
+                .hint(
                     "make `git ls-remote` of that URL work: a credential helper, an ssh key, or `url.<base>.insteadOf`",
-                ),
-                unauthorized: true,
-            };
+                )
+                .because(Trouble::Login);
+        }
+        if has(&["host key verification failed"]) {
+            return Failure::new(format!("could not fetch {shown}: {said}"))
+                .hint("connect once with ssh to accept the host's key")
+                .because(Trouble::Login);
         }
         let failure = Failure::new(format!("could not fetch {shown}: {said}"));
         let failure = if has(&[
@@ -358,8 +399,6 @@ impl GitRemotes {
             "returned error: 404",
         ]) {
             failure.hint("check the URL: kustomize splits it after two segments, at `.git`, or where `//` stands")
-        } else if has(&["host key verification failed"]) {
-            failure.hint("connect once with ssh to accept the host's key")
         } else if has(&["no space left"]) {
             failure.hint("make room, or set XDG_CACHE_HOME to a larger disk")
         } else {
