@@ -39,6 +39,13 @@ pub(crate) fn not_run(error: process::Error) -> Failure {
     }
 }
 
+/// What git says whatever it was that went wrong with a remote.
+const ADVICE: [&str; 3] = [
+    "fatal: Could not read from remote repository.",
+    "Please make sure you have the correct access rights",
+    "and the repository exists.",
+];
+
 /// What git said when it failed, without secrets, prefixes and advice, on one line.
 pub(crate) fn said(output: &Output) -> String {
     let text = redact::text(&output.stderr);
@@ -46,6 +53,7 @@ pub(crate) fn said(output: &Output) -> String {
         .lines()
         .map(str::trim)
         .filter(|line| !line.is_empty() && !line.starts_with("hint:"))
+        .filter(|line| !ADVICE.contains(line))
         .map(|line| {
             ["fatal: ", "error: ", "remote: "]
                 .iter()

@@ -328,7 +328,7 @@ mod tests {
     #[test]
     fn a_detached_child_has_no_terminal() {
         let output = run(
-            &mut sh("if : </dev/tty; then echo tty; else echo none; fi 2>/dev/null"),
+            &mut sh("if true </dev/tty; then echo tty; else echo none; fi 2>/dev/null"),
             None,
             Limits::default(),
             Terminal::Detached,

@@ -379,6 +379,18 @@ impl Walker<'_> {
             Failure::new(format!("`{}` is refused: {reason}", redact::url(text)))
                 .hint("a URL, host, path or ref that git could take for something else is never passed on")
         })?;
+        let referrer = &self.graph.sources[self.graph.roots[root].source].repository;
+        if spec.as_ref().is_some_and(RepoSpec::is_file)
+            && referrer
+                .as_ref()
+                .is_some_and(|repository| !repository.url.starts_with("file://"))
+        {
+            return Err(Failure::new(format!(
+                "`{}` is refused: a remote repository may not name a path of this machine",
+                redact::url(text)
+            ))
+            .hint("what it names would be copied from here into what you publish: use another ref or a fork"));
+        }
         if !self.offline {
             self.pending.push(Pending {
                 root,

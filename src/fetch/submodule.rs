@@ -1,6 +1,8 @@
 //! Submodules of fetched repositories: kustomize checks them out unless the URL says
 //! `?submodules=false`.
 
+use percent_encoding::percent_decode_str;
+
 use crate::failure::{Failure, Result};
 use crate::git::Foreign;
 use crate::redact;
@@ -61,6 +63,11 @@ pub(super) fn resolve_url(parent: &str, url: &str) -> Result<String> {
     let resolved = match url.starts_with("./") || url.starts_with("../") {
         true => {
             let mut base = parent.trim_end_matches('/');
+            // Scheme and host stay.
+            let floor = parent.find("://").map_or(1, |at| {
+                let host = at + "://".len();
+                host + parent[host..].find('/').unwrap_or(parent.len() - host)
+            });
             let mut rest = url;
             let mut separator = '/';
             loop {
@@ -69,7 +76,7 @@ pub(super) fn resolve_url(parent: &str, url: &str) -> Result<String> {
                 } else if let Some(after) = rest.strip_prefix("../") {
                     rest = after;
                     match base.rfind(['/', ':']) {
-                        Some(at) if at > 0 => {
+                        Some(at) if at >= floor => {
                             separator = if base.as_bytes()[at] == b':' {
                                 ':'
                             } else {
@@ -87,6 +94,15 @@ pub(super) fn resolve_url(parent: &str, url: &str) -> Result<String> {
         }
         false => url.to_owned(),
     };
+    let authority = resolved
+        .split_once("://")
+        .map_or(resolved.as_str(), |(_, rest)| rest);
+    let (authority, _) = authority.split_once('/').unwrap_or((authority, ""));
+    for part in authority.split('@') {
+        if percent_decode_str(part).next() == Some(b'-') {
+            return Err(refused("git could take it for something else"));
+        }
+    }
     let scheme = resolved
         .split_once("://")
         .map(|(scheme, _)| scheme.to_ascii_lowercase());
@@ -131,6 +147,9 @@ mod tests {
             "git://h/x",
             "a\nb",
             "../../../../../x",
+            "ssh://-oProxyCommand=x/y",
+            "ssh://git@%2DoProxyCommand=x/y",
+            "git@-oProxyCommand=x:y",
         ] {
             assert!(resolve_url("https://h/o/r", url).is_err(), "{url}");
         }

@@ -14,7 +14,9 @@
 
 mod bytes;
 mod example;
+mod fetch_git;
 mod layout;
+mod offline;
 mod parity;
 mod readme;
 mod references;

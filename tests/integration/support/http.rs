@@ -130,6 +130,15 @@ impl Server {
         });
     }
 
+    /// Answers `url` as if it had never had a route.
+    pub(crate) fn unroute(&self, url: &str) {
+        self.shared
+            .routes
+            .lock()
+            .unwrap()
+            .retain(|route| route.url != url);
+    }
+
     /// Serves the repositories below `directory` to git clients.
     ///
     /// `prefix` is as for [`Server::route`] and ends with a slash: `/git/`, `https://github.com/`.

@@ -33,6 +33,14 @@ impl Request {
             .map(|(_, value)| value.as_str())
     }
 
+    /// Returns how often a header was sent, whose name is given in lower case.
+    pub(crate) fn headers(&self, name: &str) -> usize {
+        self.headers
+            .iter()
+            .filter(|(known, _)| known == name)
+            .count()
+    }
+
     /// Reads one request with its body.
     pub(super) fn read(stream: &mut (impl Read + Write), origin: &str) -> io::Result<Request> {
         let malformed = || io::Error::new(io::ErrorKind::InvalidData, "not a request");
