@@ -15,12 +15,14 @@
 mod bytes;
 mod example;
 mod fetch_git;
+mod fetch_http;
 mod layout;
 mod offline;
 mod parity;
 mod readme;
 mod references;
 mod refused;
+mod secrets;
 mod stories;
 mod support;
 mod update;

@@ -1,0 +1,248 @@
+//! What is secret in a URL is written nowhere but where the user wrote it.
+
+use std::fs;
+use std::path::Path;
+
+use crate::support::{Output, Reply, Repo, Sandbox, Server};
+
+fn config_map(name: &str) -> String {
+    format!("apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: {name}\n")
+}
+
+/// Part of every secret of these tests.
+const SECRET: &str = "s3cr3t";
+
+struct World {
+    sandbox: Sandbox,
+    server: Server,
+    /// `http://me:s3cr3t@127.0.0.1:PORT/`.
+    login: String,
+}
+
+impl World {
+    fn new() -> World {
+        let sandbox = Sandbox::new();
+        let server = Server::start();
+        let login = server.url().replace("http://", "http://me:s3cr3t@");
+        let library = sandbox.repo("srv/private/library");
+        library.write("kustomization.yaml", "resources: [cm.yaml]\n");
+        library.write("cm.yaml", config_map("library"));
+        library.commit("library");
+        let base = sandbox.repo("srv/private/base");
+        base.write(
+            "app/kustomization.yaml",
+            format!(
+                "resources:\n- cm.yaml\n- ../lib\n- {}files/nested.yaml?token=s3cr3t-nested\n",
+                server.url()
+            ),
+        );
+        base.write("app/cm.yaml", config_map("base"));
+        let url = format!("{login}private/library");
+        base.git(&["clone", "-q", library.path().to_str().unwrap(), "lib"]);
+        base.write(
+            ".gitmodules",
+            format!("[submodule \"lib\"]\n\tpath = lib\n\turl = {url}\n"),
+        );
+        base.commit("base");
+        server.serve_git("/private/", &sandbox.path("srv/private"));
+        server.require_password("/private/", "me", SECRET);
+        for query in [
+            "token=s3cr3t-query&x=1",
+            "X-Amz-Signature=s3cr3tsigned0123456789abcdef",
+            "private_token=s3cr3t&ref=main",
+        ] {
+            server.route(
+                &format!("/files/cm.yaml?{query}"),
+                Reply::ok(config_map(&format!("q{}", query.len()))),
+            );
+        }
+        server.route(
+            "/files/nested.yaml?token=s3cr3t-nested",
+            Reply::ok(config_map("nested")),
+        );
+        server.route("/files/crd.json", Reply::ok("{}\n"));
+        server.require_password("/files/crd.json", "me", SECRET);
+        World {
+            sandbox,
+            server,
+            login,
+        }
+    }
+
+    fn user(&self) -> Repo {
+        let repo = self.sandbox.repo("work");
+        let (url, login) = (self.server.url(), &self.login);
+        repo.write(
+            "app/kustomization.yaml",
+            format!(
+                "resources:\n- {login}private/base//app?ref=main\n\
+                 - {url}files/cm.yaml?token=s3cr3t-query&x=1\n\
+                 - {url}files/cm.yaml?X-Amz-Signature=s3cr3tsigned0123456789abcdef\n\
+                 - {url}files/cm.yaml?private_token=s3cr3t&ref=main\n\
+                 crds: ['{login}files/crd.json']\n"
+            ),
+        );
+        repo.commit("source");
+        repo
+    }
+
+    /// Looks into everything that outlives a run, outside of `allowed`.
+    #[track_caller]
+    fn assert_kept(&self, allowed: &[&Path]) {
+        let mut todo = vec![
+            self.sandbox.path("cache"),
+            self.sandbox.path("tmp"),
+            self.sandbox.path("work"),
+        ];
+        while let Some(path) = todo.pop() {
+            assert!(
+                !path.to_string_lossy().contains(SECRET),
+                "{}",
+                path.display()
+            );
+            if allowed.contains(&path.as_path()) {
+                continue;
+            }
+            if path.is_dir() {
+                todo.extend(path.read_dir().unwrap().map(|entry| entry.unwrap().path()));
+            } else {
+                let text = String::from_utf8_lossy(&fs::read(&path).unwrap()).into_owned();
+                assert!(!text.contains(SECRET), "{}\n{text}", path.display());
+            }
+        }
+    }
+}
+
+#[track_caller]
+fn assert_unsaid(output: &Output) {
+    output.lacks(SECRET);
+}
+
+#[test]
+fn nothing_that_is_kept_or_said_holds_a_secret() {
+    let world = World::new();
+    let repo = world.user();
+    for args in [
+        ["app", "--dry-run"].as_slice(),
+        &["app", "--dry-run", "-v"],
+        &["app", "--dry-run", "--format", "json"],
+        &["app", "-v"],
+    ] {
+        let output = repo.run(args);
+        output.success();
+        assert_unsaid(&output);
+    }
+    let branch = "localized/main";
+    let own = "app/kustomization.yaml";
+    for file in repo.files(branch) {
+        let path = file.split_once(' ').unwrap().1;
+        assert!(!path.contains(SECRET), "{path}");
+        assert!(
+            path == own || !repo.show(branch, path).contains(SECRET),
+            "{path}\n{}",
+            repo.show(branch, path)
+        );
+    }
+    let commit = repo.git(&["cat-file", "commit", branch]);
+    assert!(commit.contains("private/base"), "{commit}");
+    assert!(!commit.contains(SECRET), "{commit}");
+    let reflog = repo.git(&["reflog", "show", branch]);
+    assert!(!reflog.is_empty() && !reflog.contains(SECRET), "{reflog}");
+    world.assert_kept(&[&repo.path().join(own)]);
+
+    // Nor what the next run makes of it, which has to fetch the file that named a secret.
+    fs::remove_dir_all(world.sandbox.path("cache")).unwrap();
+    fs::create_dir(world.sandbox.path("cache")).unwrap();
+    repo.run(&["app"]).success().stdout_has("nothing to do");
+    repo.run(&["app", "disk", "--no-commit"]).success();
+    world.assert_kept(&[&repo.path().join(own)]);
+}
+
+#[test]
+fn a_target_may_hold_a_login() {
+    let world = World::new();
+    let repo = world.user();
+    let target = format!("{}private/base//app?ref=main", world.login);
+    let output = repo.run(&[&target, "copy"]);
+    output.success();
+    assert_unsaid(&output);
+    let commit = repo.git(&["cat-file", "commit", "localized/main"]);
+    assert!(!commit.contains(SECRET), "{commit}");
+    let lock = repo.show("localized/main", "copy/kustomize-localize.lock");
+    assert!(!lock.contains(SECRET), "{lock}");
+    // The same target again, with another login or none, is the same.
+    repo.run(&[&target, "copy"])
+        .success()
+        .stdout_has("nothing to do");
+}
+
+#[test]
+fn two_logins_for_one_repository_are_one_entry() {
+    let world = World::new();
+    let repo = world.sandbox.repo("work");
+    let other = world.login.replace("me:s3cr3t", "me:s3cr3%74");
+    repo.write(
+        "app/kustomization.yaml",
+        "resources: [../a, ../b]\nnamePrefix: x-\n",
+    );
+    repo.write(
+        "a/kustomization.yaml",
+        format!(
+            "resources: ['{}private/library.git?ref=main']\nnamePrefix: a-\n",
+            world.login
+        ),
+    );
+    repo.write(
+        "b/kustomization.yaml",
+        format!("resources: ['{other}private/library.git?ref=main']\nnamePrefix: b-\n"),
+    );
+    repo.commit("source");
+    let output = repo.run(&["app", "--scope", "."]);
+    output.success();
+    let directory = "localized-app/kustomize-localize.lock";
+    let lock = repo.show("localized/main", directory);
+    let remotes = lock.split("files:\n").next().unwrap();
+    assert_eq!(remotes.matches("private/library").count(), 1, "{lock}");
+}
+
+#[test]
+fn a_failure_says_no_secret_either() {
+    let world = World::new();
+    let (url, login) = (world.server.url(), &world.login);
+    let wrong = login.replace(SECRET, "s3cr3t-wrong");
+    let repo = world.sandbox.repo("work");
+    for reference in [
+        format!("{wrong}private/base.git?ref=main"),
+        format!("{login}private/base.git?ref=nowhere"),
+        format!("{login}private/base.git"),
+        format!("{login}private/nothing.git?ref=v1"),
+        format!("{login}private/base//nowhere?ref=main"),
+        format!("{url}files/gone.yaml?token=s3cr3t-query"),
+        format!("{url}files/gone?token=s3cr3t-query&ref=v1"),
+        "https://me:s3cr3t@host.invalid/o/r.git?ref=v1".to_owned(),
+        "ssh://me:s3cr3t@-host/o/r?ref=v1".to_owned(),
+        "ssh://me:s3cr3t@127.0.0.1:1/o/r?ref=v1".to_owned(),
+        "https://me:s3cr3t@host.invalid/o/r.git?ref=--x".to_owned(),
+        "git://me:s3cr3t@host/o/r".to_owned(),
+    ] {
+        repo.write(
+            "app/kustomization.yaml",
+            format!("resources:\n- {reference}\n"),
+        );
+        repo.commit("failing");
+        for args in [
+            ["app", "-v"].as_slice(),
+            &["app", "--format", "json"],
+            &["app", "--offline"],
+            &["app", "--locked"],
+        ] {
+            let output = repo.run(args);
+            output.fails(2);
+            assert_unsaid(&output);
+        }
+        let output = repo.run(&[&reference, "copy"]);
+        output.fails(2);
+        assert_unsaid(&output);
+    }
+    world.assert_kept(&[&repo.path().join("app/kustomization.yaml")]);
+}
