@@ -72,8 +72,6 @@ pub struct Root {
     pub kind: Kind,
     /// Every reference of the kustomization and of the plugin configurations that it lists.
     pub edges: Vec<Edge>,
-    /// The first reference that led here; none for the target.
-    pub referrer: Option<RootId>,
 }
 
 /// A file that is in use.

@@ -1,0 +1,303 @@
+//! References to what lies in the same tree.
+
+use super::{Absence, LoadRestrictor, RootId, SourceId, Target, Walker, Warning};
+use crate::failure::{Failure, Result};
+use crate::kustomization::{Accepts, Kind};
+use crate::redact;
+use crate::reference::{self, RepoSpec};
+use crate::tree::{self, Resolved, path};
+
+impl Walker<'_> {
+    pub(super) fn is_local_file(&self, root: RootId, text: &str) -> Result<bool> {
+        let Some(path) = self.local_path(root, text)? else {
+            return Ok(false);
+        };
+        let root = &self.graph.roots[root];
+        let tree = &self.graph.sources[root.source].tree;
+        Ok(match tree::resolve(&**tree, &path)? {
+            Resolved::File { .. } => true,
+            // A link that leaves may be a file: `local_file` says what is wrong with it.
+            Resolved::Leaves { .. } | Resolved::Loop { .. } => RepoSpec::parse(text).is_err(),
+            _ => false,
+        })
+    }
+
+    /// Returns the path in the tree that a local reference means; `None` when it is outside.
+    pub(super) fn local_path(&self, root: RootId, text: &str) -> Result<Option<String>> {
+        let root = &self.graph.roots[root];
+        let source = &self.graph.sources[root.source];
+        Ok(match path::is_absolute(text) {
+            true => source.tree.absolute(text),
+            false => path::resolve(&root.directory, text),
+        })
+    }
+
+    pub(super) fn local_file(&mut self, root: RootId, edge: usize, text: &str) -> Result<Target> {
+        let directory = self.graph.roots[root].directory.clone();
+        let source_id = self.graph.roots[root].source;
+        let source = &self.graph.sources[source_id];
+        let remote = source.repository.is_some();
+        let tree = source.tree.clone();
+        let none = !remote && self.options.load_restrictor == LoadRestrictor::None;
+        let bound = match none {
+            true => source.scope.clone(),
+            false => directory,
+        };
+        let outside = |what: &str| {
+            let failure = Failure::new(match none {
+                true => format!("`{text}` {what} the scope `{}`", tree.label(&bound)),
+                false => format!(
+                    "`{text}` {what} its kustomization root `{}`",
+                    tree.label(&bound)
+                ),
+            });
+            match (none, remote) {
+                (true, _) => failure.hint("widen the scope with `--scope DIR`"),
+                (false, true) => failure.hint("`kustomize build` refuses files outside their root in a remote root"),
+                (false, false) => {
+                    failure.hint("kustomize builds this with `--load-restrictor LoadRestrictionsNone` only: give `--load-restrictor none`")
+                }
+            }
+        };
+        if remote && path::is_absolute(text) {
+            return Err(Failure::new(format!(
+                "`{text}` is an absolute path in a remote root"
+            ))
+            .hint("no checkout of its repository has such a file: `kustomize build` refuses it too"));
+        }
+        let Some(path) = self.local_path(root, text)? else {
+            return Err(outside("lies outside"));
+        };
+        self.not_forbidden(source_id, &path, text)?;
+        match tree::resolve(&*tree, &path)? {
+            Resolved::File { path, executable } => {
+                if !path::is_in(path::parent(&path), &bound) {
+                    return Err(outside(match path::is_in(&path, &bound) {
+                        true => "leaves",
+                        false => "lies outside",
+                    }));
+                }
+                self.not_forbidden(source_id, &path, text)?;
+                self.file(source_id, &path, executable).map(Target::File)
+            }
+            Resolved::Directory { .. } => {
+                Err(Failure::new(format!("`{text}` is a directory, not a file")))
+            }
+            Resolved::Missing { path } if self.may_be_missing(source_id, &path) => {
+                Ok(self.keep_missing(root, edge, &path))
+            }
+            other => {
+                Err(self.unresolved(source_id, text, other, &|| outside("lies outside"), &bound))
+            }
+        }
+    }
+
+    pub(super) fn local_root(
+        &mut self,
+        root: RootId,
+        edge: usize,
+        text: &str,
+        accepts: Accepts,
+    ) -> Result<Target> {
+        let Some((source, directory)) = self.local_directory(root, edge, text)? else {
+            return Ok(Target::Kept);
+        };
+        let id = self.enter(source, &directory)?;
+        self.check_kind(id, text, accepts)?;
+        Ok(Target::Root { id, remote: false })
+    }
+
+    /// Returns the real path of the directory that a local reference names; `None` if it is missing
+    /// and may be.
+    pub(super) fn local_directory(
+        &mut self,
+        root: RootId,
+        edge: usize,
+        text: &str,
+    ) -> Result<Option<(SourceId, String)>> {
+        if let Some(failure) = unsupported(text) {
+            return Err(failure);
+        }
+        if path::is_absolute(text) {
+            return Err(Failure::new(format!("`{text}` is an absolute path")).hint(
+                "`kustomize build` takes those for files in their root only: write a relative path",
+            ));
+        }
+        let source_id = self.graph.roots[root].source;
+        let source = &self.graph.sources[source_id];
+        let tree = source.tree.clone();
+        let scope = source.scope.clone();
+        let remote = source.repository.is_some();
+        let outside = || {
+            let failure = Failure::new(format!(
+                "`{text}` lies outside the scope `{}`",
+                tree.label(&scope)
+            ));
+            match remote {
+                true => failure.hint("a remote root cannot reach out of its repository"),
+                false => failure.hint("name a directory that holds both with `--scope DIR`"),
+            }
+        };
+        let Some(path) = path::resolve(&self.graph.roots[root].directory, text) else {
+            return Err(outside());
+        };
+        match tree::resolve(&*tree, &path)? {
+            Resolved::Directory { path } => {
+                if !path::is_in(&path, &scope) {
+                    return Err(outside());
+                }
+                self.not_forbidden(source_id, &path, text)?;
+                Ok(Some((source_id, path)))
+            }
+            Resolved::File { .. } => {
+                Err(Failure::new(format!("`{text}` is a file, not a directory")))
+            }
+            Resolved::Missing { path } if self.may_be_missing(source_id, &path) => {
+                self.keep_missing(root, edge, &path);
+                Ok(None)
+            }
+            other => Err(self.unresolved(source_id, text, other, &outside, &scope)),
+        }
+    }
+
+    pub(super) fn not_forbidden(&self, source: SourceId, path: &str, text: &str) -> Result<()> {
+        match &self.options.forbidden {
+            Some(directory) if source == 0 && path::is_in(path, directory) => {
+                Err(Failure::new(format!(
+                    "`{text}` lies in `{}`, where the result is going to be",
+                    self.graph.sources[0].tree.label(directory)
+                ))
+                .hint("choose another NEW_DIR"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Says why a local path leads nowhere.
+    pub(super) fn unresolved(
+        &self,
+        source: SourceId,
+        text: &str,
+        resolved: Resolved,
+        outside: &dyn Fn() -> Failure,
+        bound: &str,
+    ) -> Failure {
+        let tree = &self.graph.sources[source].tree;
+        match resolved {
+            Resolved::Leaves { link, target } => Failure::new(format!(
+                "`{text}` follows the link `{}` to `{target}`, out of the tree",
+                tree.label(&link)
+            ))
+            .hint("replace the link by what it points to"),
+            Resolved::Loop { link } => Failure::new(format!(
+                "`{text}`: the links at `{}` lead to each other",
+                tree.label(&link)
+            )),
+            Resolved::Submodule { path } => Failure::new(format!(
+                "`{text}` lies in the submodule `{}`, whose files this repository does not hold",
+                tree.label(&path)
+            ))
+            .hint("name the submodule's repository by URL, or copy the files into this one"),
+            Resolved::Missing { path } if !path::is_in(&path, bound) => outside(),
+            Resolved::Missing { path } => {
+                let local = self.graph.sources[source].repository.is_none();
+                self.missing(text, &path, local, &**tree)
+            }
+            Resolved::File { .. } | Resolved::Directory { .. } => {
+                Failure::new(format!("`{text}` cannot be used here"))
+            }
+        }
+    }
+
+    pub(super) fn missing(
+        &self,
+        text: &str,
+        path: &str,
+        local: bool,
+        tree: &dyn tree::Tree,
+    ) -> Failure {
+        if let Some(failure) = unsupported(text) {
+            return failure;
+        }
+        if RepoSpec::parse(text).is_ok() {
+            return Failure::new(format!(
+                "`{}` names a git repository, but this field takes a file",
+                redact::url(text)
+            ))
+            .hint("name the file by its raw https URL");
+        }
+        let shown = tree.label(path);
+        let absence = match self.options.absence {
+            Some(absence) if local => absence(path),
+            _ => Absence::Nowhere,
+        };
+        match absence {
+            Absence::Nowhere => {
+                Failure::new(format!("`{text}` does not exist: there is no `{shown}`"))
+            }
+            Absence::Untracked => Failure::new(format!(
+                "`{text}` is not committed: `{shown}` is on disk only"
+            ))
+            .hint(format!("git add -f -- {shown} && git commit")),
+            Absence::Ignored(place, pattern) => Failure::new(format!(
+                "`{text}` is kept out of git: `{shown}` matches `{pattern}` ({place})"
+            ))
+            .hint(format!(
+                "to leave the reference as it is: --leave-missing '{shown}'"
+            )),
+        }
+    }
+
+    pub(super) fn check_kind(&self, id: RootId, text: &str, accepts: Accepts) -> Result<()> {
+        let expected = match accepts {
+            Accepts::Root { component: true } => Kind::Component,
+            _ => Kind::Kustomization,
+        };
+        if self.unread.contains(&id) {
+            return Ok(());
+        }
+        let shown = redact::url(text);
+        match (expected, self.graph.roots[id].kind) {
+            (Kind::Component, Kind::Kustomization) => Err(Failure::new(format!(
+                "`{shown}` is a Kustomization, but `components` takes a Component"
+            ))
+            .hint("name it in `resources`")),
+            (Kind::Kustomization, Kind::Component) => Err(Failure::new(format!(
+                "`{shown}` is a Component, which only `components` takes"
+            ))
+            .hint("name it in `components`")),
+            _ => Ok(()),
+        }
+    }
+
+    pub(super) fn may_be_missing(&self, source: SourceId, path: &str) -> bool {
+        source == 0 && self.options.leave_missing.is_some_and(|may| may(path))
+    }
+
+    pub(super) fn keep_missing(&mut self, root: RootId, edge: usize, path: &str) -> Target {
+        let edge = &self.graph.roots[root].edges[edge];
+        let location = self.graph.location(edge.from, &edge.reference);
+        let shown = self.graph.sources[0].tree.label(path);
+        self.graph.warnings.push(Warning {
+            id: "left-missing",
+            message: format!(
+                "`{}` is left as it is: there is no `{shown}`, so the result does not build without it",
+                edge.reference.text
+            ),
+            location,
+        });
+        Target::Kept
+    }
+}
+
+/// Says so where a reference was surely meant to be remote, but not for kustomize.
+fn unsupported(text: &str) -> Option<Failure> {
+    let scheme = reference::unsupported_scheme(text)?;
+    Some(
+        Failure::new(format!(
+            "`{}`: kustomize cannot read `{scheme}`",
+            redact::url(text)
+        ))
+        .hint("use an https, ssh or file URL of a git repository, or the https URL of a file"),
+    )
+}

@@ -1,0 +1,194 @@
+//! References that somebody has to bring in: collected while a level is walked, then resolved together.
+
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use super::{
+    Found, Pending, Remotes, Repository, RootId, Source, SourceId, Target, Walker, Wanted, Wants,
+};
+use crate::failure::{Failure, Result};
+use crate::kustomization::{Accepts, Reference};
+use crate::redact;
+use crate::reference::{self, RepoSpec, Unsafe};
+use crate::tree::{self, Resolved, SharedTree};
+
+impl Walker<'_> {
+    /// Leaves a remote reference for the end of this level.
+    pub(super) fn wait(
+        &mut self,
+        root: RootId,
+        edge: usize,
+        text: &str,
+        wants: Wants,
+        spec: Option<RepoSpec>,
+        accepts: Accepts,
+    ) -> Result<Target> {
+        // A URL whose path climbs is no repository for us, but it may be a file.
+        let spec = spec.filter(|spec| {
+            wants != Wants::Either
+                || !matches!(
+                    reference::refuse_unsafe(text, Some(spec)),
+                    Err(Unsafe::Escapes(_))
+                )
+        });
+        reference::refuse_unsafe(text, spec.as_ref().filter(|_| wants != Wants::File)).map_err(|reason| {
+            Failure::new(format!("`{}` is refused: {reason}", redact::url(text)))
+                .hint("a URL, host, path or ref that git could take for something else is never passed on")
+        })?;
+        let referrer = &self.graph.sources[self.graph.roots[root].source].repository;
+        if spec.as_ref().is_some_and(RepoSpec::is_file)
+            && referrer
+                .as_ref()
+                .is_some_and(|repository| !repository.url.starts_with("file://"))
+        {
+            return Err(Failure::new(format!(
+                "`{}` is refused: a remote repository may not name a path of this machine",
+                redact::url(text)
+            ))
+            .hint("what it names would be copied from here into what you publish: use another ref or a fork"));
+        }
+        if !self.offline {
+            self.pending.push(Pending {
+                root,
+                edge,
+                wanted: Wanted {
+                    text: text.to_owned(),
+                    wants,
+                    spec,
+                },
+                plugin: accepts == Accepts::Plugin,
+            });
+        }
+        Ok(Target::Remote)
+    }
+
+    pub(super) fn resolve_pending(&mut self, remotes: &mut dyn Remotes) {
+        let pending = std::mem::take(&mut self.pending);
+        let mut wanted: Vec<Wanted> = Vec::new();
+        let mut index: HashMap<(String, Wants), usize> = HashMap::new();
+        let places: Vec<usize> = pending
+            .iter()
+            .map(|one| {
+                *index
+                    .entry((one.wanted.text.clone(), one.wanted.wants))
+                    .or_insert_with(|| {
+                        wanted.push(one.wanted.clone());
+                        wanted.len() - 1
+                    })
+            })
+            .collect();
+        let found = remotes.resolve(&wanted);
+        for (one, place) in pending.into_iter().zip(places) {
+            let answer = match found.get(place) {
+                Some(answer) => answer.clone(),
+                None => Err(Failure::new("the reference was not resolved")),
+            };
+            let (from, reference) = {
+                let edge = &self.graph.roots[one.root].edges[one.edge];
+                (edge.from, edge.reference.clone())
+            };
+            let target = match self.arrive(&one, &reference, answer) {
+                Ok(target) => target,
+                Err(failure) => {
+                    let failure = self.explain(one.root, &reference, failure);
+                    self.failures
+                        .push(failure.at(self.graph.location(from, &reference)));
+                    Target::Broken
+                }
+            };
+            self.graph.roots[one.root].edges[one.edge].target = target;
+        }
+    }
+
+    /// Adds what only the tree can tell about a remote reference that failed.
+    pub(super) fn explain(&self, root: RootId, reference: &Reference, failure: Failure) -> Failure {
+        let text = reference.text.as_str();
+        if !text.contains("://")
+            && let Ok(Some(path)) = self.local_path(root, text)
+            && let Ok(Resolved::Directory { .. }) = tree::resolve(
+                &*self.graph.sources[self.graph.roots[root].source].tree,
+                &path,
+            )
+        {
+            return failure.hint(format!(
+                "kustomize takes `{text}` for a git URL although there is such a directory: write `./{text}`"
+            ));
+        }
+        match reference::web_page_hint(text) {
+            Some(hint) => failure.hint(hint),
+            None => failure,
+        }
+    }
+
+    pub(super) fn arrive(
+        &mut self,
+        one: &Pending,
+        reference: &Reference,
+        answer: Result<Found>,
+    ) -> Result<Target> {
+        match answer? {
+            Found::File(remote) => {
+                let file = self.downloaded(&remote);
+                if one.plugin {
+                    let added = self.graph.roots[one.root].edges.len();
+                    self.read_plugin(one.root, file, &reference.field);
+                    for edge in added..self.graph.roots[one.root].edges.len() {
+                        self.follow(one.root, edge);
+                    }
+                }
+                Ok(Target::File(file))
+            }
+            Found::Root(_) if one.plugin => Ok(self.keep_plugin(one.root, one.edge, "a git URL")),
+            Found::Root(repository) => {
+                let spec = one
+                    .wanted
+                    .spec
+                    .as_ref()
+                    .ok_or_else(|| Failure::new("the reference is no git URL"))?;
+                let source = self.source(&repository);
+                let tree: SharedTree = self.graph.sources[source].tree.clone();
+                let shown = redact::url(&one.wanted.text);
+                let directory = match tree::resolve(&*tree, &spec.directory())? {
+                    Resolved::Directory { path } => path,
+                    Resolved::File { .. } => {
+                        return Err(Failure::new(format!(
+                            "`{shown}` names a file of a repository, not a directory"
+                        ))
+                        .hint("name the file by its raw https URL"));
+                    }
+                    Resolved::Leaves { link, target } => {
+                        return Err(Failure::new(format!(
+                            "`{shown}` follows the link `{link}` to `{target}`, out of its repository"
+                        )));
+                    }
+                    _ => {
+                        return Err(Failure::new(format!(
+                            "`{shown}`: there is no directory `{}` in {} at {}",
+                            spec.directory(),
+                            repository.url,
+                            repository.commit
+                        )));
+                    }
+                };
+                let id = self.enter(source, &directory)?;
+                self.check_kind(id, &one.wanted.text, reference.accepts)?;
+                Ok(Target::Root { id, remote: true })
+            }
+        }
+    }
+
+    pub(super) fn source(&mut self, repository: &Rc<Repository>) -> SourceId {
+        let key = Rc::as_ptr(repository);
+        if let Some(known) = self.repositories.get(&key) {
+            return *known;
+        }
+        let id = self.graph.sources.len();
+        self.graph.sources.push(Source {
+            tree: repository.tree.clone(),
+            scope: String::new(),
+            repository: Some(repository.clone()),
+        });
+        self.repositories.insert(key, id);
+        id
+    }
+}
