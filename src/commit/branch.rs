@@ -101,19 +101,23 @@ pub fn open(here: &Here, name: &str, source: Option<&str>) -> Result<Branch> {
 /// Refuses a name that cannot exist beside a branch that is there: `localized` and
 /// `localized/main` would have to be a file and a directory.
 fn in_the_way(here: &Here, name: &str) -> Result<()> {
-    let mut above = name;
-    while let Some((parent, _)) = above.rsplit_once('/') {
-        above = parent;
-        let full = format!("refs/heads/{parent}");
-        if here.refs(&[&full])?.contains(&full) {
-            return Err(Failure::new(format!(
-                "branch `{parent}` is there, so git cannot have a branch `{name}`"
-            ))
-            .hint(format!("rename it: git branch -m {parent} NEW_NAME"))
-            .hint("or commit to another branch: `--branch NAME`"));
-        }
+    let prefix = format!("refs/heads/{name}/");
+    let above: Vec<String> = name
+        .match_indices('/')
+        .map(|(end, _)| format!("refs/heads/{}", &name[..end]))
+        .collect();
+    let mut patterns: Vec<&str> = above.iter().map(String::as_str).collect();
+    patterns.push(&prefix);
+    let refs = here.refs(&patterns)?;
+    if let Some(parent) = above.iter().find(|full| refs.contains(full)) {
+        let parent = parent.trim_start_matches("refs/heads/");
+        return Err(Failure::new(format!(
+            "branch `{parent}` is there, so git cannot have a branch `{name}`"
+        ))
+        .hint(format!("rename it: git branch -m {parent} NEW_NAME"))
+        .hint("or commit to another branch: `--branch NAME`"));
     }
-    match here.refs(&[&format!("refs/heads/{name}/")])?.first() {
+    match refs.iter().find(|full| full.starts_with(&prefix)) {
         Some(below) => Err(Failure::new(format!(
             "branch `{}` is there, so git cannot have a branch `{name}`",
             below.trim_start_matches("refs/heads/")

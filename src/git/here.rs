@@ -1,5 +1,6 @@
 //! The repository at hand.
 
+use std::cell::OnceCell;
 use std::ffi::OsStr;
 use std::path::PathBuf;
 
@@ -34,6 +35,19 @@ pub struct Here {
     pub top: Option<PathBuf>,
     /// From the top to the directory we were started in: empty, or with a final slash.
     pub prefix: String,
+    /// The whole configuration: it takes git longer to start than to list it.
+    settings: OnceCell<Vec<Setting>>,
+}
+
+/// A line of the configuration.
+#[derive(Debug)]
+struct Setting {
+    /// Where it stands, as `global` or `local`.
+    scope: String,
+    /// With section and variable in lower case, as git lists it.
+    key: String,
+    /// None for a key that stands alone, which means true.
+    value: Option<String>,
 }
 
 impl Here {
@@ -75,6 +89,7 @@ impl Here {
             git_dir: PathBuf::from(git_dir),
             top,
             prefix: prefix.to_owned(),
+            settings: OnceCell::new(),
         }))
     }
 
@@ -209,24 +224,44 @@ impl Here {
         )?)
     }
 
-    /// Returns the value of a configuration key, if it is set.
-    ///
-    /// # Errors
-    /// When git cannot be run.
-    pub fn config(&self, key: &str) -> Result<Option<String>> {
-        let output = run(&["config", "--get", key], None)?;
-        Ok(output.status.success().then(|| {
-            String::from_utf8_lossy(&output.stdout)
-                .trim_end_matches('\n')
-                .to_owned()
-        }))
+    fn settings(&self) -> Result<&[Setting]> {
+        if let Some(settings) = self.settings.get() {
+            return Ok(settings);
+        }
+        let stdout = ok(run(&["config", "--list", "--show-scope", "-z"], None)?)?;
+        let mut fields = stdout.split('\0');
+        let mut settings = Vec::new();
+        while let (Some(scope), Some(entry)) = (fields.next(), fields.next()) {
+            let (key, value) = match entry.split_once('\n') {
+                Some((key, value)) => (key, Some(value.to_owned())),
+                None => (entry, None),
+            };
+            settings.push(Setting {
+                scope: scope.to_owned(),
+                key: key.to_owned(),
+                value,
+            });
+        }
+        Ok(self.settings.get_or_init(|| settings))
     }
 
-    /// Says whether a configuration key is set to something that git takes for true.
+    /// Returns the value of a configuration key (section and variable in lower case), if it is set.
     ///
     /// # Errors
-    /// When git cannot be run.
+    /// When git cannot read its configuration.
+    pub fn config(&self, key: &str) -> Result<Option<String>> {
+        let last = self.settings()?.iter().rfind(|one| one.key == key);
+        Ok(last.map(|one| one.value.clone().unwrap_or_default()))
+    }
+
+    /// Says whether a configuration key (in lower case) is set to something that git takes for true.
+    ///
+    /// # Errors
+    /// When git cannot read its configuration.
     pub fn config_bool(&self, key: &str) -> Result<bool> {
+        if !self.settings()?.iter().any(|one| one.key == key) {
+            return Ok(false);
+        }
         let output = run(&["config", "--type=bool", "--get", key], None)?;
         Ok(output.status.success() && output.stdout.starts_with(b"true"))
     }
@@ -252,21 +287,16 @@ impl Here {
     pub fn connection_config(&self) -> Result<Vec<(String, String)>> {
         const SECTIONS: [&str; 5] = ["url.", "http.", "credential.", "protocol.", "ssh."];
         const KEYS: [&str; 3] = ["core.sshcommand", "core.askpass", "core.gitproxy"];
-        let output = run(&["config", "--list", "--show-scope", "-z"], None)?;
-        let stdout = ok(output)?;
-        let mut fields = stdout.split('\0');
         let mut settings = Vec::new();
-        while let (Some(scope), Some(entry)) = (fields.next(), fields.next()) {
-            if scope != "local" && scope != "worktree" {
-                continue;
-            }
-            // A key without a value (`[http] emptyAuth`) means true.
-            let (key, value) = entry.split_once('\n').unwrap_or((entry, "true"));
+        for Setting { scope, key, value } in self.settings()? {
             let lower = key.to_ascii_lowercase();
-            if SECTIONS.iter().any(|section| lower.starts_with(section))
-                || KEYS.contains(&lower.as_str())
+            if (scope == "local" || scope == "worktree")
+                && (SECTIONS.iter().any(|section| lower.starts_with(section))
+                    || KEYS.contains(&lower.as_str()))
             {
-                settings.push((key.to_owned(), value.to_owned()));
+                // A key without a value (`[http] emptyAuth`) means true.
+                let value = value.as_deref().unwrap_or("true");
+                settings.push((key.clone(), value.to_owned()));
             }
         }
         Ok(settings)

@@ -321,7 +321,7 @@ fn commit(
     let message = render_message(&text, &signoff, &trailers)?;
     let sign = match &args.gpg_sign {
         Some(key) => Some(format!("-S{key}")),
-        None if here.config_bool("commit.gpgSign")? => Some("-S".to_owned()),
+        None if here.config_bool("commit.gpgsign")? => Some("-S".to_owned()),
         None => None,
     };
     let parents = match &state {
