@@ -475,7 +475,7 @@ impl Fetcher {
     ) -> Result<Rc<RemoteFile>, FetchFailure> {
         let bytes = answer.map_err(|error| {
             let trouble = match error {
-                http::HttpError::Deadline { .. } => Trouble::Deadline,
+                http::HttpError::Deadline { .. } => Trouble::NoAnswer,
                 _ => Trouble::Other,
             };
             error.into_failure(url).because(trouble)
@@ -527,7 +527,7 @@ impl Fetcher {
     }
 
     /// Says whether what came of one way makes the other ways needless: it is what is wanted, or
-    /// there is no time left.
+    /// they would fare no better.
     fn settles(&self, wanted: &Wanted, outcome: &Result<Found, FetchFailure>) -> bool {
         match outcome {
             Ok(Found::File(_)) => true,
@@ -539,7 +539,7 @@ impl Fetcher {
                     Ok(Resolved::Missing { .. } | Resolved::File { .. })
                 )
             }),
-            Err(failure) => failure.trouble == Trouble::Deadline,
+            Err(failure) => failure.trouble == Trouble::NoAnswer,
         }
     }
 
@@ -555,14 +555,15 @@ impl Fetcher {
             return outcome.clone().map_err(|failure| failure.failure);
         }
         // What is wrong in a repository that is there says more than that it is no file.
-        let known = outcomes.iter().find(|(way, outcome)| {
+        let known = outcomes.iter().enumerate().find(|(index, (way, outcome))| {
             *way == Way::Root
                 && match outcome {
                     Ok(_) => true,
-                    Err(failure) => failure.trouble == Trouble::NotInRepository,
+                    // And so does what is wrong where a repository was meant.
+                    Err(failure) => *index == 0 || failure.trouble == Trouble::NotInRepository,
                 }
         });
-        if let Some((_, outcome)) = known {
+        if let Some((_, (_, outcome))) = known {
             return outcome.clone().map_err(|failure| failure.failure);
         }
         let mut failures = outcomes

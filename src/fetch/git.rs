@@ -57,8 +57,8 @@ pub enum Trouble {
     Login,
     /// The repository is there, but not what was wished of it.
     NotInRepository,
-    /// There was no time left.
-    Deadline,
+    /// Nobody answered, or not in time.
+    NoAnswer,
     /// Anything else.
     Other,
 }
@@ -330,7 +330,7 @@ impl GitRemotes {
                 clock.timeout.as_secs()
             ))
             .hint("give it more time with `--timeout SECONDS`")
-            .because(Trouble::Deadline),
+            .because(Trouble::NoAnswer),
             error => git::not_run(error).into(),
         }
     }
@@ -386,13 +386,21 @@ impl GitRemotes {
                 .because(Trouble::Login);
         }
         let failure = Failure::new(format!("could not fetch {shown}: {said}"));
-        let failure = if has(&[
+        if has(&[
             "could not resolve host",
             "name or service not known",
-            "could not resolve hostname",
+            "failed to connect to",
+            "couldn't connect to server",
+            "connection refused",
+            "connection timed out",
+            "no route to host",
+            "network is unreachable",
         ]) {
-            failure.hint("check the host's name, the network and the proxy")
-        } else if has(&[
+            return failure
+                .hint("check the host's name, the network and the proxy")
+                .because(Trouble::NoAnswer);
+        }
+        let failure = if has(&[
             "not found",
             "does not exist",
             "does not appear to be a git repository",

@@ -101,6 +101,7 @@ impl Foreign {
     pub fn init(&self, directory: &Path, format: &str) -> Result<()> {
         let mut command = self.command();
         command
+            .args(["-c", "core.hooksPath=/dev/null"])
             .args(["init", "-q", "--bare", "--template="])
             .arg(format!("--object-format={format}"))
             .arg(directory);

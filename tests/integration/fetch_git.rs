@@ -1201,3 +1201,59 @@ fn a_remote_repository_may_not_name_paths_of_this_machine() {
     );
     repo.run(&["app"]).success();
 }
+
+#[test]
+fn settings_of_the_user_do_not_get_in_the_way() {
+    let sandbox = Sandbox::new();
+    let up = upstream(&sandbox, "up");
+    let repo = naming(
+        &sandbox,
+        &[&format!("file://{}//base?ref=v1", up.path().display())],
+    );
+    let hooks = sandbox.path("hooks");
+    fs::create_dir(&hooks).unwrap();
+    let hook = hooks.join("reference-transaction");
+    fs::write(&hook, "#!/bin/sh\nexit 1\n").unwrap();
+    fs::set_permissions(&hook, fs::Permissions::from_mode(0o755)).unwrap();
+    for (key, value) in [
+        ("init.defaultRefFormat", "reftable"),
+        ("init.defaultObjectFormat", "sha256"),
+        ("init.templateDir", "/nowhere"),
+        ("safe.bareRepository", "explicit"),
+        ("submodule.recurse", "true"),
+        ("fetch.prune", "true"),
+        ("fetch.all", "true"),
+        ("fetch.writeCommitGraph", "true"),
+        ("transfer.unpackLimit", "1000"),
+        ("core.autocrlf", "true"),
+        ("core.pager", "false"),
+        ("color.ui", "always"),
+    ] {
+        sandbox.configure(key, value);
+    }
+    repo.git(&["config", "core.hooksPath", "/dev/null"]);
+    sandbox.configure("core.hooksPath", hooks.to_str().unwrap());
+    repo.run(&["app"]).success();
+    repo.run(&["app", "--update", "--dry-run"]).success();
+}
+
+#[test]
+fn a_host_that_is_not_there_is_asked_once() {
+    let sandbox = Sandbox::new();
+    let port = std::net::TcpListener::bind(("127.0.0.1", 0)).unwrap();
+    let address = port.local_addr().unwrap();
+    drop(port);
+    let repo = naming(
+        &sandbox,
+        &[&format!("http://{address}/acme/base.git?ref=v1")],
+    );
+    let started = Instant::now();
+    let output = repo.run(&["app"]);
+    output
+        .fails(2)
+        .stderr_has(&format!("could not fetch http://{address}/acme/base.git: "));
+    output
+        .stderr_has("hint: check the host's name, the network and the proxy")
+        .lacks("as a file");
+    lasts_at_most(started, 3);
+}
