@@ -6,7 +6,7 @@ use std::path::Path;
 use crate::failure::{Failure, Result};
 use crate::interrupt::Scratch;
 use crate::localize::ResultFile;
-use crate::record::{LOCK_NAME, Lock, sha256_hex};
+use crate::record::{LOCK_NAME, Lock, StoredFile, sha256_hex};
 
 /// Says whether `place` may be written: nothing is there (`false`), or an unedited NEW_DIR of the
 /// same target (`true`), which is then replaced.
@@ -60,30 +60,44 @@ pub fn claim(place: &Path, shown: &str, target: &str, overwrite: bool) -> Result
 fn edited(place: &Path, lock: &Lock) -> Result<Vec<String>> {
     let mut there = Vec::new();
     list(place, "", &mut there)?;
+    let mut known: BTreeMap<&str, &StoredFile> = lock
+        .files
+        .iter()
+        .map(|file| (file.path.as_str(), file))
+        .collect();
     let mut edited: Vec<String> = Vec::new();
-    for path in &there {
-        if path == LOCK_NAME {
-            continue;
-        }
-        let same = lock
-            .files
-            .iter()
-            .find(|file| file.path == *path)
-            .is_some_and(|file| {
-                std::fs::read(place.join(path)).is_ok_and(|bytes| sha256_hex(&bytes) == file.sha256)
-            });
+    for path in there.iter().filter(|path| *path != LOCK_NAME) {
+        let same = known
+            .remove(path.as_str())
+            .is_some_and(|file| is_as_stored(&place.join(path), file));
         if !same {
             edited.push(path.clone());
         }
     }
-    edited.extend(
-        lock.files
-            .iter()
-            .filter(|file| !there.contains(&file.path))
-            .map(|file| file.path.clone()),
-    );
+    edited.extend(known.into_keys().map(str::to_owned));
     edited.sort();
     Ok(edited)
+}
+
+/// Says whether a regular file has the bytes and the mode that the lock names.
+fn is_as_stored(place: &Path, file: &StoredFile) -> bool {
+    std::fs::symlink_metadata(place).is_ok_and(|metadata| {
+        metadata.is_file() && is_executable(&metadata).is_none_or(|mode| mode == file.executable)
+    }) && std::fs::read(place).is_ok_and(|bytes| sha256_hex(&bytes) == file.sha256)
+}
+
+/// Says whether the owner may execute a file; nothing where files have no such mode.
+fn is_executable(metadata: &std::fs::Metadata) -> Option<bool> {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        Some(metadata.permissions().mode() & 0o100 != 0)
+    }
+    #[cfg(not(unix))]
+    {
+        let _ = metadata;
+        None
+    }
 }
 
 fn list(place: &Path, below: &str, paths: &mut Vec<String>) -> Result<()> {

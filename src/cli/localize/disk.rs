@@ -114,9 +114,11 @@ fn place(cwd: &Path, shown: &str) -> Result<PathBuf> {
                 .hint("choose another NEW_DIR"),
         );
     };
-    let parent = parent.canonicalize().map_err(|_| {
-        Failure::new(format!("there is no directory to put `{shown}` into"))
-            .hint("make it first: mkdir -p")
-    })?;
-    Ok(parent.join(name))
+    match parent.canonicalize() {
+        Ok(parent) if parent.is_dir() => Ok(parent.join(name)),
+        _ => Err(
+            Failure::new(format!("there is no directory to put `{shown}` into"))
+                .hint("make it first: mkdir -p"),
+        ),
+    }
 }
