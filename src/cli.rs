@@ -3,6 +3,7 @@
 mod localize;
 mod output;
 
+use std::ffi::OsString;
 use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -110,8 +111,12 @@ struct LocalizeArgs {
     message: Vec<String>,
 
     /// Sign the commit, as in `git commit`
-    #[arg(short = 'S', long, value_name = "KEYID", num_args = 0..=1, require_equals = true, default_missing_value = "", conflicts_with = "no_commit")]
+    #[arg(short = 'S', long, value_name = "KEYID", num_args = 0..=1, require_equals = true, default_missing_value = "", conflicts_with = "no_commit", overrides_with = "no_gpg_sign")]
     gpg_sign: Option<String>,
+
+    /// Do not sign the commit, whatever `commit.gpgSign` says
+    #[arg(long, overrides_with = "gpg_sign")]
+    no_gpg_sign: bool,
 
     /// Add a Signed-off-by trailer, as in `git commit`
     #[arg(short, long, conflicts_with = "no_commit")]
@@ -161,10 +166,26 @@ enum Restrictor {
     None,
 }
 
+/// Spells `-SKEYID` out. The key is optional, so that clap wants `=` before it, but git has none.
+fn arguments(given: impl Iterator<Item = OsString>) -> impl Iterator<Item = OsString> {
+    let mut options = true;
+    given.map(move |argument| {
+        options &= argument != "--";
+        let key = argument
+            .to_str()
+            .and_then(|text| text.strip_prefix("-S"))
+            .filter(|key| options && !key.is_empty() && !key.starts_with('='));
+        match key {
+            Some(key) => format!("--gpg-sign={key}").into(),
+            None => argument,
+        }
+    })
+}
+
 /// Reads the arguments of the process and does what they say.
 #[must_use]
 pub fn run() -> ExitCode {
-    let cli = match Cli::try_parse() {
+    let cli = match Cli::try_parse_from(arguments(std::env::args_os())) {
         Ok(cli) => cli,
         Err(error) => {
             // Help and version are results; everything else is a usage error.

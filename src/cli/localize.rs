@@ -106,8 +106,18 @@ fn local_target(args: &LocalizeArgs, local: &Local) -> Result<Target> {
                 "there is no directory `{text}` for the {what}"
             ))
             .hint(local.if_missing)),
-            _ => Err(Failure::new(format!(
-                "the {what} `{text}` leads out of the tree"
+            Resolved::Submodule { path } => Err(Failure::new(format!(
+                "the {what} `{text}` lies in the submodule `{}`",
+                local.tree.label(&path)
+            ))
+            .hint("run it in the submodule, or name the submodule's repository by URL")),
+            Resolved::Leaves { link, target } => Err(Failure::new(format!(
+                "the {what} `{text}` leads out of the tree: the link `{}` says `{target}`",
+                local.tree.label(&link)
+            ))),
+            Resolved::Loop { link } => Err(Failure::new(format!(
+                "the {what} `{text}` leads nowhere: the links at `{}` lead to each other",
+                local.tree.label(&link)
             ))),
         }
     };

@@ -25,14 +25,18 @@ impl Branch {
     }
 }
 
-/// Returns the name of the branch to commit to. `source` is the branch (full ref name) that the
+/// Returns the name of the branch to commit to. `source` is the full name of the ref that the
 /// source commit was named by; none when it was named otherwise or HEAD is detached.
 ///
 /// # Errors
 /// When a name has to be given, or the source is a branch of ours.
 pub fn choose(asked: Option<&str>, source: Option<&str>) -> Result<String> {
+    let remote = source
+        .and_then(|name| name.strip_prefix("refs/remotes/"))
+        .and_then(|name| name.split_once('/'))
+        .map(|(_, branch)| branch);
     let source = source.and_then(|name| name.strip_prefix("refs/heads/"));
-    if let Some(source) = source
+    if let Some(source) = source.or(remote)
         && source.starts_with(PREFIX)
     {
         return Err(
@@ -65,6 +69,12 @@ pub fn open(here: &Here, name: &str, source: Option<&str>) -> Result<Branch> {
     }
     in_the_way(here, name)?;
     let full = format!("refs/heads/{name}");
+    if let Some(target) = here.other_name(&full)? {
+        return Err(
+            Failure::new(format!("branch `{name}` is another name of `{target}`"))
+                .hint(format!("git symbolic-ref --delete {full}")),
+        );
+    }
     if let Some(worktree) = here.checked_out_at(&full)? {
         return Err(Failure::new(format!(
             "branch `{name}` is checked out at `{worktree}`, whose files would not follow"

@@ -1,6 +1,6 @@
 //! Writing trees straight into the object database, and comparing them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use gix::ObjectId;
 use gix::objs::tree::{EntryKind, EntryMode};
@@ -55,7 +55,8 @@ pub fn lookup(
     Ok(Some(found))
 }
 
-/// Returns the paths at which two trees differ, each as deep as both have directories.
+/// Returns the paths at which two trees differ, each as deep as both have directories. What lies in
+/// one of the directories `apart` of the new tree is not compared.
 ///
 /// # Errors
 /// When a tree cannot be read.
@@ -63,22 +64,30 @@ pub fn differences(
     repository: &gix::Repository,
     old: ObjectId,
     new: ObjectId,
+    apart: &BTreeSet<&str>,
 ) -> Result<Vec<String>> {
     let mut paths = Vec::new();
-    let mut todo = vec![(String::new(), old, new)];
+    let mut todo = vec![(String::new(), Some(old), new)];
     while let Some((directory, old, new)) = todo.pop() {
-        if old == new {
+        if old == Some(new) {
             continue;
         }
-        let mut old = entries(repository, old)?;
+        let mut old = match old {
+            Some(old) => entries(repository, old)?,
+            None => BTreeMap::new(),
+        };
         for (name, (mode, id)) in entries(repository, new)? {
             let place = path::join(&directory, &String::from_utf8_lossy(&name));
-            match old.remove(&name) {
-                Some(same) if same == (mode, id) => {}
-                Some((other, was)) if other.is_tree() && mode.is_tree() => {
-                    todo.push((place, was, id))
-                }
-                _ => paths.push(place),
+            let was = old.remove(&name);
+            if was == Some((mode, id)) || apart.contains(place.as_str()) {
+                continue;
+            }
+            let was = was.filter(|(mode, _)| mode.is_tree()).map(|(_, id)| id);
+            // A directory that is there only because of what lies apart may hold other things.
+            let leads_there = apart.iter().any(|apart| path::is_in(apart, &place));
+            match mode.is_tree() && (was.is_some() || leads_there) {
+                true => todo.push((place, was, id)),
+                false => paths.push(place),
             }
         }
         for name in old.into_keys() {
@@ -110,17 +119,29 @@ pub fn write(
     new_dir: &str,
     files: &BTreeMap<String, ResultFile>,
 ) -> Result<Written> {
-    let failed = |error: &dyn std::fmt::Display| {
-        Failure::new(format!("could not write to the object database: {error}"))
-            .hint("check that the repository can be written and that the disk has room")
+    let failed = |error: &dyn std::error::Error| {
+        Failure::new(format!(
+            "could not write to the object database: {}",
+            with_sources(error)
+        ))
+        .hint("check that the repository can be written and that the disk has room")
     };
-    let mut editor = repository.edit_tree(base).map_err(|error| failed(&error))?;
+    let root = repository
+        .find_tree(base)
+        .and_then(|tree| Ok(tree.decode()?.to_owned()))
+        .map_err(|error| failed(&error))?;
+    // Not the repository's own editor, which wants every blob that a tree names to be at hand: in a
+    // partial clone they are not.
+    let mut editor =
+        gix::objs::tree::Editor::new(root, &repository.objects, repository.object_hash());
     for (place, id) in others {
         editor
-            .upsert(place.as_str(), EntryKind::Tree, *id)
+            .upsert(path::components(place), EntryKind::Tree, *id)
             .map_err(|error| failed(&error))?;
     }
-    editor.remove(new_dir).map_err(|error| failed(&error))?;
+    editor
+        .remove(path::components(new_dir))
+        .map_err(|error| failed(&error))?;
     for (place, file) in files {
         let id = match &file.content {
             Content::Stored(id, _) => object_id(id)?,
@@ -134,12 +155,35 @@ pub fn write(
             false => EntryKind::Blob,
         };
         editor
-            .upsert(path::join(new_dir, place).as_str(), kind, id)
+            .upsert(
+                path::components(new_dir).chain(path::components(place)),
+                kind,
+                id,
+            )
             .map_err(|error| failed(&error))?;
     }
-    let tree = editor.write().map_err(|error| failed(&error))?.detach();
+    let tree = editor
+        .write(|tree| repository.write_object(tree).map(gix::Id::detach))
+        .map_err(|error| failed(&error))?;
     match lookup(repository, tree, new_dir)? {
         Some((_, directory)) => Ok(Written { tree, directory }),
-        None => Err(failed(&"the directory is not there")),
+        None => Err(Failure::new(format!(
+            "tree {tree} does not hold `{new_dir}` after it was written"
+        ))),
     }
+}
+
+/// Returns an error with what caused it: gix says what it did, the cause says why that failed.
+fn with_sources(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut next = error.source();
+    while let Some(cause) = next {
+        let cause_text = cause.to_string();
+        if !text.contains(&cause_text) {
+            text.push_str(": ");
+            text.push_str(&cause_text);
+        }
+        next = cause.source();
+    }
+    text
 }

@@ -1,14 +1,15 @@
 //! What the tip of the branch holds, and whether it still is what we made.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use gix::ObjectId;
+use gix::objs::tree::EntryKind;
 
 use super::objects::{differences, entries, lookup};
 use crate::failure::{Failure, Result};
 use crate::git::Here;
-use crate::record::{self, LOCK_NAME, Lock, Trailers};
+use crate::record::{self, LOCK_NAME, Lock, TargetTrailer, Trailers};
 use crate::tree::objects::{ObjectTree, object_id};
 use crate::tree::{Tree, path};
 
@@ -31,6 +32,8 @@ pub struct TipState {
     pub commit: String,
     /// The tree of that commit.
     pub tree: ObjectId,
+    /// What the newest commit of ours says that it localized.
+    pub made: TargetTrailer,
     /// What it holds beyond the source: every NEW_DIR by its path.
     pub new_dirs: BTreeMap<String, NewDir>,
     /// The paths that somebody edited by hand, sorted.
@@ -57,8 +60,8 @@ pub fn examine(
     let mut edited = Vec::new();
     let mut edited_by = Vec::new();
     let mut ours = None;
-    for ancestor in here.first_parents(commit, HISTORY)? {
-        match Trailers::parse(&here.message(&ancestor)?)? {
+    for (ancestor, message) in here.first_parents(commit, HISTORY)? {
+        match Trailers::parse(&message)? {
             Some(trailers) => {
                 ours = Some((ancestor, trailers));
                 break;
@@ -79,7 +82,7 @@ pub fn examine(
             .commit(&made)?
             .map_or(Ok(tree), |id| object_id(&id.tree))?,
     };
-    edited.extend(differences(repository, made_tree, tree)?);
+    edited.extend(differences(repository, made_tree, tree, &BTreeSet::new())?);
     if edited.is_empty() {
         // A merge that changed nothing, or an empty commit.
         edited_by.clear();
@@ -99,12 +102,19 @@ pub fn examine(
         edited.extend(paths);
     }
     edited.sort();
-    edited.dedup();
+    let mut whole: Vec<String> = Vec::new();
+    for place in edited {
+        // What lies in a directory that is named already needs no name of its own.
+        if !whole.iter().any(|named| path::is_in(&place, named)) {
+            whole.push(place);
+        }
+    }
     Ok(TipState {
         commit: commit.to_owned(),
         tree,
+        made: trailers.target,
         new_dirs,
-        edited,
+        edited: whole,
         edited_by,
     })
 }
@@ -132,15 +142,12 @@ fn against_record(
     };
     let source = object_id(&source.tree)?;
     let owned = new_dirs(here, repository, tree, Some(source))?;
-    edited.extend(
-        differences(repository, source, tree)?
-            .into_iter()
-            .filter(|place| {
-                !owned
-                    .keys()
-                    .any(|directory| path::is_in(place, directory) || path::is_in(directory, place))
-            }),
-    );
+    let apart = owned
+        .keys()
+        .chain(&trailers.target.into)
+        .map(String::as_str)
+        .collect();
+    edited.extend(differences(repository, source, tree, &apart)?);
     if let Some(into) = &trailers.target.into
         && !owned.contains_key(into)
     {
@@ -188,7 +195,8 @@ fn new_dirs(
         let names = entries(repository, tree)?;
         if !directory.is_empty()
             && names.contains_key(LOCK_NAME.as_bytes())
-            && let Some(lock) = lock_of(here, tree, &directory)?
+            // A lock that cannot be read was edited: its directory is then told as a difference.
+            && let Ok(Some(lock)) = lock_of(here, tree, &directory)
         {
             let lock = Rc::new(lock);
             found.insert(directory, NewDir { tree, lock });
@@ -211,6 +219,25 @@ fn new_dirs(
         }
     }
     Ok(found)
+}
+
+/// Returns the NEW_DIR that a tree holds at `directory`, if there is one.
+///
+/// # Errors
+/// When a tree cannot be read, or the lock not be parsed.
+pub fn new_dir_at(
+    here: &Rc<Here>,
+    repository: &gix::Repository,
+    tree: ObjectId,
+    directory: &str,
+) -> Result<Option<NewDir>> {
+    match lookup(repository, tree, directory)? {
+        Some((mode, tree)) if mode.is_tree() => Ok(lock_of(here, tree, directory)?.map(|lock| {
+            let lock = Rc::new(lock);
+            NewDir { tree, lock }
+        })),
+        _ => Ok(None),
+    }
 }
 
 /// Returns the lock of a directory, if it is that of a NEW_DIR.
@@ -243,11 +270,26 @@ pub fn claim(
 ) -> Result<()> {
     let mut above = path::parent(new_dir);
     while !above.is_empty() {
-        if lookup(repository, tree, above)?.is_some_and(|(mode, _)| !mode.is_tree()) {
-            return Err(Failure::new(format!(
-                "`{above}` is a file in {whose}, so `{new_dir}` cannot be below it"
-            ))
-            .hint("choose another NEW_DIR"));
+        let refused = match lookup(repository, tree, above)? {
+            None => None,
+            Some((mode, id)) if mode.is_tree() => lock_of(here, id, above)?
+                .and_then(|lock| lock.target)
+                .map(|owner| {
+                    format!("`{new_dir}` lies in `{above}`, which {whose} holds for `{owner}`")
+                }),
+            Some((mode, _)) => {
+                let kind = match mode.kind() {
+                    EntryKind::Link => "a link",
+                    EntryKind::Commit => "a submodule",
+                    _ => "a file",
+                };
+                Some(format!(
+                    "`{above}` is {kind} in {whose}, so `{new_dir}` cannot be below it"
+                ))
+            }
+        };
+        if let Some(message) = refused {
+            return Err(Failure::new(message).hint("choose another NEW_DIR"));
         }
         above = path::parent(above);
     }

@@ -122,14 +122,26 @@ impl Here {
         Ok(Some(CommitId { commit, tree }))
     }
 
-    /// Returns the full name of the ref that HEAD stands for, or `None` when it is detached.
+    /// Returns the full name of the ref that `rev` stands for, or `None` when it stands for none:
+    /// an object id, an expression, a detached HEAD. Where a tag and a branch share a name, git
+    /// takes the tag, and so does this.
     ///
     /// # Errors
     /// When git cannot be run.
-    pub fn head_ref(&self) -> Result<Option<String>> {
-        let output = run(&["symbolic-ref", "--quiet", "HEAD"], None)?;
+    pub fn ref_of(&self, rev: &str) -> Result<Option<String>> {
+        let output = run(
+            &[
+                "rev-parse",
+                "--verify",
+                "--quiet",
+                "--symbolic-full-name",
+                "--end-of-options",
+                rev,
+            ],
+            None,
+        )?;
         let name = text(&output)?.trim_end().to_owned();
-        Ok(Some(name).filter(|name| output.status.success() && !name.is_empty()))
+        Ok(Some(name).filter(|name| output.status.success() && name.starts_with("refs/")))
     }
 
     /// Returns the names of all refs that match one of `patterns` (as `git for-each-ref` matches).
@@ -140,6 +152,16 @@ impl Here {
         let mut args = vec!["for-each-ref", "--format=%(refname)"];
         args.extend(patterns);
         Ok(ok(run(&args, None)?)?.lines().map(str::to_owned).collect())
+    }
+
+    /// Returns the ref that `name` is only another name of, if it is one.
+    ///
+    /// # Errors
+    /// When git cannot be run.
+    pub fn other_name(&self, name: &str) -> Result<Option<String>> {
+        let output = run(&["symbolic-ref", "--quiet", name], None)?;
+        let target = text(&output)?.trim_end().to_owned();
+        Ok(Some(target).filter(|target| output.status.success() && !target.is_empty()))
     }
 
     /// Says whether git accepts `branch` as the name of a branch.
@@ -191,37 +213,35 @@ impl Here {
         }
     }
 
-    /// Returns the commits that `tip` reaches over first parents, newest first, at most `limit`.
+    /// Returns the commits that `tip` reaches over first parents with their whole messages, newest
+    /// first, at most `limit`.
     ///
     /// # Errors
     /// When git cannot read the history.
-    pub fn first_parents(&self, tip: &str, limit: usize) -> Result<Vec<String>> {
-        let limit = format!("--max-count={limit}");
-        Ok(ok(run(
-            &["rev-list", "--first-parent", &limit, tip, "--"],
-            None,
-        )?)?
-        .lines()
-        .map(str::to_owned)
-        .collect())
-    }
-
-    /// Returns the whole message of a commit.
-    ///
-    /// # Errors
-    /// When the commit cannot be read.
-    pub fn message(&self, commit: &str) -> Result<String> {
-        ok(run(
+    pub fn first_parents(&self, tip: &str, limit: usize) -> Result<Vec<(String, String)>> {
+        let output = run(
             &[
                 "log",
-                "-1",
-                "--format=%B",
+                "-z",
+                "--first-parent",
                 "--no-show-signature",
-                commit,
+                "--encoding=UTF-8",
+                "--format=%H%n%B",
+                &format!("--max-count={limit}"),
+                tip,
                 "--",
             ],
             None,
-        )?)
+        )?;
+        if !output.status.success() {
+            return Err(Failure::new(said(&output)));
+        }
+        // The history of the source follows that of the branch: a message there may be anything.
+        Ok(String::from_utf8_lossy(&output.stdout)
+            .split('\0')
+            .filter_map(|entry| entry.split_once('\n'))
+            .map(|(commit, message)| (commit.to_owned(), message.to_owned()))
+            .collect())
     }
 
     fn settings(&self) -> Result<&[Setting]> {
@@ -263,7 +283,11 @@ impl Here {
             return Ok(false);
         }
         let output = run(&["config", "--type=bool", "--get", key], None)?;
-        Ok(output.status.success() && output.stdout.starts_with(b"true"))
+        match output.status.code() {
+            Some(0) => Ok(output.stdout.starts_with(b"true")),
+            Some(1) => Ok(false),
+            _ => Err(Failure::new(said(&output))),
+        }
     }
 
     /// Returns the committer as a Signed-off-by trailer names it: `Name <mail>`.
@@ -271,11 +295,14 @@ impl Here {
     /// # Errors
     /// When git knows no identity.
     pub fn committer(&self) -> Result<String> {
-        let ident = ok(run(&["var", "GIT_COMMITTER_IDENT"], None)?)?;
+        let output = run(&["var", "GIT_COMMITTER_IDENT"], None)?;
+        if is_nameless(&output) {
+            return Err(nameless());
+        }
+        let ident = ok(output)?;
         match ident.rfind('>') {
             Some(end) => Ok(ident[..=end].to_owned()),
-            None => Err(Failure::new("git names no committer")
-                .hint("git config user.name, git config user.email")),
+            None => Err(nameless()),
         }
     }
 
@@ -307,7 +334,7 @@ impl Here {
     /// # Errors
     /// When git cannot compare them.
     pub fn changed_paths(&self) -> Result<Vec<String>> {
-        let output = ok(run(
+        let output = run(
             &[
                 "status",
                 "--porcelain",
@@ -317,8 +344,12 @@ impl Here {
                 "--ignore-submodules=all",
             ],
             None,
-        )?)?;
-        Ok(output
+        )?;
+        if !output.status.success() {
+            return Err(Failure::new(said(&output)));
+        }
+        // A name that is not UTF-8 is none that a reference could name.
+        Ok(String::from_utf8_lossy(&output.stdout)
             .split('\0')
             .filter_map(|entry| entry.get(3..))
             .map(str::to_owned)
@@ -389,6 +420,7 @@ impl Here {
         .map_err(not_run)?;
         match output.status.success() {
             true => Ok(text(&output)?.trim_end().to_owned()),
+            false if is_nameless(&output) => Err(nameless()),
             false => Err(Failure::new(format!(
                 "git could not write the commit: {}",
                 said(&output)
@@ -418,10 +450,7 @@ impl Here {
         )?;
         match output.status.success() {
             true => Ok(()),
-            false => Err(Failure::new(format!(
-                "git could not move `{name}`: {}",
-                said(&output)
-            ))),
+            false => Err(not_moved(name, &output)),
         }
     }
 
@@ -439,6 +468,52 @@ impl Here {
                 said(&output)
             ))),
         }
+    }
+}
+
+/// Says whether git stopped because it does not know who commits.
+fn is_nameless(output: &Output) -> bool {
+    !output.status.success()
+        && [
+            "tell me who you are",
+            "ident name",
+            "no email was given",
+            "no name was given",
+        ]
+        .iter()
+        .any(|words| output.stderr.contains(words))
+}
+
+fn nameless() -> Failure {
+    Failure::new("git knows no name and mail address for the commit")
+        .hint("git config user.name NAME")
+        .hint("git config user.email MAIL")
+}
+
+/// Says why a ref was not moved: somebody else did, a lock is in the way, or whatever git says.
+fn not_moved(name: &str, output: &Output) -> Failure {
+    let short = name.trim_start_matches("refs/heads/");
+    if [
+        "but expected",
+        "reference already exists",
+        "unable to resolve reference",
+    ]
+    .iter()
+    .any(|words| output.stderr.contains(words))
+    {
+        return Failure::new(format!("`{short}` was moved by somebody else meanwhile"))
+            .hint("run the same command again");
+    }
+    let failure = Failure::new(format!("git could not move `{name}`: {}", said(output)));
+    let lock = output
+        .stderr
+        .split_once("Unable to create '")
+        .and_then(|(_, rest)| rest.split_once("': File exists"));
+    match lock {
+        Some((lock, _)) => failure.hint(format!(
+            "if no git is running, remove the lock: rm '{lock}'"
+        )),
+        None => failure,
     }
 }
 

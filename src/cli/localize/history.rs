@@ -57,8 +57,12 @@ pub(super) fn run(args: &LocalizeArgs) -> Result<Report, Failures> {
         Some(tip) => examine(args, &here, &repository, &branch, tip, &source, source_tree)?,
         None => None,
     };
-    let before = state.as_ref().and_then(|state| state.new_dirs.get(&into));
-    let previous = match before {
+    let before = match state.as_ref().and_then(|state| state.new_dirs.get(&into)) {
+        Some(before) => Some(before.clone()),
+        // The branch may have been merged into the source, which then holds what it held.
+        None => tip::new_dir_at(&here, &repository, source_tree, &into)?,
+    };
+    let previous = match &before {
         Some(before) => Some(Tip {
             tree: Rc::new(ObjectTree::of_here(here.clone(), before.tree)?),
             directory: String::new(),
@@ -85,14 +89,24 @@ pub(super) fn run(args: &LocalizeArgs) -> Result<Report, Failures> {
         "the source commit",
     )?;
     if let Some(state) = &state {
-        tip::claim(
-            &here,
-            &repository,
-            state.tree,
-            &into,
-            &target.name,
-            &format!("`{}`", branch.name),
-        )?;
+        // With `--overwrite` the record is enough: what it describes may have been edited away.
+        let made = &state.made;
+        let is_recorded = made.into.as_ref() == Some(&into) && made.target == target.name;
+        if !(args.overwrite && is_recorded) {
+            tip::claim(
+                &here,
+                &repository,
+                state.tree,
+                &into,
+                &target.name,
+                &format!("`{}`", branch.name),
+            )?;
+        }
+        for (directory, other) in state.new_dirs.iter().filter(|(other, _)| **other != into) {
+            let owner = other.lock.target.as_deref().unwrap_or_default();
+            let whose = "the source commit";
+            tip::claim(&here, &repository, source_tree, directory, owner, whose)?;
+        }
     }
     let absence = |path: &str| absence(args, &here, path);
     let owned = |path: &str| owns(local.lock.as_ref(), path);
@@ -132,23 +146,11 @@ pub(super) fn run(args: &LocalizeArgs) -> Result<Report, Failures> {
     Ok(copied.report(&files, into, &before, outcome))
 }
 
-/// Returns the source commit, and the full name of the branch that named it.
+/// Returns the source commit, and the full name of the ref that named it.
 fn source(args: &LocalizeArgs, here: &Here) -> Result<(CommitId, Option<String>)> {
     let rev = args.rev.as_deref().unwrap_or("HEAD");
-    let name = match rev {
-        "HEAD" | "@" => here.head_ref()?,
-        rev => {
-            let full = match rev.starts_with("refs/") {
-                true => rev.to_owned(),
-                false => format!("refs/heads/{rev}"),
-            };
-            here.refs(&[&full])?
-                .into_iter()
-                .find(|name| *name == full && name.starts_with("refs/heads/"))
-        }
-    };
     match here.commit(rev)? {
-        Some(commit) => Ok((commit, name)),
+        Some(commit) => Ok((commit, here.ref_of(rev)?)),
         None if args.rev.is_none() => Err(Failure::new("this repository has no commit yet")
             .hint("commit your files first, or write plain files: `--no-commit`")),
         None => Err(
@@ -320,6 +322,7 @@ fn commit(
     };
     let message = render_message(&text, &signoff, &trailers)?;
     let sign = match &args.gpg_sign {
+        _ if args.no_gpg_sign => None,
         Some(key) => Some(format!("-S{key}")),
         None if here.config_bool("commit.gpgsign")? => Some("-S".to_owned()),
         None => None,
@@ -346,10 +349,7 @@ fn commit(
         &commit,
         branch.local.as_deref(),
         &reason,
-    )
-    .map_err(|failure| {
-        failure.hint("if somebody else moved it meanwhile: run the same command again")
-    })?;
+    )?;
     Ok(Outcome::Committed {
         branch: name,
         commit,
