@@ -12,17 +12,21 @@
     clippy::unwrap_used
 )]
 
+mod branch;
 mod bytes;
+mod disk;
 mod example;
 mod fetch_git;
 mod fetch_http;
 mod layout;
+mod message;
 mod offline;
 mod parity;
 mod readme;
 mod references;
 mod refused;
 mod secrets;
+mod source;
 mod stories;
 mod support;
 mod update;

@@ -1,0 +1,228 @@
+//! What else happens while we work: other runs, other people, Ctrl-C.
+
+use std::fs;
+use std::path::Path;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::BRANCH;
+use crate::support::Project;
+
+/// Makes every signature take the time to run `script` in the repository.
+fn while_signing(project: &Project, script: &str) {
+    project.sandbox.script(
+        "slow-gpg",
+        &format!(
+            "cat >/dev/null\n{script}\nprintf '\\n[GNUPG:] SIG_CREATED \\n' >&2\necho signature"
+        ),
+    );
+    project.sandbox.configure("gpg.program", "slow-gpg");
+    project.sandbox.configure("commit.gpgSign", "true");
+}
+
+#[test]
+fn a_branch_that_moves_meanwhile_is_not_overwritten() {
+    let project = Project::new();
+    let work = &project.work;
+    let other = work.git(&["commit-tree", "HEAD^{tree}", "-p", "HEAD", "-m", "theirs"]);
+    while_signing(&project, &format!("git update-ref {BRANCH} {other}"));
+    let before = work.state();
+    for more in [&[][..], &["--overwrite"]] {
+        project
+            .overlay(more)
+            .fails(2)
+            .stderr_has("`localized/main` was moved by somebody else meanwhile")
+            .stderr_has("hint: run the same command again");
+        assert_eq!(work.id(BRANCH), other, "theirs is lost");
+        work.git(&["update-ref", "-d", BRANCH]);
+    }
+    before.assert_same(&work.state());
+}
+
+#[test]
+fn a_branch_that_appears_above_meanwhile_is_told() {
+    let project = Project::new();
+    while_signing(&project, "git update-ref refs/heads/localized HEAD");
+    let before = project.work.state();
+    project
+        .overlay(&[])
+        .fails(2)
+        .stderr_has("git could not move `refs/heads/localized/main`")
+        .stderr_has("refs/heads/localized");
+    before.assert_same(&project.work.state().without_ref("refs/heads/localized"));
+}
+
+#[test]
+fn a_hook_may_refuse_the_branch() {
+    let project = Project::new();
+    let hook = project
+        .work
+        .git_directory()
+        .join("hooks/reference-transaction");
+    project.work.write_executable(
+        ".git/hooks/reference-transaction",
+        "#!/bin/sh\n[ \"$1\" != prepared ] || { echo 'not on a Friday' >&2; exit 1; }\n",
+    );
+    assert!(hook.exists());
+    let before = project.work.state();
+    project
+        .overlay(&[])
+        .fails(2)
+        .stderr_has("git could not move `refs/heads/localized/main`")
+        .stderr_has("not on a Friday")
+        .lacks("somebody else");
+    before.assert_same(&project.work.state());
+}
+
+#[test]
+fn a_lock_that_a_killed_git_left_is_reported_and_stays() {
+    let project = Project::new();
+    project
+        .work
+        .write(".git/refs/heads/localized/main.lock", "");
+    let lock = project
+        .work
+        .path()
+        .join(".git/refs/heads/localized/main.lock");
+    let before = project.work.state();
+    project
+        .overlay(&[])
+        .fails(2)
+        .stderr_has("git could not move `refs/heads/localized/main`")
+        .stderr_has("main.lock': File exists")
+        .stderr_has("hint: if no git is running, remove the lock: rm ")
+        .lacks("somebody else");
+    assert!(lock.exists());
+    before.assert_same(&project.work.state());
+}
+
+#[test]
+fn of_two_runs_at_once_none_is_lost() {
+    let project = Project::new();
+    while_signing(&project, "sleep 0.3");
+    let runs = ["example/overlay", "other"].map(|target| {
+        let args = [target, "--scope", target.split('/').next().unwrap()];
+        project.work.start(&args)
+    });
+    let outputs = runs.map(crate::support::Running::wait);
+    let done = outputs.iter().filter(|output| output.status == 0).count();
+    assert_eq!(done, 1, "{outputs:?}");
+    for output in outputs.iter().filter(|output| output.status != 0) {
+        output
+            .fails(2)
+            .stderr_has("was moved by somebody else meanwhile")
+            .stderr_has("hint: run the same command again");
+    }
+    // What the hint says works, whoever won.
+    project.overlay(&[]).success();
+    project.work.run(&["other", "--scope", "other"]).success();
+    let files = project.work.files(BRANCH);
+    for directory in ["localized-overlay/", "localized-other/"] {
+        assert!(
+            files.iter().any(|file| file.contains(directory)),
+            "{files:?}"
+        );
+    }
+    project.work.git(&["fsck", "--strict", "--no-dangling"]);
+}
+
+/// Waits until `file` exists.
+#[track_caller]
+fn wait_for(file: &Path) {
+    let start = Instant::now();
+    while !file.exists() {
+        assert!(
+            start.elapsed() < Duration::from_secs(20),
+            "no {}",
+            file.display()
+        );
+        thread::sleep(Duration::from_millis(5));
+    }
+}
+
+#[test]
+fn an_interrupted_fetch_leaves_nothing() {
+    let project = Project::new();
+    let marks = project.sandbox.path("marks");
+    fs::create_dir(&marks).unwrap();
+    // A connection that never answers, and outlives being asked to stop.
+    project.sandbox.script(
+        "ssh",
+        &format!("trap '' TERM HUP INT\necho $$ >{0}/pid.new && mv {0}/pid.new {0}/pid\nwhile :; do sleep 1; done", marks.display()),
+    );
+    project.work.write(
+        "other/kustomization.yaml",
+        "resources:\n  - ssh://git@example.org/acme/slow.git?ref=v1\n",
+    );
+    project.work.commit("slow");
+    let before = project.work.state();
+    let run = project.work.start(&["other"]);
+    let pid = marks.join("pid");
+    wait_for(&pid);
+    let started = Instant::now();
+    run.interrupt();
+    let output = run.wait();
+    output.fails(130);
+    assert!(
+        started.elapsed() < Duration::from_secs(3),
+        "{:?}",
+        started.elapsed()
+    );
+    let pid = fs::read_to_string(pid).unwrap();
+    // What is dead but not yet reaped has no command line any more.
+    let command = fs::read(Path::new("/proc").join(pid.trim()).join("cmdline"));
+    assert_eq!(
+        command.unwrap_or_default(),
+        b"",
+        "the connection outlived us"
+    );
+    before.assert_same(&project.work.state());
+    assert_eq!(project.sandbox.leftovers(), Vec::<String>::new());
+    assert_eq!(unfinished(&project), Vec::<String>::new());
+}
+
+/// Returns what the cache holds that is not a finished repository.
+fn unfinished(project: &Project) -> Vec<String> {
+    let cache = project.sandbox.path("cache/git-kustomize-localize");
+    let mut pending = vec![cache];
+    let mut names = Vec::new();
+    while let Some(directory) = pending.pop() {
+        for entry in fs::read_dir(directory).into_iter().flatten() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                pending.push(path.clone());
+            }
+            names.push(path.display().to_string());
+        }
+    }
+    names.retain(|name| name.contains("fetching-"));
+    names
+}
+
+#[test]
+fn an_interrupted_commit_leaves_the_branch() {
+    let project = Project::new();
+    let mark = project.sandbox.path("signing");
+    while_signing(&project, &format!("touch {}; sleep 1", mark.display()));
+    let before = project.work.state();
+    let run = project.work.start(&["other"]);
+    wait_for(&mark);
+    run.interrupt();
+    run.wait().fails(130);
+    before.assert_same(&project.work.state());
+}
+
+#[test]
+fn a_killed_run_can_be_repeated() {
+    let project = Project::new();
+    let mark = project.sandbox.path("signing");
+    while_signing(&project, &format!("touch {}; sleep 0.5", mark.display()));
+    let before = project.work.state();
+    let run = project.work.start(&["other"]);
+    wait_for(&mark);
+    run.kill();
+    run.wait().fails(-9);
+    before.assert_same(&project.work.state());
+    project.work.run(&["other"]).success();
+    before.assert_same(&project.work.state().without_ref(BRANCH));
+}

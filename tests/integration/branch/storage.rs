@@ -1,0 +1,259 @@
+//! Repositories of every kind, hooks, and storage that cannot be written.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use super::BRANCH;
+use crate::support::{OVERLAY, Project, Repo, Running, Sandbox};
+
+/// Asserts that the branch holds the overlay, made from `source`.
+#[track_caller]
+fn assert_committed(repo: &Repo, source: &str) {
+    assert_eq!(repo.id("localized/main^"), repo.id(source));
+    let lock = repo.show(
+        "localized/main",
+        "localized-overlay/kustomize-localize.lock",
+    );
+    assert!(lock.contains("https://example.com/acme/remote"), "{lock}");
+    repo.git(&["fsck", "--strict", "--no-dangling"]);
+}
+
+#[test]
+fn a_bare_repository_will_do() {
+    let project = Project::new();
+    let bare = project.sandbox.path("bare.git");
+    project
+        .work
+        .git(&["clone", "--quiet", "--bare", ".", bare.to_str().unwrap()]);
+    let bare = Repo::new(&project.sandbox, bare);
+    let before = bare.state().without("files").without("git directory");
+    for args in [&["--rev", "main"][..], &[]] {
+        bare.run(&[&OVERLAY, args].concat()).success();
+        assert_committed(&bare, "main");
+        bare.git(&["update-ref", "-d", BRANCH]);
+    }
+    before.assert_same(&bare.state().without("files").without("git directory"));
+    let output = bare.run(&["example/none", "--rev", "main"]);
+    output
+        .fails(2)
+        .stderr_has("there is no directory `example/none` for the target");
+}
+
+#[test]
+fn other_object_and_ref_formats_will_do() {
+    for format in ["--object-format=sha256", "--ref-format=reftable"] {
+        let sandbox = Sandbox::new();
+        let path = sandbox.path("work");
+        fs::create_dir(&path).unwrap();
+        let made = sandbox.try_git(&path, &["init", "--quiet", "-b", "main", format]);
+        if made.status != 0 {
+            eprintln!("skipped: this git has no {format}");
+            continue;
+        }
+        let work = Repo::new(&sandbox, path);
+        let project = Project::in_repo(sandbox, work);
+        let before = project.work.state();
+        project.overlay(&[]).success();
+        assert_committed(&project.work, "main");
+        project.overlay(&[]).success().stdout_has("nothing to do");
+        before.assert_same(&project.work.state().without_ref(BRANCH));
+    }
+}
+
+#[test]
+fn a_shallow_clone_will_do() {
+    let project = Project::new();
+    project.work.commit("second");
+    let url = format!("file://{}", project.work.path().display());
+    let clone = project.sandbox.path("clone");
+    project.work.git(&[
+        "clone",
+        "--quiet",
+        "--depth=1",
+        &url,
+        clone.to_str().unwrap(),
+    ]);
+    let clone = Repo::new(&project.sandbox, clone);
+    let before = clone.state();
+    clone.run(&OVERLAY).success();
+    assert_committed(&clone, "main");
+    clone.run(&OVERLAY).success().stdout_has("nothing to do");
+    before.assert_same(&clone.state().without_ref(BRANCH));
+}
+
+#[test]
+fn a_partial_clone_will_do() {
+    let project = Project::new();
+    project
+        .work
+        .git(&["config", "uploadpack.allowFilter", "true"]);
+    project
+        .work
+        .git(&["config", "uploadpack.allowAnySHA1InWant", "true"]);
+    let url = format!("file://{}", project.work.path().display());
+    let clone = project.sandbox.path("clone");
+    let filter = "--filter=blob:none";
+    project.work.git(&[
+        "clone",
+        "--quiet",
+        "--no-checkout",
+        filter,
+        &url,
+        clone.to_str().unwrap(),
+    ]);
+    let clone = Repo::new(&project.sandbox, clone);
+    // What is on disk says nothing here: the files were never checked out.
+    clone
+        .run(&[&OVERLAY[..], &["--rev", "main"]].concat())
+        .success();
+    assert_committed(&clone, "main");
+    clone
+        .run(&[&OVERLAY[..], &["--rev", "main"]].concat())
+        .success()
+        .stdout_has("nothing to do");
+    assert_eq!(clone.git(&["remote"]), "origin");
+}
+
+#[test]
+fn borrowed_objects_are_found() {
+    let project = Project::new();
+    let shared = project.sandbox.path("shared");
+    project.work.git(&[
+        "clone",
+        "--quiet",
+        "--shared",
+        ".",
+        shared.to_str().unwrap(),
+    ]);
+    let shared = Repo::new(&project.sandbox, shared);
+    shared.run(&OVERLAY).success();
+    assert_committed(&shared, "main");
+}
+
+/// Makes `directory` a worktree whose commits are localized by a hook.
+fn hook(work: &Repo, args: &str) {
+    let program = env!("CARGO_BIN_EXE_git-kustomize-localize");
+    let script =
+        format!("#!/bin/sh\nenv | grep ^GIT_ >\"$TMPDIR/seen\"\nexec {program} {args} --quiet\n");
+    let hook = work.git_directory().join("hooks/post-commit");
+    fs::create_dir_all(hook.parent().unwrap()).unwrap();
+    fs::write(&hook, script).unwrap();
+    fs::set_permissions(&hook, fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+#[test]
+fn in_a_hook_the_index_and_head_stay() {
+    let project = Project::new();
+    let work = &project.work;
+    let linked = project.sandbox.path("linked");
+    work.git(&[
+        "worktree",
+        "add",
+        "--quiet",
+        "-b",
+        "feature",
+        linked.to_str().unwrap(),
+    ]);
+    let linked = Repo::new(&project.sandbox, linked);
+    hook(work, &OVERLAY.join(" "));
+    for (repo, branch) in [(work, "main"), (&linked, "feature")] {
+        repo.write("README.md", branch);
+        repo.write("staged.txt", "staged, but not part of the commit");
+        repo.git(&["add", "staged.txt"]);
+        let output = repo.try_git(&["commit", "--quiet", "-m", "by path", "README.md"]);
+        output.success();
+        assert_eq!(output.stderr, "", "the hook has something to say");
+        let seen = fs::read_to_string(project.sandbox.path("tmp/seen")).unwrap();
+        assert!(seen.contains("GIT_INDEX_FILE="), "{seen}");
+        assert_eq!(repo.git(&["status", "--porcelain"]), "A  staged.txt");
+        assert_eq!(
+            repo.git(&["symbolic-ref", "HEAD"]),
+            format!("refs/heads/{branch}")
+        );
+        assert_eq!(
+            repo.id(&format!("localized/{branch}^")),
+            repo.id(branch),
+            "localized what was committed"
+        );
+        assert_eq!(repo.git(&["log", "-1", "--format=%s"]), "by path");
+        repo.git(&["fsck", "--strict", "--no-dangling"]);
+        fs::remove_file(project.sandbox.path("tmp/seen")).unwrap();
+    }
+    // The second time, parents are tip and source.
+    work.git(&["commit", "--quiet", "--allow-empty", "-m", "next"]);
+    assert_eq!(work.id("localized/main^2"), work.id("main"));
+    assert!(!work.git_directory().join("FETCH_HEAD").exists());
+}
+
+#[test]
+fn objects_that_cannot_be_written_are_told() {
+    let project = Project::new();
+    let objects = project.work.git_directory().join("objects");
+    // Permissions do not bind root; a file where a directory is needed binds everybody.
+    for byte in 0..=255_u8 {
+        let directory = objects.join(format!("{byte:02x}"));
+        if !directory.exists() {
+            fs::write(directory, "").unwrap();
+        }
+    }
+    let before = project.work.state().without("fsck");
+    project
+        .overlay(&[])
+        .fails(2)
+        .stderr_has("could not write to the object database")
+        .stderr_has("hint: check that the repository can be written and that the disk has room");
+    before.assert_same(&project.work.state().without("fsck"));
+    assert_eq!(temporary(&objects), Vec::<String>::new());
+}
+
+/// Returns what an interrupted write would leave.
+fn temporary(objects: &Path) -> Vec<String> {
+    fs::read_dir(objects)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned())
+        .filter(|name| name.len() != 2 && name != "info" && name != "pack")
+        .collect()
+}
+
+#[test]
+fn a_full_disk_is_told_and_leaves_nothing() {
+    let project = Project::new();
+    let program = env!("CARGO_BIN_EXE_git-kustomize-localize");
+    let script = format!(
+        r#"mkdir -p "$1" && mount -t tmpfs -o size=256k tmpfs "$1" || exit 77
+        git clone --quiet --bare work "$1/bare" && cd "$1/bare" || exit 78
+        before=$(git for-each-ref)
+        dd if=/dev/zero of="$1/fill" bs=1k 2>/dev/null
+        {program} example/overlay --scope example
+        status=$?
+        rm "$1/fill"
+        [ "$before" = "$(git for-each-ref)" ] || echo changed
+        find objects -type f -name 'tmp*' -o -type f -name '.tmp*'
+        git fsck --strict --no-dangling || echo broken
+        exit $status"#
+    );
+    let can_mount = Command::new("unshare")
+        .args(["-rm", "true"])
+        .stderr(Stdio::null())
+        .status();
+    if !can_mount.is_ok_and(|status| status.success()) {
+        return eprintln!("skipped: no file system can be mounted here");
+    }
+    let mut command = project
+        .sandbox
+        .command("unshare", &project.sandbox.path(""));
+    command
+        .args(["-rm", "sh", "-c", &script, "sh"])
+        .arg(project.sandbox.path("small"));
+    let output = Running::start(&mut command).wait();
+    if output.status == 77 {
+        return eprintln!("skipped: no file system can be mounted here");
+    }
+    output
+        .fails(2)
+        .stderr_has("No space left on device")
+        .stderr_has("hint: check that the repository can be written and that the disk has room");
+    assert_eq!(output.stdout, "");
+}

@@ -1,0 +1,348 @@
+//! `--no-commit`: from the files on disk to a directory on disk.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+
+use crate::support::{OVERLAY, Output, Project, Sandbox, config};
+
+/// Returns the paths of all files below `directory`, sorted.
+fn files(directory: &Path) -> Vec<String> {
+    let mut names = Vec::new();
+    let mut pending = vec![directory.to_owned()];
+    while let Some(next) = pending.pop() {
+        for entry in fs::read_dir(&next).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                pending.push(path);
+            } else {
+                let name = path.strip_prefix(directory).unwrap();
+                names.push(name.to_str().unwrap().to_owned());
+            }
+        }
+    }
+    names.sort();
+    names
+}
+
+/// Runs the program with `--no-commit`, for the overlay unless `args` names something.
+fn run(project: &Project, args: &[&str]) -> Output {
+    let target = if args.first().is_none_or(|first| first.starts_with('-')) {
+        &OVERLAY[..]
+    } else {
+        &[]
+    };
+    project.work.run(&[target, args, &["--no-commit"]].concat())
+}
+
+/// Asserts exit status 2 with these words, and that nothing was written.
+#[track_caller]
+fn refused(project: &Project, args: &[&str], words: &[&str]) {
+    let before = project.work.state();
+    let output = run(project, args);
+    output.fails(2);
+    for text in words {
+        output.stderr_has(text);
+    }
+    before.assert_same(&project.work.state());
+}
+
+#[test]
+fn files_on_disk_go_to_a_directory_on_disk() {
+    let project = Project::new();
+    let work = &project.work;
+    // Neither is committed, and both are taken.
+    work.write("example/base/config.yaml", config("changed"));
+    work.write(".gitignore", "secret.env\n");
+    work.write(
+        "example/overlay/kustomization.yaml",
+        "resources: [../base]\nsecretGenerator: [{name: s, envs: [secret.env]}]\n",
+    );
+    work.write("example/overlay/secret.env", "A=1\n");
+    let before = work.state();
+    run(&project, &[])
+        .success()
+        .stdout_has("localized example/overlay into localized-overlay");
+    let copy = work.path().join("localized-overlay");
+    assert_eq!(
+        files(&copy),
+        [
+            "base/config.yaml",
+            "base/kustomization.yaml",
+            "base/localized-files/.gitattributes",
+            "base/localized-files/example.com/acme/remote/v1/kustomization.yaml",
+            "base/localized-files/example.com/acme/remote/v1/service.yaml",
+            "kustomize-localize.lock",
+            "overlay/kustomization.yaml",
+            "overlay/secret.env",
+        ]
+    );
+    assert_eq!(
+        work.read("localized-overlay/base/config.yaml"),
+        config("changed")
+    );
+    assert_eq!(
+        work.git(&["status", "--porcelain", "localized-overlay"]),
+        "?? localized-overlay/"
+    );
+    fs::remove_dir_all(copy).unwrap();
+    before.assert_same(&work.state());
+    assert_eq!(project.sandbox.leftovers(), Vec::<String>::new());
+}
+
+#[test]
+fn no_repository_is_needed() {
+    let project = Project::new();
+    let plain = project.sandbox.path("plain");
+    fs::create_dir(&plain).unwrap();
+    project
+        .work
+        .git(&["archive", "--output", "../plain.tar", "main"]);
+    let untar = ["-xf", "../plain.tar"];
+    crate::support::Running::start(project.sandbox.command("tar", &plain).args(untar))
+        .wait()
+        .success();
+    let args = [&OVERLAY[..], &["--no-commit"]].concat();
+    project.sandbox.run(&plain, &args).success();
+    run(&project, &[]).success();
+    // Nothing in the result says where it was made.
+    let (here, there) = (
+        project.work.path().join("localized-overlay"),
+        plain.join("localized-overlay"),
+    );
+    assert_eq!(files(&here), files(&there));
+    for file in files(&here) {
+        assert_eq!(
+            fs::read(here.join(&file)).unwrap(),
+            fs::read(there.join(&file)).unwrap(),
+            "{file}"
+        );
+    }
+    // And from inside the target.
+    project
+        .sandbox
+        .run(
+            &plain.join("example/overlay"),
+            &[".", "../../second", "--scope", "..", "--no-commit"],
+        )
+        .success();
+    assert_eq!(files(&plain.join("second")), files(&there));
+}
+
+#[test]
+fn modes_are_those_that_git_keeps() {
+    let project = Project::new();
+    let work = &project.work;
+    work.write_executable("other/config.yaml", config("executable"));
+    let private = fs::Permissions::from_mode(0o600);
+    fs::set_permissions(work.path().join("other/kustomization.yaml"), private).unwrap();
+    run(&project, &["other"]).success();
+    let mode = |path: &str| {
+        let metadata = fs::metadata(work.path().join("localized-other").join(path)).unwrap();
+        metadata.permissions().mode() & 0o777
+    };
+    assert_eq!(mode("config.yaml"), 0o755);
+    assert_eq!(mode("kustomization.yaml"), 0o644);
+    assert_eq!(mode(""), 0o755);
+}
+
+#[test]
+fn the_same_target_is_brought_up_to_date() {
+    let project = Project::new();
+    let work = &project.work;
+    run(&project, &["other"]).success();
+    work.write("other/kustomization.yaml", "resources: [new.yaml]\n");
+    work.write("other/new.yaml", config("new"));
+    run(&project, &["other"]).success();
+    assert_eq!(
+        files(&work.path().join("localized-other")),
+        ["kustomization.yaml", "kustomize-localize.lock", "new.yaml"]
+    );
+    assert_eq!(
+        work.git(&["status", "--porcelain", "localized-other"]),
+        "?? localized-other/"
+    );
+    let beside: Vec<_> = fs::read_dir(work.path())
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .filter(|name| name.starts_with('.') && name != ".git")
+        .collect();
+    assert_eq!(beside, Vec::<String>::new(), "left beside NEW_DIR");
+}
+
+#[test]
+fn an_edited_copy_is_refused_unless_told_to() {
+    type Edit = fn(&Path);
+    let edits: [(&str, Edit); 5] = [
+        ("config.yaml", |copy| {
+            fs::write(copy.join("config.yaml"), "x").unwrap()
+        }),
+        ("added.txt", |copy| {
+            fs::write(copy.join("added.txt"), "x").unwrap()
+        }),
+        ("kustomization.yaml", |copy| {
+            fs::remove_file(copy.join("kustomization.yaml")).unwrap()
+        }),
+        ("config.yaml", |copy| {
+            let mode = fs::Permissions::from_mode(0o755);
+            fs::set_permissions(copy.join("config.yaml"), mode).unwrap();
+        }),
+        ("config.yaml", |copy| {
+            fs::remove_file(copy.join("config.yaml")).unwrap();
+            std::os::unix::fs::symlink("../other/config.yaml", copy.join("config.yaml")).unwrap();
+        }),
+    ];
+    let project = Project::new();
+    let copy = project.work.path().join("localized-other");
+    run(&project, &["other"]).success();
+    let clean = project.work.state();
+    for (path, edit) in edits {
+        edit(&copy);
+        refused(
+            &project,
+            &["other"],
+            &[
+                &format!("files of `localized-other` were edited by hand: {path}"),
+                "hint: to discard the edits: --overwrite",
+            ],
+        );
+        run(&project, &["other", "--overwrite"]).success();
+        clean.assert_same(&project.work.state());
+    }
+}
+
+#[test]
+fn what_is_not_ours_is_refused() {
+    let project = Project::new();
+    let work = &project.work;
+    work.write("theirs/file", "");
+    work.symlink("link", "theirs");
+    run(&project, &["other", "copy"]).success();
+    for overwrite in [&[][..], &["--overwrite"]] {
+        for (args, message) in [
+            (
+                ["other", "theirs"],
+                "`theirs` is there already, and is not ours",
+            ),
+            (
+                ["other", "README.md"],
+                "`README.md` is there already, and is no directory",
+            ),
+            (
+                ["other", "link"],
+                "`link` is there already, and is no directory",
+            ),
+            (
+                ["example/base", "copy"],
+                "`copy` holds another target, `other`",
+            ),
+            (
+                ["other", "no/such/place"],
+                "there is no directory to put `no/such/place` into",
+            ),
+            (["other", ".."], "`..` is no name for a new directory"),
+            (
+                ["other", "README.md/x"],
+                "there is no directory to put `README.md/x` into",
+            ),
+        ] {
+            refused(
+                &project,
+                &[&args[..], overwrite].concat(),
+                &[message, "hint: "],
+            );
+        }
+    }
+}
+
+#[test]
+fn targets_and_scopes_that_do_not_fit_are_refused() {
+    let project = Project::new();
+    for (args, message) in [
+        (
+            &["nowhere"][..],
+            "there is no directory `nowhere` for the target",
+        ),
+        (
+            &["other/config.yaml"],
+            "the target `other/config.yaml` is a file",
+        ),
+        (
+            &["other", "--scope", "nowhere"],
+            "there is no directory `nowhere` for the scope",
+        ),
+        (
+            &["other", "--scope", "example"],
+            "the scope `example` does not contain the target `other`",
+        ),
+        (&["other", "--branch", "x"], "cannot be used with"),
+        (&["other", "--rev", "main"], "cannot be used with"),
+        (&["other", "-m", "x"], "cannot be used with"),
+    ] {
+        refused(&project, args, &[message]);
+    }
+}
+
+#[test]
+fn a_copy_may_lie_inside_the_target() {
+    let project = Project::new();
+    run(&project, &["other", "other/copy"]).success();
+    let clean = project.work.state();
+    run(&project, &["other", "other/copy"]).success();
+    clean.assert_same(&project.work.state());
+    project.work.write(
+        "other/kustomization.yaml",
+        "resources: [config.yaml, copy]\n",
+    );
+    refused(
+        &project,
+        &["other", "other/copy"],
+        &["`copy` lies in `other/copy`, where the result is going to be"],
+    );
+}
+
+#[test]
+fn absolute_paths_inside_are_rewritten() {
+    let sandbox = Sandbox::new();
+    let place = sandbox.path("place");
+    fs::create_dir(&place).unwrap();
+    let file = place.join("config.yaml");
+    fs::write(&file, config("absolute")).unwrap();
+    let text = format!("resources:\n- {}\n", file.display());
+    fs::write(place.join("kustomization.yaml"), text).unwrap();
+    let target = place.to_str().unwrap();
+    let copy = sandbox.path("copy");
+    sandbox
+        .run(
+            &sandbox.path(""),
+            &[target, copy.to_str().unwrap(), "--no-commit"],
+        )
+        .success();
+    assert_eq!(
+        fs::read_to_string(copy.join("kustomization.yaml")).unwrap(),
+        "resources:\n- config.yaml\n"
+    );
+}
+
+#[test]
+fn a_failure_leaves_nothing() {
+    let project = Project::new();
+    let work = &project.work;
+    work.write(
+        "example/base/kustomization.yaml",
+        crate::support::base_of("no-such-ref"),
+    );
+    refused(&project, &[], &["no-such-ref"]);
+    assert_eq!(project.sandbox.leftovers(), Vec::<String>::new());
+}
+
+#[test]
+fn a_dry_run_writes_nothing() {
+    let project = Project::new();
+    let before = project.work.state();
+    run(&project, &["--dry-run"])
+        .success()
+        .stdout_has("would localize example/overlay into localized-overlay\n")
+        .stdout_has("overlay/kustomization.yaml");
+    before.assert_same(&project.work.state());
+}

@@ -1,0 +1,430 @@
+//! Where the local files come from: the source commit, and what is in the way of it.
+
+use std::fs;
+
+use crate::support::{OVERLAY, Output, Project, Repo, Sandbox, config};
+
+/// Asserts exit status 2, these words, and that the repository is as before.
+#[track_caller]
+fn refused(repo: &Repo, args: &[&str], words: &[&str]) -> Output {
+    let before = repo.state();
+    let output = repo.run(args);
+    output.fails(2);
+    for text in words {
+        output.stderr_has(text);
+    }
+    before.assert_same(&repo.state());
+    output
+}
+
+#[test]
+fn changed_files_in_use_are_named() {
+    let project = Project::new();
+    let work = &project.work;
+    work.write("README.md", "Not in use.\n");
+    work.write("other/config.yaml", config("not-in-use"));
+    project.overlay(&["--dry-run"]).success();
+
+    work.write("example/base/config.yaml", config("changed"));
+    fs::remove_file(work.path().join("example/overlay/kustomization.yaml")).unwrap();
+    let output = refused(
+        work,
+        &OVERLAY,
+        &[
+            "files in use have uncommitted changes: `example/base/config.yaml`, `example/overlay/kustomization.yaml`",
+            "hint: commit or stash them; to take the committed files as they are: --rev HEAD",
+        ],
+    );
+    output.lacks("README.md").lacks("other/");
+    // From a sub-directory, and when the change is staged.
+    work.git(&["add", "--all"]);
+    let output = project
+        .sandbox
+        .run(&work.path().join("example"), &["overlay", "--scope", "."]);
+    output
+        .fails(2)
+        .stderr_has("`example/base/config.yaml`, `example/overlay/kustomization.yaml`");
+
+    project.overlay(&["--rev", "HEAD"]).success();
+    assert_eq!(
+        work.show("localized/main", "localized-overlay/base/config.yaml"),
+        config("base")
+    );
+}
+
+#[test]
+fn the_mode_of_a_file_in_use_counts() {
+    let project = Project::new();
+    project
+        .work
+        .write_executable("example/base/config.yaml", config("base"));
+    refused(
+        &project.work,
+        &OVERLAY,
+        &["files in use have uncommitted changes: `example/base/config.yaml`"],
+    );
+}
+
+#[test]
+fn a_touched_file_is_not_changed() {
+    let project = Project::new();
+    let before = project.work.state();
+    let later = std::time::SystemTime::now() + std::time::Duration::from_secs(60);
+    let file = project.work.path().join("example/base/config.yaml");
+    fs::File::options()
+        .append(true)
+        .open(file)
+        .unwrap()
+        .set_modified(later)
+        .unwrap();
+    project.overlay(&["--dry-run"]).success();
+    before.assert_same(&project.work.state());
+}
+
+#[test]
+fn a_changed_file_whose_name_is_no_text_is_none_of_our_business() {
+    use std::os::unix::ffi::OsStrExt as _;
+    let project = Project::new();
+    let name = std::ffi::OsStr::from_bytes(b"caf\xe9.txt");
+    if fs::write(project.work.path().join(name), "one").is_err() {
+        return eprintln!("skipped: this file system takes no such name");
+    }
+    project.work.commit("a name in Latin-1");
+    fs::write(project.work.path().join(name), "two").unwrap();
+    project.overlay(&[]).success();
+}
+
+#[test]
+fn files_outside_of_a_sparse_checkout_are_those_of_the_commit() {
+    let project = Project::new();
+    let work = &project.work;
+    work.git(&["sparse-checkout", "set", "other"]);
+    assert!(!work.path().join("example").exists());
+    let before = work.state();
+    project.overlay(&[]).success();
+    before.assert_same(&work.state().without_ref("refs/heads/localized/main"));
+}
+
+#[test]
+fn files_that_are_not_committed_are_told_by_what_keeps_them_out() {
+    let project = Project::new();
+    let work = &project.work;
+    work.write(".gitignore", "# secrets\n*.env\n");
+    work.write(
+        "other/kustomization.yaml",
+        "resources: [untracked.yaml, staged.yaml, ../example/none]\nsecretGenerator:\n- name: s\n  envs: [secret.env]\n  files: [key=nowhere.pem]\n",
+    );
+    work.commit("names files that are not there");
+    work.write("other/untracked.yaml", config("untracked"));
+    work.write("other/staged.yaml", config("staged"));
+    work.git(&["add", "other/staged.yaml"]);
+    for on_disk in [false, true] {
+        if on_disk {
+            work.write("other/secret.env", "TOKEN=1\n");
+        }
+        // All of them in one run, each with its place.
+        refused(
+            work,
+            &["other", "--scope", "."],
+            &[
+                "other/kustomization.yaml:1:13: resources[0]: `untracked.yaml` is not committed: `other/untracked.yaml` is on disk only",
+                "hint: git add -f -- other/untracked.yaml && git commit",
+                "resources[1]: `staged.yaml` is not committed: `other/staged.yaml` is on disk only",
+                "resources[2]: `../example/none` does not exist: there is no `example/none`",
+                "`secret.env` is kept out of git: `other/secret.env` matches `*.env` (.gitignore:2)",
+                "hint: to leave the reference as it is: --leave-missing 'other/secret.env'",
+                "`nowhere.pem` does not exist: there is no `other/nowhere.pem`",
+            ],
+        );
+    }
+    // What is only on disk is not looked at for another revision.
+    work.git(&["reset", "--quiet"]);
+    refused(
+        work,
+        &["other", "--scope", ".", "--rev", "main"],
+        &["`untracked.yaml` does not exist: there is no `other/untracked.yaml`"],
+    );
+}
+
+#[test]
+fn references_to_missing_files_can_be_left() {
+    let project = Project::new();
+    let work = &project.work;
+    work.write(".git/info/exclude", "*.pem\n");
+    let text = "secretGenerator:\n- name: s\n  envs: [secret.env]\n  files: [key=tls/a.pem]\n";
+    work.write("other/kustomization.yaml", text);
+    work.commit("secrets");
+    refused(
+        work,
+        &["other", "--leave-missing", "other/*.env"],
+        &["`other/tls/a.pem` matches `*.pem` (.git/info/exclude:1)"],
+    )
+    .lacks("secret.env");
+    refused(work, &["other", "--leave-missing", "*"], &["secret.env"]);
+    refused(
+        work,
+        &["other", "--leave-missing", "a{b"],
+        &["`a{b` is no pattern"],
+    );
+    for patterns in [
+        &["other/*.env", "other/tls/a.pem"][..],
+        &["other/**"],
+        &["**/*.{env,pem}"],
+    ] {
+        let mut args = vec!["other", "localized-other"];
+        args.extend(
+            patterns
+                .iter()
+                .flat_map(|pattern| ["--leave-missing", pattern]),
+        );
+        work.run(&args).success();
+        assert_eq!(
+            work.show("localized/main", "localized-other/kustomization.yaml"),
+            text
+        );
+        let lock = work.show("localized/main", "localized-other/kustomize-localize.lock");
+        for pattern in patterns {
+            assert!(lock.contains(pattern), "{lock}");
+        }
+    }
+}
+
+#[test]
+fn a_target_that_is_not_there_is_told() {
+    let project = Project::new();
+    let work = &project.work;
+    work.write("new/kustomization.yaml", "resources: []\n");
+    fs::create_dir(work.path().join("empty")).unwrap();
+    for target in ["new", "empty", "nowhere"] {
+        refused(
+            work,
+            &[target],
+            &[
+                &format!("there is no directory `{target}` for the target"),
+                "hint: a target is read from the source commit: commit it first, or use `--no-commit`",
+            ],
+        );
+    }
+    refused(
+        work,
+        &["other/config.yaml"],
+        &[
+            "the target `other/config.yaml` is a file",
+            "hint: name the directory that holds the kustomization",
+        ],
+    );
+    refused(
+        work,
+        &["other", "--scope", "example"],
+        &[
+            "the scope `example` does not contain the target `other`",
+            "hint: name a directory above the target",
+        ],
+    );
+    refused(
+        work,
+        &["example/overlay"],
+        &[
+            "`../base` lies outside the scope `example/overlay`",
+            "--scope DIR",
+        ],
+    );
+    refused(work, &[""], &["the target is empty"]);
+}
+
+#[test]
+fn a_submodule_in_the_way_is_told() {
+    let project = Project::new();
+    let work = &project.work;
+    let upstream = project.upstream.path().to_str().unwrap();
+    work.git(&[
+        "-c",
+        "protocol.file.allow=always",
+        "submodule",
+        "--quiet",
+        "add",
+        upstream,
+        "vendor/remote",
+    ]);
+    work.write(
+        "other/kustomization.yaml",
+        "resources: [../vendor/remote]\n",
+    );
+    work.commit("a submodule");
+    refused(
+        work,
+        &["other", "--scope", "."],
+        &[
+            "other/kustomization.yaml:1:13: resources[0]: `../vendor/remote` lies in the submodule `vendor/remote`, whose files this repository does not hold",
+            "hint: name the submodule's repository by URL, or copy the files into this one",
+        ],
+    );
+    refused(
+        work,
+        &["vendor/remote"],
+        &["the target `vendor/remote` lies in the submodule `vendor/remote`"],
+    );
+    refused(
+        work,
+        &["example/overlay", "vendor/remote/x", "--scope", "example"],
+        &["`vendor/remote` is a submodule in the source commit"],
+    );
+    // A submodule that nothing names does not matter, and stays.
+    project.overlay(&[]).success();
+    assert_eq!(
+        work.id("localized/main:vendor/remote"),
+        work.id("main:vendor/remote")
+    );
+}
+
+#[test]
+fn links_inside_are_followed() {
+    let project = Project::new();
+    let work = &project.work;
+    work.symlink("other/link.yaml", "../example/base/config.yaml");
+    work.symlink("other/dir", "sub/../here");
+    work.write("other/here/kustomization.yaml", "resources: [c.yaml]\n");
+    work.write("other/here/c.yaml", config("here"));
+    work.write("other/sub/x", "");
+    let absolute = work.path().join("other/config.yaml");
+    work.symlink("other/absolute.yaml", absolute.to_str().unwrap());
+    work.write(
+        "other/kustomization.yaml",
+        "resources: [dir, absolute.yaml]\n",
+    );
+    work.commit("links");
+    work.run(&["other"]).success();
+    assert_eq!(
+        work.files("localized/main:localized-other"),
+        [
+            "100644 config.yaml",
+            "100644 here/c.yaml",
+            "100644 here/kustomization.yaml",
+            "100644 kustomization.yaml",
+            "100644 kustomize-localize.lock",
+        ]
+    );
+    assert_eq!(
+        work.show("localized/main", "localized-other/kustomization.yaml"),
+        "resources: [here, config.yaml]\n"
+    );
+}
+
+#[test]
+fn links_that_leave_or_loop_are_told() {
+    let project = Project::new();
+    let work = &project.work;
+    work.symlink("other/out.yaml", "../../outside.yaml");
+    work.symlink("other/absolute.yaml", "/etc/passwd");
+    work.symlink("other/scope.yaml", "../example/base/config.yaml");
+    work.symlink("other/one", "two");
+    work.symlink("other/two", "one");
+    work.symlink("other/up", "../example/base");
+    work.write(
+        "other/kustomization.yaml",
+        "resources: [out.yaml, absolute.yaml, scope.yaml, one, up]\n",
+    );
+    work.commit("links");
+    refused(
+        work,
+        &["other"],
+        &[
+            "resources[0]: `out.yaml` follows the link `other/out.yaml` to `../../outside.yaml`, out of the tree",
+            "hint: replace the link by what it points to",
+            "resources[1]: `absolute.yaml` follows the link `other/absolute.yaml` to `/etc/passwd`, out of the tree",
+            "resources[2]: `scope.yaml` lies outside",
+            "resources[3]: `one`: the links at `other/",
+            "resources[4]: `up` lies outside the scope `other`",
+        ],
+    );
+    // The target itself.
+    work.symlink("alias", "example/overlay");
+    work.symlink("away", "/etc");
+    work.commit("a link to the target");
+    refused(
+        work,
+        &["away"],
+        &["the target `away` leads out of the tree"],
+    );
+    work.run(&["alias", "--scope", "example"])
+        .success()
+        .stdout_has("localized example/overlay into localized-overlay");
+}
+
+#[test]
+fn a_link_on_the_way_to_a_new_directory_is_refused() {
+    let project = Project::new();
+    let work = &project.work;
+    work.symlink("link", "example");
+    work.commit("a link");
+    refused(
+        work,
+        &["other", "link/copy"],
+        &["`link` is a link in the source commit, so `link/copy` cannot be below it"],
+    );
+    refused(
+        work,
+        &["other", "link"],
+        &["`link` is there already in the source commit, and is not ours"],
+    );
+}
+
+#[test]
+fn a_new_directory_that_is_reached_is_refused() {
+    let project = Project::new();
+    let work = &project.work;
+    work.write("other/kustomization.yaml", "resources: [sub/c.yaml]\n");
+    work.write("other/sub/c.yaml", config("sub"));
+    work.commit("sub");
+    // Inside the target it may lie, as long as nothing refers to it.
+    work.run(&["other", "other/copy"]).success();
+    work.git(&["merge", "--quiet", "--ff-only", "localized/main"]);
+    refused(
+        work,
+        &["other", "other/sub"],
+        &["`other/sub` is there already in the source commit, and is not ours"],
+    );
+    work.write("other/kustomization.yaml", "resources: [copy]\n");
+    work.commit("reaches the copy");
+    refused(
+        work,
+        &["other", "other/copy"],
+        &[
+            "`copy` lies in `other/copy`, where the result is going to be",
+            "hint: choose another NEW_DIR",
+        ],
+    );
+}
+
+#[test]
+fn absolute_paths_inside_are_rewritten() {
+    let sandbox = Sandbox::new();
+    let work = sandbox.repo("work");
+    let absolute = work.path().join("app/config.yaml");
+    work.write(
+        "app/kustomization.yaml",
+        format!("resources:\n- {}\n", absolute.display()),
+    );
+    work.write("app/config.yaml", config("app"));
+    work.commit("absolute");
+    work.run(&["app"]).success();
+    assert_eq!(
+        work.show("localized/main", "localized-app/kustomization.yaml"),
+        "resources:\n- config.yaml\n"
+    );
+}
+
+#[test]
+fn modes_and_ids_stay() {
+    let project = Project::new();
+    let work = &project.work;
+    work.write_executable("other/config.yaml", b"a: b\r\nc: caf\xe9\n");
+    work.git(&["config", "core.autocrlf", "false"]);
+    work.commit("executable, CRLF, Latin-1");
+    work.run(&["other"]).success();
+    let entry = |path: &str| work.git(&["ls-tree", "--format=%(objectmode) %(objectname)", path]);
+    assert_eq!(
+        entry("localized/main:localized-other").lines().next(),
+        entry("main:other").lines().next()
+    );
+}
