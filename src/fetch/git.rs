@@ -400,7 +400,11 @@ impl GitRemotes {
                 .hint("check the host's name, the network and the proxy")
                 .because(Trouble::NoAnswer);
         }
-        let failure = if has(&[
+        let failure = if has(&["certificate"]) {
+            failure.hint(
+                "if the host uses a private CA, name its certificate in git's `http.sslCAInfo`",
+            )
+        } else if has(&[
             "not found",
             "does not exist",
             "does not appear to be a git repository",

@@ -1257,3 +1257,20 @@ fn a_host_that_is_not_there_is_asked_once() {
         .lacks("as a file");
     lasts_at_most(started, 3);
 }
+
+#[test]
+fn a_certificate_that_is_not_trusted_is_explained() {
+    let sandbox = Sandbox::new();
+    let server = Server::start();
+    upstream(&sandbox, "srv/acme/base");
+    server.serve_git("/git/", &sandbox.path("srv"));
+    let url = format!("{}git/acme/base.git", server.tls_url());
+    let repo = naming(&sandbox, &[&format!("{url}?ref=v1")]);
+    let output = repo.run(&["app"]);
+    output
+        .fails(2)
+        .stderr_has("certificate")
+        .stderr_has("`http.sslCAInfo`");
+    sandbox.trust(&server);
+    repo.run(&["app"]).success();
+}
