@@ -3,6 +3,8 @@
 //! written here.
 
 mod layout;
+mod proof;
+mod remotes;
 mod result;
 
 pub use result::{Content, Localized, ResultFile, Rewritten, localize};

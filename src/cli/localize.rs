@@ -358,6 +358,7 @@ impl Copied {
         outcome: crate::report::Outcome,
     ) -> Report {
         let mut warnings: Vec<Warning> = self.graph.warnings.clone();
+        warnings.extend(self.localized.warnings.iter().cloned());
         warnings.sort();
         Report {
             target: self.lock.target.clone().unwrap_or_default(),

@@ -5,15 +5,15 @@ use std::rc::Rc;
 
 use super::GITATTRIBUTES;
 use super::layout::{self, SafePaths};
+use super::{proof, remotes};
 use crate::failure::{Failure, Failures, Location};
 use crate::kustomization::{self, Accepts, Edit, GeneratorKey, Reference};
-use crate::record::{self, FileRemote, GitRemote, LoadRestrictor, Remote, StoredFile};
+use crate::record::{self, LoadRestrictor, Remote, StoredFile};
 use crate::redact;
 use crate::reference::place::LOCALIZED_FILES;
 use crate::reference::{self, RepoSpec};
-use crate::tree::memory::MemoryTree;
 use crate::tree::{Entry, path};
-use crate::walk::{self, FileId, Graph, Origin, RootId, Source, SourceId, Start, Target};
+use crate::walk::{FileId, Graph, Origin, RootId, SourceId, Target, Warning};
 
 /// What a localized kustomization consists of.
 pub struct Localized {
@@ -28,6 +28,8 @@ pub struct Localized {
     pub target: String,
     /// The local files (paths in the tree of the source) that are in use.
     pub local_files: BTreeSet<String>,
+    /// What works but should be known.
+    pub warnings: Vec<Warning>,
 }
 
 /// One file of the result.
@@ -92,6 +94,10 @@ pub struct Rewritten {
     /// What it says now.
     pub to: String,
 }
+
+/// How many copies of roots there may be, besides one of each. Repositories that name each other
+/// twice double them with every level, and nobody builds that.
+const MOST_COPIES: usize = 10_000;
 
 /// A tree at the place that it gets in the result.
 #[derive(Clone, PartialEq, Eq, Hash)]
@@ -168,7 +174,7 @@ pub fn localize(
             },
         );
     }
-    prove(&localized, load_restrictor, &kept)?;
+    proof::prove(&localized, load_restrictor, &kept)?;
     Ok(localized)
 }
 
@@ -190,6 +196,15 @@ impl Builder<'_> {
         while let Some((instance, root)) = todo.pop() {
             if !self.visited.insert((instance.clone(), root)) {
                 continue;
+            }
+            if self.visited.len() > self.graph.roots.len() + MOST_COPIES {
+                self.failures.push(
+                    Failure::new(format!(
+                        "the result would hold {MOST_COPIES} more copies of remote roots than there are: each has one beside every kustomization that names it"
+                    ))
+                    .hint("let fewer remote roots name the same ones"),
+                );
+                return;
             }
             if let Err(failure) = self.place_one(&instance, root, &mut todo) {
                 self.failures.push(failure);
@@ -410,7 +425,9 @@ impl Builder<'_> {
             let (remote, source) = match &file.origin {
                 Origin::Remote(remote) => (Some(redact::url(&remote.url)), None),
                 Origin::Tree { source, path } => match &graph.sources[*source].repository {
-                    Some(repository) => (Some(git_remote(repository).label()), Some(path.clone())),
+                    Some(repository) => {
+                        (Some(remotes::git(repository).label()), Some(path.clone()))
+                    }
                     None => {
                         local_files.insert(path.clone());
                         (None, None)
@@ -438,10 +455,17 @@ impl Builder<'_> {
                 match kustomization::edit(&file.bytes, &edits) {
                     Ok(bytes) => result.content = Content::Bytes(bytes.into()),
                     Err(error) => {
-                        self.failures.push(Failure::new(format!(
-                            "`{}` cannot be edited: {error}",
-                            graph.label(placed.file)
-                        )));
+                        let location = Location {
+                            file: graph.label(placed.file),
+                            line: error.line,
+                            column: error.column,
+                            field: String::new(),
+                        };
+                        self.failures.push(
+                            Failure::new(format!("cannot be rewritten: {error}"))
+                                .at(location)
+                                .hint("write the value out where it is used, plainly quoted"),
+                        );
                         continue;
                     }
                 }
@@ -470,16 +494,45 @@ impl Builder<'_> {
             }
             files.insert(place.clone(), result);
         }
+        let remotes = remotes::of(graph).unwrap_or_else(|failure| {
+            self.failures.push(failure);
+            Vec::new()
+        });
         if !self.failures.is_empty() {
             return Err(Failures(std::mem::take(&mut self.failures)));
         }
         Ok(Localized {
             files,
             rewritten,
-            remotes: remotes(graph),
+            remotes,
             target: self.destination(target, &graph.roots[0].directory),
             local_files,
+            warnings: self.rewritten_data(),
         })
+    }
+
+    /// Warns of files that are rewritten for what they reference, and are also read as they are.
+    fn rewritten_data(&self) -> Vec<Warning> {
+        let graph = self.graph;
+        let edited: HashSet<FileId> = self
+            .placed
+            .values()
+            .filter(|placed| !placed.edits.is_empty())
+            .map(|placed| placed.file)
+            .collect();
+        let edges = graph.roots.iter().flat_map(|root| &root.edges);
+        edges
+            .filter(|edge| edge.reference.accepts != Accepts::Plugin)
+            .filter(|edge| matches!(edge.target, Target::File(file) if edited.contains(&file)))
+            .map(|edge| Warning {
+                id: "rewritten-data",
+                message: format!(
+                    "`{}` is read as it is here, but what it references was rewritten: the build will differ",
+                    redact::url(&edge.reference.text)
+                ),
+                location: graph.location(edge.from, &edge.reference),
+            })
+            .collect()
     }
 
     fn content(&self, file: FileId) -> Content {
@@ -541,53 +594,6 @@ fn value(reference: &Reference, text: &str) -> String {
     }
 }
 
-fn git_remote(repository: &walk::Repository) -> Remote {
-    Remote::Git(GitRemote {
-        url: repository.url.clone(),
-        reference: repository.reference.clone(),
-        submodules: repository.submodules,
-        commit: repository.commit.clone(),
-        paths: BTreeSet::new(),
-    })
-}
-
-/// Returns what was brought in, as the lock records it.
-fn remotes(graph: &Graph) -> Vec<Remote> {
-    let mut by_label: BTreeMap<(String, bool), Remote> = BTreeMap::new();
-    let mut add = |source: SourceId, directory: &str| {
-        let Some(repository) = &graph.sources[source].repository else {
-            return;
-        };
-        let remote = git_remote(repository);
-        let key = (remote.label(), repository.submodules);
-        if let Remote::Git(git) = by_label.entry(key).or_insert(remote) {
-            git.paths.insert(match directory {
-                "" => ".".to_owned(),
-                directory => directory.to_owned(),
-            });
-        }
-    };
-    if let Some(target) = graph.roots.first() {
-        add(target.source, &target.directory);
-    }
-    for edge in graph.roots.iter().flat_map(|root| &root.edges) {
-        if let Target::Root { id, remote: true } = edge.target {
-            add(graph.roots[id].source, &graph.roots[id].directory);
-        }
-    }
-    for file in &graph.files {
-        if let Origin::Remote(file) = &file.origin {
-            let remote = Remote::File(FileRemote {
-                url: redact::url(&file.url),
-                sha256: file.sha256.clone(),
-                size: file.bytes.len() as u64,
-            });
-            by_label.entry((remote.label(), true)).or_insert(remote);
-        }
-    }
-    by_label.into_values().collect()
-}
-
 /// Returns every directory called `localized-files` that holds something of the result.
 fn localized_directories<'a>(paths: impl Iterator<Item = &'a String>) -> BTreeSet<String> {
     let mut directories = BTreeSet::new();
@@ -601,59 +607,4 @@ fn localized_directories<'a>(paths: impl Iterator<Item = &'a String>) -> BTreeSe
         }
     }
     directories
-}
-
-/// Walks the result once more, with no network: every reference must lead to something in it.
-fn prove(
-    localized: &Localized,
-    load_restrictor: LoadRestrictor,
-    kept: &HashSet<String>,
-) -> Result<(), Failures> {
-    let mut tree = MemoryTree::default();
-    for (place, file) in &localized.files {
-        tree.file(place, file.content.bytes(), file.executable);
-    }
-    let start = Start {
-        source: Source {
-            tree: Rc::new(tree),
-            scope: String::new(),
-            repository: None,
-        },
-        directory: localized.target.clone(),
-    };
-    let leave_missing = |path: &str| kept.contains(path);
-    let options = walk::Options {
-        load_restrictor,
-        leave_missing: Some(&leave_missing),
-        ..walk::Options::default()
-    };
-    let graph = walk::walk(start, None, &options).map_err(|failures| {
-        let hint =
-            "this is a defect of git-kustomize-localize: please report it with the kustomization";
-        Failures(
-            failures
-                .0
-                .into_iter()
-                .map(|failure| {
-                    failure
-                        .context("the result does not hold together")
-                        .hint(hint)
-                })
-                .collect(),
-        )
-    })?;
-    for root in &graph.roots {
-        for edge in &root.edges {
-            let text = &edge.reference.text;
-            let left = edge.reference.accepts == Accepts::Plugin
-                && path::resolve(&root.directory, text).is_some_and(|path| kept.contains(&path));
-            if edge.target == Target::Remote && !left {
-                let text = redact::url(text);
-                return Err(Failure::new(format!("the result still names `{text}`"))
-                    .at(graph.location(edge.from, &edge.reference))
-                    .into());
-            }
-        }
-    }
-    Ok(())
 }

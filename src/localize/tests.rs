@@ -9,7 +9,7 @@ use super::{Localized, localize};
 use crate::record::LoadRestrictor;
 use crate::tree::memory::MemoryTree;
 use crate::tree::path;
-use crate::walk::{self, Options, Source, Start};
+use crate::walk::{self, Found, Options, Remotes, Repository, Source, Start, Wanted};
 
 /// Sorted, so that a directory comes before what is in it. References only lead forward in this
 /// list, so that there is no cycle.
@@ -166,4 +166,71 @@ proptest! {
             );
         }
     }
+}
+
+/// Repositories each of which names the next one twice.
+struct Doubling {
+    levels: usize,
+}
+
+impl Remotes for Doubling {
+    fn resolve(&mut self, wanted: &[Wanted]) -> Vec<crate::failure::Result<Found>> {
+        let one = |wanted: &Wanted| {
+            let name = wanted.text.trim_end_matches("?ref=v1");
+            let level: usize = name[name.rfind('/').unwrap() + 1..].parse().unwrap();
+            let mut tree = MemoryTree::default();
+            let below = match level == self.levels {
+                true => "namePrefix: a-\n".to_owned(),
+                false => format!("resources: ['https://h/o/{}?ref=v1']\n", level + 1),
+            };
+            tree.file("kustomization.yaml", b"resources: [a, b]\n", false);
+            tree.file("a/kustomization.yaml", below.as_bytes(), false);
+            tree.file("b/kustomization.yaml", below.as_bytes(), false);
+            Ok(Found::Root(Rc::new(Repository {
+                tree: Rc::new(tree),
+                url: name.to_owned(),
+                reference: Some("v1".to_owned()),
+                submodules: true,
+                commit: "0".repeat(40),
+            })))
+        };
+        wanted.iter().map(one).collect()
+    }
+}
+
+#[test]
+fn copies_that_double_with_every_level_are_refused() {
+    let copies = |levels: usize| {
+        let mut tree = MemoryTree::default();
+        tree.file(
+            "kustomization.yaml",
+            b"resources: ['https://h/o/0?ref=v1']\n",
+            false,
+        );
+        let start = Start {
+            source: Source {
+                tree: Rc::new(tree),
+                scope: String::new(),
+                repository: None,
+            },
+            directory: String::new(),
+        };
+        let graph = walk::walk(start, Some(&mut Doubling { levels }), &Options::default()).unwrap();
+        localize(&graph, LoadRestrictor::RootOnly, &|_| false)
+    };
+    // The target, and three roots for each copy of a repository.
+    let few = copies(3).unwrap();
+    let roots = few
+        .files
+        .keys()
+        .filter(|path| path.ends_with("kustomization.yaml"));
+    assert_eq!(roots.count(), 1 + 3 * (1 + 2 + 4 + 8));
+    let Err(failures) = copies(13) else {
+        panic!("so many copies");
+    };
+    assert!(
+        failures.0[0]
+            .message
+            .contains("10000 more copies of remote roots")
+    );
 }

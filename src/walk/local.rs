@@ -292,12 +292,19 @@ impl Walker<'_> {
 
 /// Says so where a reference was surely meant to be remote, but not for kustomize.
 fn unsupported(text: &str) -> Option<Failure> {
-    let scheme = reference::unsupported_scheme(text)?;
-    Some(
-        Failure::new(format!(
-            "`{}`: kustomize cannot read `{scheme}`",
-            redact::url(text)
-        ))
-        .hint("use an https, ssh or file URL of a git repository, or the https URL of a file"),
-    )
+    let shown = redact::url(text);
+    if let Some(scheme) = reference::unsupported_scheme(text) {
+        return Some(
+            Failure::new(format!("`{shown}`: kustomize cannot read `{scheme}`")).hint(
+                "use an https, ssh or file URL of a git repository, or the https URL of a file",
+            ),
+        );
+    }
+    match RepoSpec::parse(text) {
+        Err(reason) if text.contains("://") => Some(
+            Failure::new(format!("`{shown}` is no URL of a git repository: {reason}"))
+                .hint("write it as https://HOST/ORG/REPO//DIRECTORY?ref=REF"),
+        ),
+        _ => None,
+    }
 }

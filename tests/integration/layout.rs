@@ -570,3 +570,27 @@ fn a_lock_of_its_own_is_in_the_way() {
         "mine\n"
     );
 }
+
+#[test]
+fn files_that_differ_by_a_secret_and_in_content() {
+    let world = World::new();
+    for name in ["one", "two"] {
+        world.file(
+            &format!("{HOST}/map.yaml?token=secret{name}"),
+            config_map(name),
+        );
+    }
+    resources(
+        &world,
+        &[
+            "https://files.example.com/map.yaml?token=secretone",
+            "https://files.example.com/map.yaml?token=secrettwo",
+        ],
+    );
+    // Taken from the lock, the one would become the other.
+    world
+        .refused(&["app"])
+        .stderr_has("app/kustomization.yaml:3:3: resources[1]: https://files.example.com/map.yaml?token=REDACTED gives something else for another user, token or signature")
+        .stderr_has("hint: keep one of the two in this repository")
+        .lacks("secret");
+}

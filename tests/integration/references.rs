@@ -659,3 +659,145 @@ fn nothing_may_lead_into_new_dir() {
         .stderr_has("patches[0].path: `../localized-app/app/map.yaml` lies in `localized-app`")
         .stderr_has("hint: choose another NEW_DIR");
 }
+
+#[test]
+fn a_file_that_is_rewritten_and_read_as_it_is() {
+    let world = World::new();
+    world.file(&format!("{FILES}/data.txt"), "data\n");
+    world.commit(&[
+        (
+            "app/kustomization.yaml",
+            "generators: [gen.yaml]\nconfigMapGenerator:\n- name: g\n  files: [gen.yaml, data.txt]\n",
+        ),
+        (
+            "app/gen.yaml",
+            &format!("apiVersion: builtin\nkind: ConfigMapGenerator\nmetadata: {{name: p}}\nfiles: ['{FILES}/data.txt']\n"),
+        ),
+        ("app/data.txt", "data\n"),
+    ]);
+    let output = world.work.run(&["app"]);
+    output
+        .success()
+        .stderr_has("warning[rewritten-data]: app/kustomization.yaml:4:11: configMapGenerator[0].files[0]: `gen.yaml` is read as it is here");
+    assert_eq!(output.stderr.matches("warning[").count(), 1, "{output:?}");
+}
+
+#[test]
+fn plugin_configurations_that_several_kustomizations_list() {
+    let world = World::new();
+    for name in ["data.txt", "other/data.txt"] {
+        world.file(&format!("{FILES}/{name}"), "data\n");
+    }
+    let gen_yaml = format!(
+        "apiVersion: builtin\nkind: ConfigMapGenerator\nmetadata: {{name: p}}\nfiles: ['{FILES}/data.txt']\n"
+    );
+    world.commit(&[
+        ("app/kustomization.yaml", "resources: [a, b]\n"),
+        (
+            "app/a/kustomization.yaml",
+            "generators: [../gen.yaml]\nnamePrefix: a-\n",
+        ),
+        (
+            "app/b/kustomization.yaml",
+            "generators: [../gen.yaml]\nnamePrefix: b-\n",
+        ),
+        ("app/gen.yaml", &gen_yaml),
+    ]);
+    let none = ["app", "--load-restrictor", "none"];
+    let clone = world.localized(&none);
+    let flag = ["--load-restrictor", "LoadRestrictionsNone"];
+    world.same_build_with("app", &clone, "localized-app", &flag);
+    for name in ["a", "b"] {
+        let place = format!("localized-app/{name}/localized-files/files.example.com/data.txt");
+        assert_eq!(clone.read(&place), "data\n");
+    }
+    // Where the same text would have to become two, nothing is guessed.
+    world.commit(&[(
+        "app/b/kustomization.yaml",
+        &format!("generators: [../gen.yaml]\npatches:\n- path: {FILES}/DATA.txt\n"),
+    )]);
+    world.file(&format!("{FILES}/DATA.txt"), "[]\n");
+    world
+        .refused(&none)
+        .stderr_has("`app/gen.yaml` is listed by several kustomizations, and this reference would have to differ in each")
+        .stderr_has("hint: give each kustomization a plugin configuration of its own");
+}
+
+#[test]
+fn references_that_may_be_missing_stay() {
+    let world = World::new();
+    world.commit(&[
+        (
+            "app/kustomization.yaml",
+            "resources: [map.yaml, gone]\nsecretGenerator:\n- name: s\n  envs: [secret.env]\npatches:\n- path: ''\n  patch: '[{\"op\": \"test\", \"path\": \"/kind\", \"value\": \"ConfigMap\"}]'\n  target: {kind: ConfigMap}\n",
+        ),
+        ("app/map.yaml", &config_map("map")),
+        (".gitignore", "*.env\n"),
+    ]);
+    world.work.write("app/secret.env", "a=b\n");
+    world
+        .refused(&["app"])
+        .stderr_has("secretGenerator[0].envs[0]: `secret.env` is kept out of git: `app/secret.env` matches `*.env` (.gitignore:1)")
+        .stderr_has("--leave-missing 'app/secret.env'")
+        .stderr_has("resources[1]: `gone` does not exist");
+    let output = world.work.run(&[
+        "app",
+        "--leave-missing",
+        "**/*.env",
+        "--leave-missing",
+        "app/gone",
+    ]);
+    output.success().stderr_has(
+        "warning[left-missing]: app/kustomization.yaml:1:23: resources[1]: `gone` is left as it is",
+    );
+    assert_eq!(output.stderr.matches("warning[left-missing]").count(), 2);
+    assert_eq!(
+        world
+            .work
+            .show("localized/main", "localized-app/kustomization.yaml"),
+        world.work.read("app/kustomization.yaml")
+    );
+}
+
+#[test]
+fn submodules_of_a_remote_root_are_part_of_it() {
+    let world = World::new();
+    world.sandbox.configure("protocol.file.allow", "always");
+    world.upstream_of(
+        "acme/lib",
+        &[
+            ("app/kustomization.yaml", "resources: [map.yaml]\n"),
+            ("app/map.yaml", &config_map("lib")),
+            (".gitattributes", "*.txt eol=crlf\n"),
+            ("app/data.txt", "data\n"),
+        ],
+    );
+    let upstream = world.upstream("acme/base");
+    upstream.write(
+        "kustomization.yaml",
+        "resources: [lib/app]\nconfigMapGenerator:\n- {name: g, files: [lib/app/data.txt]}\n",
+    );
+    upstream.git(&[
+        "submodule",
+        "--quiet",
+        "add",
+        "https://github.com/acme/lib",
+        "lib",
+    ]);
+    upstream.commit("first");
+    upstream.git(&["tag", "v1"]);
+    let url = "https://github.com/acme/base?ref=v1";
+    world.commit(&[("app/kustomization.yaml", &format!("resources: ['{url}']\n"))]);
+    let clone = world.localized(&["app"]);
+    world.same_build("app", &clone, "localized-app");
+    let place = "localized-app/localized-files/github.com/acme/base/v1/lib/app";
+    assert_eq!(clone.read(&format!("{place}/data.txt")), "data\r\n");
+
+    world.commit(&[(
+        "app/kustomization.yaml",
+        &format!("resources: ['{url}&submodules=false']\n"),
+    )]);
+    world
+        .refused(&["app"])
+        .stderr_has("`lib/app` lies in the submodule `https://github.com/acme/base?ref=v1: lib`");
+}

@@ -84,7 +84,7 @@ fn kustomizations_that_kustomize_refuses() {
     ] {
         with(&world, text);
         world
-            .refused(&["app"])
+            .says_no(&["app"])
             .stderr_has(&format!("error: {message}"));
         kustomize_refuses(&world);
     }
@@ -195,25 +195,25 @@ fn schemes_that_kustomize_cannot_read() {
     ] {
         with(&world, &format!("resources: ['{url}']\n"));
         world
-            .refused(&["app"])
+            .says_no(&["app"])
             .stderr_has(&format!("app/kustomization.yaml:1:13: resources[0]: `{url}`: kustomize cannot read `{scheme}`"))
             .stderr_has("hint: use an https, ssh or file URL of a git repository");
         with(
             &world,
             &format!("resources: [map.yaml]\ncomponents: ['{url}']\n"),
         );
-        world.refused(&["app"]).stderr_has(&format!(
+        world.says_no(&["app"]).stderr_has(&format!(
             "components[0]: `{url}`: kustomize cannot read `{scheme}`"
         ));
         with(
             &world,
             &format!("resources: [map.yaml]\npatches:\n- path: '{url}'\n"),
         );
-        world.refused(&["app"]).stderr_has(&format!(
+        world.says_no(&["app"]).stderr_has(&format!(
             "patches[0].path: `{url}`: kustomize cannot read `{scheme}`"
         ));
         world
-            .refused(&[url])
+            .says_no(&[url])
             .stderr_has(&format!("`{url}`: kustomize cannot read `{scheme}`"));
     }
     with(
@@ -282,7 +282,7 @@ fn remote_places_that_are_not_there() {
         ),
     ] {
         with(&world, &format!("resources: ['{base}{path}?ref=v1']\n"));
-        world.refused(&["app"]).stderr_has(message);
+        world.says_no(&["app"]).stderr_has(message);
     }
     with(
         &world,
@@ -375,7 +375,7 @@ fn local_cycles() {
         }
         world.work.commit("cycle");
         world
-            .refused(&["app", "out", "--scope", "."])
+            .says_no(&["app", "out", "--scope", "."])
             .stderr_has("cycle: `")
             .stderr_has(chain)
             .stderr_has("hint: `kustomize build` refuses this");
@@ -438,7 +438,7 @@ fn cycles_through_urls() {
             &format!("resources: ['https://github.com/acme/{name}?ref=v1']\n"),
         )]);
         world
-            .refused(&["app"])
+            .says_no(&["app"])
             .stderr_has("cycle: ")
             .stderr_has(chain);
     }
@@ -517,4 +517,132 @@ fn a_directory_that_looks_like_a_git_url() {
     with(&world, "resources: [./app@v1/base/x, map.yaml]\n");
     let clone = world.localized(&["app"]);
     world.same_build("app", &clone, "localized-app");
+}
+
+#[test]
+fn what_git_or_a_terminal_could_take_for_something_else() {
+    let world = World::new();
+    world.sandbox.script(
+        "git",
+        "echo \"$@\" >> \"$HOME/log\"; exec env PATH=\"${PATH#*:}\" git \"$@\"",
+    );
+    with(
+        &world,
+        "resources:\n- \"a\\e[31mb\"\n- \"https://github.com/acme/base?ref=v1\\n\"\n- https://github.com/acme/base?ref=-x\n- https://github.com/acme/base?ref=--upload-pack=touch\n- ssh://-oProxyCommand=touch/acme/base?ref=v1\n- git@-oProxyCommand:acme/base?ref=v1\n- -x@host/acme/base\npatches:\n- path: \"https://files.example.com/a\\tb\"\n",
+    );
+    let output = world.refused(&["app"]);
+    output
+        .stderr_has("app/kustomization.yaml:2:3: resources[0]: the reference holds control characters")
+        .stderr_has("app/kustomization.yaml:3:3: resources[1]: the reference holds control characters")
+        .stderr_has("app/kustomization.yaml:4:3: resources[2]: `https://github.com/acme/base?ref=-x` is refused: ")
+        .stderr_has("app/kustomization.yaml:5:3: resources[3]: ")
+        .stderr_has("app/kustomization.yaml:6:3: resources[4]: ")
+        .stderr_has("app/kustomization.yaml:7:3: resources[5]: ")
+        .stderr_has("app/kustomization.yaml:8:3: resources[6]: ")
+        .stderr_has("app/kustomization.yaml:10:9: patches[0].path: the reference holds control characters")
+        .lacks("\u{1b}[31m");
+    assert_eq!(world.server.log(), [""; 0]);
+    // Nothing was started for any of these.
+    let log = std::fs::read_to_string(world.sandbox.path("home/log")).unwrap();
+    assert!(log.contains("rev-parse"), "{log}");
+    assert!(
+        !log.contains("fetch") && !log.contains("ls-remote"),
+        "{log}"
+    );
+}
+
+#[test]
+fn names_of_files_do_not_paint_the_terminal() {
+    let world = World::new();
+    let upstream = world.upstream("acme/base");
+    upstream.write("dir\u{1b}[31m/kustomization.yaml", "nonsense: 1\n");
+    upstream.symlink("link", "dir\u{1b}[31m");
+    upstream.commit("first");
+    upstream.git(&["tag", "v1"]);
+    with(
+        &world,
+        "resources: ['https://github.com/acme/base//link?ref=v1']\n",
+    );
+    world
+        .refused(&["app"])
+        .stderr_has("nonsense")
+        .lacks("\u{1b}[31m");
+}
+
+#[test]
+fn a_linked_directory_out_of_the_scope() {
+    let world = World::new();
+    world.work.symlink("app/linked", "../other");
+    with(&world, "resources: [map.yaml, linked]\n");
+    world.commit(&[("other/kustomization.yaml", "namePrefix: a-\n")]);
+    world
+        .refused(&["app"])
+        .stderr_has(
+            "app/kustomization.yaml:1:23: resources[1]: `linked` lies outside the scope `app`",
+        )
+        .stderr_has("--scope DIR");
+}
+
+#[test]
+fn files_of_a_submodule_are_not_in_the_repository() {
+    let world = World::new();
+    let other = world.upstream_of("acme/base", &[("kustomization.yaml", "namePrefix: a-\n")]);
+    with(
+        &world,
+        "resources: [sub]\nconfigMapGenerator:\n- {name: g, files: [sub/kustomization.yaml]}\n",
+    );
+    let add = [
+        "-c",
+        "protocol.file.allow=always",
+        "submodule",
+        "--quiet",
+        "add",
+    ];
+    let from = [other.path().to_str().unwrap(), "app/sub"];
+    world.work.git(&[&add[..], &from].concat());
+    world.work.commit("submodule");
+    world
+        .refused(&["app"])
+        .stderr_has("resources[0]: `sub` lies in the submodule `app/sub`, whose files this repository does not hold")
+        .stderr_has("configMapGenerator[0].files[0]: `sub/kustomization.yaml` lies in the submodule `app/sub`")
+        .stderr_has("hint: name the submodule's repository by URL");
+}
+
+#[test]
+fn urls_that_name_no_repository() {
+    let world = World::new();
+    for (url, reason) in [
+        (
+            "https://files.example.com/map.yaml",
+            "it names no repository",
+        ),
+        ("file:////tmp//x", "it names no repository"),
+        (
+            "https://github.com/acme/base.git//a/../../b",
+            "its directory leaves the repository",
+        ),
+    ] {
+        with(
+            &world,
+            &format!("resources: [map.yaml]\ncomponents: ['{url}']\n"),
+        );
+        world
+            .says_no(&["app"])
+            .stderr_has(&format!("app/kustomization.yaml:2:14: components[0]: `{url}` is no URL of a git repository: {reason}"))
+            .stderr_has("hint: write it as https://HOST/ORG/REPO//DIRECTORY?ref=REF");
+    }
+}
+
+#[test]
+fn a_shared_list_that_would_have_to_become_two() {
+    let world = World::new();
+    world.file("https://files.example.com/a%20b.yaml", config_map("map"));
+    with(
+        &world,
+        "resources: &all ['https://files.example.com/a%20b.yaml']\nconfigMapGenerator:\n- name: g\n  files: *all\n",
+    );
+    world
+        .refused(&["app"])
+        .stderr_has("app/kustomization.yaml:1:18: cannot be rewritten: the fields that share this value by an anchor need different values")
+        .stderr_has("hint: write the value out where it is used");
 }

@@ -79,7 +79,17 @@ impl World {
         Repo::new(&self.sandbox, path)
     }
 
-    /// Runs the program on `target`, which it must refuse, leaving everything as it was.
+    /// Runs the program, which must refuse and make no branch: for tests that ask often.
+    #[track_caller]
+    pub(crate) fn says_no(&self, args: &[&str]) -> Output {
+        let output = self.work.run(args);
+        output.fails(2).stderr_has("error: ");
+        let branches = self.work.git(&["for-each-ref", "--format=%(refname)"]);
+        assert_eq!(branches, "refs/heads/main");
+        output
+    }
+
+    /// Runs the program, which must refuse and leave everything as it was.
     #[track_caller]
     pub(crate) fn refused(&self, args: &[&str]) -> Output {
         let before = self.work.state();

@@ -1,0 +1,94 @@
+//! What was brought in, as the lock records it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::failure::{Failure, Result};
+use crate::record::{FileRemote, GitRemote, Remote};
+use crate::redact;
+use crate::walk::{Edge, Graph, Origin, Repository, Target};
+
+/// Returns what the lock says of a repository, without the paths in it.
+pub(super) fn git(repository: &Repository) -> Remote {
+    Remote::Git(GitRemote {
+        url: repository.url.clone(),
+        reference: repository.reference.clone(),
+        submodules: repository.submodules,
+        commit: repository.commit.clone(),
+        paths: BTreeSet::new(),
+    })
+}
+
+/// Returns every remote file and repository of a graph.
+///
+/// # Errors
+/// When two of them are different but one for the lock, which holds no secrets.
+pub(super) fn of(graph: &Graph) -> Result<Vec<Remote>> {
+    let mut by_label: BTreeMap<(String, bool), Remote> = BTreeMap::new();
+    if !graph.roots.is_empty() {
+        add(&mut by_label, rooted(graph, 0))?;
+    }
+    for edge in graph.roots.iter().flat_map(|root| &root.edges) {
+        add(&mut by_label, named(graph, edge))
+            .map_err(|failure| failure.at(graph.location(edge.from, &edge.reference)))?;
+    }
+    Ok(by_label.into_values().collect())
+}
+
+/// Returns what a reference brings in.
+fn named(graph: &Graph, edge: &Edge) -> Option<Remote> {
+    match edge.target {
+        Target::Root { id, remote: true } => rooted(graph, id),
+        Target::File(file) => match &graph.files[file].origin {
+            Origin::Remote(file) => Some(Remote::File(FileRemote {
+                url: redact::url(&file.url),
+                sha256: file.sha256.clone(),
+                size: file.bytes.len() as u64,
+            })),
+            Origin::Tree { .. } => None,
+        },
+        _ => None,
+    }
+}
+
+/// Returns the repository of a root, with the root's directory.
+fn rooted(graph: &Graph, root: usize) -> Option<Remote> {
+    let root = &graph.roots[root];
+    let mut remote = git(graph.sources[root.source].repository.as_ref()?);
+    if let Remote::Git(git) = &mut remote {
+        git.paths.insert(match root.directory.as_str() {
+            "" => ".".to_owned(),
+            directory => directory.to_owned(),
+        });
+    }
+    Some(remote)
+}
+
+fn add(by_label: &mut BTreeMap<(String, bool), Remote>, remote: Option<Remote>) -> Result<()> {
+    let Some(remote) = remote else {
+        return Ok(());
+    };
+    let submodules = match &remote {
+        Remote::Git(git) => git.submodules,
+        Remote::File(_) => true,
+    };
+    let label = remote.label();
+    let Some(there) = by_label.get_mut(&(label.clone(), submodules)) else {
+        by_label.insert((label, submodules), remote);
+        return Ok(());
+    };
+    let same = match (there, remote) {
+        (Remote::Git(there), Remote::Git(git)) => {
+            there.paths.extend(git.paths);
+            there.commit == git.commit
+        }
+        (Remote::File(there), Remote::File(file)) => there.sha256 == file.sha256,
+        _ => false,
+    };
+    match same {
+        true => Ok(()),
+        false => Err(Failure::new(format!(
+            "{label} gives something else for another user, token or signature, and the lock, which holds none of these, could not tell them apart"
+        ))
+        .hint("keep one of the two in this repository, or give them URLs that differ otherwise")),
+    }
+}
