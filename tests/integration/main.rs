@@ -30,6 +30,7 @@ mod source;
 mod stories;
 mod support;
 mod update;
+mod workflows;
 
 use std::fs;
 use std::path::Path;
