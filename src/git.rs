@@ -10,7 +10,7 @@ mod foreign;
 mod here;
 
 pub use foreign::{Asked, Foreign};
-pub use here::{CommitId, Here, Ignored};
+pub use here::{CommitId, Here, Ignored, Ref};
 
 use std::process::Command;
 

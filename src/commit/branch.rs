@@ -1,7 +1,9 @@
 //! Which branch is committed to, and what its tip is.
 
+use std::collections::BTreeMap;
+
 use crate::failure::{Failure, Result};
-use crate::git::Here;
+use crate::git::{Here, Ref};
 
 /// Below this name lie the branches that we make.
 pub const PREFIX: &str = "localized/";
@@ -67,9 +69,11 @@ pub fn open(here: &Here, name: &str, source: Option<&str>) -> Result<Branch> {
         return Err(Failure::new(format!("`{name}` is no name for a branch"))
             .hint("see `git help check-ref-format`"));
     }
-    in_the_way(here, name)?;
     let full = format!("refs/heads/{name}");
-    if let Some(target) = here.other_name(&full)? {
+    let refs = related(here, name)?;
+    in_the_way(&refs, name)?;
+    let found = refs.get(&full);
+    if let Some(target) = found.and_then(|found| found.other_name.as_ref()) {
         return Err(
             Failure::new(format!("branch `{name}` is another name of `{target}`"))
                 .hint(format!("git symbolic-ref --delete {full}")),
@@ -81,15 +85,10 @@ pub fn open(here: &Here, name: &str, source: Option<&str>) -> Result<Branch> {
         ))
         .hint("check out another branch there, or commit to another one: `--branch NAME`"));
     }
-    let commit =
-        |name: &str| -> Result<Option<String>> { Ok(here.commit(name)?.map(|id| id.commit)) };
-    let local = commit(&full)?;
-    let tracking = tracking(here, name, source)?;
-    let remote = match &tracking {
-        Some(name) => commit(name)?,
-        None => None,
-    };
+    let local = found.map(|found| found.id.clone());
+    let (tracking, remote) = tracking(here, &refs, name, source)?.unzip();
     if let (Some(local), Some(remote), Some(tracking)) = (&local, &remote, &tracking)
+        && local != remote
         && !here.is_ancestor(remote, local)?
     {
         let short = tracking.trim_start_matches("refs/remotes/");
@@ -108,26 +107,38 @@ pub fn open(here: &Here, name: &str, source: Option<&str>) -> Result<Branch> {
     })
 }
 
+/// Returns every ref that has to do with a branch: itself, what could be in its way, the ones of that
+/// name at remotes.
+fn related(here: &Here, name: &str) -> Result<BTreeMap<String, Ref>> {
+    // The first matches what lies below, too.
+    let mut patterns = vec![
+        format!("refs/heads/{name}"),
+        format!("refs/remotes/*/{name}"),
+    ];
+    patterns.extend(above(name).map(|above| format!("refs/heads/{above}")));
+    let patterns: Vec<&str> = patterns.iter().map(String::as_str).collect();
+    here.refs(&patterns)
+}
+
+/// Returns the names of the branches above: of `a/b/c` `a/b` and `a`.
+fn above(name: &str) -> impl Iterator<Item = &str> {
+    name.rmatch_indices('/')
+        .filter_map(|(end, _)| name.get(..end))
+}
+
 /// Refuses a name that cannot exist beside a branch that is there: `localized` and
 /// `localized/main` would have to be a file and a directory.
-fn in_the_way(here: &Here, name: &str) -> Result<()> {
-    let prefix = format!("refs/heads/{name}/");
-    let above: Vec<String> = name
-        .match_indices('/')
-        .map(|(end, _)| format!("refs/heads/{}", &name[..end]))
-        .collect();
-    let mut patterns: Vec<&str> = above.iter().map(String::as_str).collect();
-    patterns.push(&prefix);
-    let refs = here.refs(&patterns)?;
-    if let Some(parent) = above.iter().find(|full| refs.contains(full)) {
-        let parent = parent.trim_start_matches("refs/heads/");
+fn in_the_way(refs: &BTreeMap<String, Ref>, name: &str) -> Result<()> {
+    if let Some(above) = above(name).find(|above| refs.contains_key(&format!("refs/heads/{above}")))
+    {
         return Err(Failure::new(format!(
-            "branch `{parent}` is there, so git cannot have a branch `{name}`"
+            "branch `{above}` is there, so git cannot have a branch `{name}`"
         ))
-        .hint(format!("rename it: git branch -m {parent} NEW_NAME"))
+        .hint(format!("rename it: git branch -m {above} NEW_NAME"))
         .hint("or commit to another branch: `--branch NAME`"));
     }
-    match refs.iter().find(|full| full.starts_with(&prefix)) {
+    let below = format!("refs/heads/{name}/");
+    match refs.keys().find(|found| found.starts_with(&below)) {
         Some(below) => Err(Failure::new(format!(
             "branch `{}` is there, so git cannot have a branch `{name}`",
             below.trim_start_matches("refs/heads/")
@@ -137,23 +148,29 @@ fn in_the_way(here: &Here, name: &str) -> Result<()> {
     }
 }
 
-/// Returns the remote-tracking ref of the branch: the configured upstream, else the one of that
-/// name at the source branch's remote, at `origin`, or at the only remote that has one.
-fn tracking(here: &Here, name: &str, source: Option<&str>) -> Result<Option<String>> {
+/// Returns the remote-tracking ref of the branch with its commit: the configured upstream, else the
+/// one of that name at the source branch's remote, at `origin`, or at the only remote that has one.
+fn tracking(
+    here: &Here,
+    refs: &BTreeMap<String, Ref>,
+    name: &str,
+    source: Option<&str>,
+) -> Result<Option<(String, String)>> {
     let remote = here.config(&format!("branch.{name}.remote"))?;
     let merge = here.config(&format!("branch.{name}.merge"))?;
     if let (Some(remote), Some(merge)) = (remote, merge)
         && let Some(branch) = merge.strip_prefix("refs/heads/")
     {
+        // It may have another name there, so that it need not be among `refs`.
         let tracking = format!("refs/remotes/{remote}/{branch}");
-        if here.refs(&[&tracking])?.contains(&tracking) {
-            return Ok(Some(tracking));
+        if let Some(found) = here.refs(&[&tracking])?.remove(&tracking) {
+            return Ok(Some((tracking, found.id)));
         }
     }
-    let candidates = here.refs(&[&format!("refs/remotes/*/{name}")])?;
     let of = |remote: &str| {
         let tracking = format!("refs/remotes/{remote}/{name}");
-        candidates.contains(&tracking).then_some(tracking)
+        let id = refs.get(&tracking)?.id.clone();
+        Some((tracking, id))
     };
     let source = source.and_then(|name| name.strip_prefix("refs/heads/"));
     let preferred = match source {
@@ -163,16 +180,23 @@ fn tracking(here: &Here, name: &str, source: Option<&str>) -> Result<Option<Stri
     if let Some(tracking) = preferred.as_deref().and_then(of).or_else(|| of("origin")) {
         return Ok(Some(tracking));
     }
+    let candidates: Vec<(&String, &Ref)> = refs
+        .iter()
+        .filter(|(found, _)| found.starts_with("refs/remotes/"))
+        .collect();
     match candidates.as_slice() {
         [] => Ok(None),
-        [one] => Ok(Some(one.clone())),
-        several => Err(Failure::new(format!(
-            "several remotes have a branch `{name}`: {}",
-            several.join(", ")
-        ))
-        .hint(format!(
-            "say which one to follow: git branch --track {name} REMOTE/{name}"
-        ))),
+        [(name, one)] => Ok(Some(((*name).clone(), one.id.clone()))),
+        several => {
+            let names: Vec<&str> = several.iter().map(|(name, _)| name.as_str()).collect();
+            Err(Failure::new(format!(
+                "several remotes have a branch `{name}`: {}",
+                names.join(", ")
+            ))
+            .hint(format!(
+                "say which one to follow: git branch --track {name} REMOTE/{name}"
+            )))
+        }
     }
 }
 

@@ -1,12 +1,14 @@
 //! The repository at hand.
 
 use std::cell::OnceCell;
+use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::path::PathBuf;
 
 use super::{command, not_run, said};
 use crate::failure::{Failure, Result};
 use crate::process::{self, Limits, Output, Terminal};
+use crate::record::is_object_id;
 
 /// A commit of this repository: full hex ids.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,6 +41,15 @@ pub struct Here {
     settings: OnceCell<Vec<Setting>>,
 }
 
+/// What a ref is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ref {
+    /// The object that it names.
+    pub id: String,
+    /// The ref that it is only another name of.
+    pub other_name: Option<String>,
+}
+
 /// A line of the configuration.
 #[derive(Debug)]
 struct Setting {
@@ -63,10 +74,13 @@ impl Here {
                 "--is-inside-work-tree",
                 "--absolute-git-dir",
                 "--show-prefix",
+                "--show-toplevel",
             ],
             None,
         )?;
-        if !output.status.success() {
+        // Without a working tree git answers all but the last question, and fails.
+        let bare = output.stderr.contains("must be run in a work tree");
+        if !output.status.success() && !bare {
             return match output.stderr.contains("not a git repository") {
                 true => Ok(None),
                 false => Err(Failure::new(format!(
@@ -79,12 +93,10 @@ impl Here {
         let mut lines = stdout.lines();
         let (inside, git_dir, prefix) = (lines.next(), lines.next(), lines.next().unwrap_or(""));
         let git_dir = git_dir.ok_or_else(|| Failure::new("git named no repository directory"))?;
-        let top = match inside {
-            Some("true") => Some(PathBuf::from(
-                ok(run(&["rev-parse", "--show-toplevel"], None)?)?.trim_end_matches('\n'),
-            )),
-            _ => None,
-        };
+        let top = lines
+            .next()
+            .filter(|_| inside == Some("true") && !bare)
+            .map(PathBuf::from);
         Ok(Some(Here {
             git_dir: PathBuf::from(git_dir),
             top,
@@ -103,23 +115,24 @@ impl Here {
                 "`{rev}` is no revision: it begins with a dash"
             )));
         }
-        let resolve = |rev: String| -> Result<Option<String>> {
-            let output = run(
-                &["rev-parse", "--verify", "--quiet", "--end-of-options", &rev],
-                None,
-            )?;
-            let id = text(&output)?
-                .lines()
-                .rfind(|line| *line != "--end-of-options")
-                .map(str::to_owned);
-            Ok(id.filter(|_| output.status.success()))
-        };
-        let Some(commit) = resolve(format!("{rev}^{{commit}}"))? else {
-            return Ok(None);
-        };
-        let tree = resolve(format!("{commit}^{{tree}}"))?
-            .ok_or_else(|| Failure::new(format!("commit {commit} has no tree")))?;
-        Ok(Some(CommitId { commit, tree }))
+        let commit = format!("{rev}^{{commit}}");
+        let tree = format!("{rev}^{{commit}}^{{tree}}");
+        let output = run(&["rev-parse", "--end-of-options", &commit, &tree], None)?;
+        // Without `--verify`, which takes one name only, a range names several objects: that is no
+        // commit. Old versions of git repeat the option.
+        let stdout = String::from_utf8_lossy(&output.stdout);
+        let mut ids = stdout.lines().filter(|line| *line != "--end-of-options");
+        Ok(match (ids.next(), ids.next(), ids.next()) {
+            (Some(commit), Some(tree), None)
+                if output.status.success() && is_object_id(commit) && is_object_id(tree) =>
+            {
+                Some(CommitId {
+                    commit: commit.to_owned(),
+                    tree: tree.to_owned(),
+                })
+            }
+            _ => None,
+        })
     }
 
     /// Returns the full name of the ref that `rev` stands for, or `None` when it stands for none:
@@ -144,24 +157,29 @@ impl Here {
         Ok(Some(name).filter(|name| output.status.success() && name.starts_with("refs/")))
     }
 
-    /// Returns the names of all refs that match one of `patterns` (as `git for-each-ref` matches).
+    /// Returns all refs that match one of `patterns` (as `git for-each-ref` matches), by full name.
     ///
     /// # Errors
     /// When git cannot read its refs.
-    pub fn refs(&self, patterns: &[&str]) -> Result<Vec<String>> {
-        let mut args = vec!["for-each-ref", "--format=%(refname)"];
+    pub fn refs(&self, patterns: &[&str]) -> Result<BTreeMap<String, Ref>> {
+        let mut args = vec![
+            "for-each-ref",
+            "--format=%(refname) %(objectname) %(symref)",
+        ];
         args.extend(patterns);
-        Ok(ok(run(&args, None)?)?.lines().map(str::to_owned).collect())
-    }
-
-    /// Returns the ref that `name` is only another name of, if it is one.
-    ///
-    /// # Errors
-    /// When git cannot be run.
-    pub fn other_name(&self, name: &str) -> Result<Option<String>> {
-        let output = run(&["symbolic-ref", "--quiet", name], None)?;
-        let target = text(&output)?.trim_end().to_owned();
-        Ok(Some(target).filter(|target| output.status.success() && !target.is_empty()))
+        let list = ok(run(&args, None)?)?;
+        Ok(list
+            .lines()
+            .filter_map(|line| {
+                // No name of a ref holds a space.
+                let mut fields = line.split(' ');
+                let name = fields.next()?.to_owned();
+                let id = fields.next()?.to_owned();
+                let other_name = fields.next().filter(|name| !name.is_empty());
+                let other_name = other_name.map(str::to_owned);
+                Some((name, Ref { id, other_name }))
+            })
+            .collect())
     }
 
     /// Says whether git accepts `branch` as the name of a branch.

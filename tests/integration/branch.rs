@@ -130,7 +130,16 @@ fn a_revision_that_is_none_is_refused() {
     let project = Project::new();
     let before = project.work.state();
     let blob = project.work.id("HEAD:README.md");
-    for rev in ["nowhere", "", "HEAD~9", &blob, "a b"] {
+    for rev in [
+        "nowhere",
+        "",
+        "HEAD~9",
+        &blob,
+        "a b",
+        "main..main",
+        "^main",
+        "main^!",
+    ] {
         project
             .overlay(&["--rev", rev])
             .fails(2)

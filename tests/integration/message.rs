@@ -396,7 +396,7 @@ fn a_run_starts_few_processes() {
         .success()
         .stdout_has("nothing to do");
     let started = fs::read_to_string(&log).unwrap();
-    assert!(started.lines().count() <= 25, "{started}");
+    assert!(started.lines().count() <= 14, "{started}");
 }
 
 fn which_git(sandbox: &Sandbox) -> String {
