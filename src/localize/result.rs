@@ -225,8 +225,10 @@ impl Builder<'_> {
         self.place_file(&kustomization, node.file)?;
         if !self.names.contains_key(&root) {
             let names = layout::names(graph, root)?;
-            if !names.is_empty() {
-                self.make_way(root)?;
+            if !names.is_empty()
+                && let Err(failure) = self.make_way(root)
+            {
+                self.failures.push(failure);
             }
             self.names.insert(root, names);
         }
@@ -256,7 +258,11 @@ impl Builder<'_> {
                             return Err(Failure::new("a remote file without a name"));
                         }
                     };
-                    self.place_file(&destination, file)?;
+                    if let Err(failure) = self.place_file(&destination, file) {
+                        let location = graph.location(edge.from, &edge.reference);
+                        self.failures.push(failure.at(location));
+                        continue;
+                    }
                     destination
                 }
                 Target::Kept => {
@@ -301,7 +307,9 @@ impl Builder<'_> {
                 value,
                 text,
             };
-            self.edit(&holder, edit)?;
+            if let Err(failure) = self.edit(&holder, edit) {
+                self.failures.push(failure);
+            }
         }
         Ok(())
     }
@@ -351,22 +359,16 @@ impl Builder<'_> {
             Origin::Tree { source, .. } => self.graph.sources[*source].repository.is_some(),
             Origin::Remote(_) => true,
         };
-        if fetched && matches!(path::name(destination), ".gitattributes" | ".gitmodules") {
-            return Err(Failure::new(format!(
-                "`{}` would change how git treats the files beside it",
-                self.graph.label(file)
-            ))
-            .hint("give the file another name upstream, or copy what you need from it"));
-        }
         for component in path::components(destination) {
             let options = gix::validate::path::component::Options {
                 protect_windows: fetched,
                 ..gix::validate::path::component::Options::default()
             };
             if let Err(error) = gix::validate::path::component(component.into(), None, options) {
-                return Err(Failure::new(format!(
-                    "`{destination}` cannot be written: {error}"
-                )));
+                return Err(
+                    Failure::new(format!("`{destination}` cannot be written: {error}"))
+                        .hint("git stores no file of that name: rename what is referenced"),
+                );
             }
         }
         match self.placed.get(destination) {

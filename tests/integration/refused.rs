@@ -646,3 +646,20 @@ fn a_shared_list_that_would_have_to_become_two() {
         .stderr_has("app/kustomization.yaml:1:18: cannot be rewritten: the fields that share this value by an anchor need different values")
         .stderr_has("hint: write the value out where it is used");
 }
+
+#[test]
+fn what_git_keeps_for_itself_is_not_copied() {
+    let world = World::new();
+    world.commit(&[(
+        "kustomization.yaml",
+        "configMapGenerator:\n- name: g\n  files: [.git/config, .git/HEAD]\n",
+    )]);
+    let output = world.refused(&[".", "../out", "--no-commit"]);
+    output
+        .stderr_has("kustomization.yaml:3:11: configMapGenerator[0].files[0]: `.git/config` cannot be written: ")
+        .stderr_has("kustomization.yaml:3:24: configMapGenerator[0].files[1]: `.git/HEAD` cannot be written: ")
+        .stderr_has("hint: git stores no file of that name");
+    assert!(!world.sandbox.path("out").exists());
+    // A commit holds no such files.
+    world.refused(&[".", "out"]).stderr_has("`.git/config` ");
+}
