@@ -157,13 +157,7 @@ fn what_is_locked_stays_although_upstream_moved() {
 
     // The lock at the top of the source decides on its own: no tip, no cache.
     let lock = repo.show(BRANCH, "localized-app/kustomize-localize.lock");
-    let remotes = lock.split("files:\n").next().unwrap();
-    let remotes: String = remotes
-        .lines()
-        .filter(|line| !line.starts_with("target:"))
-        .map(|line| format!("{line}\n"))
-        .collect();
-    repo.write("kustomize-localize.lock", &remotes);
+    repo.write("kustomize-localize.lock", reviewed(&lock));
     repo.commit("lock");
     repo.git(&["branch", "-q", "-D", BRANCH]);
     fs::remove_dir_all(world.sandbox.path("cache/git-kustomize-localize")).unwrap();
@@ -277,13 +271,7 @@ fn a_damaged_file_in_the_cache_is_fetched_again() {
     repo.commit("source");
     repo.run(&["app"]).success();
     let lock = repo.show(BRANCH, "localized-app/kustomize-localize.lock");
-    let remotes = lock.split("files:\n").next().unwrap();
-    let remotes: String = remotes
-        .lines()
-        .filter(|line| !line.starts_with("target:"))
-        .map(|line| format!("{line}\n"))
-        .collect();
-    repo.write("kustomize-localize.lock", &remotes);
+    repo.write("kustomize-localize.lock", reviewed(&lock));
     repo.commit("lock");
     let stored = world
         .sandbox
@@ -299,4 +287,26 @@ fn a_damaged_file_in_the_cache_is_fetched_again() {
     fs::write(&stored, "").unwrap();
     fresh(1);
     fresh(0);
+}
+
+#[test]
+fn a_lock_and_the_cache_are_enough() {
+    let mut world = World::new();
+    let repo = world.user();
+    repo.run(&["app"]).success();
+    let tree = repo.id("localized/main:localized-app");
+    let lock = repo.show(BRANCH, "localized-app/kustomize-localize.lock");
+    repo.write("kustomize-localize.lock", reviewed(&lock));
+    repo.commit("lock");
+    repo.git(&["branch", "-q", "-D", BRANCH]);
+    world.server = None;
+    repo.run(&["app", "--locked"]).success();
+    assert_eq!(repo.id("localized/main:localized-app"), tree);
+}
+
+/// Returns what a lock at the top of the source would say.
+fn reviewed(lock: &str) -> String {
+    let remotes = lock.split("files:\n").next().unwrap();
+    let lines = remotes.lines().filter(|line| !line.starts_with("target:"));
+    lines.map(|line| format!("{line}\n")).collect()
 }

@@ -1,0 +1,165 @@
+//! Fetching side by side.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
+
+use super::git::{FetchFailure, Fetched, GitRemotes, Trouble, Wish};
+use super::{Progress, http};
+use crate::failure::{Failure, Result};
+use crate::kustomization;
+use crate::process::Terminal;
+use crate::redact;
+use crate::reference::RepoSpec;
+
+/// How long a server is asked for what would only be a hint.
+const HINT_TIMEOUT: Duration = Duration::from_secs(20);
+/// How many things are fetched side by side.
+const SIDE_BY_SIDE: usize = 8;
+
+/// What makes one fetched repository differ from another.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(super) struct Key {
+    pub(super) url: String,
+    pub(super) reference: Option<String>,
+    pub(super) submodules: bool,
+}
+
+impl Key {
+    pub(super) fn of(spec: &RepoSpec) -> Key {
+        Key {
+            url: spec.clone_spec(),
+            reference: spec.reference.clone(),
+            submodules: spec.submodules,
+        }
+    }
+}
+
+/// Something to fetch.
+pub(super) enum Job {
+    Git {
+        key: Key,
+        wish: Wish,
+        timeout: Option<Duration>,
+        what: Git,
+    },
+    Http {
+        url: String,
+    },
+}
+
+/// What to do about a repository.
+pub(super) enum Git {
+    /// Fetch it.
+    Fetch,
+    /// Fetch it, unless this URL turns out to be a file meanwhile.
+    Unless(String),
+    /// It is named without a ref: only ask what its HEAD is, to say so.
+    Refuse {
+        /// Whether a ref was written that kustomize does not see.
+        query_dropped: bool,
+    },
+}
+
+/// What came of it.
+pub(super) enum Done {
+    Git(Result<Fetched, FetchFailure>),
+    Http(Result<Vec<u8>, http::HttpError>),
+}
+
+/// Runs the jobs on a few threads; `None` for one that was given up.
+pub(super) fn work(
+    jobs: &[Job],
+    git: &GitRemotes,
+    client: &http::Client,
+    progress: &Progress,
+) -> Vec<Option<Done>> {
+    let next = AtomicUsize::new(0);
+    let answers: Vec<Mutex<Option<Done>>> = jobs.iter().map(|_| Mutex::new(None)).collect();
+    let given_up: Vec<AtomicBool> = jobs.iter().map(|_| AtomicBool::new(false)).collect();
+    let never = AtomicBool::new(false);
+    progress.expect(jobs.len());
+    let one = |index: usize| {
+        let what = match &jobs[index] {
+            Job::Git { key, .. } => label(key),
+            Job::Http { url } => redact::url(url),
+        };
+        progress.begin(&what);
+        let done = match &jobs[index] {
+            Job::Git {
+                wish,
+                what: Git::Refuse { query_dropped },
+                ..
+            } => Done::Git(Err(unversioned(git, wish, *query_dropped))),
+            Job::Git { wish, timeout, .. } => {
+                Done::Git(git.fetch(wish, *timeout, Some(&given_up[index]), Terminal::Detached))
+            }
+            Job::Http { url } => Done::Http(client.get(url, &never).map(|body| body.bytes)),
+        };
+        if let (Job::Http { url }, Done::Http(Ok(bytes))) = (&jobs[index], &done)
+            && kustomization::looks_like_resources(bytes).is_ok()
+        {
+            for (other, flag) in jobs.iter().zip(&given_up) {
+                if matches!(other, Job::Git { what: Git::Unless(unless), .. } if unless == url) {
+                    flag.store(true, Ordering::Relaxed);
+                }
+            }
+        }
+        progress.end(&what);
+        *answers[index]
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner) = Some(done);
+    };
+    std::thread::scope(|scope| {
+        for _ in 0..jobs.len().min(SIDE_BY_SIDE) {
+            scope.spawn(|| {
+                loop {
+                    let index = next.fetch_add(1, Ordering::Relaxed);
+                    if index >= jobs.len() {
+                        break;
+                    }
+                    one(index);
+                }
+            });
+        }
+    });
+    answers
+        .into_iter()
+        .zip(given_up)
+        .map(|(answer, given_up)| {
+            let answer = answer
+                .into_inner()
+                .unwrap_or_else(std::sync::PoisonError::into_inner);
+            answer.filter(|_| !given_up.into_inner())
+        })
+        .collect()
+}
+
+/// Asks what the HEAD of a repository is that was named without a ref, and says it.
+fn unversioned(git: &GitRemotes, wish: &Wish, query_dropped: bool) -> FetchFailure {
+    let shown = redact::url(&wish.url);
+    let failure = Failure::new(match query_dropped {
+        true => format!("{shown}: the query cannot be parsed, so kustomize builds HEAD"),
+        false => format!("{shown} is named without a ref"),
+    });
+    let pin = "or take what HEAD is now, and record it: `--pin`";
+    match git.resolve(wish, HINT_TIMEOUT) {
+        Ok(commit) => failure
+            .hint(format!("what it is now: add `?ref={commit}`"))
+            .hint(pin)
+            .because(Trouble::NotInRepository),
+        Err(_) => failure
+            .hint("say which version: add `?ref=TAG-OR-COMMIT`")
+            .hint(pin)
+            .into(),
+    }
+}
+
+/// How a repository at a ref is shown: its URL without secrets, and the ref.
+pub(super) fn label(key: &Key) -> String {
+    let url = redact::url(&key.url);
+    match &key.reference {
+        Some(reference) => format!("{url}?ref={reference}"),
+        None => url,
+    }
+}
