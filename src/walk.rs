@@ -325,6 +325,11 @@ impl Walker<'_> {
             },
             Accepts::Either | Accepts::Plugin => {
                 let spec = RepoSpec::parse(text).ok();
+                let is_git = spec.is_some() && reference::has_git_marker(text);
+                if is_git && reference.accepts == Accepts::Plugin {
+                    // Not fetched, as it stays what it is.
+                    return Ok(self.keep_plugin(root, edge, "a git URL"));
+                }
                 if reference::is_remote_file(text) {
                     return self.wait(root, edge, text, Wants::Either, spec, reference.accepts);
                 }

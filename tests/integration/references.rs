@@ -223,7 +223,7 @@ fn code_and_plugin_directories_are_left_with_a_warning() {
     world.commit(&[
         (
             "app/kustomization.yaml",
-            "resources: [map.yaml]\ngenerators:\n- ../gens\n- https://github.com/acme/gens?ref=v1\n- https://github.com/acme/gens//?ref=v1\n- git@github.com:acme/gens?ref=v1\ntransformers: [function.yaml, plugin.yaml]\n",
+            "resources: [map.yaml]\ngenerators:\n- ../gens\n- https://github.com/acme/gens?ref=v1\n- https://github.com/acme/gens//?ref=v1\n- git@github.com:acme/gens?ref=v1\n- https://example.com/acme/never.git\ntransformers: [function.yaml, plugin.yaml]\n",
         ),
         ("app/map.yaml", &config_map("map")),
         (
@@ -246,8 +246,14 @@ fn code_and_plugin_directories_are_left_with_a_warning() {
         .stderr_has("app/kustomization.yaml:3:3: generators[0]: `../gens` is a directory of plugin configurations")
         .stderr_has("generators[1]: `https://github.com/acme/gens?ref=v1` is a git URL")
         .stderr_has("generators[2]: ")
-        .stderr_has("generators[3]: ");
-    assert_eq!(output.stderr.matches("warning[plugin-root]").count(), 4);
+        .stderr_has("generators[3]: ")
+        .stderr_has("generators[4]: `https://example.com/acme/never.git` is a git URL");
+    assert_eq!(output.stderr.matches("warning[plugin-root]").count(), 5);
+    // What stays as it is is not fetched, where its URL says that it is no file.
+    assert_eq!(
+        world.server.log(),
+        ["GET https://github.com/acme/gens?ref=v1"]
+    );
     let clone = world.clone_of_branch();
     for name in ["kustomization.yaml", "function.yaml", "plugin.yaml"] {
         assert_eq!(
