@@ -145,6 +145,9 @@ pub fn write(
         write_file(&target, file.content.bytes(), file.executable).map_err(failed)?;
     }
     if replaces {
+        if exchange(&fresh, place) {
+            return Ok(());
+        }
         let old = scratch.path().join("old");
         std::fs::rename(place, &old).map_err(failed)?;
         if let Err(error) = std::fs::rename(&fresh, place) {
@@ -161,6 +164,21 @@ pub fn write(
         return Ok(());
     }
     std::fs::rename(&fresh, place).map_err(failed)
+}
+
+/// Lets two directories change places in one step, so that neither is missing at any moment. Says
+/// whether it did: not every system and file system can.
+fn exchange(fresh: &Path, place: &Path) -> bool {
+    #[cfg(any(target_os = "linux", target_vendor = "apple"))]
+    {
+        use rustix::fs::{CWD, RenameFlags, renameat_with};
+        renameat_with(CWD, fresh, CWD, place, RenameFlags::EXCHANGE).is_ok()
+    }
+    #[cfg(not(any(target_os = "linux", target_vendor = "apple")))]
+    {
+        let _ = (fresh, place);
+        false
+    }
 }
 
 fn write_file(path: &Path, bytes: &[u8], executable: bool) -> std::io::Result<()> {

@@ -3,6 +3,8 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 use crate::support::{OVERLAY, Output, Project, Sandbox, config};
 
@@ -345,4 +347,55 @@ fn a_dry_run_writes_nothing() {
         .stdout_has("would localize example/overlay into localized-overlay\n")
         .stdout_has("overlay/kustomization.yaml");
     before.assert_same(&project.work.state());
+}
+
+#[test]
+fn a_copy_is_never_missing_while_it_is_replaced() {
+    let project = Project::new();
+    run(&project, &["other"]).success();
+    let lock = project
+        .work
+        .path()
+        .join("localized-other/kustomize-localize.lock");
+    let stop = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let watcher = scope.spawn(|| {
+            let mut missing = 0;
+            while !stop.load(Ordering::Relaxed) {
+                missing += usize::from(!lock.exists());
+            }
+            missing
+        });
+        for turn in 0..5 {
+            project
+                .work
+                .write("other/config.yaml", config(&format!("turn-{turn}")));
+            run(&project, &["other"]).success();
+        }
+        stop.store(true, Ordering::Relaxed);
+        assert_eq!(watcher.join().unwrap(), 0, "times that it was not there");
+    });
+}
+
+#[test]
+fn an_interrupted_run_leaves_nothing() {
+    let project = Project::new();
+    let mark = project.sandbox.path("asked");
+    project
+        .sandbox
+        .script("ssh", &format!("touch {}; exec sleep 30", mark.display()));
+    project.work.write(
+        "other/kustomization.yaml",
+        "resources: ['ssh://git@example.org/acme/slow.git?ref=v1']\n",
+    );
+    let before = project.work.state();
+    let running = project.work.start(&["other", "--no-commit"]);
+    let start = Instant::now();
+    while !mark.exists() && start.elapsed() < Duration::from_secs(20) {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    running.interrupt();
+    running.wait().fails(130);
+    before.assert_same(&project.work.state());
+    assert_eq!(project.sandbox.leftovers(), Vec::<String>::new());
 }
