@@ -6,7 +6,7 @@ mod signed;
 mod storage;
 mod tip;
 
-use crate::support::{OVERLAY, Project, Sandbox};
+use crate::support::{OVERLAY, Project, Repo, Sandbox};
 
 const BRANCH: &str = "refs/heads/localized/main";
 
@@ -414,7 +414,7 @@ fn a_linked_worktree_is_a_place_like_any_other() {
         "feature",
         linked.to_str().unwrap(),
     ]);
-    let linked = crate::support::Repo::new(&project.sandbox, linked);
+    let linked = Repo::new(&project.sandbox, linked);
     linked.write("other/config.yaml", crate::support::config("feature"));
     linked.commit("only here");
     let before = (work.state(), linked.state());
@@ -449,4 +449,54 @@ fn git_finds_the_command_and_its_settings_hold() {
         work.git(&["log", "-1", "--format=%an, %cn", "localized/main"]),
         "By Option, By Option"
     );
+}
+
+#[test]
+fn a_repository_that_the_environment_names_is_used() {
+    let project = Project::new();
+    let work = &project.work;
+    let before = work.state();
+    let elsewhere = project.sandbox.path("tmp");
+    let git_dir = work.git_directory();
+    project.sandbox.set("GIT_DIR", &git_dir);
+    project.sandbox.set("GIT_WORK_TREE", work.path());
+    let inside = work.path().join("example");
+    project
+        .sandbox
+        .run(
+            &inside,
+            &["overlay", "../localized-overlay", "--scope", "."],
+        )
+        .success();
+    // Outside of the working tree paths begin at its top, as in a bare repository.
+    project
+        .sandbox
+        .run(&elsewhere, &OVERLAY)
+        .success()
+        .stdout_has("nothing to do");
+    project.sandbox.unset("GIT_DIR");
+    project.sandbox.unset("GIT_WORK_TREE");
+    before.assert_same(&work.state().without_ref(BRANCH));
+}
+
+#[test]
+fn a_submodule_is_a_repository_of_its_own() {
+    let project = Project::new();
+    let above = project.sandbox.repo("above");
+    let url = project.work.path().to_str().unwrap();
+    above.git(&[
+        "-c",
+        "protocol.file.allow=always",
+        "submodule",
+        "--quiet",
+        "add",
+        url,
+        "sub",
+    ]);
+    above.commit("a submodule");
+    let before = above.state();
+    let sub = Repo::new(&project.sandbox, above.path().join("sub"));
+    sub.run(&OVERLAY).success();
+    assert_eq!(sub.id("localized/main^"), sub.id("main"));
+    before.assert_same(&above.state());
 }

@@ -93,27 +93,28 @@ fn a_partial_clone_will_do() {
         .work
         .git(&["config", "uploadpack.allowAnySHA1InWant", "true"]);
     let url = format!("file://{}", project.work.path().display());
-    let clone = project.sandbox.path("clone");
-    let filter = "--filter=blob:none";
-    project.work.git(&[
-        "clone",
-        "--quiet",
-        "--no-checkout",
-        filter,
-        &url,
-        clone.to_str().unwrap(),
-    ]);
-    let clone = Repo::new(&project.sandbox, clone);
-    // What is on disk says nothing here: the files were never checked out.
-    clone
-        .run(&[&OVERLAY[..], &["--rev", "main"]].concat())
-        .success();
-    assert_committed(&clone, "main");
-    clone
-        .run(&[&OVERLAY[..], &["--rev", "main"]].concat())
-        .success()
-        .stdout_has("nothing to do");
-    assert_eq!(clone.git(&["remote"]), "origin");
+    for filter in ["blob:none", "tree:0"] {
+        let clone = project.sandbox.path(filter);
+        project.work.git(&[
+            "clone",
+            "--quiet",
+            "--no-checkout",
+            &format!("--filter={filter}"),
+            &url,
+            clone.to_str().unwrap(),
+        ]);
+        let clone = Repo::new(&project.sandbox, clone);
+        for new_dir in ["localized-overlay", "other/copy"] {
+            // What is on disk says nothing here: the files were never checked out.
+            let args = ["example/overlay", new_dir, "--scope=example", "--rev=main"];
+            clone.run(&args).success();
+            clone.run(&args).success().stdout_has("nothing to do");
+        }
+        assert_eq!(clone.id("localized/main~2"), clone.id("main"));
+        let missing = clone.git(&["rev-list", "--objects", "--missing=print", "main"]);
+        assert!(missing.contains('?'), "everything was fetched after all");
+        assert_eq!(clone.git(&["remote"]), "origin");
+    }
 }
 
 #[test]
