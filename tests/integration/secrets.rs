@@ -211,7 +211,7 @@ fn a_failure_says_no_secret_either() {
     let (url, login) = (world.server.url(), &world.login);
     let wrong = login.replace(SECRET, "s3cr3t-wrong");
     let repo = world.sandbox.repo("work");
-    for reference in [
+    let references = [
         format!("{wrong}private/base.git?ref=main"),
         format!("{login}private/base.git?ref=nowhere"),
         format!("{login}private/base.git"),
@@ -224,23 +224,29 @@ fn a_failure_says_no_secret_either() {
         "ssh://me:s3cr3t@127.0.0.1:1/o/r?ref=v1".to_owned(),
         "https://me:s3cr3t@host.invalid/o/r.git?ref=--x".to_owned(),
         "git://me:s3cr3t@host/o/r".to_owned(),
+    ];
+    let list: Vec<String> = references.iter().map(|it| format!("- {it}\n")).collect();
+    repo.write(
+        "app/kustomization.yaml",
+        format!("resources:\n{}", list.concat()),
+    );
+    repo.commit("failing");
+    for args in [
+        ["app", "-v"].as_slice(),
+        &["app", "--format", "json"],
+        &["app", "--offline"],
+        &["app", "--locked"],
     ] {
-        repo.write(
-            "app/kustomization.yaml",
-            format!("resources:\n- {reference}\n"),
-        );
-        repo.commit("failing");
-        for args in [
-            ["app", "-v"].as_slice(),
-            &["app", "--format", "json"],
-            &["app", "--offline"],
-            &["app", "--locked"],
-        ] {
-            let output = repo.run(args);
-            output.fails(2);
-            assert_unsaid(&output);
+        let output = repo.run(args);
+        output.fails(2);
+        for index in 0..references.len() {
+            let field = format!("resources[{index}]");
+            assert!(output.stderr.contains(&field), "no {field}\n{output:?}");
         }
-        let output = repo.run(&[&reference, "copy"]);
+        assert_unsaid(&output);
+    }
+    for reference in &references[..4] {
+        let output = repo.run(&[reference, "copy"]);
         output.fails(2);
         assert_unsaid(&output);
     }
