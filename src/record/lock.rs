@@ -203,7 +203,9 @@ impl Lock {
         let mut lock = self.clone();
         lock.sort();
         rules::check(&lock).map_err(|problem| {
-            Failure::new(problem.message).context(format_args!("cannot write {LOCK_NAME}"))
+            Failure::new(problem.message)
+                .context(format_args!("cannot write {LOCK_NAME}"))
+                .hint("rename it: the lock must mean the same on every system")
         })?;
         Ok(write::lock(&lock))
     }

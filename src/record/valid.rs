@@ -16,8 +16,11 @@ pub(super) fn path(text: &str) -> Refused {
     if text.len() > LONGEST_PATH {
         return Err("is longer than a path can be");
     }
-    if text.starts_with('/') || has_drive(text) {
+    if text.starts_with('/') {
         return Err("is absolute");
+    }
+    if has_drive(text) {
+        return Err("begins like a drive of Windows");
     }
     text_without_controls(text)?;
     if text.contains('\\') {

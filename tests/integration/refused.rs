@@ -663,3 +663,19 @@ fn what_git_keeps_for_itself_is_not_copied() {
     // A commit holds no such files.
     world.refused(&[".", "out"]).stderr_has("`.git/config` ");
 }
+
+#[test]
+fn names_that_a_lock_cannot_hold() {
+    let world = World::new();
+    with(&world, "resources: ['a:b.yaml']\n");
+    world.commit(&[("app/a:b.yaml", &config_map("map"))]);
+    world
+        .refused(&["app"])
+        .stderr_has("cannot write kustomize-localize.lock: the path `a:b.yaml` begins like a drive of Windows")
+        .stderr_has("hint: rename it: the lock must mean the same on every system");
+    with(&world, "resources: ['a\\b.yaml']\n");
+    world.commit(&[("app/a\\b.yaml", &config_map("map"))]);
+    world
+        .refused(&["app"])
+        .stderr_has("the path `a\\b.yaml` holds a backslash");
+}

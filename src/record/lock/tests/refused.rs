@@ -177,7 +177,7 @@ fn what_the_format_does_not_have_is_refused() {
         (
             with_file("").replace("path: a", "path: C:/b"),
             3,
-            "is absolute",
+            "like a drive",
         ),
         (
             with_file("").replace("path: a", "path: &x a"),
