@@ -141,7 +141,7 @@ impl Foreign {
             .args(["-c", "protocol.version=2"])
             .args(["-c", "core.hooksPath=/dev/null"])
             .args(["-c", "gc.auto=0", "-c", "maintenance.auto=false"])
-            .args(["-c", "fetch.unpackLimit=1", "-c", "fetch.fsckObjects=false"])
+            .args(["-c", "fetch.unpackLimit=1"])
             .args(["-c", "protocol.ext.allow=never"])
             .args([
                 "fetch",
