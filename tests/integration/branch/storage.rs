@@ -133,12 +133,12 @@ fn borrowed_objects_are_found() {
     assert_committed(&shared, "main");
 }
 
-/// Makes `directory` a worktree whose commits are localized by a hook.
-fn hook(work: &Repo, args: &str) {
+/// Lets the hook `name` of a repository localize.
+fn hook(work: &Repo, name: &str, args: &str) {
     let program = env!("CARGO_BIN_EXE_git-kustomize-localize");
     let script =
         format!("#!/bin/sh\nenv | grep ^GIT_ >\"$TMPDIR/seen\"\nexec {program} {args} --quiet\n");
-    let hook = work.git_directory().join("hooks/post-commit");
+    let hook = work.git_directory().join("hooks").join(name);
     fs::create_dir_all(hook.parent().unwrap()).unwrap();
     fs::write(&hook, script).unwrap();
     fs::set_permissions(&hook, fs::Permissions::from_mode(0o755)).unwrap();
@@ -158,7 +158,7 @@ fn in_a_hook_the_index_and_head_stay() {
         linked.to_str().unwrap(),
     ]);
     let linked = Repo::new(&project.sandbox, linked);
-    hook(work, &OVERLAY.join(" "));
+    hook(work, "post-commit", &OVERLAY.join(" "));
     for (repo, branch) in [(work, "main"), (&linked, "feature")] {
         repo.write("README.md", branch);
         repo.write("staged.txt", "staged, but not part of the commit");
@@ -186,6 +186,33 @@ fn in_a_hook_the_index_and_head_stay() {
     work.git(&["commit", "--quiet", "--allow-empty", "-m", "next"]);
     assert_eq!(work.id("localized/main^2"), work.id("main"));
     assert!(!work.git_directory().join("FETCH_HEAD").exists());
+}
+
+#[test]
+fn a_server_may_localize_what_it_received() {
+    let project = Project::new();
+    let bare = project.sandbox.path("bare.git");
+    project.work.git(&[
+        "init",
+        "--quiet",
+        "--bare",
+        "-b",
+        "main",
+        bare.to_str().unwrap(),
+    ]);
+    let bare = Repo::new(&project.sandbox, bare);
+    let args = [&OVERLAY[..], &["--rev", "main"]].concat();
+    hook(&bare, "post-receive", &args.join(" "));
+    let url = bare.path().to_str().unwrap();
+    for message in ["first", "second"] {
+        project.work.commit(message);
+        let pushed = project.work.try_git(&["push", "--quiet", url, "main"]);
+        pushed.success();
+        assert_eq!(pushed.stderr, "", "the hook has something to say");
+        let parents = bare.git(&["log", "-1", "--format=%P", "localized/main"]);
+        assert!(parents.ends_with(&project.work.id("main")), "{parents}");
+    }
+    bare.git(&["fsck", "--strict", "--no-dangling"]);
 }
 
 #[test]
