@@ -21,6 +21,36 @@ fn locked<T>(mutex: &'static Mutex<T>) -> MutexGuard<'static, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// A signal that ends a process group.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Signal {
+    /// Ask it to end.
+    Terminate,
+    /// End it.
+    Kill,
+}
+
+/// Sends `signal` to every process of the group that `leader` leads. A group that is gone is fine.
+pub fn signal_group(leader: u32, signal: Signal) {
+    #[cfg(unix)]
+    {
+        let signal = match signal {
+            Signal::Terminate => rustix::process::Signal::TERM,
+            Signal::Kill => rustix::process::Signal::KILL,
+        };
+        if let Some(pid) = i32::try_from(leader)
+            .ok()
+            .and_then(rustix::process::Pid::from_raw)
+        {
+            let _ = rustix::process::kill_process_group(pid, signal);
+        }
+    }
+    #[cfg(not(unix))]
+    {
+        let _ = (leader, signal);
+    }
+}
+
 /// Installs the handler. Called once, first thing in `main`; a second call does nothing.
 pub fn install() {
     // An error means that a handler is there already: then somebody else cleans up.
@@ -29,13 +59,13 @@ pub fn install() {
         let groups = locked(&GROUPS);
         let directories = locked(&DIRECTORIES);
         for group in groups.iter() {
-            crate::process::signal_group(*group, crate::process::Signal::Terminate);
+            signal_group(*group, Signal::Terminate);
         }
         if !groups.is_empty() {
             std::thread::sleep(Duration::from_millis(100));
         }
         for group in groups.iter() {
-            crate::process::signal_group(*group, crate::process::Signal::Kill);
+            signal_group(*group, Signal::Kill);
         }
         for directory in directories.iter() {
             remove(directory);

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
 use std::time::{Duration, Instant};
 
-use crate::interrupt;
+use crate::interrupt::{self, Signal, signal_group};
 
 /// How long a process group may take to end by itself after it was asked to.
 const GRACE: Duration = Duration::from_secs(2);
@@ -58,36 +58,6 @@ pub enum Error {
     /// The result was no longer wanted; the whole process group was ended.
     #[error("`{0}` was cancelled")]
     Cancelled(String),
-}
-
-/// A signal that ends a process group.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Signal {
-    /// Ask it to end.
-    Terminate,
-    /// End it.
-    Kill,
-}
-
-/// Sends `signal` to every process of the group that `leader` leads. A group that is gone is fine.
-pub fn signal_group(leader: u32, signal: Signal) {
-    #[cfg(unix)]
-    {
-        let signal = match signal {
-            Signal::Terminate => rustix::process::Signal::TERM,
-            Signal::Kill => rustix::process::Signal::KILL,
-        };
-        if let Some(pid) = i32::try_from(leader)
-            .ok()
-            .and_then(rustix::process::Pid::from_raw)
-        {
-            let _ = rustix::process::kill_process_group(pid, signal);
-        }
-    }
-    #[cfg(not(unix))]
-    {
-        let _ = (leader, signal);
-    }
 }
 
 /// Runs `command` to its end, feeding it `input`, and collects what it writes.

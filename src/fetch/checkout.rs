@@ -5,10 +5,11 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::rc::Rc;
 
-use super::git::GitRemotes;
+use super::git::{GitRemotes, Wish};
 use super::submodule::{self, Submodule};
 use crate::failure::{Failure, Result};
 use crate::git::Foreign;
+use crate::process::Terminal;
 use crate::tree::objects::{self, ObjectTree};
 use crate::tree::{Entry, Tree, path};
 
@@ -17,7 +18,7 @@ use crate::tree::{Entry, Tree, path};
 const CONVERTING: [&str; 3] = ["crlf", "ident", "encoding"];
 
 /// One commit of a fetched repository.
-pub struct CheckoutTree {
+pub(super) struct CheckoutTree {
     objects: ObjectTree,
     foreign: Foreign,
     directory: PathBuf,
@@ -36,7 +37,7 @@ impl CheckoutTree {
     ///
     /// # Errors
     /// When the commit cannot be read.
-    pub fn open(
+    pub(super) fn open(
         remotes: &Rc<GitRemotes>,
         directory: PathBuf,
         commit: &str,
@@ -93,7 +94,7 @@ impl CheckoutTree {
             };
             let shown = self.label(&module.path);
             let mount = submodule::resolve_url(parent, &module.url)
-                .and_then(|url| remotes.submodule(&url, &commit.to_string(), &shown))
+                .and_then(|url| submodule_tree(remotes, &url, &commit.to_string(), &shown))
                 .map_err(|failure| failure.context(format!("submodule `{shown}`")))?;
             let mount = Rc::new(mount);
             self.mounts
@@ -125,6 +126,31 @@ impl CheckoutTree {
             .insert(directory.to_owned(), converts);
         Ok(converts)
     }
+}
+
+/// Opens the commit of a submodule, fetching it if need be.
+fn submodule_tree(
+    remotes: &Rc<GitRemotes>,
+    url: &str,
+    commit: &str,
+    label: &str,
+) -> Result<CheckoutTree> {
+    let wish = Wish {
+        url: url.to_owned(),
+        reference: None,
+        commit: Some(commit.to_owned()),
+        by_repository: true,
+    };
+    let fetched = remotes
+        .fetch(&wish, None, None, Terminal::Detached)
+        .map_err(|failure| failure.failure)?;
+    CheckoutTree::open(
+        remotes,
+        fetched.directory,
+        commit,
+        label.to_owned(),
+        Some(url.to_owned()),
+    )
 }
 
 impl Tree for CheckoutTree {

@@ -1,12 +1,10 @@
 //! Fetching commits of repositories with the user's own git, into the cache.
 
 use std::path::PathBuf;
-use std::rc::Rc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use super::cache::Cache;
-use super::checkout::CheckoutTree;
 use crate::failure::{Failure, Result};
 use crate::git::{self, Asked, Foreign};
 use crate::process::{self, Limits, Output, Terminal};
@@ -103,7 +101,7 @@ impl<'a> Clock<'a> {
     }
 }
 
-/// Fetches commits, each once; safe to share between threads but for [`GitRemotes::submodule`].
+/// Fetches commits, each once; safe to share between threads.
 #[derive(Debug, Clone)]
 pub struct GitRemotes {
     foreign: Foreign,
@@ -194,34 +192,6 @@ impl GitRemotes {
             .because(Trouble::NotInRepository)),
             Err(_) => Err(failure),
         }
-    }
-
-    /// Opens the commit of a submodule, fetching it if need be.
-    ///
-    /// # Errors
-    /// When it cannot be fetched.
-    pub fn submodule(
-        self: &Rc<Self>,
-        url: &str,
-        commit: &str,
-        label: &str,
-    ) -> Result<CheckoutTree> {
-        let wish = Wish {
-            url: url.to_owned(),
-            reference: None,
-            commit: Some(commit.to_owned()),
-            by_repository: true,
-        };
-        let fetched = self
-            .fetch(&wish, None, None, Terminal::Detached)
-            .map_err(|failure| failure.failure)?;
-        CheckoutTree::open(
-            self,
-            fetched.directory,
-            commit,
-            label.to_owned(),
-            Some(url.to_owned()),
-        )
     }
 
     /// Asks the server which commit the ref is, within `timeout`.
