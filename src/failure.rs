@@ -104,5 +104,35 @@ impl From<Failure> for Failures {
     }
 }
 
+/// Returns `text` as one word of a command in a hint, quoted for a shell where that is needed.
+#[must_use]
+pub fn argument(text: &str) -> String {
+    let plain =
+        |character: char| character.is_ascii_alphanumeric() || "-_./:@%+=,".contains(character);
+    match !text.is_empty() && text.chars().all(plain) {
+        true => text.to_owned(),
+        false => format!("'{}'", text.replace('\'', "'\\''")),
+    }
+}
+
 /// The result of anything that can only fail for one reason at a time.
 pub type Result<T, E = Failure> = std::result::Result<T, E>;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_word_of_a_command_is_quoted_where_a_shell_would_read_more() {
+        for (text, word) in [
+            ("a/b.yaml", "a/b.yaml"),
+            (":/a/b", ":/a/b"),
+            ("a b", "'a b'"),
+            ("it's", "'it'\\''s'"),
+            ("$(id)", "'$(id)'"),
+            ("", "''"),
+        ] {
+            assert_eq!(argument(text), word);
+        }
+    }
+}

@@ -1,7 +1,7 @@
 //! References to what lies in the same tree.
 
 use super::{Absence, LoadRestrictor, RootId, SourceId, Target, Walker, Warning};
-use crate::failure::{Failure, Result};
+use crate::failure::{Failure, Result, argument};
 use crate::kustomization::{Accepts, Kind};
 use crate::redact;
 use crate::reference::{self, RepoSpec};
@@ -238,12 +238,16 @@ impl Walker<'_> {
             Absence::Untracked => Failure::new(format!(
                 "`{text}` is not committed: `{shown}` is on disk only"
             ))
-            .hint(format!("git add -f -- {shown} && git commit")),
+            .hint(format!(
+                "git add -f -- {} && git commit",
+                argument(&format!(":/{shown}"))
+            )),
             Absence::Ignored(place, pattern) => Failure::new(format!(
                 "`{text}` is kept out of git: `{shown}` matches `{pattern}` ({place})"
             ))
             .hint(format!(
-                "to leave the reference as it is: --leave-missing '{shown}'"
+                "to leave the reference as it is: --leave-missing {}",
+                argument(&shown)
             )),
         }
     }

@@ -128,11 +128,11 @@ fn files_that_are_not_committed_are_told_by_what_keeps_them_out() {
             &["other", "--scope", "."],
             &[
                 "other/kustomization.yaml:1:13: resources[0]: `untracked.yaml` is not committed: `other/untracked.yaml` is on disk only",
-                "hint: git add -f -- other/untracked.yaml && git commit",
+                "hint: git add -f -- :/other/untracked.yaml && git commit",
                 "resources[1]: `staged.yaml` is not committed: `other/staged.yaml` is on disk only",
                 "resources[2]: `../example/none` does not exist: there is no `example/none`",
                 "`secret.env` is kept out of git: `other/secret.env` matches `*.env` (.gitignore:2)",
-                "hint: to leave the reference as it is: --leave-missing 'other/secret.env'",
+                "hint: to leave the reference as it is: --leave-missing other/secret.env",
                 "`nowhere.pem` does not exist: there is no `other/nowhere.pem`",
             ],
         );
