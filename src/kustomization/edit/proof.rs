@@ -76,3 +76,60 @@ pub(super) fn prove(
         ))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::Target;
+    use super::{Stream, Targets, prove};
+
+    /// Whether a text is proven to be `BEFORE` with `a` replaced by `new`.
+    fn holds(after: &str) -> bool {
+        let before = Stream::parse(BEFORE, 2).unwrap();
+        let a = before.documents[0]
+            .nodes()
+            .iter()
+            .position(|node| BEFORE[node.range.clone()] == *"a");
+        let target = Target {
+            value: "new".to_owned(),
+            inside: Vec::new(),
+        };
+        let expected = [Targets::from([(a.unwrap(), target)]), Targets::new()];
+        let path: &[usize] = &[0, 0];
+        let values = [(0, path, "new".to_owned())];
+        prove(&before, after, &expected, &values).is_ok()
+    }
+
+    const BEFORE: &str = "r: [a, &x b, *x]\nk: 'v' # c\n---\nz\n";
+
+    #[test]
+    fn the_proof_sees_every_other_change() {
+        assert!(holds(&BEFORE.replace("[a", "[new")));
+        assert!(holds(&BEFORE.replace("[a", "['new'")));
+        for (from, to) in [
+            ("[a", "[a"),
+            ("[a", "[other"),
+            ("[a", "[!t new"),
+            ("[a", "[&y new"),
+            ("[a", "[[new]"),
+            ("[a, &x b", "[&x b, new"),
+            ("[a, &x b, *x", "[new, &x b, b"),
+            ("[a, &x b, *x", "[new, b, b"),
+            ("[a, &x b, *x]", "[new, &x b, *x, c]"),
+            ("[a, &x b, *x]\n", "[new, &x b, *x]\nm: n\n"),
+            ("r: [a", "s: [new"),
+        ] {
+            assert!(!holds(&BEFORE.replace(from, to)), "{from} -> {to}");
+        }
+        let right = BEFORE.replace("[a", "[new");
+        for (from, to) in [
+            ("'v'", "\"v\""),
+            ("'v'", "w"),
+            ("z", "y"),
+            ("---\nz\n", ""),
+            ("---\nz\n", "---\nz\n---\n"),
+            ("*x", "*y"),
+        ] {
+            assert!(!holds(&right.replace(from, to)), "{from} -> {to}");
+        }
+    }
+}

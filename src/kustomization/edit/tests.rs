@@ -243,3 +243,13 @@ fn two_edits_of_one_value_must_agree() {
 fn no_edits_change_nothing() {
     assert_eq!(edit(b"[", &[]).unwrap(), b"[");
 }
+
+#[test]
+fn values_at_the_start_of_a_line_are_no_markers() {
+    for value in ["---", "--- a", "...", "%a", "# a"] {
+        let text = "resources: [\nold,\n'old' ]\n";
+        let after = change(text, &[("resources[0]", value), ("resources[1]", value)]);
+        let wanted = format!("resources: [\n'{value}',\n'{value}' ]\n");
+        assert_eq!(after.unwrap(), wanted);
+    }
+}
