@@ -399,7 +399,7 @@ impl Walker<'_> {
         };
         self.graph.warnings.push(Warning {
             id: warning_id(&note.kind),
-            message: note.message,
+            message: format!("{}{}", note.message, left_behind(&note.kind)),
             location,
         });
     }
@@ -432,6 +432,22 @@ impl Walker<'_> {
             .warnings
             .retain(|warning| seen.insert(warning.clone()));
         Ok(self.graph)
+    }
+}
+
+/// What a note means for the result: what was found is left as it is.
+fn left_behind(kind: &NoteKind) -> &'static str {
+    match kind {
+        NoteKind::RemoteChart { .. } => {
+            "; left as it is: to build the copy takes helm and the network"
+        }
+        NoteKind::LocalChart { .. } | NoteKind::ChartHome { .. } | NoteKind::ConfigHome { .. } => {
+            "; left as it is: the copy does not hold it"
+        }
+        NoteKind::KrmFunction { .. } | NoteKind::LegacyPlugin { .. } => {
+            "; left as it is: the copy does not hold its code"
+        }
+        NoteKind::DuplicateKey { .. } | NoteKind::ExtraDocument | NoteKind::SplitUrl => "",
     }
 }
 
