@@ -42,6 +42,14 @@ pub struct TipState {
     pub edited_by: Vec<String>,
 }
 
+impl TipState {
+    /// Says whether somebody edited what lies at `place`, or a directory above it.
+    #[must_use]
+    pub fn is_edited(&self, place: &str) -> bool {
+        self.edited.iter().any(|edited| path::is_in(place, edited))
+    }
+}
+
 /// Looks at the tip of a branch of ours. `source_tree` is the tree of the commit to be localized.
 ///
 /// # Errors

@@ -63,6 +63,13 @@ pub(super) fn run(args: &LocalizeArgs) -> Result<Report, Failures> {
         None => tip::new_dir_at(&here, &repository, source_tree, &into)?,
     };
     let previous = match &before {
+        // A lock that somebody edited says nothing about what upstream holds.
+        _ if state
+            .as_ref()
+            .is_some_and(|state| state.is_edited(&path::join(&into, LOCK_NAME))) =>
+        {
+            None
+        }
         Some(before) => Some(Tip {
             tree: Rc::new(ObjectTree::of_here(here.clone(), before.tree)?),
             directory: String::new(),

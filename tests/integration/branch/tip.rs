@@ -215,3 +215,33 @@ fn a_branch_of_somebody_else_is_refused() {
     }
     before.assert_same(&work.state());
 }
+
+#[test]
+fn an_edited_lock_does_not_vouch_for_edited_files() {
+    let project = Project::new();
+    project.overlay(&[]).success();
+    let clean = project.work.id("localized/main^{tree}");
+    let service = project
+        .work
+        .git(&["ls-tree", "-r", "--name-only", "localized/main"])
+        .lines()
+        .find(|path| path.ends_with("/service.yaml"))
+        .unwrap()
+        .to_owned();
+    edit(&project, &["-m", "forged"], |repo| {
+        let real = repo.read(&service);
+        let forged = real.replace("one", "forged");
+        let lock = "localized-overlay/kustomize-localize.lock";
+        let text = repo.read(lock);
+        let digest = |text: &str| git_kustomize_localize::record::sha256_hex(text.as_bytes());
+        assert!(text.contains(&digest(&real)));
+        repo.write(lock, text.replace(&digest(&real), &digest(&forged)));
+        repo.write(&service, forged);
+    });
+    refused(
+        &project,
+        &["localized-overlay/kustomize-localize.lock", &service].map(|path| path),
+    );
+    project.overlay(&["--overwrite"]).success();
+    assert_eq!(project.work.id("localized/main^{tree}"), clean);
+}
