@@ -240,7 +240,7 @@ fn an_edited_lock_does_not_vouch_for_edited_files() {
     });
     refused(
         &project,
-        &["localized-overlay/kustomize-localize.lock", &service].map(|path| path),
+        &[&service, "localized-overlay/kustomize-localize.lock"],
     );
     project.overlay(&["--overwrite"]).success();
     assert_eq!(project.work.id("localized/main^{tree}"), clean);
