@@ -148,7 +148,7 @@ impl GeneratorKey {
     }
 }
 
-/// Where in a file a scalar stands, for [`edit`]. Valid for the bytes it was read from.
+/// Where in a file a scalar stands, for [`edit()`]. Valid for the bytes it was read from.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Spot {
     /// Index of the document in the stream.

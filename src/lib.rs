@@ -6,7 +6,7 @@
 //!
 //! `git kustomize-localize TARGET` ([`cli`]) reads the target from a commit ([`tree`]), parses each
 //! kustomization into references with their exact places ([`kustomization`]), tells local from
-//! remote as kustomize does ([`reference`]) and follows every one of them ([`walk`]). Remote files
+//! remote as kustomize does ([`reference`](mod@reference)) and follows every one of them ([`walk`]). Remote files
 //! and remote roots are brought in, level by level ([`fetch`]). The graph that the walk yields is
 //! then localized in three pure steps ([`localize`]): place every node, edit the scalars, collect
 //! the files. The result and its record ([`record`]) go into one commit on a branch, or into a plain
@@ -28,7 +28,7 @@
 //! | [`walk`] | the graph of roots, files and references; defines [`walk::Remotes`], which `fetch` implements |
 //! | [`record`] | lock and trailers, written, read and checked by the same code |
 //! | [`kustomization`] | the one table of fields, YAML with spans, edits of scalars |
-//! | [`reference`] | the grammar of a reference, the path of what it names |
+//! | [`reference`](mod@reference) | the grammar of a reference, the path of what it names |
 //! | [`tree`] | read-only files: of a commit, on disk, in memory |
 //! | [`git`] | what is asked of the git executable: of this repository, of a foreign one |
 //! | [`process`], [`interrupt`] | deadlines, process groups, what must not outlive us |

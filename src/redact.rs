@@ -24,13 +24,13 @@ pub fn url(text: &str) -> String {
     Shown::of(text).text
 }
 
-/// Returns whether [`url`] hides a secret of this text: a password, a token or a signed query. A plain
+/// Returns whether [`url()`] hides a secret of this text: a password, a token or a signed query. A plain
 /// user name is none.
 pub fn has_secret(text: &str) -> bool {
     Shown::of(text).secret
 }
 
-/// Returns a text from outside, as what git printed, with every URL in it shown as by [`url`], and
+/// Returns a text from outside, as what git printed, with every URL in it shown as by [`url()`], and
 /// without control characters but newline and tab.
 pub fn text(text: &str) -> String {
     let printable = |c: &char| !c.is_control() || matches!(c, '\n' | '\t');

@@ -83,7 +83,7 @@ pub(super) fn reference(text: &str) -> Refused {
     Ok(())
 }
 
-/// Accepts a target: a local one as [`path_or_top`], a remote one as [`url`].
+/// Accepts a target: a local one as [`path_or_top`], a remote one as [`url()`].
 pub(super) fn target(text: &str) -> Refused {
     path_or_top(text).or_else(|reason| {
         let could_be_remote = text.contains("//") || text.contains([':', '?']);
