@@ -32,7 +32,7 @@
 //! | [`tree`] | read-only files: of a commit, on disk, in memory |
 //! | [`git`] | what is asked of the git executable: of this repository, of a foreign one |
 //! | [`process`], [`interrupt`] | deadlines, process groups, what must not outlive us |
-//! | [`failure`], [`redact`] | what stopped the work, what is never shown |
+//! | [`failure`], [`finding`], [`redact`] | what stopped the work, what is wrong with the files, what is never shown |
 //!
 //! # Rules that hold everywhere
 //!
@@ -48,6 +48,7 @@ pub mod cli;
 pub mod commit;
 pub mod failure;
 pub mod fetch;
+pub mod finding;
 pub mod git;
 pub mod interrupt;
 pub mod kustomization;
