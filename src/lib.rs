@@ -21,6 +21,7 @@
 //! | room | job |
 //! |---|---|
 //! | [`cli`] | arguments to calls, one file per command |
+//! | [`check`](mod@check) | the rules: what a hermetic build could not resolve |
 //! | [`report`] | what is said: for people, as JSON |
 //! | [`commit`] | the branch, the tip, trees and blobs, a plain directory |
 //! | [`localize`] | layout, rewrite, result |
@@ -44,6 +45,7 @@
 
 #![cfg_attr(test, allow(clippy::expect_used, clippy::unwrap_used))]
 
+pub mod check;
 pub mod cli;
 pub mod commit;
 pub mod failure;
