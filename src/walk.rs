@@ -7,11 +7,13 @@ mod cycle;
 mod graph;
 mod local;
 mod remote;
+mod trouble;
 
 pub use graph::{
-    Edge, File, FileId, Graph, Origin, RemoteFile, Repository, Root, RootId, Source, SourceId,
-    Target, Warning,
+    Edge, File, FileId, Graph, Noted, Origin, RemoteFile, Repository, Root, RootId, Source,
+    SourceId, Target, Warning,
 };
+pub use trouble::{Beyond, Trouble, TroubleKind};
 
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
@@ -22,6 +24,7 @@ use crate::record::LoadRestrictor;
 use crate::redact;
 use crate::reference::{self, RepoSpec};
 use crate::tree::{self, Resolved, path};
+use trouble::{Step, Stop};
 
 /// What a reference that kustomize reads over the network may turn out to be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -84,6 +87,30 @@ pub struct Options<'a> {
     pub absence: Option<&'a dyn Fn(&str) -> Absence>,
     /// A directory of the tree that no reference may reach: where the result is going to be.
     pub forbidden: Option<String>,
+    /// What is read.
+    pub contents: Contents,
+}
+
+/// Which files a walk reads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Contents {
+    /// Every file that it reaches.
+    #[default]
+    All,
+    /// Those that lead further: kustomizations and plugin configurations. The bytes of all others
+    /// stay empty.
+    Configurations,
+}
+
+/// What a walk over many roots came to.
+pub struct Explored {
+    /// Everything that could be followed.
+    pub graph: Graph,
+    /// Everything that could not, in a stable order.
+    pub troubles: Vec<Trouble>,
+    /// The root of each directory that the walk was given, in their order; none where there is no
+    /// root.
+    pub starts: Vec<Option<RootId>>,
 }
 
 /// Where a walk starts.
@@ -103,6 +130,30 @@ pub fn walk(
     remotes: Option<&mut dyn Remotes>,
     options: &Options<'_>,
 ) -> Result<Graph, Failures> {
+    let explored = explore(start.source, &[start.directory], remotes, options);
+    if explored.troubles.is_empty() {
+        return Ok(explored.graph);
+    }
+    let mut seen = HashSet::new();
+    Err(Failures(
+        explored
+            .troubles
+            .into_iter()
+            .map(|trouble| trouble.failure)
+            .filter(|failure| seen.insert(failure.clone()))
+            .collect(),
+    ))
+}
+
+/// Walks everything that the roots in `directories` (real paths in the tree of `source`) reference.
+/// What cannot be followed never stops the rest.
+#[must_use]
+pub fn explore(
+    source: Source,
+    directories: &[String],
+    remotes: Option<&mut dyn Remotes>,
+    options: &Options<'_>,
+) -> Explored {
     let mut walker = Walker {
         graph: Graph::default(),
         options,
@@ -113,12 +164,20 @@ pub fn walk(
         repositories: HashMap::new(),
         queue: Vec::new(),
         pending: Vec::new(),
-        failures: Vec::new(),
+        troubles: Vec::new(),
         unread: HashSet::new(),
     };
-    walker.graph.sources.push(start.source);
-    let target = walker.enter(0, &start.directory).map_err(Failures::from)?;
-    debug_assert_eq!(target, 0);
+    walker.graph.sources.push(source);
+    let starts = directories
+        .iter()
+        .map(|directory| match walker.enter(0, directory) {
+            Ok(root) => Some(root),
+            Err(stop) => {
+                walker.trouble(stop, None, None);
+                None
+            }
+        })
+        .collect();
     let mut remotes = remotes;
     loop {
         while let Some(root) = walker.queue.pop() {
@@ -132,7 +191,7 @@ pub fn walk(
         }
         walker.resolve_pending(remotes);
     }
-    walker.finish()
+    walker.finish(starts)
 }
 
 /// A remote reference that waits for its level to be complete.
@@ -153,14 +212,14 @@ struct Walker<'a> {
     repositories: HashMap<*const Repository, SourceId>,
     queue: Vec<RootId>,
     pending: Vec<Pending>,
-    failures: Vec<Failure>,
+    troubles: Vec<Trouble>,
     /// Roots whose kustomization cannot be read, so that nobody knows their kind.
     unread: HashSet<RootId>,
 }
 
 impl Walker<'_> {
     /// Makes the directory (a real path) a root of the graph, to be read later.
-    fn enter(&mut self, source: SourceId, directory: &str) -> Result<RootId> {
+    fn enter(&mut self, source: SourceId, directory: &str) -> Step<RootId> {
         let key = (source, directory.to_owned());
         if let Some(known) = self.roots.get(&key) {
             return Ok(*known);
@@ -178,11 +237,12 @@ impl Walker<'_> {
         self.roots.insert(key, id);
         self.queue.push(id);
         // Which kind it is decides whether the reference that led here is a legal one.
-        match kustomization::read(&self.graph.files[file].bytes) {
+        let bytes = self.bytes(file)?;
+        match kustomization::read(&bytes) {
             Ok(read) => {
                 self.graph.roots[id].kind = read.kind;
                 for note in read.notes {
-                    self.note(file, note);
+                    self.note(id, file, note);
                 }
                 for reference in read.references {
                     self.graph.roots[id].edges.push(Edge {
@@ -204,7 +264,7 @@ impl Walker<'_> {
         &mut self,
         source: SourceId,
         directory: &str,
-    ) -> Result<(&'static str, FileId)> {
+    ) -> Step<(&'static str, FileId)> {
         let tree = self.graph.sources[source].tree.clone();
         let mut found = Vec::new();
         for name in kustomization::FILE_NAMES {
@@ -219,22 +279,29 @@ impl Walker<'_> {
         let shown = tree.label(directory);
         match found.as_slice() {
             [(name, path, executable)] => Ok((*name, self.file(source, path, *executable)?)),
-            [] => Err(
-                Failure::new(format!("no kustomization file in `{shown}`")).hint(format!(
-                    "a kustomization root holds one of {}",
-                    kustomization::FILE_NAMES
-                        .map(|name| format!("`{name}`"))
-                        .join(", ")
-                )),
-            ),
-            several => Err(Failure::new(format!(
-                "several kustomization files in `{shown}`: {}",
-                several
-                    .iter()
-                    .map(|(name, ..)| *name)
-                    .collect::<Vec<_>>()
+            [] => Err(Stop::new(
+                TroubleKind::NoKustomization {
+                    directory: directory.to_owned(),
+                },
+                format!("no kustomization file in `{shown}`"),
+            )
+            .hint(format!(
+                "a kustomization root holds one of {}",
+                kustomization::FILE_NAMES
+                    .map(|name| format!("`{name}`"))
                     .join(", ")
-            ))
+            ))),
+            several => Err(Stop::new(
+                TroubleKind::Refused,
+                format!(
+                    "several kustomization files in `{shown}`: {}",
+                    several
+                        .iter()
+                        .map(|(name, ..)| *name)
+                        .collect::<Vec<_>>()
+                        .join(", ")
+                ),
+            )
             .hint("keep one of them: `kustomize build` refuses more")),
         }
     }
@@ -244,7 +311,37 @@ impl Walker<'_> {
         if let Some(known) = self.files.get(&key) {
             return Ok(*known);
         }
-        let tree = &self.graph.sources[source].tree;
+        let id = self.graph.files.len();
+        self.graph.files.push(File {
+            origin: Origin::Tree {
+                source,
+                path: path.to_owned(),
+            },
+            bytes: Rc::new([]),
+            executable,
+        });
+        self.files.insert(key, id);
+        if self.options.contents == Contents::All {
+            self.load(id)?;
+        }
+        Ok(id)
+    }
+
+    /// Returns the bytes of a file that leads further.
+    fn bytes(&mut self, file: FileId) -> Result<Rc<[u8]>> {
+        if self.options.contents == Contents::Configurations
+            && self.graph.files[file].bytes.is_empty()
+        {
+            self.load(file)?;
+        }
+        Ok(self.graph.files[file].bytes.clone())
+    }
+
+    fn load(&mut self, file: FileId) -> Result<()> {
+        let Origin::Tree { source, path } = &self.graph.files[file].origin else {
+            return Ok(());
+        };
+        let tree = &self.graph.sources[*source].tree;
         let bytes = tree.read(path)?;
         if bytes.starts_with(b"version https://git-lfs.github.com/spec/") {
             return Err(
@@ -253,17 +350,8 @@ impl Walker<'_> {
                 ),
             );
         }
-        let id = self.graph.files.len();
-        self.graph.files.push(File {
-            origin: Origin::Tree {
-                source,
-                path: path.to_owned(),
-            },
-            bytes: bytes.into(),
-            executable,
-        });
-        self.files.insert(key, id);
-        Ok(id)
+        self.graph.files[file].bytes = bytes.into();
+        Ok(())
     }
 
     fn downloaded(&mut self, remote: &Rc<RemoteFile>) -> FileId {
@@ -296,23 +384,43 @@ impl Walker<'_> {
         };
         let target = match self.target(root, edge, &reference) {
             Ok(target) => target,
-            Err(failure) => {
-                let location = self.graph.location(from, &reference);
-                self.failures.push(failure.at(location));
+            Err(stop) => {
+                self.trouble(stop, Some((root, edge)), Some(from));
                 Target::Broken
             }
         };
         self.graph.roots[root].edges[edge].target = target;
     }
 
-    fn target(&mut self, root: RootId, edge: usize, reference: &Reference) -> Result<Target> {
+    /// Notes what could not be followed; the rest goes on.
+    fn trouble(&mut self, stop: Stop, edge: Option<(RootId, usize)>, file: Option<FileId>) {
+        let failure = match edge {
+            Some((root, edge)) => {
+                let edge = &self.graph.roots[root].edges[edge];
+                let location = self.graph.location(edge.from, &edge.reference);
+                stop.failure.at(location)
+            }
+            None => stop.failure,
+        };
+        self.troubles.push(Trouble {
+            kind: *stop.kind,
+            edge,
+            file,
+            failure,
+        });
+    }
+
+    fn target(&mut self, root: RootId, edge: usize, reference: &Reference) -> Step<Target> {
         let text = reference.text.as_str();
         if text.is_empty() {
             // kustomize skips empty strings in path fields.
             return Ok(Target::Kept);
         }
         if text.chars().any(char::is_control) {
-            return Err(Failure::new("the reference holds control characters"));
+            return Err(Stop::new(
+                TroubleKind::Unsafe,
+                "the reference holds control characters",
+            ));
         }
         match reference.accepts {
             Accepts::File if reference::is_remote_file(text) => {
@@ -336,7 +444,7 @@ impl Walker<'_> {
                 if self.is_local_file(root, text)? {
                     let target = self.local_file(root, edge, text)?;
                     if let (Accepts::Plugin, Target::File(file)) = (reference.accepts, target) {
-                        self.read_plugin(root, file, &reference.field);
+                        self.read_plugin(root, file, &reference.field)?;
                     }
                     return Ok(target);
                 }
@@ -357,11 +465,12 @@ impl Walker<'_> {
 
     /// Adds the references of a plugin configuration to the root that lists it: kustomize resolves
     /// them there, wherever the configuration itself lies.
-    fn read_plugin(&mut self, root: RootId, file: FileId, field: &str) {
-        match kustomization::read_plugin(&self.graph.files[file].bytes) {
+    fn read_plugin(&mut self, root: RootId, file: FileId, field: &str) -> Step<()> {
+        let bytes = self.bytes(file)?;
+        match kustomization::read_plugin(&bytes) {
             Ok(plugin) => {
                 for note in plugin.notes {
-                    self.note(file, note);
+                    self.note(root, file, note);
                 }
                 for mut reference in plugin.references {
                     reference.field = format!("{field} > {}", reference.field);
@@ -374,6 +483,7 @@ impl Walker<'_> {
             }
             Err(problems) => self.problems(file, problems),
         }
+        Ok(())
     }
 
     fn keep_plugin(&mut self, root: RootId, edge: usize, what: &str) -> Target {
@@ -390,7 +500,7 @@ impl Walker<'_> {
         Target::Kept
     }
 
-    fn note(&mut self, file: FileId, note: kustomization::Note) {
+    fn note(&mut self, root: RootId, file: FileId, note: kustomization::Note) {
         let location = Location {
             file: self.graph.label(file),
             line: note.line,
@@ -402,6 +512,7 @@ impl Walker<'_> {
             message: format!("{}{}", note.message, left_behind(&note.kind)),
             location,
         });
+        self.graph.notes.push(Noted { root, file, note });
     }
 
     fn problems(&mut self, file: FileId, problems: Vec<Problem>) {
@@ -413,25 +524,29 @@ impl Walker<'_> {
                 field: problem.field,
             });
             failure.hints = problem.hints;
-            self.failures.push(failure);
+            self.troubles.push(Trouble {
+                kind: TroubleKind::Problem(problem.kind),
+                edge: None,
+                file: Some(file),
+                failure,
+            });
         }
     }
 
-    fn finish(mut self) -> Result<Graph, Failures> {
-        self.failures.extend(cycle::find(&self.graph));
-        if !self.failures.is_empty() {
-            // Remote references fail after local ones, but a file is read from its top.
-            self.failures
-                .sort_by(|one, other| one.location.cmp(&other.location));
-            let mut seen = HashSet::new();
-            self.failures.retain(|failure| seen.insert(failure.clone()));
-            return Err(Failures(self.failures));
-        }
+    fn finish(mut self, starts: Vec<Option<RootId>>) -> Explored {
+        self.troubles.extend(cycle::find(&self.graph));
+        // Remote references fail after local ones, but a file is read from its top.
+        self.troubles
+            .sort_by(|one, other| one.failure.location.cmp(&other.failure.location));
         let mut seen = HashSet::new();
         self.graph
             .warnings
             .retain(|warning| seen.insert(warning.clone()));
-        Ok(self.graph)
+        Explored {
+            graph: self.graph,
+            troubles: self.troubles,
+            starts,
+        }
     }
 }
 

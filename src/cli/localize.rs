@@ -303,6 +303,7 @@ fn copy(
             .then_some(&leave_missing as &dyn Fn(&str) -> bool),
         absence: Some(absence),
         forbidden,
+        ..walk::Options::default()
     };
     let graph = walk::walk(target.start, Some(fetcher), &options)?;
     let localized = localize(&graph, options.load_restrictor, owned)?;

@@ -4,6 +4,7 @@
 use std::collections::{HashMap, HashSet, VecDeque};
 
 use super::graph::{Graph, RootId, Target};
+use super::trouble::{Trouble, TroubleKind};
 use crate::failure::Failure;
 use crate::redact;
 use crate::tree::path;
@@ -17,8 +18,8 @@ struct Step {
     remote: bool,
 }
 
-/// Returns a failure for every way in which the graph's roots lead back to themselves.
-pub(super) fn find(graph: &Graph) -> Vec<Failure> {
+/// Returns a trouble for every way in which the graph's roots lead back to themselves.
+pub(super) fn find(graph: &Graph) -> Vec<Trouble> {
     let steps: Vec<Vec<Step>> = graph
         .roots
         .iter()
@@ -39,17 +40,17 @@ pub(super) fn find(graph: &Graph) -> Vec<Failure> {
                 .collect()
         })
         .collect();
-    let mut failures = Vec::new();
+    let mut troubles = Vec::new();
     for closing in closing_steps(&steps) {
         let mut chain = chain(&steps, closing.to, closing.from, |_| true).unwrap_or_default();
         chain.push(closing);
-        failures.push(failure(graph, &chain, "leads back to itself"));
+        troubles.push(trouble(graph, &chain, "leads back to itself"));
     }
-    if failures.is_empty() {
-        failures.extend(containing(graph, &steps));
-        failures.extend(prefixes(graph, &steps));
+    if troubles.is_empty() {
+        troubles.extend(containing(graph, &steps));
+        troubles.extend(prefixes(graph, &steps));
     }
-    failures
+    troubles
 }
 
 /// Returns the steps that close a cycle: those that lead to a root which is still being followed.
@@ -123,14 +124,14 @@ fn chain(
 }
 
 /// Finds roots that reach, by local references only, a directory that contains them.
-fn containing(graph: &Graph, steps: &[Vec<Step>]) -> Vec<Failure> {
+fn containing(graph: &Graph, steps: &[Vec<Step>]) -> Vec<Trouble> {
     let ids: HashMap<(usize, &str), RootId> = graph
         .roots
         .iter()
         .enumerate()
         .map(|(id, root)| ((root.source, root.directory.as_str()), id))
         .collect();
-    let mut failures = Vec::new();
+    let mut troubles = Vec::new();
     for (id, root) in graph.roots.iter().enumerate() {
         let mut directory = root.directory.as_str();
         while !directory.is_empty() {
@@ -139,7 +140,7 @@ fn containing(graph: &Graph, steps: &[Vec<Step>]) -> Vec<Failure> {
                 continue;
             };
             if let Some(chain) = chain(steps, id, *above, |step| !step.remote) {
-                failures.push(failure(
+                troubles.push(trouble(
                     graph,
                     &chain,
                     "leads to a directory that contains it",
@@ -147,12 +148,12 @@ fn containing(graph: &Graph, steps: &[Vec<Step>]) -> Vec<Failure> {
             }
         }
     }
-    failures
+    troubles
 }
 
 /// Finds remote references that kustomize takes for a cycle: on their referrer chain is a URL that
 /// begins with theirs.
-fn prefixes(graph: &Graph, steps: &[Vec<Step>]) -> Vec<Failure> {
+fn prefixes(graph: &Graph, steps: &[Vec<Step>]) -> Vec<Trouble> {
     let remote: Vec<(Step, &str)> = steps
         .iter()
         .flatten()
@@ -167,7 +168,7 @@ fn prefixes(graph: &Graph, steps: &[Vec<Step>]) -> Vec<Failure> {
             )
         })
         .collect();
-    let mut failures = Vec::new();
+    let mut troubles = Vec::new();
     let mut seen = HashSet::new();
     for (first, text) in &remote {
         for (second, shorter) in &remote {
@@ -177,7 +178,7 @@ fn prefixes(graph: &Graph, steps: &[Vec<Step>]) -> Vec<Failure> {
             if let Some(mut chain) = chain(steps, first.to, second.from, |_| true) {
                 chain.insert(0, *first);
                 chain.push(*second);
-                failures.push(failure(
+                troubles.push(trouble(
                     graph,
                     &chain,
                     "names a URL that begins like one on its chain, which `kustomize build` takes for a cycle",
@@ -185,12 +186,22 @@ fn prefixes(graph: &Graph, steps: &[Vec<Step>]) -> Vec<Failure> {
             }
         }
     }
-    failures
+    troubles
 }
 
-fn failure(graph: &Graph, chain: &[Step], what: &str) -> Failure {
+fn trouble(graph: &Graph, chain: &[Step], what: &str) -> Trouble {
+    let cycle = |edge, file, failure| Trouble {
+        kind: TroubleKind::Cycle,
+        edge,
+        file,
+        failure,
+    };
     let (Some(first), Some(last)) = (chain.first(), chain.last()) else {
-        return Failure::new("a kustomization root names itself");
+        return cycle(
+            None,
+            None,
+            Failure::new("a kustomization root names itself"),
+        );
     };
     let mut shown = format!("`{}`", graph.root_label(first.from));
     for step in chain {
@@ -201,10 +212,11 @@ fn failure(graph: &Graph, chain: &[Step], what: &str) -> Failure {
         }
     }
     let edge = &graph.roots[last.from].edges[last.edge];
-    Failure::new(format!(
+    let failure = Failure::new(format!(
         "cycle: `{}` {what}: {shown}",
         graph.root_label(first.from)
     ))
     .at(graph.location(edge.from, &edge.reference))
-    .hint("`kustomize build` refuses this: let the reference name something else")
+    .hint("`kustomize build` refuses this: let the reference name something else");
+    cycle(Some((last.from, last.edge)), Some(edge.from), failure)
 }

@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use crate::failure::Location;
-use crate::kustomization::{Kind, Reference};
+use crate::kustomization::{Kind, Note, Reference};
 use crate::tree::{SharedTree, path};
 
 /// A tree that the walk reads from: index into [`Graph::sources`]. 0 is where the walk starts.
@@ -24,6 +24,19 @@ pub struct Graph {
     pub files: Vec<File>,
     /// What works but should be known.
     pub warnings: Vec<Warning>,
+    /// What kustomize accepts but a person should know, with the data that rules need.
+    pub notes: Vec<Noted>,
+}
+
+/// A note and where it stands.
+#[derive(Debug, Clone)]
+pub struct Noted {
+    /// The root whose kustomization, or plugin configuration, it is in.
+    pub root: RootId,
+    /// The file that it is in.
+    pub file: FileId,
+    /// The note.
+    pub note: Note,
 }
 
 /// One tree and what bounds it.
@@ -78,7 +91,7 @@ pub struct Root {
 pub struct File {
     /// Where it comes from.
     pub origin: Origin,
-    /// Its bytes, as kustomize reads them.
+    /// Its bytes, as kustomize reads them; empty where [`super::Contents`] leaves them out.
     pub bytes: Rc<[u8]>,
     /// Whether its mode is 100755.
     pub executable: bool,

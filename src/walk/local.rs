@@ -1,7 +1,8 @@
 //! References to what lies in the same tree.
 
+use super::trouble::{Beyond, Step, Stop, TroubleKind};
 use super::{Absence, LoadRestrictor, RootId, SourceId, Target, Walker, Warning};
-use crate::failure::{Failure, Result, argument};
+use crate::failure::{Result, argument};
 use crate::kustomization::{Accepts, Kind};
 use crate::redact;
 use crate::reference::{self, RepoSpec};
@@ -32,7 +33,7 @@ impl Walker<'_> {
         })
     }
 
-    pub(super) fn local_file(&mut self, root: RootId, edge: usize, text: &str) -> Result<Target> {
+    pub(super) fn local_file(&mut self, root: RootId, edge: usize, text: &str) -> Step<Target> {
         let directory = self.graph.roots[root].directory.clone();
         let source_id = self.graph.roots[root].source;
         let source = &self.graph.sources[source_id];
@@ -44,26 +45,35 @@ impl Walker<'_> {
             false => directory,
         };
         let outside = |what: &str| {
-            let failure = Failure::new(match none {
-                true => format!("`{text}` {what} the scope `{}`", tree.label(&bound)),
-                false => format!(
-                    "`{text}` {what} its kustomization root `{}`",
-                    tree.label(&bound)
+            let stop = match none {
+                true => Stop::new(
+                    TroubleKind::OutOfScope(Beyond::Scope),
+                    format!("`{text}` {what} the scope `{}`", tree.label(&bound)),
                 ),
-            });
+                false => Stop::new(
+                    TroubleKind::OutOfScope(Beyond::Root),
+                    format!(
+                        "`{text}` {what} its kustomization root `{}`",
+                        tree.label(&bound)
+                    ),
+                ),
+            };
             match (none, remote) {
-                (true, _) => failure.hint("widen the scope with `--scope DIR`"),
-                (false, true) => failure.hint("`kustomize build` refuses files outside their root in a remote root"),
+                (true, _) => stop.hint("widen the scope with `--scope DIR`"),
+                (false, true) => stop.hint("`kustomize build` refuses files outside their root in a remote root"),
                 (false, false) => {
-                    failure.hint("kustomize builds this with `--load-restrictor LoadRestrictionsNone` only: give `--load-restrictor none`")
+                    stop.hint("kustomize builds this with `--load-restrictor LoadRestrictionsNone` only: give `--load-restrictor none`")
                 }
             }
         };
         if remote && path::is_absolute(text) {
-            return Err(Failure::new(format!(
-                "`{text}` is an absolute path in a remote root"
-            ))
-            .hint("no checkout of its repository has such a file: `kustomize build` refuses it too"));
+            return Err(Stop::new(
+                TroubleKind::OutOfScope(Beyond::Absolute),
+                format!("`{text}` is an absolute path in a remote root"),
+            )
+            .hint(
+                "no checkout of its repository has such a file: `kustomize build` refuses it too",
+            ));
         }
         let Some(path) = self.local_path(root, text)? else {
             return Err(outside("lies outside"));
@@ -78,11 +88,12 @@ impl Walker<'_> {
                     }));
                 }
                 self.not_forbidden(source_id, &path, text)?;
-                self.file(source_id, &path, executable).map(Target::File)
+                Ok(Target::File(self.file(source_id, &path, executable)?))
             }
-            Resolved::Directory { .. } => {
-                Err(Failure::new(format!("`{text}` is a directory, not a file")))
-            }
+            Resolved::Directory { .. } => Err(Stop::new(
+                TroubleKind::Refused,
+                format!("`{text}` is a directory, not a file"),
+            )),
             Resolved::Missing { path } if self.may_be_missing(source_id, &path) => {
                 Ok(self.keep_missing(root, edge, &path))
             }
@@ -98,7 +109,7 @@ impl Walker<'_> {
         edge: usize,
         text: &str,
         accepts: Accepts,
-    ) -> Result<Target> {
+    ) -> Step<Target> {
         let Some((source, directory)) = self.local_directory(root, edge, text)? else {
             return Ok(Target::Kept);
         };
@@ -114,12 +125,16 @@ impl Walker<'_> {
         root: RootId,
         edge: usize,
         text: &str,
-    ) -> Result<Option<(SourceId, String)>> {
-        if let Some(failure) = unsupported(text) {
-            return Err(failure);
+    ) -> Step<Option<(SourceId, String)>> {
+        if let Some(stop) = unsupported(text) {
+            return Err(stop);
         }
         if path::is_absolute(text) {
-            return Err(Failure::new(format!("`{text}` is an absolute path")).hint(
+            return Err(Stop::new(
+                TroubleKind::OutOfScope(Beyond::Absolute),
+                format!("`{text}` is an absolute path"),
+            )
+            .hint(
                 "`kustomize build` takes those for files in their root only: write a relative path",
             ));
         }
@@ -129,13 +144,13 @@ impl Walker<'_> {
         let scope = source.scope.clone();
         let remote = source.repository.is_some();
         let outside = || {
-            let failure = Failure::new(format!(
-                "`{text}` lies outside the scope `{}`",
-                tree.label(&scope)
-            ));
+            let stop = Stop::new(
+                TroubleKind::OutOfScope(Beyond::Scope),
+                format!("`{text}` lies outside the scope `{}`", tree.label(&scope)),
+            );
             match remote {
-                true => failure.hint("a remote root cannot reach out of its repository"),
-                false => failure.hint("name a directory that holds both with `--scope DIR`"),
+                true => stop.hint("a remote root cannot reach out of its repository"),
+                false => stop.hint("name a directory that holds both with `--scope DIR`"),
             }
         };
         let Some(path) = path::resolve(&self.graph.roots[root].directory, text) else {
@@ -149,9 +164,10 @@ impl Walker<'_> {
                 self.not_forbidden(source_id, &path, text)?;
                 Ok(Some((source_id, path)))
             }
-            Resolved::File { .. } => {
-                Err(Failure::new(format!("`{text}` is a file, not a directory")))
-            }
+            Resolved::File { .. } => Err(Stop::new(
+                TroubleKind::Refused,
+                format!("`{text}` is a file, not a directory"),
+            )),
             Resolved::Missing { path } if self.may_be_missing(source_id, &path) => {
                 self.keep_missing(root, edge, &path);
                 Ok(None)
@@ -160,15 +176,16 @@ impl Walker<'_> {
         }
     }
 
-    pub(super) fn not_forbidden(&self, source: SourceId, path: &str, text: &str) -> Result<()> {
+    pub(super) fn not_forbidden(&self, source: SourceId, path: &str, text: &str) -> Step<()> {
         match &self.options.forbidden {
-            Some(directory) if source == 0 && path::is_in(path, directory) => {
-                Err(Failure::new(format!(
+            Some(directory) if source == 0 && path::is_in(path, directory) => Err(Stop::new(
+                TroubleKind::Refused,
+                format!(
                     "`{text}` lies in `{}`, where the result is going to be",
                     self.graph.sources[0].tree.label(directory)
-                ))
-                .hint("choose another NEW_DIR"))
-            }
+                ),
+            )
+            .hint("choose another NEW_DIR")),
             _ => Ok(()),
         }
     }
@@ -179,33 +196,46 @@ impl Walker<'_> {
         source: SourceId,
         text: &str,
         resolved: Resolved,
-        outside: &dyn Fn() -> Failure,
+        outside: &dyn Fn() -> Stop,
         bound: &str,
-    ) -> Failure {
+    ) -> Stop {
         let tree = &self.graph.sources[source].tree;
         match resolved {
-            Resolved::Leaves { link, target } => Failure::new(format!(
-                "`{text}` follows the link `{}` to `{target}`, out of the tree",
-                tree.label(&link)
-            ))
-            .hint("replace the link by what it points to"),
-            Resolved::Loop { link } => Failure::new(format!(
-                "`{text}`: the links at `{}` lead to each other",
-                tree.label(&link)
-            )),
-            Resolved::Submodule { path } => Failure::new(format!(
-                "`{text}` lies in the submodule `{}`, whose files this repository does not hold",
-                tree.label(&path)
-            ))
-            .hint("name the submodule's repository by URL, or copy the files into this one"),
+            Resolved::Leaves { link, target } => {
+                let message = format!(
+                    "`{text}` follows the link `{}` to `{target}`, out of the tree",
+                    tree.label(&link)
+                );
+                Stop::new(
+                    TroubleKind::OutOfScope(Beyond::Link { link, target }),
+                    message,
+                )
+                .hint("replace the link by what it points to")
+            }
+            Resolved::Loop { link } => Stop::new(
+                TroubleKind::Refused,
+                format!(
+                    "`{text}`: the links at `{}` lead to each other",
+                    tree.label(&link)
+                ),
+            ),
+            Resolved::Submodule { path } => {
+                let message = format!(
+                    "`{text}` lies in the submodule `{}`, whose files this repository does not hold",
+                    tree.label(&path)
+                );
+                Stop::new(TroubleKind::Submodule { path }, message)
+                    .hint("name the submodule's repository by URL, or copy the files into this one")
+            }
             Resolved::Missing { path } if !path::is_in(&path, bound) => outside(),
             Resolved::Missing { path } => {
                 let local = self.graph.sources[source].repository.is_none();
                 self.missing(text, &path, local, &**tree)
             }
-            Resolved::File { .. } | Resolved::Directory { .. } => {
-                Failure::new(format!("`{text}` cannot be used here"))
-            }
+            Resolved::File { .. } | Resolved::Directory { .. } => Stop::new(
+                TroubleKind::Refused,
+                format!("`{text}` cannot be used here"),
+            ),
         }
     }
 
@@ -215,15 +245,18 @@ impl Walker<'_> {
         path: &str,
         local: bool,
         tree: &dyn tree::Tree,
-    ) -> Failure {
-        if let Some(failure) = unsupported(text) {
-            return failure;
+    ) -> Stop {
+        if let Some(stop) = unsupported(text) {
+            return stop;
         }
         if RepoSpec::parse(text).is_ok() {
-            return Failure::new(format!(
-                "`{}` names a git repository, but this field takes a file",
-                redact::url(text)
-            ))
+            return Stop::new(
+                TroubleKind::Unsupported,
+                format!(
+                    "`{}` names a git repository, but this field takes a file",
+                    redact::url(text)
+                ),
+            )
             .hint("name the file by its raw https URL");
         }
         let shown = tree.label(path);
@@ -231,20 +264,27 @@ impl Walker<'_> {
             Some(absence) if local => absence(path),
             _ => Absence::Nowhere,
         };
+        let kind = TroubleKind::Missing {
+            path: path.to_owned(),
+            absence: absence.clone(),
+        };
         match absence {
-            Absence::Nowhere => {
-                Failure::new(format!("`{text}` does not exist: there is no `{shown}`"))
-            }
-            Absence::Untracked => Failure::new(format!(
-                "`{text}` is not committed: `{shown}` is on disk only"
-            ))
+            Absence::Nowhere => Stop::new(
+                kind,
+                format!("`{text}` does not exist: there is no `{shown}`"),
+            ),
+            Absence::Untracked => Stop::new(
+                kind,
+                format!("`{text}` is not committed: `{shown}` is on disk only"),
+            )
             .hint(format!(
                 "git add -f -- {} && git commit",
                 argument(&format!(":/{shown}"))
             )),
-            Absence::Ignored(place, pattern) => Failure::new(format!(
-                "`{text}` is kept out of git: `{shown}` matches `{pattern}` ({place})"
-            ))
+            Absence::Ignored(place, pattern) => Stop::new(
+                kind,
+                format!("`{text}` is kept out of git: `{shown}` matches `{pattern}` ({place})"),
+            )
             .hint(format!(
                 "to leave the reference as it is: --leave-missing {}",
                 argument(&shown)
@@ -252,7 +292,7 @@ impl Walker<'_> {
         }
     }
 
-    pub(super) fn check_kind(&self, id: RootId, text: &str, accepts: Accepts) -> Result<()> {
+    pub(super) fn check_kind(&self, id: RootId, text: &str, accepts: Accepts) -> Step<()> {
         let expected = match accepts {
             Accepts::Root { component: true } => Kind::Component,
             _ => Kind::Kustomization,
@@ -262,13 +302,15 @@ impl Walker<'_> {
         }
         let shown = redact::url(text);
         match (expected, self.graph.roots[id].kind) {
-            (Kind::Component, Kind::Kustomization) => Err(Failure::new(format!(
-                "`{shown}` is a Kustomization, but `components` takes a Component"
-            ))
+            (Kind::Component, Kind::Kustomization) => Err(Stop::new(
+                TroubleKind::Refused,
+                format!("`{shown}` is a Kustomization, but `components` takes a Component"),
+            )
             .hint("name it in `resources`")),
-            (Kind::Kustomization, Kind::Component) => Err(Failure::new(format!(
-                "`{shown}` is a Component, which only `components` takes"
-            ))
+            (Kind::Kustomization, Kind::Component) => Err(Stop::new(
+                TroubleKind::Refused,
+                format!("`{shown}` is a Component, which only `components` takes"),
+            )
             .hint("name it in `components`")),
             _ => Ok(()),
         }
@@ -295,19 +337,24 @@ impl Walker<'_> {
 }
 
 /// Says so where a reference was surely meant to be remote, but not for kustomize.
-fn unsupported(text: &str) -> Option<Failure> {
+fn unsupported(text: &str) -> Option<Stop> {
     let shown = redact::url(text);
     if let Some(scheme) = reference::unsupported_scheme(text) {
         return Some(
-            Failure::new(format!("`{shown}`: kustomize cannot read `{scheme}`")).hint(
-                "use an https, ssh or file URL of a git repository, or the https URL of a file",
-            ),
+            Stop::new(
+                TroubleKind::Unsupported,
+                format!("`{shown}`: kustomize cannot read `{scheme}`"),
+            )
+            .hint("use an https, ssh or file URL of a git repository, or the https URL of a file"),
         );
     }
     match RepoSpec::parse(text) {
         Err(reason) if text.contains("://") => Some(
-            Failure::new(format!("`{shown}` is no URL of a git repository: {reason}"))
-                .hint("write it as https://HOST/ORG/REPO//DIRECTORY?ref=REF"),
+            Stop::new(
+                TroubleKind::Unsupported,
+                format!("`{shown}` is no URL of a git repository: {reason}"),
+            )
+            .hint("write it as https://HOST/ORG/REPO//DIRECTORY?ref=REF"),
         ),
         _ => None,
     }

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::rc::Rc;
 
+use super::trouble::{Step, Stop, TroubleKind};
 use super::{
     Found, Pending, Remotes, Repository, RootId, Source, SourceId, Target, Walker, Wanted, Wants,
 };
@@ -22,7 +23,7 @@ impl Walker<'_> {
         wants: Wants,
         spec: Option<RepoSpec>,
         accepts: Accepts,
-    ) -> Result<Target> {
+    ) -> Step<Target> {
         // A URL whose path climbs is no repository for us, but it may be a file.
         let spec = spec.filter(|spec| {
             wants != Wants::Either
@@ -32,7 +33,7 @@ impl Walker<'_> {
                 )
         });
         reference::refuse_unsafe(text, spec.as_ref().filter(|_| wants != Wants::File)).map_err(|reason| {
-            Failure::new(format!("`{}` is refused: {reason}", redact::url(text)))
+            Stop::new(TroubleKind::Unsafe, format!("`{}` is refused: {reason}", redact::url(text)))
                 .hint("a URL, host, path or ref that git could take for something else is never passed on")
         })?;
         let referrer = &self.graph.sources[self.graph.roots[root].source].repository;
@@ -41,10 +42,13 @@ impl Walker<'_> {
                 .as_ref()
                 .is_some_and(|repository| !repository.url.starts_with("file://"))
         {
-            return Err(Failure::new(format!(
-                "`{}` is refused: a remote repository may not name a path of this machine",
-                redact::url(text)
-            ))
+            return Err(Stop::new(
+                TroubleKind::Unsafe,
+                format!(
+                    "`{}` is refused: a remote repository may not name a path of this machine",
+                    redact::url(text)
+                ),
+            )
             .hint("what it names would be copied from here into what you publish: use another ref or a fork"));
         }
         if !self.offline {
@@ -89,10 +93,9 @@ impl Walker<'_> {
             };
             let target = match self.arrive(&one, &reference, answer) {
                 Ok(target) => target,
-                Err(failure) => {
-                    let failure = self.explain(one.root, &reference, failure);
-                    self.failures
-                        .push(failure.at(self.graph.location(from, &reference)));
+                Err(mut stop) => {
+                    stop.failure = self.explain(one.root, &reference, stop.failure);
+                    self.trouble(stop, Some((one.root, one.edge)), Some(from));
                     Target::Broken
                 }
             };
@@ -125,13 +128,13 @@ impl Walker<'_> {
         one: &Pending,
         reference: &Reference,
         answer: Result<Found>,
-    ) -> Result<Target> {
+    ) -> Step<Target> {
         match answer? {
             Found::File(remote) => {
                 let file = self.downloaded(&remote);
                 if one.plugin {
                     let added = self.graph.roots[one.root].edges.len();
-                    self.read_plugin(one.root, file, &reference.field);
+                    self.read_plugin(one.root, file, &reference.field)?;
                     for edge in added..self.graph.roots[one.root].edges.len() {
                         self.follow(one.root, edge);
                     }
@@ -151,23 +154,30 @@ impl Walker<'_> {
                 let directory = match tree::resolve(&*tree, &spec.directory())? {
                     Resolved::Directory { path } => path,
                     Resolved::File { .. } => {
-                        return Err(Failure::new(format!(
-                            "`{shown}` names a file of a repository, not a directory"
-                        ))
+                        return Err(Stop::new(
+                            TroubleKind::Refused,
+                            format!("`{shown}` names a file of a repository, not a directory"),
+                        )
                         .hint("name the file by its raw https URL"));
                     }
                     Resolved::Leaves { link, target } => {
-                        return Err(Failure::new(format!(
-                            "`{shown}` follows the link `{link}` to `{target}`, out of its repository"
-                        )));
+                        return Err(Stop::new(
+                            TroubleKind::Refused,
+                            format!(
+                                "`{shown}` follows the link `{link}` to `{target}`, out of its repository"
+                            ),
+                        ));
                     }
                     _ => {
-                        return Err(Failure::new(format!(
-                            "`{shown}`: there is no directory `{}` in {} at {}",
-                            spec.directory(),
-                            repository.url,
-                            repository.commit
-                        )));
+                        return Err(Stop::new(
+                            TroubleKind::Refused,
+                            format!(
+                                "`{shown}`: there is no directory `{}` in {} at {}",
+                                spec.directory(),
+                                repository.url,
+                                repository.commit
+                            ),
+                        ));
                     }
                 };
                 let id = self.enter(source, &directory)?;

@@ -1,0 +1,109 @@
+//! What a walk could not follow, with what rules need to know of it.
+
+use super::Absence;
+use super::graph::{FileId, RootId};
+use crate::failure::Failure;
+use crate::kustomization::ProblemKind;
+
+/// Something that the walk could not follow, or that kustomize refuses.
+#[derive(Debug, Clone)]
+pub struct Trouble {
+    /// What sort of thing it is.
+    pub kind: TroubleKind,
+    /// The reference that it is about: a root and the index of its edge.
+    pub edge: Option<(RootId, usize)>,
+    /// The file that it is about; none where there is no such file.
+    pub file: Option<FileId>,
+    /// The same for a person who localizes.
+    pub failure: Failure,
+}
+
+/// The sorts of [`Trouble`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum TroubleKind {
+    /// Something could not be read or fetched, so that nobody knows.
+    Failed,
+    /// The reference holds what git or kustomize could take for something else.
+    Unsafe,
+    /// The reference was surely meant to be remote, but kustomize cannot read it.
+    Unsupported,
+    /// The path leaves what bounds it.
+    OutOfScope(Beyond),
+    /// There is nothing at the path.
+    Missing {
+        /// The path from the top of the tree, links followed.
+        path: String,
+        /// Why not.
+        absence: Absence,
+    },
+    /// The directory holds no kustomization file.
+    NoKustomization {
+        /// Its path from the top of the tree.
+        directory: String,
+    },
+    /// The path lies in a submodule.
+    Submodule {
+        /// The path of the submodule.
+        path: String,
+    },
+    /// Roots lead back to themselves.
+    Cycle,
+    /// What kustomize refuses in a file.
+    Problem(ProblemKind),
+    /// What else `kustomize build` refuses: a file for a directory, a component among resources,
+    /// several kustomization files.
+    Refused,
+}
+
+/// What a path leaves.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Beyond {
+    /// The root that may read files in or below it only.
+    Root,
+    /// The scope, or the tree.
+    Scope,
+    /// It is absolute.
+    Absolute,
+    /// A link leads out of the tree.
+    Link {
+        /// The path of that link.
+        link: String,
+        /// What it says.
+        target: String,
+    },
+}
+
+/// What stops one step of the walk.
+#[derive(Debug, Clone)]
+pub(super) struct Stop {
+    /// Boxed, as it is large and rare.
+    pub(super) kind: Box<TroubleKind>,
+    pub(super) failure: Failure,
+}
+
+/// The result of one step of the walk.
+pub(super) type Step<T> = Result<T, Stop>;
+
+impl Stop {
+    pub(super) fn new(kind: TroubleKind, message: impl Into<String>) -> Self {
+        Stop {
+            kind: Box::new(kind),
+            failure: Failure::new(message),
+        }
+    }
+
+    #[must_use]
+    pub(super) fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.failure = self.failure.hint(hint);
+        self
+    }
+}
+
+impl From<Failure> for Stop {
+    fn from(failure: Failure) -> Self {
+        Stop {
+            kind: Box::new(TroubleKind::Failed),
+            failure,
+        }
+    }
+}
