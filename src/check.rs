@@ -1,8 +1,155 @@
 //! `check`: what in a repository's kustomizations a hermetic build could not resolve, found without
 //! a network. One file per rule.
+//!
+//! [`check`] walks every kustomization of a tree once, without a [`walk::Remotes`], and hands what
+//! the walk yields to each rule in turn ([`Context`]). Rules word messages and help themselves: what
+//! a person who checks should do is not what a person who localizes should do.
 
-use crate::failure::Failure;
-use crate::finding::{Finding, Severity};
+#[allow(dead_code)] // the rules that use the rest come next
+mod context;
+mod remote_reference;
+
+use std::collections::BTreeSet;
+
+use crate::failure::{Failure, Result};
+use crate::finding::{Finding, Rule, Severity};
+use crate::kustomization;
+use crate::record::{LOCK_NAME, LoadRestrictor, Lock};
+use crate::tree::{self, Resolved, SharedTree, path};
+use crate::walk::{self, Absence, Contents, Source, TroubleKind};
+
+use context::Context;
+
+/// What is to be checked.
+pub struct Input<'a> {
+    /// What is checked, for the report.
+    pub checking: Checking,
+    /// Its files, from the top of the repository.
+    pub tree: SharedTree,
+    /// The paths of all its files that are named as kustomizations are.
+    pub kustomizations: Vec<String>,
+    /// The paths of all its locks.
+    pub locks: Vec<String>,
+    /// The directories and kustomizations to begin at, from the top; all when empty.
+    pub paths: &'a [String],
+    /// Tells why a path is missing.
+    pub absence: Option<&'a dyn Fn(&str) -> Absence>,
+}
+
+/// Checks a tree.
+///
+/// # Errors
+/// When nothing could be checked at all: a path that holds no kustomization. What else cannot be
+/// looked at is among [`Checked::failures`].
+pub fn check(input: Input<'_>) -> Result<Checked> {
+    let mut failures = Vec::new();
+    let starts = starts(&input)?;
+    let options = walk::Options {
+        load_restrictor: LoadRestrictor::RootOnly,
+        absence: input.absence,
+        contents: Contents::Configurations,
+        ..walk::Options::default()
+    };
+    let source = Source {
+        tree: input.tree.clone(),
+        scope: String::new(),
+        repository: None,
+    };
+    let explored = walk::explore(source, &starts, None, &options);
+    let mut locks = Vec::new();
+    for place in &input.locks {
+        match input
+            .tree
+            .read(place)
+            .and_then(|bytes| Lock::parse(&bytes, &input.tree.label(place)))
+        {
+            Ok(lock) => locks.push((path::parent(place).to_owned(), lock)),
+            Err(failure) => failures.push(failure),
+        }
+    }
+    for trouble in &explored.troubles {
+        if trouble.kind == TroubleKind::Failed {
+            failures.push(trouble.failure.clone());
+        }
+    }
+    let broken_lock = input.locks.iter().any(|place| place == LOCK_NAME)
+        && !locks.iter().any(|(directory, _)| directory.is_empty());
+    let context = Context::new(
+        &explored.graph,
+        &explored.troubles,
+        &input.tree,
+        &locks,
+        broken_lock,
+    );
+    let mut findings = Vec::new();
+    for rule in Rule::ALL {
+        findings.extend(match rule {
+            Rule::RemoteReference => remote_reference::find(&context),
+            _ => Vec::new(),
+        });
+    }
+    findings.sort_by(|one, other| {
+        let key = |finding: &Finding| (finding.path.clone(), finding.span, finding.rule);
+        key(one).cmp(&key(other))
+    });
+    Ok(Checked {
+        source: input.checking,
+        kustomizations: explored.graph.roots.len(),
+        references: explored
+            .graph
+            .roots
+            .iter()
+            .map(|root| root.edges.len())
+            .sum(),
+        differing: 0,
+        findings,
+        known: None,
+        failures,
+    })
+}
+
+/// Returns the directories where the walk starts, each once.
+fn starts(input: &Input<'_>) -> Result<Vec<String>> {
+    let mut starts = BTreeSet::new();
+    let mut used = BTreeSet::new();
+    for place in &input.kustomizations {
+        let directory = path::parent(place);
+        let named: Vec<&String> = input
+            .paths
+            .iter()
+            .filter(|path| *path == place || path::is_in(directory, path))
+            .collect();
+        if !input.paths.is_empty() && named.is_empty() {
+            continue;
+        }
+        used.extend(named);
+        if starts.contains(directory) || is_flux(input, place)? {
+            continue;
+        }
+        starts.insert(directory.to_owned());
+    }
+    match input.paths.iter().find(|path| !used.contains(path)) {
+        None => Ok(starts.into_iter().collect()),
+        Some(path) => {
+            let shown = input.tree.label(path);
+            let failure = match tree::resolve(&*input.tree, path)? {
+                Resolved::Missing { .. } => {
+                    Failure::new(format!("there is no `{shown}` in what is checked"))
+                }
+                _ => Failure::new(format!("`{shown}` holds no kustomization")),
+            };
+            Err(failure.hint("name a directory that holds one, or leave PATH out to check all"))
+        }
+    }
+}
+
+/// Says whether the file is an object of Flux, which is named like a kustomization but is none.
+fn is_flux(input: &Input<'_>, place: &str) -> Result<bool> {
+    Ok(match tree::resolve(&*input.tree, place)? {
+        Resolved::File { path, .. } => kustomization::is_flux_object(&input.tree.read(&path)?),
+        _ => false,
+    })
+}
 
 /// What was checked.
 #[derive(Debug, Clone, PartialEq, Eq)]

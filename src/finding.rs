@@ -134,7 +134,7 @@ pub enum Subject {
         path: String,
         /// The ref as written.
         reference: Option<String>,
-        /// What the ref can be: `commit`, `tag`, `branch`, `short-commit`, `none`.
+        /// What the ref is by its text ([`crate::reference::Pin::name`]).
         pin: &'static str,
     },
     /// A file over http(s), or the answer decides between that and git.

@@ -30,7 +30,7 @@ mod plugin;
 mod read;
 mod yaml;
 
-pub use body::{looks_like_html, looks_like_resources};
+pub use body::{is_flux_object, looks_like_html, looks_like_resources};
 pub use edit::{Edit, EditError, edit};
 pub use plugin::{FunctionRuntime, read_plugin};
 pub use read::read;

@@ -1,5 +1,6 @@
-//! What a downloaded body is.
+//! What a body is that may be no kustomization at all.
 
+use super::yaml::NodeKind;
 use super::{opinion, plugin};
 
 /// Checks that a downloaded body holds Kubernetes objects, as a file in `resources` must: UTF-8, YAML, every document
@@ -73,9 +74,51 @@ pub fn looks_like_html(bytes: &[u8]) -> bool {
         })
 }
 
+/// Tells whether a file that is named as a kustomization holds an object of Flux, whose kind has the same name: its
+/// first document says `apiVersion: kustomize.toolkit.fluxcd.io/…`.
+pub fn is_flux_object(bytes: &[u8]) -> bool {
+    const GROUP: &str = "kustomize.toolkit.fluxcd.io/";
+    let Ok(text) = std::str::from_utf8(bytes) else {
+        return false;
+    };
+    if !text.contains(GROUP) {
+        return false;
+    }
+    let Ok(stream) = opinion::read(text, 1) else {
+        return false;
+    };
+    stream.documents.first().is_some_and(|document| {
+        let root = document.root().map(|root| &document.resolved(root).kind);
+        let Some(NodeKind::Mapping(pairs)) = root else {
+            return false;
+        };
+        pairs.iter().any(|(key, value)| {
+            document.scalar(*key) == Some("apiVersion")
+                && document
+                    .scalar(*value)
+                    .is_some_and(|version| version.starts_with(GROUP))
+        })
+    })
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{looks_like_html, looks_like_resources};
+    use super::{is_flux_object, looks_like_html, looks_like_resources};
+
+    #[test]
+    fn an_object_of_flux_is_told_by_its_version() {
+        let flux =
+            "# to the cluster\napiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\n";
+        assert!(is_flux_object(flux.as_bytes()));
+        for text in [
+            "apiVersion: kustomize.config.k8s.io/v1beta1\nresources: [kustomize.toolkit.fluxcd.io/v1]\n",
+            "resources: [a]\n# apiVersion: kustomize.toolkit.fluxcd.io/v1\n",
+            "resources: [a]\n---\napiVersion: kustomize.toolkit.fluxcd.io/v1\n",
+            "apiVersion: kustomize.toolkit.fluxcd.io/v1\n\tkind: [",
+        ] {
+            assert!(!is_flux_object(text.as_bytes()), "{text}");
+        }
+    }
 
     fn refusal(text: &str) -> String {
         looks_like_resources(text.as_bytes()).unwrap_err()

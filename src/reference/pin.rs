@@ -16,6 +16,17 @@ pub enum Pin {
 }
 
 impl Pin {
+    /// Returns its name, as in JSON.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Pin::Commit => "commit",
+            Pin::ShortCommit => "short-commit",
+            Pin::Name => "name",
+            Pin::None => "none",
+        }
+    }
+
     /// Returns the kind of a ref as [`super::RepoSpec::reference`] holds it.
     pub fn of(reference: Option<&str>) -> Pin {
         let text = match reference {

@@ -1,0 +1,191 @@
+//! What a rule looks at, and how it makes a finding of what it saw.
+
+use std::collections::HashMap;
+
+use crate::finding::{Finding, Rule, Severity, Span, Subject};
+use crate::kustomization::{Accepts, Reference};
+use crate::record::Lock;
+use crate::redact;
+use crate::reference::{self, RepoSpec};
+use crate::tree::{SharedTree, path};
+use crate::walk::{Edge, FileId, Graph, Origin, Root, Trouble};
+
+/// Everything that the walk and the record yield, for rules.
+pub(super) struct Context<'a> {
+    /// The roots, files and references of the tree.
+    pub(super) graph: &'a Graph,
+    /// What the walk could not follow.
+    pub(super) troubles: &'a [Trouble],
+    /// The tree.
+    pub(super) tree: &'a SharedTree,
+    /// Every lock of the tree that can be read, with its directory.
+    pub(super) locks: &'a [(String, Lock)],
+    /// Whether the lock at the top is there but cannot be read, so that nobody knows what is locked.
+    pub(super) broken_lock: bool,
+    /// The stored files of all locks by their path from the top: which lock, and which entry of it.
+    owned: HashMap<String, (usize, usize)>,
+}
+
+impl<'a> Context<'a> {
+    pub(super) fn new(
+        graph: &'a Graph,
+        troubles: &'a [Trouble],
+        tree: &'a SharedTree,
+        locks: &'a [(String, Lock)],
+        broken_lock: bool,
+    ) -> Self {
+        let mut owned = HashMap::new();
+        for (number, (directory, lock)) in locks.iter().enumerate() {
+            for (index, file) in lock.files.iter().enumerate() {
+                owned.insert(path::join(directory, &file.path), (number, index));
+            }
+        }
+        Context {
+            graph,
+            troubles,
+            tree,
+            locks,
+            broken_lock,
+            owned,
+        }
+    }
+
+    /// Returns the lock at the top of the tree.
+    pub(super) fn lock(&self) -> Option<&'a Lock> {
+        self.locks
+            .iter()
+            .find(|(directory, _)| directory.is_empty())
+            .map(|(_, lock)| lock)
+    }
+
+    /// Returns whether a lock lists the file: nobody edits it, so that only what concerns the
+    /// record is told of it.
+    pub(super) fn is_owned(&self, path: &str) -> bool {
+        self.owned.contains_key(path)
+    }
+
+    /// Returns every reference of the tree with the root that it is relative to.
+    pub(super) fn edges(&self) -> impl Iterator<Item = (&'a Root, &'a Edge)> {
+        self.graph
+            .roots
+            .iter()
+            .flat_map(|root| root.edges.iter().map(move |edge| (root, edge)))
+    }
+
+    /// Returns the path of a file from the top.
+    pub(super) fn path(&self, file: FileId) -> &'a str {
+        match &self.graph.files[file].origin {
+            Origin::Tree { path, .. } => path,
+            Origin::Remote(remote) => &remote.url,
+        }
+    }
+
+    /// Makes a finding about a reference.
+    pub(super) fn at_reference(
+        &self,
+        rule: Rule,
+        edge: &Edge,
+        message: String,
+        help: Vec<String>,
+    ) -> Finding {
+        let reference = &edge.reference;
+        let span = Span {
+            line: reference.line,
+            column: reference.column,
+            end_line: reference.end_line,
+            end_column: reference.end_column,
+        };
+        Finding {
+            field: reference.field.clone(),
+            reference: redact::url(&reference.text),
+            subject: subject(reference),
+            ..self.at_span(rule, edge.from, Some(span), message, help)
+        }
+    }
+
+    /// Makes a finding about a place of a file, or about the whole file.
+    pub(super) fn at_span(
+        &self,
+        rule: Rule,
+        file: FileId,
+        span: Option<Span>,
+        message: String,
+        help: Vec<String>,
+    ) -> Finding {
+        Finding {
+            rule,
+            severity: rule.default_severity(),
+            path: self.path(file).to_owned(),
+            span,
+            line_text: span
+                .and_then(|span| line(&self.graph.files[file].bytes, span.line))
+                .unwrap_or_default(),
+            field: String::new(),
+            reference: String::new(),
+            subject: Subject::Local,
+            message,
+            help,
+            allowed: None,
+        }
+    }
+
+    /// Makes a finding about a path of which there is no file in the graph.
+    pub(super) fn at_path(
+        &self,
+        rule: Rule,
+        path: &str,
+        message: String,
+        help: Vec<String>,
+    ) -> Finding {
+        Finding {
+            rule,
+            severity: rule.default_severity(),
+            path: path.to_owned(),
+            span: None,
+            line_text: String::new(),
+            field: String::new(),
+            reference: String::new(),
+            subject: Subject::Local,
+            message,
+            help,
+            allowed: None,
+        }
+    }
+
+    /// Makes a warning of a finding that would be an error by default.
+    pub(super) fn warning(finding: Finding) -> Finding {
+        Finding {
+            severity: Severity::Warning,
+            ..finding
+        }
+    }
+}
+
+/// Returns a line of a file without its end, with no secret in it.
+fn line(bytes: &[u8], number: usize) -> Option<String> {
+    let line = bytes
+        .split(|byte| *byte == b'\n')
+        .nth(number.checked_sub(1)?)?;
+    let line = line.strip_suffix(b"\r").unwrap_or(line);
+    Some(redact::text(&String::from_utf8_lossy(line)))
+}
+
+/// Returns what a reference names, as far as its text and field tell.
+pub(super) fn subject(reference: &Reference) -> Subject {
+    let text = reference.text.as_str();
+    let http = || Subject::Http {
+        url: redact::url(text),
+    };
+    match (reference.accepts, RepoSpec::parse(text)) {
+        (Accepts::File, _) if reference::is_remote_file(text) => http(),
+        (Accepts::File, _) => Subject::Local,
+        (_, Ok(spec)) => Subject::Git {
+            url: redact::url(&spec.clone_spec()),
+            path: spec.directory(),
+            pin: reference::Pin::of(spec.reference.as_deref()).name(),
+            reference: spec.reference,
+        },
+        (_, Err(_)) if reference::is_remote_file(text) => http(),
+        (_, Err(_)) => Subject::Local,
+    }
+}
