@@ -7,6 +7,7 @@ mod proof;
 mod remotes;
 mod result;
 
+pub use remotes::remotes;
 pub use result::{Content, Localized, ResultFile, Rewritten, localize};
 
 /// What each `localized-files` directory says in its `.gitattributes`: no checkout and no

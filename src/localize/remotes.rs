@@ -15,6 +15,7 @@ pub(super) fn git(repository: &Repository) -> Remote {
         submodules: repository.submodules,
         commit: repository.commit.clone(),
         paths: BTreeSet::new(),
+        through: BTreeSet::new(),
     })
 }
 
@@ -22,13 +23,21 @@ pub(super) fn git(repository: &Repository) -> Remote {
 ///
 /// # Errors
 /// When two of them are different but one for the lock, which holds no secrets.
-pub(super) fn of(graph: &Graph) -> Result<Vec<Remote>> {
+pub fn remotes(graph: &Graph) -> Result<Vec<Remote>> {
     let mut by_label: BTreeMap<(String, bool), Remote> = BTreeMap::new();
     if !graph.roots.is_empty() {
         add(&mut by_label, rooted(graph, 0))?;
     }
     for edge in graph.roots.iter().flat_map(|root| &root.edges) {
-        add(&mut by_label, named(graph, edge))
+        let mut remote = named(graph, edge);
+        if let (Some(remote), Some(label)) = (&mut remote, through(graph, edge))
+            && remote.label() != label
+        {
+            let (Remote::Git(GitRemote { through, .. }) | Remote::File(FileRemote { through, .. })) =
+                remote;
+            through.insert(label);
+        }
+        add(&mut by_label, remote)
             .map_err(|failure| failure.at(graph.location(edge.from, &edge.reference)))?;
     }
     Ok(by_label.into_values().collect())
@@ -43,10 +52,22 @@ fn named(graph: &Graph, edge: &Edge) -> Option<Remote> {
                 url: redact::url(&file.url),
                 sha256: file.sha256.clone(),
                 size: file.bytes.len() as u64,
+                through: BTreeSet::new(),
             })),
             Origin::Tree { .. } => None,
         },
         _ => None,
+    }
+}
+
+/// Returns the label of the remote that holds a reference; none where the tree of the user does.
+fn through(graph: &Graph, edge: &Edge) -> Option<String> {
+    match &graph.files[edge.from].origin {
+        Origin::Remote(file) => Some(redact::url(&file.url)),
+        Origin::Tree { source, .. } => graph.sources[*source]
+            .repository
+            .as_deref()
+            .map(|repository| git(repository).label()),
     }
 }
 
@@ -79,9 +100,13 @@ fn add(by_label: &mut BTreeMap<(String, bool), Remote>, remote: Option<Remote>) 
     let same = match (there, remote) {
         (Remote::Git(there), Remote::Git(git)) => {
             there.paths.extend(git.paths);
+            there.through.extend(git.through);
             there.commit == git.commit
         }
-        (Remote::File(there), Remote::File(file)) => there.sha256 == file.sha256,
+        (Remote::File(there), Remote::File(file)) => {
+            there.through.extend(file.through);
+            there.sha256 == file.sha256
+        }
         _ => false,
     };
     match same {

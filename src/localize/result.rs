@@ -496,7 +496,7 @@ impl Builder<'_> {
             }
             files.insert(place.clone(), result);
         }
-        let remotes = remotes::of(graph).unwrap_or_else(|failure| {
+        let remotes = remotes::remotes(graph).unwrap_or_else(|failure| {
             self.failures.push(failure);
             Vec::new()
         });

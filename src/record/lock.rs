@@ -20,6 +20,7 @@
 //!     submodules: false              # only when false
 //!     commit: 0123…                  # 40 or 64 digits
 //!     paths: [examples/multibases]   # "." for the top
+//!     through: ["https://…"]           # the remotes that name it; absent when only this tree does
 //!   - url: https://raw.githubusercontent.com/…/deployment.yaml
 //!     sha256: dead…
 //!     size: 643
@@ -33,10 +34,10 @@
 //!       localized-files/…/x.yaml: https://…/x.yaml
 //! ```
 //!
-//! The keys `target`, `options.leave-missing`, `remotes[].submodules`, `files[].remote`,
-//! `files[].source` and `files[].rewritten` go beyond the first sketch of the format: a copy must
-//! know what it is a copy of, and a reviewer which remote each stored file came from and what was
-//! changed in it.
+//! The keys `target`, `options.leave-missing`, `remotes[].submodules`, `remotes[].through`,
+//! `files[].remote`, `files[].source` and `files[].rewritten` go beyond the first sketch of the
+//! format: a copy must know what it is a copy of, and a reviewer which remote each stored file came
+//! from, what was changed in it, and why there is an entry that nothing in the tree names.
 
 mod read;
 mod rules;
@@ -119,6 +120,8 @@ pub struct GitRemote {
     pub commit: String,
     /// The directories in it that are referenced, `.` for its top.
     pub paths: BTreeSet<String>,
+    /// The [labels](Remote::label) of the remotes that name it.
+    pub through: BTreeSet<String>,
 }
 
 /// A single remote file, and what it held.
@@ -130,6 +133,8 @@ pub struct FileRemote {
     pub sha256: String,
     /// The number of its bytes.
     pub size: u64,
+    /// The [labels](Remote::label) of the remotes that name it.
+    pub through: BTreeSet<String>,
 }
 
 /// One file that is stored beside the lock.
@@ -243,6 +248,34 @@ impl Lock {
         })
     }
 
+    /// Returns the remotes that nothing needs: neither named by the tree (`is_named`), nor through a
+    /// remote that is needed, nor the origin of a stored file. In the order of the lock.
+    pub fn stale(&self, is_named: impl Fn(&Remote) -> bool) -> Vec<&Remote> {
+        let origins: BTreeSet<&str> = self
+            .files
+            .iter()
+            .filter_map(|file| file.remote.as_deref())
+            .collect();
+        let mut needed: BTreeSet<String> = BTreeSet::new();
+        let mut stale: Vec<&Remote> = self.remotes.iter().collect();
+        loop {
+            let before = stale.len();
+            stale.retain(|remote| {
+                let label = remote.label();
+                let is_needed = is_named(remote)
+                    || origins.contains(label.as_str())
+                    || !remote.through().is_disjoint(&needed);
+                if is_needed {
+                    needed.insert(label);
+                }
+                !is_needed
+            });
+            if stale.len() == before {
+                return stale;
+            }
+        }
+    }
+
     /// Returns the remotes as the trailers name them, sorted, each once.
     pub fn remote_trailers(&self) -> Vec<RemoteTrailer> {
         let trailers: BTreeSet<_> = self.remotes.iter().map(RemoteTrailer::from).collect();
@@ -306,6 +339,14 @@ impl Remote {
         match self {
             Remote::Git(git) => Digest::GitCommit(git.commit.clone()),
             Remote::File(file) => Digest::Sha256(file.sha256.clone()),
+        }
+    }
+
+    /// Returns the labels of the remotes that name it; empty when only the tree itself does.
+    pub fn through(&self) -> &BTreeSet<String> {
+        match self {
+            Remote::Git(git) => &git.through,
+            Remote::File(file) => &file.through,
         }
     }
 

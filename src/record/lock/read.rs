@@ -164,6 +164,7 @@ struct RemoteKeys {
     paths: Option<BTreeSet<String>>,
     sha256: Option<String>,
     size: Option<u64>,
+    through: BTreeSet<String>,
 }
 
 fn remote(reader: &mut Reader<'_>) -> Result<(Mark, Remote)> {
@@ -177,6 +178,7 @@ fn remote(reader: &mut Reader<'_>) -> Result<(Mark, Remote)> {
             "paths" => texts(reader, keys.paths.get_or_insert_default())?,
             "sha256" => keys.sha256 = Some(text_of(reader)?),
             "size" => keys.size = Some(reader.number()?),
+            "through" => texts(reader, &mut keys.through)?,
             _ => return Err(unknown(reader, mark)),
         }
         Ok(())
@@ -190,12 +192,14 @@ fn remote(reader: &mut Reader<'_>) -> Result<(Mark, Remote)> {
             paths,
             sha256: None,
             size: None,
+            through,
         } => Remote::Git(GitRemote {
             url,
             reference,
             submodules: submodules.unwrap_or(true),
             commit,
             paths: paths.unwrap_or_default(),
+            through,
         }),
         RemoteKeys {
             url: Some(url),
@@ -205,7 +209,13 @@ fn remote(reader: &mut Reader<'_>) -> Result<(Mark, Remote)> {
             paths: None,
             sha256: Some(sha256),
             size: Some(size),
-        } => Remote::File(FileRemote { url, sha256, size }),
+            through,
+        } => Remote::File(FileRemote {
+            url,
+            sha256,
+            size,
+            through,
+        }),
         _ => {
             return Err(reader.failure(
                 start,

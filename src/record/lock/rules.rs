@@ -60,6 +60,7 @@ fn remote(remote: &Remote) -> Result<(), String> {
             submodules: _,
             commit,
             paths,
+            through,
         }) => {
             address(url)?;
             if let Some(reference) = reference {
@@ -73,15 +74,18 @@ fn remote(remote: &Remote) -> Result<(), String> {
             }
             paths
                 .iter()
-                .try_for_each(|path| of("path", path, valid::path_or_top))
+                .try_for_each(|path| of("path", path, valid::path_or_top))?;
+            through.iter().try_for_each(|label| address(label))
         }
         Remote::File(FileRemote {
             url,
             sha256,
             size: _,
+            through,
         }) => {
             address(url)?;
-            digest(sha256)
+            digest(sha256)?;
+            through.iter().try_for_each(|label| address(label))
         }
     }
 }

@@ -15,6 +15,7 @@ fn git(url: &str, reference: Option<&str>, commit: &str, paths: &[&str]) -> GitR
         submodules: true,
         commit: commit.into(),
         paths: paths.iter().map(|path| (*path).to_owned()).collect(),
+        through: BTreeSet::new(),
     }
 }
 
@@ -23,6 +24,7 @@ fn file(url: &str, sha256: &str) -> FileRemote {
         url: url.into(),
         sha256: sha256.into(),
         size: 643,
+        through: BTreeSet::new(),
     }
 }
 
@@ -45,7 +47,10 @@ fn full() -> Lock {
             leave_missing: ["*.json".to_owned(), "gen/**".to_owned()].into(),
         },
         remotes: vec![
-            Remote::File(file("https://raw.example.com/deployment.yaml", HEX64)),
+            Remote::File(FileRemote {
+                through: ["https://github.com/a/b".to_owned()].into(),
+                ..file("https://raw.example.com/deployment.yaml", HEX64)
+            }),
             Remote::Git(GitRemote {
                 submodules: false,
                 ..git(
@@ -55,7 +60,11 @@ fn full() -> Lock {
                     &["examples/multibases", "."],
                 )
             }),
-            Remote::Git(git("https://github.com/a/b", None, &"1".repeat(64), &["."])),
+            Remote::Git(GitRemote {
+                through: ["https://github.com/kubernetes-sigs/kustomize?ref=v1.0.6".to_owned()]
+                    .into(),
+                ..git("https://github.com/a/b", None, &"1".repeat(64), &["."])
+            }),
         ],
         files: vec![
             StoredFile {
@@ -87,6 +96,7 @@ remotes:
   - url: https://github.com/a/b
     commit: "1111111111111111111111111111111111111111111111111111111111111111"
     paths: ["."]
+    through: ["https://github.com/kubernetes-sigs/kustomize?ref=v1.0.6"]
   - url: https://github.com/kubernetes-sigs/kustomize
     ref: v1.0.6
     submodules: false
@@ -95,6 +105,7 @@ remotes:
   - url: https://raw.example.com/deployment.yaml
     sha256: 0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef
     size: 643
+    through: ["https://github.com/a/b"]
 files:
   - path: base/localized-files/kustomization.yaml
     mode: "100644"
@@ -277,6 +288,42 @@ fn one_thing_has_one_entry() {
         "{failure}"
     );
     twice(vec![], vec![stored("a/b"), stored("a-b"), stored("ab/c")]).unwrap();
+}
+
+#[test]
+fn what_nothing_needs_is_stale() {
+    let through = |name: &str, through: &[&str]| {
+        let through = through.iter().map(|name| format!("https://h/{name}"));
+        Remote::Git(GitRemote {
+            through: through.collect(),
+            ..git(&format!("https://h/{name}"), None, HEX40, &["."])
+        })
+    };
+    let lock = Lock {
+        remotes: vec![
+            through("named", &[]),
+            through("z-of-it", &["named"]),
+            through("a-of-that", &["z-of-it", "gone"]),
+            through("gone", &[]),
+            through("of-gone", &["gone"]),
+            through("circle-1", &["circle-2"]),
+            through("circle-2", &["circle-1"]),
+            through("stored", &[]),
+            through("of-stored", &["stored"]),
+        ],
+        files: vec![StoredFile {
+            remote: Some("https://h/stored".into()),
+            ..stored("localized-files/x")
+        }],
+        ..Lock::default()
+    };
+    let named = |remote: &Remote| remote.label() == "https://h/named";
+    let stale: Vec<String> = lock.stale(named).iter().map(|one| one.label()).collect();
+    assert_eq!(
+        stale,
+        ["gone", "of-gone", "circle-1", "circle-2"].map(|name| format!("https://h/{name}"))
+    );
+    assert_eq!(lock.stale(|_| true), Vec::<&Remote>::new());
 }
 
 #[test]

@@ -74,6 +74,7 @@ fn git_remote(out: &mut Writer, remote: &GitRemote) {
         submodules,
         commit,
         paths,
+        through,
     } = remote;
     out.field("  - ", "url", scalar(url));
     if let Some(reference) = reference {
@@ -86,13 +87,24 @@ fn git_remote(out: &mut Writer, remote: &GitRemote) {
     if !paths.is_empty() {
         out.field("    ", "paths", list(paths));
     }
+    if !through.is_empty() {
+        out.field("    ", "through", list(through));
+    }
 }
 
 fn file_remote(out: &mut Writer, remote: &FileRemote) {
-    let FileRemote { url, sha256, size } = remote;
+    let FileRemote {
+        url,
+        sha256,
+        size,
+        through,
+    } = remote;
     out.field("  - ", "url", scalar(url));
     out.field("    ", "sha256", scalar(sha256));
     out.field("    ", "size", size);
+    if !through.is_empty() {
+        out.field("    ", "through", list(through));
+    }
 }
 
 fn stored_file(out: &mut Writer, file: &StoredFile) {

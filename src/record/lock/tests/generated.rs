@@ -50,18 +50,27 @@ fn remotes() -> impl Strategy<Value = Vec<Remote>> {
         any::<bool>(),
         prop_oneof![hex(40), hex(64)],
         btree_set(accepted(valid::path_or_top), 0..3),
+        btree_set(accepted(valid::url), 0..3),
     )
-        .prop_map(|(url, reference, submodules, commit, paths)| {
+        .prop_map(|(url, reference, submodules, commit, paths, through)| {
             Remote::Git(GitRemote {
                 url,
                 reference,
                 submodules,
                 commit,
                 paths,
+                through,
             })
         });
-    let file = (url(), hex(64), any::<u64>())
-        .prop_map(|(url, sha256, size)| Remote::File(FileRemote { url, sha256, size }));
+    let through = btree_set(accepted(valid::url), 0..3);
+    let file = (url(), hex(64), any::<u64>(), through).prop_map(|(url, sha256, size, through)| {
+        Remote::File(FileRemote {
+            url,
+            sha256,
+            size,
+            through,
+        })
+    });
     vec(prop_oneof![git, file], 0..6).prop_map(|mut remotes| {
         remotes.sort_by(Remote::compare);
         remotes.dedup_by(|a, b| a.key() == b.key());
@@ -163,11 +172,13 @@ fn value(lock: &Lock) -> Value {
             ),
             ("commit", text(&git.commit)),
             ("paths", list(&git.paths)),
+            ("through", list(&git.through)),
         ]),
         Remote::File(file) => mapping(vec![
             ("url", text(&file.url)),
             ("sha256", text(&file.sha256)),
             ("size", Some(Value::from(file.size))),
+            ("through", list(&file.through)),
         ]),
     });
     let files = lock.files.iter().map(|file| {
