@@ -9,14 +9,14 @@
 mod context;
 mod remote_reference;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 
 use crate::failure::{Failure, Result};
 use crate::finding::{Finding, Rule, Severity};
-use crate::kustomization;
+use crate::kustomization::{self, ProblemKind};
 use crate::record::{LOCK_NAME, LoadRestrictor, Lock};
 use crate::tree::{self, Resolved, SharedTree, path};
-use crate::walk::{self, Absence, Contents, Source, TroubleKind};
+use crate::walk::{self, Absence, Contents, Explored, FileId, Source, Target, TroubleKind};
 
 use context::Context;
 
@@ -55,7 +55,11 @@ pub fn check(input: Input<'_>) -> Result<Checked> {
         scope: String::new(),
         repository: None,
     };
-    let explored = walk::explore(source, &starts, None, &options);
+    let mut explored = walk::explore(source, &starts, None, &options);
+    let flux = flux_objects(&explored);
+    explored
+        .troubles
+        .retain(|trouble| trouble.file.is_none_or(|file| !flux.contains(&file)));
     let mut locks = Vec::new();
     for place in &input.locks {
         match input
@@ -94,7 +98,7 @@ pub fn check(input: Input<'_>) -> Result<Checked> {
     });
     Ok(Checked {
         source: input.checking,
-        kustomizations: explored.graph.roots.len(),
+        kustomizations: explored.graph.roots.len() - flux.len(),
         references: explored
             .graph
             .roots
@@ -123,9 +127,6 @@ fn starts(input: &Input<'_>) -> Result<Vec<String>> {
             continue;
         }
         used.extend(named);
-        if starts.contains(directory) || is_flux(input, place)? {
-            continue;
-        }
         starts.insert(directory.to_owned());
     }
     match input.paths.iter().find(|path| !used.contains(path)) {
@@ -143,12 +144,29 @@ fn starts(input: &Input<'_>) -> Result<Vec<String>> {
     }
 }
 
-/// Says whether the file is an object of Flux, which is named like a kustomization but is none.
-fn is_flux(input: &Input<'_>, place: &str) -> Result<bool> {
-    Ok(match tree::resolve(&*input.tree, place)? {
-        Resolved::File { path, .. } => kustomization::is_flux_object(&input.tree.read(&path)?),
-        _ => false,
-    })
+/// Returns the roots that are none: objects of Flux, which are named like kustomizations. One that a
+/// reference leads to is meant as a root, and `kustomize build` refuses it.
+fn flux_objects(explored: &Explored) -> HashSet<FileId> {
+    let candidates: HashSet<FileId> = explored
+        .troubles
+        .iter()
+        .filter(|trouble| trouble.kind == TroubleKind::Problem(ProblemKind::WrongKind))
+        .filter_map(|trouble| trouble.file)
+        .filter(|file| kustomization::is_flux_object(&explored.graph.files[*file].bytes))
+        .collect();
+    if candidates.is_empty() {
+        return candidates;
+    }
+    let roots = &explored.graph.roots;
+    let meant: HashSet<FileId> = roots
+        .iter()
+        .flat_map(|root| &root.edges)
+        .filter_map(|edge| match edge.target {
+            Target::Root { id, .. } => Some(roots[id].file),
+            _ => None,
+        })
+        .collect();
+    candidates.difference(&meant).copied().collect()
 }
 
 /// What was checked.
@@ -197,6 +215,20 @@ impl Checked {
             .count()
     }
 
+    /// Leaves out what `old` holds already: the same rule, path and reference. What is allowed in `old`
+    /// is new when nothing allows it any more.
+    pub fn leave_out(&mut self, old: &[Finding], base: &str) {
+        let old: HashSet<_> = old
+            .iter()
+            .filter(|finding| finding.allowed.is_none())
+            .map(Finding::identity)
+            .collect();
+        let before = self.findings.len();
+        self.findings
+            .retain(|finding| finding.allowed.is_some() || !old.contains(&finding.identity()));
+        self.known = Some((before - self.findings.len(), base.to_owned()));
+    }
+
     /// Returns the exit status: 0 clean, 1 findings that fail, 2 something could not be looked at.
     #[must_use]
     pub fn status(&self) -> u8 {
@@ -206,3 +238,6 @@ impl Checked {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

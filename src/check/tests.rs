@@ -1,0 +1,124 @@
+//! The pipeline: what is walked, counted and left out.
+
+use std::rc::Rc;
+
+use super::*;
+use crate::tree::memory::MemoryTree;
+
+const REMOTE: &str = "https://github.com/o/r//base?ref=v1";
+
+fn tree(files: &[(&str, &str)]) -> MemoryTree {
+    let mut tree = MemoryTree::default();
+    for (path, text) in files {
+        tree.file(path, text.as_bytes(), false);
+    }
+    tree
+}
+
+fn checked(files: &[(&str, &str)], paths: &[&str]) -> Result<Checked> {
+    let paths: Vec<String> = paths.iter().map(|path| (*path).to_owned()).collect();
+    let named = |names: &[&str]| {
+        files
+            .iter()
+            .map(|(path, _)| (*path).to_owned())
+            .filter(|path| names.contains(&path::name(path)))
+            .collect()
+    };
+    check(Input {
+        checking: Checking::Index,
+        tree: Rc::new(tree(files)),
+        kustomizations: named(&kustomization::FILE_NAMES),
+        locks: named(&[LOCK_NAME]),
+        paths: &paths,
+        absence: None,
+    })
+}
+
+fn found(checked: &Checked) -> Vec<(&str, &str, usize)> {
+    checked
+        .findings
+        .iter()
+        .map(|finding| {
+            let line = finding.span.map_or(0, |span| span.line);
+            (finding.rule.id(), finding.path.as_str(), line)
+        })
+        .collect()
+}
+
+#[test]
+fn every_kustomization_is_checked_each_once() {
+    let remote = format!("resources:\n- {REMOTE}\n");
+    let files = [
+        ("base/kustomization.yaml", remote.as_str()),
+        ("a/kustomization.yml", "resources:\n- ../base\n"),
+        ("b/Kustomization", "resources:\n- ../base\n"),
+        ("b/other.yaml", "resources: [https://github.com/o/r]\n"),
+    ];
+    let checked = checked(&files, &[]).unwrap();
+    assert_eq!(
+        found(&checked),
+        [("remote-reference", "base/kustomization.yaml", 2)]
+    );
+    assert_eq!((checked.kustomizations, checked.references), (3, 3));
+    assert_eq!(checked.status(), 1);
+}
+
+#[test]
+fn a_path_bounds_where_the_walk_starts() {
+    let remote = format!("resources:\n- {REMOTE}\n");
+    let files = [
+        ("base/kustomization.yaml", remote.as_str()),
+        ("a/one/kustomization.yml", "resources:\n- ../../base\n"),
+        (
+            "ab/kustomization.yaml",
+            "resources: [https://github.com/o/r]\n",
+        ),
+    ];
+    for paths in [["a"], ["a/one"], ["a/one/kustomization.yml"]] {
+        let checked = checked(&files, &paths).unwrap();
+        assert_eq!(
+            found(&checked),
+            [("remote-reference", "base/kustomization.yaml", 2)],
+            "{paths:?}"
+        );
+        assert_eq!(checked.kustomizations, 2);
+    }
+    for (paths, message) in [
+        (["base", "c"], "there is no `c` in what is checked"),
+        (["a", "base/x"], "there is no `base/x` in what is checked"),
+    ] {
+        let failure = checked(&files, &paths).unwrap_err();
+        assert_eq!(failure.message, message);
+    }
+}
+
+#[test]
+fn an_object_of_flux_is_a_root_only_when_one_is_wanted_there() {
+    let flux =
+        "apiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nspec: {path: ./x}\n";
+    let files = [
+        ("flux/kustomization.yaml", flux),
+        ("a/kustomization.yaml", "resources: [x.yaml]\n"),
+        ("a/x.yaml", ""),
+    ];
+    let alone = checked(&files, &[]).unwrap();
+    assert_eq!(found(&alone), []);
+    assert_eq!(alone.kustomizations, 1);
+}
+
+#[test]
+fn what_the_base_has_is_left_out() {
+    let file = |lines: &str| format!("resources:\n{lines}");
+    let old = file(&format!("- {REMOTE}\n"));
+    let new = file(&format!(
+        "- https://github.com/o/new?ref=v1\n# moved\n- {REMOTE}\n"
+    ));
+    let base = checked(&[("kustomization.yaml", &old)], &[]).unwrap();
+    let mut checked = checked(&[("kustomization.yaml", &new)], &[]).unwrap();
+    checked.leave_out(&base.findings, "HEAD");
+    assert_eq!(
+        found(&checked),
+        [("remote-reference", "kustomization.yaml", 2)]
+    );
+    assert_eq!(checked.known, Some((1, "HEAD".to_owned())));
+}
