@@ -4,7 +4,7 @@
 //! unreadable input). It always ends the command with exit status 2. It is not a finding, which is
 //! something wrong with the user's files that `check` was asked to look for.
 
-use std::fmt;
+use std::fmt::{self, Write as _};
 
 /// The place in a file that a message is about.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
@@ -115,6 +115,82 @@ pub fn argument(text: &str) -> String {
     }
 }
 
+/// Returns text from outside as it can be put into a message: one line, not too long.
+pub(crate) fn shown(text: &str) -> String {
+    const MOST: usize = 100;
+    let mut shown = String::new();
+    for (count, c) in text.chars().enumerate() {
+        if count == MOST {
+            shown.push('…');
+            break;
+        }
+        if c.is_control() || is_invisible(c) {
+            let _ = write!(shown, "{}", c.escape_unicode());
+        } else {
+            shown.push(c);
+        }
+    }
+    shown
+}
+
+/// Returns whether `c` draws nothing, or moves what is drawn around it (marks of direction, joiners,
+/// fillers, line separators).
+pub(crate) fn is_invisible(c: char) -> bool {
+    matches!(
+        u32::from(c),
+        0xad | 0x34f
+            | 0x61c
+            | 0x115f
+            | 0x1160
+            | 0x17b4
+            | 0x17b5
+            | 0x180b..=0x180f
+            | 0x200b..=0x200f
+            | 0x2028..=0x202e
+            | 0x2060..=0x206f
+            | 0x3164
+            | 0xfe00..=0xfe0f
+            | 0xfeff
+            | 0xffa0
+            | 0xfff0..=0xfffb
+            | 0x1d173..=0x1d17a
+            | 0xe0000..=0xe0fff
+    )
+}
+
+/// Returns the word of `known` that was probably meant by `word`.
+#[must_use]
+pub(crate) fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    // Nobody mistypes so much, and what comes from outside may be long.
+    const LONGEST: usize = 40;
+    if word.is_empty() || word.len() > LONGEST {
+        return None;
+    }
+    let word = word.to_lowercase();
+    let distances = known
+        .into_iter()
+        .map(|known| (distance(&word, known), known));
+    let (distance, found) = distances.min_by_key(|(distance, _)| *distance)?;
+    (distance <= 3 && distance * 2 <= found.len()).then_some(found)
+}
+
+/// Returns how many characters must be put in, left out or changed to make `b` of `a`.
+fn distance(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, a) in a.chars().enumerate() {
+        let mut diagonal = i;
+        let mut left = i + 1;
+        for (b, above) in b.iter().zip(row.iter_mut().skip(1)) {
+            let changed = diagonal + usize::from(a != *b);
+            diagonal = *above;
+            left = changed.min(left + 1).min(*above + 1);
+            *above = left;
+        }
+    }
+    row.last().copied().unwrap_or_default()
+}
+
 /// The result of anything that can only fail for one reason at a time.
 pub type Result<T, E = Failure> = std::result::Result<T, E>;
 
@@ -133,6 +209,30 @@ mod tests {
             ("", "''"),
         ] {
             assert_eq!(argument(text), word);
+        }
+    }
+
+    #[test]
+    fn messages_show_what_they_quote() {
+        assert_eq!(shown("a\u{1b}[31m\u{202e}b"), "a\\u{1b}[31m\\u{202e}b");
+        assert_eq!(shown(&"x".repeat(200)).chars().count(), 101);
+    }
+
+    #[test]
+    fn the_word_that_was_meant_is_found() {
+        let known = ["rules", "scopes", "new-only", "load-restrictor", "pin"];
+        for (word, meant) in [
+            ("rule", Some("rules")),
+            ("newOnly", Some("new-only")),
+            ("new_only", Some("new-only")),
+            ("loadRestrictor", Some("load-restrictor")),
+            ("Scope", Some("scopes")),
+            ("pni", None),
+            ("command", None),
+            ("", None),
+            (&"rules".repeat(20), None),
+        ] {
+            assert_eq!(nearest(word, known), meant, "{word}");
         }
     }
 }

@@ -27,6 +27,7 @@
 //! | [`localize`] | layout, rewrite, result |
 //! | [`fetch`] | git, http, cache, what the tip holds: the only room that reaches the network |
 //! | [`walk`] | the graph of roots, files and references; defines [`walk::Remotes`], which `fetch` implements |
+//! | [`config`] | `.kustomize-localize.yaml`: what a team decides for its repository |
 //! | [`record`] | lock and trailers, written, read and checked by the same code |
 //! | [`kustomization`] | the one table of fields, YAML with spans, edits of scalars |
 //! | [`reference`](mod@reference) | the grammar of a reference, the path of what it names |
@@ -48,6 +49,7 @@
 pub mod check;
 pub mod cli;
 pub mod commit;
+pub mod config;
 pub mod failure;
 pub mod fetch;
 pub mod finding;
@@ -62,3 +64,4 @@ pub mod reference;
 pub mod report;
 pub mod tree;
 pub mod walk;
+mod yaml;

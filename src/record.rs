@@ -15,7 +15,7 @@ use std::str::FromStr;
 
 use sha2::{Digest as _, Sha256};
 
-use crate::failure::Failure;
+use crate::failure::{Failure, shown};
 
 pub use lock::{
     Change, FileRemote, GitRemote, LOCK_NAME, LoadRestrictor, Lock, LockOptions, Remote, StoredFile,
@@ -88,7 +88,7 @@ impl FromStr for Digest {
         });
         digest
             .filter(Digest::is_valid)
-            .ok_or_else(|| Failure::new(format!("`{}` is not a digest", valid::shown(text))))
+            .ok_or_else(|| Failure::new(format!("`{}` is not a digest", shown(text))))
     }
 }
 

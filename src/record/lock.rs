@@ -42,7 +42,6 @@
 mod read;
 mod rules;
 mod write;
-mod yaml;
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};

@@ -12,7 +12,7 @@
 use std::borrow::Cow;
 
 use super::trailers::Trailers;
-use super::valid::shown;
+use crate::failure::shown;
 use crate::failure::{Failure, Result};
 
 /// What follows the comment character, whichever it is, in the line that cuts a message.

@@ -22,7 +22,8 @@ use std::collections::BTreeSet;
 use percent_encoding::{AsciiSet, CONTROLS, percent_decode_str, utf8_percent_encode};
 
 use super::Digest;
-use super::valid::{self, shown};
+use super::valid;
+use crate::failure::shown;
 use crate::failure::{Failure, Result};
 
 /// What all our keys begin with.

@@ -2,7 +2,7 @@
 //!
 //! Each check returns the reason as the rest of a sentence: "the path `a/../b` *holds `..`*".
 
-use std::fmt::Write as _;
+use crate::failure::is_invisible;
 
 /// The longest path, in bytes: that of Linux.
 const LONGEST_PATH: usize = 4096;
@@ -104,49 +104,6 @@ pub(super) fn text_without_controls(text: &str) -> Refused {
     } else {
         Ok(())
     }
-}
-
-/// Returns text from outside as it can be put into a message: one line, not too long.
-pub(super) fn shown(text: &str) -> String {
-    const MOST: usize = 100;
-    let mut shown = String::new();
-    for (count, c) in text.chars().enumerate() {
-        if count == MOST {
-            shown.push('…');
-            break;
-        }
-        if c.is_control() || is_invisible(c) {
-            let _ = write!(shown, "{}", c.escape_unicode());
-        } else {
-            shown.push(c);
-        }
-    }
-    shown
-}
-
-/// Returns whether `c` draws nothing, or moves what is drawn around it (marks of direction, joiners,
-/// fillers, line separators).
-pub(super) fn is_invisible(c: char) -> bool {
-    matches!(
-        u32::from(c),
-        0xad | 0x34f
-            | 0x61c
-            | 0x115f
-            | 0x1160
-            | 0x17b4
-            | 0x17b5
-            | 0x180b..=0x180f
-            | 0x200b..=0x200f
-            | 0x2028..=0x202e
-            | 0x2060..=0x206f
-            | 0x3164
-            | 0xfe00..=0xfe0f
-            | 0xfeff
-            | 0xffa0
-            | 0xfff0..=0xfffb
-            | 0x1d173..=0x1d17a
-            | 0xe0000..=0xe0fff
-    )
 }
 
 /// Returns whether a path begins with the letter of a Windows drive.
@@ -295,11 +252,5 @@ mod tests {
         ] {
             assert!(target(text).is_err(), "{text:?}");
         }
-    }
-
-    #[test]
-    fn messages_show_what_they_quote() {
-        assert_eq!(shown("a\u{1b}[31m\u{202e}b"), "a\\u{1b}[31m\\u{202e}b");
-        assert_eq!(shown(&"x".repeat(200)).chars().count(), 101);
     }
 }

@@ -3,13 +3,12 @@
 use std::collections::BTreeSet;
 
 use super::rules::{self, Place};
-use super::yaml::{Mark, Reader};
 use super::{
     FileRemote, GitRemote, LoadRestrictor, Lock, LockOptions, MAX_BYTES, Remote, StoredFile,
     VERSION,
 };
-use crate::failure::{Failure, Location, Result};
-use crate::record::valid::shown;
+use crate::failure::{Failure, Location, Result, shown};
+use crate::yaml::{Mark, Reader};
 
 const RESTORE: &str = "the lock is generated: restore it from git instead of editing it";
 const UPGRADE: &str = "a newer git-kustomize-localize may have written it: upgrade this one";

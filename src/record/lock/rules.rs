@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 
 use super::{FileRemote, GitRemote, Lock, Remote, StoredFile};
-use crate::record::valid::{self, shown};
+use crate::failure::shown;
+use crate::record::valid;
 use crate::record::{is_object_id, is_sha256};
 
 /// What is wrong with a lock, and in which entry.

@@ -67,7 +67,7 @@ fn what_the_format_does_not_have_is_refused() {
         ("version: 1\ntarget: /a\n".into(), 2, "target is absolute"),
         ("version: 1\ntarget: ~\n".into(), 2, "holds nothing"),
         ("version: 1\ntarget:\n".into(), 2, "holds nothing"),
-        ("version: 1\nremotes:\n".into(), 2, "a text where a list"),
+        ("version: 1\nremotes:\n".into(), 2, "nothing where a list"),
         (
             "version: 1\nremotes:\n  - chart: x\n".into(),
             3,

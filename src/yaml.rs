@@ -1,25 +1,26 @@
-//! YAML, one node after the other, for a reader that knows what must come next.
+//! YAML of our own formats, the lock and the configuration: one node after the other, for a reader
+//! that knows what must come next.
 //!
-//! The text is untrusted. Nothing is kept but what the reader asked for, and the first thing that
-//! it did not ask for ends the reading, so that no input takes more than a few times its own size:
-//! there are no anchors and no aliases to expand, and no depth beyond that of the format.
+//! The text is untrusted. Nothing is kept but what the reader asked for, and what it did not ask for
+//! ends the reading or is passed over ([`Reader::recover`]), so that no input takes more than a few
+//! times its own size: there are no anchors and no aliases to expand, and no depth beyond that of the
+//! formats.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use granit_parser::{Event, Marker, Parser, ScalarStyle, ScanError, Span, StrInput};
 
-use crate::failure::{Failure, Location, Result};
-use crate::record::valid::shown;
+use crate::failure::{Failure, Location, Result, shown};
 
-/// More levels than the format has.
+/// More levels than the formats have.
 const MAX_DEPTH: usize = 8;
 
 /// A place in the text.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Mark {
-    line: usize,
-    column: usize,
+pub(crate) struct Mark {
+    pub(crate) line: usize,
+    pub(crate) column: usize,
 }
 
 impl From<Marker> for Mark {
@@ -32,22 +33,26 @@ impl From<Marker> for Mark {
 }
 
 /// A scalar with its place.
-pub(super) struct Scalar<'a> {
-    pub(super) text: Cow<'a, str>,
-    pub(super) mark: Mark,
+pub(crate) struct Scalar<'a> {
+    pub(crate) text: Cow<'a, str>,
+    pub(crate) mark: Mark,
     is_plain: bool,
 }
 
 /// Reads one document, node by node.
-pub(super) struct Reader<'a> {
+pub(crate) struct Reader<'a> {
     parser: Parser<'a, StrInput<'a>>,
     file: &'a str,
     /// The keys that lead to the node that is being read.
     field: Vec<String>,
+    /// The number of collections that are open.
+    depth: usize,
+    /// The rest is not YAML: nothing can be read any more.
+    is_broken: bool,
 }
 
 impl<'a> Reader<'a> {
-    pub(super) fn new(text: &'a str, file: &'a str) -> Self {
+    pub(crate) fn new(text: &'a str, file: &'a str) -> Self {
         let options = granit_parser::options! {
             disallow_directives: true,
             emit_unresolved_aliases: true,
@@ -59,11 +64,13 @@ impl<'a> Reader<'a> {
             parser: Parser::new_from_str_with_options(text, options),
             file,
             field: Vec::new(),
+            depth: 0,
+            is_broken: false,
         }
     }
 
     /// Reads the text, which is one document with one node.
-    pub(super) fn document(&mut self, node: impl FnOnce(&mut Self) -> Result<()>) -> Result<()> {
+    pub(crate) fn document(&mut self, node: impl FnOnce(&mut Self) -> Result<()>) -> Result<()> {
         self.expect("the start", |event| matches!(event, Event::StreamStart))?;
         self.expect("content", |event| matches!(event, Event::DocumentStart(..)))?;
         node(self)?;
@@ -74,7 +81,7 @@ impl<'a> Reader<'a> {
     /// Reads a mapping; `entry` is called after each key and reads its value.
     ///
     /// A key may occur once.
-    pub(super) fn mapping(
+    pub(crate) fn mapping(
         &mut self,
         mut entry: impl FnMut(&mut Self, &str, Mark) -> Result<()>,
     ) -> Result<Mark> {
@@ -101,7 +108,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Reads a list; `item` reads each of its items.
-    pub(super) fn sequence(&mut self, mut item: impl FnMut(&mut Self) -> Result<()>) -> Result<()> {
+    pub(crate) fn sequence(&mut self, mut item: impl FnMut(&mut Self) -> Result<()>) -> Result<()> {
         let (event, mark) = self.next()?;
         if !matches!(event, Event::SequenceStart(..)) {
             return Err(self.unexpected(&event, mark, "a list"));
@@ -123,9 +130,46 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
+    /// Reads a value by `read`. What is wrong with it is kept, and reading goes on after it.
+    ///
+    /// # Errors
+    /// Fails where the text is not YAML: nothing after that can be read.
+    pub(crate) fn recover(
+        &mut self,
+        failures: &mut Vec<Failure>,
+        read: impl FnOnce(&mut Self) -> Result<()>,
+    ) -> Result<()> {
+        let depth = self.depth;
+        let keys = self.field.len();
+        if let Err(failure) = read(self) {
+            if self.is_broken {
+                return Err(failure);
+            }
+            failures.push(failure);
+            self.field.truncate(keys);
+            self.close(depth)?;
+        }
+        Ok(())
+    }
+
+    /// Passes over a value.
+    pub(crate) fn skip(&mut self) -> Result<()> {
+        let depth = self.depth;
+        self.event()?;
+        self.close(depth)
+    }
+
+    /// Passes over the rest of the collections that were opened since there were `depth`.
+    fn close(&mut self, depth: usize) -> Result<()> {
+        while self.depth > depth {
+            self.event()?;
+        }
+        Ok(())
+    }
+
     /// Reads a text. One that stands without quotes is taken as it stands, whatever YAML makes of
     /// it (a formatter may have taken the quotes away), unless it is nothing.
-    pub(super) fn text(&mut self) -> Result<Scalar<'a>> {
+    pub(crate) fn text(&mut self) -> Result<Scalar<'a>> {
         let scalar = self.scalar("a text")?;
         if scalar.is_plain && matches!(&*scalar.text, "" | "~" | "null" | "Null" | "NULL") {
             return Err(self.failure(scalar.mark, "holds nothing"));
@@ -134,7 +178,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Reads `true` or `false`.
-    pub(super) fn flag(&mut self) -> Result<bool> {
+    pub(crate) fn flag(&mut self) -> Result<bool> {
         let scalar = self.scalar("`true` or `false`")?;
         match &*scalar.text {
             "true" if scalar.is_plain => Ok(true),
@@ -144,7 +188,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Reads a whole number.
-    pub(super) fn number(&mut self) -> Result<u64> {
+    pub(crate) fn number(&mut self) -> Result<u64> {
         let scalar = self.scalar("a number")?;
         let is_canonical = scalar.text.bytes().all(|byte| byte.is_ascii_digit())
             && (scalar.text.len() == 1 || !scalar.text.starts_with('0'));
@@ -158,7 +202,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Returns a failure at a place in the field that is being read.
-    pub(super) fn failure(&self, mark: Mark, message: impl Into<String>) -> Failure {
+    pub(crate) fn failure(&self, mark: Mark, message: impl Into<String>) -> Failure {
         Failure::new(message).at(Location {
             file: self.file.to_owned(),
             line: mark.line,
@@ -168,7 +212,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Returns a failure in a field that was read before.
-    pub(super) fn failure_in(&self, mark: Option<Mark>, field: String, message: &str) -> Failure {
+    pub(crate) fn failure_in(&self, mark: Option<Mark>, field: String, message: &str) -> Failure {
         let mark = mark.unwrap_or(Mark { line: 0, column: 0 });
         Failure::new(message).at(Location {
             line: mark.line,
@@ -198,13 +242,30 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Returns the next event, which is nothing that YAML adds to plain data.
-    fn next(&mut self) -> Result<(Event<'a>, Mark)> {
+    /// Returns the next event.
+    fn event(&mut self) -> Result<(Event<'a>, Span)> {
         let (event, span) = match self.parser.next_event() {
             Some(Ok(next)) => next,
-            Some(Err(error)) => return Err(self.not_yaml(&error)),
-            None => return Err(Failure::new("ends too early").at(self.whole_file())),
+            Some(Err(error)) => {
+                self.is_broken = true;
+                return Err(self.not_yaml(&error));
+            }
+            None => {
+                self.is_broken = true;
+                return Err(Failure::new("ends too early").at(self.whole_file()));
+            }
         };
+        match event {
+            Event::SequenceStart(..) | Event::MappingStart(..) => self.depth += 1,
+            Event::SequenceEnd | Event::MappingEnd => self.depth = self.depth.saturating_sub(1),
+            _ => {}
+        }
+        Ok((event, span))
+    }
+
+    /// Returns the next event, which is nothing that YAML adds to plain data.
+    fn next(&mut self) -> Result<(Event<'a>, Mark)> {
+        let (event, span) = self.event()?;
         let mark = start(&span);
         let (anchor, tag) = match &event {
             Event::Scalar(_, _, anchor, tag)
@@ -224,6 +285,10 @@ impl<'a> Reader<'a> {
 
     fn unexpected(&self, event: &Event<'_>, mark: Mark, expected: &str) -> Failure {
         let found = match event {
+            // The parser writes `~` for a value that is not there.
+            Event::Scalar(text, ScalarStyle::Plain, ..) if matches!(&**text, "" | "~" | "null") => {
+                "nothing"
+            }
             Event::Scalar(..) => "a text",
             Event::SequenceStart(..) => "a list",
             Event::MappingStart(..) => "a mapping",

@@ -1,0 +1,307 @@
+//! The configuration of `check`: `.kustomize-localize.yaml` at the top of the tree that is checked.
+//!
+//! ```yaml
+//! rules:                      # error, warning or off, for each rule
+//!   floating-ref: warning
+//! locked: allow               # or error: a reference that the lock holds is a finding too
+//! scopes:                     # directories that may not reach out of themselves
+//!   - apps/*
+//! include:                    # only these directories, and what is below, are starting points
+//!   - clusters
+//! exclude:                    # these, and what is below, are none
+//!   - "**/templates"
+//! allow:                      # what need be neither localized nor locked
+//!   - url: github.com/acme
+//!     refs: tag               # any < branch < tag < commit
+//!     reason: our own bases, released with signed tags
+//! new-only: false             # only findings that the base does not have
+//! pin: false                  # as `--pin`: a remote root without a ref is resolved and recorded
+//! load-restrictor: root-only  # or none, as Flux and Argo CD can build
+//! ```
+//!
+//! Every key may be left out. What is not known is an error with its place, so that a policy that
+//! was mistyped is not a policy that silently does nothing. Nothing in it can name a command, a file
+//! to read or a host to ask: whoever may change the configuration can make the check say less, and
+//! no more.
+//!
+//! # Directories
+//!
+//! `scopes`, `include` and `exclude` are [globs](Glob) of directories, from the top of the repository.
+//! A scope is the directory that matches, and of several on the way up the innermost bounds
+//! ([`Config::scope_of`]). `include` and `exclude` say where a walk starts, and mean what matches and
+//! everything below ([`Config::starts`]); a root that is excluded is still followed when something
+//! references it.
+//!
+//! # URLs
+//!
+//! `allow` is for references, not for localizing: what it allows is localized and locked all the same.
+//! See [`UrlGlob`] for what a URL matches and [`RefPolicy`] for what a ref is worth.
+
+mod address;
+mod glob;
+mod read;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::failure::Failures;
+use crate::finding::{Finding, Rule, Severity, Span, Subject};
+use crate::record::LoadRestrictor;
+
+pub use address::UrlGlob;
+pub use glob::Glob;
+
+/// The name of the configuration, at the top of the tree.
+pub const FILE_NAME: &str = ".kustomize-localize.yaml";
+
+/// What the configuration says. The default is that of a repository without one.
+#[derive(Debug, Clone, Default)]
+pub struct Config {
+    /// How messages name the file; empty when there is none.
+    pub file: String,
+    /// What holds instead of the severity that a rule gives its findings.
+    pub rules: BTreeMap<Rule, Level>,
+    /// What a remote reference is that the lock holds.
+    pub locked: Locked,
+    /// The directories that bound what is in them.
+    pub scopes: Vec<Glob>,
+    /// Where starting points lie; anywhere when empty.
+    pub include: Vec<Glob>,
+    /// Where none lie.
+    pub exclude: Vec<Glob>,
+    /// What need be neither localized nor locked.
+    pub allow: Vec<Allow>,
+    /// Whether only findings count that the base does not have.
+    pub new_only: bool,
+    /// Whether a remote root without a ref is resolved and recorded, as with `--pin`.
+    pub pin: bool,
+    /// Which files a kustomization root may load.
+    pub load_restrictor: LoadRestrictor,
+}
+
+/// What is made of the findings of a rule.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Level {
+    /// They fail the check.
+    Error,
+    /// They are shown.
+    Warning,
+    /// They are left out.
+    Off,
+}
+
+impl Level {
+    /// Every level.
+    pub const ALL: &[Level] = &[Level::Error, Level::Warning, Level::Off];
+
+    /// Returns its name, as in the configuration.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Level::Error => "error",
+            Level::Warning => "warning",
+            Level::Off => "off",
+        }
+    }
+}
+
+/// What a remote reference is that the lock of the tree holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Locked {
+    /// As good as localized.
+    #[default]
+    Allow,
+    /// Not localized: a build would still reach out.
+    Error,
+}
+
+/// How firmly a reference must name what it means, as far as its text tells; each includes those
+/// after it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub enum RefPolicy {
+    /// Whatever is there today: no ref, an abbreviated id, a chart without version, `releases/latest`.
+    Any,
+    /// A ref, also one that looks like a branch.
+    Branch,
+    /// A ref that looks like a tag, a chart with one version, a single file. Such references do not
+    /// float, so this is the default.
+    #[default]
+    Tag,
+    /// A full commit id.
+    Commit,
+}
+
+impl RefPolicy {
+    /// Every policy, from the weakest.
+    pub const ALL: &[RefPolicy] = &[
+        RefPolicy::Any,
+        RefPolicy::Branch,
+        RefPolicy::Tag,
+        RefPolicy::Commit,
+    ];
+
+    /// Returns its name, as in the configuration.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            RefPolicy::Any => "any",
+            RefPolicy::Branch => "branch",
+            RefPolicy::Tag => "tag",
+            RefPolicy::Commit => "commit",
+        }
+    }
+
+    /// Returns the strictest policy that a finding's reference fulfils.
+    fn of(finding: &Finding) -> RefPolicy {
+        match &finding.subject {
+            Subject::Git { pin, .. } => match *pin {
+                "commit" => RefPolicy::Commit,
+                "tag" => RefPolicy::Tag,
+                "branch" => RefPolicy::Branch,
+                _ => RefPolicy::Any,
+            },
+            // They have no ref; whether they float is known to the one that found it.
+            Subject::Http { .. } | Subject::Helm { .. } if finding.rule == Rule::FloatingRef => {
+                RefPolicy::Any
+            }
+            Subject::Http { .. } => RefPolicy::Tag,
+            Subject::Helm { version, .. } => match is_one_version(version) {
+                true => RefPolicy::Tag,
+                false => RefPolicy::Any,
+            },
+            Subject::Local => RefPolicy::Any,
+        }
+    }
+}
+
+/// Returns whether helm takes a version for itself, not for a range of versions.
+fn is_one_version(version: &str) -> bool {
+    let version = version.strip_prefix('v').unwrap_or(version);
+    let numbers = version.split(['-', '+']).next().unwrap_or_default();
+    let mut parts = 0;
+    numbers.split('.').all(|number| {
+        parts += 1;
+        !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())
+    }) && parts == 3
+        && version
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || ".-+".contains(c))
+}
+
+/// The rules whose findings are about URLs, so that `allow` can speak of them.
+pub const URL_RULES: &[Rule] = &[
+    Rule::RemoteReference,
+    Rule::FloatingRef,
+    Rule::RemoteChart,
+    Rule::UnsafeReference,
+    Rule::Function,
+];
+
+/// The rules that an entry of `allow` is about when it names none: whether something remote is
+/// accepted. What is dangerous has to be named.
+pub const DEFAULT_ALLOW_RULES: &[Rule] =
+    &[Rule::RemoteReference, Rule::FloatingRef, Rule::RemoteChart];
+
+/// An entry of `allow`: remote references that are accepted as they are.
+#[derive(Debug, Clone)]
+pub struct Allow {
+    /// Which URLs.
+    pub url: UrlGlob,
+    /// How firmly they must name what they mean.
+    pub refs: RefPolicy,
+    /// Why.
+    pub reason: String,
+    /// The rules that it is about.
+    pub rules: BTreeSet<Rule>,
+    /// Where it stands.
+    pub span: Span,
+    /// The line on which it begins.
+    pub line_text: String,
+}
+
+impl Config {
+    /// Reads a configuration; `file` is how messages name it.
+    ///
+    /// A byte order mark, CRLF, comments and any style of YAML are accepted. A file without content is
+    /// the default.
+    ///
+    /// # Errors
+    ///
+    /// Returns everything that is wrong, each with its place: too many bytes, not UTF-8, not YAML,
+    /// keys or rules that are not known, keys that are there twice, values of another type, globs that
+    /// can match nothing, an entry of `allow` without a reason, anchors and aliases.
+    pub fn parse(bytes: &[u8], file: &str) -> Result<Config, Failures> {
+        read::config(bytes, file)
+    }
+
+    /// Returns what is made of the findings of a rule: what the configuration says, else the severity
+    /// that the rule has by default.
+    #[must_use]
+    pub fn level(&self, rule: Rule) -> Level {
+        self.rules
+            .get(&rule)
+            .copied()
+            .unwrap_or(match rule.default_severity() {
+                Severity::Error => Level::Error,
+                Severity::Warning => Level::Warning,
+            })
+    }
+
+    /// Returns the severity that a finding has here; `None` when its rule is off.
+    ///
+    /// What the configuration says holds for every finding of the rule. Where it says nothing, a
+    /// finding keeps the severity that it came with, which may be less than that of its rule.
+    #[must_use]
+    pub fn severity(&self, finding: &Finding) -> Option<Severity> {
+        match self.rules.get(&finding.rule) {
+            None => Some(finding.severity),
+            Some(Level::Error) => Some(Severity::Error),
+            Some(Level::Warning) => Some(Severity::Warning),
+            Some(Level::Off) => None,
+        }
+    }
+
+    /// Returns the scope of a directory: of it and the directories above it, the innermost that one of
+    /// `scopes` matches; `None` when none does, so that the repository bounds.
+    #[must_use]
+    pub fn scope_of(&self, directory: &str) -> Option<String> {
+        with_parents(directory)
+            .find(|directory| self.scopes.iter().any(|glob| glob.matches(directory)))
+            .map(str::to_owned)
+    }
+
+    /// Returns whether the root in this directory is a starting point: it lies in what `include`
+    /// matches, if there is any, and not in what `exclude` matches.
+    #[must_use]
+    pub fn starts(&self, directory: &str) -> bool {
+        let covers = |globs: &[Glob]| globs.iter().any(|glob| glob.covers(directory));
+        (self.include.is_empty() || covers(&self.include)) && !covers(&self.exclude)
+    }
+
+    /// Returns the first entry of `allow` that accepts a finding: its rule, the URL of what it is about
+    /// and how firmly that is named.
+    #[must_use]
+    pub fn allows(&self, finding: &Finding) -> Option<&Allow> {
+        self.allow.get(self.allowed_by(finding)?)
+    }
+
+    /// Returns the index of what [`Config::allows`] returns.
+    #[must_use]
+    pub fn allowed_by(&self, finding: &Finding) -> Option<usize> {
+        let refs = RefPolicy::of(finding);
+        self.allow.iter().position(|allow| {
+            allow.rules.contains(&finding.rule)
+                && allow.refs <= refs
+                && allow.url.matches(&finding.subject)
+        })
+    }
+}
+
+/// Returns a directory and those above it, but not the top (unless it is the top itself).
+fn with_parents(directory: &str) -> impl Iterator<Item = &str> {
+    std::iter::successors(Some(directory), |directory| {
+        directory.rsplit_once('/').map(|(parent, _)| parent)
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,263 @@
+//! Globs of URLs.
+//!
+//! A policy is only as good as the agreement between the one that judges a URL and the ones that
+//! follow it. So a URL is taken apart first, and its host compared as a whole; and whatever two clients
+//! could take apart in two ways (`..`, `\`, encoded slashes, letters that are no ASCII in a host)
+//! matches nothing.
+
+use super::glob::{self, Name};
+use crate::failure::nearest;
+use crate::finding::Subject;
+
+/// The longest glob, in bytes.
+const LONGEST: usize = 1000;
+
+/// The schemes that a glob can name, and the port that need not be written.
+const SCHEMES: [(&str, &str); 5] = [
+    ("https", ":443"),
+    ("ssh", ":22"),
+    ("http", ":80"),
+    ("oci", ":443"),
+    ("file", ""),
+];
+
+/// A glob of URLs: `HOST`, `HOST/PATH` or `SCHEME://HOST/PATH`.
+///
+/// - It matches a URL that begins with it, name by name: `github.com/acme` is `github.com/acme/bases`
+///   and everything else of that owner, but not `github.com/acme-evil`; `github.com` is the whole host.
+/// - Without a scheme it means `https`, `ssh` (also written `git@HOST:PATH`) and `oci`; `http` and
+///   `file` must be written.
+/// - The host is a name, `*.DOMAIN` for every host below a domain, or `*`. A port other than the usual one must be written.
+///   A user name is not looked at.
+/// - In the path `*` and `?` stand for characters of one name, `**` for any number of names. `//` is `/`,
+///   and a name is the same with and without `.git`. A query is not part of it.
+/// - What it is compared with: of a git repository its URL, as kustomize splits it, and the directory in
+///   it; of a file its URL; of a Helm chart the repository and the chart's name.
+#[derive(Debug, Clone)]
+pub struct UrlGlob {
+    /// As it was written.
+    pub text: String,
+    scheme: Option<&'static str>,
+    host: Host,
+    path: Vec<Name>,
+}
+
+#[derive(Debug, Clone)]
+enum Host {
+    Any,
+    Is(String),
+    /// Ends so, with the dot.
+    Below(String),
+}
+
+/// A URL in parts.
+struct Address {
+    scheme: &'static str,
+    host: String,
+    path: Vec<String>,
+}
+
+/// The scheme, host and path of a text, as they are written.
+type Parts<'a> = (Option<&'a str>, &'a str, &'a str);
+
+/// Splits a URL without query, or an scp-like address.
+fn split(text: &str) -> Parts<'_> {
+    let authority = |rest| match str::find(rest, '/') {
+        Some(slash) => rest.split_at(slash),
+        None => (rest, ""),
+    };
+    if let Some((scheme, rest)) = text.split_once("://") {
+        let (host, path) = authority(rest);
+        return (Some(scheme), without_user(host), path);
+    }
+    let (host, path) = authority(text);
+    // As in git: a colon before the first slash. A port has digits only, and there is no user then.
+    if let Some((scp_host, _)) = host.split_once(':')
+        && host.contains('@')
+    {
+        return (
+            Some("ssh"),
+            without_user(scp_host),
+            &text[scp_host.len() + 1..],
+        );
+    }
+    (None, host, path)
+}
+
+fn without_user(host: &str) -> &str {
+    host.rsplit_once('@').map_or(host, |(_, host)| host)
+}
+
+fn scheme(text: &str) -> Option<(&'static str, &'static str)> {
+    SCHEMES
+        .into_iter()
+        .find(|(scheme, _)| scheme.eq_ignore_ascii_case(text))
+}
+
+/// Returns the names of a path.
+fn names(path: &str) -> impl Iterator<Item = &str> {
+    path.split('/').filter(|name| !name.is_empty()).map(bare)
+}
+
+/// Returns the name of a repository without `.git`.
+fn bare(name: &str) -> &str {
+    match name.strip_suffix(".git") {
+        Some(bare) if !bare.is_empty() => bare,
+        _ => name,
+    }
+}
+
+/// Returns whether a text is a host of ASCII letters, or an address in brackets, and maybe a port.
+fn is_host(text: &str) -> bool {
+    let (host, port) = match text.rsplit_once(':') {
+        Some((host, port)) if !text.ends_with(']') => (host, Some(port)),
+        _ => (text, None),
+    };
+    let name = |text: &str, others: &str| {
+        let allowed = |c: char| c.is_ascii_alphanumeric() || others.contains(c);
+        !text.is_empty() && text.chars().all(allowed)
+    };
+    let is_host = match host
+        .strip_prefix('[')
+        .and_then(|host| host.strip_suffix(']'))
+    {
+        Some(address) => name(address, ":."),
+        None => name(host, ".-_"),
+    };
+    is_host && port.is_none_or(|port| !port.is_empty() && port.bytes().all(|b| b.is_ascii_digit()))
+}
+
+/// Returns whether every client takes this name for itself.
+fn is_plain(name: &str) -> bool {
+    let lower = name.to_ascii_lowercase();
+    !matches!(name, "." | "..")
+        && !name.contains(['\\', '?', '#'])
+        && !name.contains(char::is_control)
+        && !["%2e", "%2f", "%5c", "%00"]
+            .iter()
+            .any(|encoded| lower.contains(encoded))
+}
+
+impl Address {
+    fn of(subject: &Subject) -> Option<Address> {
+        let (url, below) = match subject {
+            Subject::Git { url, path, .. } => (url.as_str(), path.as_str()),
+            Subject::Http { url } => {
+                let end = url.find(['?', '#']).unwrap_or(url.len());
+                (&url[..end], "")
+            }
+            Subject::Helm { url, chart, .. } => (url.as_str(), chart.as_str()),
+            Subject::Local => return None,
+        };
+        let (written, host, path) = split(url);
+        let (scheme, port) = scheme(written?)?;
+        let host = host.to_ascii_lowercase();
+        let host = host.strip_suffix(port).unwrap_or(&host).to_owned();
+        let is_here = scheme == "file" && host.is_empty();
+        if !is_here && !is_host(&host) {
+            return None;
+        }
+        let path: Vec<String> = names(path).chain(names(below)).map(str::to_owned).collect();
+        let is_plain = path.iter().all(|name| is_plain(name));
+        is_plain.then_some(Address { scheme, host, path })
+    }
+}
+
+impl UrlGlob {
+    /// Reads a glob.
+    ///
+    /// # Errors
+    /// Fails with the rest of a sentence ("the URL glob `x` …") where it can match nothing, or more
+    /// than it seems to.
+    pub(super) fn parse(text: &str) -> Result<UrlGlob, String> {
+        let refused = |why: &str| Err(why.to_owned());
+        if text.is_empty() {
+            return refused("is empty");
+        }
+        if text.len() > LONGEST {
+            return refused("is too long");
+        }
+        if text.contains(char::is_control) || text.contains(char::is_whitespace) {
+            return refused("holds a blank or a control character");
+        }
+        if text.contains(['?', '#']) {
+            return refused("holds a query: leave out what begins at `?`, and say `refs` instead");
+        }
+        let (written, written_host, path) = split(text);
+        let scheme = match written {
+            None => None,
+            Some(written) => match scheme(written) {
+                Some((scheme, port)) => Some((scheme, port)),
+                None => {
+                    let known = SCHEMES.map(|(scheme, _)| scheme);
+                    let hint = nearest(written, known)
+                        .map(|meant| format!(" (is `{meant}` meant?)"))
+                        .unwrap_or_default();
+                    return Err(format!(
+                        "has the scheme `{written}`, which is none of {}{hint}",
+                        known.join(", ")
+                    ));
+                }
+            },
+        };
+        let port = scheme.map_or(":443", |(_, port)| port);
+        let scheme = scheme.map(|(scheme, _)| scheme);
+        let lower = written_host.to_ascii_lowercase();
+        let lower = lower.strip_suffix(port).unwrap_or(&lower);
+        let host = match lower {
+            "" if scheme == Some("file") => Host::Is(String::new()),
+            "" => return refused("names no host"),
+            "." | ".." => return refused("is a path of this repository, not a URL"),
+            "*" | "**" => Host::Any,
+            host => match host.strip_prefix('*') {
+                Some(domain) if domain.starts_with('.') && is_host(domain) => {
+                    Host::Below(domain.to_owned())
+                }
+                None if is_host(host) => Host::Is(host.to_owned()),
+                _ if host.contains('*') => {
+                    return Err(format!(
+                        "has `*` inside of the host `{host}`, where others can register names that match: write the host, or `*.DOMAIN`"
+                    ));
+                }
+                _ => return Err(format!("has the host `{host}`, which is none")),
+            },
+        };
+        let mut pattern = Vec::new();
+        for name in path.split('/').filter(|name| !name.is_empty()) {
+            let name = bare(name);
+            if !is_plain(name) {
+                return Err(format!(
+                    "holds `{name}`, which no URL that is accepted holds"
+                ));
+            }
+            pattern.push(Name::parse(name)?);
+        }
+        Ok(UrlGlob {
+            text: text.to_owned(),
+            scheme,
+            host,
+            path: pattern,
+        })
+    }
+
+    /// Returns whether it matches what a finding is about. Nothing local matches.
+    #[must_use]
+    pub fn matches(&self, subject: &Subject) -> bool {
+        let Some(address) = Address::of(subject) else {
+            return false;
+        };
+        let scheme = match self.scheme {
+            Some(scheme) => scheme == address.scheme,
+            None => !matches!(address.scheme, "http" | "file"),
+        };
+        let host = match &self.host {
+            Host::Any => true,
+            Host::Is(host) => *host == address.host,
+            Host::Below(domain) => {
+                address.host.len() > domain.len() && address.host.ends_with(domain.as_str())
+            }
+        };
+        let names: Vec<&str> = address.path.iter().map(String::as_str).collect();
+        scheme && host && glob::matches(&self.path, &names, true)
+    }
+}

@@ -1,0 +1,352 @@
+//! The configuration from text.
+
+use std::collections::BTreeSet;
+
+use super::{
+    Allow, Config, DEFAULT_ALLOW_RULES, Glob, Level, Locked, RefPolicy, URL_RULES, UrlGlob,
+};
+use crate::failure::{Failure, Failures, Location, Result, nearest, shown};
+use crate::finding::{Rule, Span};
+use crate::record::LoadRestrictor;
+use crate::yaml::{Mark, Reader};
+
+/// The largest configuration that is read, in bytes: thousands of entries.
+const MAX_BYTES: usize = 256 << 10;
+
+/// The keys of the configuration.
+pub(super) const KEYS: [&str; 9] = [
+    "rules",
+    "locked",
+    "scopes",
+    "include",
+    "exclude",
+    "allow",
+    "new-only",
+    "pin",
+    "load-restrictor",
+];
+
+/// The keys of an entry of `allow`.
+pub(super) const ALLOW_KEYS: [&str; 4] = ["url", "refs", "reason", "rules"];
+
+pub(super) fn config(bytes: &[u8], file: &str) -> std::result::Result<Config, Failures> {
+    let text = text(bytes, file)?;
+    let mut config = Config {
+        file: file.to_owned(),
+        ..Config::default()
+    };
+    if is_without_content(text) {
+        return Ok(config);
+    }
+    let lines: Vec<&str> = text.lines().collect();
+    let mut failures = Vec::new();
+    let mut reader = Reader::new(text, file);
+    let read = reader.document(|reader| top(reader, &lines, &mut config, &mut failures));
+    failures.sort_by_key(|failure| {
+        let place = failure.location.as_ref();
+        place.map_or((0, 0), |place| (place.line, place.column))
+    });
+    // What is not YAML is told last: it stands after everything that could be read.
+    failures.extend(read.err());
+    match failures.is_empty() {
+        true => Ok(config),
+        false => Err(Failures(failures)),
+    }
+}
+
+/// Returns the text of a file that can be a configuration at all.
+fn text<'a>(bytes: &'a [u8], file: &str) -> Result<&'a str> {
+    let at = |line| Location {
+        file: file.to_owned(),
+        line,
+        ..Location::default()
+    };
+    if bytes.len() > MAX_BYTES {
+        return Err(Failure::new(format!(
+            "a configuration of {} bytes is more than the {MAX_BYTES} that are read",
+            bytes.len()
+        ))
+        .at(at(0)));
+    }
+    let text = std::str::from_utf8(bytes).map_err(|error| {
+        let before = bytes.get(..error.valid_up_to()).unwrap_or_default();
+        let line = 1 + before.iter().filter(|byte| **byte == b'\n').count();
+        Failure::new("not UTF-8")
+            .at(at(line))
+            .hint("save the file as UTF-8")
+    })?;
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    if let Some(index) = text.lines().position(|line| line.starts_with("<<<<<<< ")) {
+        return Err(Failure::new("holds a merge conflict").at(at(index + 1)));
+    }
+    Ok(text)
+}
+
+/// Returns whether a text holds nothing but blank lines and comments.
+fn is_without_content(text: &str) -> bool {
+    text.lines().all(|line| {
+        let line = line.trim();
+        line.is_empty() || line.starts_with('#') || line == "---"
+    })
+}
+
+fn top(
+    reader: &mut Reader<'_>,
+    lines: &[&str],
+    config: &mut Config,
+    failures: &mut Vec<Failure>,
+) -> Result<()> {
+    let mut inner = Vec::new();
+    reader.mapping(|reader, key, mark| {
+        reader.recover(failures, |reader| match key {
+            "rules" => rules(reader, config, &mut inner),
+            "locked" => {
+                config.locked = choice(
+                    reader,
+                    &[("allow", Locked::Allow), ("error", Locked::Error)],
+                )?;
+                Ok(())
+            }
+            "scopes" => globs(reader, &mut config.scopes, &mut inner),
+            "include" => globs(reader, &mut config.include, &mut inner),
+            "exclude" => globs(reader, &mut config.exclude, &mut inner),
+            "allow" => reader.sequence(|reader| {
+                let mut entry = Vec::new();
+                reader.recover(&mut inner, |reader| {
+                    config.allow.extend(allow(reader, lines, &mut entry)?);
+                    Ok(())
+                })?;
+                inner.append(&mut entry);
+                Ok(())
+            }),
+            "new-only" => flag(reader, &mut config.new_only),
+            "pin" => flag(reader, &mut config.pin),
+            "load-restrictor" => {
+                config.load_restrictor = choice(
+                    reader,
+                    &[
+                        ("root-only", LoadRestrictor::RootOnly),
+                        ("none", LoadRestrictor::None),
+                    ],
+                )?;
+                Ok(())
+            }
+            _ => unknown(reader, key, mark, &KEYS),
+        })?;
+        failures.append(&mut inner);
+        Ok(())
+    })?;
+    Ok(())
+}
+
+fn rules(reader: &mut Reader<'_>, config: &mut Config, failures: &mut Vec<Failure>) -> Result<()> {
+    let levels: Vec<(&str, Level)> = Level::ALL
+        .iter()
+        .map(|level| (level.name(), *level))
+        .collect();
+    reader.mapping(|reader, key, mark| {
+        reader.recover(failures, |reader| match Rule::from_id(key) {
+            Some(rule) => {
+                let level = choice(reader, &levels)?;
+                config.rules.insert(rule, level);
+                Ok(())
+            }
+            None => {
+                reader.skip()?;
+                Err(unknown_rule(reader, key, mark))
+            }
+        })
+    })?;
+    Ok(())
+}
+
+fn globs(reader: &mut Reader<'_>, into: &mut Vec<Glob>, failures: &mut Vec<Failure>) -> Result<()> {
+    reader.sequence(|reader| {
+        reader.recover(failures, |reader| {
+            let text = reader.text()?;
+            match Glob::parse(&text.text) {
+                Ok(glob) => into.push(glob),
+                Err(why) => {
+                    let message = format!("the glob `{}` {why}", shown(&text.text));
+                    return Err(reader
+                        .failure(text.mark, message)
+                        .hint("write directories from the top of the repository, as `apps/*`"));
+                }
+            }
+            Ok(())
+        })
+    })
+}
+
+/// Reads an entry of `allow`; `None` when something of it is wrong, which is in `failures` then.
+fn allow(
+    reader: &mut Reader<'_>,
+    lines: &[&str],
+    failures: &mut Vec<Failure>,
+) -> Result<Option<Allow>> {
+    let mut url = None;
+    let mut has_url = false;
+    let mut refs = RefPolicy::default();
+    let mut reason = None;
+    let mut has_reason = false;
+    let mut about = None;
+    let policies: Vec<(&str, RefPolicy)> = RefPolicy::ALL
+        .iter()
+        .map(|policy| (policy.name(), *policy))
+        .collect();
+    let mut inner = Vec::new();
+    let start = reader.mapping(|reader, key, mark| {
+        reader.recover(failures, |reader| {
+            match key {
+                "url" => {
+                    has_url = true;
+                    let text = reader.text()?;
+                    url = Some(UrlGlob::parse(&text.text).map_err(|why| {
+                        // What is no glob may be a URL with a password.
+                        let shown = shown(&crate::redact::url(&text.text));
+                        reader
+                            .failure(
+                                text.mark,
+                                format!("the URL glob `{shown}` {}", crate::redact::text(&why)),
+                            )
+                            .hint("write a host, or a host and a path, as `github.com/acme/*`")
+                    })?);
+                }
+                "refs" => refs = choice(reader, &policies)?,
+                "reason" => {
+                    has_reason = true;
+                    let text = reader.text()?;
+                    if text.text.trim().is_empty() {
+                        return Err(reader.failure(text.mark, "the reason is empty"));
+                    }
+                    reason = Some(text.text.split_whitespace().collect::<Vec<_>>().join(" "));
+                }
+                "rules" => {
+                    let about = about.insert(BTreeSet::new());
+                    reader.sequence(|reader| url_rule(reader, about, &mut inner))?;
+                }
+                _ => return unknown(reader, key, mark, &ALLOW_KEYS),
+            }
+            Ok(())
+        })?;
+        failures.append(&mut inner);
+        Ok(())
+    })?;
+    if !has_url {
+        failures.push(reader.failure(start, "an entry has a `url`"));
+    }
+    if !has_reason {
+        failures.push(
+            reader
+                .failure(start, "an entry has a `reason`")
+                .hint("say in one line why this may stay remote, for those who review it"),
+        );
+    }
+    if let Some(rules) = &about
+        && rules.is_empty()
+        && failures.is_empty()
+    {
+        failures.push(
+            reader
+                .failure(start, "`rules` names no rule")
+                .hint("leave `rules` out for those that `allow` is about without it"),
+        );
+    }
+    Ok(match (url, reason, failures.is_empty()) {
+        (Some(url), Some(reason), true) => Some(Allow {
+            url,
+            refs,
+            reason,
+            rules: about.unwrap_or_else(|| DEFAULT_ALLOW_RULES.iter().copied().collect()),
+            span: line_from(lines, start),
+            line_text: line(lines, start).to_owned(),
+        }),
+        _ => None,
+    })
+}
+
+fn url_rule(
+    reader: &mut Reader<'_>,
+    into: &mut BTreeSet<Rule>,
+    failures: &mut Vec<Failure>,
+) -> Result<()> {
+    reader.recover(failures, |reader| {
+        let text = reader.text()?;
+        let rule = Rule::from_id(&text.text)
+            .ok_or_else(|| unknown_rule(reader, &text.text, text.mark))?;
+        if !URL_RULES.contains(&rule) {
+            let known: Vec<&str> = URL_RULES.iter().map(|rule| rule.id()).collect();
+            return Err(reader
+                .failure(
+                    text.mark,
+                    format!("`{rule}` is about no URL, so no entry of `allow` can be about it"),
+                )
+                .hint(format!(
+                    "name some of {}; allow others where they are found, by a comment `# kustomize-localize: allow[{rule}] REASON`",
+                    known.join(", ")
+                )));
+        }
+        into.insert(rule);
+        Ok(())
+    })
+}
+
+fn flag(reader: &mut Reader<'_>, into: &mut bool) -> Result<()> {
+    *into = reader.flag()?;
+    Ok(())
+}
+
+/// Reads one of several words.
+fn choice<T: Copy>(reader: &mut Reader<'_>, choices: &[(&str, T)]) -> Result<T> {
+    let text = reader.text()?;
+    match choices.iter().find(|(word, _)| *word == text.text) {
+        Some((_, value)) => Ok(*value),
+        None => {
+            let words: Vec<String> = choices
+                .iter()
+                .map(|(word, _)| format!("`{word}`"))
+                .collect();
+            Err(reader.failure(
+                text.mark,
+                format!("`{}` is none of {}", shown(&text.text), words.join(", ")),
+            ))
+        }
+    }
+}
+
+fn unknown(reader: &mut Reader<'_>, key: &str, mark: Mark, known: &[&str]) -> Result<()> {
+    reader.skip()?;
+    let failure = reader.failure(mark, "this key is not known");
+    Err(match nearest(key, known.iter().copied()) {
+        Some(meant) => failure.hint(format!("is `{meant}` meant?")),
+        None => failure.hint(format!("the keys are {}", known.join(", "))),
+    })
+}
+
+fn unknown_rule(reader: &Reader<'_>, id: &str, mark: Mark) -> Failure {
+    let failure = reader.failure(mark, format!("there is no rule `{}`", shown(id)));
+    let known: Vec<&str> = Rule::ALL.iter().map(|rule| rule.id()).collect();
+    match nearest(id, known.iter().copied()) {
+        Some(meant) => failure.hint(format!("is `{meant}` meant?")),
+        None => failure.hint(format!("the rules are {}", known.join(", "))),
+    }
+}
+
+/// Returns the line of a place.
+fn line<'a>(lines: &[&'a str], mark: Mark) -> &'a str {
+    lines
+        .get(mark.line.saturating_sub(1))
+        .copied()
+        .unwrap_or_default()
+}
+
+/// Returns what is from a place to the end of its line.
+fn line_from(lines: &[&str], mark: Mark) -> Span {
+    let length = line(lines, mark).trim_end().chars().count();
+    Span {
+        line: mark.line,
+        column: mark.column,
+        end_line: mark.line,
+        end_column: length.max(mark.column) + 1,
+    }
+}
