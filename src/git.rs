@@ -10,7 +10,7 @@ mod foreign;
 mod here;
 
 pub use foreign::{Asked, Foreign};
-pub use here::{CommitId, Here, Ignored, Ref};
+pub use here::{CommitId, Here, Ignored, Ref, Staged};
 
 use std::process::Command;
 

@@ -1,14 +1,21 @@
 //! Where files come from: a commit, the working tree, a result that is not written yet. A tree is
 //! read-only, and nothing is ever checked out to be read.
 
+pub mod absence;
 pub mod disk;
+pub mod index;
 pub mod memory;
 pub mod objects;
 pub mod path;
+mod store;
+mod top;
+pub mod working;
 
 use std::rc::Rc;
 
 use crate::failure::Result;
+use crate::kustomization::FILE_NAMES;
+use crate::record::LOCK_NAME;
 
 /// What a tree holds at a path, the last component not followed if it is a link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,6 +42,15 @@ pub trait Tree {
     /// When the storage cannot be read.
     fn entry(&self, path: &str) -> Result<Option<Entry>>;
 
+    /// Returns the same as [`Tree::entry`] where that costs one look, however many directories the path goes
+    /// through; otherwise `None`, which means nothing.
+    ///
+    /// # Errors
+    /// When the storage cannot be read.
+    fn whole(&self, _path: &str) -> Result<Option<Entry>> {
+        Ok(None)
+    }
+
     /// Returns the bytes of the file at `path`, as a checkout gives them; for a link its target.
     ///
     /// # Errors
@@ -54,6 +70,32 @@ pub trait Tree {
 
     /// Returns `path` as the user would name it.
     fn label(&self, path: &str) -> String;
+}
+
+/// A tree that knows all of its files.
+pub trait Listing: Tree {
+    /// Returns the paths of all files and links with one of these names, sorted. What lies in a
+    /// submodule, or has a path that is not UTF-8, is none of this tree's.
+    ///
+    /// # Errors
+    /// When the storage cannot be read.
+    fn named(&self, names: &[&str]) -> Result<Vec<String>>;
+
+    /// Returns the paths of all kustomization files, sorted.
+    ///
+    /// # Errors
+    /// When the storage cannot be read.
+    fn kustomizations(&self) -> Result<Vec<String>> {
+        self.named(&FILE_NAMES)
+    }
+
+    /// Returns the paths of all locks, sorted.
+    ///
+    /// # Errors
+    /// When the storage cannot be read.
+    fn locks(&self) -> Result<Vec<String>> {
+        self.named(&[LOCK_NAME])
+    }
 }
 
 /// What is at the end of a path, after every link on the way has been followed.
@@ -103,6 +145,18 @@ const LINKS: usize = 40;
 /// # Errors
 /// When the tree cannot be read.
 pub fn resolve(tree: &dyn Tree, path: &str) -> Result<Resolved> {
+    // Where something is found without a link on the way there is nothing to follow.
+    match tree.whole(path)? {
+        Some(Entry::File { executable }) => {
+            let path = path.to_owned();
+            return Ok(Resolved::File { path, executable });
+        }
+        Some(Entry::Directory) => {
+            let path = path.to_owned();
+            return Ok(Resolved::Directory { path });
+        }
+        _ => {}
+    }
     let mut rest: Vec<String> = path::components(path).rev().map(str::to_owned).collect();
     let mut real = String::new();
     let mut links = 0;

@@ -23,6 +23,7 @@ use crate::kustomization::{self, Accepts, Kind, NoteKind, Problem, Reference};
 use crate::record::LoadRestrictor;
 use crate::redact;
 use crate::reference::{self, RepoSpec};
+pub use crate::tree::absence::Absence;
 use crate::tree::{self, Resolved, path};
 use trouble::{Step, Stop};
 
@@ -62,17 +63,6 @@ pub trait Remotes {
     /// Resolves references that were found at one depth, side by side: one answer for each, in
     /// their order. The same reference is never asked for twice in one call.
     fn resolve(&mut self, wanted: &[Wanted]) -> Vec<Result<Found>>;
-}
-
-/// Why a local file is not in the tree that is walked.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Absence {
-    /// It is nowhere.
-    Nowhere,
-    /// It is on disk, but git does not track it (or has it staged only).
-    Untracked,
-    /// It is kept out of git by a rule, at this place, with this pattern.
-    Ignored(String, String),
 }
 
 /// What changes how a walk goes.

@@ -1,9 +1,14 @@
 //! The repository at hand.
 
+mod files;
+
+pub use files::{Ignored, Staged};
+
 use std::cell::OnceCell;
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::path::PathBuf;
+use std::process::Command;
 
 use super::{command, not_run, said};
 use crate::failure::{Failure, Result};
@@ -19,15 +24,6 @@ pub struct CommitId {
     pub tree: String,
 }
 
-/// The rule by which git leaves a path alone.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Ignored {
-    /// Where the rule stands, as `.gitignore:3`.
-    pub place: String,
-    /// The pattern.
-    pub pattern: String,
-}
-
 /// The repository that the command was started in, found as git finds it.
 #[derive(Debug)]
 pub struct Here {
@@ -37,6 +33,10 @@ pub struct Here {
     pub top: Option<PathBuf>,
     /// From the top to the directory we were started in: empty, or with a final slash.
     pub prefix: String,
+    /// The file of the index, which need not be there: `git commit -- PATH` gives hooks another one.
+    pub index: PathBuf,
+    /// Whether git may fetch objects that a partial clone lacks.
+    may_fetch: bool,
     /// The whole configuration: it takes git longer to start than to list it.
     settings: OnceCell<Vec<Setting>>,
 }
@@ -68,12 +68,28 @@ impl Here {
     /// When git refuses the repository (dubious ownership, broken configuration). Not being in a
     /// repository is `None`.
     pub fn discover() -> Result<Option<Here>> {
+        Here::find(true)
+    }
+
+    /// Finds the repository as [`Here::discover`] does, for work that must not reach the network:
+    /// in a partial clone an object that was not fetched yet is then missing.
+    ///
+    /// # Errors
+    /// As [`Here::discover`].
+    pub fn discover_offline() -> Result<Option<Here>> {
+        Here::find(false)
+    }
+
+    fn find(may_fetch: bool) -> Result<Option<Here>> {
         let output = run(
+            command(),
             &[
                 "rev-parse",
                 "--is-inside-work-tree",
                 "--absolute-git-dir",
                 "--show-prefix",
+                "--git-path",
+                "index",
                 "--show-toplevel",
             ],
             None,
@@ -93,6 +109,10 @@ impl Here {
         let mut lines = stdout.lines();
         let (inside, git_dir, prefix) = (lines.next(), lines.next(), lines.next().unwrap_or(""));
         let git_dir = git_dir.ok_or_else(|| Failure::new("git named no repository directory"))?;
+        // Relative to where we are.
+        let index = lines.next().unwrap_or_default();
+        let index = std::path::absolute(index)
+            .map_err(|error| Failure::new(format!("git named no index: {error}")))?;
         let top = lines
             .next()
             .filter(|_| inside == Some("true") && !bare)
@@ -101,6 +121,8 @@ impl Here {
             git_dir: PathBuf::from(git_dir),
             top,
             prefix: prefix.to_owned(),
+            index,
+            may_fetch,
             settings: OnceCell::new(),
         }))
     }
@@ -117,7 +139,7 @@ impl Here {
         }
         let commit = format!("{rev}^{{commit}}");
         let tree = format!("{rev}^{{commit}}^{{tree}}");
-        let output = run(&["rev-parse", "--end-of-options", &commit, &tree], None)?;
+        let output = self.run(&["rev-parse", "--end-of-options", &commit, &tree], None)?;
         // Without `--verify`, which takes one name only, a range names several objects: that is no
         // commit. Old versions of git repeat the option.
         let stdout = String::from_utf8_lossy(&output.stdout);
@@ -142,7 +164,7 @@ impl Here {
     /// # Errors
     /// When git cannot be run.
     pub fn ref_of(&self, rev: &str) -> Result<Option<String>> {
-        let output = run(
+        let output = self.run(
             &[
                 "rev-parse",
                 "--verify",
@@ -167,7 +189,7 @@ impl Here {
             "--format=%(refname) %(objectname) %(symref)",
         ];
         args.extend(patterns);
-        let list = ok(run(&args, None)?)?;
+        let list = ok(self.run(&args, None)?)?;
         Ok(list
             .lines()
             .filter_map(|line| {
@@ -191,11 +213,10 @@ impl Here {
         if branch.is_empty() || branch.starts_with('-') || branch == "HEAD" {
             return Ok(false);
         }
-        Ok(
-            run(&["check-ref-format", &format!("refs/heads/{branch}")], None)?
-                .status
-                .success(),
-        )
+        Ok(self
+            .run(&["check-ref-format", &format!("refs/heads/{branch}")], None)?
+            .status
+            .success())
     }
 
     /// Returns the directory of the worktree that has `branch` (a full ref name) checked out.
@@ -203,7 +224,7 @@ impl Here {
     /// # Errors
     /// When git cannot list its worktrees.
     pub fn checked_out_at(&self, branch: &str) -> Result<Option<String>> {
-        let list = ok(run(&["worktree", "list", "--porcelain"], None)?)?;
+        let list = ok(self.run(&["worktree", "list", "--porcelain"], None)?)?;
         let mut directory = None;
         for line in list.lines() {
             if let Some(path) = line.strip_prefix("worktree ") {
@@ -220,7 +241,7 @@ impl Here {
     /// # Errors
     /// When git cannot tell.
     pub fn is_ancestor(&self, old: &str, new: &str) -> Result<bool> {
-        let output = run(&["merge-base", "--is-ancestor", old, new], None)?;
+        let output = self.run(&["merge-base", "--is-ancestor", old, new], None)?;
         match output.status.code() {
             Some(0) => Ok(true),
             Some(1) => Ok(false),
@@ -237,7 +258,7 @@ impl Here {
     /// # Errors
     /// When git cannot read the history.
     pub fn first_parents(&self, tip: &str, limit: usize) -> Result<Vec<(String, String)>> {
-        let output = run(
+        let output = self.run(
             &[
                 "log",
                 "-z",
@@ -266,7 +287,7 @@ impl Here {
         if let Some(settings) = self.settings.get() {
             return Ok(settings);
         }
-        let stdout = ok(run(&["config", "--list", "--show-scope", "-z"], None)?)?;
+        let stdout = ok(self.run(&["config", "--list", "--show-scope", "-z"], None)?)?;
         let mut fields = stdout.split('\0');
         let mut settings = Vec::new();
         while let (Some(scope), Some(entry)) = (fields.next(), fields.next()) {
@@ -300,7 +321,7 @@ impl Here {
         if !self.settings()?.iter().any(|one| one.key == key) {
             return Ok(false);
         }
-        let output = run(&["config", "--type=bool", "--get", key], None)?;
+        let output = self.run(&["config", "--type=bool", "--get", key], None)?;
         match output.status.code() {
             Some(0) => Ok(output.stdout.starts_with(b"true")),
             Some(1) => Ok(false),
@@ -313,7 +334,7 @@ impl Here {
     /// # Errors
     /// When git knows no identity.
     pub fn committer(&self) -> Result<String> {
-        let output = run(&["var", "GIT_COMMITTER_IDENT"], None)?;
+        let output = self.run(&["var", "GIT_COMMITTER_IDENT"], None)?;
         if is_nameless(&output) {
             return Err(nameless());
         }
@@ -347,68 +368,6 @@ impl Here {
         Ok(settings)
     }
 
-    /// Returns the tracked paths (from the top) that differ from HEAD in the index or on disk.
-    ///
-    /// # Errors
-    /// When git cannot compare them.
-    pub fn changed_paths(&self) -> Result<Vec<String>> {
-        let output = run(
-            &[
-                "status",
-                "--porcelain",
-                "-z",
-                "--untracked-files=no",
-                "--no-renames",
-                "--ignore-submodules=all",
-            ],
-            None,
-        )?;
-        if !output.status.success() {
-            return Err(Failure::new(said(&output)));
-        }
-        // A name that is not UTF-8 is none that a reference could name.
-        Ok(String::from_utf8_lossy(&output.stdout)
-            .split('\0')
-            .filter_map(|entry| entry.get(3..))
-            .map(str::to_owned)
-            .collect())
-    }
-
-    /// Returns the rule by which git ignores `path` (from the top), if there is one.
-    ///
-    /// # Errors
-    /// When git cannot be run.
-    pub fn ignored(&self, path: &str) -> Result<Option<Ignored>> {
-        let Some(top) = &self.top else {
-            return Ok(None);
-        };
-        let output = run(
-            &[
-                OsStr::new("-C"),
-                top.as_os_str(),
-                "check-ignore".as_ref(),
-                "--verbose".as_ref(),
-                "-z".as_ref(),
-                "--stdin".as_ref(),
-            ],
-            Some(format!("{path}\0").as_bytes()),
-        )?;
-        if !output.status.success() {
-            return Ok(None);
-        }
-        let stdout = text(&output)?;
-        let mut fields = stdout.split('\0');
-        Ok(match (fields.next(), fields.next(), fields.next()) {
-            (Some(source), Some(line), Some(pattern)) if !pattern.starts_with('!') => {
-                Some(Ignored {
-                    place: format!("{source}:{line}"),
-                    pattern: pattern.to_owned(),
-                })
-            }
-            _ => None,
-        })
-    }
-
     /// Writes a commit object and returns its id. Identity and dates are git's; `sign` holds `-S`
     /// or `-SKEY` as `git commit` takes them.
     ///
@@ -430,7 +389,7 @@ impl Here {
         args.extend(["-F", "-", tree]);
         // A signing program may have to ask for a passphrase.
         let output = process::run(
-            command().args(&args),
+            self.command().args(&args),
             Some(message.as_bytes()),
             Limits::default(),
             Terminal::Shared,
@@ -453,7 +412,7 @@ impl Here {
     /// When the ref is no longer at `old`, or cannot be written.
     pub fn update_ref(&self, name: &str, new: &str, old: Option<&str>, reason: &str) -> Result<()> {
         let absent = "0".repeat(new.len());
-        let output = run(
+        let output = self.run(
             &[
                 "update-ref",
                 "--create-reflog",
@@ -472,20 +431,16 @@ impl Here {
         }
     }
 
-    /// Returns the raw bytes of an object (`kind`: `blob`, `tree`) as git finds them: also in a partial
-    /// clone, which may fetch it, or in a quarantine.
-    ///
-    /// # Errors
-    /// When git has no such object.
-    pub fn object(&self, kind: &str, id: &str) -> Result<Vec<u8>> {
-        let output = run(&["cat-file", kind, id], None)?;
-        match output.status.success() {
-            true => Ok(output.stdout),
-            false => Err(Failure::new(format!(
-                "git cannot read object {id}: {}",
-                said(&output)
-            ))),
+    fn command(&self) -> Command {
+        let mut command = command();
+        if !self.may_fetch {
+            command.env("GIT_NO_LAZY_FETCH", "1");
         }
+        command
+    }
+
+    fn run<S: AsRef<OsStr>>(&self, args: &[S], input: Option<&[u8]>) -> Result<Output> {
+        run(self.command(), args, input)
     }
 }
 
@@ -535,9 +490,9 @@ fn not_moved(name: &str, output: &Output) -> Failure {
     }
 }
 
-fn run<S: AsRef<OsStr>>(args: &[S], input: Option<&[u8]>) -> Result<Output> {
+fn run<S: AsRef<OsStr>>(mut command: Command, args: &[S], input: Option<&[u8]>) -> Result<Output> {
     process::run(
-        command().args(args),
+        command.args(args),
         input,
         Limits::default(),
         Terminal::Detached,

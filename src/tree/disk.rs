@@ -1,5 +1,6 @@
 //! A directory of the file system.
 
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
 use super::{Entry, Tree, path};
@@ -60,42 +61,11 @@ impl DiskTree {
 
 impl Tree for DiskTree {
     fn entry(&self, path: &str) -> Result<Option<Entry>> {
-        let metadata = match std::fs::symlink_metadata(self.place(path)) {
-            Ok(metadata) => metadata,
-            Err(error)
-                if matches!(
-                    error.kind(),
-                    std::io::ErrorKind::NotFound
-                        | std::io::ErrorKind::NotADirectory
-                        | std::io::ErrorKind::InvalidInput
-                ) =>
-            {
-                return Ok(None);
-            }
-            Err(error) => return Err(self.failure(path, &error)),
-        };
-        let kind = metadata.file_type();
-        Ok(if kind.is_symlink() {
-            Some(Entry::Link)
-        } else if kind.is_dir() {
-            Some(Entry::Directory)
-        } else if kind.is_file() {
-            let executable = is_executable(&metadata);
-            Some(Entry::File { executable })
-        } else {
-            // A socket, a pipe, a device: reading one could block for ever.
-            None
-        })
+        look(&self.place(path)).map_err(|error| self.failure(path, &error))
     }
 
     fn read(&self, path: &str) -> Result<Vec<u8>> {
-        let place = self.place(path);
-        match self.entry(path)? {
-            Some(Entry::Link) => std::fs::read_link(&place)
-                .map(|target| target.to_string_lossy().into_owned().into_bytes())
-                .map_err(|error| self.failure(path, &error)),
-            _ => std::fs::read(&place).map_err(|error| self.failure(path, &error)),
-        }
+        read(&self.place(path)).map_err(|error| self.failure(path, &error))
     }
 
     fn absolute(&self, text: &str) -> Option<String> {
@@ -110,6 +80,46 @@ impl Tree for DiskTree {
 
     fn label(&self, path: &str) -> String {
         path::relative(&self.from, path)
+    }
+}
+
+/// Returns what is at a place, without following a link there.
+pub(super) fn look(place: &Path) -> io::Result<Option<Entry>> {
+    let metadata = match std::fs::symlink_metadata(place) {
+        Ok(metadata) => metadata,
+        Err(error)
+            if matches!(
+                error.kind(),
+                ErrorKind::NotFound | ErrorKind::NotADirectory | ErrorKind::InvalidInput
+            ) =>
+        {
+            return Ok(None);
+        }
+        Err(error) => return Err(error),
+    };
+    let kind = metadata.file_type();
+    Ok(if kind.is_symlink() {
+        Some(Entry::Link)
+    } else if kind.is_dir() {
+        Some(Entry::Directory)
+    } else if kind.is_file() {
+        let executable = is_executable(&metadata);
+        Some(Entry::File { executable })
+    } else {
+        // A socket, a pipe, a device: reading one could block for ever.
+        None
+    })
+}
+
+/// Returns the bytes of a file, or the target of a link.
+pub(super) fn read(place: &Path) -> io::Result<Vec<u8>> {
+    match look(place)? {
+        Some(Entry::Link) => {
+            let target = std::fs::read_link(place)?;
+            Ok(target.to_string_lossy().into_owned().into_bytes())
+        }
+        None => Err(ErrorKind::NotFound.into()),
+        Some(_) => std::fs::read(place),
     }
 }
 

@@ -2,15 +2,18 @@
 
 use std::cell::RefCell;
 use std::collections::HashMap;
-use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use gix::ObjectId;
 use gix::objs::tree::EntryKind;
 
-use super::{Entry, Tree, path};
+use super::store::Objects;
+use super::top::Top;
+use super::{Entry, Listing, Tree, path};
 use crate::failure::{Failure, Result};
 use crate::git::Here;
+
+pub use super::store::open;
 
 /// One entry of a directory.
 #[derive(Debug, Clone, Copy)]
@@ -23,32 +26,11 @@ type Directory = HashMap<String, Item>;
 
 /// The files of one tree object, as they are stored: no end of line or encoding is converted.
 pub struct ObjectTree {
-    repository: gix::Repository,
+    objects: Rc<Objects>,
     root: ObjectId,
     /// Every directory that was looked into, decoded once.
     directories: RefCell<HashMap<String, Option<Rc<Directory>>>>,
-    /// The repository at hand, when it is this one: git may reach objects that gix does not.
-    here: Option<Rc<Here>>,
-    /// The top of the working tree as `absolute` needs it, made real.
-    top: Option<PathBuf>,
-}
-
-/// Opens the object database of the repository at `git_dir`. No reference is read, so that every
-/// ref storage will do.
-///
-/// # Errors
-/// When the repository cannot be opened.
-pub fn open(git_dir: &Path) -> Result<gix::Repository> {
-    gix::open_opts(
-        git_dir,
-        gix::open::Options::isolated().with(gix::sec::Trust::Full),
-    )
-    .map_err(|error| {
-        Failure::new(format!(
-            "could not open the repository at `{}`: {error}",
-            git_dir.display()
-        ))
-    })
+    top: Option<Top>,
 }
 
 /// Reads a full hex object id.
@@ -64,13 +46,7 @@ impl ObjectTree {
     /// Opens the tree object `root` of a repository that is not the user's.
     #[must_use]
     pub fn new(repository: gix::Repository, root: ObjectId) -> Self {
-        ObjectTree {
-            repository,
-            root,
-            directories: RefCell::default(),
-            here: None,
-            top: None,
-        }
+        ObjectTree::at(Rc::new(Objects::foreign(repository)), root)
     }
 
     /// Opens the tree object `root` of the repository at hand.
@@ -78,15 +54,22 @@ impl ObjectTree {
     /// # Errors
     /// When the repository cannot be opened.
     pub fn of_here(here: Rc<Here>, root: ObjectId) -> Result<Self> {
-        let top = here
-            .top
-            .as_ref()
-            .and_then(|top| std::fs::canonicalize(top).ok());
+        let top = here.top.as_deref().and_then(Top::new);
+        let objects = Rc::new(Objects::of_here(here)?);
         Ok(ObjectTree {
-            here: Some(here.clone()),
             top,
-            ..ObjectTree::new(open(&here.git_dir)?, root)
+            ..ObjectTree::at(objects, root)
         })
+    }
+
+    /// Opens the tree object `root`.
+    pub(super) fn at(objects: Rc<Objects>, root: ObjectId) -> Self {
+        ObjectTree {
+            objects,
+            root,
+            directories: RefCell::default(),
+            top: None,
+        }
     }
 
     /// Returns the id of the blob, link or gitlink at `path`; of a directory none.
@@ -158,9 +141,9 @@ impl ObjectTree {
     }
 
     fn decode(&self, id: ObjectId) -> Result<Directory> {
-        let bytes = self.object("tree", id)?;
+        let bytes = self.objects.read("tree", id)?;
         let mut directory = Directory::new();
-        for entry in gix::objs::TreeRefIter::from_bytes(&bytes, self.repository.object_hash()) {
+        for entry in gix::objs::TreeRefIter::from_bytes(&bytes, self.objects.hash()) {
             let entry = entry
                 .map_err(|error| Failure::new(format!("tree {id} cannot be read: {error}")))?;
             // A name that is not UTF-8 cannot be named by a reference, which is text.
@@ -179,17 +162,6 @@ impl ObjectTree {
         }
         Ok(directory)
     }
-
-    fn object(&self, kind: &str, id: ObjectId) -> Result<Vec<u8>> {
-        let error = match self.repository.find_object(id) {
-            Ok(mut object) => return Ok(std::mem::take(&mut object.data)),
-            Err(error) => error,
-        };
-        match &self.here {
-            Some(here) => here.object(kind, &id.to_string()),
-            None => Err(Failure::new(format!("object {id} cannot be read: {error}"))),
-        }
-    }
 }
 
 impl Tree for ObjectTree {
@@ -197,41 +169,26 @@ impl Tree for ObjectTree {
         Ok(self.item(path)?.map(|item| item.entry))
     }
 
+    fn whole(&self, path: &str) -> Result<Option<Entry>> {
+        self.entry(path)
+    }
+
     fn read(&self, path: &str) -> Result<Vec<u8>> {
         match self.id(path)? {
-            Some(id) => self.object("blob", id),
+            Some(id) => self.objects.read("blob", id),
             None => Err(Failure::new(format!("`{path}` is no file"))),
         }
     }
 
     fn stored(&self, path: &str) -> Option<String> {
-        self.here.as_ref()?;
+        if !self.objects.are_here() {
+            return None;
+        }
         self.id(path).ok().flatten().map(|id| id.to_string())
     }
 
     fn absolute(&self, text: &str) -> Option<String> {
-        let cleaned = PathBuf::from(format!("/{}", path::resolve("", text)?));
-        let top = self.top.as_ref()?;
-        let inside = match cleaned.strip_prefix(top) {
-            Ok(inside) => inside.to_owned(),
-            // The same place under another name: a link above the top, as `/tmp` on macOS. Links
-            // below the top are those of the tree, and followed there.
-            Err(_) => cleaned
-                .ancestors()
-                .collect::<Vec<_>>()
-                .into_iter()
-                .rev()
-                .find_map(|above| {
-                    let real = std::fs::canonicalize(above).ok()?;
-                    let inside = real.strip_prefix(top).ok()?;
-                    Some(inside.join(cleaned.strip_prefix(above).ok()?))
-                })?,
-        };
-        let parts: Option<Vec<&str>> = inside
-            .components()
-            .map(|part| part.as_os_str().to_str())
-            .collect();
-        Some(parts?.join("/"))
+        self.top.as_ref()?.inside(text)
     }
 
     fn label(&self, path: &str) -> String {
@@ -239,5 +196,28 @@ impl Tree for ObjectTree {
             "" => ".".to_owned(),
             path => path.to_owned(),
         }
+    }
+}
+
+impl Listing for ObjectTree {
+    fn named(&self, names: &[&str]) -> Result<Vec<String>> {
+        let mut found = Vec::new();
+        let mut todo = vec![String::new()];
+        while let Some(directory) = todo.pop() {
+            let Some(entries) = self.directory(&directory)? else {
+                continue;
+            };
+            for (name, item) in entries.iter() {
+                match item.entry {
+                    Entry::Directory => todo.push(path::join(&directory, name)),
+                    Entry::File { .. } | Entry::Link if names.contains(&name.as_str()) => {
+                        found.push(path::join(&directory, name));
+                    }
+                    _ => {}
+                }
+            }
+        }
+        found.sort();
+        Ok(found)
     }
 }

@@ -16,9 +16,9 @@ use crate::fetch::Tip;
 use crate::git::{CommitId, Here};
 use crate::record::{Change, Digest, LOCK_NAME, Lock, TargetTrailer, Trailers, render_message};
 use crate::report::{Outcome, Report};
+use crate::tree::absence::Absences;
 use crate::tree::objects::{ObjectTree, object_id};
 use crate::tree::path;
-use crate::walk::Absence;
 
 /// How many paths an error names before it only counts the rest.
 const NAMED: usize = 10;
@@ -115,7 +115,8 @@ pub(super) fn run(args: &LocalizeArgs) -> Result<Report, Failures> {
             tip::claim(&here, &repository, source_tree, directory, owner, whose)?;
         }
     }
-    let absence = |path: &str| absence(args, &here, path);
+    let absences = Absences::new(here.clone(), args.rev.is_none());
+    let absence = |path: &str| absences.of(path);
     let owned = |path: &str| owns(local.lock.as_ref(), path);
     let copied = copy(
         args,
@@ -236,20 +237,6 @@ fn named(paths: &[String]) -> String {
         text.push_str(&format!(" and {} more", paths.len() - NAMED));
     }
     text
-}
-
-/// Says why a file of the source commit is missing.
-fn absence(args: &LocalizeArgs, here: &Here, place: &str) -> Absence {
-    let Some(top) = &here.top else {
-        return Absence::Nowhere;
-    };
-    if let Ok(Some(ignored)) = here.ignored(place) {
-        return Absence::Ignored(ignored.place, ignored.pattern);
-    }
-    match args.rev.is_none() && top.join(place).symlink_metadata().is_ok() {
-        true => Absence::Untracked,
-        false => Absence::Nowhere,
-    }
 }
 
 /// Refuses to take files from the source commit that look different on disk or in the index.

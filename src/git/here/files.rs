@@ -1,0 +1,191 @@
+//! What git says about files: those of the index, of the working tree, and objects that only git reaches.
+
+use std::collections::{HashMap, HashSet};
+
+use super::Here;
+use crate::failure::{Failure, Result};
+use crate::git::said;
+
+/// The rule by which git leaves a path alone.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ignored {
+    /// Where the rule stands, as `.gitignore:3`.
+    pub place: String,
+    /// The pattern.
+    pub pattern: String,
+}
+
+/// An entry of the index.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Staged {
+    /// As git prints it: `100644`.
+    pub mode: String,
+    /// The object.
+    pub id: String,
+    /// 0, or 1 to 3 for a path that is not merged yet.
+    pub stage: u32,
+    /// The path from the top.
+    pub path: Vec<u8>,
+    /// Whether only the name is staged (`git add -N`).
+    pub intent_to_add: bool,
+}
+
+impl Here {
+    /// Returns the tracked paths (from the top) that differ from HEAD in the index or on disk.
+    ///
+    /// # Errors
+    /// When git cannot compare them.
+    pub fn changed_paths(&self) -> Result<Vec<String>> {
+        let output = self.run(
+            &[
+                "status",
+                "--porcelain",
+                "-z",
+                "--untracked-files=no",
+                "--no-renames",
+                "--ignore-submodules=all",
+            ],
+            None,
+        )?;
+        if !output.status.success() {
+            return Err(Failure::new(said(&output)));
+        }
+        // A name that is not UTF-8 is none that a reference could name.
+        Ok(String::from_utf8_lossy(&output.stdout)
+            .split('\0')
+            .filter_map(|entry| entry.get(3..))
+            .map(str::to_owned)
+            .collect())
+    }
+
+    /// Returns the rules by which git ignores some of `paths` (from the top), by path.
+    ///
+    /// # Errors
+    /// When git cannot be run.
+    pub fn ignored(&self, paths: &[&str]) -> Result<HashMap<String, Ignored>> {
+        if self.top.is_none() || paths.is_empty() {
+            return Ok(HashMap::new());
+        }
+        // Never `-C`: the caller's `GIT_DIR` may be relative to where we are.
+        let up = "../".repeat(self.prefix.matches('/').count());
+        let input: String = paths.iter().map(|path| format!("{up}{path}\0")).collect();
+        let output = self.run(
+            &["check-ignore", "--verbose", "-z", "--stdin"],
+            Some(input.as_bytes()),
+        )?;
+        let stdout = String::from_utf8_lossy(&output.stdout);
+        let mut fields = stdout.split('\0');
+        let mut rules = HashMap::new();
+        while let (Some(source), Some(line), Some(pattern), Some(path)) =
+            (fields.next(), fields.next(), fields.next(), fields.next())
+        {
+            if !pattern.starts_with('!') {
+                let place = format!("{source}:{line}");
+                let pattern = pattern.to_owned();
+                let path = path.strip_prefix(&up).unwrap_or(path).to_owned();
+                rules.insert(path, Ignored { place, pattern });
+            }
+        }
+        Ok(rules)
+    }
+
+    /// Returns the raw bytes of an object (`kind`: `blob`, `tree`) as git finds them: also in a partial
+    /// clone, which may fetch it, or in a quarantine.
+    ///
+    /// # Errors
+    /// When git has no such object.
+    pub fn object(&self, kind: &str, id: &str) -> Result<Vec<u8>> {
+        let output = self.run(&["cat-file", kind, id], None)?;
+        match output.status.success() {
+            true => Ok(output.stdout),
+            false => Err(Failure::new(format!(
+                "git cannot read object {id}: {}",
+                said(&output)
+            ))),
+        }
+    }
+
+    /// Returns the entries of the index as git reads it, in its order.
+    ///
+    /// # Errors
+    /// When git cannot read it either.
+    pub fn staged(&self) -> Result<Vec<Staged>> {
+        let output = self.files(&["ls-files", "-s", "-z", "--full-name", "--", ":/"])?;
+        let mut entries = Vec::new();
+        for line in output
+            .split(|byte| *byte == 0)
+            .filter(|line| !line.is_empty())
+        {
+            let entry =
+                staged(line).ok_or_else(|| Failure::new("git listed an index that is none"))?;
+            entries.push(entry);
+        }
+        // git shows such an entry as an empty file; what it would add says which ones are none.
+        if entries
+            .iter()
+            .any(|entry| entry.stage == 0 && entry.is_empty())
+        {
+            let args = [
+                "diff-files",
+                "--diff-filter=A",
+                "--name-only",
+                "-z",
+                "--no-renames",
+                "--no-relative",
+            ];
+            let output = self.files(&args)?;
+            let names: HashSet<&[u8]> = output.split(|byte| *byte == 0).collect();
+            for entry in &mut entries {
+                entry.intent_to_add = entry.is_empty() && names.contains(entry.path.as_slice());
+            }
+        }
+        Ok(entries)
+    }
+
+    /// Returns the files of the working tree that are tracked, or neither tracked nor ignored: from
+    /// the top, in any order, and also those that are no longer on disk.
+    ///
+    /// # Errors
+    /// When git cannot list them.
+    pub fn working_files(&self) -> Result<Vec<u8>> {
+        self.files(&[
+            "ls-files",
+            "-z",
+            "--full-name",
+            "--cached",
+            "--others",
+            "--exclude-standard",
+            "--deduplicate",
+            "--",
+            ":/",
+        ])
+    }
+
+    fn files(&self, args: &[&str]) -> Result<Vec<u8>> {
+        let output = self.run(args, None)?;
+        match output.status.success() {
+            true => Ok(output.stdout),
+            false => Err(Failure::new(said(&output))),
+        }
+    }
+}
+
+impl Staged {
+    /// Whether the object is the empty blob, of either hash.
+    fn is_empty(&self) -> bool {
+        self.id.starts_with("e69de29bb2d1d643") || self.id.starts_with("473a0f4c3be8a936")
+    }
+}
+
+fn staged(line: &[u8]) -> Option<Staged> {
+    let tab = line.iter().position(|byte| *byte == b'\t')?;
+    let (fields, path) = line.split_at(tab);
+    let mut fields = std::str::from_utf8(fields).ok()?.split(' ');
+    Some(Staged {
+        mode: fields.next()?.to_owned(),
+        id: fields.next()?.to_owned(),
+        stage: fields.next()?.parse().ok()?,
+        path: path.get(1..)?.to_owned(),
+        intent_to_add: false,
+    })
+}

@@ -1,0 +1,66 @@
+//! Why a path is not in a tree of this repository.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use crate::git::Here;
+
+/// Why a local file is not in the tree that is looked at.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Absence {
+    /// It is nowhere.
+    Nowhere,
+    /// It is on disk, but not in the tree: git does not track it, or it is not staged (not
+    /// committed, where the tree is a commit).
+    Untracked,
+    /// It is kept out of git by a rule, at this place, with this pattern. It may be on disk.
+    Ignored(String, String),
+}
+
+/// Tells why paths are missing. Every path is looked up once.
+pub struct Absences {
+    here: Rc<Here>,
+    on_disk: bool,
+    known: RefCell<HashMap<String, Absence>>,
+}
+
+impl Absences {
+    /// `on_disk` says that what is on disk may end up in the tree that is looked at: not in that of any commit.
+    #[must_use]
+    pub fn new(here: Rc<Here>, on_disk: bool) -> Self {
+        Absences {
+            here,
+            on_disk,
+            known: RefCell::default(),
+        }
+    }
+
+    /// Looks up many paths (from the top) with one question to git.
+    pub fn learn<'a>(&self, paths: impl IntoIterator<Item = &'a str>) {
+        let mut known = self.known.borrow_mut();
+        let paths: Vec<&str> = paths
+            .into_iter()
+            .filter(|path| !known.contains_key(*path))
+            .collect();
+        // What git cannot tell is no reason to say less than that the path is missing.
+        let mut ignored = self.here.ignored(&paths).unwrap_or_default();
+        for path in paths {
+            let absence = match (ignored.remove(path), &self.here.top) {
+                (Some(rule), _) => Absence::Ignored(rule.place, rule.pattern),
+                (None, Some(top)) if self.on_disk && top.join(path).symlink_metadata().is_ok() => {
+                    Absence::Untracked
+                }
+                _ => Absence::Nowhere,
+            };
+            known.insert(path.to_owned(), absence);
+        }
+    }
+
+    /// Returns why `path` (from the top) is missing.
+    pub fn of(&self, path: &str) -> Absence {
+        self.learn([path]);
+        let known = self.known.borrow();
+        known.get(path).cloned().unwrap_or(Absence::Nowhere)
+    }
+}

@@ -1,0 +1,288 @@
+//! The index: what would be committed.
+
+use std::cmp::Ordering;
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::rc::Rc;
+
+use gix::ObjectId;
+use gix::bstr::BStr;
+use gix::index::entry::{Flags, Mode, Stage, Stat};
+
+use super::objects::ObjectTree;
+use super::store::Objects;
+use super::top::Top;
+use super::{Entry, Listing, Tree, path};
+use crate::failure::{Failure, Result, argument};
+use crate::git::Here;
+
+type IndexEntry = gix::index::Entry;
+
+/// The files of the index, as they are stored.
+///
+/// A path of which only the name is staged (`git add -N`) is not there: a commit would not hold it.
+/// A path that is not merged yet is there, but cannot be read.
+pub struct IndexTree {
+    state: gix::index::State,
+    objects: Rc<Objects>,
+    /// The directories of a sparse index, which holds them as trees, by path.
+    trees: BTreeMap<String, ObjectTree>,
+    top: Option<Top>,
+}
+
+impl IndexTree {
+    /// Reads the index of the repository at hand, as it is now. One that was never written is empty.
+    ///
+    /// # Errors
+    /// When neither we nor git can read it.
+    pub fn open(here: Rc<Here>) -> Result<Self> {
+        let top = here.top.as_deref().and_then(Top::new);
+        let objects = Rc::new(Objects::of_here(here.clone())?);
+        let state = match read(&here.index, objects.hash()) {
+            Some(state) => state,
+            None => ask(&here, objects.hash())?,
+        };
+        let mut trees = BTreeMap::new();
+        if state.is_sparse() {
+            for entry in state
+                .entries()
+                .iter()
+                .filter(|entry| entry.mode == Mode::DIR)
+            {
+                if let Ok(path) = std::str::from_utf8(entry.path(&state)) {
+                    let tree = ObjectTree::at(objects.clone(), entry.id);
+                    trees.insert(path.trim_end_matches('/').to_owned(), tree);
+                }
+            }
+        }
+        Ok(IndexTree {
+            state,
+            objects,
+            trees,
+            top,
+        })
+    }
+
+    /// Returns the paths of the submodules, sorted.
+    #[must_use]
+    pub fn submodules(&self) -> Vec<String> {
+        let mut paths: Vec<String> = self
+            .entries()
+            .filter(|(_, entry)| entry.mode == Mode::COMMIT)
+            .filter_map(|(path, _)| std::str::from_utf8(path).ok())
+            .map(str::to_owned)
+            .collect();
+        paths.dedup();
+        paths
+    }
+
+    /// Returns the entries that a commit would hold, with their paths.
+    fn entries(&self) -> impl Iterator<Item = (&BStr, &IndexEntry)> {
+        self.state
+            .entries()
+            .iter()
+            .filter(|entry| !entry.flags.contains(Flags::INTENT_TO_ADD))
+            .map(|entry| (entry.path(&self.state), entry))
+    }
+
+    /// Returns the entry of the file, link or gitlink at `path`: of one that is not merged, ours, or else
+    /// the first.
+    fn find(&self, path: &str) -> Option<&IndexEntry> {
+        let entries = self.state.entries();
+        let first = entries.partition_point(|entry| self.path(entry) < path.as_bytes());
+        let stages = || {
+            entries
+                .get(first..)
+                .unwrap_or_default()
+                .iter()
+                .take_while(|entry| self.path(entry) == path.as_bytes())
+                .filter(|entry| !entry.flags.contains(Flags::INTENT_TO_ADD))
+        };
+        let ours = stages().find(|entry| entry.stage() == Stage::Ours);
+        ours.or_else(|| stages().next())
+    }
+
+    /// Says whether something lies below `directory`.
+    fn is_directory(&self, directory: &str) -> bool {
+        let entries = self.state.entries();
+        let order = |entry: &IndexEntry| below(self.path(entry), directory.as_bytes());
+        let first = entries.partition_point(|entry| order(entry) == Ordering::Less);
+        entries
+            .get(first..)
+            .unwrap_or_default()
+            .iter()
+            .take_while(|entry| order(entry) == Ordering::Equal)
+            .any(|entry| !entry.flags.contains(Flags::INTENT_TO_ADD))
+    }
+
+    /// Returns the tree of a sparse index that holds `path`, and the path in it.
+    fn tree<'a>(&self, path: &'a str) -> Option<(&ObjectTree, &'a str)> {
+        if self.trees.is_empty() {
+            return None;
+        }
+        let mut end = path.len();
+        while let Some(slash) = path.get(..end)?.rfind('/') {
+            if let Some(tree) = self.trees.get(path.get(..slash)?) {
+                return Some((tree, path.get(slash + 1..)?));
+            }
+            end = slash;
+        }
+        None
+    }
+
+    fn path(&self, entry: &IndexEntry) -> &[u8] {
+        entry.path(&self.state)
+    }
+}
+
+/// Compares a path with the paths below a directory: equal means that it is one of them.
+fn below(path: &[u8], directory: &[u8]) -> Ordering {
+    let common = path.len().min(directory.len());
+    let (head, tail) = path.split_at(common);
+    head.cmp(directory.get(..common).unwrap_or_default())
+        .then_with(|| match tail.first() {
+            // The directory is longer, or the path is the directory itself.
+            None => Ordering::Less,
+            Some(next) => next.cmp(&b'/'),
+        })
+}
+
+impl Tree for IndexTree {
+    fn entry(&self, path: &str) -> Result<Option<Entry>> {
+        if path.is_empty() {
+            return Ok(Some(Entry::Directory));
+        }
+        if let Some(entry) = self.find(path) {
+            return Ok(kind(entry.mode));
+        }
+        if self.is_directory(path) {
+            return Ok(Some(Entry::Directory));
+        }
+        match self.tree(path) {
+            Some((tree, rest)) => tree.entry(rest),
+            None => Ok(None),
+        }
+    }
+
+    fn whole(&self, path: &str) -> Result<Option<Entry>> {
+        // An index never holds both a path and something below it.
+        self.entry(path)
+    }
+
+    fn read(&self, path: &str) -> Result<Vec<u8>> {
+        match self.find(path) {
+            Some(entry) if entry.stage() != Stage::Unconflicted => Err(Failure::new(format!(
+                "`{path}` is not merged yet"
+            ))
+            .hint(format!(
+                "resolve the conflict, then: git add -- {}",
+                argument(&format!(":/{path}"))
+            ))),
+            Some(entry) if kind(entry.mode).is_some() => self.objects.read("blob", entry.id),
+            Some(_) => Err(Failure::new(format!("`{path}` is no file"))),
+            None => match self.tree(path) {
+                Some((tree, rest)) => tree.read(rest),
+                None => Err(Failure::new(format!("`{path}` is not in the index"))),
+            },
+        }
+    }
+
+    fn stored(&self, path: &str) -> Option<String> {
+        match self.find(path) {
+            Some(entry) if entry.stage() == Stage::Unconflicted => Some(entry.id.to_string()),
+            Some(_) => None,
+            None => {
+                let (tree, rest) = self.tree(path)?;
+                tree.stored(rest)
+            }
+        }
+    }
+
+    fn absolute(&self, text: &str) -> Option<String> {
+        self.top.as_ref()?.inside(text)
+    }
+
+    fn label(&self, path: &str) -> String {
+        match path {
+            "" => ".".to_owned(),
+            path => path.to_owned(),
+        }
+    }
+}
+
+impl Listing for IndexTree {
+    fn named(&self, names: &[&str]) -> Result<Vec<String>> {
+        let mut found: Vec<String> = self
+            .entries()
+            .filter(|(path, entry)| {
+                is_named(path, names)
+                    && matches!(kind(entry.mode), Some(Entry::File { .. } | Entry::Link))
+            })
+            .filter_map(|(path, _)| std::str::from_utf8(path).ok())
+            .map(str::to_owned)
+            .collect();
+        for (directory, tree) in &self.trees {
+            let below = tree.named(names)?;
+            found.extend(below.iter().map(|path| path::join(directory, path)));
+        }
+        found.sort();
+        // A path that is not merged is there once for each stage.
+        found.dedup();
+        Ok(found)
+    }
+}
+
+/// Says whether the last component of a path is one of `names`.
+pub(super) fn is_named(path: &[u8], names: &[&str]) -> bool {
+    names.iter().any(|name| {
+        path.strip_suffix(name.as_bytes())
+            .is_some_and(|above| above.is_empty() || above.ends_with(b"/"))
+    })
+}
+
+fn kind(mode: Mode) -> Option<Entry> {
+    match mode {
+        Mode::FILE => Some(Entry::File { executable: false }),
+        Mode::FILE_EXECUTABLE => Some(Entry::File { executable: true }),
+        Mode::SYMLINK => Some(Entry::Link),
+        Mode::COMMIT => Some(Entry::Submodule),
+        Mode::DIR => Some(Entry::Directory),
+        _ => None,
+    }
+}
+
+/// Reads an index file; `None` when git has to.
+fn read(file: &Path, hash: gix::hash::Kind) -> Option<gix::index::State> {
+    if let Err(error) = file.symlink_metadata()
+        && error.kind() == std::io::ErrorKind::NotFound
+    {
+        return Some(gix::index::State::new(hash));
+    }
+    // git does not check the hash either: it takes as long as all the rest.
+    let skip_hash = true;
+    let options = gix::index::decode::Options::default();
+    let file = gix::index::File::at(file, hash, skip_hash, options).ok()?;
+    let (state, _) = file.into_parts();
+    let in_order = state.entries().is_sorted_by(|one, other| {
+        let order = one.path(&state).cmp(other.path(&state));
+        order.then(one.stage_raw().cmp(&other.stage_raw())) == Ordering::Less
+    });
+    // Nothing is what git writes for an empty repository, but also what an unknown way of writing looks like.
+    (in_order && !state.entries().is_empty()).then_some(state)
+}
+
+/// Asks git for the index.
+fn ask(here: &Here, hash: gix::hash::Kind) -> Result<gix::index::State> {
+    let mut state = gix::index::State::new(hash);
+    for staged in here.staged()? {
+        let foreign = || Failure::new("git listed an index that is none");
+        let mode = u32::from_str_radix(&staged.mode, 8).map_err(|_| foreign())?;
+        let id = ObjectId::from_hex(staged.id.as_bytes()).map_err(|_| foreign())?;
+        let mut flags = Flags::from_bits_retain(staged.stage << 12);
+        flags.set(Flags::INTENT_TO_ADD, staged.intent_to_add);
+        let mode = Mode::from_bits_truncate(mode);
+        let path = staged.path.as_slice().into();
+        state.dangerously_push_entry(Stat::default(), id, flags, mode, path);
+    }
+    Ok(state)
+}

@@ -1,0 +1,83 @@
+//! Where objects come from: gix, or git where gix does not find them.
+
+use std::path::Path;
+use std::rc::Rc;
+
+use gix::ObjectId;
+
+use crate::failure::{Failure, Result};
+use crate::git::Here;
+
+/// The object database of one repository.
+pub(super) struct Objects {
+    repository: gix::Repository,
+    /// The repository at hand, when it is this one: git may reach objects that gix does not.
+    here: Option<Rc<Here>>,
+}
+
+/// Opens the object database of the repository at `git_dir`. No reference is read, so that every
+/// ref storage will do.
+///
+/// # Errors
+/// When the repository cannot be opened.
+pub fn open(git_dir: &Path) -> Result<gix::Repository> {
+    gix::open_opts(
+        git_dir,
+        gix::open::Options::isolated().with(gix::sec::Trust::Full),
+    )
+    .map_err(|error| {
+        Failure::new(format!(
+            "could not open the repository at `{}`: {error}",
+            git_dir.display()
+        ))
+    })
+}
+
+impl Objects {
+    /// Takes the objects of a repository that is not the user's.
+    #[must_use]
+    pub(super) fn foreign(repository: gix::Repository) -> Self {
+        Objects {
+            repository,
+            here: None,
+        }
+    }
+
+    /// Opens the objects of the repository at hand.
+    ///
+    /// # Errors
+    /// When the repository cannot be opened.
+    pub(super) fn of_here(here: Rc<Here>) -> Result<Self> {
+        Ok(Objects {
+            repository: open(&here.git_dir)?,
+            here: Some(here),
+        })
+    }
+
+    /// Returns the kind of the hashes.
+    #[must_use]
+    pub(super) fn hash(&self) -> gix::hash::Kind {
+        self.repository.object_hash()
+    }
+
+    /// Says whether these are the objects of the repository at hand.
+    #[must_use]
+    pub(super) fn are_here(&self) -> bool {
+        self.here.is_some()
+    }
+
+    /// Returns the raw bytes of an object (`kind`: `blob`, `tree`).
+    ///
+    /// # Errors
+    /// When there is none, or it cannot be read.
+    pub(super) fn read(&self, kind: &str, id: ObjectId) -> Result<Vec<u8>> {
+        let error = match self.repository.find_object(id) {
+            Ok(mut object) => return Ok(std::mem::take(&mut object.data)),
+            Err(error) => error,
+        };
+        match &self.here {
+            Some(here) => here.object(kind, &id.to_string()),
+            None => Err(Failure::new(format!("object {id} cannot be read: {error}"))),
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! The working tree, as it is on disk now.
+
+use std::cell::RefCell;
+use std::collections::{BTreeSet, HashMap};
+use std::path::PathBuf;
+use std::rc::Rc;
+
+use super::index::{IndexTree, is_named};
+use super::top::Top;
+use super::{Entry, Listing, Tree, disk, path};
+use crate::failure::{Failure, Result};
+use crate::git::Here;
+
+/// The files below the top of the working tree, ignored ones too: a build reads them all. A submodule
+/// of the index is one, whether it is checked out or not.
+pub struct WorkingTree {
+    here: Rc<Here>,
+    top: Top,
+    submodules: BTreeSet<String>,
+    /// Whether something is a directory, for all that were asked for.
+    directories: RefCell<HashMap<String, bool>>,
+}
+
+impl WorkingTree {
+    /// Opens the working tree of the repository at hand.
+    ///
+    /// # Errors
+    /// When there is none, or its index cannot be read.
+    pub fn open(here: Rc<Here>) -> Result<Self> {
+        let top = here.top.as_deref().and_then(Top::new);
+        let top = top.ok_or_else(|| {
+            Failure::new("this repository has no working tree")
+                .hint("look at a commit instead: --rev REV")
+        })?;
+        let submodules = IndexTree::open(here.clone())?.submodules();
+        Ok(WorkingTree {
+            here,
+            top,
+            submodules: submodules.into_iter().collect(),
+            directories: RefCell::default(),
+        })
+    }
+
+    fn place(&self, path: &str) -> PathBuf {
+        match path.is_empty() {
+            true => self.top.path().to_owned(),
+            false => self.top.path().join(path),
+        }
+    }
+
+    fn failure(path: &str, error: &std::io::Error) -> Failure {
+        Failure::new(format!("could not read `{path}`: {error}"))
+    }
+
+    /// Says whether `path` is a directory, and no link leads there.
+    fn is_directory(&self, path: &str) -> Result<bool> {
+        if path.is_empty() {
+            return Ok(true);
+        }
+        if let Some(known) = self.directories.borrow().get(path) {
+            return Ok(*known);
+        }
+        let is_directory = self.entry(path)? == Some(Entry::Directory);
+        let mut directories = self.directories.borrow_mut();
+        directories.insert(path.to_owned(), is_directory);
+        Ok(is_directory)
+    }
+}
+
+impl Tree for WorkingTree {
+    fn entry(&self, path: &str) -> Result<Option<Entry>> {
+        // git holds nothing of that name, wherever it is.
+        if path::name(path).eq_ignore_ascii_case(".git") {
+            return Ok(None);
+        }
+        if path.is_empty() {
+            return Ok(Some(Entry::Directory));
+        }
+        if !self.is_directory(path::parent(path))? {
+            return Ok(None);
+        }
+        let entry = disk::look(&self.place(path)).map_err(|error| Self::failure(path, &error))?;
+        Ok(match entry {
+            None | Some(Entry::Directory) if self.submodules.contains(path) => {
+                Some(Entry::Submodule)
+            }
+            entry => entry,
+        })
+    }
+
+    fn whole(&self, path: &str) -> Result<Option<Entry>> {
+        self.entry(path)
+    }
+
+    fn read(&self, path: &str) -> Result<Vec<u8>> {
+        disk::read(&self.place(path)).map_err(|error| Self::failure(path, &error))
+    }
+
+    fn absolute(&self, text: &str) -> Option<String> {
+        self.top.inside(text)
+    }
+
+    fn label(&self, path: &str) -> String {
+        match path {
+            "" => ".".to_owned(),
+            path => path.to_owned(),
+        }
+    }
+}
+
+impl Listing for WorkingTree {
+    /// Only what git tracks, or what is neither tracked nor ignored.
+    fn named(&self, names: &[&str]) -> Result<Vec<String>> {
+        let listed = self.here.working_files()?;
+        let mut found = Vec::new();
+        for path in listed.split(|byte| *byte == 0) {
+            if is_named(path, names)
+                && let Ok(path) = std::str::from_utf8(path)
+                && matches!(self.entry(path)?, Some(Entry::File { .. } | Entry::Link))
+            {
+                found.push(path.to_owned());
+            }
+        }
+        found.sort();
+        found.dedup();
+        Ok(found)
+    }
+}
