@@ -1,6 +1,7 @@
 //! How firmly a ref names a commit, as far as its text tells.
 
-/// What kind of name a ref is, by its text alone: offline, a tag cannot be told from a branch.
+/// What kind of name a ref is, by its text alone: offline, nobody can look whether a name is that of a tag or of a
+/// branch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Pin {
     /// A full commit id (40 or 64 hex digits): pinned.
@@ -9,8 +10,11 @@ pub enum Pin {
     /// full ids: 7 to 39 lower-case hex digits, with a digit and a letter among them, so that words
     /// (`deadbeef`, `defaced`) and dates (`20240131`) stay names.
     ShortCommit,
-    /// Anything else that is written: a tag, a branch, `HEAD`, `refs/…`. It can move.
-    Name,
+    /// What is probably a tag: `v1.2.3`, `2024-01-31`, `kustomize/v5.8.1`, `refs/tags/…`. It can move,
+    /// but by convention it does not.
+    Tag,
+    /// What is probably a branch: `main`, `HEAD`, `feature/x`, `release-1.2`, `v1.x`, `refs/heads/…`.
+    Branch,
     /// No ref at all: whatever HEAD is.
     None,
 }
@@ -22,12 +26,25 @@ impl Pin {
         match self {
             Pin::Commit => "commit",
             Pin::ShortCommit => "short-commit",
-            Pin::Name => "name",
+            Pin::Tag => "tag",
+            Pin::Branch => "branch",
             Pin::None => "none",
         }
     }
 
+    /// Returns whether it can mean something else tomorrow without anybody breaking a convention; also
+    /// what means nothing at all, as a short commit id.
+    #[must_use]
+    pub fn floats(self) -> bool {
+        matches!(self, Pin::ShortCommit | Pin::Branch | Pin::None)
+    }
+
     /// Returns the kind of a ref as [`super::RepoSpec::reference`] holds it.
+    ///
+    /// A tag is told from a branch by convention: releases are numbered. A name without a digit is a
+    /// branch, one with a digit a tag, unless it says otherwise: `refs/heads/…`, a first part as
+    /// `feature/`, a number that is left open (`v1.x`), or a `release-1.2` that names a line of releases
+    /// instead of one.
     pub fn of(reference: Option<&str>) -> Pin {
         let text = match reference {
             None | Some("") => return Pin::None,
@@ -40,8 +57,45 @@ impl Pin {
             && text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
             && text.bytes().any(|b| b.is_ascii_digit())
             && text.bytes().any(|b| b.is_ascii_alphabetic());
-        if short { Pin::ShortCommit } else { Pin::Name }
+        if short {
+            Pin::ShortCommit
+        } else if looks_like_tag(text) {
+            Pin::Tag
+        } else {
+            Pin::Branch
+        }
     }
+}
+
+/// The first parts of names that people give to branches only.
+#[rustfmt::skip]
+const LINES_OF_WORK: [&str; 17] = [
+    "feature", "feat", "features", "fix", "fixes", "bugfix", "hotfix", "chore", "docs", "test", "wip", "dev",
+    "user", "users", "dependabot", "renovate", "backport",
+];
+
+fn looks_like_tag(text: &str) -> bool {
+    if let Some(name) = text.strip_prefix("refs/") {
+        return name.starts_with("tags/");
+    }
+    let lower = text.to_ascii_lowercase();
+    let work = lower
+        .split_once('/')
+        .is_some_and(|(first, _)| LINES_OF_WORK.contains(&first));
+    let number = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit());
+    // `1.x`, `v1.2.x`
+    let open = lower
+        .split(['-', '_', '/'])
+        .any(|part| part.rsplit_once('.').is_some_and(|(_, last)| last == "x"));
+    // `release-1.2`, `release/v1.2`, `releases/1`, `stable-1.2`: Kubernetes and many others
+    let line = ["release", "releases", "stable", "support"]
+        .iter()
+        .filter_map(|word| lower.strip_prefix(word)?.strip_prefix(['-', '/', '_']))
+        .any(|version| {
+            let version = version.strip_prefix('v').unwrap_or(version);
+            version.split('.').count() <= 2 && version.split('.').all(number)
+        });
+    lower.bytes().any(|b| b.is_ascii_digit()) && !work && !open && !line
 }
 
 /// Returns whether a text is a full object id, SHA-1 or SHA-256, in any case.
@@ -62,24 +116,61 @@ mod tests {
             (&sha1.to_uppercase(), Pin::Commit),
             (sha256, Pin::Commit),
             (&sha1[..39], Pin::ShortCommit),
-            (&sha1[..7], Pin::Name),
+            (&sha1[..7], Pin::Tag),
             ("abc1234", Pin::ShortCommit),
             ("1e0f2a9c", Pin::ShortCommit),
-            ("abc123", Pin::Name),
-            ("ABC1234", Pin::Name),
-            ("deadbeef", Pin::Name),
-            ("20240131", Pin::Name),
-            (&sha256[..41], Pin::Name),
-            (&sha1.replace('0', "g"), Pin::Name),
-            ("v1", Pin::Name),
-            ("v1.0.6", Pin::Name),
-            ("main", Pin::Name),
-            ("HEAD", Pin::Name),
-            ("refs/tags/v1", Pin::Name),
+            ("abc123", Pin::Tag),
+            ("ABC1234", Pin::Tag),
+            ("deadbeef", Pin::Branch),
+            ("20240131", Pin::Tag),
+            (&sha256[..41], Pin::Tag),
+            (&sha1.replace('0', "g"), Pin::Tag),
+            ("v1", Pin::Tag),
+            ("v1.0.6", Pin::Tag),
+            ("1.2", Pin::Tag),
+            ("2024-01-31", Pin::Tag),
+            ("kustomize/v5.8.1", Pin::Tag),
+            ("release-1.2.3", Pin::Tag),
+            ("release-v1.2.3", Pin::Tag),
+            ("release-1.2.3-rc.1", Pin::Tag),
+            ("RELEASE.2024-01-31T20-20-33Z", Pin::Tag),
+            ("helm-chart-4.10.1", Pin::Tag),
+            ("v1.2.3-x", Pin::Tag),
+            ("refs/tags/v1", Pin::Tag),
+            ("refs/tags/latest", Pin::Tag),
+            ("main", Pin::Branch),
+            ("master", Pin::Branch),
+            ("HEAD", Pin::Branch),
+            ("develop", Pin::Branch),
+            ("trunk", Pin::Branch),
+            ("latest", Pin::Branch),
+            ("refs/heads/v1", Pin::Branch),
+            ("refs/pull/12/head", Pin::Branch),
+            ("feature/v2", Pin::Branch),
+            ("Fix/issue-12", Pin::Branch),
+            ("dependabot/npm/a-1.2.3", Pin::Branch),
+            ("release-1.2", Pin::Branch),
+            ("release/v1.2", Pin::Branch),
+            ("stable-2", Pin::Branch),
+            ("1.x", Pin::Branch),
+            ("v1.2.x", Pin::Branch),
             ("", Pin::None),
         ] {
             assert_eq!(Pin::of(Some(text)), expected, "{text}");
         }
         assert_eq!(Pin::of(None), Pin::None);
+    }
+
+    #[test]
+    fn what_a_convention_holds_still_does_not_float() {
+        for (pin, floats) in [
+            (Pin::Commit, false),
+            (Pin::Tag, false),
+            (Pin::ShortCommit, true),
+            (Pin::Branch, true),
+            (Pin::None, true),
+        ] {
+            assert_eq!(pin.floats(), floats, "{}", pin.name());
+        }
     }
 }
