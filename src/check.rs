@@ -11,10 +11,11 @@ mod remote_reference;
 
 use std::collections::{BTreeSet, HashSet};
 
+use crate::config::Config;
 use crate::failure::{Failure, Result};
 use crate::finding::{Finding, Rule, Severity};
 use crate::kustomization::{self, ProblemKind};
-use crate::record::{LOCK_NAME, LoadRestrictor, Lock};
+use crate::record::{LOCK_NAME, Lock};
 use crate::tree::{self, Resolved, SharedTree, path};
 use crate::walk::{self, Absence, Contents, Explored, FileId, Source, Target, TroubleKind};
 
@@ -32,6 +33,10 @@ pub struct Input<'a> {
     pub locks: Vec<String>,
     /// The directories and kustomizations to begin at, from the top; all when empty.
     pub paths: &'a [String],
+    /// What the team decided.
+    pub config: &'a Config,
+    /// Whether what comments and the configuration allow is shown as if they did not.
+    pub no_allow: bool,
     /// Tells why a path is missing.
     pub absence: Option<&'a dyn Fn(&str) -> Absence>,
 }
@@ -45,7 +50,7 @@ pub fn check(input: Input<'_>) -> Result<Checked> {
     let mut failures = Vec::new();
     let starts = starts(&input)?;
     let options = walk::Options {
-        load_restrictor: LoadRestrictor::RootOnly,
+        load_restrictor: input.config.load_restrictor,
         absence: input.absence,
         contents: Contents::Configurations,
         ..walk::Options::default()
@@ -78,13 +83,7 @@ pub fn check(input: Input<'_>) -> Result<Checked> {
     }
     let broken_lock = input.locks.iter().any(|place| place == LOCK_NAME)
         && !locks.iter().any(|(directory, _)| directory.is_empty());
-    let context = Context::new(
-        &explored.graph,
-        &explored.troubles,
-        &input.tree,
-        &locks,
-        broken_lock,
-    );
+    let context = Context::new(&explored, &input, &locks, broken_lock);
     let mut findings = Vec::new();
     for rule in Rule::ALL {
         findings.extend(match rule {
@@ -92,6 +91,16 @@ pub fn check(input: Input<'_>) -> Result<Checked> {
             _ => Vec::new(),
         });
     }
+    let mut findings: Vec<Finding> = findings
+        .into_iter()
+        .filter_map(|finding| {
+            let severity = input.config.severity(&finding)?;
+            Some(Finding {
+                severity,
+                ..finding
+            })
+        })
+        .collect();
     findings.sort_by(|one, other| {
         let key = |finding: &Finding| (finding.path.clone(), finding.span, finding.rule);
         key(one).cmp(&key(other))
@@ -127,7 +136,9 @@ fn starts(input: &Input<'_>) -> Result<Vec<String>> {
             continue;
         }
         used.extend(named);
-        starts.insert(directory.to_owned());
+        if input.config.starts(directory) {
+            starts.insert(directory.to_owned());
+        }
     }
     match input.paths.iter().find(|path| !used.contains(path)) {
         None => Ok(starts.into_iter().collect()),

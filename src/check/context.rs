@@ -2,13 +2,15 @@
 
 use std::collections::HashMap;
 
+use super::Input;
+use crate::config::Config;
 use crate::finding::{Finding, Rule, Severity, Span, Subject};
 use crate::kustomization::{Accepts, Reference};
 use crate::record::Lock;
 use crate::redact;
 use crate::reference::{self, RepoSpec};
 use crate::tree::{SharedTree, path};
-use crate::walk::{Edge, FileId, Graph, Origin, Root, Trouble};
+use crate::walk::{Edge, Explored, FileId, Graph, Origin, Root, Trouble};
 
 /// Everything that the walk and the record yield, for rules.
 pub(super) struct Context<'a> {
@@ -18,6 +20,8 @@ pub(super) struct Context<'a> {
     pub(super) troubles: &'a [Trouble],
     /// The tree.
     pub(super) tree: &'a SharedTree,
+    /// What the team decided.
+    pub(super) config: &'a Config,
     /// Every lock of the tree that can be read, with its directory.
     pub(super) locks: &'a [(String, Lock)],
     /// Whether the lock at the top is there but cannot be read, so that nobody knows what is locked.
@@ -28,9 +32,8 @@ pub(super) struct Context<'a> {
 
 impl<'a> Context<'a> {
     pub(super) fn new(
-        graph: &'a Graph,
-        troubles: &'a [Trouble],
-        tree: &'a SharedTree,
+        explored: &'a Explored,
+        input: &'a Input<'a>,
         locks: &'a [(String, Lock)],
         broken_lock: bool,
     ) -> Self {
@@ -41,9 +44,10 @@ impl<'a> Context<'a> {
             }
         }
         Context {
-            graph,
-            troubles,
-            tree,
+            graph: &explored.graph,
+            troubles: &explored.troubles,
+            tree: &input.tree,
+            config: input.config,
             locks,
             broken_lock,
             owned,

@@ -30,6 +30,8 @@ fn checked(files: &[(&str, &str)], paths: &[&str]) -> Result<Checked> {
         kustomizations: named(&kustomization::FILE_NAMES),
         locks: named(&[LOCK_NAME]),
         paths: &paths,
+        config: &Config::default(),
+        no_allow: false,
         absence: None,
     })
 }
