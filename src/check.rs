@@ -8,6 +8,7 @@
 #[allow(dead_code)] // the rules that use the rest come next
 mod context;
 mod remote_reference;
+mod suppression;
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -20,6 +21,7 @@ use crate::tree::{self, Resolved, SharedTree, path};
 use crate::walk::{self, Absence, Contents, Explored, FileId, Source, Target, TroubleKind};
 
 use context::Context;
+use suppression::Apply;
 
 /// What is to be checked.
 pub struct Input<'a> {
@@ -91,16 +93,18 @@ pub fn check(input: Input<'_>) -> Result<Checked> {
             _ => Vec::new(),
         });
     }
-    let mut findings: Vec<Finding> = findings
-        .into_iter()
-        .filter_map(|finding| {
-            let severity = input.config.severity(&finding)?;
-            Some(Finding {
-                severity,
-                ..finding
-            })
-        })
-        .collect();
+    let texts = explored
+        .graph
+        .files
+        .iter()
+        .enumerate()
+        .map(|(id, file)| (context.path(id), &*file.bytes))
+        .filter(|(path, _)| !context.is_owned(path));
+    let how = Apply {
+        no_allow: input.no_allow,
+        complete: input.paths.is_empty() && failures.is_empty(),
+    };
+    suppression::apply(&mut findings, texts, input.config, how);
     findings.sort_by(|one, other| {
         let key = |finding: &Finding| (finding.path.clone(), finding.span, finding.rule);
         key(one).cmp(&key(other))

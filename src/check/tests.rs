@@ -16,6 +16,10 @@ fn tree(files: &[(&str, &str)]) -> MemoryTree {
 }
 
 fn checked(files: &[(&str, &str)], paths: &[&str]) -> Result<Checked> {
+    checked_with(files, paths, &Config::default())
+}
+
+fn checked_with(files: &[(&str, &str)], paths: &[&str], config: &Config) -> Result<Checked> {
     let paths: Vec<String> = paths.iter().map(|path| (*path).to_owned()).collect();
     let named = |names: &[&str]| {
         files
@@ -30,7 +34,7 @@ fn checked(files: &[(&str, &str)], paths: &[&str]) -> Result<Checked> {
         kustomizations: named(&kustomization::FILE_NAMES),
         locks: named(&[LOCK_NAME]),
         paths: &paths,
-        config: &Config::default(),
+        config,
         no_allow: false,
         absence: None,
     })
@@ -123,4 +127,59 @@ fn what_the_base_has_is_left_out() {
         [("remote-reference", "kustomization.yaml", 2)]
     );
     assert_eq!(checked.known, Some((1, "HEAD".to_owned())));
+}
+
+#[test]
+fn what_is_allowed_is_said_and_what_allows_nothing_too() {
+    let file = format!(
+        "resources:\n# kustomize-localize: allow[remote-reference] ours\n- {REMOTE}\n- x.yaml # kustomize-localize: allow[cycle] old\n"
+    );
+    let files = [("a/kustomization.yaml", file.as_str()), ("a/x.yaml", "")];
+    let config = b"allow: [{url: a.example, reason: r}]\n";
+    let config = Config::parse(config, "policy.yaml").unwrap();
+    let whole = checked_with(&files, &[], &config).unwrap();
+    assert_eq!(
+        found(&whole),
+        [
+            ("remote-reference", "a/kustomization.yaml", 3),
+            ("stale-allow", "a/kustomization.yaml", 4),
+            ("stale-allow", "policy.yaml", 1),
+        ]
+    );
+    let allowed = whole.findings[0].allowed.as_ref().unwrap();
+    assert_eq!(allowed.by, "a/kustomization.yaml:2");
+    assert_eq!(whole.status(), 0);
+    // A part may lack what the whole has.
+    let part = checked_with(&files, &["a"], &config).unwrap();
+    assert_eq!(found(&part).len(), 1);
+    let broken = [files[0], files[1], (LOCK_NAME, "version: 7\n")];
+    let broken = checked_with(&broken, &[], &config).unwrap();
+    assert_eq!(found(&broken).len(), 1);
+    assert_eq!(broken.status(), 2);
+}
+
+#[test]
+fn those_who_wrote_localized_files_allow_nothing_here() {
+    let file = format!(
+        "resources:\n- {REMOTE} # kustomize-localize: allow[remote-reference] trust me\n# kustomize-localize: allow[x]\n"
+    );
+    let lock = format!(
+        "version: 1\nfiles:\n  - path: localized-files/x/kustomization.yaml\n    mode: \"100644\"\n    sha256: {}\n",
+        crate::record::sha256_hex(file.as_bytes())
+    );
+    let files = [
+        (LOCK_NAME, lock.as_str()),
+        ("localized-files/x/kustomization.yaml", file.as_str()),
+    ];
+    let checked = checked(&files, &[]).unwrap();
+    assert!(checked.failures.is_empty(), "{:?}", checked.failures);
+    assert_eq!(
+        found(&checked),
+        [(
+            "remote-reference",
+            "localized-files/x/kustomization.yaml",
+            2
+        )]
+    );
+    assert_eq!(checked.status(), 1);
 }

@@ -1,0 +1,350 @@
+//! What need not count: comments in the files themselves, and the entries of `allow`.
+//!
+//! ```yaml
+//! resources:
+//! # kustomize-localize: allow[remote-reference] released by us, with signed tags
+//! - https://github.com/acme/bases//web?ref=v1
+//! - https://example.com/crds.yaml # kustomize-localize: allow[remote-reference, floating-ref] on trial
+//! ```
+//!
+//! A comment is about the line on which it stands; one that stands alone on its line is about the
+//! next line that is no comment (so several can stand above one another, but no blank line below
+//! them). A finding about the whole file is allowed among the comments with which the file begins. Rule and
+//! reason are both required. What allows nothing, because it is malformed or because there is nothing to
+//! allow, is a finding itself, `stale-allow`, which only the configuration can silence.
+//!
+//! Comments are those that the YAML reader finds: text in quotes or in a block is none. Those of
+//! files that a lock lists do not count, for they are written by somebody else.
+
+use std::collections::{BTreeSet, HashMap};
+
+use granit_parser::{Event, Parser};
+
+use crate::config::Config;
+use crate::failure::{nearest, shown};
+use crate::finding::{Allowed, Finding, Rule, Span, Subject};
+use crate::redact;
+
+/// What every such comment begins with.
+const NAME: &str = "kustomize-localize";
+
+/// The form that is told to those who got it wrong.
+const FORM: &str = "write `# kustomize-localize: allow[RULE] REASON`";
+
+/// The comments of one file that are meant for us.
+#[derive(Debug, Default)]
+struct Suppressions {
+    comments: Vec<Comment>,
+}
+
+/// One comment.
+#[derive(Debug)]
+struct Comment {
+    span: Span,
+    line_text: String,
+    /// The line that it is about.
+    about: usize,
+    /// Whether it is among the comments with which the file begins.
+    is_first: bool,
+    /// What it says, or what is wrong with it.
+    said: Result<Said, String>,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+struct Said {
+    rules: BTreeSet<Rule>,
+    reason: String,
+}
+
+impl Suppressions {
+    /// Reads the comments of a file. Where it is not YAML, those before that place.
+    fn of(bytes: &[u8]) -> Suppressions {
+        match std::str::from_utf8(bytes) {
+            Ok(text) if text.contains(NAME) => Suppressions {
+                comments: comments(text),
+            },
+            _ => Suppressions::default(),
+        }
+    }
+
+    /// Returns the indexes of the comments that allow a finding.
+    fn allowing<'a>(&'a self, finding: &'a Finding) -> impl Iterator<Item = (usize, &'a Said)> {
+        let comments = self.comments.iter().enumerate();
+        comments.filter_map(|(index, comment)| {
+            let said = comment.said.as_ref().ok()?;
+            let is_there = match finding.span {
+                None => comment.is_first,
+                Some(span) => {
+                    let line = comment.span.line;
+                    comment.about == span.line || line == span.line || line == span.end_line
+                }
+            };
+            (is_there && said.rules.contains(&finding.rule)).then_some((index, said))
+        })
+    }
+}
+
+/// Reads the comments that are meant for us.
+fn comments(text: &str) -> Vec<Comment> {
+    let mut options = granit_parser::Options::default();
+    options.set_emit_comments(true);
+    // The lines that hold a comment and nothing else.
+    let mut alone = BTreeSet::new();
+    let mut found = Vec::new();
+    let mut first_content = usize::MAX;
+    for event in Parser::new_from_str_with_options(text, options) {
+        let Ok((event, span)) = event else { break };
+        let line = span.start.line();
+        let comment = match event {
+            Event::Comment(comment, _) => comment,
+            Event::Scalar(..)
+            | Event::SequenceStart(..)
+            | Event::MappingStart(..)
+            | Event::Alias(..) => {
+                first_content = first_content.min(line);
+                continue;
+            }
+            _ => continue,
+        };
+        let Some(start) = span.start.byte_offset() else {
+            continue;
+        };
+        let before = text.get(..start).unwrap_or_default();
+        let before = before.rsplit(['\n', '\r']).next().unwrap_or_default();
+        let is_alone = before.trim_start_matches('\u{feff}').trim().is_empty();
+        if is_alone {
+            alone.insert(line);
+        }
+        if let Some(said) = read(&comment) {
+            let column = span.start.col() + 1;
+            let line_text = format!("{before}#{comment}");
+            found.push((line, column, line_text, is_alone, said));
+        }
+    }
+    // What each line that holds only a comment is about: found from the last to the first.
+    let mut below = HashMap::new();
+    for line in alone.iter().rev() {
+        let next = line + 1;
+        below.insert(*line, below.get(&next).copied().unwrap_or(next));
+    }
+    let comment = |(line, column, line_text, is_alone, said): (usize, usize, String, bool, _)| {
+        let length = line_text.trim_start_matches('\u{feff}').chars().count();
+        Comment {
+            span: Span {
+                line,
+                column,
+                end_line: line,
+                end_column: length + 1,
+            },
+            line_text: redact::text(&line_text),
+            about: below.get(&line).copied().unwrap_or(line),
+            is_first: is_alone && line < first_content,
+            said,
+        }
+    };
+    found.into_iter().map(comment).collect()
+}
+
+/// Reads what stands after `#`; `None` when it is not meant for us.
+fn read(comment: &str) -> Option<Result<Said, String>> {
+    let rest = comment.trim().strip_prefix(NAME)?;
+    let Some(rest) = rest.trim_start().strip_prefix(':') else {
+        // Others may mention us.
+        let meant = rest.trim_start().starts_with("allow[");
+        return meant.then(|| Err(format!("`:` is missing after `{NAME}`")));
+    };
+    Some(said(rest.trim()))
+}
+
+fn said(text: &str) -> Result<Said, String> {
+    let Some(rest) = text.strip_prefix("allow") else {
+        let word: String = text.chars().take_while(|c| c.is_alphanumeric()).collect();
+        return Err(match word.is_empty() {
+            true => "it does not say `allow[RULE]`".to_owned(),
+            false => format!("`{}` is nothing that can be asked for", shown(&word)),
+        });
+    };
+    let Some((ids, reason)) = rest.strip_prefix('[').and_then(|rest| rest.split_once(']')) else {
+        return Err("the rules do not stand in brackets after `allow`".to_owned());
+    };
+    let mut rules = BTreeSet::new();
+    for id in ids.split(',').map(str::trim) {
+        let rule = match Rule::from_id(id) {
+            Some(Rule::StaleAllow) => {
+                return Err(format!(
+                    "`{id}` cannot be allowed: take the stale comment away"
+                ));
+            }
+            Some(rule) => rule,
+            None if id.is_empty() => return Err("a rule is missing in the brackets".to_owned()),
+            None => {
+                let known = Rule::ALL.iter().map(|rule| rule.id());
+                let meant = nearest(id, known)
+                    .map(|meant| format!(" (is `{meant}` meant?)"))
+                    .unwrap_or_default();
+                return Err(format!("there is no rule `{}`{meant}", shown(id)));
+            }
+        };
+        rules.insert(rule);
+    }
+    let reason = reason.trim_start_matches([' ', '\t', ':', '-']).trim_end();
+    if !reason.contains(char::is_alphanumeric) {
+        return Err("no reason is given".to_owned());
+    }
+    Ok(Said {
+        rules,
+        reason: redact::text(reason),
+    })
+}
+
+/// How suppressions are applied.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Apply {
+    /// Nothing is allowed, and nothing is stale.
+    pub(super) no_allow: bool,
+    /// Everything was looked at, so that what allowed nothing never will.
+    pub(super) complete: bool,
+}
+
+/// Marks what comments of `files` (path and bytes) and the configuration allow, adds what is stale, and
+/// gives every finding the severity that it has here; those of rules that are off go.
+pub(super) fn apply<'a>(
+    findings: &mut Vec<Finding>,
+    files: impl Iterator<Item = (&'a str, &'a [u8])>,
+    config: &Config,
+    how: Apply,
+) {
+    if !how.no_allow {
+        let files: HashMap<&str, Suppressions> = files
+            .map(|(path, bytes)| (path, Suppressions::of(bytes)))
+            .filter(|(_, suppressions)| !suppressions.comments.is_empty())
+            .collect();
+        allow(findings, &files, config, how.complete);
+    }
+    findings.retain_mut(|finding| match config.severity(finding) {
+        Some(severity) => {
+            finding.severity = severity;
+            true
+        }
+        None => false,
+    });
+}
+
+fn allow(
+    findings: &mut Vec<Finding>,
+    files: &HashMap<&str, Suppressions>,
+    config: &Config,
+    complete: bool,
+) {
+    let mut used: HashMap<&str, BTreeSet<(usize, Rule)>> = HashMap::new();
+    let mut used_entries = BTreeSet::new();
+    for finding in findings.iter_mut() {
+        let mut allowed = None;
+        if let Some((path, suppressions)) = files.get_key_value(finding.path.as_str()) {
+            for (index, said) in suppressions.allowing(finding) {
+                used.entry(path).or_default().insert((index, finding.rule));
+                allowed.get_or_insert_with(|| Allowed {
+                    by: format!("{path}:{}", suppressions.comments[index].span.line),
+                    reason: said.reason.clone(),
+                });
+            }
+        }
+        if let Some(index) = config.allowed_by(finding) {
+            used_entries.insert(index);
+            let entry = &config.allow[index];
+            allowed.get_or_insert_with(|| Allowed {
+                by: format!("{}:{}", config.file, entry.span.line),
+                reason: redact::text(&entry.reason),
+            });
+        }
+        finding.allowed = allowed;
+    }
+    for (path, suppressions) in files {
+        let used = used.remove(path).unwrap_or_default();
+        for (index, comment) in suppressions.comments.iter().enumerate() {
+            findings.extend(stale_comment(path, comment, complete, |rule| {
+                used.contains(&(index, rule))
+            }));
+        }
+    }
+    if complete {
+        for (index, entry) in config.allow.iter().enumerate() {
+            if !used_entries.contains(&index) {
+                findings.push(stale(
+                    &config.file,
+                    entry.span,
+                    redact::text(&entry.line_text),
+                    format!(
+                        "nothing is allowed by the entry for `{}`",
+                        shown(&redact::url(&entry.url.text))
+                    ),
+                    "remove the entry, or correct its `url`, `refs` or `rules`".to_owned(),
+                ));
+            }
+        }
+    }
+}
+
+/// Returns what is stale about a comment.
+fn stale_comment(
+    path: &str,
+    comment: &Comment,
+    complete: bool,
+    is_used: impl Fn(Rule) -> bool,
+) -> Option<Finding> {
+    let (message, help) = match &comment.said {
+        Err(why) => (
+            format!("this comment allows nothing: {why}"),
+            FORM.to_owned(),
+        ),
+        Ok(_) if !complete => return None,
+        Ok(said) => {
+            let unused: Vec<&str> = said
+                .rules
+                .iter()
+                .filter(|rule| !is_used(**rule))
+                .map(|rule| rule.id())
+                .collect();
+            if unused.is_empty() {
+                return None;
+            }
+            let help = match unused.len() == said.rules.len() {
+                true => "remove the comment".to_owned(),
+                false => format!("take {} out of the comment", quoted(&unused)),
+            };
+            let message = format!("{} has nothing here that could be allowed", quoted(&unused));
+            (message, help)
+        }
+    };
+    Some(stale(
+        path,
+        comment.span,
+        comment.line_text.clone(),
+        message,
+        help,
+    ))
+}
+
+fn quoted(ids: &[&str]) -> String {
+    let ids: Vec<String> = ids.iter().map(|id| format!("`{id}`")).collect();
+    ids.join(", ")
+}
+
+fn stale(path: &str, span: Span, line_text: String, message: String, help: String) -> Finding {
+    Finding {
+        rule: Rule::StaleAllow,
+        severity: Rule::StaleAllow.default_severity(),
+        path: path.to_owned(),
+        span: Some(span),
+        line_text,
+        field: String::new(),
+        reference: String::new(),
+        subject: Subject::Local,
+        message,
+        help: vec![help],
+        allowed: None,
+    }
+}
+
+#[cfg(test)]
+mod tests;

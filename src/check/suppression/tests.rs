@@ -1,0 +1,396 @@
+use super::*;
+use crate::finding::Severity;
+
+/// Returns the line of each comment with the lines that it is about and the rules, or what is wrong.
+fn read_all(text: &str) -> Vec<(usize, usize, String)> {
+    Suppressions::of(text.as_bytes())
+        .comments
+        .iter()
+        .map(|comment| {
+            let said = match &comment.said {
+                Ok(said) => {
+                    let ids: Vec<&str> = said.rules.iter().map(|rule| rule.id()).collect();
+                    format!("{}: {}", ids.join("+"), said.reason)
+                }
+                Err(why) => why.clone(),
+            };
+            (comment.span.line, comment.about, said)
+        })
+        .collect()
+}
+
+fn finding(rule: Rule, line: usize) -> Finding {
+    Finding {
+        rule,
+        severity: rule.default_severity(),
+        path: "a/kustomization.yaml".to_owned(),
+        span: (line > 0).then_some(Span {
+            line,
+            column: 3,
+            end_line: line,
+            end_column: 9,
+        }),
+        line_text: String::new(),
+        field: String::new(),
+        reference: "x".to_owned(),
+        subject: Subject::Http {
+            url: "https://a.example/x.yaml".to_owned(),
+        },
+        message: String::new(),
+        help: Vec::new(),
+        allowed: None,
+    }
+}
+
+const COMPLETE: Apply = Apply {
+    no_allow: false,
+    complete: true,
+};
+
+fn applied(text: &str, findings: &[Finding], config: &str, how: Apply) -> Vec<Finding> {
+    let config = Config::parse(config.as_bytes(), ".kustomize-localize.yaml").unwrap();
+    let mut findings = findings.to_vec();
+    let files = [("a/kustomization.yaml", text.as_bytes())];
+    apply(&mut findings, files.into_iter(), &config, how);
+    findings
+}
+
+/// Returns the lines of the findings that are not allowed.
+fn left(text: &str, findings: &[(Rule, usize)]) -> Vec<(Rule, usize)> {
+    let findings: Vec<Finding> = findings
+        .iter()
+        .map(|(rule, line)| finding(*rule, *line))
+        .collect();
+    applied(text, &findings, "", COMPLETE)
+        .iter()
+        .filter(|finding| finding.allowed.is_none())
+        .map(|finding| (finding.rule, finding.span.map_or(0, |span| span.line)))
+        .collect()
+}
+
+#[test]
+fn a_comment_is_about_its_line_or_the_next_that_is_none() {
+    let text = "\
+# kustomize-localize: allow[cycle] the first
+resources: # kustomize-localize: allow[missing-path] beside
+# kustomize-localize: allow[remote-reference] above
+# of course
+  # kustomize-localize: allow[floating-ref, function] above, too
+- https://a.example/x # kustomize-localize: allow[out-of-scope]  and   beside 
+- b
+# kustomize-localize: allow[cycle] no more
+
+- c
+# kustomize-localize: allow[cycle] the last";
+    assert_eq!(
+        read_all(text),
+        [
+            (1, 2, "cycle: the first".to_owned()),
+            (2, 2, "missing-path: beside".to_owned()),
+            (3, 6, "remote-reference: above".to_owned()),
+            (5, 6, "floating-ref+function: above, too".to_owned()),
+            (6, 6, "out-of-scope: and   beside".to_owned()),
+            (8, 9, "cycle: no more".to_owned()),
+            (11, 12, "cycle: the last".to_owned()),
+        ]
+    );
+    for text in [text.replace('\n', "\r\n"), format!("\u{feff}{text}")] {
+        assert_eq!(read_all(&text).len(), 7);
+        assert_eq!(read_all(&text)[3].1, 6);
+    }
+}
+
+#[test]
+fn only_comments_are_comments() {
+    for text in [
+        "a: \"# kustomize-localize: allow[cycle] x\"\n",
+        "a: '\n  # kustomize-localize: allow[cycle] x'\n",
+        "a: |\n  # kustomize-localize: allow[cycle] x\n  y\n",
+        "a: >-\n  # kustomize-localize: allow[cycle] x\n",
+        "a: b#kustomize-localize: allow[cycle] x\n",
+        "patches:\n- patch: |-\n    # kustomize-localize: allow[cycle] x\n    a: b\n  target: {}\n",
+        "a: kustomize-localize: allow[cycle] x\n",
+        "# see kustomize-localize: allow[cycle] x\n",
+        "# made by kustomize-localize\n# kustomize-localize is a program\n# kustomize-localize.lock\n",
+        "\"a\n# kustomize-localize: allow[cycle] x\n",
+    ] {
+        assert_eq!(read_all(text), [], "{text}");
+    }
+    for text in [
+        "a: [ # kustomize-localize: allow[cycle] x\n b]\n",
+        "a: | # kustomize-localize: allow[cycle] x\n  y\n",
+        "a: |\n  y\n# kustomize-localize: allow[cycle] x\nb: c\n",
+        "#kustomize-localize:allow[cycle]x\na: b\n",
+        "#   kustomize-localize : allow[ cycle ]: x\na: b\n",
+        "# kustomize-localize: allow[cycle] x\na: [\n",
+        "# kustomize-localize: allow[cycle] x\na: b\n: :\n- c\n",
+        "# kustomize-localize: allow[cycle] x",
+    ] {
+        let read = read_all(text);
+        assert_eq!(read.len(), 1, "{text}");
+        assert_eq!(read[0].2, "cycle: x", "{text}");
+    }
+    assert_eq!(read_all("\u{0}# kustomize-localize: allow[cycle] x"), []);
+    assert!(
+        Suppressions::of(b"# kustomize-localize: allow[cycle] x\n\xff")
+            .comments
+            .is_empty()
+    );
+    let long = format!(
+        "{}a: b\n",
+        "# kustomize-localize: allow[cycle] x\n".repeat(2000)
+    );
+    assert!(read_all(&long).iter().all(|(_, about, _)| *about == 2001));
+}
+
+#[test]
+fn what_is_wrong_with_a_comment_is_told() {
+    for (text, why) in [
+        ("allow[cycle]", "no reason is given"),
+        ("allow[cycle] -", "no reason is given"),
+        ("allow[] x", "a rule is missing in the brackets"),
+        ("allow[cycle,] x", "a rule is missing"),
+        (
+            "allow[cycel] x",
+            "there is no rule `cycel` (is `cycle` meant?)",
+        ),
+        ("allow[everything] x", "there is no rule `everything`"),
+        ("allow[Cycle] x", "is `cycle` meant?"),
+        ("allow[stale-allow] x", "`stale-allow` cannot be allowed"),
+        ("allow cycle x", "do not stand in brackets"),
+        ("allow[cycle x", "do not stand in brackets"),
+        ("allow(cycle) x", "do not stand in brackets"),
+        (
+            "ignore[cycle] x",
+            "`ignore` is nothing that can be asked for",
+        ),
+        ("", "it does not say `allow[RULE]`"),
+        ("[cycle] x", "it does not say `allow[RULE]`"),
+    ] {
+        let text = format!("a: b # kustomize-localize: {text}\n");
+        let findings = applied(&text, &[finding(Rule::Cycle, 1)], "", COMPLETE);
+        let [cycle, stale] = &findings[..] else {
+            panic!("{text}: {findings:#?}")
+        };
+        assert!(cycle.fails(), "{text}");
+        assert_eq!(
+            (stale.rule, stale.severity),
+            (Rule::StaleAllow, Severity::Warning)
+        );
+        assert!(
+            stale.message.starts_with("this comment allows nothing: "),
+            "{text}"
+        );
+        assert!(stale.message.contains(why), "{text}: {}", stale.message);
+        assert_eq!(stale.help, [FORM]);
+        assert_eq!(
+            stale.span.map(|span| (span.line, span.column)),
+            Some((1, 6))
+        );
+    }
+    let missing = read_all("a: b # kustomize-localize allow[cycle] x\n");
+    assert_eq!(missing[0].2, "`:` is missing after `kustomize-localize`");
+}
+
+#[test]
+fn a_finding_is_allowed_by_rule_and_place() {
+    let text = "\
+# kustomize-localize: allow[invalid-kustomization] the whole file
+kind: Kustomization
+resources:
+# kustomize-localize: allow[remote-reference, floating-ref] above
+- https://a.example/x
+- https://a.example/y # kustomize-localize: allow[remote-reference] beside
+- https://a.example/z
+";
+    let all = [
+        (Rule::InvalidKustomization, 0),
+        (Rule::RemoteReference, 5),
+        (Rule::FloatingRef, 5),
+        (Rule::RemoteReference, 6),
+    ];
+    assert_eq!(left(text, &all), []);
+    let others = [
+        (Rule::FloatingRef, 6),
+        (Rule::RemoteReference, 7),
+        (Rule::MissingPath, 0),
+        (Rule::InvalidKustomization, 3),
+    ];
+    assert_eq!(left(text, &[&all[..], &others].concat()), others);
+    let findings = applied(
+        text,
+        &[finding(Rule::RemoteReference, 6)],
+        "",
+        Apply {
+            complete: false,
+            ..COMPLETE
+        },
+    );
+    assert_eq!(findings.len(), 1);
+    assert_eq!(
+        findings[0].allowed,
+        Some(Allowed {
+            by: "a/kustomization.yaml:6".to_owned(),
+            reason: "beside".to_owned(),
+        })
+    );
+    // The same text in another file allows nothing here.
+    let mut other = finding(Rule::RemoteReference, 6);
+    other.path = "b/kustomization.yaml".to_owned();
+    assert!(applied(text, &[other], "", COMPLETE)[0].fails());
+}
+
+#[test]
+fn the_comment_of_an_empty_file_is_about_all_of_it() {
+    let text = "# kustomize-localize: allow[invalid-kustomization] later\n";
+    assert_eq!(left(text, &[(Rule::InvalidKustomization, 1)]), []);
+    assert_eq!(left(text, &[(Rule::InvalidKustomization, 0)]), []);
+    let text = format!("---\n{text}resources: [\n");
+    assert_eq!(left(&text, &[(Rule::InvalidKustomization, 0)]), []);
+    assert_eq!(left(&text, &[(Rule::InvalidKustomization, 3)]), []);
+}
+
+#[test]
+fn what_allows_nothing_is_stale() {
+    let text = "\
+resources:
+- a # kustomize-localize: allow[missing-path, cycle] r
+- b # kustomize-localize: allow[cycle] r
+";
+    let found = [finding(Rule::MissingPath, 2)];
+    let config =
+        "allow:\n- {url: a.example, reason: r}\n- {url: 'b.example', refs: commit, reason: r}\n";
+    let findings = applied(text, &found, config, COMPLETE);
+    let stale: Vec<(&str, usize, &str, &str)> = findings[1..]
+        .iter()
+        .map(|finding| {
+            let line = finding.span.unwrap().line;
+            let [help] = &finding.help[..] else { panic!() };
+            (
+                finding.path.as_str(),
+                line,
+                finding.message.as_str(),
+                help.as_str(),
+            )
+        })
+        .collect();
+    assert_eq!(
+        stale,
+        [
+            (
+                "a/kustomization.yaml",
+                2,
+                "`cycle` has nothing here that could be allowed",
+                "take `cycle` out of the comment"
+            ),
+            (
+                "a/kustomization.yaml",
+                3,
+                "`cycle` has nothing here that could be allowed",
+                "remove the comment"
+            ),
+            (
+                ".kustomize-localize.yaml",
+                2,
+                "nothing is allowed by the entry for `a.example`",
+                "remove the entry, or correct its `url`, `refs` or `rules`"
+            ),
+            (
+                ".kustomize-localize.yaml",
+                3,
+                "nothing is allowed by the entry for `b.example`",
+                "remove the entry, or correct its `url`, `refs` or `rules`"
+            ),
+        ]
+    );
+    assert!(findings.iter().all(|finding| !finding.fails()));
+    // A rule that is off still says what its comments are for.
+    let off = applied(text, &found, "rules: {missing-path: off}\n", COMPLETE);
+    assert_eq!(off.len(), 2);
+    let partial = Apply {
+        complete: false,
+        ..COMPLETE
+    };
+    assert_eq!(applied(text, &found, config, partial).len(), 1);
+    let error = applied(text, &found, "rules: {stale-allow: error}\n", COMPLETE);
+    assert!(error[1].fails());
+    let silent = applied(text, &found, "rules: {stale-allow: off}\n", COMPLETE);
+    assert_eq!(silent.len(), 1);
+}
+
+#[test]
+fn an_entry_allows_what_no_comment_does() {
+    let text = "# kustomize-localize: allow[remote-reference] here\na: b\n";
+    let config = "allow:\n- {url: a.example, reason: there}\n";
+    let both = [
+        finding(Rule::RemoteReference, 2),
+        finding(Rule::RemoteReference, 9),
+    ];
+    let findings = applied(text, &both, config, COMPLETE);
+    let by: Vec<&str> = findings
+        .iter()
+        .map(|finding| finding.allowed.as_ref().unwrap().by.as_str())
+        .collect();
+    assert_eq!(by, ["a/kustomization.yaml:1", ".kustomize-localize.yaml:2"]);
+    // One that only repeats what a comment says is used all the same.
+    assert_eq!(applied(text, &both[..1], config, COMPLETE).len(), 1);
+}
+
+#[test]
+fn nothing_is_hidden_when_everything_is_asked_for() {
+    let text = "# kustomize-localize: allow[remote-reference] here\n# kustomize-localize: allow[x]\na: b\n";
+    let config = "allow:\n- {url: a.example, reason: there}\nrules: {remote-reference: warning, cycle: off}\n";
+    let found = [finding(Rule::RemoteReference, 3), finding(Rule::Cycle, 3)];
+    let findings = applied(
+        text,
+        &found,
+        config,
+        Apply {
+            no_allow: true,
+            complete: true,
+        },
+    );
+    assert_eq!(findings.len(), 1);
+    assert_eq!(
+        (findings[0].severity, &findings[0].allowed),
+        (Severity::Warning, &None)
+    );
+}
+
+#[test]
+fn severities_are_those_of_the_configuration() {
+    let mut note = finding(Rule::InvalidKustomization, 1);
+    note.severity = Severity::Warning;
+    let found = [note, finding(Rule::StaleLock, 1), finding(Rule::Cycle, 1)];
+    let severities = |config: &str| -> Vec<(Rule, Severity)> {
+        applied("", &found, config, COMPLETE)
+            .iter()
+            .map(|finding| (finding.rule, finding.severity))
+            .collect()
+    };
+    assert_eq!(
+        severities(""),
+        [
+            (Rule::InvalidKustomization, Severity::Warning),
+            (Rule::StaleLock, Severity::Warning),
+            (Rule::Cycle, Severity::Error),
+        ]
+    );
+    assert_eq!(
+        severities("rules: {stale-lock: error, cycle: warning, invalid-kustomization: off}\n"),
+        [
+            (Rule::StaleLock, Severity::Error),
+            (Rule::Cycle, Severity::Warning)
+        ]
+    );
+}
+
+#[test]
+fn no_secret_and_no_control_character_is_shown() {
+    let text = "- https://u:hunter2@a.example/x # kustomize-localize: allow[cycle] see https://u:hunter2@b.example\n";
+    let findings = applied(text, &[finding(Rule::Cycle, 1)], "", COMPLETE);
+    assert!(!format!("{findings:?}").contains("hunter2"), "{findings:?}");
+    let stale = applied(text, &[], "", COMPLETE);
+    assert_eq!(stale.len(), 1);
+    assert!(!format!("{stale:?}").contains("hunter2"), "{stale:?}");
+}
