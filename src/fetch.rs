@@ -159,19 +159,14 @@ impl Fetcher {
             (Wants::File, _) | (_, None) => &[Way::File],
             (Wants::Root, _) => &[Way::Root],
             (Wants::Either, Some(spec)) => {
-                let locked = self.locked_commit(&Key::of(spec)).is_some();
                 let named = spec.reference.is_some() || self.options.pin;
-                if !reference::is_remote_file(text) {
-                    &[Way::Root]
-                } else if self.locked_file(text).is_some() {
-                    &[Way::File]
-                } else if locked || (named && reference::has_git_marker(text)) {
-                    &[Way::Root, Way::File]
-                } else if looks_like_file(text) && !named {
+                match self.locks.iter().find_map(|lock| wanted.locked(lock)) {
+                    Some(Remote::File(_)) => &[Way::File],
+                    Some(Remote::Git(_)) => &[Way::Root, Way::File],
+                    None if named && reference::has_git_marker(text) => &[Way::Root, Way::File],
                     // As a repository it would be refused, and was not meant.
-                    &[Way::File]
-                } else {
-                    &[Way::File, Way::Root]
+                    None if looks_like_file(text) && !named => &[Way::File],
+                    None => &[Way::File, Way::Root],
                 }
             }
         }

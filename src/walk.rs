@@ -20,9 +20,9 @@ use std::rc::Rc;
 
 use crate::failure::{Failure, Failures, Location, Result};
 use crate::kustomization::{self, Accepts, Kind, NoteKind, Problem, Reference};
-use crate::record::LoadRestrictor;
+use crate::record::{LoadRestrictor, Lock, Remote};
 use crate::redact;
-use crate::reference::{self, RepoSpec};
+use crate::reference::{self, RepoSpec, Unsafe};
 pub use crate::tree::absence::Absence;
 use crate::tree::{self, Resolved, path};
 use trouble::{Step, Stop};
@@ -47,6 +47,46 @@ pub struct Wanted {
     pub wants: Wants,
     /// How kustomize splits it, if it takes it for git.
     pub spec: Option<RepoSpec>,
+}
+
+impl Wanted {
+    /// Returns what kustomize would read over the network for a reference, as far as its text and its
+    /// field tell; `None` for a local path. Where the field takes a file or a root, a local file of that
+    /// name comes before a repository without an http(s) URL.
+    #[must_use]
+    pub fn of(reference: &Reference) -> Option<Wanted> {
+        let text = reference.text.as_str();
+        let is_http = reference::is_remote_file(text);
+        let spec = || RepoSpec::parse(text).ok();
+        let (wants, spec) = match reference.accepts {
+            Accepts::File if is_http => (Wants::File, None),
+            Accepts::File => return None,
+            // A URL whose path climbs is no repository for us, but it may be a file.
+            Accepts::Either | Accepts::Plugin if is_http => {
+                let escapes = |spec: &RepoSpec| {
+                    matches!(
+                        reference::refuse_unsafe(text, Some(spec)),
+                        Err(Unsafe::Escapes(_))
+                    )
+                };
+                (Wants::Either, spec().filter(|spec| !escapes(spec)))
+            }
+            _ => (Wants::Root, Some(spec()?)),
+        };
+        Some(Wanted {
+            text: text.to_owned(),
+            wants,
+            spec,
+        })
+    }
+
+    /// Returns what a lock says that this is. The kind of the entry decides what it is, too.
+    #[must_use]
+    pub fn locked<'a>(&self, lock: &'a Lock) -> Option<&'a Remote> {
+        let file = self.wants != Wants::Root;
+        let repository = self.spec.as_ref().filter(|_| self.wants != Wants::File);
+        lock.find(file.then_some(self.text.as_str()), repository)
+    }
 }
 
 /// What a remote reference turned out to be.
@@ -412,37 +452,37 @@ impl Walker<'_> {
                 "the reference holds control characters",
             ));
         }
-        match reference.accepts {
-            Accepts::File if reference::is_remote_file(text) => {
-                self.wait(root, edge, text, Wants::File, None, reference.accepts)
-            }
-            Accepts::File => self.local_file(root, edge, text),
-            Accepts::Root { .. } => match RepoSpec::parse(text) {
-                Ok(spec) => self.wait(root, edge, text, Wants::Root, Some(spec), reference.accepts),
-                Err(_) => self.local_root(root, edge, text, reference.accepts),
+        let accepts = reference.accepts;
+        let wanted = Wanted::of(reference);
+        match accepts {
+            Accepts::File => match wanted {
+                Some(wanted) => self.wait(root, edge, wanted, accepts),
+                None => self.local_file(root, edge, text),
+            },
+            Accepts::Root { .. } => match wanted {
+                Some(wanted) => self.wait(root, edge, wanted, accepts),
+                None => self.local_root(root, edge, text, accepts),
             },
             Accepts::Either | Accepts::Plugin => {
-                let spec = RepoSpec::parse(text).ok();
-                let is_git = spec.is_some() && reference::has_git_marker(text);
-                if is_git && reference.accepts == Accepts::Plugin {
-                    // Not fetched, as it stays what it is.
-                    return Ok(self.keep_plugin(root, edge, "a git URL"));
-                }
-                if reference::is_remote_file(text) {
-                    return self.wait(root, edge, text, Wants::Either, spec, reference.accepts);
+                if let Some(wanted) = &wanted
+                    && wanted.wants == Wants::Either
+                {
+                    let is_git = wanted.spec.is_some() && reference::has_git_marker(text);
+                    return match accepts {
+                        Accepts::Plugin if is_git => self.keep_plugin_root(root, edge, wanted),
+                        _ => self.wait(root, edge, wanted.clone(), accepts),
+                    };
                 }
                 if self.is_local_file(root, text)? {
                     let target = self.local_file(root, edge, text)?;
-                    if let (Accepts::Plugin, Target::File(file)) = (reference.accepts, target) {
+                    if let (Accepts::Plugin, Target::File(file)) = (accepts, target) {
                         self.read_plugin(root, file, &reference.field)?;
                     }
                     return Ok(target);
                 }
-                match (spec, reference.accepts) {
-                    (Some(_), Accepts::Plugin) => Ok(self.keep_plugin(root, edge, "a git URL")),
-                    (Some(spec), accepts) => {
-                        self.wait(root, edge, text, Wants::Root, Some(spec), accepts)
-                    }
+                match (wanted, accepts) {
+                    (Some(wanted), Accepts::Plugin) => self.keep_plugin_root(root, edge, &wanted),
+                    (Some(wanted), accepts) => self.wait(root, edge, wanted, accepts),
                     (None, Accepts::Plugin) => match self.local_directory(root, edge, text)? {
                         Some(_) => Ok(self.keep_plugin(root, edge, "a directory")),
                         None => Ok(Target::Kept),
@@ -451,6 +491,13 @@ impl Walker<'_> {
                 }
             }
         }
+    }
+
+    /// Leaves a repository of plugin configurations where it is: it is not fetched, as it stays what
+    /// it is.
+    fn keep_plugin_root(&mut self, root: RootId, edge: usize, wanted: &Wanted) -> Step<Target> {
+        remote::refuse_unsafe(wanted)?;
+        Ok(self.keep_plugin(root, edge, "a git URL"))
     }
 
     /// Adds the references of a plugin configuration to the root that lists it: kustomize resolves

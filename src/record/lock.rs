@@ -48,6 +48,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Digest, RemoteTrailer};
 use crate::failure::{Failure, Result};
+use crate::redact;
+use crate::reference::RepoSpec;
 
 /// The name of the lock, at the top of the repository or of a NEW_DIR.
 pub const LOCK_NAME: &str = "kustomize-localize.lock";
@@ -220,6 +222,23 @@ impl Lock {
         self.files.sort_by(|a, b| a.path.cmp(&b.path));
     }
 
+    /// Returns what the lock says of a remote reference: of the file at `url`, if it can be one, else
+    /// of a repository, if it can be that. Either may hold a secret; the lock does not.
+    #[must_use]
+    pub fn find(&self, url: Option<&str>, repository: Option<&RepoSpec>) -> Option<&Remote> {
+        let file = url.map(redact::url);
+        let git = repository.map(|spec| (redact::url(&spec.clone_spec()), spec));
+        let is_file = |remote: &&Remote| matches!(remote, Remote::File(entry) if file.as_ref() == Some(&entry.url));
+        let is_git = |remote: &&Remote| {
+            matches!((remote, &git), (Remote::Git(entry), Some((url, spec)))
+                if entry.is(url, spec.reference.as_deref(), spec.submodules))
+        };
+        let mut remotes = self.remotes.iter();
+        remotes
+            .find(is_file)
+            .or_else(|| self.remotes.iter().find(is_git))
+    }
+
     /// Returns the repository at a ref, as written in a reference.
     pub fn find_git(
         &self,
@@ -228,13 +247,7 @@ impl Lock {
         submodules: bool,
     ) -> Option<&GitRemote> {
         self.remotes.iter().find_map(|remote| match remote {
-            Remote::Git(git)
-                if git.url == url
-                    && git.reference.as_deref() == reference
-                    && git.submodules == submodules =>
-            {
-                Some(git)
-            }
+            Remote::Git(git) if git.is(url, reference, submodules) => Some(git),
             _ => None,
         })
     }
@@ -358,6 +371,12 @@ impl Remote {
 
     fn compare(&self, other: &Remote) -> Ordering {
         self.key().cmp(&other.key())
+    }
+}
+
+impl GitRemote {
+    fn is(&self, url: &str, reference: Option<&str>, submodules: bool) -> bool {
+        self.url == url && self.reference.as_deref() == reference && self.submodules == submodules
     }
 }
 

@@ -10,7 +10,7 @@ use super::{
 use crate::failure::{Failure, Result};
 use crate::kustomization::{Accepts, Reference};
 use crate::redact;
-use crate::reference::{self, RepoSpec, Unsafe};
+use crate::reference::{self, RepoSpec};
 use crate::tree::{self, Resolved, SharedTree};
 
 impl Walker<'_> {
@@ -19,25 +19,12 @@ impl Walker<'_> {
         &mut self,
         root: RootId,
         edge: usize,
-        text: &str,
-        wants: Wants,
-        spec: Option<RepoSpec>,
+        wanted: Wanted,
         accepts: Accepts,
     ) -> Step<Target> {
-        // A URL whose path climbs is no repository for us, but it may be a file.
-        let spec = spec.filter(|spec| {
-            wants != Wants::Either
-                || !matches!(
-                    reference::refuse_unsafe(text, Some(spec)),
-                    Err(Unsafe::Escapes(_))
-                )
-        });
-        reference::refuse_unsafe(text, spec.as_ref().filter(|_| wants != Wants::File)).map_err(|reason| {
-            Stop::new(TroubleKind::Unsafe, format!("`{}` is refused: {reason}", redact::url(text)))
-                .hint("a URL, host, path or ref that git could take for something else is never passed on")
-        })?;
+        refuse_unsafe(&wanted)?;
         let referrer = &self.graph.sources[self.graph.roots[root].source].repository;
-        if spec.as_ref().is_some_and(RepoSpec::is_file)
+        if wanted.spec.as_ref().is_some_and(RepoSpec::is_file)
             && referrer
                 .as_ref()
                 .is_some_and(|repository| !repository.url.starts_with("file://"))
@@ -46,7 +33,7 @@ impl Walker<'_> {
                 TroubleKind::Unsafe,
                 format!(
                     "`{}` is refused: a remote repository may not name a path of this machine",
-                    redact::url(text)
+                    redact::url(&wanted.text)
                 ),
             )
             .hint("what it names would be copied from here into what you publish: use another ref or a fork"));
@@ -55,11 +42,7 @@ impl Walker<'_> {
             self.pending.push(Pending {
                 root,
                 edge,
-                wanted: Wanted {
-                    text: text.to_owned(),
-                    wants,
-                    spec,
-                },
+                wanted,
                 plugin: accepts == Accepts::Plugin,
             });
         }
@@ -201,4 +184,17 @@ impl Walker<'_> {
         self.repositories.insert(key, id);
         id
     }
+}
+
+/// Refuses what git could take for something else.
+pub(super) fn refuse_unsafe(wanted: &Wanted) -> Step<()> {
+    let spec = wanted.spec.as_ref();
+    reference::refuse_unsafe(&wanted.text, spec).map_err(|reason| {
+        let shown = redact::url(&wanted.text);
+        Stop::new(
+            TroubleKind::Unsafe,
+            format!("`{shown}` is refused: {reason}"),
+        )
+        .hint("a URL, host, path or ref that git could take for something else is never passed on")
+    })
 }

@@ -291,6 +291,58 @@ fn one_thing_has_one_entry() {
 }
 
 #[test]
+fn a_reference_finds_its_entry() {
+    let at = |url: &str, reference: Option<&str>, submodules| {
+        Remote::Git(GitRemote {
+            submodules,
+            ..git(url, reference, HEX40, &["."])
+        })
+    };
+    let lock = Lock {
+        remotes: vec![
+            at("https://github.com/a/b", None, true),
+            at("https://github.com/a/b", Some("v1"), true),
+            at("https://github.com/a/b", Some("v1"), false),
+            at("https://h/both", None, true),
+            Remote::File(file("https://h/both", HEX64)),
+            Remote::File(file("https://h/x.yaml?sig=REDACTED", HEX64)),
+        ],
+        ..Lock::default()
+    };
+    let index = |url: Option<&str>, spec: Option<&str>| {
+        let spec = spec.map(|text| RepoSpec::parse(text).unwrap());
+        let found = lock.find(url, spec.as_ref())?;
+        lock.remotes
+            .iter()
+            .position(|remote| std::ptr::eq(remote, found))
+    };
+    for (url, spec, expected) in [
+        (None, Some("github.com/a/b"), Some(0)),
+        (
+            None,
+            Some("https://t:hunter2@github.com/a/b//c?ref=v1"),
+            Some(1),
+        ),
+        (None, Some("https://github.com/a/b//c?ref=v1"), Some(1)),
+        (
+            None,
+            Some("https://github.com/a/b?ref=v1&submodules=0"),
+            Some(2),
+        ),
+        (None, Some("https://github.com/a/b?ref=v2"), None),
+        (Some("https://github.com/a/b"), None, None),
+        (Some("https://h/both"), Some("https://h/both/"), Some(4)),
+        (None, Some("https://h/both/"), None),
+        (Some("https://h/x.yaml?sig=hunter2"), None, Some(5)),
+        (Some("https://u:p@h/x.yaml?sig=hunter2"), None, Some(5)),
+        (Some("https://h/x.yaml"), None, None),
+        (None, None, None),
+    ] {
+        assert_eq!(index(url, spec), expected, "{url:?} {spec:?}");
+    }
+}
+
+#[test]
 fn what_nothing_needs_is_stale() {
     let through = |name: &str, through: &[&str]| {
         let through = through.iter().map(|name| format!("https://h/{name}"));
