@@ -11,14 +11,16 @@ mod remote_reference;
 mod suppression;
 
 use std::collections::{BTreeSet, HashSet};
+use std::rc::Rc;
 
 use crate::config::Config;
 use crate::failure::{Failure, Result};
 use crate::finding::{Finding, Rule, Severity};
 use crate::kustomization::{self, ProblemKind};
 use crate::record::{LOCK_NAME, Lock};
-use crate::tree::{self, Resolved, SharedTree, path};
-use crate::walk::{self, Absence, Contents, Explored, FileId, Source, Target, TroubleKind};
+use crate::tree::absence::Absences;
+use crate::tree::{self, Listing, Resolved, path};
+use crate::walk::{self, Contents, Explored, FileId, Source, Target, Trouble, TroubleKind};
 
 use context::Context;
 use suppression::Apply;
@@ -28,19 +30,15 @@ pub struct Input<'a> {
     /// What is checked, for the report.
     pub checking: Checking,
     /// Its files, from the top of the repository.
-    pub tree: SharedTree,
-    /// The paths of all its files that are named as kustomizations are.
-    pub kustomizations: Vec<String>,
-    /// The paths of all its locks.
-    pub locks: Vec<String>,
+    pub tree: Rc<dyn Listing>,
     /// The directories and kustomizations to begin at, from the top; all when empty.
     pub paths: &'a [String],
     /// What the team decided.
     pub config: &'a Config,
     /// Whether what comments and the configuration allow is shown as if they did not.
     pub no_allow: bool,
-    /// Tells why a path is missing.
-    pub absence: Option<&'a dyn Fn(&str) -> Absence>,
+    /// Tells why paths are missing.
+    pub absences: Option<&'a Absences>,
 }
 
 /// Checks a tree.
@@ -50,10 +48,11 @@ pub struct Input<'a> {
 /// looked at is among [`Checked::failures`].
 pub fn check(input: Input<'_>) -> Result<Checked> {
     let mut failures = Vec::new();
-    let starts = starts(&input)?;
+    let kustomizations = input.tree.kustomizations()?;
+    let lock_places = input.tree.locks()?;
+    let starts = starts(&input, &kustomizations)?;
     let options = walk::Options {
         load_restrictor: input.config.load_restrictor,
-        absence: input.absence,
         contents: Contents::Configurations,
         ..walk::Options::default()
     };
@@ -67,8 +66,9 @@ pub fn check(input: Input<'_>) -> Result<Checked> {
     explored
         .troubles
         .retain(|trouble| trouble.file.is_none_or(|file| !flux.contains(&file)));
+    explain_absences(&input, &mut explored);
     let mut locks = Vec::new();
-    for place in &input.locks {
+    for place in &lock_places {
         match input
             .tree
             .read(place)
@@ -83,7 +83,7 @@ pub fn check(input: Input<'_>) -> Result<Checked> {
             failures.push(trouble.failure.clone());
         }
     }
-    let broken_lock = input.locks.iter().any(|place| place == LOCK_NAME)
+    let broken_lock = lock_places.iter().any(|place| place == LOCK_NAME)
         && !locks.iter().any(|(directory, _)| directory.is_empty());
     let context = Context::new(&explored, &input, &locks, broken_lock);
     let mut findings = Vec::new();
@@ -126,10 +126,10 @@ pub fn check(input: Input<'_>) -> Result<Checked> {
 }
 
 /// Returns the directories where the walk starts, each once.
-fn starts(input: &Input<'_>) -> Result<Vec<String>> {
+fn starts(input: &Input<'_>, kustomizations: &[String]) -> Result<Vec<String>> {
     let mut starts = BTreeSet::new();
     let mut used = BTreeSet::new();
-    for place in &input.kustomizations {
+    for place in kustomizations {
         let directory = path::parent(place);
         let named: Vec<&String> = input
             .paths
@@ -155,6 +155,24 @@ fn starts(input: &Input<'_>) -> Result<Vec<String>> {
                 _ => Failure::new(format!("`{shown}` holds no kustomization")),
             };
             Err(failure.hint("name a directory that holds one, or leave PATH out to check all"))
+        }
+    }
+}
+
+/// Says of every missing path why it is missing: git is asked once about all of them.
+fn explain_absences(input: &Input<'_>, explored: &mut Explored) {
+    let Some(absences) = input.absences else {
+        return;
+    };
+    let missing = |trouble: &Trouble| match &trouble.kind {
+        TroubleKind::Missing { path, .. } => Some(path.clone()),
+        _ => None,
+    };
+    let paths: Vec<String> = explored.troubles.iter().filter_map(missing).collect();
+    absences.learn(paths.iter().map(String::as_str));
+    for trouble in &mut explored.troubles {
+        if let TroubleKind::Missing { path, absence } = &mut trouble.kind {
+            *absence = absences.of(path);
         }
     }
 }

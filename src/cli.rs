@@ -1,10 +1,10 @@
 //! The command line: one file per command, glue and no logic.
 
+mod check;
 mod localize;
 mod output;
 
 use std::ffi::OsString;
-use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -36,6 +36,9 @@ struct Cli {
 enum Command {
     /// Copy a kustomization with everything it references to NEW_DIR, and commit that on a branch
     Localize(LocalizeArgs),
+
+    /// Find what a build without a network could not resolve
+    Check(check::CheckArgs),
 }
 
 /// Arguments of `localize`.
@@ -194,34 +197,9 @@ pub fn run() -> ExitCode {
             return ExitCode::from(status);
         }
     };
-    let args = match cli.command {
-        Some(Command::Localize(args)) => args,
-        None => cli.localize,
-    };
-    args.output.color.apply();
-    let json = args.output.format == Format::Json;
-    let quiet = args.output.quiet;
-    match localize::run(&args) {
-        Ok(report) => {
-            let text = match json {
-                true => report.json(),
-                false => report.human(args.output.verbose),
-            };
-            if json || !quiet {
-                output::print(&text);
-            }
-            if !quiet && !json {
-                output::warnings(&report.warnings);
-            }
-            ExitCode::SUCCESS
-        }
-        Err(failures) => {
-            if json {
-                output::print(&crate::report::failures_json(&failures));
-            }
-            output::failures(&failures);
-            let _ = std::io::stderr().flush();
-            ExitCode::from(FAILED)
-        }
+    match cli.command {
+        Some(Command::Check(args)) => check::run(&args),
+        Some(Command::Localize(args)) => localize::run(&args),
+        None => localize::run(&cli.localize),
     }
 }

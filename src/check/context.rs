@@ -9,7 +9,7 @@ use crate::kustomization::{Accepts, Reference};
 use crate::record::Lock;
 use crate::redact;
 use crate::reference::{self, RepoSpec};
-use crate::tree::{SharedTree, path};
+use crate::tree::{Listing, path};
 use crate::walk::{Edge, Explored, FileId, Graph, Origin, Root, Trouble};
 
 /// Everything that the walk and the record yield, for rules.
@@ -19,7 +19,7 @@ pub(super) struct Context<'a> {
     /// What the walk could not follow.
     pub(super) troubles: &'a [Trouble],
     /// The tree.
-    pub(super) tree: &'a SharedTree,
+    pub(super) tree: &'a dyn Listing,
     /// What the team decided.
     pub(super) config: &'a Config,
     /// Every lock of the tree that can be read, with its directory.
@@ -46,7 +46,7 @@ impl<'a> Context<'a> {
         Context {
             graph: &explored.graph,
             troubles: &explored.troubles,
-            tree: &input.tree,
+            tree: &*input.tree,
             config: input.config,
             locks,
             broken_lock,

@@ -21,22 +21,13 @@ fn checked(files: &[(&str, &str)], paths: &[&str]) -> Result<Checked> {
 
 fn checked_with(files: &[(&str, &str)], paths: &[&str], config: &Config) -> Result<Checked> {
     let paths: Vec<String> = paths.iter().map(|path| (*path).to_owned()).collect();
-    let named = |names: &[&str]| {
-        files
-            .iter()
-            .map(|(path, _)| (*path).to_owned())
-            .filter(|path| names.contains(&path::name(path)))
-            .collect()
-    };
     check(Input {
         checking: Checking::Index,
         tree: Rc::new(tree(files)),
-        kustomizations: named(&kustomization::FILE_NAMES),
-        locks: named(&[LOCK_NAME]),
         paths: &paths,
         config,
         no_allow: false,
-        absence: None,
+        absences: None,
     })
 }
 

@@ -4,12 +4,13 @@ mod disk;
 mod history;
 
 use std::collections::BTreeMap;
+use std::process::ExitCode;
 use std::rc::Rc;
 use std::time::Duration;
 
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 
-use super::{LocalizeArgs, Restrictor};
+use super::{Format, LocalizeArgs, Restrictor, output};
 use crate::failure::{Failure, Failures, Result};
 use crate::fetch::{self, Fetcher, Tip};
 use crate::git::{Foreign, Here};
@@ -21,15 +22,26 @@ use crate::report::Report;
 use crate::tree::{self, Resolved, SharedTree, path};
 use crate::walk::{self, Absence, Graph, Source, Start, Warning};
 
-/// Localizes what the arguments say.
-///
-/// # Errors
-/// Whatever stops the work; the repository and the disk are then as before.
-pub(super) fn run(args: &LocalizeArgs) -> Result<Report, Failures> {
-    match args.no_commit {
+/// Localizes what the arguments say, and says what was done.
+pub(super) fn run(args: &LocalizeArgs) -> ExitCode {
+    args.output.color.apply();
+    let json = args.output.format == Format::Json;
+    let quiet = args.output.quiet;
+    let report = match args.no_commit {
         true => disk::run(args),
         false => history::run(args),
+    };
+    let report = match report {
+        Ok(report) => report,
+        Err(failures) => return output::failed(&failures, json),
+    };
+    if json {
+        output::print(&report.json());
+    } else if !quiet {
+        output::print(&report.human(args.output.verbose));
+        output::warnings(&report.warnings);
     }
+    ExitCode::SUCCESS
 }
 
 /// Where the local files of a run come from.

@@ -1,10 +1,12 @@
 //! Writing to the terminal: results to standard output, everything else to standard error.
 
 use std::io::{IsTerminal, Write};
+use std::process::ExitCode;
 
 use clap::ValueEnum;
 use console::Style;
 
+use super::FAILED;
 use crate::failure::Failures;
 use crate::report::visible;
 use crate::walk::Warning;
@@ -61,6 +63,16 @@ pub(super) fn warnings(warnings: &[Warning]) {
             visible(&warning.message)
         );
     }
+}
+
+/// Says what stopped the work, to standard error and, for machines, to standard output; returns the
+/// exit status.
+pub(super) fn failed(failures: &Failures, json: bool) -> ExitCode {
+    if json {
+        print(&crate::report::failures_json(failures));
+    }
+    self::failures(failures);
+    ExitCode::from(FAILED)
 }
 
 /// Writes what stopped the work to standard error, each with what to do about it.

@@ -76,6 +76,38 @@ impl IndexTree {
         paths
     }
 
+    /// Returns which of `paths` may be something else on disk than they are here, as far as the
+    /// times and sizes tell that the index holds. Those that a sparse checkout leaves out may not.
+    #[must_use]
+    pub fn touched<'a>(&self, paths: &'a [String]) -> Vec<&'a str> {
+        let Some(top) = &self.top else {
+            return Vec::new();
+        };
+        let written = self.state.timestamp();
+        paths
+            .iter()
+            .map(String::as_str)
+            .filter(|path| {
+                let Some(entry) = self.find(path) else {
+                    return false;
+                };
+                if entry.flags.contains(Flags::SKIP_WORKTREE) {
+                    return false;
+                }
+                let on_disk = top.path().join(path).symlink_metadata();
+                let on_disk = on_disk.ok().and_then(|metadata| modified(&metadata));
+                // Written at the same moment as the index, a file can have changed unnoticed.
+                let racy = i64::from(entry.stat.mtime.secs) >= written.unix_seconds();
+                let staged = (
+                    entry.stat.mtime.secs,
+                    entry.stat.mtime.nsecs,
+                    entry.stat.size,
+                );
+                racy || on_disk != Some(staged)
+            })
+            .collect()
+    }
+
     /// Returns the entries that a commit would hold, with their paths.
     fn entries(&self) -> impl Iterator<Item = (&BStr, &IndexEntry)> {
         self.state
@@ -249,6 +281,19 @@ fn kind(mode: Mode) -> Option<Entry> {
         Mode::DIR => Some(Entry::Directory),
         _ => None,
     }
+}
+
+/// Returns when a file was written, and its size, as an index holds them.
+fn modified(metadata: &std::fs::Metadata) -> Option<(u32, u32, u32)> {
+    let since = metadata.modified().ok()?;
+    let since = since.duration_since(std::time::UNIX_EPOCH).ok()?;
+    // An index holds the low 32 bits of each.
+    let low = |number: u64| number as u32;
+    Some((
+        low(since.as_secs()),
+        since.subsec_nanos(),
+        low(metadata.len()),
+    ))
 }
 
 /// Reads an index file; `None` when git has to.

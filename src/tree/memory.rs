@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Entry, Tree, path};
+use super::{Entry, Listing, Tree, path};
 use crate::failure::{Failure, Result};
 
 #[derive(Debug, Clone)]
@@ -60,5 +60,15 @@ impl Tree for MemoryTree {
 
     fn label(&self, path: &str) -> String {
         path.to_owned()
+    }
+}
+
+impl Listing for MemoryTree {
+    fn named(&self, names: &[&str]) -> Result<Vec<String>> {
+        let paths = self.nodes.keys();
+        Ok(paths
+            .filter(|path| names.contains(&path::name(path)))
+            .cloned()
+            .collect())
     }
 }

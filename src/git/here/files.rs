@@ -58,6 +58,35 @@ impl Here {
             .collect())
     }
 
+    /// Returns how many of `paths` (from the top, tracked) are something else on disk than in the index.
+    ///
+    /// # Errors
+    /// When git cannot compare them.
+    pub fn not_staged(&self, paths: &[&str]) -> Result<usize> {
+        let mut count = 0;
+        // As many as a command line takes anywhere.
+        for paths in paths.chunks(200) {
+            let mut args = vec!["--literal-pathspecs", "diff-files", "--name-only", "-z"];
+            args.extend([
+                "--no-renames",
+                "--ignore-submodules=all",
+                "--no-relative",
+                "--",
+            ]);
+            let up = "../".repeat(self.prefix.matches('/').count());
+            let paths: Vec<String> = paths.iter().map(|path| format!("{up}{path}")).collect();
+            args.extend(paths.iter().map(String::as_str));
+            let names: HashSet<Vec<u8>> = self
+                .files(&args)?
+                .split(|byte| *byte == 0)
+                .filter(|name| !name.is_empty())
+                .map(<[u8]>::to_vec)
+                .collect();
+            count += names.len();
+        }
+        Ok(count)
+    }
+
     /// Returns the rules by which git ignores some of `paths` (from the top), by path.
     ///
     /// # Errors

@@ -1,0 +1,316 @@
+//! `check`: opens what is to be checked, and says what was found.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::rc::Rc;
+
+use clap::{ArgGroup, Args, ValueEnum};
+
+use super::output::{self, Color};
+use crate::check::{self, Checked, Checking, Input};
+use crate::config::{self, Config};
+use crate::failure::{Failure, Failures, Result};
+use crate::git::Here;
+use crate::tree::absence::Absences;
+use crate::tree::index::IndexTree;
+use crate::tree::objects::{ObjectTree, object_id};
+use crate::tree::working::WorkingTree;
+use crate::tree::{self, Listing, path};
+
+/// Arguments of `check`.
+#[derive(Debug, Clone, Args)]
+#[command(group = ArgGroup::new("source"))]
+pub(super) struct CheckArgs {
+    /// Check the index: what would be committed (the default)
+    #[arg(long, group = "source")]
+    staged: bool,
+
+    /// Check the working tree
+    #[arg(long, group = "source")]
+    working_tree: bool,
+
+    /// Check a commit
+    #[arg(long, group = "source", value_name = "REV")]
+    rev: Option<String>,
+
+    /// Take the configuration from FILE, not from what is checked
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+
+    /// Show what is allowed by comments and by the configuration as well
+    #[arg(long)]
+    no_allow: bool,
+
+    /// Leave out what BASE has too
+    #[arg(long, value_name = "BASE", require_equals = true, num_args = 0..=1, default_missing_value = "")]
+    new_only: Option<String>,
+
+    /// Show everything, also where the configuration says `new-only`
+    #[arg(long, conflicts_with = "new_only")]
+    no_new_only: bool,
+
+    /// How the result is written to standard output
+    #[arg(long, value_enum, value_name = "FORMAT", default_value_t = Format::Human)]
+    format: Format,
+
+    /// Say nothing where nothing fails
+    #[arg(short, long)]
+    quiet: bool,
+
+    /// Say more: what is allowed, too
+    #[arg(short, long)]
+    verbose: bool,
+
+    /// When to use colour
+    #[arg(long, value_enum, value_name = "WHEN", default_value_t = Color::Auto)]
+    color: Color,
+
+    /// Directories or kustomizations to begin at [default: all]
+    #[arg(value_name = "PATH")]
+    paths: Vec<String>,
+}
+
+/// How a check is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// For people
+    Human,
+    /// For machines: one JSON object
+    Json,
+}
+
+/// What is to be checked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum What {
+    /// The index.
+    Index,
+    /// The working tree.
+    WorkingTree,
+    /// A commit.
+    Commit(String),
+}
+
+/// Against what findings are new.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Base {
+    /// All findings count, whatever the configuration says.
+    Nothing,
+    /// Nobody said; the configuration must not ask for it.
+    NotGiven,
+    /// These revisions; a finding that one of them has is not new.
+    Revisions(Vec<String>),
+    /// These revisions, if the configuration asks for it: in a hook.
+    #[allow(dead_code)]
+    IfConfigured(Vec<String>),
+}
+
+/// A check to do.
+pub(super) struct Request {
+    pub(super) what: What,
+    /// Paths as given, from the directory that we were started in.
+    pub(super) paths: Vec<String>,
+    /// The configuration, if it is not to be taken from what is checked.
+    pub(super) config: Option<PathBuf>,
+    pub(super) no_allow: bool,
+    pub(super) base: Base,
+}
+
+/// Checks what the arguments say, and says what was found.
+pub(super) fn run(args: &CheckArgs) -> ExitCode {
+    args.color.apply();
+    match request(args).and_then(|request| checked(&here()?, &request)) {
+        Ok(checked) => {
+            print(&checked, args);
+            ExitCode::from(checked.status())
+        }
+        Err(failures) => output::failed(&failures, args.format == Format::Json),
+    }
+}
+
+fn request(args: &CheckArgs) -> Result<Request, Failures> {
+    Ok(Request {
+        what: match (&args.rev, args.working_tree) {
+            (Some(rev), _) => What::Commit(rev.clone()),
+            (None, true) => What::WorkingTree,
+            (None, false) => What::Index,
+        },
+        paths: args.paths.clone(),
+        config: args.config.clone(),
+        no_allow: args.no_allow,
+        base: match (&args.new_only, args.no_new_only) {
+            (Some(base), _) if base.is_empty() => return Err(no_base().into()),
+            (Some(base), _) => Base::Revisions(vec![base.clone()]),
+            (None, true) => Base::Nothing,
+            (None, false) => Base::NotGiven,
+        },
+    })
+}
+
+fn print(checked: &Checked, _args: &CheckArgs) {
+    for finding in &checked.findings {
+        let (line, column) = finding.span.map_or((0, 0), |span| (span.line, span.column));
+        output::print(&crate::report::visible(&format!(
+            "{}:{line}:{column}: {}[{}]: {}",
+            finding.path,
+            finding.severity.name(),
+            finding.rule,
+            finding.message
+        )));
+        output::print("\n");
+    }
+    output::print(&format!(
+        "checked {} kustomizations with {} references, {} differ in the working tree\n",
+        checked.kustomizations, checked.references, checked.differing
+    ));
+    output::failures(&Failures(checked.failures.clone()));
+}
+
+/// Finds the repository, for work that must not reach the network.
+///
+/// # Errors
+/// When there is none.
+pub(super) fn here() -> Result<Rc<Here>> {
+    match Here::discover_offline()? {
+        Some(here) => Ok(Rc::new(here)),
+        None => Err(Failure::new("this is not a git repository")
+            .hint("run it in a repository, where git knows what would be committed")),
+    }
+}
+
+fn no_base() -> Failure {
+    Failure::new("`new-only` needs to know what is old")
+        .hint("name a revision to compare with: --new-only=BASE")
+        .hint("or show everything: --no-new-only")
+}
+
+/// Checks what is asked for.
+///
+/// # Errors
+/// When nothing could be checked: a source that cannot be opened, a revision that names nothing, a
+/// configuration that cannot be read, a path without a kustomization.
+pub(super) fn checked(here: &Rc<Here>, request: &Request) -> Result<Checked, Failures> {
+    let opened = open(here, &request.what)?;
+    let config = configuration(request.config.as_deref(), &*opened.tree)?;
+    let paths = request
+        .paths
+        .iter()
+        .map(|text| from_top(here, &*opened.tree, text))
+        .collect::<Result<Vec<String>>>()?;
+    let mut checked = look(&opened, &paths, &config, request.no_allow)?;
+    if let Some(index) = &opened.index {
+        checked.differing = here.not_staged(&index.touched(&index.kustomizations()?))?;
+    }
+    let revisions = match &request.base {
+        Base::Nothing => return Ok(checked),
+        Base::NotGiven if config.new_only => return Err(no_base().into()),
+        Base::IfConfigured(_) if !config.new_only => return Ok(checked),
+        Base::NotGiven => return Ok(checked),
+        Base::Revisions(revisions) | Base::IfConfigured(revisions) => revisions,
+    };
+    let mut old = Vec::new();
+    for revision in revisions {
+        let base = open(here, &What::Commit(revision.clone()))
+            .map_err(|failure| failure.context("cannot tell what is new"))?;
+        if checked.findings.is_empty() {
+            continue;
+        }
+        // A path that the base does not have holds nothing old.
+        let base = look(&base, &[], &config, request.no_allow)?;
+        if let Some(failure) = base.failures.into_iter().next() {
+            return Err(failure
+                .context(format_args!("cannot tell what is new since {revision}"))
+                .into());
+        }
+        old.extend(base.findings);
+    }
+    checked.leave_out(&old, &revisions.join(" and "));
+    Ok(checked)
+}
+
+fn look(opened: &Opened, paths: &[String], config: &Config, no_allow: bool) -> Result<Checked> {
+    check::check(Input {
+        checking: opened.checking.clone(),
+        tree: opened.tree.clone(),
+        paths,
+        config,
+        no_allow,
+        absences: Some(&opened.absences),
+    })
+}
+
+/// What is checked, opened.
+struct Opened {
+    checking: Checking,
+    tree: Rc<dyn Listing>,
+    absences: Absences,
+    /// The same tree, where the index is checked.
+    index: Option<Rc<IndexTree>>,
+}
+
+fn open(here: &Rc<Here>, what: &What) -> Result<Opened> {
+    let absences = |on_disk| Absences::new(here.clone(), on_disk);
+    Ok(match what {
+        What::Index => {
+            let index = Rc::new(IndexTree::open(here.clone())?);
+            Opened {
+                checking: Checking::Index,
+                tree: index.clone(),
+                absences: absences(true),
+                index: Some(index),
+            }
+        }
+        What::WorkingTree => Opened {
+            checking: Checking::WorkingTree,
+            tree: Rc::new(WorkingTree::open(here.clone())?),
+            absences: absences(false),
+            index: None,
+        },
+        What::Commit(rev) => {
+            let id = here.commit(rev)?.ok_or_else(|| {
+                Failure::new(format!("`{rev}` names no commit"))
+                    .hint("fetch it first, or name another one")
+            })?;
+            Opened {
+                tree: Rc::new(ObjectTree::of_here(here.clone(), object_id(&id.tree)?)?),
+                absences: absences(false),
+                index: None,
+                checking: Checking::Commit {
+                    rev: rev.clone(),
+                    commit: id.commit,
+                },
+            }
+        }
+    })
+}
+
+/// Reads the configuration: from a file if one is named, else from what is checked.
+fn configuration(file: Option<&Path>, tree: &dyn tree::Tree) -> Result<Config, Failures> {
+    if let Some(file) = file {
+        let shown = file.display().to_string();
+        let bytes = std::fs::read(file).map_err(|error| {
+            Failure::new(format!(
+                "could not read the configuration `{shown}`: {error}"
+            ))
+        })?;
+        return Config::parse(&bytes, &shown);
+    }
+    match tree.entry(config::FILE_NAME)? {
+        None => Ok(Config::default()),
+        Some(tree::Entry::File { .. }) => {
+            Config::parse(&tree.read(config::FILE_NAME)?, config::FILE_NAME)
+        }
+        Some(_) => Err(Failure::new(format!("`{}` is no regular file", config::FILE_NAME)).into()),
+    }
+}
+
+/// Returns a path that was given on the command line as a path from the top.
+fn from_top(here: &Here, tree: &dyn tree::Tree, text: &str) -> Result<String> {
+    let from_top = match path::is_absolute(text) {
+        true => tree.absolute(text),
+        false => path::resolve(&here.prefix, text),
+    };
+    from_top.ok_or_else(|| {
+        Failure::new(format!("`{text}` lies outside of the repository"))
+            .hint("name a directory of this repository")
+    })
+}
