@@ -53,6 +53,9 @@ pub use glob::Glob;
 /// The name of the configuration, at the top of the tree.
 pub const FILE_NAME: &str = ".kustomize-localize.yaml";
 
+/// The JSON Schema (draft 7) of the configuration, for editors.
+pub const SCHEMA: &str = include_str!("config/schema.json");
+
 /// What the configuration says. The default is that of a repository without one.
 #[derive(Debug, Clone, Default)]
 pub struct Config {

@@ -394,3 +394,23 @@ fn no_secret_and_no_control_character_is_shown() {
     assert_eq!(stale.len(), 1);
     assert!(!format!("{stale:?}").contains("hunter2"), "{stale:?}");
 }
+
+#[test]
+fn the_readme_shows_comments_that_allow() {
+    let readme = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md");
+    let readme = std::fs::read_to_string(readme).unwrap();
+    let (_, section) = readme.split_once("\n## Allowing a finding\n").unwrap();
+    let example = section.split("```yaml\n").nth(1).unwrap();
+    let example = example.split("```").next().unwrap();
+    assert_eq!(
+        read_all(example),
+        [
+            (
+                2,
+                3,
+                "remote-reference: released by us, with signed tags".to_owned()
+            ),
+            (4, 4, "remote-reference+floating-ref: on trial".to_owned()),
+        ]
+    );
+}

@@ -1,0 +1,120 @@
+//! Globs of directories.
+
+use super::*;
+
+#[test]
+fn globs_match_directories_from_the_top() {
+    for (glob, yes, no) in [
+        ("apps", vec!["apps"], vec!["", "apps/web", "x/apps", "app"]),
+        (
+            "apps/*",
+            vec!["apps/web", "apps/.web"],
+            vec!["apps", "apps/web/base", "x/apps/web"],
+        ),
+        ("*", vec!["apps"], vec!["", "apps/web"]),
+        ("a*", vec!["a", "apps"], vec!["apps/web", "bapps"]),
+        ("**", vec!["", "apps", "apps/web"], vec![]),
+        (
+            "**/base",
+            vec!["base", "a/base", "a/b/base"],
+            vec!["base/x", "a/basement"],
+        ),
+        (
+            "apps/**",
+            vec!["apps/web", "apps/web/base"],
+            vec!["apps", "", "x/apps/web"],
+        ),
+        (
+            "a/**/z",
+            vec!["a/z", "a/b/z", "a/b/c/z", "a/z/z"],
+            vec!["a", "z", "a/z/b"],
+        ),
+        (
+            "**/a/**/a/*",
+            vec!["a/a/b", "x/a/b/a/c", "a/a/a"],
+            vec!["a/a", "a/b/c"],
+        ),
+        (
+            "apps/{web,db}-?",
+            vec!["apps/web-1", "apps/db-x"],
+            vec!["apps/web-", "apps/web-12", "apps/web-/"],
+        ),
+        ("apps/[a-c]x", vec!["apps/ax"], vec!["apps/dx", "apps//x"]),
+        ("apps/[!a]x", vec!["apps/bx"], vec!["apps/ax", "apps/x"]),
+        (".", vec![""], vec!["a", "."]),
+        (".github/*", vec![".github/x"], vec!["github/x"]),
+        ("été/*", vec!["été/é"], vec!["Été/é"]),
+    ] {
+        let glob = Glob::parse(glob).unwrap();
+        for directory in yes {
+            assert!(glob.matches(directory), "{} {directory}", glob.text);
+        }
+        for directory in no {
+            assert!(!glob.matches(directory), "{} {directory}", glob.text);
+        }
+    }
+    for (glob, why) in [
+        ("", "is empty"),
+        ("/apps", "begins with `/`"),
+        ("apps/", "ends with `/`"),
+        ("./apps", "holds `.`"),
+        ("../apps", "holds `..`"),
+        ("apps//web", "holds `//`"),
+        ("!apps", "begins with `!`"),
+        ("apps/**x", "stands alone"),
+        ("apps/[a", "is not a glob"),
+        ("{a/b,c}", "is not a glob"),
+        ("apps\\", "is not a glob"),
+        (
+            "apps/web/kustomization.yaml",
+            "names the file `kustomization.yaml`",
+        ),
+        ("a\tb", "control"),
+    ] {
+        let refused = Glob::parse(glob).unwrap_err();
+        assert!(refused.contains(why), "{glob}: {refused}");
+    }
+    // Guessing where each `**` ends would take longer than anybody waits.
+    let glob = Glob::parse(&format!("{}b", "**/a/".repeat(100))).unwrap();
+    assert!(!glob.matches(&"a/".repeat(2000)));
+    assert!(glob.matches(&format!("{}b", "a/".repeat(2000))));
+}
+
+#[test]
+fn the_innermost_scope_bounds() {
+    let config = parse("scopes: [apps/*, apps/web/**/private, clusters]\n");
+    for (directory, scope) in [
+        ("apps/web", Some("apps/web")),
+        ("apps/web/base", Some("apps/web")),
+        ("apps/web/a/private/x", Some("apps/web/a/private")),
+        ("apps", None),
+        ("", None),
+        ("clusters/prod", Some("clusters")),
+        ("other/clusters", None),
+    ] {
+        assert_eq!(config.scope_of(directory).as_deref(), scope, "{directory}");
+    }
+    assert_eq!(parse("scopes: [.]\n").scope_of("a"), None);
+    assert_eq!(parse("scopes: [.]\n").scope_of("").as_deref(), Some(""));
+}
+
+#[test]
+fn starting_points_are_included_and_not_excluded() {
+    let starts = |text: &str, directory: &str| parse(text).starts(directory);
+    let exclude = "exclude: [\"**/templates\", legacy]\n";
+    assert!(starts(exclude, "apps/web"));
+    assert!(starts(exclude, ""));
+    assert!(!starts(exclude, "legacy"));
+    assert!(!starts(exclude, "legacy/a/b"));
+    assert!(!starts(exclude, "apps/templates/web"));
+    assert!(starts(exclude, "apps/legacy"));
+    let include = "include: [clusters/*]\nexclude: [clusters/test]\n";
+    assert!(starts(include, "clusters/prod"));
+    assert!(starts(include, "clusters/prod/apps"));
+    assert!(!starts(include, "clusters"));
+    assert!(!starts(include, "clusters/test/apps"));
+    assert!(!starts(include, ""));
+    assert!(!starts("exclude: ['.']\n", ""));
+    assert!(starts("exclude: ['.']\n", "apps"));
+    assert!(!starts("exclude: ['**']\n", "apps"));
+}

@@ -1,0 +1,167 @@
+//! The schema and the README say what the code does.
+
+use std::path::Path;
+
+use serde_json::Value;
+
+use super::super::read::{ALLOW_KEYS, KEYS};
+use super::*;
+
+fn schema() -> Value {
+    serde_json::from_str(SCHEMA).unwrap()
+}
+
+fn keys(object: &Value) -> BTreeSet<&str> {
+    object
+        .as_object()
+        .unwrap()
+        .keys()
+        .map(String::as_str)
+        .collect()
+}
+
+fn words(list: &Value) -> Vec<&str> {
+    let list = list["enum"].as_array().unwrap();
+    list.iter().map(|word| word.as_str().unwrap()).collect()
+}
+
+/// Returns whether the schema accepts a text.
+fn accepts(text: &str) -> bool {
+    let Ok(value) = serde_yaml::from_str::<Value>(text) else {
+        return false;
+    };
+    let mut schemas = boon::Schemas::new();
+    let mut compiler = boon::Compiler::new();
+    compiler.add_resource("config.json", schema()).unwrap();
+    let index = compiler.compile("config.json", &mut schemas).unwrap();
+    schemas.validate(&value, index).is_ok()
+}
+
+#[test]
+fn the_schema_has_the_keys_and_words_of_the_code() {
+    let schema = schema();
+    assert_eq!(schema["$schema"], "http://json-schema.org/draft-07/schema#");
+    let properties = &schema["properties"];
+    assert_eq!(keys(properties), BTreeSet::from(KEYS));
+    let allow = &schema["definitions"]["allow"]["properties"];
+    assert_eq!(keys(allow), BTreeSet::from(ALLOW_KEYS));
+    for property in [properties, allow] {
+        for (key, value) in property.as_object().unwrap() {
+            assert!(value["description"].is_string(), "{key}");
+        }
+    }
+    let rules = &properties["rules"]["properties"];
+    let ids: BTreeSet<&str> = Rule::ALL.iter().map(|rule| rule.id()).collect();
+    assert_eq!(keys(rules), ids);
+    for rule in Rule::ALL {
+        let summary = rule.summary();
+        let (first, rest) = summary.split_at(1);
+        let severity = rule.default_severity().name();
+        assert_eq!(
+            rules[rule.id()]["description"],
+            format!("{}{rest}. Default: {severity}.", first.to_uppercase())
+        );
+    }
+    let names = |levels: &[Level]| -> Vec<_> { levels.iter().map(|level| level.name()).collect() };
+    assert_eq!(words(&schema["definitions"]["level"]), names(Level::ALL));
+    let policies: Vec<&str> = RefPolicy::ALL.iter().map(|policy| policy.name()).collect();
+    assert_eq!(words(&allow["refs"]), policies);
+    let description = allow["refs"]["description"].as_str().unwrap();
+    assert!(description.ends_with(&format!("Default: {}.", RefPolicy::default().name())));
+    let ids = |rules: &[Rule]| -> Vec<_> { rules.iter().map(|rule| rule.id()).collect() };
+    assert_eq!(words(&allow["rules"]["items"]), ids(URL_RULES));
+    let description = allow["rules"]["description"].as_str().unwrap();
+    let default = ids(DEFAULT_ALLOW_RULES).join(", ");
+    assert!(description.ends_with(&format!("Default: {default}.")));
+}
+
+#[test]
+fn the_schema_and_the_program_accept_the_same() {
+    for text in [
+        EVERYTHING,
+        "{}",
+        "scopes: []\ninclude: ['.']\nexclude: ['**/a', .github/*, 'a/..b', 'a/.b/c']\n",
+        "rules: {cycle: off, stale-lock: error}\n",
+        "allow: []\nlocked: allow\npin: false\nload-restrictor: root-only\n",
+        "allow: [{url: 'file:///srv/*', reason: x, refs: commit, rules: [function]}]\n",
+    ] {
+        assert!(Config::parse(text.as_bytes(), "x").is_ok(), "{text}");
+        assert!(accepts(text), "{text}");
+    }
+    for text in [
+        "- a",
+        "text",
+        "command: x",
+        "new_only: true",
+        "rules: []",
+        "rules: {cycel: off}",
+        "rules: {cycle: info}",
+        "rules: {cycle: false}",
+        "rules: off",
+        "locked: warning",
+        "locked: true",
+        "scopes: apps",
+        "scopes: ['']",
+        "scopes: [/apps]",
+        "scopes: [apps/]",
+        "scopes: [./apps]",
+        "scopes: [apps/.]",
+        "scopes: [../apps]",
+        "scopes: [apps/../x]",
+        "scopes: [a//b]",
+        "scopes: ['!a']",
+        "include: {a: b}",
+        "exclude: [[a]]",
+        "allow: {url: a.example, reason: r}",
+        "allow: [a.example]",
+        "allow: [{url: a.example}]",
+        "allow: [{reason: r}]",
+        "allow: [{url: a.example, reason: ''}]",
+        "allow: [{url: a.example, reason: ' '}]",
+        "allow: [{url: '', reason: r}]",
+        "allow: [{url: 'a.example?ref=x', reason: r}]",
+        "allow: [{url: a b.example, reason: r}]",
+        "allow: [{url: a.example, reason: r, refs: sha}]",
+        "allow: [{url: a.example, reason: r, rules: []}]",
+        "allow: [{url: a.example, reason: r, rules: [cycle]}]",
+        "allow: [{url: a.example, reason: r, command: x}]",
+        "new-only: 'true'",
+        "new-only: main",
+        "pin: 1",
+        "load-restrictor: LoadRestrictionsNone",
+        "pin: ~",
+        "rules:",
+    ] {
+        assert!(Config::parse(text.as_bytes(), "x").is_err(), "{text}");
+        assert!(!accepts(text), "{text}");
+    }
+}
+
+#[test]
+fn the_readme_shows_a_configuration_with_every_key() {
+    let readme = Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md");
+    let readme = std::fs::read_to_string(readme).unwrap();
+    let (_, section) = readme.split_once("\n## Configuration\n").unwrap();
+    let section = section.split("\n## ").next().unwrap();
+    let example = section.split("```yaml\n").nth(1).unwrap();
+    let example = example.split("```").next().unwrap();
+    let config = parse(example);
+    assert!(accepts(example));
+    for key in KEYS {
+        assert!(
+            example
+                .lines()
+                .any(|line| line.starts_with(&format!("{key}:"))),
+            "{key} is not in the example"
+        );
+        assert!(
+            section.contains(&format!("| `{key}` |")),
+            "{key} is not in the table"
+        );
+    }
+    for key in ALLOW_KEYS {
+        assert!(section.contains(&format!("`{key}`")), "{key}");
+    }
+    assert!(!config.allow.is_empty() && !config.scopes.is_empty());
+    assert!(readme.contains("src/config/schema.json"));
+}

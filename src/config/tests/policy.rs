@@ -1,0 +1,105 @@
+//! What a configuration decides.
+
+use super::*;
+
+#[test]
+fn a_severity_is_overridden_only_by_what_is_written() {
+    let mut duplicate = finding(Rule::InvalidKustomization, Subject::Local);
+    duplicate.severity = Severity::Warning;
+    let severity = |text: &str| parse(text).severity(&duplicate);
+    assert_eq!(severity(""), Some(Severity::Warning));
+    assert_eq!(severity("rules: {cycle: error}\n"), Some(Severity::Warning));
+    assert_eq!(
+        severity("rules: {invalid-kustomization: error}\n"),
+        Some(Severity::Error)
+    );
+    assert_eq!(severity("rules: {invalid-kustomization: off}\n"), None);
+    assert_eq!(parse("").level(Rule::InvalidKustomization), Level::Error);
+}
+
+#[test]
+fn a_ref_must_be_as_firm_as_the_policy_says() {
+    let allows = |policy: &str, rule: Rule, subject: &Subject| {
+        let text = format!("allow: [{{url: '*', refs: {policy}, reason: r}}]\n");
+        parse(&text)
+            .allows(&finding(rule, subject.clone()))
+            .is_some()
+    };
+    let order = ["any", "branch", "tag", "commit"];
+    let helm = |version: &str| Subject::Helm {
+        url: "https://charts.example.com".to_owned(),
+        chart: "redis".to_owned(),
+        version: version.to_owned(),
+    };
+    let url = "https://github.com/acme/bases";
+    for (rule, subject, best) in [
+        (Rule::RemoteReference, git(url, "", "commit"), "commit"),
+        (Rule::RemoteReference, git(url, "", "tag"), "tag"),
+        (Rule::RemoteReference, git(url, "", "branch"), "branch"),
+        (Rule::FloatingRef, git(url, "", "branch"), "branch"),
+        (Rule::RemoteReference, git(url, "", "short-commit"), "any"),
+        (Rule::RemoteReference, git(url, "", "none"), "any"),
+        (Rule::RemoteReference, git(url, "", "anything else"), "any"),
+        (
+            Rule::RemoteReference,
+            http("https://a.example/v1/x.yaml"),
+            "tag",
+        ),
+        (
+            Rule::FloatingRef,
+            http("https://a.example/releases/latest/x.yaml"),
+            "any",
+        ),
+        (Rule::RemoteChart, helm("1.2.3"), "tag"),
+        (Rule::RemoteChart, helm("v1.2.3-rc.1+x"), "tag"),
+        (Rule::RemoteChart, helm(""), "any"),
+        (Rule::RemoteChart, helm("1.2"), "any"),
+        (Rule::RemoteChart, helm("1.2.x"), "any"),
+        (Rule::RemoteChart, helm("^1.2.3"), "any"),
+        (Rule::RemoteChart, helm(">1.2.3"), "any"),
+        (Rule::RemoteChart, helm("1.2.3 - 2.0.0"), "any"),
+    ] {
+        let best = order.iter().position(|policy| *policy == best).unwrap();
+        for (at, policy) in order.iter().enumerate() {
+            assert_eq!(
+                allows(policy, rule, &subject),
+                at <= best,
+                "{policy} {rule} {subject:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn the_first_entry_that_accepts_is_named() {
+    let config = parse(
+        "allow:\n- {url: github.com/other, reason: a}\n- {url: github.com, refs: commit, reason: b}\n- {url: github.com/acme, reason: c}\n- {url: github.com, reason: d}\n",
+    );
+    let reference = finding(
+        Rule::RemoteReference,
+        git("https://github.com/acme/x", "", "tag"),
+    );
+    assert_eq!(config.allowed_by(&reference), Some(2));
+    let allow = config.allows(&reference).unwrap();
+    assert_eq!((allow.reason.as_str(), allow.span.line), ("c", 4));
+    // What is dangerous, and what is not about URLs, is not accepted unless it is named.
+    let url = || git("https://github.com/acme/x", "", "commit");
+    for rule in Rule::ALL {
+        assert_eq!(
+            config.allows(&finding(*rule, url())).is_some(),
+            DEFAULT_ALLOW_RULES.contains(rule),
+            "{rule}"
+        );
+    }
+    let named = parse("allow: [{url: '*', rules: [unsafe-reference], reason: r}]\n");
+    assert!(
+        named
+            .allows(&finding(Rule::UnsafeReference, url()))
+            .is_some()
+    );
+    assert!(
+        named
+            .allows(&finding(Rule::RemoteReference, url()))
+            .is_none()
+    );
+}

@@ -1,0 +1,261 @@
+//! What is accepted and what is refused.
+
+use super::*;
+
+#[test]
+fn every_key_is_read() {
+    for text in [
+        EVERYTHING.to_owned(),
+        EVERYTHING.replace('\n', "\r\n"),
+        format!("\u{feff}{EVERYTHING}"),
+        format!("---\n{EVERYTHING}...\n"),
+    ] {
+        let first = 1 + usize::from(text.starts_with("---"));
+        let config = parse(&text);
+        let rules: Vec<_> = config.rules.into_iter().collect();
+        assert_eq!(
+            rules,
+            [
+                (Rule::FloatingRef, Level::Warning),
+                (Rule::InvalidKustomization, Level::Error),
+                (Rule::StaleLock, Level::Off),
+            ]
+        );
+        assert_eq!(config.locked, Locked::Error);
+        let texts = |globs: &[Glob]| -> Vec<String> {
+            globs.iter().map(|glob| glob.text.clone()).collect()
+        };
+        assert_eq!(texts(&config.scopes), ["apps/*", "clusters/**"]);
+        assert_eq!(texts(&config.include), ["clusters"]);
+        assert_eq!(texts(&config.exclude), ["**/templates", "."]);
+        assert!(config.new_only && config.pin);
+        assert_eq!(config.load_restrictor, LoadRestrictor::None);
+        let [own, charts] = &config.allow[..] else {
+            panic!("{:?}", config.allow)
+        };
+        assert_eq!(
+            (own.url.text.as_str(), own.refs),
+            ("github.com/acme", RefPolicy::Tag)
+        );
+        assert_eq!(own.reason, "our own");
+        assert_eq!(own.rules, DEFAULT_ALLOW_RULES.iter().copied().collect());
+        assert_eq!((own.span.line, own.span.column), (first + 13, 3));
+        assert_eq!(own.line_text, "- url: github.com/acme");
+        assert_eq!(own.span.end_column, own.line_text.len() + 1);
+        assert_eq!(charts.reason, "mirrored, and watched");
+        assert_eq!(charts.refs, RefPolicy::Any);
+        assert_eq!(charts.rules, BTreeSet::from([Rule::RemoteChart]));
+    }
+}
+
+#[test]
+fn a_file_without_content_is_the_default() {
+    for text in [
+        "",
+        "\n",
+        "# nothing yet\n",
+        "---\n# nothing\n",
+        "\u{feff}",
+        "{}\n",
+    ] {
+        let config = parse(text);
+        assert!(config.rules.is_empty() && config.allow.is_empty() && !config.new_only);
+        assert_eq!(config.locked, Locked::Allow);
+        assert!(config.starts("a/b") && config.starts(""));
+        assert_eq!(config.scope_of("a/b"), None);
+        for rule in Rule::ALL {
+            assert_eq!(config.level(*rule).name(), rule.default_severity().name());
+        }
+    }
+}
+
+#[test]
+fn what_is_not_known_is_refused_with_its_place() {
+    is_refused_for(
+        "pin: true\nnewOnly: true\n",
+        &[
+            "2:1: newOnly: this key is not known",
+            "(is `new-only` meant?)",
+        ],
+    );
+    is_refused_for(
+        "command: rm -rf /\n",
+        &[
+            "1:1: command: this key is not known",
+            "the keys are rules, locked",
+        ],
+    );
+    is_refused_for(
+        "exec:\n  - {a: [b, {c: d}]}\npin: true\n",
+        &["1:1: exec: this key"],
+    );
+    is_refused_for(
+        "rules:\n  remote-refernce: off\n",
+        &[
+            "2:3: rules.remote-refernce: there is no rule `remote-refernce`",
+            "`remote-reference` meant",
+        ],
+    );
+    is_refused_for(
+        "rules:\n  everything: off\n",
+        &["2:3", "the rules are remote-reference, floating-ref"],
+    );
+    is_refused_for(
+        "rules:\n  cycle: info\n",
+        &["2:10: rules.cycle: `info` is none of `error`, `warning`, `off`"],
+    );
+    is_refused_for(
+        "rules:\n  cycle: false\n",
+        &["2:10: rules.cycle: `false` is none of"],
+    );
+    is_refused_for("rules:\n", &["rules: nothing where a mapping should be"]);
+    is_refused_for(
+        "rules: off\n",
+        &["1:8: rules: a text where a mapping should be"],
+    );
+    is_refused_for(
+        "scopes: apps\n",
+        &["1:9: scopes: a text where a list should be"],
+    );
+    is_refused_for(
+        "scopes: [[apps]]\n",
+        &["1:10: scopes[0]: a list where a text should be"],
+    );
+    is_refused_for("pin: 'true'\n", &["1:6: pin: is not `true` or `false`"]);
+    is_refused_for(
+        "new-only: main\n",
+        &["1:11: new-only: is not `true` or `false`"],
+    );
+    is_refused_for(
+        "locked: warning\n",
+        &["`warning` is none of `allow`, `error`"],
+    );
+    is_refused_for(
+        "load-restrictor: LoadRestrictionsNone\n",
+        &["is none of `root-only`, `none`"],
+    );
+    is_refused_for(
+        "pin: true\npin: false\n",
+        &["2:1: the key `pin` is there twice"],
+    );
+    is_refused_for(
+        "rules:\n  cycle: off\n  cycle: off\n",
+        &["3:3: rules: the key `cycle` is there twice"],
+    );
+    is_refused_for("- a\n", &["1:1: a list where a mapping should be"]);
+    is_refused_for("pin: true\n---\npin: true\n", &["2:1", "second document"]);
+    is_refused_for("scopes: [a\n", &["not YAML"]);
+    is_refused_for("pin: true\n<<<<<<< ours\n", &["2: holds a merge conflict"]);
+}
+
+#[test]
+fn an_entry_of_allow_says_which_and_why() {
+    is_refused_for(
+        "allow:\n- url: a.example\n",
+        &[
+            "2:3: allow[0]: an entry has a `reason`",
+            "for those who review",
+        ],
+    );
+    is_refused_for(
+        "allow:\n- url: a.example\n  reason: ''\n",
+        &["3:11: allow[0].reason: the reason is empty"],
+    );
+    is_refused_for(
+        "allow:\n- url: a.example\n  reason: '  '\n",
+        &["the reason is empty"],
+    );
+    is_refused_for(
+        "allow:\n- url: a.example\n  reason:\n",
+        &["allow[0].reason: holds nothing"],
+    );
+    is_refused_for(
+        "allow:\n- reason: r\n",
+        &["2:3: allow[0]: an entry has a `url`"],
+    );
+    is_refused_for(
+        "allow:\n- a.example\n",
+        &["2:3: allow[0]: a text where a mapping should be"],
+    );
+    is_refused_for(
+        "allow:\n- {url: a.example, reason: r, ref: tag}\n",
+        &["allow[0].ref: this key is not known", "`refs` meant"],
+    );
+    is_refused_for(
+        "allow:\n- {url: a.example, reason: r, refs: sha}\n",
+        &["`sha` is none of `any`, `branch`, `tag`, `commit`"],
+    );
+    is_refused_for(
+        "allow:\n- {url: a.example, reason: r, rules: []}\n",
+        &["`rules` names no rule"],
+    );
+    is_refused_for(
+        "allow:\n- {url: a.example, reason: r, rules: [missing-path]}\n",
+        &[
+            "allow[0].rules[0]: `missing-path` is about no URL",
+            "allow[missing-path] REASON",
+        ],
+    );
+    is_refused_for(
+        "allow:\n- {url: a.example, reason: r, rules: [remote]}\n",
+        &["no rule `remote`"],
+    );
+}
+
+#[test]
+fn everything_wrong_is_told_at_once() {
+    let failures = refused(
+        "rules: {cycel: off, cycle: on}\nscopes: [/apps, ok, ../x]\nallow:\n- url: ''\n- {url: b.example, rules: [x], refs: y, reason: r}\npni: true\nnew-only: 1\n",
+    );
+    let places: Vec<&str> = failures
+        .iter()
+        .map(|failure| failure.split(": ").nth(1).unwrap())
+        .collect();
+    assert_eq!(
+        places,
+        [
+            "rules.cycel",
+            "rules.cycle",
+            "scopes[0]",
+            "scopes[2]",
+            "allow[0]",
+            "allow[0].url",
+            "allow[1].rules[0]",
+            "allow[1].refs",
+            "pni",
+            "new-only",
+        ],
+        "{failures:#?}"
+    );
+}
+
+#[test]
+fn hostile_files_end_in_an_error() {
+    let bomb = "a: &a [x, x]\nb: &b [*a, *a]\nscopes: [*b, *b]\n";
+    let failures = refused(bomb);
+    assert!(
+        failures
+            .iter()
+            .any(|failure| failure.contains("anchors and aliases")),
+        "{failures:?}"
+    );
+    is_refused_for("scopes: &a [x]\n", &["anchors and aliases are not allowed"]);
+    is_refused_for("scopes: !!seq [x]\n", &["tags are not allowed"]);
+    refused(&"[".repeat(100_000));
+    refused(&format!("scopes: {}", "[".repeat(1000)));
+    refused(&"x: ".repeat(10_000));
+    is_refused_for(
+        &"#".repeat(300 << 10),
+        &["more than the 262144 that are read"],
+    );
+    assert!(Config::parse(b"pin: true\n\xff", "x").is_err());
+    assert!(Config::parse(b"\0", "x").is_err());
+    // What is quoted from the file moves no cursor.
+    is_refused_for("rules:\n  \"\\e[2Jx\": off\n", &["\\u{1b}[2Jx"]);
+    // Nothing that a glob says makes it slow, and no text makes the reader panic.
+    refused(&format!("scopes: ['{}']", "a".repeat(2000)));
+    for cut in 0..EVERYTHING.len() {
+        let _ = Config::parse(&EVERYTHING.as_bytes()[..cut], "x");
+        let _ = Config::parse(&EVERYTHING.as_bytes()[cut..], "x");
+    }
+}

@@ -1,0 +1,218 @@
+//! Globs of URLs.
+
+use super::*;
+
+fn matches(glob: &str, subject: &Subject) -> bool {
+    UrlGlob::parse(glob).unwrap().matches(subject)
+}
+
+#[test]
+fn a_url_matches_what_begins_with_the_glob() {
+    let base = git("https://github.com/acme/bases", "web/overlay", "tag");
+    for glob in [
+        "github.com",
+        "GitHub.com",
+        "https://github.com",
+        "https://github.com:443/",
+        "github.com/acme",
+        "github.com/acme/",
+        "github.com/*",
+        "github.com/acme/*",
+        "github.com/acme/b*s",
+        "github.com/{acme,other}/bases",
+        "github.com/acme/bases",
+        "github.com/acme/bases.git",
+        "https://github.com/acme/bases//web",
+        "https://github.com/acme/bases/web/overlay",
+        "github.com/**/overlay",
+        "github.com/**",
+        "*.com",
+        "*",
+        "https://*/acme",
+    ] {
+        assert!(matches(glob, &base), "{glob}");
+    }
+    for glob in [
+        "github.com/acm",
+        "github.com/acme/base",
+        "github.com/acme/bases/web/overlay/x",
+        "github.com/Acme",
+        "github.com:8443",
+        "hub.com",
+        "*.github.com",
+        "http://github.com",
+        "ssh://github.com",
+        "file:///acme",
+        "com",
+    ] {
+        assert!(!matches(glob, &base), "{glob}");
+    }
+    for url in [
+        "https://github.com/acme/bases.git",
+        "https://github.com:443/acme/bases",
+        "ssh://git@github.com/acme/bases",
+        "ssh://git@github.com:22/acme/bases",
+        "git@github.com:acme/bases",
+        "git@github.com:acme/bases.git",
+        "HTTPS://GITHUB.COM/acme/bases",
+    ] {
+        assert!(
+            matches("github.com/acme/bases", &git(url, "", "tag")),
+            "{url}"
+        );
+    }
+    assert!(matches(
+        "git@github.com:acme",
+        &git("git@github.com:acme/bases", "", "tag")
+    ));
+    assert!(!matches(
+        "git@github.com:acme",
+        &git("https://github.com/acme/bases", "", "tag")
+    ));
+    assert!(matches(
+        "http://github.com",
+        &git("http://github.com/acme/bases", "", "tag")
+    ));
+    assert!(!matches(
+        "github.com",
+        &git("http://github.com/acme/bases", "", "tag")
+    ));
+    assert!(matches(
+        "file:///srv/git/*",
+        &git("file:///srv/git/a.git", "", "tag")
+    ));
+    assert!(!matches("*", &git("file:///srv/git/a.git", "", "tag")));
+    assert!(matches(
+        "raw.example.com/o/r",
+        &http("https://raw.example.com/o/r/v1/x.yaml?token=REDACTED")
+    ));
+    assert!(matches(
+        "*.example.com:8443",
+        &http("https://raw.example.com:8443/x")
+    ));
+    assert!(!matches(
+        "*.example.com",
+        &http("https://raw.example.com:8443/x")
+    ));
+    assert!(!matches("*.example.com", &http("https://example.com/x")));
+    let chart = Subject::Helm {
+        url: "https://charts.example.com/stable".to_owned(),
+        chart: "redis".to_owned(),
+        version: "1.2.3".to_owned(),
+    };
+    assert!(matches("charts.example.com/stable/redis", &chart));
+    assert!(!matches("charts.example.com/stable/postgres", &chart));
+    assert!(!matches("*", &Subject::Local));
+}
+
+#[test]
+fn no_other_host_looks_like_the_one_that_is_allowed() {
+    for url in [
+        "https://github.com.evil.example/acme/bases",
+        "https://evil.example/?x=github.com/acme/bases",
+        "https://evil.example/github.com/acme/bases",
+        "https://evil.example/https://github.com/acme/bases",
+        "https://github.com@evil.example/acme/bases",
+        "https://github.com:x@evil.example/acme/bases",
+        "https://evilgithub.com/acme/bases",
+        "https://github.com:8443/acme/bases",
+        "https://github.com:x/acme/bases",
+        "https://evil.example\\github.com/acme/bases",
+        "https://github.com\\.evil.example/acme/bases",
+        "https://github.com%2eevil.example/acme/bases",
+        "https://github.com\u{ff0f}.evil.example/acme/bases",
+        "https://ｇithub.com/acme/bases",
+        "https://github.com /acme/bases",
+        "https:github.com/acme/bases",
+        "https:///github.com/acme/bases",
+        "//github.com/acme/bases",
+        "github.com/acme/bases",
+        "git@github.com.evil.example:acme/bases",
+        "github.com@evil.example:acme/bases",
+        "git@evil.example:github.com/acme/bases",
+        "ext::https://github.com/acme/bases",
+        "",
+    ] {
+        for glob in [
+            "github.com/acme",
+            "github.com",
+            "https://github.com/acme/*",
+            "*.github.com",
+        ] {
+            assert!(!matches(glob, &git(url, "", "commit")), "{glob} {url}");
+            assert!(!matches(glob, &http(url)), "{glob} {url}");
+        }
+    }
+    // A path that is taken for another by whoever follows it.
+    for (url, path) in [
+        ("https://github.com/acme/../evil/bases", ""),
+        ("https://github.com/acme/./bases", ""),
+        ("https://github.com/acme/%2e%2e/evil/bases", ""),
+        ("https://github.com/acme%2f..%2Fevil/bases", ""),
+        ("https://github.com/acme\\..\\evil/bases", ""),
+        ("https://github.com/acme/bases", "../../evil"),
+    ] {
+        for glob in [
+            "github.com/acme",
+            "github.com/acme*",
+            "github.com/**",
+            "github.com",
+        ] {
+            assert!(
+                !matches(glob, &git(url, path, "commit")),
+                "{glob} {url} {path}"
+            );
+        }
+    }
+    assert!(!matches(
+        "github.com/acme",
+        &git("https://github.com/acme-evil/bases", "", "tag")
+    ));
+    assert!(!matches(
+        "*.example.com",
+        &http("https://evil.net\\x.example.com/")
+    ));
+    assert!(!matches(
+        "*.example.com",
+        &http("https://evil.net/x.example.com/")
+    ));
+    assert!(!matches("*.example.com", &http("https://evilexample.com/")));
+}
+
+#[test]
+fn globs_of_urls_that_say_more_than_they_seem_to_are_refused() {
+    for (glob, why) in [
+        ("", "is empty"),
+        ("github.com*", "`*` inside of the host"),
+        ("github*", "`*` inside of the host"),
+        ("git*.com/acme", "`*` inside of the host"),
+        ("*github.com", "`*` inside of the host"),
+        ("*.*.com", "`*` inside of the host"),
+        (
+            "gopher://github.com",
+            "has the scheme `gopher`, which is none of https, ssh",
+        ),
+        ("htps://github.com", "is `https` meant?"),
+        ("git::https://github.com", "has the scheme"),
+        ("*://github.com", "has the scheme"),
+        (
+            "github.com:acme/bases",
+            "has the host `github.com:acme`, which is none",
+        ),
+        ("https://", "names no host"),
+        ("/acme", "names no host"),
+        ("../acme", "is a path of this repository"),
+        ("github.com/acme/../x", "holds `..`"),
+        ("github.com/acme?ref=v1", "holds a query"),
+        ("github.com/a b", "blank"),
+        ("github.com/[a", "is not a glob"),
+        ("github.com/a**", "stands alone"),
+        ("gïthub.com", "which is none"),
+        ("github.com\\x", "which is none"),
+    ] {
+        let refused = UrlGlob::parse(glob).unwrap_err();
+        assert!(refused.contains(why), "{glob}: {refused}");
+    }
+    let failures = refused("allow: [{url: 'https://user:hunter2@a*b.example', reason: r}]\n");
+    assert!(!failures.concat().contains("hunter2"), "{failures:?}");
+}
