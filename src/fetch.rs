@@ -165,7 +165,7 @@ impl Fetcher {
                     Some(Remote::Git(_)) => &[Way::Root, Way::File],
                     None if named && reference::has_git_marker(text) => &[Way::Root, Way::File],
                     // As a repository it would be refused, and was not meant.
-                    None if looks_like_file(text) && !named => &[Way::File],
+                    None if reference::looks_like_file(text) && !named => &[Way::File],
                     None => &[Way::File, Way::Root],
                 }
             }
@@ -554,7 +554,7 @@ impl Remotes for Fetcher {
                 if **ways == [Way::File, Way::Root]
                     && round == 0
                     && named
-                    && !looks_like_file(&one.text)
+                    && !reference::looks_like_file(&one.text)
                     && job.is_some()
                 {
                     jobs.extend(self.job(one, Way::Root, true));
@@ -575,16 +575,4 @@ fn remote_file(url: String, bytes: Vec<u8>) -> Rc<RemoteFile> {
         sha256: sha256_hex(&bytes),
         bytes: bytes.into(),
     })
-}
-
-/// Says whether the URL's path ends like a file that a build reads.
-fn looks_like_file(url: &str) -> bool {
-    let path = url
-        .split(['?', '#'])
-        .next()
-        .unwrap_or(url)
-        .to_ascii_lowercase();
-    [".yaml", ".yml", ".json"]
-        .iter()
-        .any(|ending| path.ends_with(ending))
 }

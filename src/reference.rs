@@ -7,10 +7,12 @@
 //! - [`RepoSpec`] is how kustomize reads a git reference, quirks included.
 //! - [`is_remote_file`], [`has_git_marker`] and [`unsupported_scheme`] say what else a text may be.
 //! - [`refuse_unsafe`] says what must not reach git.
-//! - [`Pin`] and [`web_page_hint`] say how good a reference is, and what was probably meant.
+//! - [`Pin`], [`file_pin`], [`looks_like_file`] and [`web_page_hint`] say how good a reference is, and what
+//!   was probably meant.
 //! - [`place`] says where a remote file or root is put.
 
 mod classify;
+mod file_url;
 mod go_url;
 mod pin;
 pub mod place;
@@ -20,6 +22,7 @@ mod unsafe_text;
 mod web_page;
 
 pub use classify::{has_git_marker, is_remote_file, unsupported_scheme};
+pub use file_url::{file_pin, looks_like_file};
 pub use pin::Pin;
 pub use place::default_new_dir;
 pub use spec::{NotGit, RepoSpec};

@@ -1,0 +1,278 @@
+//! What the URL of a single file says about itself: that it is one, and which version it names.
+
+use percent_encoding::percent_decode_str;
+
+use super::go_url::strip_prefix_ignore_case;
+use super::{Pin, has_git_marker, is_remote_file};
+
+/// Returns whether an http(s) URL is meant as a file where a repository would do as well: its path ends like
+/// a file that a build reads, or it is that of raw bytes at a known forge. A guess, for messages and for what to try first.
+pub fn looks_like_file(url: &str) -> bool {
+    let path = url.split(['?', '#']).next().unwrap_or(url);
+    let lower = path.to_ascii_lowercase();
+    [".yaml", ".yml", ".json"]
+        .iter()
+        .any(|ending| lower.ends_with(ending))
+        || (is_remote_file(url) && !has_git_marker(url) && Parts::of(url).forge().is_some())
+}
+
+/// Returns how firmly the URL of a file names a version, and the part of it that does, as `main` or
+/// `releases/latest`; `None` when nothing in it is known to be a version.
+///
+/// Known are the raw files, releases and gists of GitHub, the raw files and releases of GitLab and Bitbucket
+/// wherever they run, the queries `ref` and `at`, and on any host a segment that is the name of a branch that most
+/// repositories have. A short commit id is as good as a full one here: the server takes it.
+pub fn file_pin(url: &str) -> Option<(Pin, String)> {
+    let parts = Parts::of(url);
+    let version = parts
+        .forge()
+        .or_else(|| parts.moving())
+        .or_else(|| parts.query("ref"))
+        .or_else(|| parts.query("at"))?;
+    let pin = match version.as_str() {
+        "raw" | "refs/heads" => Pin::Branch,
+        version if LATEST.contains(&version) => Pin::Branch,
+        version => match Pin::of(Some(version)) {
+            Pin::ShortCommit => Pin::Commit,
+            pin => pin,
+        },
+    };
+    let shown = match version.as_str() {
+        "raw" => "no revision".to_owned(),
+        _ => version,
+    };
+    Some((pin, shown))
+}
+
+/// The names that the branch has that a repository is made with, in most of them.
+const DEFAULT_BRANCHES: [&str; 5] = ["main", "master", "trunk", "develop", "HEAD"];
+
+/// What stands in the path of a file of the newest release, whichever that is.
+const LATEST: [&str; 2] = ["releases/latest", "releases/permalink/latest"];
+
+struct Parts<'a> {
+    host: String,
+    segments: Vec<&'a str>,
+    query: &'a str,
+}
+
+impl<'a> Parts<'a> {
+    fn of(url: &'a str) -> Self {
+        let url = url.split_once('#').map_or(url, |(url, _)| url);
+        let (location, query) = url.split_once('?').unwrap_or((url, ""));
+        let rest = strip_prefix_ignore_case(location, "https://")
+            .or_else(|| strip_prefix_ignore_case(location, "http://"))
+            .unwrap_or(location);
+        let (authority, path) = rest.split_once('/').unwrap_or((rest, ""));
+        let host = authority
+            .rsplit_once('@')
+            .map_or(authority, |(_, host)| host);
+        Parts {
+            host: host.to_ascii_lowercase(),
+            segments: path.split('/').filter(|s| !s.is_empty()).collect(),
+            query,
+        }
+    }
+
+    /// Returns what names the version where a known forge serves raw files; `raw` for a gist without a revision.
+    fn forge(&self) -> Option<String> {
+        let segments = self.segments.as_slice();
+        let raw = match (self.host.as_str(), segments) {
+            ("raw.githubusercontent.com", [_, _, rest @ ..])
+            | ("github.com" | "www.github.com", [_, _, "raw" | "blob", rest @ ..])
+            | ("github.com" | "www.github.com", [_, _, "releases", "download", rest @ ..])
+            | ("bitbucket.org", [_, _, "raw", rest @ ..]) => rest,
+            ("github.com" | "www.github.com", [_, _, "releases", "latest", "download", _, ..]) => {
+                return Some(LATEST[0].to_owned());
+            }
+            ("gist.githubusercontent.com" | "gist.github.com", [_, _, "raw", rest @ ..]) => {
+                return Some(match rest {
+                    [revision, _, ..] => (*revision).to_owned(),
+                    _ => "raw".to_owned(),
+                });
+            }
+            _ => {
+                let dash = segments.iter().position(|segment| *segment == "-")?;
+                match &segments[dash + 1..] {
+                    ["raw" | "blob", rest @ ..] => rest,
+                    ["releases", "permalink", "latest", _, ..] => {
+                        return Some(LATEST[1].to_owned());
+                    }
+                    _ => return None,
+                }
+            }
+        };
+        match raw {
+            ["refs", kind @ ("heads" | "tags"), name, _, ..] => Some(format!("refs/{kind}/{name}")),
+            [version, _, ..] => Some((*version).to_owned()),
+            _ => None,
+        }
+    }
+
+    /// Returns the part of any other path that says that it moves. The last segment is the file itself.
+    fn moving(&self) -> Option<String> {
+        let (_, directories) = self.segments.split_last()?;
+        directories
+            .iter()
+            .enumerate()
+            .find_map(|(at, segment)| match *segment {
+                "latest" if at > 0 && directories[at - 1] == "releases" => {
+                    Some(LATEST[0].to_owned())
+                }
+                "heads" if at > 0 && directories[at - 1] == "refs" => Some("refs/heads".to_owned()),
+                "latest" => Some("latest".to_owned()),
+                segment => DEFAULT_BRANCHES
+                    .contains(&segment)
+                    .then(|| segment.to_owned()),
+            })
+    }
+
+    fn query(&self, key: &str) -> Option<String> {
+        let mut pairs = self
+            .query
+            .split('&')
+            .filter_map(|pair| pair.split_once('='));
+        let (_, value) = pairs.find(|(name, _)| *name == key)?;
+        let value = percent_decode_str(value).decode_utf8().ok()?;
+        let shown = !value.is_empty() && !value.chars().any(char::is_control);
+        shown.then(|| value.into_owned())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_of_files() {
+        let id = "0123456789abcdef0123456789abcdef01234567";
+        for (url, pin, version) in [
+            (
+                "https://raw.githubusercontent.com/o/r/main/x.yaml",
+                Pin::Branch,
+                "main",
+            ),
+            (
+                "https://raw.githubusercontent.com/o/r/v1.2.3/a/x.yaml",
+                Pin::Tag,
+                "v1.2.3",
+            ),
+            (
+                "https://raw.githubusercontent.com/o/r/refs/heads/v1/x.yaml",
+                Pin::Branch,
+                "refs/heads/v1",
+            ),
+            (
+                "https://raw.githubusercontent.com/o/r/refs/tags/stable/x.yaml",
+                Pin::Tag,
+                "refs/tags/stable",
+            ),
+            (
+                "https://raw.githubusercontent.com/o/main/v1/main/x.yaml",
+                Pin::Tag,
+                "v1",
+            ),
+            (
+                "https://u:p@RAW.githubusercontent.com/o/r/abc1234/x.yaml",
+                Pin::Commit,
+                "abc1234",
+            ),
+            (
+                "https://github.com/o/r/raw/HEAD/x.yaml",
+                Pin::Branch,
+                "HEAD",
+            ),
+            (
+                "https://github.com/o/r/releases/latest/download/x.yaml",
+                Pin::Branch,
+                "releases/latest",
+            ),
+            (
+                "https://github.com/o/r/releases/download/v1.0/x.yaml",
+                Pin::Tag,
+                "v1.0",
+            ),
+            (
+                "https://github.com/o/r/releases/download/nightly/x.yaml",
+                Pin::Branch,
+                "nightly",
+            ),
+            (
+                "https://gitlab.example.com/g/s/r/-/raw/main/x.yaml",
+                Pin::Branch,
+                "main",
+            ),
+            (
+                "https://gitlab.com/g/r/-/releases/permalink/latest/downloads/x.yaml",
+                Pin::Branch,
+                "releases/permalink/latest",
+            ),
+            ("https://bitbucket.org/o/r/raw/v2/x.yaml", Pin::Tag, "v2"),
+            (
+                "https://gist.githubusercontent.com/u/1/raw/x.yaml",
+                Pin::Branch,
+                "no revision",
+            ),
+            (
+                &format!("https://gist.githubusercontent.com/u/1/raw/{id}/x.yaml"),
+                Pin::Commit,
+                id,
+            ),
+            (
+                "https://example.com/manifests/master/x.yaml",
+                Pin::Branch,
+                "master",
+            ),
+            ("https://example.com/latest/x.yaml", Pin::Branch, "latest"),
+            (
+                "https://example.com/api/x.yaml/raw?a=b&ref=main",
+                Pin::Branch,
+                "main",
+            ),
+            (
+                "https://git.example.com/x.yaml?at=refs%2Ftags%2Fv1",
+                Pin::Tag,
+                "refs/tags/v1",
+            ),
+        ] {
+            let version = (pin, version.to_owned());
+            assert_eq!(file_pin(url), Some(version), "{url}");
+        }
+        for url in [
+            "",
+            "https://example.com",
+            "https://example.com/x.yaml",
+            "https://example.com/main",
+            "https://example.com/v1/main.yaml",
+            "https://example.com/maintenance/x.yaml",
+            "https://example.com/x.yaml?token=main",
+            "https://raw.githubusercontent.com/o/r",
+        ] {
+            assert_eq!(file_pin(url), None, "{url}");
+        }
+    }
+
+    #[test]
+    fn files_are_told_by_their_end_or_their_host() {
+        for url in [
+            "https://host/o/r/x.yaml",
+            "https://host/o/r/X.YML?ref=v1",
+            "https://host/x.json#y",
+            "https://raw.githubusercontent.com/o/r/v1/config",
+            "https://github.com/o/r/releases/latest/download/all",
+        ] {
+            assert!(looks_like_file(url), "{url}");
+        }
+        for url in [
+            "https://github.com/o/r",
+            "https://github.com/o/r/dir?ref=main",
+            "https://github.com/o/r//main/x?ref=v1",
+            "https://github.com/o/r/main/x",
+            "https://host/o/r.git/main/x",
+            "https://raw.githubusercontent.com/o/r",
+            "git@host:main/x/y",
+        ] {
+            assert!(!looks_like_file(url), "{url}");
+        }
+    }
+}
