@@ -2,13 +2,20 @@
 
 mod check;
 mod localize;
+mod lock;
 mod output;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::rc::Rc;
+use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+
+use crate::fetch::{self, Fetcher};
+use crate::git::{Foreign, Here};
+use crate::record::Lock;
 
 pub use output::Color;
 
@@ -39,6 +46,39 @@ enum Command {
 
     /// Find what a build without a network could not resolve
     Check(check::CheckArgs),
+
+    /// Add what the working tree references to kustomize-localize.lock, drop what it no longer does
+    Lock(LockArgs),
+}
+
+/// Arguments of `lock`.
+#[derive(Debug, Clone, Args)]
+struct LockArgs {
+    #[command(flatten)]
+    fetch: FetchArgs,
+
+    /// Use only what lock and cache hold
+    #[arg(long)]
+    offline: bool,
+
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+/// How remote references are brought in.
+#[derive(Debug, Clone, Args)]
+struct FetchArgs {
+    /// Accept a remote root without a ref: take what HEAD is now, and record it
+    #[arg(long)]
+    pin: bool,
+
+    /// Give up on one repository or file after this time [default: what the URL says, else 300]
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
+    timeout: Option<u64>,
+
+    /// Say what would be done; may fetch into the cache, writes nothing else
+    #[arg(long)]
+    dry_run: bool,
 }
 
 /// Arguments of `localize`.
@@ -71,10 +111,6 @@ struct LocalizeArgs {
     #[arg(long)]
     overwrite: bool,
 
-    /// Accept a remote root without a ref: take what HEAD is now, and record it
-    #[arg(long)]
-    pin: bool,
-
     /// Resolve refs again that only the lock of NEW_DIR holds; the lock at the top of the source
     /// still decides
     #[arg(long, conflicts_with_all = ["locked", "offline"])]
@@ -101,13 +137,8 @@ struct LocalizeArgs {
     #[arg(long)]
     no_verify: bool,
 
-    /// Give up on one repository or file after this time [default: what the URL says, else 300]
-    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
-    timeout: Option<u64>,
-
-    /// Say what would be done; may fetch into the cache, writes nothing else
-    #[arg(long)]
-    dry_run: bool,
+    #[command(flatten)]
+    fetch: FetchArgs,
 
     /// Subject and body of the commit, as in `git commit`; each further one is a paragraph
     #[arg(short, long, value_name = "TEXT", conflicts_with = "no_commit")]
@@ -127,6 +158,34 @@ struct LocalizeArgs {
 
     #[command(flatten)]
     output: OutputArgs,
+}
+
+impl FetchArgs {
+    /// Returns what these arguments say about fetching.
+    fn options(&self, output: &OutputArgs) -> fetch::Options {
+        fetch::Options {
+            timeout: self.timeout.map(Duration::from_secs),
+            pin: self.pin,
+            quiet: output.quiet,
+            ..fetch::Options::default()
+        }
+    }
+}
+
+/// Sets up fetching with the connection settings of the repository at hand, if there is one. `locks`
+/// decide in their order.
+fn fetcher(
+    here: Option<&Here>,
+    options: fetch::Options,
+    locks: Vec<Rc<Lock>>,
+    previous: Option<fetch::Tip>,
+) -> crate::failure::Result<Fetcher> {
+    let settings = match here {
+        Some(here) => here.connection_config()?,
+        None => Vec::new(),
+    };
+    let cache = fetch::Cache::of_user();
+    Fetcher::new(Foreign::new(settings), cache, options, locks, previous)
 }
 
 /// How results are shown.
@@ -200,6 +259,7 @@ pub fn run() -> ExitCode {
     match cli.command {
         Some(Command::Check(args)) => check::run(&args),
         Some(Command::Localize(args)) => localize::run(&args),
+        Some(Command::Lock(args)) => lock::run(&args),
         None => localize::run(&cli.localize),
     }
 }

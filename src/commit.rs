@@ -4,3 +4,4 @@ pub mod branch;
 pub mod directory;
 pub mod objects;
 pub mod tip;
+pub mod working;

@@ -74,6 +74,17 @@ pub fn install() {
     });
 }
 
+/// Lets an interruption wait until what this returns is dropped: for steps that belong together. No
+/// [`Scratch`] may be made or dropped meanwhile.
+#[must_use]
+pub fn hold() -> impl Drop {
+    struct Held(#[allow(dead_code)] MutexGuard<'static, BTreeSet<PathBuf>>);
+    impl Drop for Held {
+        fn drop(&mut self) {}
+    }
+    Held(locked(&DIRECTORIES))
+}
+
 /// Removes a directory in which a process that was just killed may still finish a write.
 fn remove(directory: &Path) {
     for _ in 0..10 {

@@ -23,6 +23,7 @@
 //! | [`cli`] | arguments to calls, one file per command |
 //! | [`check`](mod@check) | the rules: what a hermetic build could not resolve |
 //! | [`report`] | what is said: for people, as JSON |
+//! | [`mend`] | what makes a working tree pass the check: its lock brought up to date, localizing where it stands |
 //! | [`commit`] | the branch, the tip, trees and blobs, a plain directory |
 //! | [`localize`] | layout, rewrite, result |
 //! | [`fetch`] | git, http, cache, what the tip holds: the only room that reaches the network |
@@ -57,6 +58,7 @@ pub mod git;
 pub mod interrupt;
 pub mod kustomization;
 pub mod localize;
+pub mod mend;
 pub mod process;
 pub mod record;
 pub mod redact;

@@ -6,9 +6,11 @@ mod layout;
 mod proof;
 mod remotes;
 mod result;
+mod spelling;
 
 pub use remotes::remotes;
-pub use result::{Content, Localized, ResultFile, Rewritten, localize};
+pub use result::{Content, InPlace, Localized, ResultFile, Rewritten, localize, localize_in_place};
+pub use spelling::is_remote;
 
 /// What each `localized-files` directory says in its `.gitattributes`: no checkout and no
 /// `git add` changes a byte below it.

@@ -2,14 +2,28 @@
 
 mod human;
 mod json;
+mod lock;
 
 pub use json::failures_json;
+pub use lock::{LockOutcome, LockReport};
 
 use std::collections::BTreeMap;
 
 use crate::localize::Rewritten;
 use crate::record::{Change, Remote};
 use crate::walk::Warning;
+
+/// What came of a run, as it can be told.
+pub trait Tell {
+    /// Returns the summary for people.
+    fn human(&self, verbose: bool) -> String;
+
+    /// Returns the report as one JSON object, with a final newline.
+    fn json(&self) -> String;
+
+    /// Returns what works but should be known.
+    fn warnings(&self) -> &[Warning];
+}
 
 /// What came of a run of `localize`.
 #[derive(Debug, Clone)]

@@ -6,14 +6,13 @@ mod history;
 use std::collections::BTreeMap;
 use std::process::ExitCode;
 use std::rc::Rc;
-use std::time::Duration;
 
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 
-use super::{Format, LocalizeArgs, Restrictor, output};
+use super::{LocalizeArgs, Restrictor, output};
 use crate::failure::{Failure, Failures, Result};
 use crate::fetch::{self, Fetcher, Tip};
-use crate::git::{Foreign, Here};
+use crate::git::Here;
 use crate::localize::{Content, Localized, ResultFile, localize};
 use crate::record::{LOCK_NAME, LoadRestrictor, Lock, LockOptions};
 use crate::redact;
@@ -24,24 +23,11 @@ use crate::walk::{self, Absence, Graph, Source, Start, Warning};
 
 /// Localizes what the arguments say, and says what was done.
 pub(super) fn run(args: &LocalizeArgs) -> ExitCode {
-    args.output.color.apply();
-    let json = args.output.format == Format::Json;
-    let quiet = args.output.quiet;
-    let report = match args.no_commit {
+    let outcome = match args.no_commit {
         true => disk::run(args),
         false => history::run(args),
     };
-    let report = match report {
-        Ok(report) => report,
-        Err(failures) => return output::failed(&failures, json),
-    };
-    if json {
-        output::print(&report.json());
-    } else if !quiet {
-        output::print(&report.human(args.output.verbose));
-        output::warnings(&report.warnings);
-    }
-    ExitCode::SUCCESS
+    output::tell(&args.output, outcome)
 }
 
 /// Where the local files of a run come from.
@@ -216,7 +202,7 @@ fn new_dir(args: &LocalizeArgs, spec: Option<&RepoSpec>, base: Option<&str>) -> 
                 "`{}` is named without a ref, so NEW_DIR has no name",
                 redact::url(&args.target)
             ));
-            Err(match args.pin {
+            Err(match args.fetch.pin {
                 true => failure.hint("give NEW_DIR"),
                 false => failure
                     .hint("say which version: add `?ref=TAG-OR-COMMIT`")
@@ -232,8 +218,7 @@ fn new_dir(args: &LocalizeArgs, spec: Option<&RepoSpec>, base: Option<&str>) -> 
     }
 }
 
-/// Sets up fetching with the connection settings of the repository at hand, if there is one. The
-/// lock of the source decides before that of NEW_DIR as it was (`previous`).
+/// Sets up fetching. The lock of the source decides before that of NEW_DIR as it was (`previous`).
 fn fetcher(
     args: &LocalizeArgs,
     here: Option<&Here>,
@@ -245,23 +230,12 @@ fn fetcher(
         .into_iter()
         .chain(previous.as_ref().map(|previous| previous.lock.clone()))
         .collect();
-    let settings = match here {
-        Some(here) => here.connection_config()?,
-        None => Vec::new(),
+    let options = fetch::Options {
+        locked: args.locked,
+        offline: args.offline,
+        ..args.fetch.options(&args.output)
     };
-    Fetcher::new(
-        Foreign::new(settings),
-        fetch::Cache::of_user(),
-        fetch::Options {
-            timeout: args.timeout.map(Duration::from_secs),
-            pin: args.pin,
-            locked: args.locked,
-            offline: args.offline,
-            quiet: args.output.quiet,
-        },
-        locks,
-        previous,
-    )
+    super::fetcher(here, options, locks, previous)
 }
 
 fn load_restrictor(args: &LocalizeArgs) -> LoadRestrictor {
@@ -323,7 +297,7 @@ fn copy(
         target: Some(target.name),
         options: LockOptions {
             scope: target.scope,
-            pin: args.pin,
+            pin: args.fetch.pin,
             load_restrictor: options.load_restrictor,
             leave_missing: args.leave_missing.iter().cloned().collect(),
         },

@@ -33,9 +33,7 @@ pub fn remotes(graph: &Graph) -> Result<Vec<Remote>> {
         if let (Some(remote), Some(label)) = (&mut remote, through(graph, edge))
             && remote.label() != label
         {
-            let (Remote::Git(GitRemote { through, .. }) | Remote::File(FileRemote { through, .. })) =
-                remote;
-            through.insert(label);
+            remote.through_mut().insert(label);
         }
         add(&mut by_label, remote)
             .map_err(|failure| failure.at(graph.location(edge.from, &edge.reference)))?;

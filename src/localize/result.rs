@@ -5,13 +5,13 @@ use std::rc::Rc;
 
 use super::GITATTRIBUTES;
 use super::layout::{self, SafePaths};
+use super::spelling::{is_remote, new_text, spelled, value, whole};
 use super::{proof, remotes};
 use crate::failure::{Failure, Failures, Location};
-use crate::kustomization::{self, Accepts, Edit, GeneratorKey, Reference};
+use crate::kustomization::{self, Accepts, Edit};
 use crate::record::{self, LoadRestrictor, Remote, StoredFile};
 use crate::redact;
 use crate::reference::place::LOCALIZED_FILES;
-use crate::reference::{self, RepoSpec};
 use crate::tree::{Entry, path};
 use crate::walk::{FileId, Graph, Origin, RootId, SourceId, Target, Warning};
 
@@ -133,6 +133,9 @@ struct Builder<'a> {
     placed: BTreeMap<String, Placed>,
     kept: HashSet<String>,
     failures: Vec<Failure>,
+    /// Whether the tree of the user stays where it is, so that nothing in it needs to be changed but
+    /// what names something remote.
+    in_place: bool,
 }
 
 /// Localizes a walked graph. `owned` says of a path of the source that a lock of ours holds it.
@@ -145,16 +148,7 @@ pub fn localize(
     load_restrictor: LoadRestrictor,
     owned: &dyn Fn(&str) -> bool,
 ) -> Result<Localized, Failures> {
-    let mut builder = Builder {
-        graph,
-        owned,
-        safe: SafePaths::new(graph),
-        names: HashMap::new(),
-        visited: HashSet::new(),
-        placed: BTreeMap::new(),
-        kept: HashSet::new(),
-        failures: Vec::new(),
-    };
+    let mut builder = Builder::new(graph, owned, false);
     let target = Instance {
         source: 0,
         base: String::new(),
@@ -163,19 +157,75 @@ pub fn localize(
     let mut localized = builder.collect(&target)?;
     let kept = builder.kept;
     for directory in localized_directories(localized.files.keys()) {
-        localized.files.insert(
-            path::join(&directory, ".gitattributes"),
-            ResultFile {
-                content: Content::Bytes(GITATTRIBUTES.as_bytes().into()),
-                executable: false,
-                remote: None,
-                source: None,
-                rewritten: BTreeMap::new(),
-            },
-        );
+        add_attributes(&mut localized.files, &directory);
     }
     proof::prove(&localized, load_restrictor, &kept)?;
     Ok(localized)
+}
+
+/// What localizing where it stands changes.
+pub struct InPlace {
+    /// The files that are new or another by their path in the tree that was walked, and what was
+    /// brought in.
+    pub localized: Localized,
+    /// The paths that references lead to which were left as they are.
+    pub kept: HashSet<String>,
+}
+
+/// Localizes the roots `starts` of a walked graph, and what they reach, where they stand. What could
+/// not be followed stays as it is. `owned` as for [`localize`].
+///
+/// # Errors
+/// Every remote reference or file that cannot be placed.
+pub fn localize_in_place(
+    graph: &Graph,
+    starts: &[RootId],
+    owned: &dyn Fn(&str) -> bool,
+) -> Result<InPlace, Failures> {
+    let mut builder = Builder::new(graph, owned, true);
+    let top = Instance {
+        source: 0,
+        base: String::new(),
+    };
+    for start in starts {
+        builder.place_root(&top, *start);
+    }
+    let mut localized = builder.collect(&top)?;
+    let brought = localized.files.iter();
+    let brought = brought.filter(|(place, _)| !localized.local_files.contains(*place));
+    for directory in localized_directories(brought.map(|(place, _)| place)) {
+        add_attributes(&mut localized.files, &directory);
+    }
+    let kept = builder.kept;
+    Ok(InPlace { localized, kept })
+}
+
+/// Lets git change no byte of what lies in a `localized-files` directory.
+fn add_attributes(files: &mut BTreeMap<String, ResultFile>, directory: &str) {
+    let attributes = ResultFile {
+        content: Content::Bytes(GITATTRIBUTES.as_bytes().into()),
+        executable: false,
+        remote: None,
+        source: None,
+        rewritten: BTreeMap::new(),
+    };
+    files.insert(path::join(directory, ".gitattributes"), attributes);
+}
+
+impl<'a> Builder<'a> {
+    fn new(graph: &'a Graph, owned: &'a dyn Fn(&str) -> bool, in_place: bool) -> Self {
+        Builder {
+            graph,
+            owned,
+            safe: SafePaths::new(graph),
+            names: HashMap::new(),
+            visited: HashSet::new(),
+            placed: BTreeMap::new(),
+            kept: HashSet::new(),
+            failures: Vec::new(),
+            in_place,
+        }
+    }
 }
 
 impl Builder<'_> {
@@ -221,8 +271,15 @@ impl Builder<'_> {
         let graph = self.graph;
         let node = &graph.roots[root];
         let directory = self.destination(instance, &node.directory);
-        let kustomization = path::join(&directory, node.file_name);
-        self.place_file(&kustomization, node.file)?;
+        let stays = self.in_place && graph.sources[node.source].repository.is_none();
+        let kustomization = match &graph.files[node.file].origin {
+            // The file itself, if that is a link.
+            Origin::Tree { path, .. } if stays => path.clone(),
+            _ => path::join(&directory, node.file_name),
+        };
+        if !stays {
+            self.place_file(&kustomization, node.file)?;
+        }
         if !self.names.contains_key(&root) {
             let names = layout::names(graph, root)?;
             if !names.is_empty()
@@ -239,6 +296,9 @@ impl Builder<'_> {
             let destination = match edge.target {
                 Target::Root { id, remote: false } => {
                     todo.push((instance.clone(), id));
+                    if stays {
+                        continue;
+                    }
                     self.destination(instance, &graph.roots[id].directory)
                 }
                 Target::Root { id, remote: true } => {
@@ -252,6 +312,7 @@ impl Builder<'_> {
                 }
                 Target::File(file) => {
                     let destination = match (&graph.files[file].origin, brought) {
+                        (Origin::Tree { .. }, _) if stays => continue,
                         (Origin::Tree { path, .. }, _) => self.destination(instance, path),
                         (Origin::Remote(_), Some(brought)) => brought,
                         (Origin::Remote(_), None) => {
@@ -271,6 +332,7 @@ impl Builder<'_> {
                     }
                     continue;
                 }
+                Target::Broken if stays => continue,
                 Target::Remote | Target::Broken => {
                     return Err(Failure::new("a reference was not resolved")
                         .at(graph.location(edge.from, &edge.reference)));
@@ -307,6 +369,12 @@ impl Builder<'_> {
                 value,
                 text,
             };
+            if stays {
+                self.placed.entry(holder.clone()).or_insert(Placed {
+                    file: edge.from,
+                    edits: Vec::new(),
+                });
+            }
             if let Err(failure) = self.edit(&holder, edit) {
                 self.failures.push(failure);
             }
@@ -507,7 +575,10 @@ impl Builder<'_> {
             files,
             rewritten,
             remotes,
-            target: self.destination(target, &graph.roots[0].directory),
+            target: match graph.roots.first() {
+                Some(root) => self.destination(target, &root.directory),
+                None => String::new(),
+            },
             local_files,
             warnings: self.rewritten_data(),
         })
@@ -547,52 +618,6 @@ impl Builder<'_> {
             Some(id) => Content::Stored(id, file.bytes.clone()),
             None => Content::Bytes(file.bytes.clone()),
         }
-    }
-}
-
-/// Returns the path that a reference must name, or `None` when what it says leads there already.
-fn new_text(reference: &Reference, directory: &str, destination: &str) -> Option<String> {
-    let text = reference.text.as_str();
-    if !is_remote(reference)
-        && !path::is_absolute(text)
-        && path::resolve(directory, text).as_deref() == Some(destination)
-    {
-        return None;
-    }
-    Some(spelled(directory, destination))
-}
-
-/// Returns the text that leads from one directory to another place of the same tree.
-fn spelled(directory: &str, destination: &str) -> String {
-    let relative = path::relative(directory, destination);
-    // Text that kustomize would take for a URL again needs a `./`.
-    let looks_remote = RepoSpec::parse(&relative).is_ok() || reference::is_remote_file(&relative);
-    match looks_remote {
-        true => format!("./{relative}"),
-        false => relative,
-    }
-}
-
-fn is_remote(reference: &Reference) -> bool {
-    let text = reference.text.as_str();
-    reference::is_remote_file(text)
-        || (reference.accepts != Accepts::File && RepoSpec::parse(text).is_ok())
-}
-
-/// Returns the whole scalar as it was.
-fn whole(reference: &Reference) -> String {
-    match &reference.key {
-        Some(GeneratorKey::Explicit(key)) => format!("{key}={}", reference.text),
-        _ => reference.text.clone(),
-    }
-}
-
-/// Returns the whole scalar: a generator keeps the key that it had.
-fn value(reference: &Reference, text: &str) -> String {
-    match &reference.key {
-        Some(GeneratorKey::Explicit(key)) => format!("{key}={text}"),
-        Some(GeneratorKey::Implied(key)) if key != path::name(text) => format!("{key}={text}"),
-        _ => text.to_owned(),
     }
 }
 

@@ -362,6 +362,14 @@ impl Remote {
         }
     }
 
+    /// Returns the same to be changed.
+    pub fn through_mut(&mut self) -> &mut BTreeSet<String> {
+        match self {
+            Remote::Git(git) => &mut git.through,
+            Remote::File(file) => &mut file.through,
+        }
+    }
+
     fn key(&self) -> Key<'_> {
         match self {
             Remote::Git(git) => (&git.url, 0, git.reference.as_deref(), git.submodules),

@@ -3,19 +3,29 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use super::{Outcome, Report, visible};
+use super::{Outcome, Report, Tell, visible};
 use crate::record::{Change, Remote};
+use crate::walk::Warning;
 
-impl Report {
-    /// Returns the summary: what was done, what was brought in, how to look at it.
-    #[must_use]
-    pub fn human(&self, verbose: bool) -> String {
+impl Tell for Report {
+    /// What was done, what was brought in, how to look at it.
+    fn human(&self, verbose: bool) -> String {
         let mut out = String::new();
         // Writing to a string cannot fail.
         let _ = self.write(&mut out, verbose);
         out
     }
 
+    fn json(&self) -> String {
+        self.to_json()
+    }
+
+    fn warnings(&self) -> &[Warning] {
+        &self.warnings
+    }
+}
+
+impl Report {
     fn write(&self, out: &mut String, verbose: bool) -> std::fmt::Result {
         let target = visible(&self.target);
         let new_dir = visible(&self.new_dir);
@@ -121,11 +131,11 @@ impl Report {
 }
 
 /// The first digits of an id, enough to name it to a person and to git.
-fn short(id: &str) -> &str {
+pub(super) fn short(id: &str) -> &str {
     id.get(..12).unwrap_or(id)
 }
 
-fn counted(count: usize, what: &str) -> String {
+pub(super) fn counted(count: usize, what: &str) -> String {
     match count {
         1 => format!("1 {what}"),
         count => format!("{count} {what}s"),

@@ -5,6 +5,7 @@ use serde::Serialize;
 use super::{Outcome, Report};
 use crate::failure::{Failures, Location};
 use crate::record::Remote;
+use crate::walk::Warning;
 
 #[derive(Serialize)]
 struct JsonReport<'a> {
@@ -24,19 +25,19 @@ struct JsonReport<'a> {
 }
 
 #[derive(Serialize)]
-struct Tool {
+pub(super) struct Tool {
     name: &'static str,
     version: &'static str,
 }
 
-const TOOL: Tool = Tool {
+pub(super) const TOOL: Tool = Tool {
     name: env!("CARGO_PKG_NAME"),
     version: env!("CARGO_PKG_VERSION"),
 };
 
 #[derive(Serialize)]
 #[serde(tag = "kind", rename_all = "lowercase")]
-enum JsonRemote {
+pub(super) enum JsonRemote {
     Git {
         url: String,
         r#ref: Option<String>,
@@ -88,7 +89,7 @@ impl<'a> From<&'a Location> for JsonPlace<'a> {
 }
 
 #[derive(Serialize)]
-struct JsonMessage<'a> {
+pub(super) struct JsonMessage<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     id: Option<&'a str>,
     #[serde(flatten)]
@@ -96,6 +97,17 @@ struct JsonMessage<'a> {
     message: &'a str,
     #[serde(skip_serializing_if = "<[String]>::is_empty")]
     hints: &'a [String],
+}
+
+impl<'a> From<&'a Warning> for JsonMessage<'a> {
+    fn from(warning: &'a Warning) -> Self {
+        JsonMessage {
+            id: Some(warning.id),
+            place: Some((&warning.location).into()),
+            message: &warning.message,
+            hints: &[],
+        }
+    }
 }
 
 #[derive(Serialize)]
@@ -107,9 +119,7 @@ struct JsonFailures<'a> {
 }
 
 impl Report {
-    /// Returns the report as one JSON object, with a final newline.
-    #[must_use]
-    pub fn json(&self) -> String {
+    pub(super) fn to_json(&self) -> String {
         let (outcome, branch, commit, tree, source) = match &self.outcome {
             Outcome::Committed {
                 branch,
@@ -157,16 +167,7 @@ impl Report {
                     to: &one.to,
                 })
                 .collect(),
-            warnings: self
-                .warnings
-                .iter()
-                .map(|warning| JsonMessage {
-                    id: Some(warning.id),
-                    place: Some((&warning.location).into()),
-                    message: &warning.message,
-                    hints: &[],
-                })
-                .collect(),
+            warnings: self.warnings.iter().map(JsonMessage::from).collect(),
         })
     }
 }
@@ -191,7 +192,7 @@ pub fn failures_json(failures: &Failures) -> String {
     })
 }
 
-fn remote(remote: &Remote) -> JsonRemote {
+pub(super) fn remote(remote: &Remote) -> JsonRemote {
     match remote {
         Remote::Git(git) => JsonRemote::Git {
             url: git.url.clone(),
@@ -208,7 +209,7 @@ fn remote(remote: &Remote) -> JsonRemote {
     }
 }
 
-fn render(value: &impl Serialize) -> String {
+pub(super) fn render(value: &impl Serialize) -> String {
     // Only strings, numbers and lists: serializing these cannot fail.
     let mut text = serde_json::to_string_pretty(value).unwrap_or_default();
     text.push('\n');

@@ -19,6 +19,7 @@ mod example;
 mod fetch_git;
 mod fetch_http;
 mod layout;
+mod lock;
 mod message;
 mod offline;
 mod parity;

@@ -42,6 +42,7 @@ fn the_first_use_goes_as_shown() {
         "git diff main:example/overlay/kustomization.yaml localized/main:localized-overlay/overlay/kustomization.yaml",
         "git show localized/main:localized-overlay/kustomize-localize.lock",
         "git log -1 --format='%(trailers:only)' localized/main",
+        "git kustomize-localize lock",
     ] {
         let unquoted = command.replace('\'', "");
         let words: Vec<&str> = unquoted.split(' ').skip(1).collect();
@@ -64,21 +65,26 @@ fn the_first_use_goes_as_shown() {
 
 #[test]
 fn every_option_is_in_the_table() {
+    let readme = file("README.md");
+    let mut expected = options(&["--help"]);
+    expected.extend(["TARGET".to_owned(), "NEW_DIR".to_owned()]);
+    assert_eq!(first_column(section(&readme, "## Options")), expected);
+    let lock = options(&["lock", "--help"]);
+    assert_eq!(first_column(section(&readme, "## The lock")), lock);
+}
+
+/// Returns the options that a help names, as the README writes them.
+fn options(args: &[&str]) -> BTreeSet<String> {
     let sandbox = Sandbox::new();
-    let help = sandbox.run(&sandbox.path(""), &["--help"]);
+    let help = sandbox.run(&sandbox.path(""), args);
     // `  -m, --message <TEXT>` becomes `-m, --message TEXT`.
-    let mut expected: BTreeSet<String> = help
-        .success()
+    help.success()
         .stdout
         .lines()
         .filter(|line| line.trim_start().starts_with('-') && line.starts_with("  "))
         .filter(|line| line.starts_with("  -") || line.starts_with("      --"))
         .map(|line| line.trim().replace(['<', '>'], ""))
-        .collect();
-    expected.extend(["TARGET".to_owned(), "NEW_DIR".to_owned()]);
-    let readme = file("README.md");
-    let table = section(&readme, "## Options");
-    assert_eq!(first_column(table), expected);
+        .collect()
 }
 
 #[test]
@@ -89,6 +95,8 @@ fn every_warning_is_in_the_table() {
         walk,
         &file("src/walk/local.rs"),
         &file("src/walk/remote.rs"),
+        &file("src/mend.rs"),
+        &file("src/mend/lock.rs"),
     ]
     .concat();
     let quoted = |line: &str| line.split('"').nth(1).map(str::to_owned);

@@ -98,7 +98,7 @@ pub(super) fn run(args: &LocalizeArgs) -> Result<Report, Failures> {
     )?;
     let files = copied.files()?;
     let before = before.map(|lock| (*lock).clone()).unwrap_or_default();
-    if args.dry_run {
+    if args.fetch.dry_run {
         return Ok(copied.report(&files, shown, &before, Outcome::DryRun { branch: None }));
     }
     directory::write(&place, &shown, &files, replaces)?;

@@ -131,7 +131,7 @@ pub(super) fn run(args: &LocalizeArgs) -> Result<Report, Failures> {
         refuse_changed(&here, &copied.localized.local_files, local.lock.is_some())?;
     }
     let files = copied.files()?;
-    if args.dry_run {
+    if args.fetch.dry_run {
         let branch = Some(branch.name);
         return Ok(copied.report(&files, into, &before, Outcome::DryRun { branch }));
     }

@@ -1,0 +1,63 @@
+//! `lock`: the lock at the top, brought up to date with the working tree.
+
+use std::process::ExitCode;
+use std::rc::Rc;
+
+use super::{LockArgs, fetcher, output};
+use crate::failure::Failures;
+use crate::fetch;
+use crate::mend::{Ground, lock};
+use crate::record::Lock;
+use crate::report::{LockOutcome, LockReport};
+
+/// Brings the lock up to date, and says what was done.
+pub(super) fn run(args: &LockArgs) -> ExitCode {
+    output::tell(&args.output, lock(args))
+}
+
+fn lock(args: &LockArgs) -> Result<LockReport, Failures> {
+    let ground = Ground::find()?;
+    let before = ground.lock.clone().unwrap_or_default();
+    if let Some(relocked) = lock::up_to_date(&ground) {
+        return Ok(report(LockOutcome::Unchanged, &before, relocked));
+    }
+    let mut fetcher = fetcher(
+        Some(&ground.here),
+        fetch::Options {
+            pin: args.fetch.pin || ground.config.pin,
+            offline: args.offline,
+            ..args.fetch.options(&args.output)
+        },
+        Vec::from_iter(ground.lock.clone()),
+        None,
+    )?;
+    let relocked = lock::relock(&ground, &before, &mut fetcher)?;
+    finish(&ground, args.fetch.dry_run, &before, relocked)
+}
+
+/// Writes a lock if it is another one, and says what came of it.
+pub(super) fn finish(
+    ground: &Ground,
+    dry_run: bool,
+    before: &Rc<Lock>,
+    relocked: lock::Relocked,
+) -> Result<LockReport, Failures> {
+    let outcome = match (relocked.lock == **before, dry_run) {
+        (true, _) => LockOutcome::Unchanged,
+        (false, true) => LockOutcome::DryRun,
+        (false, false) => {
+            lock::write(ground, &relocked.lock)?;
+            LockOutcome::Written
+        }
+    };
+    Ok(report(outcome, before, relocked))
+}
+
+fn report(outcome: LockOutcome, before: &Lock, relocked: lock::Relocked) -> LockReport {
+    LockReport {
+        outcome,
+        changes: Lock::changes(before, &relocked.lock),
+        remotes: relocked.lock.remotes,
+        warnings: relocked.warnings,
+    }
+}

@@ -1,0 +1,286 @@
+//! Changes to files of the working tree: all of them, or as far as a file system allows none.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+use crate::failure::{Failure, Result};
+use crate::interrupt::{self, Scratch};
+use crate::tree::path;
+
+/// One file that is written or removed.
+#[derive(Debug, Clone)]
+pub struct Change {
+    /// Its path from the top of the working tree. No link lies on the way, nor is it one.
+    pub path: String,
+    /// What it holds afterwards and whether it can be executed; none when it is removed.
+    pub to: Option<(Rc<[u8]>, bool)>,
+}
+
+/// Makes the changes, in their order. Everything is written beside the tree before the first file of
+/// it changes, and a step that fails takes back those before it. Directories that a removal leaves
+/// empty are removed too.
+///
+/// # Errors
+/// When a link or a file is in the way, or a file cannot be written: then nothing has changed.
+pub fn apply(top: &Path, changes: &[Change]) -> Result<()> {
+    if changes.is_empty() {
+        return Ok(());
+    }
+    for change in changes {
+        refuse_links(top, &change.path)?;
+    }
+    let failed = |error: &io::Error| {
+        Failure::new(format!("could not write to `{}`: {error}", top.display()))
+            .hint("check that the working tree can be written and has room")
+    };
+    let scratch = Scratch::beside(top, ".kustomize-localize-").map_err(|error| failed(&error))?;
+    for (number, change) in changes.iter().enumerate() {
+        if let Some((bytes, executable)) = &change.to {
+            let staged = staged(scratch.path(), number);
+            stage(&staged, bytes, *executable, &top.join(&change.path))
+                .map_err(|error| said(&change.path, &error))?;
+        }
+    }
+    let held = interrupt::hold();
+    let mut done = Vec::new();
+    let outcome = changes.iter().enumerate().try_for_each(|(number, change)| {
+        let place = top.join(&change.path);
+        step(top, scratch.path(), number, change, &place, &mut done)
+            .map_err(|error| said(&change.path, &error))
+    });
+    if outcome.is_err() {
+        for undo in done.into_iter().rev() {
+            // As much as can be is as it was; the failure that is told is the first one.
+            let _ = match undo {
+                Undo::Made(directory) => fs::remove_dir(directory),
+                Undo::Wrote(place) => fs::remove_file(place),
+                Undo::Kept(old, place) => fs::rename(old, place),
+            };
+        }
+    } else {
+        for change in changes.iter().filter(|change| change.to.is_none()) {
+            let mut directory = path::parent(&change.path);
+            while !directory.is_empty() && fs::remove_dir(top.join(directory)).is_ok() {
+                directory = path::parent(directory);
+            }
+        }
+    }
+    drop(held);
+    outcome
+}
+
+/// How a step is taken back.
+enum Undo {
+    /// A directory that was made.
+    Made(PathBuf),
+    /// A file that was not there before.
+    Wrote(PathBuf),
+    /// A file, and where it belongs.
+    Kept(PathBuf, PathBuf),
+}
+
+fn step(
+    top: &Path,
+    scratch: &Path,
+    number: usize,
+    change: &Change,
+    place: &Path,
+    done: &mut Vec<Undo>,
+) -> io::Result<()> {
+    let old = scratch.join(format!("{number}.old"));
+    let exists = place.symlink_metadata().is_ok();
+    if change.to.is_none() {
+        if exists {
+            fs::rename(place, &old)?;
+            done.push(Undo::Kept(old, place.to_owned()));
+        }
+        return Ok(());
+    }
+    let mut missing = Vec::new();
+    let mut directory = path::parent(&change.path);
+    while !directory.is_empty() && !top.join(directory).is_dir() {
+        missing.push(top.join(directory));
+        directory = path::parent(directory);
+    }
+    for directory in missing.into_iter().rev() {
+        fs::create_dir(&directory)?;
+        done.push(Undo::Made(directory));
+    }
+    if exists {
+        // So that the file is never missing, the new one takes its place in one step.
+        fs::hard_link(place, &old).or_else(|_| fs::copy(place, &old).map(|_| ()))?;
+    }
+    fs::rename(staged(scratch, number), place)?;
+    done.push(match exists {
+        true => Undo::Kept(old, place.to_owned()),
+        false => Undo::Wrote(place.to_owned()),
+    });
+    Ok(())
+}
+
+fn staged(scratch: &Path, number: usize) -> PathBuf {
+    scratch.join(format!("{number}.new"))
+}
+
+/// Writes a file that is going to be `place`, with the permissions of what is there.
+fn stage(staged: &Path, bytes: &[u8], executable: bool, place: &Path) -> io::Result<()> {
+    fs::write(staged, bytes)?;
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        let mut permissions = match fs::symlink_metadata(place) {
+            Ok(there) => there.permissions(),
+            Err(_) => fs::symlink_metadata(staged)?.permissions(),
+        };
+        let mode = permissions.mode();
+        // Executable for whoever may read it, as git checks out 100755.
+        permissions.set_mode(match executable {
+            true => mode | ((mode & 0o444) >> 2),
+            false => mode & !0o111,
+        });
+        fs::set_permissions(staged, permissions)?;
+    }
+    #[cfg(not(unix))]
+    let _ = (executable, place);
+    Ok(())
+}
+
+/// Refuses to write through a link, or below something that is no directory.
+fn refuse_links(top: &Path, place: &str) -> Result<()> {
+    let mut above = path::parent(place);
+    let mut ways = vec![];
+    while !above.is_empty() {
+        ways.push(above);
+        above = path::parent(above);
+    }
+    let is_in_the_way = |path: &str, what: &str| {
+        Failure::new(format!(
+            "`{path}` is {what}, so that `{place}` cannot be written"
+        ))
+        .hint("move it away, then run the same command again")
+    };
+    for above in ways.into_iter().rev() {
+        match fs::symlink_metadata(top.join(above)) {
+            Ok(there) if there.is_dir() => {}
+            Ok(there) if there.is_symlink() => return Err(is_in_the_way(above, "a link")),
+            Ok(_) => return Err(is_in_the_way(above, "a file")),
+            Err(_) => break,
+        }
+    }
+    match fs::symlink_metadata(top.join(place)) {
+        Ok(there) if there.is_symlink() => Err(is_in_the_way(place, "a link")),
+        Ok(there) if there.is_dir() => Err(is_in_the_way(place, "a directory")),
+        _ => Ok(()),
+    }
+}
+
+fn said(place: &str, error: &io::Error) -> Failure {
+    Failure::new(format!("could not write `{place}`: {error}"))
+        .hint("check that the working tree can be written and has room")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn change(path: &str, to: Option<&str>) -> Change {
+        Change {
+            path: path.to_owned(),
+            to: to.map(|text| (text.as_bytes().into(), false)),
+        }
+    }
+
+    fn top() -> tempfile::TempDir {
+        let top = tempfile::tempdir().unwrap();
+        fs::create_dir_all(top.path().join("a/b")).unwrap();
+        fs::write(top.path().join("a/old"), "old").unwrap();
+        fs::write(top.path().join("a/b/gone"), "gone").unwrap();
+        top
+    }
+
+    /// Every path below `top`, with what a file holds.
+    fn list(top: &Path) -> Vec<String> {
+        let mut found = Vec::new();
+        let mut todo = vec![top.to_owned()];
+        while let Some(directory) = todo.pop() {
+            for entry in directory.read_dir().unwrap() {
+                let place = entry.unwrap().path();
+                let name = place.strip_prefix(top).unwrap().display().to_string();
+                match place.is_dir() {
+                    true => {
+                        found.push(format!("{name}/"));
+                        todo.push(place);
+                    }
+                    false => found.push(format!("{name}={}", fs::read_to_string(place).unwrap())),
+                }
+            }
+        }
+        found.sort();
+        found
+    }
+
+    #[test]
+    fn files_are_written_replaced_and_removed() {
+        let top = top();
+        let changes = [
+            change("a/b/gone", None),
+            change("a/b/never", None),
+            change("c/d/new", Some("new")),
+            change("a/old", Some("other")),
+        ];
+        apply(top.path(), &changes).unwrap();
+        assert_eq!(
+            list(top.path()),
+            ["a/", "a/old=other", "c/", "c/d/", "c/d/new=new"]
+        );
+    }
+
+    #[test]
+    fn a_step_that_fails_takes_back_the_others() {
+        let top = top();
+        let before = list(top.path());
+        let changes = [
+            change("a/b/gone", None),
+            change("a/old", Some("other")),
+            change("c/d/new", Some("new")),
+            // What was a file a moment ago cannot hold one.
+            change("c/d/new/below", Some("new")),
+        ];
+        let failure = apply(top.path(), &changes).unwrap_err();
+        assert!(failure.message.contains("c/d/new/below"), "{failure}");
+        assert_eq!(list(top.path()), before);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn nothing_is_written_through_a_link() {
+        let top = top();
+        let elsewhere = tempfile::tempdir().unwrap();
+        std::os::unix::fs::symlink(elsewhere.path(), top.path().join("link")).unwrap();
+        for path in ["link", "link/x", "a/old/x", "a/b"] {
+            let failure = apply(top.path(), &[change(path, Some("x"))]).unwrap_err();
+            assert!(failure.message.contains("cannot be written"), "{failure}");
+        }
+        assert_eq!(list(elsewhere.path()), [""; 0]);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn permissions_stay() {
+        use std::os::unix::fs::PermissionsExt;
+        let top = top();
+        let place = top.path().join("a/old");
+        fs::set_permissions(&place, fs::Permissions::from_mode(0o640)).unwrap();
+        apply(top.path(), &[change("a/old", Some("x"))]).unwrap();
+        let mode = |place: &Path| place.metadata().unwrap().permissions().mode() & 0o777;
+        assert_eq!(mode(&place), 0o640);
+        let executable = Change {
+            path: "a/old".to_owned(),
+            to: Some((b"y"[..].into(), true)),
+        };
+        apply(top.path(), &[executable]).unwrap();
+        assert_eq!(mode(&place), 0o750);
+    }
+}

@@ -1,0 +1,57 @@
+//! The text of a reference that leads to another place.
+
+use crate::kustomization::{Accepts, GeneratorKey, Reference};
+use crate::reference::{self, RepoSpec};
+use crate::tree::path;
+
+/// Returns the path that a reference must name, or `None` when what it says leads there already.
+pub(super) fn new_text(
+    reference: &Reference,
+    directory: &str,
+    destination: &str,
+) -> Option<String> {
+    let text = reference.text.as_str();
+    if !is_remote(reference)
+        && !path::is_absolute(text)
+        && path::resolve(directory, text).as_deref() == Some(destination)
+    {
+        return None;
+    }
+    Some(spelled(directory, destination))
+}
+
+/// Returns the text that leads from one directory to another place of the same tree.
+pub(super) fn spelled(directory: &str, destination: &str) -> String {
+    let relative = path::relative(directory, destination);
+    // Text that kustomize would take for a URL again needs a `./`.
+    let looks_remote = RepoSpec::parse(&relative).is_ok() || reference::is_remote_file(&relative);
+    match looks_remote {
+        true => format!("./{relative}"),
+        false => relative,
+    }
+}
+
+/// Says whether kustomize reads the reference over the network, where no local file has its name.
+#[must_use]
+pub fn is_remote(reference: &Reference) -> bool {
+    let text = reference.text.as_str();
+    reference::is_remote_file(text)
+        || (reference.accepts != Accepts::File && RepoSpec::parse(text).is_ok())
+}
+
+/// Returns the whole scalar as it was.
+pub(super) fn whole(reference: &Reference) -> String {
+    match &reference.key {
+        Some(GeneratorKey::Explicit(key)) => format!("{key}={}", reference.text),
+        _ => reference.text.clone(),
+    }
+}
+
+/// Returns the whole scalar: a generator keeps the key that it had.
+pub(super) fn value(reference: &Reference, text: &str) -> String {
+    match &reference.key {
+        Some(GeneratorKey::Explicit(key)) => format!("{key}={text}"),
+        Some(GeneratorKey::Implied(key)) if key != path::name(text) => format!("{key}={text}"),
+        _ => text.to_owned(),
+    }
+}

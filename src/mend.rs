@@ -1,0 +1,218 @@
+//! The mend: what a working tree needs so that `check` finds nothing remote in it that is neither
+//! localized nor locked.
+//!
+//! [`Ground`] is what both ways begin with: the files on disk, where a walk starts, the lock at the
+//! top. [`lock`] brings the lock up to date.
+
+pub mod lock;
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::rc::Rc;
+
+use crate::config::{self, Config};
+use crate::failure::{Failure, Failures, Result};
+use crate::git::Here;
+use crate::kustomization;
+use crate::localize;
+use crate::record::{LOCK_NAME, Lock};
+use crate::reference::place::LOCALIZED_FILES;
+use crate::tree::working::WorkingTree;
+use crate::tree::{self, Entry, Listing, Resolved, SharedTree, Tree, path};
+use crate::walk::{Explored, Graph, Origin, Source, Trouble, TroubleKind, Warning};
+
+/// The working tree that is mended.
+pub struct Ground {
+    /// The repository.
+    pub here: Rc<Here>,
+    /// The top of the working tree.
+    pub top: PathBuf,
+    /// Its files.
+    pub tree: SharedTree,
+    /// What the team has decided.
+    pub config: Config,
+    /// The lock at the top, if there is one.
+    pub lock: Option<Rc<Lock>>,
+    /// The directories of all kustomizations but those in `localized-files` of ours, sorted.
+    pub roots: Vec<String>,
+}
+
+impl Ground {
+    /// Finds the working tree that we were started in.
+    ///
+    /// # Errors
+    /// When there is none, or its configuration or lock cannot be read.
+    pub fn find() -> Result<Ground, Failures> {
+        let here = Rc::new(Here::discover()?.ok_or_else(|| {
+            Failure::new("this is not a git repository, so there is no place for a lock")
+                .hint("run it in a repository")
+        })?);
+        let top = here.top.clone().ok_or_else(|| {
+            Failure::new("this repository has no working tree to mend")
+                .hint("run it in a clone, or in a linked worktree")
+        })?;
+        let tree = Rc::new(WorkingTree::open(here.clone())?);
+        let config = match tree.entry(config::FILE_NAME)? {
+            Some(Entry::File { .. }) => {
+                Config::parse(&tree.read(config::FILE_NAME)?, config::FILE_NAME)?
+            }
+            _ => Config::default(),
+        };
+        let lock = match tree.entry(LOCK_NAME)? {
+            None => None,
+            Some(Entry::File { .. }) => {
+                Some(Rc::new(Lock::parse(&tree.read(LOCK_NAME)?, LOCK_NAME)?))
+            }
+            Some(_) => {
+                return Err(Failure::new(format!("`{LOCK_NAME}` is no regular file"))
+                    .hint("move it away: the lock is written there")
+                    .into());
+            }
+        };
+        if let Some(target) = lock.as_ref().and_then(|lock| lock.target.as_deref()) {
+            return Err(Failure::new(format!(
+                "`{LOCK_NAME}` at the top is that of a copy of `{target}`, whose references are localized already"
+            ))
+            .hint("run it in the repository that was localized")
+            .into());
+        }
+        let mut ground = Ground {
+            here,
+            top,
+            config,
+            lock,
+            roots: Vec::new(),
+            tree: tree.clone(),
+        };
+        let mut roots = BTreeSet::new();
+        for place in tree.kustomizations()? {
+            let directory = path::parent(&place);
+            if !roots.contains(directory) && !ground.is_owned(&place) && !ground.is_flux(&place)? {
+                roots.insert(directory.to_owned());
+            }
+        }
+        ground.roots = roots.into_iter().collect();
+        Ok(ground)
+    }
+
+    /// Returns where a walk of the whole tree starts.
+    #[must_use]
+    pub fn starts(&self) -> Vec<String> {
+        let starts = |root: &&String| self.config.starts(root);
+        self.roots.iter().filter(starts).cloned().collect()
+    }
+
+    /// Returns the tree as a walk takes it: the whole repository bounds what is reached.
+    #[must_use]
+    pub fn source(&self) -> Source {
+        Source {
+            tree: self.tree.clone(),
+            scope: String::new(),
+            repository: None,
+        }
+    }
+
+    /// Says whether the lock holds something below `directory`.
+    #[must_use]
+    pub fn owns(&self, directory: &str) -> bool {
+        self.lock.as_ref().is_some_and(|lock| {
+            let mut files = lock.files.iter();
+            files.any(|file| path::is_in(&file.path, directory))
+        })
+    }
+
+    /// Says whether a path lies in a `localized-files` of ours.
+    #[must_use]
+    pub fn is_owned(&self, place: &str) -> bool {
+        let mut above = path::parent(place);
+        while !above.is_empty() {
+            if path::name(above) == LOCALIZED_FILES && self.owns(above) {
+                return true;
+            }
+            above = path::parent(above);
+        }
+        false
+    }
+
+    /// Says whether a file that is named like a kustomization is an object of Flux.
+    fn is_flux(&self, place: &str) -> Result<bool> {
+        Ok(match tree::resolve(&*self.tree, place)? {
+            Resolved::File { path, .. } => kustomization::is_flux_object(&self.tree.read(&path)?),
+            _ => false,
+        })
+    }
+}
+
+/// What a walk could not follow, by what it means for a mend.
+pub(crate) struct Troubles {
+    /// Something remote could not be brought in: nothing can be said about it.
+    pub(crate) remote: Vec<Failure>,
+    /// Something in the tree itself is wrong. It keeps nothing else from being mended.
+    pub(crate) local: Vec<Failure>,
+    /// The kustomizations that nobody could read, so that nobody knows what they reference.
+    pub(crate) unread: Vec<String>,
+}
+
+impl Troubles {
+    /// Sorts out the troubles of a walk.
+    pub(crate) fn of(explored: &Explored) -> Troubles {
+        let mut troubles = Troubles {
+            remote: Vec::new(),
+            local: Vec::new(),
+            unread: Vec::new(),
+        };
+        let graph = &explored.graph;
+        let mut seen = BTreeSet::new();
+        for trouble in &explored.troubles {
+            if !seen.insert(trouble.failure.clone()) {
+                continue;
+            }
+            if is_remote(graph, trouble) {
+                troubles.remote.push(trouble.failure.clone());
+                continue;
+            }
+            let hides = match trouble.kind {
+                TroubleKind::Problem(_) | TroubleKind::Failed => true,
+                TroubleKind::Refused => trouble.edge.is_none(),
+                _ => false,
+            };
+            if let Some(file) = trouble.file.filter(|_| hides) {
+                troubles.unread.push(graph.label(file));
+            } else if hides {
+                troubles.unread.push(trouble.failure.message.clone());
+            }
+            troubles.local.push(trouble.failure.clone());
+        }
+        troubles.unread.dedup();
+        troubles
+    }
+
+    /// Returns the local ones as warnings.
+    pub(crate) fn warnings(&self) -> impl Iterator<Item = Warning> {
+        self.local.iter().map(|failure| Warning {
+            id: "not-followed",
+            location: failure.location.clone().unwrap_or_default(),
+            message: failure.message.clone(),
+        })
+    }
+}
+
+/// Says whether a trouble is about something remote: a reference that names it, or what it holds.
+fn is_remote(graph: &Graph, trouble: &Trouble) -> bool {
+    let fetched = |source: usize| graph.sources[source].repository.is_some();
+    let by_edge = trouble.edge.is_some_and(|(root, edge)| {
+        let root = &graph.roots[root];
+        fetched(root.source)
+            || root
+                .edges
+                .get(edge)
+                .is_some_and(|edge| localize::is_remote(&edge.reference))
+    });
+    let by_file = trouble
+        .file
+        .is_some_and(|file| match &graph.files[file].origin {
+            Origin::Remote(_) => true,
+            Origin::Tree { source, .. } => fetched(*source),
+        });
+    by_edge || by_file || trouble.kind == TroubleKind::Unsafe
+}

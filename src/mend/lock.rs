@@ -1,0 +1,210 @@
+//! Bringing the lock at the top up to date with what the tree references.
+//!
+//! The lock holds whatever localizing would bring in: what the tree names, and what that names in
+//! turn. So everything can be localized later with `--locked`, and offline once it is in the cache.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
+
+use super::{Ground, Troubles};
+use crate::commit::working::{self, Change};
+use crate::failure::{Failures, Location, Result};
+use crate::kustomization::Accepts;
+use crate::localize;
+use crate::record::{GitRemote, LOCK_NAME, Lock, Remote};
+use crate::redact;
+use crate::reference::{self, RepoSpec};
+use crate::walk::{self, Contents, Edge, Explored, Graph, Remotes, Target, Warning};
+
+/// A lock that fits the tree.
+pub struct Relocked {
+    /// The lock.
+    pub lock: Lock,
+    /// What works but should be known.
+    pub warnings: Vec<Warning>,
+}
+
+/// Returns what to say if the lock fits the tree as it is. Nothing is fetched for that.
+#[must_use]
+pub fn up_to_date(ground: &Ground) -> Option<Relocked> {
+    let explored = explore(ground, None);
+    let troubles = Troubles::of(&explored);
+    let empty = Rc::default();
+    let lock = ground.lock.as_ref().unwrap_or(&empty);
+    let named = named(&explored.graph, lock)?;
+    let is_named = |remote: &Remote| named.contains_key(&remote.label());
+    // What a kustomization that cannot be read needs is not known, so nothing is dropped for it.
+    let fits = troubles.remote.is_empty()
+        && (lock.stale(is_named).is_empty() || !troubles.unread.is_empty())
+        && lock.remotes.iter().all(|remote| match remote {
+            Remote::Git(git) if git.through.is_empty() && !is_stored(lock, remote) => named
+                .get(&remote.label())
+                .is_none_or(|paths| *paths == git.paths),
+            Remote::Git(git) => named
+                .get(&remote.label())
+                .is_none_or(|paths| paths.is_subset(&git.paths)),
+            Remote::File(_) => true,
+        });
+    fits.then(|| Relocked {
+        lock: (**lock).clone(),
+        warnings: warnings(&troubles, &[]),
+    })
+}
+
+/// Returns the remotes that the tree itself names by their labels, with the directories that it
+/// names in each; none if one of them is not in the lock.
+fn named(graph: &Graph, lock: &Lock) -> Option<BTreeMap<String, BTreeSet<String>>> {
+    let mut named: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for edge in graph.roots.iter().flat_map(|root| &root.edges) {
+        if edge.target == Target::Remote {
+            let (label, directory) = entry(edge, lock)?;
+            named.entry(label).or_default().extend(directory);
+        }
+    }
+    Some(named)
+}
+
+/// Returns the label of the entry that a reference has in the lock, and the directory that it names
+/// there.
+fn entry(edge: &Edge, lock: &Lock) -> Option<(String, Option<String>)> {
+    let text = edge.reference.text.as_str();
+    let shown = redact::url(text);
+    let file = || {
+        let file = lock.find_file(&shown)?;
+        Some((Remote::File(file.clone()).label(), None))
+    };
+    let git = || {
+        let spec = RepoSpec::parse(text).ok()?;
+        let url = redact::url(&spec.clone_spec());
+        let git = lock.find_git(&url, spec.reference.as_deref(), spec.submodules)?;
+        let directory = match spec.directory() {
+            directory if directory.is_empty() => ".".to_owned(),
+            directory => directory,
+        };
+        Some((Remote::Git(git.clone()).label(), Some(directory)))
+    };
+    match edge.reference.accepts {
+        Accepts::File => file(),
+        Accepts::Root { .. } => git(),
+        Accepts::Either | Accepts::Plugin if reference::is_remote_file(text) => file().or_else(git),
+        Accepts::Either | Accepts::Plugin => git(),
+    }
+}
+
+fn explore(ground: &Ground, remotes: Option<&mut dyn Remotes>) -> Explored {
+    let options = walk::Options {
+        load_restrictor: ground.config.load_restrictor,
+        contents: Contents::Configurations,
+        ..walk::Options::default()
+    };
+    walk::explore(ground.source(), &ground.starts(), remotes, &options)
+}
+
+/// Returns the lock that fits the tree, with everything resolved that `held` does not hold.
+///
+/// # Errors
+/// Every remote reference that cannot be resolved.
+pub fn relock(
+    ground: &Ground,
+    held: &Lock,
+    remotes: &mut dyn Remotes,
+) -> Result<Relocked, Failures> {
+    let explored = explore(ground, Some(remotes));
+    let troubles = Troubles::of(&explored);
+    if !troubles.remote.is_empty() {
+        return Err(Failures(troubles.remote));
+    }
+    let found = localize::remotes(&explored.graph)?;
+    let (lock, kept) = merged(held, found, !troubles.unread.is_empty());
+    Ok(Relocked {
+        warnings: warnings(&troubles, &kept),
+        lock,
+    })
+}
+
+/// Returns a lock of what was found and of what else is needed, and the labels of what is kept only
+/// because nobody knows whether it is.
+pub(super) fn merged(held: &Lock, found: Vec<Remote>, keep: bool) -> (Lock, Vec<String>) {
+    let mut lock = Lock {
+        target: None,
+        options: held.options.clone(),
+        remotes: found,
+        files: held.files.clone(),
+    };
+    let direct: BTreeSet<String> = lock.remotes.iter().map(Remote::label).collect();
+    for old in &held.remotes {
+        let there = lock.remotes.iter_mut().find(|new| is_same(old, new));
+        match (there, old) {
+            (None, _) => lock.remotes.push(old.clone()),
+            // Where its files are stored, more of it is in use than what still names it.
+            (Some(Remote::Git(new)), Remote::Git(old_git)) if is_stored(held, old) => {
+                new.paths.extend(old_git.paths.iter().cloned());
+                new.through.extend(old_git.through.iter().cloned());
+            }
+            (Some(_), _) => {}
+        }
+    }
+    let stale: Vec<Remote> = lock
+        .stale(|remote| direct.contains(&remote.label()))
+        .into_iter()
+        .cloned()
+        .collect();
+    let mut kept = Vec::new();
+    match keep {
+        true => kept.extend(stale.iter().map(Remote::label)),
+        false => lock.remotes.retain(|remote| !stale.contains(remote)),
+    }
+    let labels: BTreeSet<String> = lock.remotes.iter().map(Remote::label).collect();
+    for remote in &mut lock.remotes {
+        remote.through_mut().retain(|label| labels.contains(label));
+    }
+    lock.sort();
+    (lock, kept)
+}
+
+fn is_same(one: &Remote, other: &Remote) -> bool {
+    let submodules = |remote: &Remote| match remote {
+        Remote::Git(GitRemote { submodules, .. }) => Some(*submodules),
+        Remote::File(_) => None,
+    };
+    one.label() == other.label() && submodules(one) == submodules(other)
+}
+
+/// Says whether files of a remote are stored beside the lock.
+fn is_stored(lock: &Lock, remote: &Remote) -> bool {
+    let label = remote.label();
+    lock.files
+        .iter()
+        .any(|file| file.remote.as_deref() == Some(&label))
+}
+
+fn warnings(troubles: &Troubles, kept: &[String]) -> Vec<Warning> {
+    let mut warnings: Vec<Warning> = troubles.warnings().collect();
+    if !kept.is_empty() {
+        warnings.push(Warning {
+            id: "kept-entry",
+            location: Location {
+                file: LOCK_NAME.to_owned(),
+                ..Location::default()
+            },
+            message: format!(
+                "nothing references {}, but it stays: what {} references cannot be told",
+                kept.join(", "),
+                troubles.unread.join(", ")
+            ),
+        });
+    }
+    warnings
+}
+
+/// Writes the lock.
+///
+/// # Errors
+/// When it holds what no lock may, or cannot be written: everything is then as before.
+pub fn write(ground: &Ground, lock: &Lock) -> Result<()> {
+    let change = Change {
+        path: LOCK_NAME.to_owned(),
+        to: Some((lock.render()?.into_bytes().into(), false)),
+    };
+    working::apply(&ground.top, &[change])
+}

@@ -1,0 +1,151 @@
+//! What is said about a run of `lock` or `update`.
+
+use std::fmt::Write;
+
+use serde::Serialize;
+
+use super::human::{counted, short};
+use super::json::{JsonMessage, JsonRemote, TOOL, Tool, remote, render};
+use super::{Tell, visible};
+use crate::failure::argument;
+use crate::record::{Change, LOCK_NAME, Remote};
+use crate::walk::Warning;
+
+/// What came of a run of `lock` or `update`.
+#[derive(Debug, Clone)]
+pub struct LockReport {
+    /// What happened to the lock.
+    pub outcome: LockOutcome,
+    /// What the lock holds.
+    pub remotes: Vec<Remote>,
+    /// What it held before and does not any more, did not hold before, or is something else now.
+    pub changes: Vec<Change>,
+    /// What works but should be known.
+    pub warnings: Vec<Warning>,
+}
+
+/// What happened to a lock.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LockOutcome {
+    /// It was written.
+    Written,
+    /// It was as it must be.
+    Unchanged,
+    /// It would have been written: `--dry-run`.
+    DryRun,
+}
+
+impl Tell for LockReport {
+    fn human(&self, verbose: bool) -> String {
+        let mut out = String::new();
+        // Writing to a string cannot fail.
+        let _ = self.write(&mut out, verbose);
+        out
+    }
+
+    fn json(&self) -> String {
+        render(&JsonLock {
+            version: 1,
+            tool: TOOL,
+            outcome: match self.outcome {
+                LockOutcome::Written => "written",
+                LockOutcome::Unchanged => "unchanged",
+                LockOutcome::DryRun => "dry-run",
+            },
+            lock: LOCK_NAME,
+            changes: self.changes.iter().map(JsonChange::from).collect(),
+            remotes: self.remotes.iter().map(remote).collect(),
+            warnings: self.warnings.iter().map(JsonMessage::from).collect(),
+        })
+    }
+
+    fn warnings(&self) -> &[Warning] {
+        &self.warnings
+    }
+}
+
+impl LockReport {
+    fn write(&self, out: &mut String, verbose: bool) -> std::fmt::Result {
+        let count = counted(self.remotes.len(), "remote reference");
+        match self.outcome {
+            LockOutcome::Unchanged if self.remotes.is_empty() => {
+                return writeln!(out, "nothing to do: nothing remote is referenced");
+            }
+            LockOutcome::Unchanged => writeln!(out, "nothing to do: {LOCK_NAME} holds {count}")?,
+            LockOutcome::Written => writeln!(out, "wrote {LOCK_NAME}: it holds {count}")?,
+            LockOutcome::DryRun => writeln!(out, "would write {LOCK_NAME}: it would hold {count}")?,
+        }
+        write_changes(out, &self.changes)?;
+        if verbose {
+            for remote in &self.remotes {
+                let digest = remote.digest();
+                writeln!(
+                    out,
+                    "  holds {} {}",
+                    visible(&remote.label()),
+                    short(digest.hex())
+                )?;
+            }
+        }
+        if self.outcome == LockOutcome::Written {
+            let lock = argument(&format!(":/{LOCK_NAME}"));
+            writeln!(out, "  to stage it: git add -f -- {lock}")?;
+        }
+        Ok(())
+    }
+}
+
+/// Says what is different about the remotes, one line each.
+pub(super) fn write_changes(out: &mut String, changes: &[Change]) -> std::fmt::Result {
+    for change in changes {
+        match change {
+            Change::Added { label, digest } => {
+                writeln!(out, "  added {} {}", visible(label), short(digest.hex()))?;
+            }
+            Change::Removed { label, digest } => {
+                writeln!(out, "  dropped {} {}", visible(label), short(digest.hex()))?;
+            }
+            Change::Moved { label, old, new } => {
+                let (old, new) = (short(old.hex()), short(new.hex()));
+                writeln!(out, "  moved {} {old} -> {new}", visible(label))?;
+            }
+        }
+    }
+    Ok(())
+}
+
+#[derive(Serialize)]
+struct JsonLock<'a> {
+    version: u32,
+    tool: Tool,
+    outcome: &'static str,
+    lock: &'static str,
+    changes: Vec<JsonChange<'a>>,
+    remotes: Vec<JsonRemote>,
+    warnings: Vec<JsonMessage<'a>>,
+}
+
+/// What is different about one remote.
+#[derive(Serialize)]
+pub(super) struct JsonChange<'a> {
+    change: &'static str,
+    url: &'a str,
+    old: Option<String>,
+    new: Option<String>,
+}
+
+impl<'a> From<&'a Change> for JsonChange<'a> {
+    fn from(change: &'a Change) -> Self {
+        let (change, url, old, new) = match change {
+            Change::Added { label, digest } => ("added", label, None, Some(digest)),
+            Change::Removed { label, digest } => ("dropped", label, Some(digest), None),
+            Change::Moved { label, old, new } => ("moved", label, Some(old), Some(new)),
+        };
+        JsonChange {
+            change,
+            url,
+            old: old.map(ToString::to_string),
+            new: new.map(ToString::to_string),
+        }
+    }
+}
