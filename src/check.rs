@@ -129,6 +129,7 @@ pub fn check(input: Input<'_>) -> Result<Checked> {
 fn starts(input: &Input<'_>, kustomizations: &[String]) -> Result<Vec<String>> {
     let mut starts = BTreeSet::new();
     let mut used = BTreeSet::new();
+    let mut excluded = BTreeSet::new();
     for place in kustomizations {
         let directory = path::parent(place);
         let named: Vec<&String> = input
@@ -139,15 +140,25 @@ fn starts(input: &Input<'_>, kustomizations: &[String]) -> Result<Vec<String>> {
         if !input.paths.is_empty() && named.is_empty() {
             continue;
         }
-        used.extend(named);
         if input.config.starts(directory) {
+            used.extend(named);
             starts.insert(directory.to_owned());
+        } else {
+            excluded.extend(named);
         }
     }
     match input.paths.iter().find(|path| !used.contains(path)) {
         None => Ok(starts.into_iter().collect()),
         Some(path) => {
             let shown = input.tree.label(path);
+            // To check nothing of what was asked for is not to find nothing.
+            if excluded.contains(path) {
+                return Err(Failure::new(format!(
+                    "every kustomization in `{shown}` is excluded by `{}`",
+                    input.config.file
+                ))
+                .hint("name another PATH, or change `include` and `exclude` there"));
+            }
             let failure = match tree::resolve(&*input.tree, path)? {
                 Resolved::Missing { .. } => {
                     Failure::new(format!("there is no `{shown}` in what is checked"))

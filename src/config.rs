@@ -46,6 +46,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::failure::Failures;
 use crate::finding::{Finding, Rule, Severity, Span, Subject};
 use crate::record::LoadRestrictor;
+use crate::reference;
 
 pub use address::UrlGlob;
 pub use glob::Glob;
@@ -121,12 +122,12 @@ pub enum Locked {
 /// after it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub enum RefPolicy {
-    /// Whatever is there today: no ref, an abbreviated id, a chart without version, `releases/latest`.
+    /// Whatever is there today: no ref, an abbreviated id, a chart without version.
     Any,
-    /// A ref, also one that looks like a branch.
+    /// A ref, also one that looks like a branch; `releases/latest`.
     Branch,
-    /// A ref that looks like a tag, a chart with one version, a single file. Such references do not
-    /// float, so this is the default.
+    /// A ref that looks like a tag, a chart with one version, a single file whose URL names nothing
+    /// that is known to move. Such references do not float, so this is the default.
     #[default]
     Tag,
     /// A full commit id.
@@ -156,22 +157,28 @@ impl RefPolicy {
     /// Returns the strictest policy that a finding's reference fulfils.
     fn of(finding: &Finding) -> RefPolicy {
         match &finding.subject {
-            Subject::Git { pin, .. } => match *pin {
-                "commit" => RefPolicy::Commit,
-                "tag" => RefPolicy::Tag,
-                "branch" => RefPolicy::Branch,
-                _ => RefPolicy::Any,
+            Subject::Git { pin, .. } => RefPolicy::of_pin(pin),
+            Subject::Http { url } => match reference::file_pin(url) {
+                Some((pin, _)) => RefPolicy::of_pin(pin.name()),
+                // Whoever found that it floats knows why.
+                None if finding.rule == Rule::FloatingRef => RefPolicy::Any,
+                None => RefPolicy::Tag,
             },
-            // They have no ref; whether they float is known to the one that found it.
-            Subject::Http { .. } | Subject::Helm { .. } if finding.rule == Rule::FloatingRef => {
-                RefPolicy::Any
-            }
-            Subject::Http { .. } => RefPolicy::Tag,
             Subject::Helm { version, .. } => match is_one_version(version) {
                 true => RefPolicy::Tag,
                 false => RefPolicy::Any,
             },
             Subject::Local => RefPolicy::Any,
+        }
+    }
+
+    /// Returns what a [`reference::Pin`] of this name is worth.
+    fn of_pin(pin: &str) -> RefPolicy {
+        match pin {
+            "commit" => RefPolicy::Commit,
+            "tag" => RefPolicy::Tag,
+            "branch" => RefPolicy::Branch,
+            _ => RefPolicy::Any,
         }
     }
 }

@@ -174,3 +174,30 @@ fn those_who_wrote_localized_files_allow_nothing_here() {
     );
     assert_eq!(checked.status(), 1);
 }
+
+#[test]
+fn an_excluded_root_is_where_no_walk_starts() {
+    let remote = format!("resources:\n- {REMOTE}\n");
+    let files = [
+        ("a/kustomization.yaml", remote.as_str()),
+        ("b/kustomization.yaml", "resources: [../a]\n"),
+        ("c/kustomization.yaml", "resources: []\n"),
+    ];
+    let config = |text: &str| Config::parse(text.as_bytes(), "policy.yaml").unwrap();
+    let found_with = |text: &str| {
+        let checked = checked_with(&files, &[], &config(text)).unwrap();
+        (checked.kustomizations, checked.findings.len())
+    };
+    assert_eq!(found_with(""), (3, 1));
+    assert_eq!(found_with("exclude: [a]\n"), (3, 1));
+    assert_eq!(found_with("exclude: [a, b]\n"), (1, 0));
+    assert_eq!(found_with("include: [b]\n"), (2, 1));
+    let excluded = config("exclude: [a]\n");
+    let failure = checked_with(&files, &["c", "a"], &excluded).unwrap_err();
+    assert_eq!(
+        failure.message,
+        "every kustomization in `a` is excluded by `policy.yaml`"
+    );
+    assert!(failure.hints[0].contains("`exclude`"));
+    assert!(checked_with(&files, &["b"], &excluded).is_ok());
+}

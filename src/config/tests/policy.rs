@@ -45,10 +45,23 @@ fn a_ref_must_be_as_firm_as_the_policy_says() {
             http("https://a.example/v1/x.yaml"),
             "tag",
         ),
+        (Rule::FloatingRef, http("https://a.example/x.yaml"), "any"),
         (
             Rule::FloatingRef,
-            http("https://a.example/releases/latest/x.yaml"),
-            "any",
+            http("https://github.com/o/r/releases/latest/download/x.yaml"),
+            "branch",
+        ),
+        (
+            Rule::RemoteReference,
+            http("https://raw.githubusercontent.com/o/r/main/x.yaml"),
+            "branch",
+        ),
+        (
+            Rule::RemoteReference,
+            http(
+                "https://raw.githubusercontent.com/o/r/0123456789abcdef0123456789abcdef01234567/x",
+            ),
+            "commit",
         ),
         (Rule::RemoteChart, helm("1.2.3"), "tag"),
         (Rule::RemoteChart, helm("v1.2.3-rc.1+x"), "tag"),
