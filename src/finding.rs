@@ -173,7 +173,8 @@ pub struct Finding {
     pub path: String,
     /// Where in the file; none when the whole file (or its absence) is meant.
     pub span: Option<Span>,
-    /// The line of the file on which the span begins, without its end; empty without a span.
+    /// The line of the file on which the span begins, without its end; empty without a span. May hold
+    /// a secret: what shows it takes that out.
     pub line_text: String,
     /// The field, as `resources[2]`; empty when no field is meant.
     pub field: String,

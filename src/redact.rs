@@ -105,7 +105,7 @@ impl Shown {
         }
         // Only a URL has a fragment; in a local path `#` is a character like any other. After a secret it
         // may be the secret's own.
-        let keep = !is_url && !self.secret && !fragment.is_empty();
+        let keep = !is_url && !self.secret && tail.contains('#');
         let before = self.text.len();
         self.text.push('#');
         let secret = query::redact(fragment, &mut self.text);

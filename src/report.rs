@@ -1,5 +1,7 @@
-//! What is said about a run: for people, and as JSON for machines.
+//! What is said about a run: for people, and as JSON for machines. What `check` found has a room of its
+//! own, [`mod@check`].
 
+pub mod check;
 mod human;
 mod json;
 mod lock;
@@ -83,12 +85,31 @@ pub enum Outcome {
 #[must_use]
 pub fn visible(text: &str) -> String {
     text.chars()
-        .map(|character| match character {
-            '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{200e}' | '\u{200f}' => {
-                '\u{fffd}'
-            }
-            character if character.is_control() => '\u{fffd}',
-            character => character,
+        .map(|character| match is_hidden(character) {
+            true => '\u{fffd}',
+            false => character,
         })
         .collect()
+}
+
+/// Returns whether a character is not shown as [`visible`] text: it controls, ends a line or reorders.
+fn is_hidden(character: char) -> bool {
+    character.is_control()
+        || matches!(
+            character,
+            '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}'
+        )
+}
+
+/// Returns `1 file`, `2 files`.
+fn counted(count: usize, what: &str) -> String {
+    match count {
+        1 => format!("1 {what}"),
+        count => format!("{count} {what}s"),
+    }
+}
+
+/// Returns the first digits of an id, enough to name it to a person and to git.
+fn short(id: &str) -> &str {
+    id.get(..12).unwrap_or(id)
 }

@@ -11,6 +11,7 @@ use crate::check::{self, Checked, Checking, Input};
 use crate::config::{self, Config};
 use crate::failure::{Failure, Failures, Result};
 use crate::git::Here;
+use crate::report::check as report;
 use crate::tree::absence::Absences;
 use crate::tree::index::IndexTree;
 use crate::tree::objects::{ObjectTree, object_id};
@@ -146,22 +147,18 @@ fn request(args: &CheckArgs) -> Result<Request, Failures> {
     })
 }
 
-fn print(checked: &Checked, _args: &CheckArgs) {
-    for finding in &checked.findings {
-        let (line, column) = finding.span.map_or((0, 0), |span| (span.line, span.column));
-        output::print(&crate::report::visible(&format!(
-            "{}:{line}:{column}: {}[{}]: {}",
-            finding.path,
-            finding.severity.name(),
-            finding.rule,
-            finding.message
-        )));
-        output::print("\n");
+fn print(checked: &Checked, args: &CheckArgs) {
+    match args.format {
+        Format::Human => {
+            let shown = report::Shown {
+                verbose: args.verbose,
+                quiet: args.quiet,
+                color: console::colors_enabled(),
+            };
+            output::print(&report::human(checked, shown));
+        }
+        Format::Json => output::print(&report::json(checked)),
     }
-    output::print(&format!(
-        "checked {} kustomizations with {} references, {} differ in the working tree\n",
-        checked.kustomizations, checked.references, checked.differing
-    ));
     output::failures(&Failures(checked.failures.clone()));
 }
 
@@ -250,6 +247,13 @@ struct Opened {
 fn open(here: &Rc<Here>, what: &What) -> Result<Opened> {
     let absences = |on_disk| Absences::new(here.clone(), on_disk);
     Ok(match what {
+        // No index is what an empty repository has, too.
+        What::Index if here.top.is_none() && !here.index.exists() => {
+            return Err(
+                Failure::new("this repository has no working tree, and no index to check")
+                    .hint("check a commit instead: --rev REV"),
+            );
+        }
         What::Index => {
             let index = Rc::new(IndexTree::open(here.clone())?);
             Opened {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use super::{Outcome, Report, Tell, visible};
+use super::{Outcome, Report, Tell, counted, short, visible};
 use crate::record::{Change, Remote};
 use crate::walk::Warning;
 
@@ -127,18 +127,6 @@ impl Report {
             )?;
         }
         Ok(())
-    }
-}
-
-/// The first digits of an id, enough to name it to a person and to git.
-pub(super) fn short(id: &str) -> &str {
-    id.get(..12).unwrap_or(id)
-}
-
-pub(super) fn counted(count: usize, what: &str) -> String {
-    match count {
-        1 => format!("1 {what}"),
-        count => format!("{count} {what}s"),
     }
 }
 

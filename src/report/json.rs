@@ -2,8 +2,8 @@
 
 use serde::Serialize;
 
-use super::{Outcome, Report};
-use crate::failure::{Failures, Location};
+use super::{Outcome, Report, is_hidden};
+use crate::failure::{Failure, Failures, Location};
 use crate::record::Remote;
 use crate::walk::Warning;
 
@@ -179,17 +179,19 @@ pub fn failures_json(failures: &Failures) -> String {
         version: 1,
         tool: TOOL,
         outcome: "failed",
-        errors: failures
-            .0
-            .iter()
-            .map(|failure| JsonMessage {
-                id: None,
-                place: failure.location.as_ref().map(JsonPlace::from),
-                message: &failure.message,
-                hints: &failure.hints,
-            })
-            .collect(),
+        errors: failures.0.iter().map(JsonMessage::from).collect(),
     })
+}
+
+impl<'a> From<&'a Failure> for JsonMessage<'a> {
+    fn from(failure: &'a Failure) -> Self {
+        JsonMessage {
+            id: None,
+            place: failure.location.as_ref().map(JsonPlace::from),
+            message: &failure.message,
+            hints: &failure.hints,
+        }
+    }
 }
 
 pub(super) fn remote(remote: &Remote) -> JsonRemote {
@@ -209,9 +211,19 @@ pub(super) fn remote(remote: &Remote) -> JsonRemote {
     }
 }
 
+/// Returns the value as indented JSON with a final newline. What could hide or fake a line of a
+/// terminal is written as `\uXXXX`, which means the same.
 pub(super) fn render(value: &impl Serialize) -> String {
     // Only strings, numbers and lists: serializing these cannot fail.
-    let mut text = serde_json::to_string_pretty(value).unwrap_or_default();
-    text.push('\n');
-    text
+    let text = serde_json::to_string_pretty(value).unwrap_or_default();
+    let mut out = String::with_capacity(text.len() + 1);
+    for character in text.chars() {
+        match character != '\n' && is_hidden(character) {
+            // All of these are in the basic plane, and stand in strings: elsewhere JSON has none.
+            true => out.push_str(&format!("\\u{:04x}", u32::from(character))),
+            false => out.push(character),
+        }
+    }
+    out.push('\n');
+    out
 }

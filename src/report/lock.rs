@@ -4,9 +4,8 @@ use std::fmt::Write;
 
 use serde::Serialize;
 
-use super::human::{counted, short};
 use super::json::{JsonMessage, JsonRemote, TOOL, Tool, remote, render};
-use super::{Tell, visible};
+use super::{Tell, counted, short, visible};
 use crate::failure::argument;
 use crate::record::{Change, LOCK_NAME, Remote};
 use crate::walk::Warning;

@@ -14,6 +14,7 @@
 
 mod branch;
 mod bytes;
+mod check;
 mod disk;
 mod example;
 mod fetch_git;

@@ -1,0 +1,86 @@
+//! What `check` found: for people, as JSON, as SARIF, for GitHub Actions. All of it is pure.
+
+mod excerpt;
+mod human;
+mod json;
+
+pub use human::{Shown, human};
+pub use json::json;
+
+use super::{counted, short, visible};
+use crate::check::{Checked, Checking};
+use crate::finding::Severity;
+
+impl Checking {
+    /// Returns its name, as in JSON.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        match self {
+            Checking::Index => "index",
+            Checking::WorkingTree => "working-tree",
+            Checking::Commit { .. } => "commit",
+        }
+    }
+
+    /// Returns what a person calls it.
+    fn described(&self) -> String {
+        match self {
+            Checking::Index => "the index".to_owned(),
+            Checking::WorkingTree => "the working tree".to_owned(),
+            Checking::Commit { rev, commit } => match commit.starts_with(rev.as_str()) {
+                true => format!("commit {}", short(commit)),
+                false => format!("commit {} ({})", short(commit), visible(rev)),
+            },
+        }
+    }
+}
+
+/// Returns the one line that says what was checked and what came of it.
+fn summary(checked: &Checked) -> String {
+    let mut line = format!(
+        "checked {} with {} in {}",
+        counted(checked.kustomizations, "kustomization"),
+        counted(checked.references, "reference"),
+        checked.source.described()
+    );
+    match checked.differing {
+        0 => {}
+        1 => line.push_str(" (1 differs in the working tree)"),
+        count => line.push_str(&format!(" ({count} differ in the working tree)")),
+    }
+    let allowed =
+        checked.findings.len() - checked.count(Severity::Error) - checked.count(Severity::Warning);
+    let mut parts: Vec<String> = [Severity::Error, Severity::Warning]
+        .into_iter()
+        .map(|severity| (checked.count(severity), severity))
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, severity)| counted(count, severity.name()))
+        .collect();
+    if allowed > 0 {
+        parts.push(format!("{allowed} allowed"));
+    }
+    if let Some((count @ 1.., base)) = &checked.known {
+        parts.push(format!("{count} left out that {} has too", visible(base)));
+    }
+    if !checked.failures.is_empty() {
+        parts.push(format!("{} could not be looked at", checked.failures.len()));
+    }
+    if parts.is_empty() {
+        parts.push("nothing found".to_owned());
+    }
+    format!("{line}: {}", parts.join(", "))
+}
+
+/// Returns what to know when the index is not what is on disk: what was mended there may not be staged.
+fn not_staged(checked: &Checked) -> Option<String> {
+    let found = checked.findings.iter().any(|one| one.allowed.is_none());
+    let what = match checked.differing {
+        0 => return None,
+        1 => "1 kustomization is not staged as it is in the working tree".to_owned(),
+        count => format!("{count} kustomizations are not staged as they are in the working tree"),
+    };
+    found.then(|| format!("{what}: what is mended there counts after `git add`"))
+}
+
+#[cfg(test)]
+mod tests;

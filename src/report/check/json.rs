@@ -1,0 +1,164 @@
+//! The findings for machines. Fields are only ever added; `version` changes if one goes away.
+//! `schema.json` beside this file says what each of them is.
+
+use serde::Serialize;
+
+use crate::check::{Checked, Checking};
+use crate::finding::{Finding, Subject};
+use crate::report::json::{JsonMessage, TOOL, Tool, render};
+
+#[derive(Serialize)]
+struct JsonChecked<'a> {
+    version: u32,
+    tool: Tool,
+    source: &'static str,
+    rev: Option<&'a str>,
+    commit: Option<&'a str>,
+    checked: Counts,
+    new_only: Option<NewOnly<'a>>,
+    findings: Vec<JsonFinding<'a>>,
+    failures: Vec<JsonMessage<'a>>,
+}
+
+#[derive(Serialize)]
+struct Counts {
+    kustomizations: usize,
+    references: usize,
+    differing: usize,
+}
+
+#[derive(Serialize)]
+struct NewOnly<'a> {
+    base: &'a str,
+    left_out: usize,
+}
+
+#[derive(Serialize)]
+struct JsonFinding<'a> {
+    rule: &'static str,
+    severity: &'static str,
+    path: &'a str,
+    line: Option<usize>,
+    column: Option<usize>,
+    end_line: Option<usize>,
+    end_column: Option<usize>,
+    field: &'a str,
+    reference: &'a str,
+    kind: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    git: Option<Git<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    http: Option<Http<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    helm: Option<Helm<'a>>,
+    message: &'a str,
+    help: &'a [String],
+    allowed: Option<JsonAllowed<'a>>,
+}
+
+#[derive(Serialize)]
+struct Git<'a> {
+    url: &'a str,
+    path: &'a str,
+    r#ref: Option<&'a str>,
+    pin: &'a str,
+}
+
+#[derive(Serialize)]
+struct Http<'a> {
+    url: &'a str,
+}
+
+#[derive(Serialize)]
+struct Helm<'a> {
+    url: &'a str,
+    chart: &'a str,
+    version: &'a str,
+}
+
+#[derive(Serialize)]
+struct JsonAllowed<'a> {
+    by: &'a str,
+    reason: &'a str,
+}
+
+/// Returns what was found as one JSON object, with a final newline.
+#[must_use]
+pub fn json(checked: &Checked) -> String {
+    let (rev, commit) = match &checked.source {
+        Checking::Commit { rev, commit } => (Some(rev.as_str()), Some(commit.as_str())),
+        Checking::Index | Checking::WorkingTree => (None, None),
+    };
+    render(&JsonChecked {
+        version: 1,
+        tool: TOOL,
+        source: checked.source.name(),
+        rev,
+        commit,
+        checked: Counts {
+            kustomizations: checked.kustomizations,
+            references: checked.references,
+            differing: checked.differing,
+        },
+        new_only: checked.known.as_ref().map(|(count, base)| NewOnly {
+            base,
+            left_out: *count,
+        }),
+        findings: checked.findings.iter().map(finding).collect(),
+        failures: checked.failures.iter().map(JsonMessage::from).collect(),
+    })
+}
+
+fn finding(finding: &Finding) -> JsonFinding<'_> {
+    let (kind, git, http, helm) = match &finding.subject {
+        Subject::Local => ("local", None, None, None),
+        Subject::Git {
+            url,
+            path,
+            reference,
+            pin,
+        } => {
+            let git = Git {
+                url,
+                path,
+                r#ref: reference.as_deref(),
+                pin,
+            };
+            ("git", Some(git), None, None)
+        }
+        Subject::Http { url } => ("http", None, Some(Http { url }), None),
+        Subject::Helm {
+            url,
+            chart,
+            version,
+        } => {
+            let helm = Helm {
+                url,
+                chart,
+                version,
+            };
+            ("helm", None, None, Some(helm))
+        }
+    };
+    JsonFinding {
+        rule: finding.rule.id(),
+        severity: finding.severity.name(),
+        path: &finding.path,
+        line: finding.span.map(|span| span.line),
+        column: finding.span.map(|span| span.column),
+        end_line: finding.span.map(|span| span.end_line),
+        end_column: finding.span.map(|span| span.end_column),
+        field: &finding.field,
+        reference: &finding.reference,
+        kind,
+        git,
+        http,
+        helm,
+        message: &finding.message,
+        help: &finding.help,
+        allowed: finding.allowed.as_ref().map(|allowed| JsonAllowed {
+            by: &allowed.by,
+            reason: &allowed.reason,
+        }),
+    }
+}

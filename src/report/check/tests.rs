@@ -1,0 +1,114 @@
+//! What stands in every format, with harmless and with hostile input.
+
+mod human;
+mod json;
+
+use crate::check::{Checked, Checking};
+use crate::failure::{Failure, Location};
+use crate::finding::{Allowed, Finding, Rule, Severity, Span, Subject};
+
+/// A text that tries everything: ends of lines, controls of a terminal and of GitHub, Markdown, HTML.
+const HOSTILE: &str =
+    "a\n::set-output name=x::y\r\u{1b}[31m%0A##[stop-commands]x\u{202e}|`<b>&\u{2028}\u{9b}2J";
+
+fn span(line: usize, column: usize, end_line: usize, end_column: usize) -> Option<Span> {
+    Some(Span {
+        line,
+        column,
+        end_line,
+        end_column,
+    })
+}
+
+/// A finding of `remote-reference` in line 3 of `apps/web/kustomization.yaml`.
+fn finding() -> Finding {
+    Finding {
+        rule: Rule::RemoteReference,
+        severity: Severity::Error,
+        path: "apps/web/kustomization.yaml".to_owned(),
+        span: span(3, 5, 3, 31),
+        line_text: "  - https://example.com/a.yaml # upstream".to_owned(),
+        field: "resources[0]".to_owned(),
+        reference: "https://example.com/a.yaml".to_owned(),
+        subject: Subject::Http {
+            url: "https://example.com/a.yaml".to_owned(),
+        },
+        message: "https://example.com/a.yaml is neither localized nor locked".to_owned(),
+        help: vec![
+            "keep the URL, and lock it:\ngit kustomize-localize lock\ngit add -- kustomize-localize.lock"
+                .to_owned(),
+            "allow it".to_owned(),
+        ],
+        allowed: None,
+    }
+}
+
+/// A warning for a whole file.
+fn warning() -> Finding {
+    Finding {
+        rule: Rule::StaleLock,
+        severity: Severity::Warning,
+        path: "kustomize-localize.lock".to_owned(),
+        span: None,
+        line_text: String::new(),
+        field: String::new(),
+        reference: String::new(),
+        subject: Subject::Local,
+        message: "nothing references https://example.com/b.yaml".to_owned(),
+        help: Vec::new(),
+        allowed: None,
+    }
+}
+
+fn allowed() -> Finding {
+    Finding {
+        allowed: Some(Allowed {
+            by: ".kustomize-localize.yaml:12".to_owned(),
+            reason: "mirrored inside".to_owned(),
+        }),
+        ..finding()
+    }
+}
+
+/// Every text of it is hostile.
+fn hostile() -> Finding {
+    Finding {
+        path: HOSTILE.to_owned(),
+        line_text: HOSTILE.to_owned(),
+        span: span(1, 3, 1, 9),
+        field: HOSTILE.to_owned(),
+        reference: HOSTILE.to_owned(),
+        subject: Subject::Git {
+            url: HOSTILE.to_owned(),
+            path: HOSTILE.to_owned(),
+            reference: Some(HOSTILE.to_owned()),
+            pin: "branch",
+        },
+        message: HOSTILE.to_owned(),
+        help: vec![HOSTILE.to_owned()],
+        ..finding()
+    }
+}
+
+fn failure() -> Failure {
+    Failure::new("this is not YAML")
+        .hint("mend it")
+        .at(Location {
+            file: "apps/db/kustomization.yaml".to_owned(),
+            line: 2,
+            column: 1,
+            field: String::new(),
+        })
+}
+
+fn checked(findings: Vec<Finding>) -> Checked {
+    Checked {
+        source: Checking::Index,
+        kustomizations: 14,
+        references: 52,
+        differing: 0,
+        findings,
+        known: None,
+        failures: Vec::new(),
+    }
+}
