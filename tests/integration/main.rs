@@ -15,6 +15,7 @@
 mod branch;
 mod bytes;
 mod check;
+mod check_config;
 mod disk;
 mod example;
 mod fetch_git;

@@ -1,0 +1,396 @@
+//! What a team decides about a check: the configuration, and comments in the files.
+
+use serde_json::Value;
+
+use crate::support::{Output, Repo, Sandbox};
+
+const FILE: &str = ".kustomize-localize.yaml";
+const REMOTE: &str = "https://github.com/acme/bases//web?ref=v1";
+
+fn repo(sandbox: &Sandbox, files: &[(&str, &str)]) -> Repo {
+    let repo = sandbox.repo("work");
+    for (path, text) in files {
+        repo.write(path, text);
+    }
+    repo.git(&["add", "--all"]);
+    repo
+}
+
+/// Runs `check` and says what it found: `rule path:line`, with `!` before what fails the check and `~`
+/// before what is allowed.
+#[track_caller]
+fn found(repo: &Repo, args: &[&str]) -> Vec<String> {
+    let output = repo.run(&[&["check", "--format", "json"], args].concat());
+    let found = of(&output);
+    let fails = found.iter().any(|finding| finding.starts_with('!'));
+    match fails {
+        true => output.fails(1),
+        false => output.success(),
+    };
+    found
+}
+
+#[track_caller]
+fn of(output: &Output) -> Vec<String> {
+    let value: Value = serde_json::from_str(&output.stdout)
+        .unwrap_or_else(|error| panic!("{error}\n{}\n{}", output.stdout, output.stderr));
+    let findings = value["findings"].as_array().unwrap();
+    let shown = |finding: &Value| {
+        let allowed = !finding["allowed"].is_null();
+        let mark = match (allowed, finding["severity"] == "error") {
+            (true, _) => "~",
+            (false, true) => "!",
+            (false, false) => "",
+        };
+        let text = |key: &str| finding[key].as_str().unwrap().to_owned();
+        let line = finding["line"].as_u64().unwrap_or(0);
+        format!("{mark}{} {}:{line}", text("rule"), text("path"))
+    };
+    findings.iter().map(shown).collect()
+}
+
+#[test]
+fn the_configuration_is_that_of_what_is_checked() {
+    let sandbox = Sandbox::new();
+    let text = format!("resources:\n- {REMOTE}\n");
+    let repo = repo(&sandbox, &[("a/kustomization.yaml", &text)]);
+    repo.commit("without a configuration");
+    let error = ["!remote-reference a/kustomization.yaml:2"];
+    let warning = ["remote-reference a/kustomization.yaml:2"];
+    assert_eq!(found(&repo, &[]), error);
+    repo.write(FILE, "rules: {remote-reference: warning}\n");
+    assert_eq!(found(&repo, &[]), error, "it is not staged");
+    assert_eq!(found(&repo, &["--working-tree"]), warning);
+    repo.git(&["add", FILE]);
+    repo.write(FILE, "rules: {remote-reference: off}\n");
+    let before = repo.state();
+    assert_eq!(found(&repo, &[]), warning);
+    assert_eq!(found(&repo, &["--working-tree"]), [""; 0]);
+    assert_eq!(found(&repo, &["--rev", "HEAD"]), error);
+    repo.state().assert_same(&before);
+    repo.commit("with one");
+    assert_eq!(found(&repo, &["--rev", "HEAD"]), [""; 0]);
+    assert_eq!(found(&repo, &["--rev", "HEAD^"]), error);
+    // From a directory below it is the same one; one that lies there is none.
+    repo.write(&format!("a/{FILE}"), "rules: {remote-reference: error}\n");
+    repo.git(&["add", "--all"]);
+    let below = sandbox.run(&repo.path().join("a"), &["check", "--format", "json"]);
+    assert_eq!(of(below.success()), [""; 0]);
+}
+
+#[test]
+fn another_configuration_can_judge() {
+    let sandbox = Sandbox::new();
+    let text = format!("resources:\n- {REMOTE}\n");
+    let repo = repo(
+        &sandbox,
+        &[
+            ("a/kustomization.yaml", &text),
+            (FILE, "rules: {remote-reference: off}\n"),
+        ],
+    );
+    assert_eq!(found(&repo, &[]), [""; 0]);
+    let policy = sandbox.path("policy.yaml");
+    std::fs::write(&policy, "rules: {}\n").unwrap();
+    let policy = policy.to_str().unwrap();
+    let error = ["!remote-reference a/kustomization.yaml:2"];
+    assert_eq!(found(&repo, &["--config", policy]), error);
+    let below = ["check", "--format", "json", "--config", "../../policy.yaml"];
+    let below = sandbox.run(&repo.path().join("a"), &below);
+    assert_eq!(of(&below), error);
+
+    let allow = format!(
+        "allow:\n- {{url: github.com/acme, reason: ours}}\n- {{url: a.example, reason: unused}}\n"
+    );
+    std::fs::write(policy, allow).unwrap();
+    let output = repo.run(&["check", "--format", "json", "--config", policy]);
+    assert_eq!(
+        of(output.success()),
+        [
+            format!("stale-allow {policy}:3"),
+            "~remote-reference a/kustomization.yaml:2".to_owned(),
+        ]
+    );
+    output.stdout_has(&format!("{policy}:2"));
+
+    std::fs::write(policy, "rules:\n  remote-reference: of\n").unwrap();
+    let refused = repo.run(&["check", "--config", policy]);
+    refused.fails(2).stderr_has(&format!(
+        "{policy}:2:21: rules.remote-reference: `of` is none of `error`, `warning`, `off`"
+    ));
+    let missing = repo.run(&["check", "--config", "nowhere.yaml"]);
+    missing
+        .fails(2)
+        .stderr_has("could not read the configuration `nowhere.yaml`");
+    assert_eq!(missing.stdout, "");
+}
+
+#[test]
+fn a_configuration_that_says_nothing_known_stops_the_check() {
+    let sandbox = Sandbox::new();
+    let repo = repo(
+        &sandbox,
+        &[
+            ("a/kustomization.yaml", "resources: []\n"),
+            (
+                FILE,
+                "pin: true\nexec: [rm, -rf, /]\nrules:\n  remote-refrence: off\nallow:\n- url: github.com\n",
+            ),
+        ],
+    );
+    let before = repo.state();
+    for args in [
+        &["check"][..],
+        &["check", "--working-tree"],
+        &["check", "--format", "json"],
+        &["check", "--no-allow"],
+        &["check", "a"],
+    ] {
+        let output = repo.run(args);
+        output.fails(2);
+        let said = format!("{}{}", output.stdout, output.stderr);
+        for part in [
+            ".kustomize-localize.yaml:2:1",
+            "this key is not known",
+            ".kustomize-localize.yaml:4:3",
+            "there is no rule `remote-refrence`",
+            "is `remote-reference` meant?",
+            ".kustomize-localize.yaml:6:3",
+            "an entry has a `reason`",
+        ] {
+            // JSON tells place and message apart.
+            let place = part.starts_with('.') && args.contains(&"json");
+            assert!(place || said.contains(part), "{args:?}: {part}\n{said}");
+        }
+    }
+    repo.state().assert_same(&before);
+
+    repo.remove(FILE);
+    repo.symlink(FILE, "elsewhere.yaml");
+    repo.git(&["add", "--all"]);
+    for args in [&["check"][..], &["check", "--working-tree"]] {
+        let link = repo.run(args);
+        link.fails(2).stderr_has(FILE).stderr_has("no regular file");
+    }
+}
+
+#[test]
+fn severities_decide_the_exit_status() {
+    let sandbox = Sandbox::new();
+    let text = format!("resources:\n- {REMOTE}\n- x.yaml # kustomize-localize: allow[cycle] old\n");
+    let repo = repo(&sandbox, &[("kustomization.yaml", &text), ("x.yaml", "")]);
+    let with = |rules: &str| {
+        repo.write(FILE, format!("rules: {{{rules}}}\n"));
+        found(&repo, &["--working-tree"])
+    };
+    let remote = "remote-reference kustomization.yaml:2";
+    let stale = "stale-allow kustomization.yaml:3";
+    assert_eq!(with(""), [&format!("!{remote}"), stale]);
+    assert_eq!(with("remote-reference: warning"), [remote, stale]);
+    assert_eq!(with("remote-reference: off"), [stale]);
+    assert_eq!(
+        with("remote-reference: off, stale-allow: error"),
+        [format!("!{stale}")]
+    );
+    assert_eq!(
+        with("stale-allow: off, remote-reference: error"),
+        [format!("!{remote}")]
+    );
+}
+
+#[test]
+fn urls_are_allowed_by_host_path_and_ref() {
+    let sandbox = Sandbox::new();
+    let id = "0123456789abcdef0123456789abcdef01234567";
+    let text = format!(
+        "resources:
+- https://github.com/acme/bases//web?ref=v1
+- git@github.com:acme/bases//web?ref={id}
+- https://github.com/acme/bases//web?ref=main
+- https://github.com/acme-evil/bases//web?ref=v1
+- https://github.com.evil.example/acme/bases//web?ref=v1
+- https://evil.example/?x=github.com/acme/bases
+- https://evil.example/acme/../github.com/acme/bases.git?ref=v1
+- https://github.com/acme/../evil/bases.git?ref=v1
+- http://git.example/acme/bases.git?ref=v1
+- http://github.com/acme/bases//web?ref=v1
+- https://github.com@evil.example/acme/bases?ref=v1
+"
+    );
+    let repo = repo(
+        &sandbox,
+        &[
+            ("kustomization.yaml", &text),
+            ("ok/kustomization.yaml", "resources: []\n"),
+        ],
+    );
+    let allowed = |entry: &str| -> Vec<u64> {
+        repo.write(FILE, format!("allow:\n- {{{entry}, reason: ours}}\n"));
+        let output = repo.run(&["check", "--working-tree", "--format", "json"]);
+        let value: Value = serde_json::from_str(&output.stdout).unwrap();
+        let findings = value["findings"].as_array().unwrap();
+        let allowed = findings.iter().filter(|finding| {
+            finding["rule"] == "remote-reference" && !finding["allowed"].is_null()
+        });
+        for finding in allowed.clone() {
+            assert_eq!(finding["allowed"]["by"], format!("{FILE}:2"));
+            assert_eq!(finding["allowed"]["reason"], "ours");
+        }
+        allowed
+            .map(|finding| finding["line"].as_u64().unwrap())
+            .collect()
+    };
+    // kustomize asks GitHub over https, whatever is written.
+    assert_eq!(allowed("url: github.com/acme"), [2, 3, 11]);
+    assert_eq!(allowed("url: github.com/acme/*, refs: tag"), [2, 3, 11]);
+    assert_eq!(allowed("url: github.com/acme, refs: commit"), [3]);
+    assert_eq!(allowed("url: github.com/acme, refs: branch"), [2, 3, 4, 11]);
+    assert_eq!(allowed("url: github.com/acme, refs: any"), [2, 3, 4, 11]);
+    assert_eq!(allowed("url: github.com"), [2, 3, 5, 11]);
+    assert_eq!(
+        allowed("url: 'https://github.com/acme/bases//web'"),
+        [2, 11]
+    );
+    assert_eq!(allowed("url: 'git@github.com:acme'"), [3]);
+    assert_eq!(allowed("url: 'http://git.example'"), [10]);
+    assert_eq!(allowed("url: git.example"), [0; 0]);
+    assert_eq!(allowed("url: github.com, rules: [floating-ref]"), [0; 0]);
+}
+
+#[test]
+fn comments_allow_what_stands_beside_them() {
+    let sandbox = Sandbox::new();
+    let text = format!(
+        "resources:
+# kustomize-localize: allow[remote-reference] ours
+- {REMOTE}
+- https://example.com/a.yaml # kustomize-localize: allow[remote-reference] on trial
+- https://example.com/b.yaml # kustomize-localize: allow[remote-reference]
+- https://example.com/c.yaml # kustomize-localize: allow[cycle] no
+- https://example.com/d.yaml # kustomize-localize: allow[remote-refrence] typo
+patches:
+- patch: |-
+    # kustomize-localize: allow[remote-reference] no comment
+    - op: remove
+"
+    );
+    let files = [("kustomization.yaml", text.as_str())];
+    let repo = repo(&sandbox, &files);
+    let at = |rule: &str, line: usize| format!("{rule} kustomization.yaml:{line}");
+    assert_eq!(
+        found(&repo, &[]),
+        [
+            at("~remote-reference", 3),
+            at("~remote-reference", 4),
+            at("!remote-reference", 5),
+            at("stale-allow", 5),
+            at("!remote-reference", 6),
+            at("stale-allow", 6),
+            at("!remote-reference", 7),
+            at("stale-allow", 7),
+        ]
+    );
+    let output = repo.run(&["check", "--format", "json"]);
+    for part in [
+        "\"kustomization.yaml:2\"",
+        "\"on trial\"",
+        "this comment allows nothing: no reason is given",
+        "`cycle` has nothing here that could be allowed",
+        "there is no rule `remote-refrence` (is `remote-reference` meant?)",
+    ] {
+        output.stdout_has(part);
+    }
+    assert_eq!(
+        found(&repo, &["--no-allow"]),
+        [3, 4, 5, 6, 7].map(|line| at("!remote-reference", line))
+    );
+    // A part does not tell what the whole needs.
+    repo.write(
+        "b/kustomization.yaml",
+        format!("resources:\n- {REMOTE} # kustomize-localize: allow[cycle] x\n"),
+    );
+    let part = found(&repo, &["--working-tree", "b"]);
+    assert_eq!(part, ["!remote-reference b/kustomization.yaml:2"]);
+    repo.write(
+        FILE,
+        "rules: {stale-allow: error, remote-reference: warning}\n",
+    );
+    let strict = found(&repo, &["--working-tree"]);
+    assert!(strict.contains(&at("!stale-allow", 6)), "{strict:?}");
+    assert!(strict.contains(&at("~remote-reference", 3)), "{strict:?}");
+}
+
+#[test]
+fn what_is_excluded_is_still_followed() {
+    let sandbox = Sandbox::new();
+    let text = format!("resources:\n- {REMOTE}\n");
+    let repo = repo(
+        &sandbox,
+        &[
+            ("apps/templates/kustomization.yaml", &text),
+            ("apps/web/kustomization.yaml", "resources: []\n"),
+        ],
+    );
+    let error = ["!remote-reference apps/templates/kustomization.yaml:2"];
+    let with = |text: &str, args: &[&str]| {
+        repo.write(FILE, text);
+        found(&repo, &[&["--working-tree"], args].concat())
+    };
+    assert_eq!(with("", &[]), error);
+    let exclude = "exclude: [\"**/templates\"]\n";
+    assert_eq!(with(exclude, &[]), [""; 0]);
+    assert_eq!(with("include: [apps/w*]\n", &[]), [""; 0]);
+    assert_eq!(with("include: [apps]\n", &[]), error);
+    let named = repo.run(&["check", "--working-tree", "apps/web"]);
+    named.success();
+    repo.write(FILE, exclude);
+    for args in [
+        &["check", "--working-tree", "apps/templates"][..],
+        &[
+            "check",
+            "--working-tree",
+            "apps/web",
+            "apps/templates/kustomization.yaml",
+        ],
+    ] {
+        let named = repo.run(args);
+        named
+            .fails(2)
+            .stderr_has("is excluded by `.kustomize-localize.yaml`")
+            .stderr_has("change `include` and `exclude`");
+    }
+    repo.write("apps/web/kustomization.yaml", "resources: [../templates]\n");
+    assert_eq!(with(exclude, &[]), error);
+}
+
+#[test]
+fn what_is_new_needs_a_base_where_the_configuration_asks_for_it() {
+    let sandbox = Sandbox::new();
+    let text = format!("resources:\n- {REMOTE}\n");
+    let repo = repo(
+        &sandbox,
+        &[("kustomization.yaml", &text), (FILE, "new-only: true\n")],
+    );
+    repo.commit("old");
+    let output = repo.run(&["check"]);
+    output
+        .fails(2)
+        .stderr_has("`new-only` needs to know what is old")
+        .stderr_has("--new-only=BASE")
+        .stderr_has("--no-new-only");
+    assert_eq!(output.stdout, "");
+    assert_eq!(found(&repo, &["--no-new-only"]).len(), 1);
+    assert_eq!(found(&repo, &["--new-only=HEAD"]), [""; 0]);
+    // What the base was allowed is new without the entry.
+    repo.write(
+        FILE,
+        "allow: [{url: github.com, reason: r}]\nnew-only: true\n",
+    );
+    repo.commit("allowed");
+    assert_eq!(
+        found(&repo, &["--new-only=HEAD"]),
+        ["~remote-reference kustomization.yaml:2"]
+    );
+    let unknown = repo.run(&["check", "--new-only=nowhere"]);
+    unknown.fails(2).stderr_has("`nowhere` names no commit");
+}
