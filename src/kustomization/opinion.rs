@@ -71,9 +71,17 @@ pub(super) fn values(text: &str, count: usize) -> Result<Vec<Value>, SyntaxError
     Ok(values)
 }
 
-/// Reads up to `limit` documents, twice. Nothing is read from outside in any other way: the second reader also bounds
-/// how deep aliases nest, on which the walks through a document rely.
+/// Reads up to `limit` documents, twice unless it cannot matter. Nothing is read from outside in any other way: the
+/// second reader also bounds how deep aliases nest, on which the walks through a document rely.
 pub(super) fn read(text: &str, limit: usize) -> Result<Stream<'_>, SyntaxError> {
+    match Stream::simple(text) {
+        Some(stream) => Ok(stream),
+        None => read_twice(text, limit),
+    }
+}
+
+/// Reads up to `limit` documents with both readers.
+pub(super) fn read_twice(text: &str, limit: usize) -> Result<Stream<'_>, SyntaxError> {
     let stream = Stream::parse(text, limit)?;
     agree(&stream)?;
     Ok(stream)

@@ -2,6 +2,7 @@
 
 mod literal;
 mod scalar;
+mod simple;
 
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
@@ -180,6 +181,11 @@ impl<'t> Stream<'t> {
             }
         }
         Ok(stream)
+    }
+
+    /// Reads a text about which no two readers disagree; `None` for any other.
+    pub(super) fn simple(text: &'t str) -> Option<Self> {
+        simple::read(text)
     }
 
     /// Returns line and column (1-based, in characters) of a byte offset.
