@@ -5,10 +5,15 @@
 //! the walk yields to each rule in turn ([`Context`]). Rules word messages and help themselves: what
 //! a person who checks should do is not what a person who localizes should do.
 
+mod ambiguous_path;
 #[allow(dead_code)] // the rules that use the rest come next
 mod context;
+mod floating_ref;
 mod remote_reference;
+mod remotes;
 mod suppression;
+#[cfg(test)]
+mod testing;
 
 use std::collections::{BTreeSet, HashSet};
 use std::rc::Rc;
@@ -90,6 +95,8 @@ pub fn check(input: Input<'_>) -> Result<Checked> {
     for rule in Rule::ALL {
         findings.extend(match rule {
             Rule::RemoteReference => remote_reference::find(&context),
+            Rule::FloatingRef => floating_ref::find(&context),
+            Rule::AmbiguousPath => ambiguous_path::find(&context),
             _ => Vec::new(),
         });
     }

@@ -3,14 +3,15 @@
 use std::collections::HashMap;
 
 use super::Input;
+use super::remotes::{self, RemoteUse};
 use crate::config::Config;
 use crate::finding::{Finding, Rule, Severity, Span, Subject};
-use crate::kustomization::{Accepts, Reference};
+use crate::kustomization::Reference;
 use crate::record::Lock;
 use crate::redact;
-use crate::reference::{self, RepoSpec};
+use crate::reference::Pin;
 use crate::tree::{Listing, path};
-use crate::walk::{Edge, Explored, FileId, Graph, Origin, Root, Trouble};
+use crate::walk::{Edge, Explored, FileId, Graph, Origin, Root, Trouble, Wanted};
 
 /// Everything that the walk and the record yield, for rules.
 pub(super) struct Context<'a> {
@@ -26,6 +27,8 @@ pub(super) struct Context<'a> {
     pub(super) locks: &'a [(String, Lock)],
     /// Whether the lock at the top is there but cannot be read, so that nobody knows what is locked.
     pub(super) broken_lock: bool,
+    /// Every reference that leads out of the tree.
+    pub(super) remotes: Vec<RemoteUse<'a>>,
     /// The stored files of all locks by their path from the top: which lock, and which entry of it.
     owned: HashMap<String, (usize, usize)>,
 }
@@ -43,6 +46,8 @@ impl<'a> Context<'a> {
                 owned.insert(path::join(directory, &file.path), (number, index));
             }
         }
+        let top = locks.iter().find(|(directory, _)| directory.is_empty());
+        let remotes = remotes::all(&explored.graph, &*input.tree, top.map(|(_, lock)| lock));
         Context {
             graph: &explored.graph,
             troubles: &explored.troubles,
@@ -50,6 +55,7 @@ impl<'a> Context<'a> {
             config: input.config,
             locks,
             broken_lock,
+            remotes,
             owned,
         }
     }
@@ -176,20 +182,18 @@ fn line(bytes: &[u8], number: usize) -> Option<String> {
 
 /// Returns what a reference names, as far as its text and field tell.
 pub(super) fn subject(reference: &Reference) -> Subject {
-    let text = reference.text.as_str();
-    let http = || Subject::Http {
-        url: redact::url(text),
+    let Some(wanted) = Wanted::of(reference) else {
+        return Subject::Local;
     };
-    match (reference.accepts, RepoSpec::parse(text)) {
-        (Accepts::File, _) if reference::is_remote_file(text) => http(),
-        (Accepts::File, _) => Subject::Local,
-        (_, Ok(spec)) => Subject::Git {
+    match remotes::repository(&wanted) {
+        Some(spec) => Subject::Git {
             url: redact::url(&spec.clone_spec()),
-            path: spec.directory(),
-            pin: reference::Pin::of(spec.reference.as_deref()).name(),
-            reference: spec.reference,
+            path: redact::url(&spec.directory()),
+            pin: Pin::of(spec.reference.as_deref()).name(),
+            reference: spec.reference.as_deref().map(redact::url),
         },
-        (_, Err(_)) if reference::is_remote_file(text) => http(),
-        (_, Err(_)) => Subject::Local,
+        None => Subject::Http {
+            url: redact::url(&wanted.text),
+        },
     }
 }

@@ -1,24 +1,388 @@
 //! `remote-reference`: a remote file or root that is neither localized nor locked.
+//!
+//! An entry of the lock at the top of the tree fulfils it, unless the configuration says `locked: error`.
+//! What a locked root names in turn is in the lock as well; nothing of it can be seen here. Below
+//! `localized-files` it speaks too: what is left there is what a build would fetch.
 
 use super::Context;
+use super::remotes::RemoteUse;
+use crate::config::{FILE_NAME, Locked};
 use crate::finding::{Finding, Rule};
 use crate::redact;
-use crate::walk::Target;
+use crate::reference::{self, Pin};
+
+/// What to do about a query that Go cannot parse.
+pub(super) const PLAIN_QUERY: &str = "write `?ref=TAG-OR-COMMIT` without `;`, and a `%` as `%25`";
 
 pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
+    if context.broken_lock && context.config.locked == Locked::Allow {
+        return Vec::new();
+    }
     context
-        .edges()
-        .filter(|(_, edge)| edge.target == Target::Remote)
-        .map(|(_, edge)| {
-            context.at_reference(
-                Rule::RemoteReference,
-                edge,
-                format!(
-                    "`{}` is neither localized nor locked",
-                    redact::url(&edge.reference.text)
-                ),
-                vec![],
-            )
+        .remotes
+        .iter()
+        .filter(|one| one.ambiguity.is_none())
+        .filter(|one| !is_fulfilled(context, one))
+        .map(|one| {
+            let (message, help) = (message(context, one), help(context, one));
+            context.at_reference(Rule::RemoteReference, one.edge, message, help)
         })
         .collect()
+}
+
+/// Says whether a reference may stay what it is. A repository of plugin configurations may not:
+/// localizing leaves it as it is, locked or not.
+pub(super) fn is_fulfilled(context: &Context<'_>, one: &RemoteUse<'_>) -> bool {
+    one.locked.is_some() && context.config.locked == Locked::Allow && !one.is_plugin_root()
+}
+
+fn message(context: &Context<'_>, one: &RemoteUse<'_>) -> String {
+    let shown = one.shown();
+    if one.is_plugin_root() {
+        return format!(
+            "`{shown}` is a git repository of plugin configurations, which cannot be localized"
+        );
+    }
+    let what = match one.repository() {
+        None => "a remote file".to_owned(),
+        Some(spec) => {
+            let place = match spec.is_file() {
+                true => "a git repository of this machine",
+                false => "a git repository",
+            };
+            match &spec.reference {
+                Some(reference) => format!("{place} at `{}`", redact::url(reference)),
+                None if spec.query_dropped => {
+                    format!("{place} with a query that kustomize ignores")
+                }
+                None => format!("{place} without a ref"),
+            }
+        }
+    };
+    match one.locked {
+        Some(_) if context.config.locked == Locked::Error => format!(
+            "`{shown}` is {what}, locked but not localized, and {} allows no locked ones",
+            match context.config.file.is_empty() {
+                true => FILE_NAME,
+                false => &context.config.file,
+            }
+        ),
+        _ => format!("`{shown}` is {what}, neither localized nor locked"),
+    }
+}
+
+fn help(context: &Context<'_>, one: &RemoteUse<'_>) -> Vec<String> {
+    if one.is_plugin_root() {
+        return vec![
+            "name its files one by one, each by its https URL, or copy them into this repository"
+                .to_owned(),
+        ];
+    }
+    if let Some(hint) = reference::web_page_hint(&one.wanted.text) {
+        return vec![hint];
+    }
+    if one.repository().is_some_and(|spec| spec.query_dropped) {
+        // What HEAD is was not what anybody asked for.
+        return vec![PLAIN_QUERY.to_owned()];
+    }
+    let mut help = Vec::new();
+    match (one.repository().is_some(), one.pin()) {
+        (true, Some(Pin::None)) => {
+            help.push("say which version: add `?ref=TAG-OR-COMMIT`".to_owned());
+        }
+        (true, Some(Pin::ShortCommit)) => {
+            help.push("write the commit id in full, 40 digits: git fetches no other".to_owned());
+        }
+        _ => {}
+    }
+    if context.config.locked == Locked::Allow {
+        help.extend(one.lock_command(context));
+    }
+    help.extend(one.in_place_command(context));
+    help
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{COMMIT, Scene, shown, under_caret};
+    use super::*;
+    use crate::finding::{Severity, Subject};
+
+    fn find(scene: Scene) -> Vec<Finding> {
+        scene.find(Rule::RemoteReference)
+    }
+
+    /// Returns the findings of one entry of `resources`.
+    fn resource(text: &str) -> Vec<Finding> {
+        find(Scene::of(&format!("resources:\n- {text}\n")))
+    }
+
+    const LOCK: &str = "keep the URL, and lock what it is now: git kustomize-localize lock && git add -f -- :/kustomize-localize.lock";
+    const HERE: &str = "or bring it in, here: git kustomize-localize --in-place --no-commit . && git add -f -- :/kustomization.yaml :/kustomize-localize.lock :/localized-files";
+
+    #[test]
+    fn a_finding_says_what_it_is_where_and_what_to_do() {
+        let findings = resource("https://github.com/o/r//base?ref=v1 # ours");
+        let [finding] = findings.as_slice() else {
+            panic!("{findings:?}");
+        };
+        assert_eq!(
+            finding.message,
+            "`https://github.com/o/r//base?ref=v1` is a git repository at `v1`, neither localized nor locked"
+        );
+        assert_eq!(finding.help, [LOCK, HERE]);
+        assert_eq!(
+            (finding.path.as_str(), finding.field.as_str()),
+            ("kustomization.yaml", "resources[0]")
+        );
+        assert_eq!(finding.severity, Severity::Error);
+        assert_eq!(under_caret(finding), "https://github.com/o/r//base?ref=v1");
+        assert_eq!(
+            finding.subject,
+            Subject::Git {
+                url: "https://github.com/o/r".into(),
+                path: "base".into(),
+                reference: Some("v1".into()),
+                pin: "tag",
+            }
+        );
+    }
+
+    #[test]
+    fn every_field_that_takes_a_remote_is_looked_at() {
+        let url = "https://example.com/x.yaml";
+        for text in [
+            format!("resources: [{url}]"),
+            format!("bases: [{url}]"),
+            format!("components: ['{url}?ref=v1']").replace("x.yaml", "o/r"),
+            format!("crds: [{url}]"),
+            format!("configurations: [{url}]"),
+            format!("openapi: {{path: {url}}}"),
+            format!("patches: [{{path: {url}}}]"),
+            format!("patchesStrategicMerge: [{url}]"),
+            format!("patchesJson6902: [{{path: {url}, target: {{kind: A, name: b}}}}]"),
+            format!("replacements: [{{path: {url}}}]"),
+            format!("configMapGenerator: [{{name: a, files: [{url}]}}]"),
+            format!("configMapGenerator: [{{name: a, files: [key={url}]}}]"),
+            format!("secretGenerator: [{{name: a, envs: [{url}]}}]"),
+            format!("secretGenerator: [{{name: a, env: {url}}}]"),
+            format!("generators: [{url}]"),
+            format!("transformers: [{url}]"),
+            format!("validators: [{url}]"),
+            format!("helmCharts: [{{name: a, valuesFile: {url}}}]"),
+            format!("helmCharts: [{{name: a, additionalValuesFiles: [{url}]}}]"),
+            format!(
+                "transformers:\n- |\n  apiVersion: builtin\n  kind: PatchTransformer\n  metadata: {{name: a}}\n  path: {url}\n"
+            ),
+        ] {
+            let findings = find(Scene::of(&format!("{text}\n")));
+            assert_eq!(findings.len(), 1, "{text}: {findings:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_reference_is_not_told() {
+        for text in [
+            "configMapGenerator: [{name: a, literals: [x=https://example.com/x.yaml]}]",
+            "# resources: [https://example.com/x.yaml]\nnamePrefix: a-",
+            "commonAnnotations: {home: https://example.com/x.yaml}",
+            "resources: [x.yaml, base]\n---\nresources: [https://example.com/x.yaml]",
+            "patches: [{patch: 'https://example.com/x.yaml'}]",
+        ] {
+            let scene = Scene::of(&format!("{text}\n"))
+                .file("x.yaml", "see: https://example.com/x.yaml\n")
+                .file("base/kustomization.yaml", "namePrefix: b-\n");
+            assert_eq!(find(scene), [], "{text}");
+        }
+    }
+
+    #[test]
+    fn messages_name_what_it_is() {
+        for (text, what) in [
+            ("https://github.com/o/r", "a git repository without a ref"),
+            (
+                "git@github.com:o/r.git?ref=main",
+                "a git repository at `main`",
+            ),
+            ("ssh://git@host/o/r?ref=v1", "a git repository at `v1`"),
+            ("github.com/o/r/dir?ref=v1", "a git repository at `v1`"),
+            (
+                "file:///srv/repo//x?ref=v1",
+                "a git repository of this machine at `v1`",
+            ),
+            (
+                "https://github.com/o/r?ref=v1;x",
+                "a git repository with a query that kustomize ignores",
+            ),
+            ("https://example.com/a/b/x.yaml", "a remote file"),
+            ("HTTP://example.com/x.yaml", "a remote file"),
+            (
+                "https://raw.githubusercontent.com/o/r/v1/x",
+                "a remote file",
+            ),
+        ] {
+            let findings = resource(text);
+            assert_eq!(findings.len(), 1, "{text}");
+            assert_eq!(
+                findings[0].message,
+                format!("`{text}` is {what}, neither localized nor locked")
+            );
+        }
+    }
+
+    #[test]
+    fn help_fits_what_is_wrong() {
+        let help = |text: &str| resource(text).remove(0).help;
+        let none = help("https://github.com/o/r");
+        assert_eq!(none[0], "say which version: add `?ref=TAG-OR-COMMIT`");
+        assert!(none[1].contains(" lock --pin && "), "{none:?}");
+        assert!(none[2].contains(" --no-commit --pin . && "), "{none:?}");
+        let pinned = Scene::of("resources: [https://github.com/o/r]\n").config("pin: true\n");
+        let pinned = find(pinned).remove(0).help;
+        assert_eq!(pinned[1..], [LOCK, HERE]);
+        assert_eq!(
+            help("https://github.com/o/r?ref=abc1234"),
+            ["write the commit id in full, 40 digits: git fetches no other"]
+        );
+        assert_eq!(help("https://github.com/o/r?ref=%zz"), [PLAIN_QUERY]);
+        assert_eq!(
+            help("https://github.com/o/r/blob/main/x.yaml"),
+            ["this is a web page; write https://raw.githubusercontent.com/o/r/main/x.yaml"]
+        );
+        assert_eq!(help("https://example.com/x.yaml"), [LOCK, HERE]);
+    }
+
+    #[test]
+    fn bringing_it_in_names_every_file_that_it_changes() {
+        let scene = Scene::default()
+            .file("-a b/kustomization.yml", "resources: [../base, https://h/x.yaml]\n")
+            .file("base/kustomization.yaml", "resources: [../local, https://h/y.yaml]\n")
+            .file("local/kustomization.yaml", "generators: [gen.yaml]\n")
+            .file(
+                "local/gen.yaml",
+                "apiVersion: builtin\nkind: ConfigMapGenerator\nmetadata: {name: a}\nfiles: [https://h/z]\n",
+            );
+        let findings = find(scene);
+        assert_eq!(
+            findings[0].help[1],
+            "or bring it in, here: git kustomize-localize --in-place --no-commit './-a b' && git add -f -- \
+             ':/-a b/kustomization.yml' ':/-a b/localized-files' :/base/kustomization.yaml :/base/localized-files \
+             :/kustomize-localize.lock :/local/gen.yaml :/local/localized-files"
+        );
+        let [.., base, local] = findings.as_slice() else {
+            panic!("{findings:?}");
+        };
+        assert!(base.help[1].contains("--no-commit base && "));
+        assert_eq!(local.path, "local/gen.yaml");
+        assert!(local.help[1].contains("--no-commit local && "));
+    }
+
+    #[test]
+    fn an_entry_of_the_lock_fulfils_it() {
+        let text = "resources: ['https://github.com/o/r//a?ref=v1', 'https://u:p@example.com/x.yaml?token=abc']\npatches: [{path: https://example.com/p.yaml}]\n";
+        let locked = |scene: Scene| {
+            scene
+                .git("https://github.com/o/r", Some("v1"))
+                .http("https://example.com/x.yaml?token=REDACTED")
+                .http("https://example.com/p.yaml")
+        };
+        assert_eq!(find(Scene::of(text)).len(), 3);
+        assert_eq!(find(locked(Scene::of(text))), []);
+        let strict = find(locked(Scene::of(text).config("locked: error\n")));
+        assert_eq!(strict.len(), 3);
+        assert_eq!(
+            strict[0].message,
+            "`https://github.com/o/r//a?ref=v1` is a git repository at `v1`, locked but not localized, and \
+             .kustomize-localize.yaml allows no locked ones"
+        );
+        assert_eq!(strict[0].help.len(), 1, "{:?}", strict[0].help);
+        assert!(strict[0].help[0].contains("--in-place"));
+    }
+
+    #[test]
+    fn an_entry_for_something_else_does_not() {
+        for text in [
+            "https://github.com/o/r?ref=v2",
+            "https://github.com/o/r",
+            "https://github.com/o/other?ref=v1",
+            "https://github.com/o/r?ref=v1&submodules=false",
+        ] {
+            let scene = Scene::of(&format!("resources: ['{text}']\n"))
+                .git("https://github.com/o/r", Some("v1"));
+            assert_eq!(find(scene).len(), 1, "{text}");
+        }
+        // A file field takes no repository.
+        let scene = Scene::of("patches: [{path: https://github.com/o/r}]\n")
+            .git("https://github.com/o/r", None);
+        assert_eq!(find(scene).len(), 1);
+        // Only the lock at the top counts.
+        let elsewhere = format!(
+            "version: 1\nremotes:\n- {{url: https://github.com/o/r, ref: v1, commit: {COMMIT}}}\n"
+        );
+        let scene = Scene::of("resources: ['https://github.com/o/r?ref=v1']\n")
+            .file("copy/kustomize-localize.lock", &elsewhere);
+        assert_eq!(find(scene).len(), 1);
+    }
+
+    #[test]
+    fn a_lock_that_cannot_be_read_silences_it_unless_locked_ones_count_as_well() {
+        let scene = || {
+            Scene::of("resources: ['https://github.com/o/r?ref=v1']\n")
+                .file("kustomize-localize.lock", "version: 1\nremotes: x\n")
+        };
+        let checked = scene().check();
+        assert_eq!((checked.findings.len(), checked.failures.len()), (0, 1));
+        assert_eq!(checked.status(), 2);
+        assert_eq!(find(scene().config("locked: error\n")).len(), 1);
+    }
+
+    #[test]
+    fn below_localized_files_of_ours_it_speaks_too() {
+        let mut scene = Scene::of("resources: [localized-files/a]\n").file(
+            "localized-files/a/kustomization.yaml",
+            "resources: [https://h/x.yaml]\n",
+        );
+        scene.lock.files.push(crate::record::StoredFile {
+            path: "localized-files/a/kustomization.yaml".into(),
+            sha256: "0".repeat(64),
+            ..Default::default()
+        });
+        let findings = find(scene);
+        assert_eq!(findings.len(), 1);
+        assert_eq!(findings[0].path, "localized-files/a/kustomization.yaml");
+    }
+
+    #[test]
+    fn a_repository_of_plugins_is_remote_locked_or_not() {
+        for field in ["generators", "transformers", "validators"] {
+            for text in ["https://github.com/o/r//gen?ref=v1", "git@h:o/r?ref=v1"] {
+                let scene = Scene::of(&format!("{field}: ['{text}']\n"))
+                    .git("https://github.com/o/r", Some("v1"));
+                let findings = find(scene);
+                assert_eq!(findings.len(), 1, "{field} {text}");
+                assert_eq!(
+                    findings[0].message,
+                    format!(
+                        "`{text}` is a git repository of plugin configurations, which cannot be localized"
+                    )
+                );
+                assert_eq!(findings[0].help.len(), 1);
+                assert!(!findings[0].help[0].contains("git kustomize-localize"));
+            }
+        }
+        let local = Scene::of("generators: [gen]\n")
+            .file("gen/kustomization.yaml", "resources: [a.yaml]\n")
+            .file("gen/a.yaml", "");
+        assert_eq!(find(local), []);
+    }
+
+    #[test]
+    fn no_secret_is_shown() {
+        let text = "resources: [https://a:hunter2@example.com/x.yaml, 'https://b:hunter2@github.com/o/r?sig=hunter2']\n";
+        let findings = find(Scene::of(text));
+        assert_eq!(findings.len(), 2);
+        assert!(!shown(&findings).contains("hunter2"), "{findings:?}");
+        assert_eq!(findings[0].reference, "https://example.com/x.yaml");
+        assert_eq!(findings[1].reference, "https://github.com/o/r?sig=REDACTED");
+    }
 }

@@ -287,3 +287,12 @@ fn a_long_hostile_text_takes_linear_time() {
     }
     assert!(started.elapsed().as_secs() < 20);
 }
+
+#[test]
+fn a_comment_in_a_line_stays_one() {
+    for line in ["- https://h/x # why", "a #b", "#", "x#"] {
+        assert_eq!(text(line), line);
+    }
+    assert_eq!(text("- https://u:hunter2@h/x # why"), "- https://h/x # why");
+    assert_eq!(url("https://h/x#"), "https://h/x");
+}

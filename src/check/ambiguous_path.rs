@@ -1,0 +1,285 @@
+//! `ambiguous-path`: a text that kustomize takes for a git URL, and that was surely meant as something else.
+//!
+//! kustomize looks at the text before it looks at the disk (`NewRepoSpecFromURL`): a directory `app@v1/base/x` or
+//! `github.com/org/repo/dir` is never reached by that name, `./` before it is all that helps. And it cuts a
+//! URL at the first `.git` or `_git/`, also in the middle of `.github` and `my_git/`.
+//!
+//! What is ambiguous is not told as a remote reference as well: nobody wants to lock it.
+
+use super::Context;
+use crate::finding::{Finding, Rule};
+use crate::redact;
+use crate::reference::{self, RepoSpec};
+use crate::tree::{self, Resolved, Tree, path};
+use crate::walk::{Wanted, Wants};
+
+pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
+    context
+        .remotes
+        .iter()
+        .filter(|one| !context.is_owned(context.path(one.edge.from)))
+        .filter_map(|one| {
+            let shown = one.shown();
+            let (message, help) = match one.ambiguity.as_ref()? {
+                Ambiguity::Directory(local) => (
+                    format!(
+                        "kustomize takes `{shown}` for a git URL, although `{local}` is there"
+                    ),
+                    vec![
+                        format!("write `./{shown}` for what lies here"),
+                        format!(
+                            "or write `{}` for what lies there",
+                            explicit(one.wanted.spec.as_ref()?, &one.wanted.text)
+                        ),
+                    ],
+                ),
+                Ambiguity::NoHost => (
+                    format!(
+                        "kustomize takes `{shown}` for a git URL because of its `@`, and it names no host"
+                    ),
+                    vec![format!("write `./{shown}` if it is a directory")],
+                ),
+                Ambiguity::Split { repository, better } => (
+                    format!(
+                        "kustomize takes `{repository}` for the repository in `{shown}`, and the rest for a directory"
+                    ),
+                    vec![format!("say where the repository ends: `{better}`")],
+                ),
+            };
+            Some(context.at_reference(Rule::AmbiguousPath, one.edge, message, help))
+        })
+        .collect()
+}
+
+/// Why a text that kustomize takes for a git URL was probably meant as something else.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Ambiguity {
+    /// There is such a directory or file, at this path from the top.
+    Directory(String),
+    /// It has neither a scheme nor a `:`, so that no git could take it for a URL.
+    NoHost,
+    /// The repository is cut in the middle of a name.
+    Split {
+        /// What kustomize takes for the repository.
+        repository: String,
+        /// What to write instead.
+        better: String,
+    },
+}
+
+impl Ambiguity {
+    /// Looks at a reference of a root in `directory`.
+    pub(super) fn of(tree: &dyn Tree, directory: &str, wanted: &Wanted) -> Option<Ambiguity> {
+        let spec = wanted.spec.as_ref()?;
+        let text = wanted.text.as_str();
+        let forced = text
+            .get(.."git::".len())
+            .is_some_and(|prefix| prefix.eq_ignore_ascii_case("git::"));
+        if wanted.wants == Wants::Root && !text.contains("://") && !forced {
+            let local = path::resolve(directory, text)
+                .filter(|local| {
+                    matches!(
+                        tree::resolve(tree, local),
+                        Ok(Resolved::Directory { .. } | Resolved::File { .. })
+                    )
+                })
+                .map(Ambiguity::Directory);
+            if local.is_some() {
+                return local;
+            }
+            if !spec.clone_spec().contains(':') {
+                return Some(Ambiguity::NoHost);
+            }
+        }
+        if wanted.wants == Wants::File || reference::looks_like_file(text) {
+            return None;
+        }
+        split(text, spec)
+    }
+}
+
+/// Finds a repository that is cut in the middle of a name.
+fn split(text: &str, spec: &RepoSpec) -> Option<Ambiguity> {
+    let (location, query) = match text.find('?') {
+        Some(at) => text.split_at(at),
+        None => (text, ""),
+    };
+    let at = location.find(&spec.repo_path)?;
+    let (host, path) = location.split_at(at);
+    let rest = &path[spec.repo_path.len()..];
+    let better = if spec.repo_path.ends_with(".git") && !rest.is_empty() && !rest.starts_with('/') {
+        let mut segments = path.splitn(3, '/');
+        let owner = segments.next()?;
+        let name = segments.next()?;
+        format!("{owner}/{name}//{}", segments.next().unwrap_or_default())
+    } else {
+        let (before, after) = spec.repo_path.split_once("_git/")?;
+        if before.is_empty() || before.ends_with('/') {
+            return None;
+        }
+        let rest = rest.trim_start_matches('/');
+        let separator = if rest.is_empty() { "" } else { "/" };
+        format!("{before}_git.git//{after}{separator}{rest}")
+    };
+    Some(Ambiguity::Split {
+        repository: redact::url(&spec.clone_spec()),
+        better: redact::url(&format!("{host}{better}{query}")),
+    })
+}
+
+/// Returns a text without a scheme as the URL that kustomize makes of it.
+fn explicit(spec: &RepoSpec, text: &str) -> String {
+    let query = text.find('?').map_or("", |at| &text[at..]);
+    let directory = spec.directory();
+    let separator = if directory.is_empty() { "" } else { "//" };
+    redact::url(&format!(
+        "{}{separator}{directory}{query}",
+        spec.clone_spec()
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{self, Scene, under_caret};
+    use super::*;
+
+    fn scene(field: &str, text: &str) -> Scene {
+        Scene::default()
+            .file("a/kustomization.yaml", &format!("{field}:\n- {text}\n"))
+            .file("a/app@v1/base/x/kustomization.yaml", "namePrefix: b-\n")
+            .file(
+                "a/github.com/o/r/dir/kustomization.yaml",
+                "namePrefix: b-\n",
+            )
+            .file("a/github.com/o/r/x.yaml", "")
+            .file("a/git@h:o/r/kustomization.yaml", "namePrefix: b-\n")
+    }
+
+    /// Asserts one finding, and that it is no remote reference as well; returns it.
+    #[track_caller]
+    fn one(scene: Scene) -> Finding {
+        let mut findings = scene.check().findings;
+        assert_eq!(findings.len(), 1, "{findings:?}");
+        let finding = findings.remove(0);
+        assert_eq!(finding.rule, Rule::AmbiguousPath);
+        finding
+    }
+
+    #[test]
+    fn a_directory_that_is_there() {
+        let finding = one(scene("resources", "github.com/o/r/dir"));
+        assert_eq!(
+            finding.message,
+            "kustomize takes `github.com/o/r/dir` for a git URL, although `a/github.com/o/r/dir` is there"
+        );
+        assert_eq!(
+            finding.help,
+            [
+                "write `./github.com/o/r/dir` for what lies here",
+                "or write `https://github.com/o/r//dir` for what lies there"
+            ]
+        );
+        assert_eq!(under_caret(&finding), "github.com/o/r/dir");
+        for (field, text) in [
+            ("resources", "app@v1/base/x"),
+            ("resources", "app@v1/base/x/"),
+            ("components", "app@v1/base/x"),
+            ("generators", "app@v1/base/x"),
+            ("resources", "github.com/o/r"),
+            ("components", "github.com/o/r/x.yaml"),
+            ("resources", "git@h:o/r"),
+        ] {
+            one(scene(field, text));
+        }
+    }
+
+    #[test]
+    fn a_path_without_a_host() {
+        let finding = one(scene("resources", "app@v2/base/x"));
+        assert_eq!(
+            finding.message,
+            "kustomize takes `app@v2/base/x` for a git URL because of its `@`, and it names no host"
+        );
+        assert_eq!(
+            finding.help,
+            ["write `./app@v2/base/x` if it is a directory"]
+        );
+    }
+
+    #[test]
+    fn a_repository_that_is_cut_in_a_name() {
+        for (text, repository, better) in [
+            (
+                "https://github.com/o/r/.github/dir?ref=v1",
+                "https://github.com/o/r/.git",
+                "https://github.com/o/r//.github/dir?ref=v1",
+            ),
+            (
+                "https://github.com/o/.github?ref=v1",
+                "https://github.com/o/.git",
+                "https://github.com/o/.github//?ref=v1",
+            ),
+            (
+                "github.com/o/x.github.io/dir?ref=v1",
+                "https://github.com/o/x.git",
+                "github.com/o/x.github.io//dir?ref=v1",
+            ),
+            (
+                "https://u:hunter2@host/o/my_git/dir/x?ref=v1",
+                "https://host/o/my_git/dir",
+                "https://host/o/my_git.git//dir/x?ref=v1",
+            ),
+        ] {
+            let finding = one(Scene::of(&format!("resources:\n- {text}\n")));
+            let shown = redact::url(text);
+            assert_eq!(
+                finding.message,
+                format!(
+                    "kustomize takes `{repository}` for the repository in `{shown}`, and the rest for a directory"
+                )
+            );
+            assert_eq!(
+                finding.help,
+                [format!("say where the repository ends: `{better}`")]
+            );
+            assert!(!testing::shown(&[finding]).contains("hunter2"));
+            // What is suggested is read as it is meant.
+            let spec = RepoSpec::parse(better).unwrap();
+            assert!(!spec.repo_path.ends_with("/.git"), "{spec:?}");
+            let again = Scene::of(&format!("resources:\n- {better}\n"));
+            assert_eq!(again.find(Rule::AmbiguousPath), []);
+        }
+    }
+
+    #[test]
+    fn what_is_meant_as_it_is_read_is_not_told() {
+        for text in [
+            "./app@v1/base/x",
+            "./github.com/o/r/dir",
+            "github.com/o/r/x.yaml",
+            "github.com/o/other/dir?ref=v1",
+            "git@github.com:o/r?ref=v1",
+            "git@github.com/o/r?ref=v1",
+            "git::app@v1/base/x",
+            "https://github.com/o/r.git/dir?ref=v1",
+            "https://github.com/o/r.git//dir?ref=v1",
+            "https://github.com/o/r//.github/dir?ref=v1",
+            "https://dev.azure.com/o/p/_git/r/dir?ref=v1",
+            "https://raw.githubusercontent.com/o/r/v1/.github/x.yaml",
+        ] {
+            assert_eq!(
+                scene("resources", text).find(Rule::AmbiguousPath),
+                [],
+                "{text}"
+            );
+        }
+        let file = "patches:\n- path: https://example.com/o/.github/x\n";
+        assert_eq!(Scene::of(file).find(Rule::AmbiguousPath), []);
+    }
+
+    #[test]
+    fn what_is_locked_was_meant() {
+        let locked = scene("resources", "github.com/o/r/dir").git("https://github.com/o/r", None);
+        assert_eq!(locked.check().findings, []);
+    }
+}

@@ -1,0 +1,156 @@
+//! References to something remote, for the rules that are about them.
+
+use std::collections::BTreeSet;
+
+use super::Context;
+use super::ambiguous_path::Ambiguity;
+use crate::failure::argument;
+use crate::record::{self, LOCK_NAME, Lock};
+use crate::redact;
+use crate::reference::place::LOCALIZED_FILES;
+use crate::reference::{self, Pin, RepoSpec};
+use crate::tree::{Tree, path};
+use crate::walk::{Edge, Graph, RootId, Target, Wanted, Wants};
+
+/// A reference that kustomize reads over the network.
+pub(super) struct RemoteUse<'a> {
+    /// The root that it is relative to.
+    pub(super) root: RootId,
+    /// The reference.
+    pub(super) edge: &'a Edge,
+    /// What kustomize asks the network for.
+    pub(super) wanted: Wanted,
+    /// What the lock at the top of the tree says of it.
+    pub(super) locked: Option<&'a record::Remote>,
+    /// Why it was probably meant as something else.
+    pub(super) ambiguity: Option<Ambiguity>,
+}
+
+/// Returns every reference of the tree that leads out of it.
+pub(super) fn all<'a>(
+    graph: &'a Graph,
+    tree: &dyn Tree,
+    lock: Option<&'a Lock>,
+) -> Vec<RemoteUse<'a>> {
+    let mut all = Vec::new();
+    for (id, root) in graph.roots.iter().enumerate() {
+        for edge in &root.edges {
+            // What the walk leaves as it is may be a repository of plugin configurations.
+            if !matches!(edge.target, Target::Remote | Target::Kept) {
+                continue;
+            }
+            let Some(wanted) = Wanted::of(&edge.reference) else {
+                continue;
+            };
+            let locked = lock.and_then(|lock| wanted.locked(lock));
+            let ambiguity = match locked {
+                // Somebody has resolved it: it is what it was meant to be.
+                Some(_) => None,
+                None => Ambiguity::of(tree, &root.directory, &wanted),
+            };
+            all.push(RemoteUse {
+                root: id,
+                edge,
+                wanted,
+                locked,
+                ambiguity,
+            });
+        }
+    }
+    all
+}
+
+impl RemoteUse<'_> {
+    /// Returns how it may be shown.
+    pub(super) fn shown(&self) -> String {
+        redact::url(&self.wanted.text)
+    }
+
+    /// Returns whether it is a repository of plugin configurations, which nothing brings in yet.
+    pub(super) fn is_plugin_root(&self) -> bool {
+        self.edge.target == Target::Kept
+    }
+
+    /// Returns how it is read as a repository, unless it is meant as a file.
+    pub(super) fn repository(&self) -> Option<&RepoSpec> {
+        repository(&self.wanted)
+    }
+
+    /// Returns how firmly it names what it means; `None` for a file of which nothing says so.
+    pub(super) fn pin(&self) -> Option<Pin> {
+        match self.repository() {
+            Some(spec) => Some(Pin::of(spec.reference.as_deref())),
+            None => reference::file_pin(&self.wanted.text).map(|(pin, _)| pin),
+        }
+    }
+
+    /// Returns the commands that lock it, after a phrase; `None` when that cannot be.
+    pub(super) fn lock_command(&self, context: &Context<'_>) -> Option<String> {
+        let add = format!("git add -f -- :/{LOCK_NAME}");
+        match (self.repository().is_some(), self.pin()) {
+            _ if self.is_plugin_root() => None,
+            (true, Some(Pin::ShortCommit)) => None,
+            (true, Some(Pin::None)) if !context.config.pin => Some(format!(
+                "or keep the URL, and lock what its HEAD is now: git kustomize-localize lock --pin && {add}"
+            )),
+            _ => Some(format!(
+                "keep the URL, and lock what it is now: git kustomize-localize lock && {add}"
+            )),
+        }
+    }
+
+    /// Returns the commands that bring it in, after a phrase, and everything that comes with it.
+    pub(super) fn in_place_command(&self, context: &Context<'_>) -> Option<String> {
+        let graph = context.graph;
+        let start = &graph.roots[self.root];
+        let pin = match (self.repository().is_some(), self.pin()) {
+            _ if self.is_plugin_root() => return None,
+            (true, Some(Pin::ShortCommit)) => return None,
+            (true, Some(Pin::None)) if !context.config.pin => " --pin",
+            _ => "",
+        };
+        let mut paths = BTreeSet::from([LOCK_NAME.to_owned()]);
+        let mut seen = BTreeSet::from([self.root]);
+        let mut todo = vec![self.root];
+        while let Some(id) = todo.pop() {
+            let root = &graph.roots[id];
+            for edge in &root.edges {
+                match edge.target {
+                    Target::Root { id, .. } if seen.insert(id) => todo.push(id),
+                    Target::Remote => {
+                        paths.insert(context.path(edge.from).to_owned());
+                        paths.insert(path::join(&root.directory, LOCALIZED_FILES));
+                    }
+                    _ => {}
+                }
+            }
+        }
+        let target = match start.directory.as_str() {
+            "" => ".".to_owned(),
+            directory if directory.starts_with('-') => format!("./{directory}"),
+            directory => directory.to_owned(),
+        };
+        let paths: Vec<String> = paths
+            .iter()
+            .map(|path| argument(&format!(":/{path}")))
+            .collect();
+        Some(format!(
+            "or bring it in, here: git kustomize-localize --in-place --no-commit{pin} {} && git add -f -- {}",
+            argument(&target),
+            paths.join(" ")
+        ))
+    }
+}
+
+/// Returns how a reference is read as a repository, unless it is meant as a file. Only an answer would
+/// tell for sure.
+pub(super) fn repository(wanted: &Wanted) -> Option<&RepoSpec> {
+    let spec = wanted.spec.as_ref()?;
+    match wanted.wants {
+        Wants::File => None,
+        Wants::Root => Some(spec),
+        Wants::Either => (reference::has_git_marker(&wanted.text)
+            || !reference::looks_like_file(&wanted.text))
+        .then_some(spec),
+    }
+}

@@ -1,0 +1,113 @@
+//! What tests of rules start from: a tree in memory, and what is found in it.
+
+use std::rc::Rc;
+
+use super::{Checked, Checking, Input, check};
+use crate::config::Config;
+use crate::finding::{Finding, Rule};
+use crate::record::{FileRemote, GitRemote, LOCK_NAME, Lock, Remote};
+use crate::tree::memory::MemoryTree;
+
+/// A commit id.
+pub(super) const COMMIT: &str = "0123456789abcdef0123456789abcdef01234567";
+
+/// A tree in memory to check.
+#[derive(Default)]
+pub(super) struct Scene {
+    pub(super) tree: MemoryTree,
+    pub(super) lock: Lock,
+    pub(super) config: Config,
+    pub(super) paths: Vec<String>,
+}
+
+impl Scene {
+    /// Returns a tree of one kustomization at the top.
+    pub(super) fn of(text: &str) -> Scene {
+        Scene::default().file("kustomization.yaml", text)
+    }
+
+    pub(super) fn file(mut self, path: &str, text: &str) -> Scene {
+        self.tree.file(path, text.as_bytes(), false);
+        self
+    }
+
+    /// Reads a configuration.
+    pub(super) fn config(mut self, text: &str) -> Scene {
+        self.config = Config::parse(text.as_bytes(), ".kustomize-localize.yaml").unwrap();
+        self
+    }
+
+    /// Locks a repository at a ref.
+    pub(super) fn git(self, url: &str, reference: Option<&str>) -> Scene {
+        self.remote(Remote::Git(GitRemote {
+            url: url.to_owned(),
+            reference: reference.map(str::to_owned),
+            submodules: true,
+            commit: COMMIT.to_owned(),
+            paths: [".".to_owned()].into(),
+            through: [].into(),
+        }))
+    }
+
+    /// Locks a file.
+    pub(super) fn http(self, url: &str) -> Scene {
+        self.remote(Remote::File(FileRemote {
+            url: url.to_owned(),
+            sha256: "5".repeat(64),
+            size: 1,
+            through: [].into(),
+        }))
+    }
+
+    pub(super) fn remote(mut self, remote: Remote) -> Scene {
+        self.lock.remotes.push(remote);
+        self
+    }
+
+    /// Checks it.
+    pub(super) fn check(mut self) -> Checked {
+        if self.lock != Lock::default() {
+            let lock = self.lock.render().unwrap();
+            self.tree.file(LOCK_NAME, lock.as_bytes(), false);
+        }
+        check(Input {
+            checking: Checking::Index,
+            tree: Rc::new(self.tree),
+            paths: &self.paths,
+            config: &self.config,
+            no_allow: false,
+            absences: None,
+        })
+        .unwrap()
+    }
+
+    /// Returns what one rule finds.
+    pub(super) fn find(self, rule: Rule) -> Vec<Finding> {
+        let mut findings = self.check().findings;
+        findings.retain(|finding| finding.rule == rule);
+        findings
+    }
+}
+
+/// Returns everything that a report shows as it is. The line of the file is not among it: reports take
+/// secrets out of that.
+pub(super) fn shown(findings: &[Finding]) -> String {
+    let mut findings = findings.to_vec();
+    for finding in &mut findings {
+        finding.line_text.clear();
+    }
+    format!("{findings:?}")
+}
+
+/// Returns what is under the caret of a finding.
+pub(super) fn under_caret(finding: &Finding) -> String {
+    let Some(span) = finding.span else {
+        return String::new();
+    };
+    let line = finding.line_text.chars();
+    let line = line.skip(span.column - 1);
+    match span.line == span.end_line {
+        true => line.take(span.end_column - span.column).collect(),
+        false => line.collect(),
+    }
+}
