@@ -211,6 +211,14 @@ pub(super) fn checked(here: &Rc<Here>, request: &Request) -> Result<Checked, Fai
         if checked.findings.is_empty() {
             continue;
         }
+        // Rules and scopes are those of today on both sides, so that a stricter configuration can be
+        // adopted; but what the base allowed was never accepted as it is.
+        let mut config = config.clone();
+        if request.config.is_none()
+            && let Ok(own) = configuration(None, &*base.tree)
+        {
+            config.allow = own.allow;
+        }
         // A path that the base does not have holds nothing old.
         let base = look(&base, &[], &config, request.no_allow)?;
         if let Some(failure) = base.failures.into_iter().next() {

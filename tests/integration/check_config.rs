@@ -99,9 +99,8 @@ fn another_configuration_can_judge() {
     let below = sandbox.run(&repo.path().join("a"), &below);
     assert_eq!(of(&below), error);
 
-    let allow = format!(
-        "allow:\n- {{url: github.com/acme, reason: ours}}\n- {{url: a.example, reason: unused}}\n"
-    );
+    let allow =
+        "allow:\n- {url: github.com/acme, reason: ours}\n- {url: a.example, reason: unused}\n";
     std::fs::write(policy, allow).unwrap();
     let output = repo.run(&["check", "--format", "json", "--config", policy]);
     assert_eq!(
