@@ -2,6 +2,8 @@
 //!
 //! A [`Finding`] is not a [`crate::failure::Failure`], which is something that stopped us from looking.
 
+mod explanation;
+
 use std::fmt;
 
 /// How much a finding matters.

@@ -78,6 +78,10 @@ enum Format {
     Human,
     /// For machines: one JSON object
     Json,
+    /// For code scanning: SARIF 2.1.0
+    Sarif,
+    /// For the log of GitHub Actions: annotations, and a summary
+    Github,
 }
 
 /// What is to be checked.
@@ -119,11 +123,13 @@ pub(super) struct Request {
 /// Checks what the arguments say, and says what was found.
 pub(super) fn run(args: &CheckArgs) -> ExitCode {
     args.color.apply();
-    match request(args).and_then(|request| checked(&here()?, &request)) {
-        Ok(checked) => {
-            print(&checked, args);
-            ExitCode::from(checked.status())
-        }
+    let done = request(args).and_then(|request| {
+        let checked = checked(&here()?, &request)?;
+        print(&checked, args)?;
+        Ok(checked)
+    });
+    match done {
+        Ok(checked) => ExitCode::from(checked.status()),
         Err(failures) => output::failed(&failures, args.format == Format::Json),
     }
 }
@@ -147,19 +153,42 @@ fn request(args: &CheckArgs) -> Result<Request, Failures> {
     })
 }
 
-fn print(checked: &Checked, args: &CheckArgs) {
-    match args.format {
-        Format::Human => {
-            let shown = report::Shown {
-                verbose: args.verbose,
-                quiet: args.quiet,
-                color: console::colors_enabled(),
-            };
-            output::print(&report::human(checked, shown));
-        }
-        Format::Json => output::print(&report::json(checked)),
+fn print(checked: &Checked, args: &CheckArgs) -> Result<()> {
+    let shown = report::Shown {
+        verbose: args.verbose,
+        quiet: args.quiet,
+        color: console::colors_enabled(),
+    };
+    output::print(&match args.format {
+        Format::Human => report::human(checked, shown),
+        Format::Json => report::json(checked),
+        Format::Sarif => report::sarif(checked),
+        Format::Github => report::github(checked, shown),
+    });
+    if args.format == Format::Github {
+        summarize(checked)?;
     }
     output::failures(&Failures(checked.failures.clone()));
+    Ok(())
+}
+
+/// Adds to the summary of the step, where GitHub Actions gives us one.
+fn summarize(checked: &Checked) -> Result<()> {
+    use std::io::Write;
+    let Some(file) = std::env::var_os("GITHUB_STEP_SUMMARY").filter(|file| !file.is_empty()) else {
+        return Ok(());
+    };
+    std::fs::File::options()
+        .append(true)
+        .create(true)
+        .open(&file)
+        .and_then(|mut summary| summary.write_all(report::github_summary(checked).as_bytes()))
+        .map_err(|error| {
+            Failure::new(format!(
+                "could not write the summary to `{}`: {error}",
+                file.to_string_lossy()
+            ))
+        })
 }
 
 /// Finds the repository, for work that must not reach the network.

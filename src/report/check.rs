@@ -1,11 +1,15 @@
 //! What `check` found: for people, as JSON, as SARIF, for GitHub Actions. All of it is pure.
 
 mod excerpt;
+mod github;
 mod human;
 mod json;
+mod sarif;
 
+pub use github::{github, github_summary};
 pub use human::{Shown, human};
 pub use json::json;
+pub use sarif::sarif;
 
 use super::{counted, short, visible};
 use crate::check::{Checked, Checking};

@@ -1,7 +1,9 @@
 //! What stands in every format, with harmless and with hostile input.
 
+mod github;
 mod human;
 mod json;
+mod sarif;
 
 use crate::check::{Checked, Checking};
 use crate::failure::{Failure, Location};
@@ -110,5 +112,57 @@ fn checked(findings: Vec<Finding>) -> Checked {
         findings,
         known: None,
         failures: Vec::new(),
+    }
+}
+
+/// Checks a document against a JSON Schema.
+#[track_caller]
+fn assert_valid(schema: &str, document: &str) {
+    let schema: serde_json::Value = serde_json::from_str(schema).unwrap();
+    let document: serde_json::Value = serde_json::from_str(document).unwrap();
+    let mut schemas = boon::Schemas::new();
+    let mut compiler = boon::Compiler::new();
+    compiler.enable_format_assertions();
+    compiler.add_resource("schema.json", schema).unwrap();
+    let index = compiler.compile("schema.json", &mut schemas).unwrap();
+    if let Err(error) = schemas.validate(&document, index) {
+        panic!("{error:#}");
+    }
+}
+
+/// One finding for each rule and each sort of subject, and everything that is seldom there.
+fn everything() -> Checked {
+    let git = |reference: Option<&str>| Subject::Git {
+        url: "https://example.com/o/r".to_owned(),
+        path: "base".to_owned(),
+        reference: reference.map(str::to_owned),
+        pin: crate::reference::Pin::of(reference).name(),
+    };
+    let helm = Subject::Helm {
+        url: "https://charts.example.com".to_owned(),
+        chart: "redis".to_owned(),
+        version: String::new(),
+    };
+    let subjects = [git(Some("v1")), git(None), helm, Subject::Local];
+    let mut findings: Vec<Finding> = Rule::ALL
+        .iter()
+        .zip(subjects.into_iter().cycle())
+        .map(|(rule, subject)| Finding {
+            rule: *rule,
+            severity: rule.default_severity(),
+            subject,
+            ..finding()
+        })
+        .collect();
+    findings.extend([warning(), allowed(), hostile()]);
+    Checked {
+        source: Checking::Commit {
+            rev: "main".to_owned(),
+            commit: "0123456789abcdef0123456789abcdef01234567".to_owned(),
+        },
+        known: Some((2, "HEAD~".to_owned())),
+        failures: vec![failure(), Failure::new("nothing works")],
+        differing: 3,
+        ..checked(findings)
     }
 }

@@ -53,3 +53,14 @@ fn hostile_text_arrives_unchanged_and_draws_nothing() {
     assert_eq!(value["findings"][0]["path"], HOSTILE);
     assert_eq!(value["findings"][0]["git"]["ref"], HOSTILE);
 }
+
+#[test]
+fn the_schema_describes_it() {
+    let schema = include_str!("../schema.json");
+    assert_valid(schema, &json(&everything()));
+    assert_valid(schema, &json(&checked(Vec::new())));
+    let rules = serde_json::from_str::<serde_json::Value>(schema).unwrap();
+    let rules = &rules["properties"]["findings"]["items"]["properties"]["rule"]["enum"];
+    let ids: Vec<&str> = Rule::ALL.iter().map(|rule| rule.id()).collect();
+    assert_eq!(*rules, serde_json::json!(ids));
+}

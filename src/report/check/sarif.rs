@@ -1,0 +1,144 @@
+//! The findings for code scanning, as SARIF 2.1.0 (OASIS standard, 27 March 2020).
+
+use serde_json::{Map, Value, json};
+
+use crate::check::{Checked, Checking};
+use crate::failure::{Failure, Location};
+use crate::finding::{Finding, Rule, Severity};
+use crate::record::sha256_hex;
+use crate::report::json::render;
+use crate::report::visible;
+
+/// Paths are relative to the top of the repository, which has this name here.
+const TOP: &str = "SRCROOT";
+
+/// Returns what was found as SARIF, with a final newline.
+///
+/// What is allowed is a result with a suppression; what could not be looked at is a notification, and
+/// the invocation then was not successful.
+#[must_use]
+pub fn sarif(checked: &Checked) -> String {
+    let mut run = json!({
+        "tool": { "driver": {
+            "name": env!("CARGO_PKG_NAME"),
+            "semanticVersion": env!("CARGO_PKG_VERSION"),
+            "rules": Rule::ALL.iter().map(|rule| descriptor(*rule)).collect::<Vec<_>>(),
+        }},
+        "invocations": [{
+            "executionSuccessful": checked.failures.is_empty(),
+            "toolExecutionNotifications":
+                checked.failures.iter().map(notification).collect::<Vec<_>>(),
+        }],
+        "columnKind": "unicodeCodePoints",
+        "originalUriBaseIds": {
+            TOP: { "description": { "text": "The top of the repository." } },
+        },
+        "results": checked.findings.iter().map(result).collect::<Vec<_>>(),
+    });
+    if let Checking::Commit { commit, .. } = &checked.source {
+        run["automationDetails"] = json!({ "description": { "text": format!("commit {commit}") } });
+    }
+    render(&json!({
+        "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
+        "version": "2.1.0",
+        "runs": [run],
+    }))
+}
+
+fn descriptor(rule: Rule) -> Value {
+    json!({
+        "id": rule.id(),
+        "shortDescription": { "text": rule.summary() },
+        "fullDescription": { "text": rule.explanation() },
+        "help": { "text": rule.explanation(), "markdown": rule.explanation() },
+        "defaultConfiguration": { "level": rule.default_severity().name() },
+    })
+}
+
+fn result(finding: &Finding) -> Value {
+    let mut text = visible(&finding.message);
+    for help in &finding.help {
+        text.push('\n');
+        text.push_str(&help.lines().map(visible).collect::<Vec<_>>().join("\n"));
+    }
+    let mut physical = Map::new();
+    physical.insert("artifactLocation".to_owned(), artifact(&finding.path));
+    if let Some(span) = finding.span {
+        let region = json!({
+            "startLine": span.line,
+            "startColumn": span.column,
+            "endLine": span.end_line,
+            "endColumn": span.end_column,
+        });
+        physical.insert("region".to_owned(), region);
+    }
+    let mut location = json!({ "physicalLocation": physical });
+    if !finding.field.is_empty() {
+        location["logicalLocations"] = json!([{ "fullyQualifiedName": visible(&finding.field) }]);
+    }
+    let mut result = json!({
+        "ruleId": finding.rule.id(),
+        "ruleIndex": Rule::ALL.iter().position(|rule| *rule == finding.rule),
+        "level": finding.severity.name(),
+        "message": { "text": text },
+        "locations": [location],
+        "partialFingerprints": { "ruleAndReference/v1": fingerprint(finding) },
+    });
+    if let Some(allowed) = &finding.allowed {
+        result["suppressions"] = json!([{
+            "kind": match allowed.by.starts_with(&finding.path) {
+                true => "inSource",
+                false => "external",
+            },
+            "status": "accepted",
+            "justification": visible(&format!("{} ({})", allowed.reason, allowed.by)),
+        }]);
+    }
+    result
+}
+
+/// Returns what stays the same when lines move.
+fn fingerprint(finding: &Finding) -> String {
+    let (rule, path, text) = finding.identity();
+    sha256_hex(format!("{}\0{path}\0{text}", rule.id()).as_bytes())
+}
+
+fn artifact(path: &str) -> Value {
+    json!({ "uri": uri(path), "uriBaseId": TOP })
+}
+
+/// Returns a path as a relative URI.
+fn uri(path: &str) -> String {
+    use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+    /// What RFC 3986 allows in a segment; a colon only where it cannot end a scheme.
+    const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC
+        .remove(b'/')
+        .remove(b'-')
+        .remove(b'.')
+        .remove(b'_')
+        .remove(b'~')
+        .remove(b'+')
+        .remove(b'=')
+        .remove(b'@');
+    utf8_percent_encode(path, ESCAPED).to_string()
+}
+
+fn notification(failure: &Failure) -> Value {
+    let mut text = visible(&failure.message);
+    for hint in &failure.hints {
+        text.push_str("\nhint: ");
+        text.push_str(&visible(hint));
+    }
+    let mut notification = json!({ "level": Severity::Error.name(), "message": { "text": text } });
+    if let Some(Location {
+        file, line, column, ..
+    }) = &failure.location
+    {
+        let mut physical = json!({ "artifactLocation": artifact(file) });
+        if *line > 0 {
+            physical["region"] = json!({ "startLine": line, "startColumn": (*column).max(1) });
+        }
+        notification["locations"] = json!([{ "physicalLocation": physical }]);
+    }
+    notification
+}
