@@ -1,7 +1,7 @@
 //! The tree of a commit, read from the object database and never checked out.
 
 use std::cell::RefCell;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::rc::Rc;
 
 use gix::ObjectId;
@@ -30,6 +30,7 @@ pub struct ObjectTree {
     root: ObjectId,
     /// Every directory that was looked into, decoded once.
     directories: RefCell<HashMap<String, Option<Rc<Directory>>>>,
+    links: RefCell<BTreeSet<String>>,
     top: Option<Top>,
 }
 
@@ -68,6 +69,7 @@ impl ObjectTree {
             objects,
             root,
             directories: RefCell::default(),
+            links: RefCell::default(),
             top: None,
         }
     }
@@ -109,6 +111,12 @@ impl ObjectTree {
             }
         }
         Ok(files)
+    }
+
+    /// Returns the links that were followed until now.
+    #[must_use]
+    pub fn followed(&self) -> BTreeSet<String> {
+        self.links.borrow().clone()
     }
 
     fn item(&self, path: &str) -> Result<Option<Item>> {
@@ -174,9 +182,14 @@ impl Tree for ObjectTree {
     }
 
     fn read(&self, path: &str) -> Result<Vec<u8>> {
-        match self.id(path)? {
-            Some(id) => self.objects.read("blob", id),
-            None => Err(Failure::new(format!("`{path}` is no file"))),
+        match self.item(path)? {
+            Some(Item { entry, id }) if entry != Entry::Directory => {
+                if entry == Entry::Link {
+                    self.links.borrow_mut().insert(path.to_owned());
+                }
+                self.objects.read("blob", id)
+            }
+            _ => Err(Failure::new(format!("`{path}` is no file"))),
         }
     }
 

@@ -66,6 +66,29 @@ fn the_mode_of_a_file_in_use_counts() {
 }
 
 #[test]
+fn a_changed_link_on_the_way_is_named() {
+    let project = Project::new();
+    let work = &project.work;
+    work.write("example/new/kustomization.yaml", "namePrefix: new-\n");
+    work.write("example/linked/real.yaml", "resources: [../current]\n");
+    work.symlink("example/linked/kustomization.yaml", "real.yaml");
+    work.symlink("example/current", "base");
+    work.commit("links");
+    let linked = ["example/linked", "--scope", "example"];
+    work.run(&[&linked[..], &["--dry-run"]].concat()).success();
+    for (link, target) in [
+        ("example/current", "new"),
+        ("example/linked/kustomization.yaml", "other.yaml"),
+    ] {
+        work.remove(link);
+        work.symlink(link, target);
+        let words = format!("files in use have uncommitted changes: `{link}`");
+        refused(work, &linked, &[&words]);
+        work.git(&["checkout", "--quiet", "--", link]);
+    }
+}
+
+#[test]
 fn a_touched_file_is_not_changed() {
     let project = Project::new();
     let before = project.work.state();

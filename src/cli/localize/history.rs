@@ -24,7 +24,11 @@ use crate::tree::path;
 const NAMED: usize = 10;
 
 pub(super) fn run(args: &LocalizeArgs) -> Result<Report, Failures> {
-    let here = Rc::new(Here::discover()?.ok_or_else(|| {
+    let here = match args.offline {
+        true => Here::discover_offline()?,
+        false => Here::discover()?,
+    };
+    let here = Rc::new(here.ok_or_else(|| {
         Failure::new("this is not a git repository, so there is nowhere to commit to")
             .hint("run it in a repository, or write plain files: `--no-commit`")
     })?);
@@ -37,7 +41,7 @@ pub(super) fn run(args: &LocalizeArgs) -> Result<Report, Failures> {
     let tree = Rc::new(ObjectTree::of_here(here.clone(), source_tree)?);
     let local = Local {
         lock: lock_at(&*tree, LOCK_NAME)?,
-        tree,
+        tree: tree.clone(),
         if_missing: "a target is read from the source commit: commit it first, or use `--no-commit`",
         prefix: here.prefix.trim_end_matches('/').to_owned(),
     };
@@ -128,7 +132,12 @@ pub(super) fn run(args: &LocalizeArgs) -> Result<Report, Failures> {
         &owned,
     )?;
     if args.rev.is_none() {
-        refuse_changed(&here, &copied.localized.local_files, local.lock.is_some())?;
+        let mut used = tree.followed();
+        used.extend(copied.localized.local_files.iter().cloned());
+        if local.lock.is_some() {
+            used.insert(LOCK_NAME.to_owned());
+        }
+        refuse_changed(&here, &used)?;
     }
     let files = copied.files()?;
     if args.fetch.dry_run {
@@ -239,15 +248,15 @@ fn named(paths: &[String]) -> String {
     text
 }
 
-/// Refuses to take files from the source commit that look different on disk or in the index.
-fn refuse_changed(here: &Here, used: &BTreeSet<String>, lock: bool) -> Result<()> {
+/// Refuses to take what is `used` from the source commit where it looks different on disk or in the index.
+fn refuse_changed(here: &Here, used: &BTreeSet<String>) -> Result<()> {
     if here.top.is_none() {
         return Ok(());
     }
     let changed: Vec<String> = here
         .changed_paths()?
         .into_iter()
-        .filter(|path| used.contains(path) || (lock && path == LOCK_NAME))
+        .filter(|path| used.contains(path))
         .collect();
     match changed.is_empty() {
         true => Ok(()),
