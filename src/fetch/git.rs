@@ -152,11 +152,7 @@ impl GitRemotes {
         }
         let shown = redact::url(&wish.url);
         if self.offline {
-            return Err(
-                Failure::new(format!("{} is not in the cache", self.describe(wish)))
-                    .hint("run once without `--offline`")
-                    .into(),
-            );
+            return Err(self.not_cached(wish));
         }
         let clock = Clock::start(timeout.unwrap_or(self.timeout), cancel);
         if wish.commit.is_none() && self.cache.knows(&shown) {
@@ -199,6 +195,9 @@ impl GitRemotes {
     /// # Errors
     /// As [`GitRemotes::fetch`].
     pub fn resolve(&self, wish: &Wish, timeout: Duration) -> Result<String, FetchFailure> {
+        if self.offline {
+            return Err(self.not_cached(wish));
+        }
         let clock = Clock::start(timeout.min(self.timeout), None);
         self.resolve_by(wish, &clock, Terminal::Detached)
     }
@@ -281,6 +280,12 @@ impl GitRemotes {
             "{key} uses an object format that this git does not know"
         ))
         .into())
+    }
+
+    fn not_cached(&self, wish: &Wish) -> FetchFailure {
+        Failure::new(format!("{} is not in the cache", self.describe(wish)))
+            .hint("run once without `--offline`")
+            .into()
     }
 
     fn describe(&self, wish: &Wish) -> String {

@@ -248,6 +248,18 @@ fn locked_and_offline_say_what_they_miss() {
     assert_eq!(world.server().log(), [""; 0]);
     before.assert_same(&repo.state());
 
+    // Not even for a hint.
+    repo.write(
+        "app/kustomization.yaml",
+        format!("resources: ['{base}acme/inner//base']\n"),
+    );
+    repo.commit("no ref");
+    repo.run(&["app", "--offline"])
+        .fails(2)
+        .stderr_has(&format!("{base}acme/inner is named without a ref"))
+        .stderr_has("hint: say which version: add `?ref=TAG-OR-COMMIT`");
+    assert_eq!(world.server().log(), [""; 0]);
+
     // With the commit in the cache, its id is enough.
     repo.write(
         "app/kustomization.yaml",

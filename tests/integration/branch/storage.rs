@@ -104,6 +104,13 @@ fn a_partial_clone_will_do() {
             clone.to_str().unwrap(),
         ]);
         let clone = Repo::new(&project.sandbox, clone);
+        // `--offline` holds for what the clone lacks, too.
+        let args = ["example/overlay", "--scope=example", "--rev=main"];
+        let output = clone.run(&[&args[..], &["--offline"]].concat());
+        output.fails(2);
+        if filter == "blob:none" {
+            output.stderr_has("git cannot read object");
+        }
         for new_dir in ["localized-overlay", "other/copy"] {
             // What is on disk says nothing here: the files were never checked out.
             let args = ["example/overlay", new_dir, "--scope=example", "--rev=main"];
