@@ -80,10 +80,17 @@ pub fn open(here: &Here, name: &str, source: Option<&str>) -> Result<Branch> {
         );
     }
     if let Some(worktree) = here.checked_out_at(&full)? {
-        return Err(Failure::new(format!(
-            "branch `{name}` is checked out at `{worktree}`, whose files would not follow"
-        ))
-        .hint("check out another branch there, or commit to another one: `--branch NAME`"));
+        let directory = worktree.directory;
+        return Err(match worktree.is_gone {
+            true => Failure::new(format!(
+                "branch `{name}` is checked out in a worktree that is gone: `{directory}`"
+            ))
+            .hint("to let git forget such worktrees: git worktree prune"),
+            false => Failure::new(format!(
+                "branch `{name}` is checked out at `{directory}`, whose files would not follow"
+            ))
+            .hint("check out another branch there, or commit to another one: `--branch NAME`"),
+        });
     }
     let local = found.map(|found| found.id.clone());
     let (tracking, remote) = tracking(here, &refs, name, source)?.unzip();

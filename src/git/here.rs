@@ -50,6 +50,15 @@ pub struct Ref {
     pub other_name: Option<String>,
 }
 
+/// A working tree of this repository.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Worktree {
+    /// Where it is.
+    pub directory: String,
+    /// Whether it was removed without git being told.
+    pub is_gone: bool,
+}
+
 /// A line of the configuration.
 #[derive(Debug)]
 struct Setting {
@@ -219,18 +228,19 @@ impl Here {
             .success())
     }
 
-    /// Returns the directory of the worktree that has `branch` (a full ref name) checked out.
+    /// Returns the worktree that has `branch` (a full ref name) checked out.
     ///
     /// # Errors
     /// When git cannot list its worktrees.
-    pub fn checked_out_at(&self, branch: &str) -> Result<Option<String>> {
+    pub fn checked_out_at(&self, branch: &str) -> Result<Option<Worktree>> {
         let list = ok(self.run(&["worktree", "list", "--porcelain"], None)?)?;
-        let mut directory = None;
-        for line in list.lines() {
-            if let Some(path) = line.strip_prefix("worktree ") {
-                directory = Some(path.to_owned());
-            } else if line.strip_prefix("branch ") == Some(branch) {
-                return Ok(directory);
+        for worktree in list.split("\n\n") {
+            let field = |name: &str| worktree.lines().find_map(|line| line.strip_prefix(name));
+            if field("branch ") == Some(branch) {
+                return Ok(Some(Worktree {
+                    directory: field("worktree ").unwrap_or_default().to_owned(),
+                    is_gone: field("prunable").is_some(),
+                }));
             }
         }
         Ok(None)

@@ -6,6 +6,8 @@ mod signed;
 mod storage;
 mod tip;
 
+use std::fs;
+
 use crate::support::{OVERLAY, Project, Repo, Sandbox};
 
 const BRANCH: &str = "refs/heads/localized/main";
@@ -258,7 +260,18 @@ fn a_branch_that_is_checked_out_is_refused() {
         .stderr_has("branch `main` is checked out at");
     before.assert_same(&work.state());
 
-    work.git(&["worktree", "remove", "--force", linked.to_str().unwrap()]);
+    fs::remove_dir_all(&linked).unwrap();
+    project
+        .overlay(&[])
+        .fails(2)
+        .stderr_has(&format!(
+            "branch `localized/main` is checked out in a worktree that is gone: `{}`",
+            linked.display()
+        ))
+        .stderr_has("hint: to let git forget such worktrees: git worktree prune");
+    work.git(&["worktree", "prune"]);
+    project.overlay(&[]).success();
+
     work.git(&["checkout", "--quiet", "localized/main"]);
     project
         .overlay(&["--rev", "main"])
