@@ -85,11 +85,20 @@ struct FetchArgs {
 #[derive(Debug, Clone, Args)]
 struct LocalizeArgs {
     /// The kustomization root to localize: a directory, or the URL of one in a git repository
-    #[arg(default_value = ".")]
-    target: String,
+    /// [default: .]; with `--in-place` there may be several [default: all]
+    target: Option<String>,
 
     /// Where the copy goes, from here [default: localized-TARGET, for a URL localized-NAME-REF]
     new_dir: Option<PathBuf>,
+
+    /// Further targets, with `--in-place`.
+    #[arg(hide = true)]
+    more: Vec<PathBuf>,
+
+    /// Localize where the kustomizations stand: what is brought in goes to `localized-files` beside
+    /// them; so far with `--no-commit` only
+    #[arg(long, conflicts_with_all = ["scope", "branch", "rev", "message", "gpg_sign", "no_gpg_sign", "signoff", "update"])]
+    in_place: bool,
 
     /// The directory that bounds what a local target may reach [default: the target]
     #[arg(long, value_name = "DIR")]
@@ -158,6 +167,13 @@ struct LocalizeArgs {
 
     #[command(flatten)]
     output: OutputArgs,
+}
+
+impl LocalizeArgs {
+    /// Returns the target: here, unless another one is given.
+    fn target(&self) -> &str {
+        self.target.as_deref().unwrap_or(".")
+    }
 }
 
 impl FetchArgs {

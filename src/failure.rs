@@ -191,6 +191,15 @@ fn distance(a: &str, b: &str) -> usize {
     row.last().copied().unwrap_or_default()
 }
 
+/// Returns a path (from the top of the repository) as an argument of git, wherever git is started.
+#[must_use]
+pub fn pathspec(place: &str) -> String {
+    argument(&match place.contains(['*', '?', '[', '\\']) {
+        true => format!(":(top,literal){place}"),
+        false => format!(":/{place}"),
+    })
+}
+
 /// The result of anything that can only fail for one reason at a time.
 pub type Result<T, E = Failure> = std::result::Result<T, E>;
 
@@ -209,6 +218,17 @@ mod tests {
             ("", "''"),
         ] {
             assert_eq!(argument(text), word);
+        }
+    }
+
+    #[test]
+    fn a_path_is_named_from_the_top_and_means_only_itself() {
+        for (place, word) in [
+            ("a/b.yaml", ":/a/b.yaml"),
+            ("a b", "':/a b'"),
+            ("a[1]/b", "':(top,literal)a[1]/b'"),
+        ] {
+            assert_eq!(pathspec(place), word);
         }
     }
 

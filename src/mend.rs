@@ -4,6 +4,7 @@
 //! [`Ground`] is what both ways begin with: the files on disk, where a walk starts, the lock at the
 //! top. [`lock`] brings the lock up to date.
 
+pub mod in_place;
 pub mod lock;
 
 use std::collections::BTreeSet;

@@ -3,9 +3,11 @@
 
 pub mod check;
 mod human;
+mod in_place;
 mod json;
 mod lock;
 
+pub use in_place::InPlaceReport;
 pub use json::failures_json;
 pub use lock::{LockOutcome, LockReport};
 

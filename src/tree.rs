@@ -6,6 +6,7 @@ pub mod disk;
 pub mod index;
 pub mod memory;
 pub mod objects;
+pub mod overlay;
 pub mod path;
 mod store;
 mod top;

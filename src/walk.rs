@@ -130,6 +130,8 @@ pub enum Contents {
     /// Those that lead further: kustomizations and plugin configurations. The bytes of all others
     /// stay empty.
     Configurations,
+    /// The same in the tree that is walked, and every file of what is fetched.
+    Fetched,
 }
 
 /// What a walk over many roots came to.
@@ -351,7 +353,12 @@ impl Walker<'_> {
             executable,
         });
         self.files.insert(key, id);
-        if self.options.contents == Contents::All {
+        let load = match self.options.contents {
+            Contents::All => true,
+            Contents::Configurations => false,
+            Contents::Fetched => self.graph.sources[source].repository.is_some(),
+        };
+        if load {
             self.load(id)?;
         }
         Ok(id)
@@ -359,9 +366,7 @@ impl Walker<'_> {
 
     /// Returns the bytes of a file that leads further.
     fn bytes(&mut self, file: FileId) -> Result<Rc<[u8]>> {
-        if self.options.contents == Contents::Configurations
-            && self.graph.files[file].bytes.is_empty()
-        {
+        if self.options.contents != Contents::All && self.graph.files[file].bytes.is_empty() {
             self.load(file)?;
         }
         Ok(self.graph.files[file].bytes.clone())

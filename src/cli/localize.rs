@@ -2,6 +2,7 @@
 
 mod disk;
 mod history;
+mod in_place;
 
 use std::collections::BTreeMap;
 use std::process::ExitCode;
@@ -23,9 +24,17 @@ use crate::walk::{self, Absence, Graph, Source, Start, Warning};
 
 /// Localizes what the arguments say, and says what was done.
 pub(super) fn run(args: &LocalizeArgs) -> ExitCode {
-    let outcome = match args.no_commit {
-        true => disk::run(args),
-        false => history::run(args),
+    if args.in_place {
+        return output::tell(&args.output, in_place::run(args));
+    }
+    let outcome = match args.more.first() {
+        Some(more) => Err(
+            Failure::new(format!("`{}` is one argument too many", more.display()))
+                .hint("name one TARGET and one NEW_DIR; several targets are for `--in-place`")
+                .into(),
+        ),
+        None if args.no_commit => disk::run(args),
+        None => history::run(args),
     };
     output::tell(&args.output, outcome)
 }
@@ -55,23 +64,23 @@ struct Target {
 
 /// Returns the target as a URL of a git repository, if it is one.
 fn remote_target(args: &LocalizeArgs) -> Result<Option<RepoSpec>> {
-    if args.target.is_empty() {
+    if args.target().is_empty() {
         return Err(Failure::new("the target is empty").hint("name a directory, or the URL of one"));
     }
-    let Ok(spec) = RepoSpec::parse(&args.target) else {
-        return match reference::unsupported_scheme(&args.target) {
+    let Ok(spec) = RepoSpec::parse(args.target()) else {
+        return match reference::unsupported_scheme(args.target()) {
             Some(scheme) => Err(Failure::new(format!(
                 "`{}`: kustomize cannot read `{scheme}`",
-                redact::url(&args.target)
+                redact::url(args.target())
             ))
             .hint("use an https, ssh or file URL of a git repository")),
             None => Ok(None),
         };
     };
-    reference::refuse_unsafe(&args.target, Some(&spec)).map_err(|reason| {
+    reference::refuse_unsafe(args.target(), Some(&spec)).map_err(|reason| {
         Failure::new(format!(
             "`{}` is refused: {reason}",
-            redact::url(&args.target)
+            redact::url(args.target())
         ))
     })?;
     if args.scope.is_some() {
@@ -119,7 +128,7 @@ fn local_target(args: &LocalizeArgs, local: &Local) -> Result<Target> {
             ))),
         }
     };
-    let target = directory("target", &args.target)?;
+    let target = directory("target", args.target())?;
     let scope = match &args.scope {
         Some(scope) => directory("scope", scope)?,
         None => target.clone(),
@@ -128,7 +137,7 @@ fn local_target(args: &LocalizeArgs, local: &Local) -> Result<Target> {
         return Err(Failure::new(format!(
             "the scope `{}` does not contain the target `{}`",
             args.scope.as_deref().unwrap_or_default(),
-            args.target
+            args.target()
         ))
         .hint("name a directory above the target"));
     }
@@ -169,7 +178,7 @@ fn fetched_target(args: &LocalizeArgs, spec: &RepoSpec, fetcher: &mut Fetcher) -
         }
     };
     Ok(Target {
-        name: redact::url(&args.target),
+        name: redact::url(args.target()),
         scope: None,
         base: None,
         start: Start {
@@ -200,7 +209,7 @@ fn new_dir(args: &LocalizeArgs, spec: Option<&RepoSpec>, base: Option<&str>) -> 
         (None, Some(spec), _) if spec.reference.is_none() => {
             let failure = Failure::new(format!(
                 "`{}` is named without a ref, so NEW_DIR has no name",
-                redact::url(&args.target)
+                redact::url(args.target())
             ));
             Err(match args.fetch.pin {
                 true => failure.hint("give NEW_DIR"),

@@ -115,16 +115,34 @@ pub fn relock(
         return Err(Failures(troubles.remote));
     }
     let found = localize::remotes(&explored.graph)?;
-    let (lock, kept) = merged(held, found, !troubles.unread.is_empty());
+    let keep = !troubles.unread.is_empty();
+    let (lock, kept) = merged(held, found, &BTreeSet::new(), keep);
     Ok(Relocked {
         warnings: warnings(&troubles, &kept),
         lock,
     })
 }
 
-/// Returns a lock of what was found and of what else is needed, and the labels of what is kept only
+/// Returns the labels of the entries of `held` that a walk without a network still finds named.
+pub(super) fn still_named(graph: &Graph, held: &Lock) -> BTreeSet<String> {
+    graph
+        .roots
+        .iter()
+        .flat_map(|root| &root.edges)
+        .filter(|edge| edge.target == Target::Remote)
+        .filter_map(|edge| entry(edge, held))
+        .map(|(label, _)| label)
+        .collect()
+}
+
+/// Returns a lock of what was found and of what else is needed (`named` labels among it), and the labels of what is kept only
 /// because nobody knows whether it is.
-pub(super) fn merged(held: &Lock, found: Vec<Remote>, keep: bool) -> (Lock, Vec<String>) {
+pub(super) fn merged(
+    held: &Lock,
+    found: Vec<Remote>,
+    named: &BTreeSet<String>,
+    keep: bool,
+) -> (Lock, Vec<String>) {
     let mut lock = Lock {
         target: None,
         options: held.options.clone(),
@@ -136,8 +154,10 @@ pub(super) fn merged(held: &Lock, found: Vec<Remote>, keep: bool) -> (Lock, Vec<
         let there = lock.remotes.iter_mut().find(|new| is_same(old, new));
         match (there, old) {
             (None, _) => lock.remotes.push(old.clone()),
-            // Where its files are stored, more of it is in use than what still names it.
-            (Some(Remote::Git(new)), Remote::Git(old_git)) if is_stored(held, old) => {
+            // More of it is in use than what was found to name it.
+            (Some(Remote::Git(new)), Remote::Git(old_git))
+                if is_stored(held, old) || named.contains(&old.label()) =>
+            {
                 new.paths.extend(old_git.paths.iter().cloned());
                 new.through.extend(old_git.through.iter().cloned());
             }
@@ -145,7 +165,7 @@ pub(super) fn merged(held: &Lock, found: Vec<Remote>, keep: bool) -> (Lock, Vec<
         }
     }
     let stale: Vec<Remote> = lock
-        .stale(|remote| direct.contains(&remote.label()))
+        .stale(|remote| direct.contains(&remote.label()) || named.contains(&remote.label()))
         .into_iter()
         .cloned()
         .collect();
@@ -178,7 +198,7 @@ fn is_stored(lock: &Lock, remote: &Remote) -> bool {
         .any(|file| file.remote.as_deref() == Some(&label))
 }
 
-fn warnings(troubles: &Troubles, kept: &[String]) -> Vec<Warning> {
+pub(super) fn warnings(troubles: &Troubles, kept: &[String]) -> Vec<Warning> {
     let mut warnings: Vec<Warning> = troubles.warnings().collect();
     if !kept.is_empty() {
         warnings.push(Warning {

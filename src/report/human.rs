@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use super::{Outcome, Report, Tell, counted, short, visible};
+use crate::localize::Rewritten;
 use crate::record::{Change, Remote};
 use crate::walk::Warning;
 
@@ -113,21 +114,26 @@ impl Report {
         for (path, size) in &self.files {
             writeln!(out, "    {} ({size})", visible(path))?;
         }
-        if !self.rewritten.is_empty() {
-            writeln!(out, "  rewritten:")?;
-        }
-        for one in &self.rewritten {
-            writeln!(
-                out,
-                "    {}: {}: {} -> {}",
-                visible(&one.location.to_string()),
-                visible(&one.location.field),
-                visible(&one.from),
-                visible(&one.to)
-            )?;
-        }
-        Ok(())
+        write_rewritten(out, &self.rewritten)
     }
+}
+
+/// Names every reference that was changed.
+pub(super) fn write_rewritten(out: &mut String, rewritten: &[Rewritten]) -> std::fmt::Result {
+    if !rewritten.is_empty() {
+        writeln!(out, "  rewritten:")?;
+    }
+    for one in rewritten {
+        writeln!(
+            out,
+            "    {}: {}: {} -> {}",
+            visible(&one.location.to_string()),
+            visible(&one.location.field),
+            visible(&one.from),
+            visible(&one.to)
+        )?;
+    }
+    Ok(())
 }
 
 /// The host that a label names.

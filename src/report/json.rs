@@ -4,6 +4,7 @@ use serde::Serialize;
 
 use super::{Outcome, Report, is_hidden};
 use crate::failure::{Failure, Failures, Location};
+use crate::localize::Rewritten;
 use crate::record::Remote;
 use crate::walk::Warning;
 
@@ -53,13 +54,13 @@ pub(super) enum JsonRemote {
 }
 
 #[derive(Serialize)]
-struct JsonFile<'a> {
-    path: &'a str,
-    size: u64,
+pub(super) struct JsonFile<'a> {
+    pub(super) path: &'a str,
+    pub(super) size: u64,
 }
 
 #[derive(Serialize)]
-struct JsonRewritten<'a> {
+pub(super) struct JsonRewritten<'a> {
     /// The file in NEW_DIR.
     path: &'a str,
     #[serde(flatten)]
@@ -97,6 +98,17 @@ pub(super) struct JsonMessage<'a> {
     message: &'a str,
     #[serde(skip_serializing_if = "<[String]>::is_empty")]
     hints: &'a [String],
+}
+
+impl<'a> From<&'a Rewritten> for JsonRewritten<'a> {
+    fn from(one: &'a Rewritten) -> Self {
+        JsonRewritten {
+            path: &one.path,
+            place: (&one.location).into(),
+            from: &one.from,
+            to: &one.to,
+        }
+    }
 }
 
 impl<'a> From<&'a Warning> for JsonMessage<'a> {
@@ -157,16 +169,7 @@ impl Report {
                 .iter()
                 .map(|(path, size)| JsonFile { path, size: *size })
                 .collect(),
-            rewritten: self
-                .rewritten
-                .iter()
-                .map(|one| JsonRewritten {
-                    path: &one.path,
-                    place: (&one.location).into(),
-                    from: &one.from,
-                    to: &one.to,
-                })
-                .collect(),
+            rewritten: self.rewritten.iter().map(JsonRewritten::from).collect(),
             warnings: self.warnings.iter().map(JsonMessage::from).collect(),
         })
     }

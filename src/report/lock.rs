@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::json::{JsonMessage, JsonRemote, TOOL, Tool, remote, render};
 use super::{Tell, counted, short, visible};
-use crate::failure::argument;
+use crate::failure::pathspec;
 use crate::record::{Change, LOCK_NAME, Remote};
 use crate::walk::Warning;
 
@@ -23,7 +23,7 @@ pub struct LockReport {
     pub warnings: Vec<Warning>,
 }
 
-/// What happened to a lock.
+/// What happened to the lock, or to the working tree as a whole.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LockOutcome {
     /// It was written.
@@ -32,6 +32,17 @@ pub enum LockOutcome {
     Unchanged,
     /// It would have been written: `--dry-run`.
     DryRun,
+}
+
+impl LockOutcome {
+    /// Returns its name, as in JSON.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            LockOutcome::Written => "written",
+            LockOutcome::Unchanged => "unchanged",
+            LockOutcome::DryRun => "dry-run",
+        }
+    }
 }
 
 impl Tell for LockReport {
@@ -46,11 +57,7 @@ impl Tell for LockReport {
         render(&JsonLock {
             version: 1,
             tool: TOOL,
-            outcome: match self.outcome {
-                LockOutcome::Written => "written",
-                LockOutcome::Unchanged => "unchanged",
-                LockOutcome::DryRun => "dry-run",
-            },
+            outcome: self.outcome.name(),
             lock: LOCK_NAME,
             changes: self.changes.iter().map(JsonChange::from).collect(),
             remotes: self.remotes.iter().map(remote).collect(),
@@ -87,8 +94,7 @@ impl LockReport {
             }
         }
         if self.outcome == LockOutcome::Written {
-            let lock = argument(&format!(":/{LOCK_NAME}"));
-            writeln!(out, "  to stage it: git add -f -- {lock}")?;
+            writeln!(out, "  to stage it: git add -f -- {}", pathspec(LOCK_NAME))?;
         }
         Ok(())
     }

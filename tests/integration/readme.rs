@@ -43,6 +43,7 @@ fn the_first_use_goes_as_shown() {
         "git show localized/main:localized-overlay/kustomize-localize.lock",
         "git log -1 --format='%(trailers:only)' localized/main",
         "git kustomize-localize lock",
+        "git kustomize-localize --in-place --no-commit",
     ] {
         let unquoted = command.replace('\'', "");
         let words: Vec<&str> = unquoted.split(' ').skip(1).collect();
@@ -97,6 +98,7 @@ fn every_warning_is_in_the_table() {
         &file("src/walk/remote.rs"),
         &file("src/mend.rs"),
         &file("src/mend/lock.rs"),
+        &file("src/mend/in_place/ledger.rs"),
     ]
     .concat();
     let quoted = |line: &str| line.split('"').nth(1).map(str::to_owned);

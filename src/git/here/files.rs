@@ -58,6 +58,42 @@ impl Here {
             .collect())
     }
 
+    /// Returns the tracked paths (from the top) that are something else on disk than in the index,
+    /// those among them that are not merged or not staged in full.
+    ///
+    /// # Errors
+    /// When git cannot compare them.
+    pub fn unstaged_paths(&self) -> Result<HashSet<String>> {
+        let output = self.files(&[
+            "--no-optional-locks",
+            "status",
+            "--porcelain",
+            "-z",
+            "--untracked-files=no",
+            "--no-renames",
+            "--ignore-submodules=all",
+        ])?;
+        Ok(String::from_utf8_lossy(&output)
+            .split('\0')
+            .filter(|entry| entry.get(1..2).is_some_and(|on_disk| on_disk != " "))
+            .filter_map(|entry| entry.get(3..))
+            .map(str::to_owned)
+            .collect())
+    }
+
+    /// Returns the tracked paths (from the top), and of each whether a sparse checkout leaves it out.
+    ///
+    /// # Errors
+    /// When git cannot list them.
+    pub fn tracked_paths(&self) -> Result<HashMap<String, bool>> {
+        let output = self.files(&["ls-files", "-t", "-z", "--full-name", "--", ":/"])?;
+        Ok(String::from_utf8_lossy(&output)
+            .split('\0')
+            .filter_map(|entry| entry.split_once(' '))
+            .map(|(tag, path)| (path.to_owned(), tag == "S"))
+            .collect())
+    }
+
     /// Returns how many of `paths` (from the top, tracked) are something else on disk than in the index.
     ///
     /// # Errors

@@ -1,0 +1,154 @@
+//! In the working tree: what was brought in goes beside the kustomization that names it.
+
+use super::globs;
+use crate::cli::{LocalizeArgs, Restrictor, fetcher};
+use crate::commit::working;
+use crate::failure::{Failure, Failures, Result};
+use crate::fetch::{self, Tip};
+use crate::mend::{Ground, in_place};
+use crate::record::{LoadRestrictor, Lock};
+use crate::reference::RepoSpec;
+use crate::report::{InPlaceReport, LockOutcome};
+use crate::tree::{self, Resolved, path};
+
+pub(super) fn run(args: &LocalizeArgs) -> Result<InPlaceReport, Failures> {
+    if !args.no_commit {
+        return Err(
+            Failure::new("what was localized in place cannot be committed yet")
+                .hint("localize in the working tree, then commit yourself: add `--no-commit`")
+                .into(),
+        );
+    }
+    let ground = Ground::find()?;
+    let targets = targets(args, &ground)?;
+    let patterns = globs(&args.leave_missing)?;
+    let leave_missing = |path: &str| patterns.is_match(path);
+    let previous = ground.lock.clone().map(|lock| Tip {
+        tree: ground.tree.clone(),
+        directory: String::new(),
+        lock,
+    });
+    let mut fetcher = fetcher(
+        Some(&ground.here),
+        fetch::Options {
+            pin: args.fetch.pin || ground.config.pin,
+            locked: args.locked,
+            offline: args.offline,
+            ..args.fetch.options(&args.output)
+        },
+        Vec::from_iter(ground.lock.clone()),
+        previous,
+    )?;
+    let request = in_place::Request {
+        targets: &targets,
+        load_restrictor: match args.load_restrictor {
+            Restrictor::None => LoadRestrictor::None,
+            Restrictor::RootOnly => ground.config.load_restrictor,
+        },
+        leave_missing: (!args.leave_missing.is_empty())
+            .then_some(&leave_missing as &dyn Fn(&str) -> bool),
+        overwrite: args.overwrite,
+    };
+    let plan = in_place::plan(&ground, &request, &mut fetcher)?;
+    let outcome = match (plan.changes.is_empty(), args.fetch.dry_run) {
+        (true, _) => LockOutcome::Unchanged,
+        (false, true) => LockOutcome::DryRun,
+        (false, false) => {
+            working::apply(&ground.top, &plan.changes)?;
+            LockOutcome::Written
+        }
+    };
+    let before = ground.lock.as_deref().cloned().unwrap_or_default();
+    Ok(InPlaceReport {
+        outcome,
+        targets,
+        changes: Lock::changes(&before, &plan.lock),
+        remotes: plan.lock.remotes,
+        written: plan
+            .changes
+            .iter()
+            .filter_map(|change| {
+                let (bytes, _) = change.to.as_ref()?;
+                Some((change.path.clone(), bytes.len() as u64))
+            })
+            .collect(),
+        removed: plan
+            .changes
+            .iter()
+            .filter(|change| change.to.is_none())
+            .map(|change| change.path.clone())
+            .collect(),
+        rewritten: plan.rewritten,
+        stage: plan.paths,
+        warnings: plan.warnings,
+    })
+}
+
+/// Returns the directories of the roots that are named, from the top.
+fn targets(args: &LocalizeArgs, ground: &Ground) -> Result<Vec<String>> {
+    let given = args
+        .target
+        .iter()
+        .map(std::path::Path::new)
+        .chain(args.new_dir.iter().map(AsRef::as_ref))
+        .chain(args.more.iter().map(AsRef::as_ref));
+    let mut targets = Vec::new();
+    for given in given {
+        let text = given
+            .to_str()
+            .ok_or_else(|| Failure::new("a target is not UTF-8, so no reference could name it"))?;
+        targets.push(target(text, ground)?);
+    }
+    targets.sort();
+    targets.dedup();
+    Ok(targets)
+}
+
+fn target(text: &str, ground: &Ground) -> Result<String> {
+    if text.is_empty() {
+        return Err(Failure::new("the target is empty").hint("name a directory"));
+    }
+    let prefix = ground.here.prefix.trim_end_matches('/');
+    let lexical = match path::is_absolute(text) {
+        true => ground.tree.absolute(text),
+        false => path::resolve(prefix, text),
+    };
+    let Some(lexical) = lexical else {
+        return Err(Failure::new(format!(
+            "the target `{text}` lies outside of the repository"
+        ))
+        .hint("run it in the repository that holds it"));
+    };
+    let found = match tree::resolve(&*ground.tree, &lexical)? {
+        Resolved::Directory { path } => path,
+        Resolved::File { .. } => {
+            return Err(Failure::new(format!("the target `{text}` is a file"))
+                .hint("name the directory that holds the kustomization"));
+        }
+        Resolved::Submodule { path } => {
+            return Err(Failure::new(format!(
+                "the target `{text}` lies in the submodule `{path}`"
+            ))
+            .hint("run it in the submodule"));
+        }
+        _ if RepoSpec::parse(text).is_ok() => {
+            return Err(Failure::new(
+                "only a directory of this repository can be localized in place",
+            )
+            .hint("to bring in a copy of a remote target: leave `--in-place` out"));
+        }
+        _ => {
+            return Err(
+                Failure::new(format!("there is no directory `{text}` for the target"))
+                    .hint("with `--in-place` every argument is a target: there is no NEW_DIR"),
+            );
+        }
+    };
+    if ground.is_owned(&path::join(&found, "kustomization.yaml")) {
+        return Err(Failure::new(format!(
+            "the target `{text}` was localized itself: it lies in localized files"
+        ))
+        .hint("name the root that references it"));
+    }
+    Ok(found)
+}

@@ -1,0 +1,229 @@
+//! Localizing where the tree stands: what was brought in goes beside the kustomization that names it,
+//! and only the reference changes.
+//!
+//! A file that was localized before is a file of the tree like any other, and stays as long as a
+//! kustomization references it. What is written is known before the first file changes ([`Plan`]).
+
+mod ledger;
+mod proof;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
+
+use super::{Ground, Troubles, lock};
+use crate::commit::working::Change;
+use crate::failure::{Failure, Failures, Result};
+use crate::localize::{self, InPlace, Rewritten};
+use crate::record::{LOCK_NAME, LoadRestrictor, Lock, StoredFile};
+use crate::tree::overlay::OverlayTree;
+use crate::tree::path;
+use crate::walk::{self, Contents, Explored, Remotes, RootId, Warning};
+
+use ledger::Ledger;
+
+/// How many paths an error names before it only counts the rest.
+const NAMED: usize = 10;
+
+/// What to localize, and how.
+pub struct Request<'a> {
+    /// The directories of the roots to localize; every starting point when there are none.
+    pub targets: &'a [String],
+    /// Which files a root may load.
+    pub load_restrictor: LoadRestrictor,
+    /// Says of a path that it may be missing.
+    pub leave_missing: Option<&'a dyn Fn(&str) -> bool>,
+    /// Whether edits in localized files are discarded.
+    pub overwrite: bool,
+}
+
+/// What localizing in place is going to change.
+pub struct Plan {
+    /// The changes, in their order; none when there is nothing to do.
+    pub changes: Vec<Change>,
+    /// The lock that the tree has afterwards.
+    pub lock: Lock,
+    /// The references that are rewritten.
+    pub rewritten: Vec<Rewritten>,
+    /// The paths to hand to `git add`: edited kustomizations, `localized-files`, the lock.
+    pub paths: Vec<String>,
+    /// What works but should be known.
+    pub warnings: Vec<Warning>,
+}
+
+/// Finds out what localizing in place changes. Nothing is written.
+///
+/// # Errors
+/// Every reference that cannot be localized; where targets are named, everything that is wrong with
+/// them; files that are in the way, or would be lost.
+pub fn plan(
+    ground: &Ground,
+    request: &Request<'_>,
+    remotes: &mut dyn Remotes,
+) -> Result<Plan, Failures> {
+    let starts = match request.targets {
+        [] => ground.starts(),
+        targets => targets.to_vec(),
+    };
+    let options = walk::Options {
+        load_restrictor: request.load_restrictor,
+        leave_missing: request.leave_missing,
+        contents: Contents::Fetched,
+        ..walk::Options::default()
+    };
+    let explored = walk::explore(ground.source(), &starts, Some(remotes), &options);
+    let troubles = Troubles::of(&explored);
+    let mut failures = troubles.remote.clone();
+    if !request.targets.is_empty() {
+        failures.extend(troubles.local.iter().cloned());
+    }
+    if !failures.is_empty() {
+        failures.sort_by(|one, other| one.location.cmp(&other.location));
+        return Err(Failures(failures));
+    }
+    let graph = &explored.graph;
+    let roots: Vec<RootId> = explored.starts.iter().flatten().copied().collect();
+    let in_place = localize::localize_in_place(graph, &roots, &|place| {
+        // Of a directory that holds nothing git knows nothing: it is nobody's.
+        let mut empty = ground.top.join(place).read_dir();
+        ground.owns(place) || empty.as_mut().is_ok_and(|entries| entries.next().is_none())
+    })?;
+
+    let empty = Rc::default();
+    let held = ground.lock.as_ref().unwrap_or(&empty);
+    let ledger = Ledger::new(ground, held, &in_place.localized)?;
+    ledger.refuse(graph, request.overwrite)?;
+
+    let after = walked(ground, request, &in_place, &starts);
+    proof::prove(graph, &after.graph, &in_place)?;
+    let kept = ledger.kept(ground, &after)?;
+    let mut files: BTreeMap<&str, StoredFile> = kept
+        .iter()
+        .map(|file| (file.path.as_str(), (*file).clone()))
+        .collect();
+    for (place, file) in ledger.brought() {
+        files.insert(place, file.record(place));
+    }
+    let files: Vec<StoredFile> = files.into_values().collect();
+    refuse_case(&files)?;
+    let known: BTreeSet<&str> = files.iter().map(|file| file.path.as_str()).collect();
+    let gone: Vec<&StoredFile> = held
+        .files
+        .iter()
+        .filter(|file| !known.contains(file.path.as_str()))
+        .collect();
+
+    let found = localize::remotes(graph)?;
+    let before = Lock {
+        files: files.clone(),
+        ..(**held).clone()
+    };
+    let named = lock::still_named(&after.graph, held);
+    let (lock, unsure) = lock::merged(&before, found, &named, !troubles.unread.is_empty());
+
+    let mut changes = ledger.removals(&gone, request.overwrite)?;
+    let mut written = ledger.writes();
+    if lock != **held || (ground.lock.is_none() && !written.is_empty()) {
+        changes.push(Change {
+            path: LOCK_NAME.to_owned(),
+            to: Some((lock.render()?.into_bytes().into(), false)),
+        });
+    }
+    changes.append(&mut written);
+    let mut warnings = lock::warnings(&troubles, &unsure);
+    warnings.extend(graph.warnings.iter().cloned());
+    warnings.extend(in_place.localized.warnings.iter().cloned());
+    warnings.extend(ledger.warnings(&known)?);
+    warnings.sort();
+    warnings.dedup();
+    Ok(Plan {
+        paths: to_stage(ground, &changes, &known, &gone)?,
+        changes,
+        lock,
+        rewritten: in_place.localized.rewritten,
+        warnings,
+    })
+}
+
+/// Walks the tree as it is going to be from every starting point, with no network.
+fn walked(
+    ground: &Ground,
+    request: &Request<'_>,
+    in_place: &InPlace,
+    targets: &[String],
+) -> Explored {
+    let mut tree = OverlayTree::new(ground.tree.clone());
+    for (place, file) in &in_place.localized.files {
+        tree.file(place, file.content.bytes(), file.executable);
+    }
+    let mut starts = ground.starts();
+    starts.extend(targets.iter().cloned());
+    starts.sort();
+    starts.dedup();
+    let mut source = ground.source();
+    source.tree = Rc::new(tree);
+    let options = walk::Options {
+        load_restrictor: request.load_restrictor,
+        leave_missing: request.leave_missing,
+        contents: Contents::Configurations,
+        ..walk::Options::default()
+    };
+    walk::explore(source, &starts, None, &options)
+}
+
+/// Refuses names that are one on file systems that do not tell letter case.
+fn refuse_case(files: &[StoredFile]) -> Result<()> {
+    let mut seen: BTreeMap<String, &str> = BTreeMap::new();
+    for file in files {
+        if let Some(other) = seen.insert(file.path.to_lowercase(), &file.path) {
+            return Err(Failure::new(format!(
+                "`{other}` and `{}` differ in letter case only, and some file systems cannot hold both",
+                file.path
+            ))
+            .hint("write both references as URLs again: localized together they get different names"));
+        }
+    }
+    Ok(())
+}
+
+/// Returns what `git add` has to be given, from the top: a directory of localized files as a whole.
+fn to_stage(
+    ground: &Ground,
+    changes: &[Change],
+    known: &BTreeSet<&str>,
+    gone: &[&StoredFile],
+) -> Result<Vec<String>> {
+    let mut paths = BTreeSet::new();
+    for change in changes {
+        let home = ledger::home(&change.path).filter(|_| {
+            let is_gone = |file: &&StoredFile| file.path == change.path;
+            known.contains(change.path.as_str()) || gone.iter().any(is_gone)
+        });
+        paths.insert(home.map_or_else(|| change.path.clone(), |(localized, _)| localized));
+    }
+    if changes.iter().any(|change| change.to.is_none()) {
+        // Of what is gone git can only be told what it knows.
+        let tracked = ground.here.tracked_paths()?;
+        let is_known = |place: &String| {
+            let written = |change: &Change| change.to.is_some() && path::is_in(&change.path, place);
+            changes.iter().any(written)
+                || known.iter().any(|path| path::is_in(path, place))
+                || tracked.keys().any(|path| path::is_in(path, place))
+        };
+        return Ok(paths.into_iter().filter(is_known).collect());
+    }
+    Ok(paths.into_iter().collect())
+}
+
+/// Names paths in a message.
+fn named(paths: &[String]) -> String {
+    let mut text = paths
+        .iter()
+        .take(NAMED)
+        .map(|path| format!("`{path}`"))
+        .collect::<Vec<_>>()
+        .join(", ");
+    if paths.len() > NAMED {
+        text.push_str(&format!(" and {} more", paths.len() - NAMED));
+    }
+    text
+}

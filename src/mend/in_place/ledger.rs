@@ -1,0 +1,410 @@
+//! What is to be, held against what is on disk and what the lock says: what may be written, what may
+//! go, and what is somebody else's.
+
+use std::collections::{BTreeSet, HashMap};
+
+use super::super::Ground;
+use super::named;
+use crate::commit::working::Change;
+use crate::failure::{Failure, Failures, Location, Result, pathspec};
+use crate::kustomization::FILE_NAMES;
+use crate::localize::{Localized, ResultFile};
+use crate::record::{Lock, StoredFile, sha256_hex};
+use crate::reference::place::LOCALIZED_FILES;
+use crate::tree::{Entry, path};
+use crate::walk::{Explored, Graph, Origin, TroubleKind, Warning};
+
+/// Splits the path of a localized file at its outermost `localized-files`: the path of that, and the
+/// directory of the kustomization beside it.
+pub(super) fn home(place: &str) -> Option<(String, String)> {
+    let mut directory = String::new();
+    for component in path::components(path::parent(place)) {
+        if component == LOCALIZED_FILES {
+            return Some((path::join(&directory, component), directory));
+        }
+        directory = path::join(&directory, component);
+    }
+    None
+}
+
+/// What is at the place of a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum There {
+    /// Nothing.
+    Nothing,
+    /// The very file.
+    Same,
+    /// Another file.
+    Another,
+    /// Something that is no file.
+    NoFile,
+}
+
+/// The files that are to be, with what is known of their places.
+pub(super) struct Ledger<'a> {
+    ground: &'a Ground,
+    held: &'a Lock,
+    localized: &'a Localized,
+    owned: HashMap<&'a str, &'a StoredFile>,
+    /// Whether the mode of a file on disk means anything.
+    modes: bool,
+    /// What is to be written, and what is there now.
+    places: Vec<(&'a str, &'a ResultFile, There)>,
+}
+
+impl<'a> Ledger<'a> {
+    pub(super) fn new(
+        ground: &'a Ground,
+        held: &'a Lock,
+        localized: &'a Localized,
+    ) -> Result<Self> {
+        let mut ledger = Ledger {
+            ground,
+            held,
+            localized,
+            owned: held
+                .files
+                .iter()
+                .map(|file| (file.path.as_str(), file))
+                .collect(),
+            modes: ground.here.config("core.filemode")?.as_deref() != Some("false"),
+            places: Vec::new(),
+        };
+        for (place, file) in &localized.files {
+            let there = match ledger.sha256(place)? {
+                Ok((sha256, executable))
+                    if sha256 == sha256_hex(file.content.bytes())
+                        && (!ledger.modes || executable == file.executable) =>
+                {
+                    There::Same
+                }
+                Ok(_) => There::Another,
+                Err(there) => there,
+            };
+            ledger.places.push((place, file, there));
+        }
+        Ok(ledger)
+    }
+
+    /// Returns the digest and the mode of a file on disk, or what else is there.
+    fn sha256(&self, place: &str) -> Result<Result<(String, bool), There>> {
+        let tree = &self.ground.tree;
+        Ok(match tree.entry(place)? {
+            None => Err(There::Nothing),
+            Some(Entry::File { executable }) => Ok((sha256_hex(&tree.read(place)?), executable)),
+            Some(_) => Err(There::NoFile),
+        })
+    }
+
+    /// Holds a stored file against what is on disk.
+    fn stored(&self, file: &StoredFile) -> Result<There> {
+        Ok(match self.sha256(&file.path)? {
+            Ok((sha256, executable))
+                if sha256 == file.sha256 && (!self.modes || executable == file.executable) =>
+            {
+                There::Same
+            }
+            Ok(_) => There::Another,
+            Err(there) => there,
+        })
+    }
+
+    fn is_local(&self, place: &str) -> bool {
+        self.localized.local_files.contains(place)
+    }
+
+    /// Refuses to write what somebody would lose.
+    pub(super) fn refuse(&self, graph: &Graph, overwrite: bool) -> Result<(), Failures> {
+        let mut failures = Vec::new();
+        let mut edited = Vec::new();
+        let mut unknown = Vec::new();
+        for (place, file, there) in &self.places {
+            if matches!(there, There::Nothing | There::Same) || self.is_local(place) {
+                continue;
+            }
+            match self.owned.get(place) {
+                None => unknown.push((*place).to_owned()),
+                Some(stored) if self.stored(stored)? != There::Same => {
+                    if !overwrite || *there == There::NoFile {
+                        edited.push((*place).to_owned());
+                    }
+                }
+                Some(stored)
+                    if (&stored.remote, &stored.source) != (&file.remote, &file.source)
+                        && is_used(graph, place) =>
+                {
+                    failures.push(
+                        Failure::new(format!(
+                            "`{place}` is from {}, which is still referenced, and {} would take its place",
+                            stored.remote.as_deref().unwrap_or("elsewhere"),
+                            file.remote.as_deref().unwrap_or("something else"),
+                        ))
+                        .hint("write both references as URLs again: localized together they get different names"),
+                    );
+                }
+                Some(_) => {}
+            }
+        }
+        failures.extend(self.unstaged()?);
+        if !edited.is_empty() {
+            failures.push(
+                Failure::new(format!(
+                    "localized files were edited by hand: {}",
+                    named(&edited)
+                ))
+                .hint("to discard the edits: --overwrite"),
+            );
+        }
+        if !unknown.is_empty() {
+            failures.push(
+                Failure::new(format!(
+                    "files are in the way that the lock does not list: {}",
+                    named(&unknown)
+                ))
+                .hint("move them away, then run the same command again"),
+            );
+        }
+        match failures.is_empty() {
+            true => Ok(()),
+            false => Err(Failures(failures)),
+        }
+    }
+
+    /// Refuses to edit files of the user that differ from the index: nobody could tell the edit from
+    /// what was there before.
+    fn unstaged(&self) -> Result<Option<Failure>> {
+        let edits: Vec<&str> = self
+            .places
+            .iter()
+            .map(|(place, ..)| *place)
+            .filter(|place| self.is_local(place))
+            .collect();
+        if edits.is_empty() {
+            return Ok(None);
+        }
+        let unstaged = self.ground.here.unstaged_paths()?;
+        let tracked = self.ground.here.tracked_paths()?;
+        let differ: Vec<String> = edits
+            .into_iter()
+            .filter(|place| unstaged.contains(*place) || !tracked.contains_key(*place))
+            .map(str::to_owned)
+            .collect();
+        if differ.is_empty() {
+            return Ok(None);
+        }
+        let paths: Vec<String> = differ.iter().map(|place| pathspec(place)).collect();
+        Ok(Some(
+            Failure::new(format!(
+                "these files would be edited, and differ from the index: {}",
+                named(&differ)
+            ))
+            .hint(format!("git add -f -- {}", paths.join(" "))),
+        ))
+    }
+
+    /// Returns what was brought in and what belongs to it.
+    pub(super) fn brought(&self) -> impl Iterator<Item = (&'a str, &'a ResultFile)> {
+        self.places
+            .iter()
+            .filter(|(place, ..)| !self.is_local(place))
+            .map(|(place, file, _)| (*place, *file))
+    }
+
+    /// Returns the entries of the lock that stay: the files that something of `after`, the walk of what
+    /// is to be, references or may reference.
+    pub(super) fn kept(&self, ground: &Ground, after: &Explored) -> Result<Vec<&'a StoredFile>> {
+        let graph = &after.graph;
+        let mut used: BTreeSet<&str> = BTreeSet::new();
+        for file in &graph.files {
+            if let Origin::Tree { source: 0, path } = &file.origin {
+                used.insert(path);
+            }
+        }
+        let mut missing: Vec<&str> = Vec::new();
+        let mut unread: Vec<&str> = Vec::new();
+        for trouble in &after.troubles {
+            match &trouble.kind {
+                TroubleKind::Missing { path, .. } => missing.push(path),
+                TroubleKind::NoKustomization { directory } => missing.push(directory),
+                TroubleKind::Problem(_) | TroubleKind::Failed | TroubleKind::Refused => {
+                    let file = trouble.file.map(|file| &graph.files[file].origin);
+                    if let Some(Origin::Tree { path, .. }) = file {
+                        unread.push(path);
+                    }
+                }
+                _ => {}
+            }
+        }
+        let reached: BTreeSet<&str> = graph
+            .roots
+            .iter()
+            .map(|root| root.directory.as_str())
+            .collect();
+        let tracked = ground.here.tracked_paths()?;
+        let may_be_used = |file: &StoredFile| {
+            if used.contains(file.path.as_str())
+                || missing.iter().any(|path| path::is_in(&file.path, path))
+            {
+                return true;
+            }
+            let Some((_, home)) = home(&file.path) else {
+                return false;
+            };
+            // A root that is no starting point, or is not checked out, may use what is beside it.
+            let is_left_out = ground.roots.contains(&home) && !reached.contains(home.as_str());
+            let is_hidden = FILE_NAMES
+                .iter()
+                .any(|name| tracked.get(&path::join(&home, name)) == Some(&true));
+            let is_unread = unread
+                .iter()
+                .any(|path| path::parent(path) == home || !FILE_NAMES.contains(&path::name(path)));
+            is_left_out || is_hidden || is_unread
+        };
+        let brought: BTreeSet<&str> = self.brought().map(|(place, _)| place).collect();
+        let mut kept: Vec<&StoredFile> = self
+            .held
+            .files
+            .iter()
+            .filter(|file| !is_attributes(&file.path) && !brought.contains(file.path.as_str()))
+            .filter(|file| may_be_used(file))
+            .collect();
+        let directories: BTreeSet<String> = kept
+            .iter()
+            .map(|file| file.path.as_str())
+            .chain(brought.iter().copied())
+            .flat_map(localized_directories)
+            .collect();
+        let attributes = self.held.files.iter().filter(|file| {
+            is_attributes(&file.path)
+                && !brought.contains(file.path.as_str())
+                && directories.contains(path::parent(&file.path))
+        });
+        kept.extend(attributes);
+        Ok(kept)
+    }
+
+    /// Returns the removal of files that nothing needs any more.
+    pub(super) fn removals(
+        &self,
+        gone: &[&StoredFile],
+        overwrite: bool,
+    ) -> Result<Vec<Change>, Failures> {
+        let mut changes = Vec::new();
+        let mut edited = Vec::new();
+        for file in gone {
+            match self.stored(file)? {
+                There::Nothing => {}
+                There::Another if !overwrite => edited.push(file.path.clone()),
+                There::NoFile => edited.push(file.path.clone()),
+                There::Same | There::Another => changes.push(Change {
+                    path: file.path.clone(),
+                    to: None,
+                }),
+            }
+        }
+        match edited.is_empty() {
+            true => Ok(changes),
+            false => Err(Failure::new(format!(
+                "localized files that nothing references any more were edited by hand: {}",
+                named(&edited)
+            ))
+            .hint("to discard the edits: --overwrite")
+            .into()),
+        }
+    }
+
+    /// Returns what is to be written: what was brought in, then what references it.
+    pub(super) fn writes(&self) -> Vec<Change> {
+        let change = |(place, file, _): &(&str, &ResultFile, There)| Change {
+            path: (*place).to_owned(),
+            to: Some((file.content.bytes().into(), file.executable)),
+        };
+        let different = || {
+            self.places
+                .iter()
+                .filter(|(_, _, there)| *there != There::Same)
+        };
+        let brought = different().filter(|(place, ..)| !self.is_local(place));
+        let edited = different().filter(|(place, ..)| self.is_local(place));
+        brought.chain(edited).map(change).collect()
+    }
+
+    /// Returns what is known about the files that stay.
+    pub(super) fn warnings(&self, known: &BTreeSet<&str>) -> Result<Vec<Warning>> {
+        let mut warnings = Vec::new();
+        let at = |place: &str| Location {
+            file: place.to_owned(),
+            ..Location::default()
+        };
+        let brought: BTreeSet<&str> = self.brought().map(|(place, _)| place).collect();
+        for file in &self.held.files {
+            let stays = known.contains(file.path.as_str()) && !brought.contains(file.path.as_str());
+            if stays && self.stored(file)? != There::Same {
+                warnings.push(Warning {
+                    id: "edited-copy",
+                    location: at(&file.path),
+                    message: "is not what the lock says; it was left as it is".to_owned(),
+                });
+            }
+        }
+        let directories: BTreeSet<String> = known
+            .iter()
+            .copied()
+            .filter_map(|place| home(place).map(|(localized, _)| localized))
+            .collect();
+        for directory in directories {
+            for place in files_below(&self.ground.top.join(&directory), &directory) {
+                if !known.contains(place.as_str()) && !self.owned.contains_key(place.as_str()) {
+                    warnings.push(Warning {
+                        id: "unknown-file",
+                        location: at(&place),
+                        message: "is none of the localized files; it was left as it is".to_owned(),
+                    });
+                }
+            }
+        }
+        Ok(warnings)
+    }
+}
+
+/// Says whether the user's tree itself references the file at `place`.
+fn is_used(graph: &Graph, place: &str) -> bool {
+    graph
+        .files
+        .iter()
+        .any(|file| matches!(&file.origin, Origin::Tree { source: 0, path } if path == place))
+}
+
+fn is_attributes(place: &str) -> bool {
+    path::name(place) == ".gitattributes" && path::name(path::parent(place)) == LOCALIZED_FILES
+}
+
+/// Returns every `localized-files` that a path lies in.
+fn localized_directories(place: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut directory = path::parent(place);
+    while !directory.is_empty() {
+        if path::name(directory) == LOCALIZED_FILES {
+            found.push(directory.to_owned());
+        }
+        directory = path::parent(directory);
+    }
+    found
+}
+
+/// Returns the paths of everything below a directory that is no directory itself.
+fn files_below(place: &std::path::Path, shown: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut todo = vec![(place.to_owned(), shown.to_owned())];
+    while let Some((place, shown)) = todo.pop() {
+        for entry in place.read_dir().into_iter().flatten().flatten() {
+            let shown = path::join(&shown, &entry.file_name().to_string_lossy());
+            match entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                true => todo.push((entry.path(), shown)),
+                false => found.push(shown),
+            }
+        }
+    }
+    found.sort();
+    found
+}

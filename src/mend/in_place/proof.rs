@@ -1,0 +1,60 @@
+//! The proof that a tree holds together after it was localized in place, before anything is written.
+
+use std::collections::HashMap;
+
+use crate::failure::{Failure, Failures};
+use crate::kustomization::Accepts;
+use crate::localize::InPlace;
+use crate::redact;
+use crate::tree::path;
+use crate::walk::{Edge, Graph, Origin, Root, Target};
+
+/// Compares the walk of what is (`before`) with that of what is to be (`after`): in every file that
+/// is written each reference leads to something in the tree, but for those that led nowhere before.
+pub(super) fn prove(before: &Graph, after: &Graph, in_place: &InPlace) -> Result<(), Failures> {
+    let old: HashMap<&str, &Root> = before
+        .roots
+        .iter()
+        .filter(|root| root.source == 0)
+        .map(|root| (root.directory.as_str(), root))
+        .collect();
+    let mut failures = Vec::new();
+    for root in &after.roots {
+        for edge in &root.edges {
+            let Origin::Tree { path, .. } = &after.files[edge.from].origin else {
+                continue;
+            };
+            let leads = !matches!(edge.target, Target::Remote | Target::Broken);
+            if leads || !in_place.localized.files.contains_key(path) {
+                continue;
+            }
+            let text = &edge.reference.text;
+            let is_kept = edge.reference.accepts == Accepts::Plugin
+                && path::resolve(&root.directory, text)
+                    .is_some_and(|path| in_place.kept.contains(&path));
+            let was_broken = old
+                .get(root.directory.as_str())
+                .is_some_and(|root| root.edges.iter().any(|old| is_broken(old, edge)));
+            if !is_kept && !was_broken {
+                failures.push(
+                    Failure::new(format!(
+                        "the result does not hold together: `{}` leads nowhere",
+                        redact::url(text)
+                    ))
+                    .at(after.location(edge.from, &edge.reference))
+                    .hint("this is a defect of git-kustomize-localize: please report it with the kustomization"),
+                );
+            }
+        }
+    }
+    match failures.is_empty() {
+        true => Ok(()),
+        false => Err(Failures(failures)),
+    }
+}
+
+fn is_broken(old: &Edge, edge: &Edge) -> bool {
+    old.target == Target::Broken
+        && old.reference.field == edge.reference.field
+        && old.reference.text == edge.reference.text
+}

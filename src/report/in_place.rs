@@ -1,0 +1,140 @@
+//! What is said about localizing in place.
+
+use std::fmt::Write;
+
+use serde::Serialize;
+
+use super::human::write_rewritten;
+use super::json::{JsonFile, JsonMessage, JsonRemote, JsonRewritten, TOOL, Tool, remote, render};
+use super::lock::{JsonChange, write_changes};
+use super::{LockOutcome, Tell, counted, visible};
+use crate::failure::pathspec;
+use crate::localize::Rewritten;
+use crate::record::{Change, Remote};
+use crate::walk::Warning;
+
+/// What came of localizing in place.
+#[derive(Debug, Clone)]
+pub struct InPlaceReport {
+    /// What happened to the working tree.
+    pub outcome: LockOutcome,
+    /// The roots that were named; all when there are none.
+    pub targets: Vec<String>,
+    /// What the lock holds.
+    pub remotes: Vec<Remote>,
+    /// What is different about that.
+    pub changes: Vec<Change>,
+    /// The files that were written, with the number of their bytes, in their order.
+    pub written: Vec<(String, u64)>,
+    /// The files that were removed.
+    pub removed: Vec<String>,
+    /// The references that were changed.
+    pub rewritten: Vec<Rewritten>,
+    /// What `git add` has to be given, from the top.
+    pub stage: Vec<String>,
+    /// What works but should be known.
+    pub warnings: Vec<Warning>,
+}
+
+impl Tell for InPlaceReport {
+    fn human(&self, verbose: bool) -> String {
+        let mut out = String::new();
+        // Writing to a string cannot fail.
+        let _ = self.write(&mut out, verbose);
+        out
+    }
+
+    fn json(&self) -> String {
+        render(&JsonInPlace {
+            version: 1,
+            tool: TOOL,
+            outcome: self.outcome.name(),
+            in_place: true,
+            targets: &self.targets,
+            changes: self.changes.iter().map(JsonChange::from).collect(),
+            remotes: self.remotes.iter().map(remote).collect(),
+            files: self
+                .written
+                .iter()
+                .map(|(path, size)| JsonFile { path, size: *size })
+                .collect(),
+            removed: &self.removed,
+            rewritten: self.rewritten.iter().map(JsonRewritten::from).collect(),
+            commands: self.commands(),
+            warnings: self.warnings.iter().map(JsonMessage::from).collect(),
+        })
+    }
+
+    fn warnings(&self) -> &[Warning] {
+        &self.warnings
+    }
+}
+
+impl InPlaceReport {
+    /// Returns the commands that lead to a commit: what is ignored would be left out without `-f`.
+    fn commands(&self) -> Vec<String> {
+        if self.stage.is_empty() {
+            return Vec::new();
+        }
+        let paths: Vec<String> = self.stage.iter().map(|path| pathspec(path)).collect();
+        vec![
+            format!("git add -f -- {}", paths.join(" ")),
+            "git commit".to_owned(),
+        ]
+    }
+
+    fn write(&self, out: &mut String, verbose: bool) -> std::fmt::Result {
+        if self.outcome == LockOutcome::Unchanged {
+            return writeln!(out, "nothing to do: nothing remote is referenced");
+        }
+        let would = match self.outcome {
+            LockOutcome::DryRun => "would localize",
+            _ => "localized",
+        };
+        writeln!(
+            out,
+            "{would} {} in place: {} written, {} rewritten, {} removed",
+            match self.targets.as_slice() {
+                [] => "the repository".to_owned(),
+                targets => visible(&targets.join(", ")),
+            },
+            counted(self.written.len(), "file"),
+            counted(self.rewritten.len(), "reference"),
+            self.removed.len(),
+        )?;
+        write_changes(out, &self.changes)?;
+        if verbose || self.outcome == LockOutcome::DryRun {
+            writeln!(out, "  files:")?;
+            for (path, size) in &self.written {
+                writeln!(out, "    {} ({size})", visible(path))?;
+            }
+            for path in &self.removed {
+                writeln!(out, "    {} removed", visible(path))?;
+            }
+            write_rewritten(out, &self.rewritten)?;
+        }
+        if self.outcome == LockOutcome::Written {
+            writeln!(out, "  to commit it:")?;
+            for command in self.commands() {
+                writeln!(out, "    {command}")?;
+            }
+        }
+        Ok(())
+    }
+}
+
+#[derive(Serialize)]
+struct JsonInPlace<'a> {
+    version: u32,
+    tool: Tool,
+    outcome: &'static str,
+    in_place: bool,
+    targets: &'a [String],
+    changes: Vec<JsonChange<'a>>,
+    remotes: Vec<JsonRemote>,
+    files: Vec<JsonFile<'a>>,
+    removed: &'a [String],
+    rewritten: Vec<JsonRewritten<'a>>,
+    commands: Vec<String>,
+    warnings: Vec<JsonMessage<'a>>,
+}

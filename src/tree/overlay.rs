@@ -1,0 +1,75 @@
+//! A tree with some of its files replaced, added or taken away: what it is going to be.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{Entry, SharedTree, Tree, path};
+use crate::failure::Result;
+
+/// A tree, and what is different from it.
+pub struct OverlayTree {
+    base: SharedTree,
+    files: BTreeMap<String, (Vec<u8>, bool)>,
+    directories: BTreeSet<String>,
+    removed: BTreeSet<String>,
+}
+
+impl OverlayTree {
+    /// Returns `base` without a difference.
+    #[must_use]
+    pub fn new(base: SharedTree) -> Self {
+        OverlayTree {
+            base,
+            files: BTreeMap::new(),
+            directories: BTreeSet::new(),
+            removed: BTreeSet::new(),
+        }
+    }
+
+    /// Puts a file at `place`, whatever was there.
+    pub fn file(&mut self, place: &str, bytes: &[u8], executable: bool) {
+        self.removed.remove(place);
+        self.files
+            .insert(place.to_owned(), (bytes.to_vec(), executable));
+        let mut directory = path::parent(place);
+        while !directory.is_empty() && self.directories.insert(directory.to_owned()) {
+            directory = path::parent(directory);
+        }
+    }
+
+    /// Takes the file at `place` away.
+    pub fn remove(&mut self, place: &str) {
+        self.files.remove(place);
+        self.removed.insert(place.to_owned());
+    }
+}
+
+impl Tree for OverlayTree {
+    fn entry(&self, path: &str) -> Result<Option<Entry>> {
+        if let Some((_, executable)) = self.files.get(path) {
+            let executable = *executable;
+            return Ok(Some(Entry::File { executable }));
+        }
+        if self.directories.contains(path) {
+            return Ok(Some(Entry::Directory));
+        }
+        match self.removed.contains(path) {
+            true => Ok(None),
+            false => self.base.entry(path),
+        }
+    }
+
+    fn read(&self, path: &str) -> Result<Vec<u8>> {
+        match self.files.get(path) {
+            Some((bytes, _)) => Ok(bytes.clone()),
+            None => self.base.read(path),
+        }
+    }
+
+    fn absolute(&self, path: &str) -> Option<String> {
+        self.base.absolute(path)
+    }
+
+    fn label(&self, path: &str) -> String {
+        self.base.label(path)
+    }
+}

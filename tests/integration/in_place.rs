@@ -1,0 +1,595 @@
+//! `--in-place --no-commit`: localizing in the working tree.
+
+use std::process::Command;
+
+use crate::support::{Kustomize, Output, Reply, Repo, Running, World, config_map, deployment};
+
+const LOCK: &str = "kustomize-localize.lock";
+const IN_PLACE: [&str; 2] = ["--in-place", "--no-commit"];
+const LIB: &str = "base/localized-files/github.com/acme/lib/v1";
+
+/// A user's repository with two overlays of one base, all staged. The base names a remote root,
+/// which names another one; one overlay names a file.
+fn world() -> World {
+    let world = World::new();
+    world.upstream_of(
+        "acme/deep",
+        &[
+            ("app/kustomization.yaml", "resources: [map.yaml]\n"),
+            ("app/map.yaml", &config_map("deep")),
+        ],
+    );
+    world.upstream_of(
+        "acme/lib",
+        &[
+            (
+                "web/kustomization.yaml",
+                "resources: [map.yaml, 'https://github.com/acme/deep//app?ref=v1']\n",
+            ),
+            ("web/map.yaml", &config_map("lib")),
+            ("other/kustomization.yaml", "resources: [map.yaml]\n"),
+            ("other/map.yaml", &config_map("other")),
+        ],
+    );
+    world.file("https://files.example.com/v1/app.yaml", deployment("app"));
+    world.work.write(
+        "base/kustomization.yaml",
+        "# the base\nresources:\n- https://github.com/acme/lib//web?ref=v1 # upstream\n- own.yaml\n",
+    );
+    world.work.write("base/own.yaml", config_map("own"));
+    world.work.write(
+        "overlays/dev/kustomization.yaml",
+        "resources:\r\n- ../../base\r\n- 'https://files.example.com/v1/app.yaml'\r\n",
+    );
+    world.work.write(
+        "overlays/prod/kustomization.yaml",
+        "resources:\n- ../../base\nnamePrefix: prod-\n",
+    );
+    world.work.write("README.md", "ours\n");
+    world.work.git(&["add", "--all"]);
+    world
+}
+
+fn in_place(repo: &Repo, more: &[&str]) -> Output {
+    repo.run(&[&IN_PLACE, more].concat())
+}
+
+fn refused(world: &World, more: &[&str]) -> Output {
+    world.refused(&[&IN_PLACE, more].concat())
+}
+
+/// The files of the working tree, but for what git keeps.
+fn files(repo: &Repo) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut todo = vec![repo.path().to_owned()];
+    while let Some(directory) = todo.pop() {
+        for entry in directory.read_dir().unwrap() {
+            let path = entry.unwrap().path();
+            let name = path
+                .strip_prefix(repo.path())
+                .unwrap()
+                .display()
+                .to_string();
+            if path.is_dir() && !path.is_symlink() {
+                if name != ".git" {
+                    todo.push(path);
+                }
+            } else {
+                found.push(name);
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
+/// What `kustomize build` says of a target; with the network closed, if asked to.
+fn build(world: &World, target: &str, closed: bool) -> Option<String> {
+    build_in(world, &world.work, target, closed)
+}
+
+/// The same in another repository.
+fn build_in(world: &World, repo: &Repo, target: &str, closed: bool) -> Option<String> {
+    let kustomize = Kustomize::find()?;
+    let mut command = world.sandbox.command(kustomize.program(), repo.path());
+    command.args(["build", target]);
+    if closed {
+        for name in ["http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"] {
+            command.env(name, "http://127.0.0.1:9");
+        }
+        command.env("GIT_ALLOW_PROTOCOL", "none");
+    }
+    let output = Running::start(&mut command).wait();
+    Some(output.success().stdout.clone())
+}
+
+/// Runs the commands that a report names, as they stand there, in a shell.
+fn follow(world: &World, output: &Output) {
+    let commands: Vec<&str> = output
+        .stdout
+        .lines()
+        .skip_while(|line| *line != "  to commit it:")
+        .skip(1)
+        .map_while(|line| line.strip_prefix("    "))
+        .collect();
+    assert_eq!(commands.len(), 2, "{output:?}");
+    for command in commands {
+        let command = match command {
+            "git commit" => "git commit -q -m mended",
+            command => command,
+        };
+        let mut shell: Command = world.sandbox.command("sh", world.work.path());
+        Running::start(shell.args(["-c", command])).wait().success();
+    }
+}
+
+#[test]
+fn what_is_remote_comes_beside_the_kustomization_that_names_it() {
+    let world = world();
+    let targets = ["overlays/dev", "overlays/prod", "base"];
+    let before: Vec<_> = targets
+        .iter()
+        .map(|one| build(&world, one, false))
+        .collect();
+    let index = world.work.git(&["ls-files", "-s"]);
+    let output = in_place(&world.work, &[]);
+    output
+        .success()
+        .stdout_has("localized the repository in place: 11 files written, 3 references rewritten, 0 removed\n")
+        .stdout_has("  added https://github.com/acme/lib?ref=v1 ")
+        .stdout_has("  to commit it:\n    git add -f -- :/base/kustomization.yaml :/base/localized-files :/kustomize-localize.lock :/overlays/dev/kustomization.yaml :/overlays/dev/localized-files\n    git commit\n");
+    assert_eq!(
+        files(&world.work),
+        [
+            "README.md",
+            "base/kustomization.yaml",
+            "base/localized-files/.gitattributes",
+            &format!("{LIB}/web/kustomization.yaml"),
+            &format!("{LIB}/web/localized-files/.gitattributes"),
+            &format!("{LIB}/web/localized-files/github.com/acme/deep/v1/app/kustomization.yaml"),
+            &format!("{LIB}/web/localized-files/github.com/acme/deep/v1/app/map.yaml"),
+            &format!("{LIB}/web/map.yaml"),
+            "base/own.yaml",
+            LOCK,
+            "overlays/dev/kustomization.yaml",
+            "overlays/dev/localized-files/.gitattributes",
+            "overlays/dev/localized-files/files.example.com/v1/app.yaml",
+            "overlays/prod/kustomization.yaml",
+        ]
+    );
+    // Only the references are others.
+    assert_eq!(
+        world.work.read("base/kustomization.yaml"),
+        "# the base\nresources:\n- localized-files/github.com/acme/lib/v1/web # upstream\n- own.yaml\n"
+    );
+    assert_eq!(
+        world.work.read("overlays/dev/kustomization.yaml"),
+        "resources:\r\n- ../../base\r\n- 'localized-files/files.example.com/v1/app.yaml'\r\n"
+    );
+    let lock = world.work.read(LOCK);
+    for part in [
+        "  - url: https://github.com/acme/lib\n    ref: v1\n",
+        "    through: [\"https://github.com/acme/lib?ref=v1\"]\n",
+        "  - path: overlays/dev/localized-files/files.example.com/v1/app.yaml\n    mode: \"100644\"\n",
+        &format!("  - path: {LIB}/web/kustomization.yaml\n"),
+        "    rewritten:\n      localized-files/github.com/acme/deep/v1/app: https://github.com/acme/deep//app?ref=v1\n",
+    ] {
+        assert!(lock.contains(part), "no {part:?} in\n{lock}");
+    }
+    assert!(!lock.contains("target:"), "{lock}");
+    assert_eq!(world.work.git(&["ls-files", "-s"]), index);
+
+    for (target, before) in targets.iter().zip(before) {
+        assert_eq!(build(&world, target, true), before, "{target}");
+    }
+    let state = world.work.state();
+    in_place(&world.work, &[])
+        .success()
+        .stdout_has("nothing to do");
+    state.assert_same(&world.work.state());
+
+    follow(&world, &output);
+    assert_eq!(world.work.git(&["status", "--porcelain", "--ignored"]), "");
+}
+
+#[test]
+fn a_target_alone_is_localized_with_what_it_reaches() {
+    let world = world();
+    let output = in_place(&world.work, &["overlays/prod"]);
+    output
+        .success()
+        .stdout_has("localized overlays/prod in place");
+    assert!(
+        world
+            .work
+            .read("base/kustomization.yaml")
+            .contains("- localized-files/")
+    );
+    let dev = world.work.read("overlays/dev/kustomization.yaml");
+    assert!(dev.contains("https://files.example.com"), "{dev}");
+    let lock = world.work.read(LOCK);
+    assert!(!lock.contains("files.example.com"), "{lock}");
+    // Several, from somewhere else; what was localized before stays.
+    let inside = world.work.path().join("overlays");
+    let args = [&IN_PLACE[..], &["dev", "prod", "../base"]].concat();
+    let output = world.sandbox.run(&inside, &args);
+    output
+        .success()
+        .stdout_has("localized base, overlays/dev, overlays/prod in place")
+        .stdout_has("1 reference rewritten");
+    let lock = world.work.read(LOCK);
+    assert!(lock.contains("files.example.com"), "{lock}");
+    assert!(lock.contains("acme/deep"), "{lock}");
+}
+
+#[test]
+fn entries_of_other_roots_stay_locked() {
+    let world = world();
+    world.work.run(&["lock"]).success();
+    in_place(&world.work, &["base"]).success();
+    let lock = world.work.read(LOCK);
+    assert!(lock.contains("files.example.com"), "{lock}");
+    world
+        .work
+        .run(&["lock"])
+        .success()
+        .stdout_has("nothing to do: kustomize-localize.lock holds 3");
+}
+
+#[test]
+fn what_differs_from_the_index_is_not_edited() {
+    let world = world();
+    let more = "# not staged\n";
+    let text = world.work.read("base/kustomization.yaml") + more;
+    world.work.write("base/kustomization.yaml", &text);
+    world.work.write(
+        "new/kustomization.yaml",
+        "resources:\n- https://github.com/acme/lib//web?ref=v1\n",
+    );
+    let output = refused(&world, &[]);
+    output
+        .stderr_has("these files would be edited, and differ from the index: `base/kustomization.yaml`, `new/kustomization.yaml`")
+        .stderr_has("hint: git add -f -- :/base/kustomization.yaml :/new/kustomization.yaml");
+    // What is only staged may be edited: HEAD does not matter.
+    world.work.git(&["add", "--all"]);
+    in_place(&world.work, &[]).success();
+    assert!(world.work.read("base/kustomization.yaml").ends_with(more));
+}
+
+#[test]
+fn localized_files_follow_what_is_referenced() {
+    let world = world();
+    in_place(&world.work, &[]).success();
+    world.work.commit("localized");
+    // Another directory of the same repository, and the file is not named any more.
+    world.work.write(
+        "base/kustomization.yaml",
+        "resources:\n- localized-files/github.com/acme/lib/v1/web\n- https://github.com/acme/lib//other?ref=v1\n",
+    );
+    world.work.write(
+        "overlays/dev/kustomization.yaml",
+        "resources: [../../base]\n",
+    );
+    world.work.git(&["add", "--all"]);
+    let before = build(&world, "overlays/dev", false);
+    let output = in_place(&world.work, &[]);
+    output
+        .success()
+        .stdout_has("4 files written, 1 reference rewritten, 2 removed")
+        .stdout_has("  dropped https://files.example.com/v1/app.yaml ");
+    assert!(
+        !world
+            .work
+            .path()
+            .join("overlays/dev/localized-files")
+            .exists()
+    );
+    assert!(world.work.path().join(LIB).join("other/map.yaml").exists());
+    assert!(world.work.path().join(LIB).join("web/map.yaml").exists());
+    assert_eq!(build(&world, "overlays/dev", true), before);
+    follow(&world, &output);
+    assert_eq!(world.work.git(&["status", "--porcelain"]), "");
+
+    // Another version takes the place of the old one.
+    let upstream = Repo::new(&world.sandbox, world.sandbox.path("upstream/acme/lib"));
+    upstream.write("web/map.yaml", config_map("newer"));
+    upstream.commit("newer");
+    upstream.git(&["tag", "v2"]);
+    world.work.write(
+        "base/kustomization.yaml",
+        "resources:\n- https://github.com/acme/lib//web?ref=v2\n",
+    );
+    world.work.git(&["add", "--all"]);
+    let output = in_place(&world.work, &["base"]);
+    output.success();
+    assert!(!world.work.path().join(LIB).exists());
+    let lock = world.work.read(LOCK);
+    assert!(!lock.contains("/v1/web/"), "{lock}");
+    assert!(lock.contains("ref: v2"), "{lock}");
+    follow(&world, &output);
+    assert_eq!(world.work.git(&["status", "--porcelain"]), "");
+}
+
+#[test]
+fn edits_in_localized_files_are_not_lost() {
+    let world = world();
+    in_place(&world.work, &[]).success();
+    world.work.commit("localized");
+    let file = "overlays/dev/localized-files/files.example.com/v1/app.yaml";
+    world.work.write(file, "# edited\n");
+    let output = in_place(&world.work, &[]);
+    output
+        .success()
+        .stdout_has("nothing to do")
+        .stderr_has(&format!(
+            "warning[edited-copy]: {file}: is not what the lock says"
+        ));
+    assert_eq!(world.work.read(file), "# edited\n");
+
+    // Written again, or not needed any more.
+    world.work.write(
+        "overlays/dev/kustomization.yaml",
+        "resources:\n- https://files.example.com/v1/app.yaml\n",
+    );
+    world.work.git(&["add", "overlays/dev/kustomization.yaml"]);
+    refused(&world, &[])
+        .stderr_has(&format!("localized files were edited by hand: `{file}`"))
+        .stderr_has("hint: to discard the edits: --overwrite");
+    in_place(&world.work, &["--overwrite"]).success();
+    assert_eq!(world.work.read(file), deployment("app"));
+
+    world.work.write(file, "# edited\n");
+    world
+        .work
+        .write("overlays/dev/kustomization.yaml", "namePrefix: a-\n");
+    refused(&world, &[]).stderr_has(&format!(
+        "localized files that nothing references any more were edited by hand: `{file}`"
+    ));
+    in_place(&world.work, &["--overwrite"]).success();
+    assert!(!world.work.path().join(file).exists());
+}
+
+#[test]
+fn what_is_not_ours_is_left_alone() {
+    let world = world();
+    world.work.write("base/localized-files/mine.yaml", "mine\n");
+    refused(&world, &[])
+        .stderr_has("`base/localized-files` is needed for what this kustomization references, and is not ours")
+        .stderr_has("git mv base/localized-files NEW_NAME");
+    world.work.remove("base/localized-files/mine.yaml");
+    in_place(&world.work, &[]).success();
+    world.work.commit("localized");
+    world.work.write("base/localized-files/mine.yaml", "mine\n");
+    let output = in_place(&world.work, &[]);
+    output.success().stdout_has("nothing to do").stderr_has(
+        "warning[unknown-file]: base/localized-files/mine.yaml: is none of the localized files",
+    );
+    // A file where one of ours would have to be.
+    let place = format!("{LIB}/other/map.yaml");
+    world.work.write(&place, "mine\n");
+    world.work.write(
+        "base/kustomization.yaml",
+        "resources:\n- https://github.com/acme/lib//other?ref=v1\n",
+    );
+    world.work.git(&["add", "base/kustomization.yaml"]);
+    refused(&world, &[]).stderr_has(&format!(
+        "files are in the way that the lock does not list: `{place}`"
+    ));
+}
+
+#[test]
+fn nothing_is_written_through_a_link() {
+    let world = world();
+    let elsewhere = world.sandbox.path("elsewhere");
+    std::fs::create_dir(&elsewhere).unwrap();
+    world
+        .work
+        .symlink("base/localized-files", elsewhere.to_str().unwrap());
+    refused(&world, &[]).stderr_has("is not ours");
+    assert_eq!(elsewhere.read_dir().unwrap().count(), 0);
+}
+
+#[test]
+fn a_remote_that_fails_leaves_everything_as_it_was() {
+    let world = world();
+    world
+        .server
+        .route("https://files.example.com/v1/app.yaml", Reply::status(404));
+    refused(&world, &[])
+        .stderr_has("overlays/dev/kustomization.yaml:3:3: resources[1]: cannot fetch https://files.example.com/v1/app.yaml");
+    // A target that does not need it can be localized.
+    in_place(&world.work, &["base"]).success();
+}
+
+#[test]
+fn trouble_in_the_tree_is_a_warning_but_in_a_target_an_error() {
+    let world = world();
+    world.work.write(
+        "overlays/prod/kustomization.yaml",
+        "resources:\n- ../../base\n- missing.yaml\n- https://files.example.com/v1/app.yaml\n",
+    );
+    world.work.git(&["add", "--all"]);
+    refused(&world, &["overlays/prod"]).stderr_has(
+        "overlays/prod/kustomization.yaml:3:3: resources[1]: `missing.yaml` does not exist",
+    );
+    refused(&world, &["nowhere"])
+        .stderr_has("there is no directory `nowhere` for the target")
+        .stderr_has("there is no NEW_DIR");
+    refused(&world, &["overlays"]).stderr_has("no kustomization file in `overlays`");
+    let output = in_place(&world.work, &[]);
+    output
+        .success()
+        .stderr_has("warning[not-followed]: overlays/prod/kustomization.yaml:3:3");
+    assert_eq!(
+        world.work.read("overlays/prod/kustomization.yaml"),
+        "resources:\n- ../../base\n- missing.yaml\n- localized-files/files.example.com/v1/app.yaml\n"
+    );
+}
+
+#[test]
+fn locked_and_offline_say_what_is_missing() {
+    let world = world();
+    refused(&world, &["--locked"])
+        .stderr_has("https://files.example.com/v1/app.yaml is not in the lock")
+        .stderr_has("hint: run once without `--locked`");
+    refused(&world, &["--offline"]).stderr_has("cannot be told offline");
+    world.work.run(&["lock"]).success();
+    let lock = world.work.read(LOCK);
+    in_place(&world.work, &["--locked", "--offline"]).success();
+    let remotes = |lock: &str| lock.split("files:").next().unwrap().to_owned();
+    assert_eq!(remotes(&world.work.read(LOCK)), lock);
+
+    // What is stored already needs neither cache nor network.
+    std::fs::remove_dir_all(world.sandbox.path("cache")).unwrap();
+    std::fs::create_dir(world.sandbox.path("cache")).unwrap();
+    world.work.write(
+        "new/kustomization.yaml",
+        "resources:\n- https://files.example.com/v1/app.yaml\n",
+    );
+    world.work.git(&["add", "--all"]);
+    in_place(&world.work, &["--offline", "new"]).success();
+}
+
+#[test]
+fn options_that_make_no_sense_are_refused() {
+    let world = world();
+    let before = world.work.state();
+    world
+        .work
+        .run(&["--in-place"])
+        .fails(2)
+        .stderr_has("what was localized in place cannot be committed yet")
+        .stderr_has("add `--no-commit`");
+    for other in [
+        &["--scope", "."][..],
+        &["--branch", "x"],
+        &["--rev", "HEAD"],
+        &["-m", "x"],
+        &["-s"],
+        &["-S"],
+        &["--update"],
+    ] {
+        in_place(&world.work, other)
+            .fails(2)
+            .stderr_has("cannot be used with");
+    }
+    world
+        .work
+        .run(&["base", "a", "b", "--no-commit"])
+        .fails(2)
+        .stderr_has("`b` is one argument too many");
+    in_place(&world.work, &["https://github.com/acme/lib//web?ref=v1"])
+        .fails(2)
+        .stderr_has("only a directory of this repository can be localized in place");
+    in_place(&world.work, &["base/own.yaml"])
+        .fails(2)
+        .stderr_has("the target `base/own.yaml` is a file");
+    in_place(&world.work, &["../elsewhere"])
+        .fails(2)
+        .stderr_has("the target `../elsewhere` lies outside of the repository");
+    before.assert_same(&world.work.state());
+    in_place(&world.work, &[]).success();
+    in_place(&world.work, &[&format!("{LIB}/web")])
+        .fails(2)
+        .stderr_has("it lies in localized files");
+}
+
+#[test]
+fn a_dry_run_says_what_would_be_written() {
+    let world = world();
+    let before = world.work.state();
+    in_place(&world.work, &["--dry-run"])
+        .success()
+        .stdout_has("would localize the repository in place: 11 files written")
+        .stdout_has("    overlays/dev/localized-files/files.example.com/v1/app.yaml (")
+        .stdout_has("    base/kustomization.yaml:3:3: resources[0]: https://github.com/acme/lib//web?ref=v1 -> localized-files/github.com/acme/lib/v1/web\n")
+        .lacks("git add");
+    before.assert_same(&world.work.state());
+}
+
+#[test]
+fn json_says_what_was_done() {
+    let world = world();
+    let output = in_place(&world.work, &["--format", "json"]);
+    let json: serde_yaml::Value = serde_yaml::from_str(&output.success().stdout).unwrap();
+    assert_eq!(json["outcome"], "written");
+    assert_eq!(json["in_place"], true);
+    assert_eq!(json["files"][0]["path"], LOCK);
+    assert_eq!(json["rewritten"][0]["path"], "base/kustomization.yaml");
+    assert_eq!(json["commands"][1], "git commit");
+    let output = in_place(&world.work, &["--format", "json"]);
+    output.success().stdout_has("\"outcome\": \"unchanged\"");
+}
+
+#[test]
+fn links_to_roots_and_kustomizations_stay() {
+    let world = world();
+    world.work.symlink("app", "overlays/dev");
+    world
+        .work
+        .symlink("shared/one/kustomization.yaml", "real.yaml");
+    world.work.write(
+        "shared/one/real.yaml",
+        "resources:\n- https://files.example.com/v1/app.yaml\n- map.yaml\n",
+    );
+    world.work.symlink("shared/one/map.yaml", "other/map.yaml");
+    world
+        .work
+        .write("shared/one/other/map.yaml", config_map("one"));
+    world.work.write(
+        "by-link/kustomization.yaml",
+        "resources:\n- ../app/../../base\n- ../app\n",
+    );
+    world.work.git(&["add", "--all"]);
+    let before = build(&world, "shared/one", false);
+    let by_link = world.work.read("by-link/kustomization.yaml");
+    in_place(&world.work, &["app", "shared/one"]).success();
+    assert!(
+        world
+            .work
+            .path()
+            .join("shared/one/kustomization.yaml")
+            .is_symlink()
+    );
+    assert!(world.work.path().join("app").is_symlink());
+    assert_eq!(
+        world.work.read("shared/one/real.yaml"),
+        "resources:\n- localized-files/files.example.com/v1/app.yaml\n- map.yaml\n"
+    );
+    assert!(
+        world
+            .work
+            .path()
+            .join("overlays/dev/localized-files")
+            .is_dir()
+    );
+    assert_eq!(world.work.read("by-link/kustomization.yaml"), by_link);
+    assert_eq!(build(&world, "shared/one", true), before);
+}
+
+#[test]
+fn ignored_directories_are_not_left_out_of_the_commit() {
+    let world = world();
+    world
+        .work
+        .write(".gitignore", "build/\nvendor\n.gitattributes\n");
+    world.work.write(
+        "build/app/kustomization.yaml",
+        "resources:\n- https://github.com/acme/lib//web?ref=v1\n",
+    );
+    world
+        .work
+        .git(&["add", "-f", "build/app/kustomization.yaml", ".gitignore"]);
+    let output = in_place(&world.work, &[]);
+    output.success();
+    follow(&world, &output);
+    let clone = world.sandbox.clone_of(&world.work, "clone");
+    let files = clone.files("HEAD");
+    for file in [
+        "build/app/localized-files/.gitattributes",
+        "build/app/localized-files/github.com/acme/lib/v1/web/map.yaml",
+    ] {
+        assert!(files.contains(&format!("100644 {file}")), "{files:?}");
+    }
+    build_in(&world, &clone, "build/app", true);
+}
