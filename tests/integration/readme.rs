@@ -4,8 +4,10 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
+use git_kustomize_localize::finding::Rule;
+
 use crate::stories::story_1;
-use crate::support::Sandbox;
+use crate::support::{Sandbox, config};
 
 fn file(path: &str) -> String {
     fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(path)).unwrap()
@@ -53,6 +55,7 @@ fn the_first_use_goes_as_shown() {
         };
         transcript.push_str(&format!("$ {command}\n{}\n\n", output.trim_end()));
     }
+    transcript.push_str(&check_of_a_change());
     let transcript = without_ids(&transcript);
     let shown = blocks(&file("README.md"), "console");
     assert!(!shown.is_empty());
@@ -64,12 +67,32 @@ fn the_first_use_goes_as_shown() {
     }
 }
 
+/// Returns what `check` says of a URL that was just staged.
+fn check_of_a_change() -> String {
+    let sandbox = Sandbox::new();
+    let repo = sandbox.repo("work");
+    repo.write("base/kustomization.yaml", "resources:\n- config.yaml\n");
+    repo.write("base/config.yaml", config("base"));
+    repo.write("apps/web/kustomization.yaml", "resources:\n- ../../base\n");
+    repo.commit("Begin");
+    repo.write(
+        "apps/web/kustomization.yaml",
+        "resources:\n- ../../base\n- https://github.com/acme/bases//web?ref=v1.2.0\n",
+    );
+    repo.git(&["add", "--all"]);
+    let command = "git kustomize-localize check";
+    format!("$ {command}\n{}\n", repo.run(&["check"]).fails(1).stdout)
+}
+
 #[test]
 fn every_option_is_in_the_table() {
     let readme = file("README.md");
     let mut expected = options(&["--help"]);
     expected.extend(["TARGET".to_owned(), "NEW_DIR".to_owned()]);
     assert_eq!(first_column(section(&readme, "## Options")), expected);
+    let mut check = options(&["check", "--help"]);
+    check.insert("PATH".to_owned());
+    assert_eq!(first_column(section(&readme, "## Check")), check);
     let lock = options(&["lock", "--help"]);
     assert_eq!(first_column(section(&readme, "## The lock")), lock);
 }
@@ -86,6 +109,35 @@ fn options(args: &[&str]) -> BTreeSet<String> {
         .filter(|line| line.starts_with("  -") || line.starts_with("      --"))
         .map(|line| line.trim().replace(['<', '>'], ""))
         .collect()
+}
+
+#[test]
+fn every_rule_has_its_section() {
+    let readme = file("README.md");
+    let rules = section(&readme, "## Rules");
+    let (table, sections) = rules.split_once("\n### ").unwrap();
+    let rows: Vec<&str> = table
+        .lines()
+        .filter(|line| line.starts_with("| ["))
+        .collect();
+    let sections: Vec<(&str, String)> = sections
+        .split("\n### ")
+        .map(|section| {
+            let (id, text) = section.split_once('\n').unwrap();
+            let words: Vec<&str> = text.split_whitespace().collect();
+            (id, words.join(" "))
+        })
+        .collect();
+    assert_eq!(rows.len(), Rule::ALL.len());
+    for ((rule, row), (id, text)) in Rule::ALL.iter().zip(rows).zip(sections) {
+        let (name, severity) = (rule.id(), rule.default_severity().name());
+        assert_eq!(
+            row,
+            format!("| [`{name}`](#{name}) | {severity} | {} |", rule.summary())
+        );
+        assert_eq!(id, name);
+        assert_eq!(text, rule.explanation(), "{id}");
+    }
 }
 
 #[test]
