@@ -118,6 +118,11 @@ fn checked(findings: Vec<Finding>) -> Checked {
 /// Checks a document against a JSON Schema.
 #[track_caller]
 fn assert_valid(schema: &str, document: &str) {
+    assert_eq!(problem(schema, document), None);
+}
+
+/// Returns what a JSON Schema has against a document.
+fn problem(schema: &str, document: &str) -> Option<String> {
     let schema: serde_json::Value = serde_json::from_str(schema).unwrap();
     let document: serde_json::Value = serde_json::from_str(document).unwrap();
     let mut schemas = boon::Schemas::new();
@@ -125,9 +130,8 @@ fn assert_valid(schema: &str, document: &str) {
     compiler.enable_format_assertions();
     compiler.add_resource("schema.json", schema).unwrap();
     let index = compiler.compile("schema.json", &mut schemas).unwrap();
-    if let Err(error) = schemas.validate(&document, index) {
-        panic!("{error:#}");
-    }
+    let error = schemas.validate(&document, index).err()?;
+    Some(format!("{error:#}"))
 }
 
 /// One finding for each rule and each sort of subject, and everything that is seldom there.

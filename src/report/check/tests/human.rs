@@ -48,93 +48,234 @@ checked 14 kustomizations with 52 references in the index: 1 error, 1 warning, 1
 }
 
 #[test]
-fn the_caret_stands_under_what_is_meant() {
-    for (line, span, expected) in [
-        ("- a.yaml", span(1, 3, 1, 9), ["- a.yaml", "  ^^^^^^"]),
-        // A tab takes four columns, a wide character two, a mark none.
-        ("\t- a", span(1, 4, 1, 5), ["    - a", "      ^"]),
-        ("- 世界/a", span(1, 3, 1, 7), ["- 世界/a", "  ^^^^^^"]),
-        ("- e\u{301}/a", span(1, 3, 1, 7), ["- e\u{301}/a", "  ^^^"]),
-        // To the end of the line where it goes on; never nowhere, however wrong the place.
-        ("- \"a", span(1, 3, 2, 4), ["- \"a", "  ^^"]),
-        ("- a", span(1, 2, 1, 2), ["- a", " ^"]),
-        ("- a", span(1, 40, 1, 50), ["- a", "   ^"]),
+fn what_is_allowed_is_shown_when_asked_for() {
+    let text = human(
+        &checked(vec![allowed()]),
+        Shown {
+            verbose: true,
+            ..PLAIN
+        },
+    );
+    assert_eq!(
+        text,
+        "\
+allowed[remote-reference]: https://example.com/a.yaml is neither localized nor locked
+ --> apps/web/kustomization.yaml:3:5
+  |
+3 |   - https://example.com/a.yaml # upstream
+  |     ^^^^^^^^^^^^^^^^^^^^^^^^^^ resources[0]
+  = note: allowed by .kustomize-localize.yaml:12: mirrored inside
+
+checked 14 kustomizations with 52 references in the index: 1 allowed
+"
+    );
+}
+
+#[test]
+fn quiet_says_only_what_fails() {
+    let quiet = Shown {
+        quiet: true,
+        verbose: true,
+        ..PLAIN
+    };
+    let text = human(&checked(vec![finding(), warning(), allowed()]), quiet);
+    assert!(text.starts_with("error[remote-reference]"), "{text}");
+    assert_eq!(text.matches("-->").count(), 1, "{text}");
+    assert!(!text.contains("checked 14"), "{text}");
+    assert_eq!(human(&checked(vec![warning()]), quiet), "");
+}
+
+#[test]
+fn colour_is_only_there_when_wanted() {
+    let findings = || checked(vec![finding(), warning(), allowed()]);
+    let color = Shown {
+        color: true,
+        verbose: true,
+        ..PLAIN
+    };
+    let text = human(&findings(), color);
+    assert!(text.contains("\u{1b}[31m"), "{text:?}");
+    assert_eq!(
+        console::strip_ansi_codes(&text),
+        human(
+            &findings(),
+            Shown {
+                verbose: true,
+                ..PLAIN
+            }
+        )
+    );
+}
+
+#[test]
+fn the_last_line_names_the_source_and_what_came_of_it() {
+    let commit = |rev: &str| Checking::Commit {
+        rev: rev.to_owned(),
+        commit: "1a2b3c4d5e6f708192a3b4c5d6e7f8091a2b3c4d".to_owned(),
+    };
+    for (source, name) in [
+        (Checking::Index, "the index"),
+        (Checking::WorkingTree, "the working tree"),
+        (commit("main~1"), "commit 1a2b3c4d5e6f (main~1)"),
+        (commit("1a2b3c4"), "commit 1a2b3c4d5e6f"),
+        (commit("a\nb"), "commit 1a2b3c4d5e6f (a\u{fffd}b)"),
     ] {
-        assert_eq!(excerpt(line, span), expected, "{line}");
+        let text = human(
+            &Checked {
+                source,
+                kustomizations: 1,
+                ..checked(Vec::new())
+            },
+            PLAIN,
+        );
+        assert_eq!(
+            text,
+            format!("checked 1 kustomization with 52 references in {name}: nothing found\n")
+        );
+    }
+    let text = human(
+        &Checked {
+            known: Some((7, "HEAD".to_owned())),
+            failures: vec![failure()],
+            differing: 2,
+            ..checked(vec![warning()])
+        },
+        PLAIN,
+    );
+    assert!(
+        text.ends_with(
+            "
+note: 2 kustomizations are not staged as they are in the working tree: what is mended there counts after `git add`
+checked 14 kustomizations with 52 references in the index (2 differ in the working tree): 1 warning, 7 left out that HEAD has too, 1 could not be looked at
+"
+        ),
+        "{text}"
+    );
+}
+
+#[test]
+fn the_caret_stands_under_the_span() {
+    for (line, span, shown, carets) in [
+        // Tabs take four columns.
+        ("-\tab", span(1, 3, 1, 5), "-    ab", "     ^^"),
+        // Wide characters take two.
+        ("- 日本/ab", span(1, 3, 1, 6), "- 日本/ab", "  ^^^^^"),
+        ("- 日本/ab", span(1, 6, 1, 8), "- 日本/ab", "       ^^"),
+        // Marks take none.
+        ("- e\u{301}/ab", span(1, 6, 1, 8), "- e\u{301}/ab", "    ^^"),
+        // A span of several lines is shown to the end of its first.
+        ("- |", span(1, 3, 4, 2), "- |", "  ^"),
+        ("- \"ab", span(1, 3, 2, 2), "- \"ab", "  ^^^"),
+        // Something is marked always, also where the span does not fit the line.
+        ("", span(1, 1, 1, 1), "", "^"),
+        ("ab", span(1, 9, 1, 12), "ab", "  ^"),
+        ("ab", span(0, 0, 0, 0), "ab", "^"),
+        ("ab", span(1, 2, 1, 1), "ab", " ^"),
+        // What a terminal would obey is not passed on.
+        ("- \u{1b}[31m", span(1, 3, 1, 5), "- \u{fffd}[31m", "  ^^"),
+        ("- ab\r", span(1, 3, 1, 5), "- ab", "  ^^"),
+    ] {
+        assert_eq!(excerpt(line, span), [shown, carets], "{line:?}");
     }
 }
 
 #[test]
-fn a_long_line_is_cut_around_what_is_meant() {
-    let line = format!("{}https://x{}", "a".repeat(300), "b".repeat(300));
-    let shown = excerpt(&line, span(1, 301, 1, 310));
-    assert!(shown[0].starts_with("…aaa") && shown[0].ends_with("bbb…"));
-    let before = shown[1].len() - 9;
-    let meant: String = shown[0].chars().skip(before).take(9).collect();
-    assert_eq!(meant, "https://x");
-}
-
-#[test]
-fn a_secret_is_not_shown_and_the_caret_still_fits() {
-    let url = "https://user:hunter2@example.com/a.yaml";
-    let line = format!("- {url} # x");
-    let shown = excerpt(&line, span(1, 3, 1, 3 + url.len()));
-    assert!(!shown.concat().contains("hunter2"), "{shown:?}");
-    assert_eq!(
-        shown[1].trim_start().len(),
-        shown[0].len() - "- ".len() - " # x".len()
+fn a_long_line_is_cut_around_the_span() {
+    let line = format!(
+        "resources: [{}here, {}]",
+        "a, ".repeat(50),
+        "b, ".repeat(50)
     );
+    let at = line.find("here").unwrap() + 1;
+    let [shown, carets] = excerpt(&line, span(1, at, 1, at + 4)).try_into().unwrap();
+    assert!(shown.starts_with('…') && shown.ends_with('…'), "{shown}");
+    assert_eq!(shown.chars().count(), 122);
+    assert_eq!(carets, format!("{}^^^^", " ".repeat(25)));
+    assert_eq!(shown.chars().skip(25).take(4).collect::<String>(), "here");
+
+    let line = format!("- {}", "日".repeat(5_000));
+    let [shown, carets] = excerpt(&line, span(1, 3, 1, 5_003)).try_into().unwrap();
+    assert!(shown.starts_with("- 日") && shown.ends_with('…'), "{shown}");
+    assert_eq!(carets, format!("  {}", "^".repeat(118)));
+    assert_eq!(excerpt(&line, span(1, 5_002, 1, 5_003))[1].trim(), "^^");
 }
 
 #[test]
-fn nothing_in_a_file_can_draw_on_the_terminal() {
-    let shown = Shown {
-        verbose: true,
-        ..PLAIN
-    };
-    let text = human(&checked(vec![hostile(), allowed()]), shown);
-    assert!(
-        text.lines().all(|line| !line.chars().any(is_hidden)),
-        "{text}"
-    );
-    assert!(!text.lines().any(|line| line.starts_with("::")), "{text}");
-}
-
-#[test]
-fn the_summary_says_what_is_not_shown() {
-    let mut checked = checked(vec![finding(), allowed()]);
-    checked.differing = 1;
-    checked.known = Some((3, "HEAD".to_owned()));
-    checked.failures = vec![failure()];
-    let text = human(&checked, PLAIN);
-    assert!(
-        text.ends_with(
-            "note: 1 kustomization is not staged as it is in the working tree: what is mended there counts after `git add`\n\
-             checked 14 kustomizations with 52 references in the index (1 differs in the working tree): \
-             1 error, 1 allowed, 3 left out that HEAD has too, 1 could not be looked at\n"
+fn no_password_is_shown() {
+    for (line, reference, shown, carets) in [
+        (
+            "- https://user:hunter2@example.com/a # see b",
+            "https://example.com/a",
+            "- https://example.com/a # see b",
+            "  ^^^^^^^^^^^^^^^^^^^^^",
         ),
-        "{text}"
-    );
-    assert!(!text.contains("mirrored inside"));
-    let verbose = Shown {
-        verbose: true,
-        ..PLAIN
-    };
-    assert!(
-        human(&checked, verbose)
-            .contains("note: allowed by .kustomize-localize.yaml:12: mirrored inside")
-    );
-    let quiet = Shown {
-        quiet: true,
-        ..PLAIN
-    };
-    assert!(!human(&checked, quiet).contains("checked"));
+        (
+            "- 'https://user:hunter2@example.com/a'",
+            "https://example.com/a",
+            "- 'https://example.com/a'",
+            "  ^^^^^^^^^^^^^^^^^^^^^^^",
+        ),
+        (
+            "- key=https://user:hunter2@example.com/a",
+            "https://example.com/a",
+            "- key=https://example.com/a",
+            "  ^^^^^^^^^^^^^^^^^^^^^^^^^",
+        ),
+        (
+            r#"- "https:\x2f\u002fuser:hunter2\U00000040example.com/a""#,
+            "https://example.com/a",
+            "- https://example.com/a",
+            "  ^^^^^^^^^^^^^^^^^^^^^",
+        ),
+        (
+            "- ht\u{1}tps://user:hunter2@example.com/a",
+            "https://example.com/a",
+            "- ht\u{fffd}tps://example.com/a",
+            "  ^^^^^^^^^^^^^^^^^^^^^^",
+        ),
+    ] {
+        let end = line
+            .find(" # ")
+            .map_or(line.chars().count(), |at| line[..at].chars().count());
+        let finding = Finding {
+            line_text: line.to_owned(),
+            span: span(1, 3, 1, end + 1),
+            field: String::new(),
+            reference: reference.to_owned(),
+            ..finding()
+        };
+        let text = human(&checked(vec![finding]), PLAIN);
+        assert!(!text.contains("hunter2"), "{text}");
+        assert!(
+            text.contains(&format!("\n1 | {shown}\n  | {carets} \n"))
+                || text.contains(&format!("\n1 | {shown}\n  | {carets}\n")),
+            "{text}"
+        );
+    }
 }
 
 #[test]
-fn nothing_found_is_said_too() {
-    assert_eq!(
-        human(&checked(Vec::new()), PLAIN),
-        "checked 14 kustomizations with 52 references in the index: nothing found\n"
+fn what_is_hostile_stays_in_its_line_and_its_place() {
+    let text = human(
+        &Checked {
+            known: Some((1, HOSTILE.to_owned())),
+            ..checked(vec![hostile(), hostile()])
+        },
+        PLAIN,
     );
+    assert!(
+        !text.chars().any(|one| one != '\n' && is_hidden(one)),
+        "{text:?}"
+    );
+    // A help of several lines is ours, and begins with nothing from outside.
+    let lines = text.lines().filter(|line| !line.starts_with("      "));
+    assert!(!lines.map(str::trim).any(|line| line.starts_with("::")));
+    assert!(text.lines().last().unwrap().starts_with("checked 14 "));
+}
+
+#[test]
+fn ten_thousand_findings_are_shown() {
+    let text = human(&checked(vec![finding(); 10_000]), PLAIN);
+    assert_eq!(text.matches("error[remote-reference]").count(), 10_000);
+    assert!(text.ends_with(": 10000 errors\n"));
 }

@@ -1,66 +1,153 @@
+use serde_json::{Value, json};
+
 use super::*;
 use crate::report::check::json;
 use crate::report::is_hidden;
 
-#[test]
-fn a_finding_is_an_object() {
-    let checked = Checked {
-        source: Checking::Commit {
-            rev: "main".to_owned(),
-            commit: "0123456789abcdef0123456789abcdef01234567".to_owned(),
-        },
-        known: Some((2, "HEAD~".to_owned())),
-        failures: vec![failure()],
-        ..checked(vec![finding(), warning(), allowed()])
-    };
-    let value: serde_json::Value = serde_json::from_str(&json(&checked)).unwrap();
-    assert_eq!(value["version"], 1);
-    assert_eq!(value["source"], "commit");
-    assert_eq!(value["rev"], "main");
-    assert_eq!(value["checked"]["kustomizations"], 14);
-    assert_eq!(value["checked"]["references"], 52);
-    assert_eq!(value["new_only"]["left_out"], 2);
-    let first = &value["findings"][0];
-    assert_eq!(first["rule"], "remote-reference");
-    assert_eq!(
-        (
-            &first["line"],
-            &first["column"],
-            &first["end_line"],
-            &first["end_column"]
-        ),
-        (&3.into(), &5.into(), &3.into(), &31.into())
-    );
-    assert_eq!(first["kind"], "http");
-    assert_eq!(first["allowed"], serde_json::Value::Null);
-    assert_eq!(value["findings"][1]["line"], serde_json::Value::Null);
-    assert_eq!(
-        value["findings"][2]["allowed"]["by"],
-        ".kustomize-localize.yaml:12"
-    );
-    assert_eq!(value["failures"][0]["message"], "this is not YAML");
+const SCHEMA: &str = include_str!("../schema.json");
+
+/// Returns the report, which the schema allows.
+fn report(checked: &Checked) -> Value {
+    let text = json(checked);
+    assert_valid(SCHEMA, &text);
+    serde_json::from_str(&text).unwrap()
 }
 
 #[test]
-fn hostile_text_arrives_unchanged_and_draws_nothing() {
-    let text = json(&checked(vec![hostile()]));
-    assert!(
-        !text
-            .chars()
-            .any(|character| character != '\n' && is_hidden(character))
+fn the_report_is_what_the_documentation_says() {
+    let git = Finding {
+        subject: Subject::Git {
+            url: "https://github.com/acme/base".to_owned(),
+            path: "deploy".to_owned(),
+            reference: Some("v1".to_owned()),
+            pin: "tag",
+        },
+        ..allowed()
+    };
+    let checked = Checked {
+        source: Checking::Commit {
+            rev: "main".to_owned(),
+            commit: "1a2b3c4d5e6f708192a3b4c5d6e7f8091a2b3c4d".to_owned(),
+        },
+        known: Some((7, "HEAD".to_owned())),
+        failures: vec![failure()],
+        ..checked(vec![git])
+    };
+    assert_eq!(
+        report(&checked),
+        json!({
+            "version": 1,
+            "tool": {"name": "git-kustomize-localize", "version": env!("CARGO_PKG_VERSION")},
+            "source": "commit",
+            "rev": "main",
+            "commit": "1a2b3c4d5e6f708192a3b4c5d6e7f8091a2b3c4d",
+            "checked": {"kustomizations": 14, "references": 52, "differing": 0},
+            "new_only": {"base": "HEAD", "left_out": 7},
+            "findings": [{
+                "rule": "remote-reference",
+                "severity": "error",
+                "path": "apps/web/kustomization.yaml",
+                "line": 3,
+                "column": 5,
+                "end_line": 3,
+                "end_column": 31,
+                "field": "resources[0]",
+                "reference": "https://example.com/a.yaml",
+                "kind": "git",
+                "git": {"url": "https://github.com/acme/base", "path": "deploy", "ref": "v1", "pin": "tag"},
+                "message": "https://example.com/a.yaml is neither localized nor locked",
+                "help": [
+                    "keep the URL, and lock it:\ngit kustomize-localize lock\ngit add -- kustomize-localize.lock",
+                    "allow it",
+                ],
+                "allowed": {"by": ".kustomize-localize.yaml:12", "reason": "mirrored inside"},
+            }],
+            "failures": [{
+                "file": "apps/db/kustomization.yaml",
+                "line": 2,
+                "column": 1,
+                "field": "",
+                "message": "this is not YAML",
+                "hints": ["mend it"],
+            }],
+        })
     );
-    let value: serde_json::Value = serde_json::from_str(&text).unwrap();
+}
+
+#[test]
+fn every_kind_of_finding_is_in_the_schema() {
+    let helm = Finding {
+        subject: Subject::Helm {
+            url: "https://charts.example.com".to_owned(),
+            chart: "db".to_owned(),
+            version: String::new(),
+        },
+        ..finding()
+    };
+    let everywhere = Rule::ALL.iter().map(|rule| Finding {
+        rule: *rule,
+        severity: rule.default_severity(),
+        ..finding()
+    });
+    let no_place = Failure::new("no such file");
+    let checked = Checked {
+        failures: vec![failure(), no_place],
+        ..checked(
+            [finding(), warning(), helm, hostile()]
+                .into_iter()
+                .chain(everywhere)
+                .collect(),
+        )
+    };
+    let value = report(&checked);
+    assert_eq!(value["findings"][1]["kind"], "local");
+    assert_eq!(value["findings"][1]["line"], Value::Null);
+    assert_eq!(value["findings"][2]["helm"]["chart"], "db");
+    assert_eq!(value["failures"][1], json!({"message": "no such file"}));
+}
+
+#[test]
+fn the_schema_refuses_what_is_no_report() {
+    let good = report(&checked(vec![finding()]));
+    for (pointer, bad) in [
+        ("/version", json!(2)),
+        ("/source", json!("stash")),
+        ("/findings/0/rule", json!("no-such-rule")),
+        ("/findings/0/severity", json!("off")),
+        ("/findings/0/line", json!(0)),
+        ("/findings/0/kind", json!("svn")),
+        ("/findings/0/kind", json!("git")),
+        ("/findings/0/allowed", json!(false)),
+        ("/checked/references", json!(-1)),
+    ] {
+        let mut value = good.clone();
+        *value.pointer_mut(pointer).unwrap() = bad;
+        assert!(problem(SCHEMA, &value.to_string()).is_some(), "{pointer}");
+    }
+}
+
+#[test]
+fn what_is_hostile_is_kept_and_hides_nothing() {
+    let text = json(&checked(vec![hostile()]));
+    assert!(!text.chars().any(|one| one != '\n' && is_hidden(one)));
+    let value: Value = serde_json::from_str(&text).unwrap();
     assert_eq!(value["findings"][0]["path"], HOSTILE);
     assert_eq!(value["findings"][0]["git"]["ref"], HOSTILE);
 }
 
 #[test]
-fn the_schema_describes_it() {
-    let schema = include_str!("../schema.json");
-    assert_valid(schema, &json(&everything()));
-    assert_valid(schema, &json(&checked(Vec::new())));
-    let rules = serde_json::from_str::<serde_json::Value>(schema).unwrap();
-    let rules = &rules["properties"]["findings"]["items"]["properties"]["rule"]["enum"];
+fn an_empty_report_is_whole() {
+    let value = report(&checked(Vec::new()));
+    assert_eq!(value["source"], "index");
+    assert_eq!(value["findings"], json!([]));
+    assert_eq!(value["failures"], json!([]));
+    assert_eq!(value["new_only"], Value::Null);
+}
+
+#[test]
+fn the_schema_knows_the_rules() {
+    let schema: Value = serde_json::from_str(SCHEMA).unwrap();
+    let rules = &schema["properties"]["findings"]["items"]["properties"]["rule"]["enum"];
     let ids: Vec<&str> = Rule::ALL.iter().map(|rule| rule.id()).collect();
-    assert_eq!(*rules, serde_json::json!(ids));
+    assert_eq!(*rules, json!(ids));
 }
