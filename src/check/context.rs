@@ -10,8 +10,9 @@ use crate::kustomization::Reference;
 use crate::record::Lock;
 use crate::redact;
 use crate::reference::Pin;
+use crate::tree::absence::Absences;
 use crate::tree::{Listing, path};
-use crate::walk::{Edge, Explored, FileId, Graph, Origin, Root, Trouble, Wanted};
+use crate::walk::{Edge, Explored, FileId, Graph, Noted, Origin, Root, Trouble, Wanted};
 
 /// Everything that the walk and the record yield, for rules.
 pub(super) struct Context<'a> {
@@ -23,6 +24,8 @@ pub(super) struct Context<'a> {
     pub(super) tree: &'a dyn Listing,
     /// What the team decided.
     pub(super) config: &'a Config,
+    /// Tells why paths are missing.
+    pub(super) absences: Option<&'a Absences>,
     /// Every lock of the tree that can be read, with its directory.
     pub(super) locks: &'a [(String, Lock)],
     /// Whether the lock at the top is there but cannot be read, so that nobody knows what is locked.
@@ -53,6 +56,7 @@ impl<'a> Context<'a> {
             troubles: &explored.troubles,
             tree: &*input.tree,
             config: input.config,
+            absences: input.absences,
             locks,
             broken_lock,
             remotes,
@@ -110,6 +114,31 @@ impl<'a> Context<'a> {
             reference: redact::url(&reference.text),
             subject: subject(reference),
             ..self.at_span(rule, edge.from, Some(span), message, help)
+        }
+    }
+
+    /// Makes a finding about what was noted: from where it begins to the end of that line.
+    pub(super) fn at_note(
+        &self,
+        rule: Rule,
+        noted: &Noted,
+        message: String,
+        help: Vec<String>,
+    ) -> Finding {
+        let note = &noted.note;
+        let line = line(&self.graph.files[noted.file].bytes, note.line).unwrap_or_default();
+        let before = note.column.saturating_sub(1);
+        let rest: String = line.chars().skip(before).collect();
+        let value = rest.find(" #").map_or(rest.as_str(), |at| &rest[..at]);
+        let span = Span {
+            line: note.line,
+            column: note.column,
+            end_line: note.line,
+            end_column: note.column + value.trim_end().chars().count().max(1),
+        };
+        Finding {
+            field: note.field.clone(),
+            ..self.at_span(rule, noted.file, Some(span), message, help)
         }
     }
 

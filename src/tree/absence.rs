@@ -57,6 +57,12 @@ impl Absences {
         }
     }
 
+    /// Returns whether there is something on disk at `path` (from the top) that may end up in the tree.
+    pub fn is_on_disk(&self, path: &str) -> bool {
+        let top = self.here.top.as_ref().filter(|_| self.on_disk);
+        top.is_some_and(|top| top.join(path).symlink_metadata().is_ok())
+    }
+
     /// Returns why `path` (from the top) is missing.
     pub fn of(&self, path: &str) -> Absence {
         self.learn([path]);

@@ -1,0 +1,410 @@
+//! `remote-chart`: a Helm chart that helm would download.
+//!
+//! kustomize calls `helm pull` unless the directory of the chart is there: `{chartHome}/{name}-{version}/{name}`
+//! with a repository and a version, else `{chartHome}/{name}` (`HelmChartInflationGenerator.go`). What is in it
+//! is not looked at. So only the tree decides; a chart on disk that is not staged is none.
+//!
+//! A chart without a repository that is not there is a path that names nothing: `missing-path`.
+
+use super::Context;
+use crate::failure::argument;
+use crate::finding::{Finding, Rule, Subject};
+use crate::kustomization::NoteKind;
+use crate::redact;
+use crate::tree::absence::Absence;
+use crate::tree::{self, Resolved, path};
+use crate::walk::Noted;
+
+/// Where kustomize looks for charts when nothing says so.
+const CHART_HOME: &str = "charts";
+
+/// Returns the charts that would be downloaded.
+pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
+    charts(context)
+        .into_iter()
+        .filter_map(|chart| {
+            let from = chart.repo?;
+            let shown = redact::url(from);
+            let version = match chart.version {
+                "" => "in its newest version".to_owned(),
+                version => version.to_owned(),
+            };
+            let message = match &chart.place {
+                Place::Outside(home) => format!(
+                    "the chart `{}` {version} of {shown} is looked for in `{home}`, out of the repository, and downloaded there",
+                    chart.name
+                ),
+                Place::Submodule(submodule) => format!(
+                    "the chart `{}` lies in the submodule `{submodule}`, whose files this repository does not hold",
+                    chart.name
+                ),
+                Place::Missing(directory) => format!(
+                    "the chart `{}` {version} of {shown} is not in the tree: helm downloads it to `{directory}`",
+                    chart.name
+                ),
+            };
+            let finding = context.at_note(
+                Rule::RemoteChart,
+                chart.noted,
+                message,
+                chart.help(context),
+            );
+            let finding = Finding {
+                reference: [&shown, chart.name, chart.version]
+                    .map(str::trim)
+                    .join(" ")
+                    .trim_end()
+                    .to_owned(),
+                subject: Subject::Helm {
+                    url: shown,
+                    chart: chart.name.to_owned(),
+                    version: chart.version.to_owned(),
+                },
+                ..finding
+            };
+            Some(match chart.place {
+                Place::Submodule(_) => Context::warning(finding),
+                _ => finding,
+            })
+        })
+        .collect()
+}
+
+/// Returns the charts that must be there, and are not: findings of `missing-path`.
+pub(super) fn find_missing(context: &Context<'_>) -> Vec<Finding> {
+    charts(context)
+        .into_iter()
+        .filter(|chart| chart.repo.is_none())
+        .filter_map(|chart| {
+            let Place::Missing(directory) = &chart.place else {
+                return None;
+            };
+            let message = format!(
+                "there is no `{directory}`, and the chart `{}` names no repository to download it from",
+                chart.name
+            );
+            let finding =
+                context.at_note(Rule::MissingPath, chart.noted, message, chart.help(context));
+            Some(Finding {
+                reference: chart.name.to_owned(),
+                ..finding
+            })
+        })
+        .collect()
+}
+
+/// A chart that is not in the tree.
+struct Chart<'a> {
+    noted: &'a Noted,
+    repo: Option<&'a str>,
+    name: &'a str,
+    version: &'a str,
+    place: Place,
+}
+
+/// Where a chart is looked for.
+enum Place {
+    /// At this path, from the top, and there is none.
+    Missing(String),
+    /// In this submodule.
+    Submodule(String),
+    /// Below this chart home, which lies out of the repository.
+    Outside(String),
+}
+
+fn charts<'a>(context: &Context<'a>) -> Vec<Chart<'a>> {
+    context
+        .graph
+        .notes
+        .iter()
+        .filter(|noted| !context.is_owned(context.path(noted.file)))
+        .filter_map(|noted| {
+            let (repo, name, version) = match &noted.note.kind {
+                NoteKind::RemoteChart {
+                    repo,
+                    name,
+                    version,
+                    ..
+                } => (Some(repo.as_str()), name, version),
+                NoteKind::LocalChart { name, version, .. } => (None, name, version),
+                _ => return None,
+            };
+            let home = home(context, noted);
+            let below = match (repo, version.as_str()) {
+                (Some(_), version) if !version.is_empty() => format!("{name}-{version}/{name}"),
+                _ => name.clone(),
+            };
+            let directory = &context.graph.roots[noted.root].directory;
+            let home_path = match path::is_absolute(home) {
+                true => context.tree.absolute(home),
+                false => path::resolve(directory, home),
+            };
+            let place = match home_path.and_then(|home| path::resolve(&home, &below)) {
+                None => Place::Outside(home.to_owned()),
+                Some(place) => match tree::resolve(context.tree, &place) {
+                    Ok(Resolved::Missing { path }) => Place::Missing(path),
+                    Ok(Resolved::Submodule { path }) => Place::Submodule(path),
+                    Ok(Resolved::Leaves { .. }) => Place::Outside(home.to_owned()),
+                    _ => return None,
+                },
+            };
+            (!name.is_empty()).then_some(Chart {
+                noted,
+                repo,
+                name,
+                version,
+                place,
+            })
+        })
+        .collect()
+}
+
+/// Returns where kustomize looks for a chart, as written.
+///
+/// The charts of a kustomization share one place: that of `helmGlobals` where there is such a field, else the
+/// last one of the old generator (`SplitHelmParameters`). A plugin configuration has its own.
+fn home<'a>(context: &Context<'a>, chart: &Noted) -> &'a str {
+    let root = &context.graph.roots[chart.root];
+    let notes = || {
+        let notes = context.graph.notes.iter();
+        notes.filter(|noted| noted.root == chart.root && noted.file == chart.file)
+    };
+    let home = |noted: &'a Noted| match &noted.note.kind {
+        NoteKind::ChartHome { path, .. } => Some(path.as_str()),
+        _ => None,
+    };
+    let field = chart.note.field.as_str();
+    let of_kustomization = ["helmCharts[", "helmChartInflationGenerator["]
+        .iter()
+        .any(|prefix| field.starts_with(prefix));
+    let found = if chart.file == root.file && of_kustomization {
+        let globals = |noted: &&Noted| noted.note.field.starts_with("helmGlobals.");
+        match notes().any(|noted| globals(&noted)) {
+            true => notes().filter(globals).find_map(home),
+            false => notes()
+                .filter(|noted| noted.note.field.starts_with("helmChartInflationGenerator["))
+                .filter_map(home)
+                .next_back(),
+        }
+    } else {
+        let own = format!("{field}.chartHome");
+        notes()
+            .filter(|noted| noted.note.field == own)
+            .find_map(home)
+    };
+    found.filter(|home| !home.is_empty()).unwrap_or(CHART_HOME)
+}
+
+impl Chart<'_> {
+    fn help(&self, context: &Context<'_>) -> Vec<String> {
+        let directory = match &self.place {
+            Place::Missing(directory) => directory,
+            Place::Submodule(_) => {
+                return vec!["copy the chart into this repository".to_owned()];
+            }
+            Place::Outside(_) => {
+                return vec![
+                    "name a directory of this repository in `chartHome`, and put the chart there"
+                        .to_owned(),
+                ];
+            }
+        };
+        let add = format!("git add -f -- {}", argument(&format!(":/{directory}")));
+        let absence = context.absences.map(|absences| {
+            let inside = path::join(directory, "Chart.yaml");
+            (absences.is_on_disk(directory), absences.of(&inside))
+        });
+        if let Some((true, absence)) = absence {
+            return vec![match absence {
+                Absence::Ignored(place, pattern) => {
+                    format!("it is there, but kept out of git by `{pattern}` ({place}): {add}")
+                }
+                _ => format!("it is there, but not added: {add}"),
+            }];
+        }
+        let Some(repo) = self.repo else {
+            return vec!["put the chart there, or name its `repo`".to_owned()];
+        };
+        let shown = redact::url(repo);
+        let words = [self.name, self.version, &shown, directory];
+        if words.iter().any(|word| word.starts_with('-')) || redact::has_secret(repo) {
+            return vec![format!("put the chart there, then: {add}")];
+        }
+        let version = match self.version {
+            "" => String::new(),
+            version => format!(" --version {}", argument(version)),
+        };
+        let chart = match shown.starts_with("oci://") {
+            true => argument(&format!("{}/{}", shown.trim_end_matches('/'), self.name)),
+            false => format!("--repo {} {}", argument(&shown), argument(self.name)),
+        };
+        vec![format!(
+            "put the chart there: helm pull --untar --untardir \"$(git rev-parse --show-toplevel)\"/{}{version} {chart} && {add}",
+            argument(path::parent(directory))
+        )]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{Scene, shown, under_caret};
+    use super::*;
+
+    fn find(scene: Scene) -> Vec<Finding> {
+        scene.find(Rule::RemoteChart)
+    }
+
+    const CHART: &str =
+        "helmCharts:\n- name: nginx\n  repo: https://charts.example # ours\n  version: 1.2.3\n";
+
+    #[test]
+    fn a_finding_says_what_would_be_downloaded_and_how_to_do_it() {
+        let scene = Scene::default().file("apps/web/kustomization.yaml", CHART);
+        let findings = find(scene);
+        let [finding] = findings.as_slice() else {
+            panic!("{findings:?}");
+        };
+        assert_eq!(
+            finding.message,
+            "the chart `nginx` 1.2.3 of https://charts.example is not in the tree: helm downloads it to `apps/web/charts/nginx-1.2.3/nginx`"
+        );
+        assert_eq!(
+            finding.help,
+            [
+                "put the chart there: helm pull --untar --untardir \"$(git rev-parse --show-toplevel)\"/apps/web/charts/nginx-1.2.3 --version 1.2.3 --repo https://charts.example nginx && git add -f -- :/apps/web/charts/nginx-1.2.3/nginx"
+            ]
+        );
+        assert_eq!(finding.field, "helmCharts[0]");
+        assert_eq!(finding.reference, "https://charts.example nginx 1.2.3");
+        assert_eq!(under_caret(finding), "https://charts.example");
+        assert_eq!(
+            finding.subject,
+            Subject::Helm {
+                url: "https://charts.example".into(),
+                chart: "nginx".into(),
+                version: "1.2.3".into(),
+            }
+        );
+    }
+
+    #[test]
+    fn the_chart_is_looked_for_where_kustomize_looks() {
+        let with = |globals: &str, place: &str| {
+            Scene::default()
+                .file("a/kustomization.yaml", &format!("{CHART}{globals}"))
+                .file(place, "")
+        };
+        for (globals, place) in [
+            ("", "a/charts/nginx-1.2.3/nginx/Chart.yaml"),
+            (
+                "helmGlobals: {configHome: c}\n",
+                "a/charts/nginx-1.2.3/nginx/x",
+            ),
+            ("helmGlobals: {chartHome: c}\n", "a/c/nginx-1.2.3/nginx/x"),
+            ("helmGlobals: {chartHome: ../c}\n", "c/nginx-1.2.3/nginx/x"),
+            (
+                "helmChartInflationGenerator: [{chartName: z, chartHome: c}]\n",
+                "a/c/nginx-1.2.3/nginx/x",
+            ),
+        ] {
+            assert_eq!(find(with(globals, place)), [], "{globals}{place}");
+        }
+        for (globals, place) in [
+            ("", "charts/nginx-1.2.3/nginx/Chart.yaml"),
+            ("", "a/charts/nginx/Chart.yaml"),
+            ("", "a/charts/nginx-1.2.3/nginx-1.2.3.tgz"),
+            (
+                "helmGlobals: {chartHome: c}\n",
+                "a/charts/nginx-1.2.3/nginx/x",
+            ),
+            (
+                "helmGlobals: {configHome: x}\nhelmChartInflationGenerator: [{chartName: z, chartHome: c}]\n",
+                "a/c/nginx-1.2.3/nginx/x",
+            ),
+        ] {
+            assert_eq!(find(with(globals, place)).len(), 1, "{globals}{place}");
+        }
+        let no_version = "helmCharts: [{name: nginx, repo: 'oci://ghcr.io/o/'}]\n";
+        let scene = || Scene::of(no_version);
+        assert_eq!(find(scene().file("charts/nginx/Chart.yaml", "")), []);
+        let found = find(scene());
+        assert_eq!(
+            found[0].message,
+            "the chart `nginx` in its newest version of oci://ghcr.io/o/ is not in the tree: helm downloads it to `charts/nginx`"
+        );
+        assert_eq!(
+            found[0].help,
+            [
+                "put the chart there: helm pull --untar --untardir \"$(git rev-parse --show-toplevel)\"/charts oci://ghcr.io/o/nginx && git add -f -- :/charts/nginx"
+            ]
+        );
+    }
+
+    #[test]
+    fn plugin_configurations_have_a_place_of_their_own() {
+        let plugin = "apiVersion: builtin\nkind: HelmChartInflationGenerator\nmetadata: {name: a}\nname: nginx\nrepo: https://charts.example\nversion: 1.2.3\nchartHome: own\n";
+        let inline = format!(
+            "helmGlobals: {{chartHome: c}}\ngenerators:\n- |-\n  {}\n",
+            plugin.trim_end().replace('\n', "\n  ")
+        );
+        let listed = "helmGlobals: {chartHome: c}\ngenerators: [plugins/gen.yaml]\n";
+        for text in [inline.as_str(), listed] {
+            let scene = || Scene::of(text).file("plugins/gen.yaml", plugin);
+            let found = find(scene());
+            assert_eq!(found.len(), 1, "{found:?}");
+            assert!(
+                found[0].message.ends_with("to `own/nginx-1.2.3/nginx`"),
+                "{found:?}"
+            );
+            assert_eq!(under_caret(&found[0]), "https://charts.example");
+            let there = scene().file("own/nginx-1.2.3/nginx/Chart.yaml", "");
+            assert_eq!(find(there), []);
+        }
+    }
+
+    #[test]
+    fn a_place_that_no_commit_holds() {
+        let scene = Scene::of(&format!("{CHART}helmGlobals: {{chartHome: ../c}}\n"));
+        let found = find(scene);
+        assert_eq!(
+            found[0].message,
+            "the chart `nginx` 1.2.3 of https://charts.example is looked for in `../c`, out of the repository, and downloaded there"
+        );
+        assert!(!found[0].help[0].contains("helm pull"));
+    }
+
+    #[test]
+    fn a_chart_without_a_repository_is_a_path() {
+        let text = "helmCharts: [{name: nginx, version: 1.2.3}]\n";
+        assert_eq!(find(Scene::of(text)), []);
+        let found = Scene::of(text).find(Rule::MissingPath);
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert_eq!(
+            found[0].message,
+            "there is no `charts/nginx`, and the chart `nginx` names no repository to download it from"
+        );
+        let there = Scene::of(text).file("charts/nginx/Chart.yaml", "");
+        assert_eq!(there.check().findings, []);
+    }
+
+    #[test]
+    fn no_secret_is_shown_and_no_option_is_suggested() {
+        let text = "helmCharts: [{name: nginx, repo: 'https://me:hunter2@charts.example'}, {name: -x, repo: 'https://h'}]\n";
+        let found = find(Scene::of(text));
+        assert_eq!(found.len(), 2);
+        assert!(!shown(&found).contains("hunter2"), "{found:?}");
+        assert!(!shown(&found).contains("helm pull"), "{found:?}");
+    }
+
+    #[test]
+    fn below_localized_files_of_ours_it_is_silent() {
+        let place = "localized-files/a/kustomization.yaml";
+        let mut scene = Scene::default().file(place, CHART);
+        scene.lock.files.push(crate::record::StoredFile {
+            path: place.into(),
+            sha256: "0".repeat(64),
+            ..Default::default()
+        });
+        assert_eq!(find(scene), []);
+    }
+}

@@ -1,0 +1,208 @@
+//! `unsafe-reference`: a reference that nothing should be given: what git could take for an option or
+//! for another place, a scheme that kustomize cannot read, a password in a URL.
+//!
+//! A password is told even where the reference is locked: everybody who can read the repository can read it.
+
+use super::Context;
+use crate::finding::{Finding, Rule};
+use crate::kustomization::{FunctionRuntime, NoteKind};
+use crate::redact;
+use crate::walk::{TroubleKind, Wanted};
+
+pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for trouble in context.troubles {
+        let (Some((root, edge)), TroubleKind::Unsafe | TroubleKind::Unsupported) =
+            (trouble.edge, &trouble.kind)
+        else {
+            continue;
+        };
+        let edge = &context.graph.roots[root].edges[edge];
+        if context.is_owned(context.path(edge.from)) {
+            continue;
+        }
+        let help = match trouble.kind {
+            TroubleKind::Unsafe => vec![
+                "write it anew, and ask who wrote it: what git could take for something else is never passed on"
+                    .to_owned(),
+            ],
+            _ => trouble.failure.hints.clone(),
+        };
+        findings.push(context.at_reference(
+            Rule::UnsafeReference,
+            edge,
+            trouble.failure.message.clone(),
+            help,
+        ));
+    }
+    for (_, edge) in context.edges() {
+        let text = edge.reference.text.as_str();
+        let is_remote = || Wanted::of(&edge.reference).is_some() || text.contains("://");
+        if redact::has_secret(text) && is_remote() && !context.is_owned(context.path(edge.from)) {
+            let (message, help) = secret(&redact::url(text));
+            findings.push(context.at_reference(Rule::UnsafeReference, edge, message, help));
+        }
+    }
+    for noted in &context.graph.notes {
+        let url = match &noted.note.kind {
+            NoteKind::RemoteChart { repo, .. } => repo,
+            NoteKind::LegacyPlugin {
+                args_from_file: Some(url),
+                ..
+            }
+            | NoteKind::KrmFunction {
+                runtime: FunctionRuntime::Starlark { url, .. },
+                ..
+            } => url,
+            _ => continue,
+        };
+        if redact::has_secret(url) && !context.is_owned(context.path(noted.file)) {
+            let (message, help) = secret(&redact::url(url));
+            let finding = context.at_note(Rule::UnsafeReference, noted, message, help);
+            findings.push(Finding {
+                reference: redact::url(url),
+                ..finding
+            });
+        }
+    }
+    findings
+}
+
+/// Words what is wrong with a secret, of which `shown` shows nothing.
+fn secret(shown: &str) -> (String, Vec<String>) {
+    (
+        format!("`{shown}` is written with a password or a token in it"),
+        vec![
+            "take it out, and revoke it: it stays in the history".to_owned(),
+            "give it to a credential helper of git or to `~/.netrc` instead".to_owned(),
+        ],
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{Scene, shown, under_caret};
+    use super::*;
+
+    fn find(text: &str) -> Vec<Finding> {
+        Scene::of(text).find(Rule::UnsafeReference)
+    }
+
+    #[test]
+    fn what_git_could_take_for_something_else() {
+        for (text, message) in [
+            (
+                "resources: ['https://github.com/o/r?ref=--upload-pack=x']",
+                "`https://github.com/o/r?ref=--upload-pack=x` is refused: its ref begins with `-`",
+            ),
+            (
+                "components: ['ssh://-oProxyCommand=x/o/r']",
+                "`ssh://-oProxyCommand=x/o/r` is refused: its host begins with `-`",
+            ),
+            (
+                "generators: ['https://github.com/o/r//-x?ref=v1']",
+                "`https://github.com/o/r//-x?ref=v1` is refused: its directory begins with `-`",
+            ),
+            (
+                "patches: [{path: 'https://-host/x.yaml'}]",
+                "`https://-host/x.yaml` is refused: its host begins with `-`",
+            ),
+            (
+                "resources: [\"https://github.com/o/r\\e[31m?ref=v1\"]",
+                "the reference holds control characters",
+            ),
+            (
+                "resources: ['https://github.com/o/r?ref=a..b']",
+                "`https://github.com/o/r?ref=a..b` is refused: git takes no such ref: it holds `..`",
+            ),
+        ] {
+            let findings = find(text);
+            assert_eq!(findings.len(), 1, "{text}: {findings:?}");
+            assert_eq!(findings[0].message, message);
+            assert!(findings[0].help[0].starts_with("write it anew"));
+            assert!(under_caret(&findings[0]).len() > 8);
+            assert!(!shown(&findings).contains('\u{1b}'));
+            // One thing is told once.
+            assert_eq!(Scene::of(text).check().findings.len(), 1, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_kustomize_cannot_read() {
+        for (text, message) in [
+            (
+                "resources: ['oci://ghcr.io/o/r:v1']",
+                "`oci://ghcr.io/o/r:v1`: kustomize cannot read `oci://`",
+            ),
+            (
+                "components: ['git://host/o/r']",
+                "`git://host/o/r`: kustomize cannot read `git://`",
+            ),
+            (
+                "patches: [{path: 's3::https://s3.amazonaws.com/b/x'}]",
+                "`s3::https://s3.amazonaws.com/b/x`: kustomize cannot read `s3::`",
+            ),
+            (
+                "patches: [{path: 'git@github.com:o/r'}]",
+                "`git@github.com:o/r` names a git repository, but this field takes a file",
+            ),
+            (
+                "resources: ['ssh://host']",
+                "`ssh://host` is no URL of a git repository: it names no repository",
+            ),
+        ] {
+            let findings = Scene::of(text).check().findings;
+            assert_eq!(findings.len(), 1, "{text}: {findings:?}");
+            assert_eq!(findings[0].rule, Rule::UnsafeReference);
+            assert_eq!(findings[0].message, message);
+            assert_eq!(findings[0].help.len(), 1);
+        }
+    }
+
+    #[test]
+    fn passwords_and_tokens() {
+        for text in [
+            "resources: ['https://me:hunter2@github.com/o/r?ref=v1']",
+            "resources: ['https://github.com/o/r?ref=v1&access_token=hunter2']",
+            "patches: [{path: 'https://h/x.yaml?sig=hunter2'}]",
+            "components: ['ssh://git:hunter2@h/o/r?ref=v1']",
+            "generators: ['https://me:hunter2@h/o/r//x?ref=v1']",
+            "resources: ['oci://me:hunter2@h/x']",
+            "resources: ['https://me:hunter2@github.com/o/r?ref=-x']",
+            "configMapGenerator: [{name: a, files: ['k=https://me:hunter2@h/x']}]",
+            "helmCharts: [{name: a, repo: 'https://me:hunter2@h'}]",
+            "generators:\n- |\n  apiVersion: a/v1\n  kind: A\n  metadata: {name: a}\n  argsFromFile: https://me:hunter2@h/x\n",
+        ] {
+            let findings = find(text);
+            let told = "is written with a password or a token in it";
+            let told: Vec<_> = findings
+                .iter()
+                .filter(|finding| finding.message.ends_with(told))
+                .collect();
+            assert_eq!(told.len(), 1, "{text}: {findings:?}");
+            assert!(!shown(&findings).contains("hunter2"), "{findings:?}");
+        }
+    }
+
+    #[test]
+    fn a_password_is_told_of_what_is_locked_too() {
+        let scene = Scene::of("resources: ['https://me:hunter2@github.com/o/r?ref=v1']\n")
+            .git("https://github.com/o/r", Some("v1"));
+        let findings = scene.check().findings;
+        assert_eq!(findings.len(), 1);
+        assert_eq!(findings[0].rule, Rule::UnsafeReference);
+    }
+
+    #[test]
+    fn what_is_harmless_is_not_told() {
+        for text in [
+            "resources: ['https://github.com/o/r?ref=v1', 'git@github.com:o/r', -x, 'https://git@h/o/r']",
+            "resources: ['https://github.com/o/r?ref=0123456789abcdef0123456789abcdef01234567']",
+            "patches: [{path: -x.yaml}, {path: 'a@b:c.yaml'}]",
+            "configMapGenerator: [{name: a, files: [ghp_0123456789abcdefghij.txt]}]",
+            "configMapGenerator: [{name: a, literals: ['x=https://me:hunter2@h/o']}]",
+        ] {
+            assert_eq!(find(text), [], "{text}");
+        }
+    }
+}
