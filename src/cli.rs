@@ -134,7 +134,7 @@ struct LocalizeArgs {
     offline: bool,
 
     /// Leave references to local files that are not there as they are, where GLOB matches the
-    /// path; may be given several times
+    /// path from the top of the repository; may be given several times
     #[arg(long, value_name = "GLOB")]
     leave_missing: Vec<String>,
 

@@ -72,6 +72,8 @@ pub enum Outcome {
         commit: String,
         /// The tree of NEW_DIR.
         tree: String,
+        /// The source commit.
+        source: String,
     },
     /// It was written to disk.
     Written,

@@ -8,10 +8,11 @@ use std::collections::BTreeMap;
 use std::process::ExitCode;
 use std::rc::Rc;
 
+use clap::CommandFactory;
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 
 use super::{LocalizeArgs, Restrictor, output};
-use crate::failure::{Failure, Failures, Result};
+use crate::failure::{Failure, Failures, Result, nearest};
 use crate::fetch::{self, Fetcher, Tip};
 use crate::git::Here;
 use crate::localize::{Content, Localized, ResultFile, localize};
@@ -45,8 +46,8 @@ struct Local {
     tree: SharedTree,
     /// From the top of `tree` to the directory that we were started in.
     prefix: String,
-    /// What to do about a directory that is not there.
-    if_missing: &'static str,
+    /// Whether the files are those of a commit.
+    committed: bool,
     /// The lock at the top of the source, if it lies in a commit and there is one.
     lock: Option<Rc<Lock>>,
 }
@@ -92,6 +93,23 @@ fn remote_target(args: &LocalizeArgs) -> Result<Option<RepoSpec>> {
     Ok(Some(spec))
 }
 
+/// Says what to do about a directory that is not there.
+fn if_missing(what: &str, text: &str, local: &Local) -> String {
+    if local.committed && std::path::Path::new(text).exists() {
+        return format!(
+            "a {what} is read from the source commit: commit it first, or use `--no-commit`"
+        );
+    }
+    let command = super::Cli::command();
+    let names = command.get_subcommands().map(clap::Command::get_name);
+    match nearest(text, names) {
+        Some(name) if what == "target" => {
+            format!("if the command is meant: git kustomize-localize {name}")
+        }
+        _ => "name the directory that holds the kustomization, as seen from here".to_owned(),
+    }
+}
+
 /// Finds a local target and its scope in `local`. `give` names a missing directory.
 fn local_target(args: &LocalizeArgs, local: &Local) -> Result<Target> {
     let directory = |what: &str, text: &str| -> Result<String> {
@@ -112,7 +130,7 @@ fn local_target(args: &LocalizeArgs, local: &Local) -> Result<Target> {
             Resolved::Missing { .. } => Err(Failure::new(format!(
                 "there is no directory `{text}` for the {what}"
             ))
-            .hint(local.if_missing)),
+            .hint(if_missing(what, text, local))),
             Resolved::Submodule { path } => Err(Failure::new(format!(
                 "the {what} `{text}` lies in the submodule `{}`",
                 local.tree.label(&path)
@@ -128,6 +146,11 @@ fn local_target(args: &LocalizeArgs, local: &Local) -> Result<Target> {
             ))),
         }
     };
+    if args.scope.as_deref() == Some("") {
+        return Err(
+            Failure::new("the scope is empty").hint("name a directory, or leave `--scope` out")
+        );
+    }
     let target = directory("target", args.target())?;
     let scope = match &args.scope {
         Some(scope) => directory("scope", scope)?,

@@ -77,7 +77,7 @@ impl Report {
 
     fn write_remotes(&self, out: &mut String) -> std::fmt::Result {
         if self.remotes.is_empty() {
-            return writeln!(out, "  nothing remote is referenced");
+            return writeln!(out, "  nothing was brought in");
         }
         let mut hosts: BTreeMap<String, usize> = BTreeMap::new();
         for remote in &self.remotes {

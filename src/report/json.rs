@@ -149,7 +149,14 @@ impl Report {
                 branch,
                 commit,
                 tree,
-            } => ("unchanged", Some(branch), Some(commit), Some(tree), None),
+                source,
+            } => (
+                "unchanged",
+                Some(branch),
+                Some(commit),
+                Some(tree),
+                Some(source),
+            ),
             Outcome::Written => ("written", None, None, None, None),
             Outcome::DryRun { branch } => ("dry-run", branch.as_ref(), None, None, None),
         };

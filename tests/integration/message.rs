@@ -334,6 +334,7 @@ fn machines_are_told_everything() {
     let again = json(&project, &OVERLAY, 0);
     assert_eq!(again["outcome"], "unchanged");
     assert_eq!(again["commit"], done["commit"]);
+    assert_eq!(again["source"], work.id("main"));
     let disk = json(&project, &["other", "--no-commit"], 0);
     assert_eq!(disk["outcome"], "written");
     assert_eq!(disk["branch"], Value::Null);
@@ -360,7 +361,7 @@ fn machines_are_told_everything() {
         failed["errors"][0]["hints"][0]
             .as_str()
             .unwrap()
-            .contains("commit it first")
+            .contains("name the directory that holds the kustomization")
     );
 }
 

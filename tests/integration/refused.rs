@@ -116,7 +116,7 @@ fn a_root_without_a_kustomization_file_or_with_two() {
     world
         .refused(&["nowhere"])
         .stderr_has("there is no directory `nowhere` for the target")
-        .stderr_has("hint: a target is read from the source commit");
+        .stderr_has("hint: name the directory that holds the kustomization, as seen from here");
     world
         .refused(&["app/map.yaml"])
         .stderr_has("the target `app/map.yaml` is a file")

@@ -218,16 +218,35 @@ fn a_target_that_is_not_there_is_told() {
     let work = &project.work;
     work.write("new/kustomization.yaml", "resources: []\n");
     fs::create_dir(work.path().join("empty")).unwrap();
-    for target in ["new", "empty", "nowhere"] {
+    let commit = "a target is read from the source commit: commit it first, or use `--no-commit`";
+    let look = "name the directory that holds the kustomization, as seen from here";
+    for (target, hint) in [
+        ("new", commit),
+        ("empty", commit),
+        ("nowhere", look),
+        // What somebody typed who wanted a command.
+        (
+            "chek",
+            "if the command is meant: git kustomize-localize check",
+        ),
+    ] {
         refused(
             work,
             &[target],
             &[
                 &format!("there is no directory `{target}` for the target"),
-                "hint: a target is read from the source commit: commit it first, or use `--no-commit`",
+                &format!("hint: {hint}\n"),
             ],
         );
     }
+    refused(
+        work,
+        &["other", "--scope", ""],
+        &[
+            "the scope is empty",
+            "hint: name a directory, or leave `--scope` out",
+        ],
+    );
     refused(
         work,
         &["other/config.yaml"],

@@ -35,7 +35,7 @@ pub(super) fn run(args: &LocalizeArgs) -> Result<Report, Failures> {
     let local = Local {
         tree: disk.clone(),
         prefix: prefix.clone(),
-        if_missing: "name the directory that holds the kustomization",
+        committed: false,
         lock: None,
     };
     let mut found = match &spec {

@@ -11,7 +11,7 @@ use crate::cli::LocalizeArgs;
 use crate::commit::branch::{self, Branch};
 use crate::commit::objects::{self, Written};
 use crate::commit::tip::{self, TipState};
-use crate::failure::{Failure, Failures, Result};
+use crate::failure::{Failure, Failures, Result, shown};
 use crate::fetch::Tip;
 use crate::git::{CommitId, Here};
 use crate::record::{Change, Digest, LOCK_NAME, Lock, TargetTrailer, Trailers, render_message};
@@ -42,7 +42,7 @@ pub(super) fn run(args: &LocalizeArgs) -> Result<Report, Failures> {
     let local = Local {
         lock: lock_at(&*tree, LOCK_NAME)?,
         tree: tree.clone(),
-        if_missing: "a target is read from the source commit: commit it first, or use `--no-commit`",
+        committed: true,
         prefix: here.prefix.trim_end_matches('/').to_owned(),
     };
     let found = match &spec {
@@ -296,10 +296,16 @@ fn commit(
         && state.tree == written.tree
         && here.is_ancestor(&source.commit, &state.commit)?
     {
+        if branch.local.is_none() {
+            // So that what comes next, as a push, finds the branch whether or not there was news.
+            let reason = "kustomize-localize: as it is at the remote";
+            here.update_ref(&branch.full_name(), &state.commit, None, reason)?;
+        }
         return Ok(Outcome::Unchanged {
             branch: name,
             commit: state.commit.clone(),
             tree,
+            source: source.commit.clone(),
         });
     }
     let trailers = Trailers {
@@ -316,7 +322,7 @@ fn commit(
         tool: concat!(env!("CARGO_PKG_NAME"), "/", env!("CARGO_PKG_VERSION")).to_owned(),
     };
     let text = match args.message.is_empty() {
-        true => default_message(copied, into, before),
+        true => default_message(copied, into, before, state),
         false => args.message.join("\n\n"),
     };
     let signoff: Vec<String> = match args.signoff {
@@ -362,7 +368,7 @@ fn commit(
 }
 
 /// Says what was localized, and what changed since the tip.
-fn default_message(copied: &Copied, into: &str, before: &Lock) -> String {
+fn default_message(copied: &Copied, into: &str, before: &Lock, state: Option<&TipState>) -> String {
     let target = copied.lock.target.as_deref().unwrap_or_default();
     let mut text = format!("Localize {target} into {into}\n");
     let mut section = |title: &str, lines: Vec<String>| {
@@ -400,6 +406,19 @@ fn default_message(copied: &Copied, into: &str, before: &Lock) -> String {
             _ => None,
         }),
     );
+    if let Some(state) = state {
+        let discarded: Vec<String> = state
+            .edited
+            .iter()
+            .filter(|place| {
+                !others(state, into)
+                    .keys()
+                    .any(|other| path::is_in(place, other))
+            })
+            .map(|place| shown(place))
+            .collect();
+        section("Edits by hand that are discarded", discarded);
+    }
     text
 }
 

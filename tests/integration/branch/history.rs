@@ -180,7 +180,11 @@ fn a_fresh_clone_continues_the_remote_branch() {
     let clone = project.sandbox.clone_of(&project.work, "clone");
     let before = clone.state();
     clone.run(&OVERLAY).success().stdout_has("nothing to do");
-    before.assert_same(&clone.state());
+    // The branch is there all the same, for what comes next in a script.
+    before.assert_same(&clone.state().without_ref(BRANCH));
+    assert_eq!(clone.id(BRANCH), clone.id("origin/localized/main"));
+    clone.git(&["push", "--quiet", "origin", "localized/main"]);
+    clone.git(&["branch", "--quiet", "-D", "localized/main"]);
 
     clone.write("README.md", "Changed.\n");
     clone.commit("second");

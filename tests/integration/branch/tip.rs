@@ -75,6 +75,10 @@ fn an_edited_tip_is_refused_with_paths_and_commits() {
 
     project.overlay(&["--overwrite"]).success();
     assert_eq!(project.work.id("localized/main^{tree}"), clean);
+    let message = project.work.git(&["log", "-1", "--format=%B", BRANCH]);
+    let discarded = "Edits by hand that are discarded:\n\n- README.md\n- localized-overlay/base/config.yaml\n\
+                     - localized-overlay/extra.yaml\n- localized-overlay/overlay\n- new\n\nKustomize-";
+    assert!(message.contains(discarded), "{message}");
     // Nothing is rewritten: what was discarded can still be found.
     assert_eq!(project.work.id("localized/main^"), second);
     project.overlay(&[]).success().stdout_has("nothing to do");
@@ -151,6 +155,17 @@ fn an_edit_of_another_directory_is_noticed() {
         repo.write("localized-other/config.yaml", "edited: true\n");
     });
     refused(&project, &["localized-other/config.yaml"]);
+    // It is not for this run to discard, so that the next one tells it again.
+    project
+        .work
+        .write("example/base/config.yaml", config("new"));
+    project.work.commit("new");
+    project.overlay(&["--overwrite"]).success();
+    let message = project.work.git(&["log", "-1", "--format=%B", BRANCH]);
+    assert!(!message.contains("by hand"), "{message}");
+    refused(&project, &["localized-other/config.yaml"]);
+    project.work.run(&["other", "--overwrite"]).success();
+    project.overlay(&[]).success();
 }
 
 #[test]
