@@ -4,6 +4,7 @@ mod check;
 mod localize;
 mod lock;
 mod output;
+mod update;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -49,6 +50,9 @@ enum Command {
 
     /// Add what the working tree references to kustomize-localize.lock, drop what it no longer does
     Lock(LockArgs),
+
+    /// Resolve again what kustomize-localize.lock holds
+    Update(UpdateArgs),
 }
 
 /// Arguments of `lock`.
@@ -60,6 +64,25 @@ struct LockArgs {
     /// Use only what lock and cache hold
     #[arg(long)]
     offline: bool,
+
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+/// Arguments of `update`.
+#[derive(Debug, Clone, Args)]
+struct UpdateArgs {
+    /// What to resolve again: a URL of the lock with or without its ref, or the beginning of one
+    /// [default: all]
+    url: Vec<String>,
+
+    /// Accept that a tag names another commit than before, and a file with a version in its URL
+    /// other bytes
+    #[arg(long)]
+    accept_moved: bool,
+
+    #[command(flatten)]
+    fetch: FetchArgs,
 
     #[command(flatten)]
     output: OutputArgs,
@@ -276,6 +299,7 @@ pub fn run() -> ExitCode {
         Some(Command::Check(args)) => check::run(&args),
         Some(Command::Localize(args)) => localize::run(&args),
         Some(Command::Lock(args)) => lock::run(&args),
+        Some(Command::Update(args)) => update::run(&args),
         None => localize::run(&cli.localize),
     }
 }

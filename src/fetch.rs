@@ -136,6 +136,12 @@ impl Fetcher {
         }
     }
 
+    /// Says whether a ref (of a URL without secrets) was resolved in this run, and is a tag.
+    #[must_use]
+    pub fn is_tag(&self, url: &str, reference: &str) -> bool {
+        self.git.is_tag(url, reference)
+    }
+
     fn locked_commit(&self, key: &Key) -> Option<String> {
         let url = redact::url(&key.url);
         self.locks

@@ -2,10 +2,12 @@
 //! localized nor locked.
 //!
 //! [`Ground`] is what both ways begin with: the files on disk, where a walk starts, the lock at the
-//! top. [`lock`] brings the lock up to date.
+//! top. [`lock`] brings the lock up to date,
+//! [`update`] says which of its entries are resolved again, [`in_place`] localizes in the working tree.
 
 pub mod in_place;
 pub mod lock;
+pub mod update;
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;

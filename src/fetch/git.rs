@@ -1,7 +1,9 @@
 //! Fetching commits of repositories with the user's own git, into the cache.
 
+use std::collections::HashSet;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::cache::Cache;
@@ -14,8 +16,8 @@ use crate::reference::Pin;
 use crate::tree::objects;
 
 /// What to do about a lock that no longer fits what is upstream.
-pub(super) const RELOCK: &str = "to lock what it is now: `--update`, or if the lock at the top of the source holds it, \
-                                remove its entry there";
+pub(super) const RELOCK: &str = "to lock what it is now: `git kustomize-localize update`, or `--update` if only the lock of \
+                                NEW_DIR holds it";
 
 /// What to fetch: everything that makes one fetch differ from another.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -108,6 +110,8 @@ pub struct GitRemotes {
     cache: Cache,
     timeout: Duration,
     offline: bool,
+    /// The refs that were resolved and turned out to be tags: URLs without secrets, and refs.
+    tags: Arc<Mutex<HashSet<(String, String)>>>,
 }
 
 impl GitRemotes {
@@ -119,7 +123,20 @@ impl GitRemotes {
             cache,
             timeout,
             offline,
+            tags: Arc::default(),
         }
+    }
+
+    /// Says whether a ref (of a URL without secrets) was resolved here, and is a tag.
+    #[must_use]
+    pub fn is_tag(&self, url: &str, reference: &str) -> bool {
+        let tags = self.tags.lock().unwrap_or_else(PoisonError::into_inner);
+        tags.contains(&(url.to_owned(), reference.to_owned()))
+    }
+
+    fn learn_tag(&self, wish: &Wish, reference: &str) {
+        let mut tags = self.tags.lock().unwrap_or_else(PoisonError::into_inner);
+        tags.insert((redact::url(&wish.url), reference.to_owned()));
     }
 
     /// How foreign repositories are spoken to.
@@ -233,11 +250,17 @@ impl GitRemotes {
             format!("refs/remotes/{reference}"),
             format!("refs/remotes/{reference}/HEAD"),
         ];
-        names
-            .iter()
-            .find_map(|name| listed(&format!("{name}^{{}}")).or_else(|| listed(name)))
-            .filter(|id| is_object_id(id))
-            .ok_or_else(|| self.no_such_ref(wish, reference))
+        let found = names.iter().find_map(|name| {
+            let id = listed(&format!("{name}^{{}}")).or_else(|| listed(name))?;
+            Some((name, id))
+        });
+        let (name, id) = found
+            .filter(|(_, id)| is_object_id(id))
+            .ok_or_else(|| self.no_such_ref(wish, reference))?;
+        if name.starts_with("refs/tags/") {
+            self.learn_tag(wish, reference);
+        }
+        Ok(id)
     }
 
     fn fetch_reference(
@@ -272,7 +295,10 @@ impl GitRemotes {
                 }
                 return Err(self.explain(wish, reference, &output));
             }
-            let commit = fetched_commit(scratch.path())?;
+            let (commit, is_tag) = fetched_commit(scratch.path())?;
+            if is_tag {
+                self.learn_tag(wish, reference);
+            }
             let directory = self.cache.keep(scratch, &key, &commit)?;
             return Ok(Fetched { directory, commit });
         }
@@ -395,8 +421,8 @@ impl GitRemotes {
     }
 }
 
-/// Returns the commit that a fetch brought in, tags followed.
-fn fetched_commit(directory: &std::path::Path) -> Result<String> {
+/// Returns the commit that a fetch brought in, tags followed, and whether it was a tag.
+fn fetched_commit(directory: &std::path::Path) -> Result<(String, bool)> {
     let failed =
         |what: String| Failure::new(format!("git fetched something that cannot be used: {what}"));
     let text = std::fs::read_to_string(directory.join("FETCH_HEAD"))
@@ -408,5 +434,7 @@ fn fetched_commit(directory: &std::path::Path) -> Result<String> {
         .map_err(|error| failed(error.to_string()))?
         .peel_to_kind(gix::object::Kind::Commit)
         .map_err(|_| failed(format!("{id} is no commit")))?;
-    Ok(commit.id.to_string())
+    // `ID<tab>not-for-merge or nothing<tab>tag 'NAME' of URL`
+    let what = text.split('\t').nth(2).unwrap_or_default();
+    Ok((commit.id.to_string(), what.starts_with("tag ")))
 }

@@ -191,7 +191,7 @@ fn is_same(one: &Remote, other: &Remote) -> bool {
 }
 
 /// Says whether files of a remote are stored beside the lock.
-fn is_stored(lock: &Lock, remote: &Remote) -> bool {
+pub(super) fn is_stored(lock: &Lock, remote: &Remote) -> bool {
     let label = remote.label();
     lock.files
         .iter()

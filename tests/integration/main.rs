@@ -34,6 +34,7 @@ mod source;
 mod stories;
 mod support;
 mod update;
+mod update_lock;
 mod workflows;
 
 use std::fs;

@@ -94,7 +94,10 @@ fn every_option_is_in_the_table() {
     check.insert("PATH".to_owned());
     assert_eq!(first_column(section(&readme, "## Check")), check);
     let lock = options(&["lock", "--help"]);
-    assert_eq!(first_column(section(&readme, "## The lock")), lock);
+    let mut update = options(&["update", "--help"]);
+    update.insert("URL".to_owned());
+    update.extend(lock);
+    assert_eq!(first_column(section(&readme, "## The lock")), update);
 }
 
 /// Returns the options that a help names, as the README writes them.
@@ -150,6 +153,7 @@ fn every_warning_is_in_the_table() {
         &file("src/walk/remote.rs"),
         &file("src/mend.rs"),
         &file("src/mend/lock.rs"),
+        &file("src/mend/update.rs"),
         &file("src/mend/in_place/ledger.rs"),
     ]
     .concat();

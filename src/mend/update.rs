@@ -1,0 +1,321 @@
+//! Which entries of a lock are resolved again, and which of them may have moved.
+
+use crate::failure::{Failure, Failures, Location, Result, argument};
+use crate::record::{Change, LOCK_NAME, Lock, Remote};
+use crate::redact;
+use crate::reference::{Pin, RepoSpec, file_pin};
+use crate::walk::Warning;
+
+/// Returns the entries that `urls` name; all when there are none.
+///
+/// A URL names an entry by its own URL, with or without a ref; by the beginning of it, up to a `/`; and by a
+/// reference of a kustomization that leads to it. The scheme may be left out.
+///
+/// # Errors
+/// Every URL that names nothing, with the entry that looks most like it.
+pub fn select(lock: &Lock, urls: &[String]) -> Result<Vec<Remote>, Failures> {
+    if urls.is_empty() {
+        return Ok(lock.remotes.clone());
+    }
+    let names: Vec<Name> = urls.iter().map(|url| Name::of(url)).collect();
+    let missed: Vec<Failure> = names
+        .iter()
+        .filter(|name| !lock.remotes.iter().any(|remote| name.is_of(remote)))
+        .map(|name| nothing(lock, &name.shown))
+        .collect();
+    if !missed.is_empty() {
+        return Err(Failures(missed));
+    }
+    let is_named = |remote: &&Remote| names.iter().any(|name| name.is_of(remote));
+    Ok(lock.remotes.iter().filter(is_named).cloned().collect())
+}
+
+/// What a URL on the command line names.
+struct Name {
+    shown: String,
+    /// The beginning of a URL, and the ref if one is given.
+    ways: Vec<(String, Option<String>)>,
+}
+
+impl Name {
+    fn of(url: &str) -> Name {
+        let shown = redact::url(url);
+        let mut ways = vec![(bare(&shown).to_owned(), None)];
+        if let Ok(spec) = RepoSpec::parse(url) {
+            let repository = redact::url(&spec.clone_spec());
+            ways.push((bare(&repository).to_owned(), spec.reference));
+        }
+        Name { shown, ways }
+    }
+
+    fn is_of(&self, remote: &Remote) -> bool {
+        let (url, reference) = match remote {
+            Remote::Git(git) => (&git.url, git.reference.as_ref()),
+            Remote::File(file) => (&file.url, None),
+        };
+        let label = remote.label();
+        self.ways.iter().any(|(way, wanted)| {
+            bare(&label) == way
+                || (begins(bare(url), way) && (wanted.is_none() || wanted.as_ref() == reference))
+        })
+    }
+}
+
+/// Returns a URL without what may be left out: the scheme, and a `/` or `.git` at its end.
+fn bare(url: &str) -> &str {
+    let url = url.split_once("://").map_or(url, |(_, rest)| rest);
+    let url = url.trim_end_matches('/');
+    url.strip_suffix(".git").unwrap_or(url)
+}
+
+/// Says whether `url` is `way`, or goes on after it with a `/`.
+fn begins(url: &str, way: &str) -> bool {
+    url.strip_prefix(way)
+        .is_some_and(|rest| rest.is_empty() || rest.starts_with('/') || rest.starts_with('?'))
+}
+
+fn nothing(lock: &Lock, shown: &str) -> Failure {
+    let failure = Failure::new(format!("the lock holds nothing that `{shown}` names"));
+    let labels = lock.remotes.iter().map(Remote::label);
+    match labels.min_by_key(|label| distance(bare(label), bare(shown))) {
+        Some(label) => failure.hint(format!("the nearest is `{label}`")),
+        None => failure.hint("it is empty: git kustomize-localize lock"),
+    }
+}
+
+/// The number of characters to insert, remove or replace to get from one text to the other.
+fn distance(one: &str, other: &str) -> usize {
+    let other: Vec<char> = other.chars().collect();
+    let mut costs: Vec<usize> = (0..=other.len()).collect();
+    for (row, character) in one.chars().enumerate() {
+        let mut diagonal = row;
+        costs[0] = row + 1;
+        for (column, candidate) in other.iter().enumerate() {
+            let replaced = diagonal + usize::from(character != *candidate);
+            diagonal = costs[column + 1];
+            costs[column + 1] = replaced.min(diagonal + 1).min(costs[column] + 1);
+        }
+    }
+    costs[other.len()]
+}
+
+/// Returns the lock without these entries, so that they are resolved again.
+#[must_use]
+pub fn without(lock: &Lock, selected: &[Remote]) -> Lock {
+    let mut lock = lock.clone();
+    lock.remotes.retain(|remote| !selected.contains(remote));
+    lock
+}
+
+/// Takes from the entries those whose files are stored in the tree: these files are of the commit that
+/// the lock names. Returns the others, and those.
+#[must_use]
+pub fn not_stored(lock: &Lock, selected: Vec<Remote>) -> (Vec<Remote>, Vec<Remote>) {
+    selected
+        .into_iter()
+        .partition(|remote| !super::lock::is_stored(lock, remote))
+}
+
+/// Says why an entry whose files are stored is not resolved again, and what to do.
+#[must_use]
+pub fn is_stored(lock: &Lock, remote: &Remote) -> Failure {
+    let label = remote.label();
+    let failure = Failure::new(format!("{label} is localized: its files are in the tree"));
+    let home = lock
+        .files
+        .iter()
+        .find(|file| file.remote.as_deref() == Some(&label))
+        .and_then(|file| Some(file.path.split_once("localized-files")?.0));
+    match home {
+        Some(home) => failure.hint(format!(
+            "write the URL in place of the local path in {}, stage that, then: git kustomize-localize --in-place --no-commit",
+            match home {
+                "" => "the kustomization at the top".to_owned(),
+                home => format!("the kustomization of `{}`", home.trim_end_matches('/')),
+            }
+        )),
+        None => failure,
+    }
+}
+
+/// Says which entries stay because their files are stored.
+#[must_use]
+pub fn warning(stored: &[Remote]) -> Option<Warning> {
+    let labels: Vec<String> = stored.iter().map(Remote::label).collect();
+    (!labels.is_empty()).then(|| Warning {
+        id: "stored-entry",
+        location: Location {
+            file: LOCK_NAME.to_owned(),
+            ..Location::default()
+        },
+        message: format!(
+            "what is localized stays as it is until its URL is written again: {}",
+            labels.join(", ")
+        ),
+    })
+}
+
+/// Refuses changes of what by convention never changes: a tag that names another commit, other bytes
+/// under a URL that names a tag or a commit.
+///
+/// # Errors
+/// Each of them.
+pub fn refuse_moved(
+    old: &Lock,
+    changes: &[Change],
+    is_tag: &dyn Fn(&str, &str) -> bool,
+) -> Result<(), Failures> {
+    let mut failures = Vec::new();
+    for change in changes {
+        let Change::Moved {
+            label,
+            old: was,
+            new,
+        } = change
+        else {
+            continue;
+        };
+        let short = |hex: &str| hex.chars().take(12).collect::<String>();
+        let moved = old.remotes.iter().find(|remote| remote.label() == *label);
+        let what = match moved {
+            Some(Remote::Git(git)) => git
+                .reference
+                .as_ref()
+                .filter(|reference| is_tag(&git.url, reference))
+                .map(|reference| format!("the tag `{reference}` names another commit")),
+            Some(Remote::File(file)) => file_pin(&file.url)
+                .filter(|(pin, _)| matches!(pin, Pin::Tag | Pin::Commit))
+                .map(|(_, version)| {
+                    format!("`{version}` should never change, but holds other bytes")
+                }),
+            None => None,
+        };
+        if let Some(what) = what {
+            failures.push(
+                Failure::new(format!(
+                    "{label}: {what}: {} -> {}",
+                    short(was.hex()),
+                    short(new.hex())
+                ))
+                .hint(format!(
+                    "find out why; if it is meant: git kustomize-localize update --accept-moved {}",
+                    argument(label)
+                )),
+            );
+        }
+    }
+    match failures.is_empty() {
+        true => Ok(()),
+        false => Err(Failures(failures)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+    use crate::record::{FileRemote, GitRemote};
+
+    fn lock() -> Lock {
+        let git = |url: &str, reference: Option<&str>| {
+            Remote::Git(GitRemote {
+                url: url.to_owned(),
+                reference: reference.map(str::to_owned),
+                submodules: true,
+                commit: "0".repeat(40),
+                paths: BTreeSet::new(),
+                through: BTreeSet::new(),
+            })
+        };
+        let file = |url: &str| {
+            Remote::File(FileRemote {
+                url: url.to_owned(),
+                sha256: "0".repeat(64),
+                size: 1,
+                through: BTreeSet::new(),
+            })
+        };
+        Lock {
+            remotes: vec![
+                git("https://github.com/acme/lib", Some("v1")),
+                git("https://github.com/acme/lib", Some("main")),
+                git("https://github.com/acme/library", None),
+                git("git@example.com:team/repo.git", Some("v1")),
+                file("https://files.example.com/v1/app.yaml"),
+                file("https://files.example.com/v10/app.yaml"),
+            ],
+            ..Lock::default()
+        }
+    }
+
+    fn selected(url: &str) -> Vec<String> {
+        let selected = select(&lock(), &[url.to_owned()]);
+        selected.map_or(Vec::new(), |remotes| {
+            remotes.iter().map(Remote::label).collect()
+        })
+    }
+
+    #[test]
+    fn a_url_names_what_it_is_or_begins() {
+        let lib = [
+            "https://github.com/acme/lib?ref=v1",
+            "https://github.com/acme/lib?ref=main",
+        ];
+        assert_eq!(selected("https://github.com/acme/lib"), lib);
+        assert_eq!(selected("https://github.com/acme/lib.git"), lib);
+        assert_eq!(selected("github.com/acme/lib/"), lib);
+        assert_eq!(selected("https://github.com/acme/lib?ref=v1"), lib[..1]);
+        assert_eq!(
+            selected("https://github.com/acme/lib//web?ref=main"),
+            lib[1..]
+        );
+        assert_eq!(selected("https://github.com/acme").len(), 3);
+        assert_eq!(selected("github.com").len(), 3);
+        assert_eq!(
+            selected("https://files.example.com/v1"),
+            ["https://files.example.com/v1/app.yaml"]
+        );
+        assert_eq!(
+            selected("git@example.com:team/repo"),
+            ["git@example.com:team/repo.git?ref=v1"]
+        );
+        assert_eq!(select(&lock(), &[]).unwrap(), lock().remotes);
+        for nothing in [
+            "https://github.com/ac",
+            "https://github.com/acme/lib?ref=v2",
+            "x",
+            "",
+        ] {
+            assert_eq!(selected(nothing), [""; 0], "{nothing}");
+        }
+    }
+
+    #[test]
+    fn what_names_nothing_is_told_with_the_nearest() {
+        let failures = select(
+            &lock(),
+            &[
+                "https://github.com/acme/lib?ref=v2".to_owned(),
+                "files.example.com/v10/ap.yaml".to_owned(),
+            ],
+        )
+        .unwrap_err();
+        let hints: Vec<&str> = failures.0.iter().map(|one| one.hints[0].as_str()).collect();
+        assert_eq!(
+            hints,
+            [
+                "the nearest is `https://github.com/acme/lib?ref=v1`",
+                "the nearest is `https://files.example.com/v10/app.yaml`"
+            ]
+        );
+    }
+
+    #[test]
+    fn distances() {
+        for (one, other, expected) in [("", "abc", 3), ("abc", "abc", 0), ("kitten", "sitting", 3)]
+        {
+            assert_eq!(distance(one, other), expected);
+        }
+    }
+}
