@@ -9,6 +9,7 @@ mod ambiguous_path;
 #[allow(dead_code)] // the rules that use the rest come next
 mod context;
 mod floating_ref;
+mod function;
 mod remote_chart;
 mod remote_reference;
 mod remotes;
@@ -101,6 +102,7 @@ pub fn check(input: Input<'_>) -> Result<Checked> {
             Rule::RemoteChart => remote_chart::find(&context),
             Rule::MissingPath => remote_chart::find_missing(&context),
             Rule::UnsafeReference => unsafe_reference::find(&context),
+            Rule::Function => function::find(&context),
             Rule::AmbiguousPath => ambiguous_path::find(&context),
             _ => Vec::new(),
         });
