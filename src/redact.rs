@@ -205,7 +205,7 @@ fn authority_start(text: &str) -> Option<(usize, Kind)> {
 
 /// Returns whether a text cannot be `host[:port]`: nothing, a character that is in no host name, or
 /// something other than digits for a port.
-fn is_no_host(text: &str) -> bool {
+pub(crate) fn is_no_host(text: &str) -> bool {
     let (host, port) = match text.strip_prefix('[').and_then(|text| text.split_once(']')) {
         Some((address, port)) => (address, port.strip_prefix(':')),
         None => match text.split_once(':') {

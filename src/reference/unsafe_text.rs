@@ -7,6 +7,7 @@ use percent_encoding::percent_decode_str;
 use super::go_url::HttpUrl;
 use super::pin::is_commit_id;
 use super::spec::{RepoSpec, clean};
+use crate::redact;
 
 /// Refuses a reference that could be taken for an option, that hides control characters, that leaves
 /// its repository, or whose ref git would not take for one.
@@ -20,6 +21,10 @@ pub fn refuse_unsafe(text: &str, spec: Option<&RepoSpec>) -> Result<(), Unsafe> 
     refuse_controls(text, Part::Reference)?;
     let Some(spec) = spec else {
         return match HttpUrl::parse(text) {
+            Some(HttpUrl { host: "", .. }) => Ok(()),
+            Some(url) if url.host.contains(':') => {
+                refuse_authority(url.userinfo, &format!("[{}]", url.host))
+            }
             Some(url) => refuse_authority(url.userinfo, url.host),
             None => Ok(()),
         };
@@ -81,6 +86,9 @@ pub enum Unsafe {
     Control(Part),
     /// The part holds a blank where none can be.
     Blank(Part),
+    /// The part holds what no such part holds, so that not everybody sees the same host: what is
+    /// shown, judged or recorded could be another than the one that is asked.
+    Malformed(Part),
     /// The part climbs out with `..`.
     Escapes(Part),
     /// git takes no such text for a ref (`git check-ref-format`), for this reason.
@@ -93,6 +101,7 @@ impl fmt::Display for Unsafe {
             Unsafe::LeadingDash(part) => write!(f, "its {part} begins with `-`"),
             Unsafe::Control(part) => write!(f, "its {part} holds a control character"),
             Unsafe::Blank(part) => write!(f, "its {part} holds a blank"),
+            Unsafe::Malformed(part) => write!(f, "its {part} is malformed"),
             Unsafe::Escapes(part) => write!(f, "its {part} climbs out with `..`"),
             Unsafe::NotARef(reason) => write!(f, "git takes no such ref: {reason}"),
         }
@@ -106,6 +115,14 @@ fn refuse_authority(userinfo: &str, host: &str) -> Result<(), Unsafe> {
     refuse_encoded(host, Part::Host)?;
     if host.contains(' ') {
         return Err(Unsafe::Blank(Part::Host));
+    }
+    // Where one client ends a userinfo or a host and another does not.
+    if userinfo.contains(['\\', '/', '?', '#']) {
+        return Err(Unsafe::Malformed(Part::User));
+    }
+    let decoded = percent_decode_str(host).decode_utf8_lossy();
+    if redact::is_no_host(host) || decoded.contains(['@', '\\', '/', '?', '#']) {
+        return Err(Unsafe::Malformed(Part::Host));
     }
     Ok(())
 }
@@ -259,6 +276,41 @@ mod tests {
         ] {
             assert_eq!(check(text), Err(expected), "{text}");
         }
+    }
+
+    #[test]
+    fn hosts_that_two_clients_see_differently() {
+        for (text, part) in [
+            // Shown without what looks like a password, this would be github.com.
+            ("https://evil.example=/@github.com/o/x.yaml", Part::Host),
+            ("https://evil.example\u{3002}/x/@github.com/o/r", Part::Host),
+            ("https://evil.example\\x:@github.com/o/r.git", Part::User),
+            ("https://evil.example%40github.com/o/r", Part::Host),
+            ("https://github.com\\.evil.example/o/r.git", Part::Host),
+            ("https://github.com#@evil.example/o/r.git", Part::User),
+            ("https://u:pass/word@host/o/r", Part::Host),
+            ("git@%40host:o/r", Part::Host),
+            ("ssh://git@host:x/o/r", Part::Host),
+        ] {
+            assert_eq!(check(text), Err(Unsafe::Malformed(part)), "{text}");
+        }
+        for text in [
+            "https://größe.example/x.yaml",
+            "https://my_host-1.example:8443/o/r",
+            "https://[2001:db8::1]/x.yaml",
+            "https://u%5Cv:p%40q@host/o/r",
+            "https:/host/x",
+            "file:///srv/a b=c/r",
+        ] {
+            assert_eq!(check(text), Ok(()), "{text}");
+        }
+        // For a file as for a repository.
+        let file = refuse_unsafe("https://evil.example=/@github.com/o/x.yaml", None);
+        assert_eq!(file, Err(Unsafe::Malformed(Part::Host)));
+        assert_eq!(
+            refuse_unsafe("https://[2001:db8::1]:8/x.yaml", None),
+            Ok(())
+        );
     }
 
     #[test]
