@@ -15,22 +15,28 @@ pub(super) struct Objects {
     here: Option<Rc<Here>>,
 }
 
+/// How much of what other objects of a pack are made from is kept at hand. Kustomizations are alike, so
+/// that most of them are stored as what differs from some other.
+const DELTA_BASES: usize = 16 << 20;
+
 /// Opens the object database of the repository at `git_dir`. No reference is read, so that every
 /// ref storage will do.
 ///
 /// # Errors
 /// When the repository cannot be opened.
 pub fn open(git_dir: &Path) -> Result<gix::Repository> {
-    gix::open_opts(
-        git_dir,
-        gix::open::Options::isolated().with(gix::sec::Trust::Full),
-    )
-    .map_err(|error| {
+    let options = gix::open::Options::isolated().with(gix::sec::Trust::Full);
+    let mut repository = gix::open_opts(git_dir, options).map_err(|error| {
         Failure::new(format!(
             "could not open the repository at `{}`: {error}",
             git_dir.display()
         ))
-    })
+    })?;
+    let cache = || -> Box<gix::odb::cache::PackCache> {
+        Box::new(gix::odb::pack::cache::lru::MemoryCappedHashmap::new(DELTA_BASES))
+    };
+    repository.objects.set_pack_cache(cache);
+    Ok(repository)
 }
 
 impl Objects {
