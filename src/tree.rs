@@ -43,13 +43,13 @@ pub trait Tree {
     /// When the storage cannot be read.
     fn entry(&self, path: &str) -> Result<Option<Entry>>;
 
-    /// Returns the same as [`Tree::entry`] where that costs one look, however many directories the path goes
-    /// through; otherwise `None`, which means nothing.
+    /// Says whether `path` is a directory and no link leads there, if the tree can tell at one look.
+    /// `false` means nothing.
     ///
     /// # Errors
     /// When the storage cannot be read.
-    fn whole(&self, _path: &str) -> Result<Option<Entry>> {
-        Ok(None)
+    fn is_directory(&self, _path: &str) -> Result<bool> {
+        Ok(false)
     }
 
     /// Returns the bytes of the file at `path`, as a checkout gives them; for a link its target.
@@ -141,25 +141,22 @@ pub enum Resolved {
 /// The longest chain of links that is followed, as on Linux.
 const LINKS: usize = 40;
 
+/// Longer paths are not looked up at once: how deep they are is up to who wrote them.
+const LONGEST: usize = 4096;
+
 /// Follows every link on the way to `path`, inside the tree.
 ///
 /// # Errors
 /// When the tree cannot be read.
 pub fn resolve(tree: &dyn Tree, path: &str) -> Result<Resolved> {
-    // Where something is found without a link on the way there is nothing to follow.
-    match tree.whole(path)? {
-        Some(Entry::File { executable }) => {
-            let path = path.to_owned();
-            return Ok(Resolved::File { path, executable });
+    // Where no link is on the way, only the last component can be one.
+    let (mut real, rest) = match path::parent(path) {
+        directory if directory.len() < LONGEST && tree.is_directory(directory)? => {
+            (directory.to_owned(), path::name(path))
         }
-        Some(Entry::Directory) => {
-            let path = path.to_owned();
-            return Ok(Resolved::Directory { path });
-        }
-        _ => {}
-    }
-    let mut rest: Vec<String> = path::components(path).rev().map(str::to_owned).collect();
-    let mut real = String::new();
+        _ => (String::new(), path),
+    };
+    let mut rest: Vec<String> = path::components(rest).rev().map(str::to_owned).collect();
     let mut links = 0;
     let mut executable = None;
     while let Some(component) = rest.pop() {

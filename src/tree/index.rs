@@ -1,7 +1,9 @@
 //! The index: what would be committed.
 
+use std::cell::RefCell;
 use std::cmp::Ordering;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
+use std::ops::Range;
 use std::path::Path;
 use std::rc::Rc;
 
@@ -27,6 +29,8 @@ pub struct IndexTree {
     objects: Rc<Objects>,
     /// The directories of a sparse index, which holds them as trees, by path.
     trees: BTreeMap<String, ObjectTree>,
+    /// Where the entries below a directory are, for those that were asked for.
+    ranges: RefCell<HashMap<String, Range<usize>>>,
     top: Option<Top>,
 }
 
@@ -59,6 +63,7 @@ impl IndexTree {
             state,
             objects,
             trees,
+            ranges: RefCell::default(),
             top,
         })
     }
@@ -113,14 +118,15 @@ impl IndexTree {
         self.state
             .entries()
             .iter()
-            .filter(|entry| !entry.flags.contains(Flags::INTENT_TO_ADD))
+            .filter(|entry| is_staged(entry))
             .map(|entry| (entry.path(&self.state), entry))
     }
 
     /// Returns the entry of the file, link or gitlink at `path`: of one that is not merged, ours, or else
     /// the first.
     fn find(&self, path: &str) -> Option<&IndexEntry> {
-        let entries = self.state.entries();
+        // Few entries to compare with, and all of them side by side.
+        let entries = self.state.entries().get(self.range(path::parent(path))?)?;
         let first = entries.partition_point(|entry| self.path(entry) < path.as_bytes());
         let stages = || {
             entries
@@ -128,23 +134,33 @@ impl IndexTree {
                 .unwrap_or_default()
                 .iter()
                 .take_while(|entry| self.path(entry) == path.as_bytes())
-                .filter(|entry| !entry.flags.contains(Flags::INTENT_TO_ADD))
+                .filter(|entry| is_staged(entry))
         };
         let ours = stages().find(|entry| entry.stage() == Stage::Ours);
         ours.or_else(|| stages().next())
     }
 
-    /// Says whether something lies below `directory`.
-    fn is_directory(&self, directory: &str) -> bool {
-        let entries = self.state.entries();
+    /// Returns where the entries below `directory` are; `None` where nothing is below it.
+    fn range(&self, directory: &str) -> Option<Range<usize>> {
+        if directory.is_empty() {
+            return Some(0..self.state.entries().len());
+        }
+        if let Some(known) = self.ranges.borrow().get(directory) {
+            return Some(known.clone());
+        }
+        let above = self.range(path::parent(directory))?;
+        let entries = self.state.entries().get(above.clone())?;
         let order = |entry: &IndexEntry| below(self.path(entry), directory.as_bytes());
-        let first = entries.partition_point(|entry| order(entry) == Ordering::Less);
-        entries
-            .get(first..)
-            .unwrap_or_default()
-            .iter()
-            .take_while(|entry| order(entry) == Ordering::Equal)
-            .any(|entry| !entry.flags.contains(Flags::INTENT_TO_ADD))
+        let start = entries.partition_point(|entry| order(entry) == Ordering::Less);
+        let rest = entries.get(start..)?;
+        let length = rest.partition_point(|entry| order(entry) == Ordering::Equal);
+        if !rest.get(..length)?.iter().any(is_staged) {
+            return None;
+        }
+        let range = above.start + start..above.start + start + length;
+        let mut ranges = self.ranges.borrow_mut();
+        ranges.insert(directory.to_owned(), range.clone());
+        Some(range)
     }
 
     /// Returns the tree of a sparse index that holds `path`, and the path in it.
@@ -167,6 +183,11 @@ impl IndexTree {
     }
 }
 
+/// Says whether a commit would hold the entry: `git add -N` stages a name only.
+fn is_staged(entry: &IndexEntry) -> bool {
+    !entry.flags.contains(Flags::INTENT_TO_ADD)
+}
+
 /// Compares a path with the paths below a directory: equal means that it is one of them.
 fn below(path: &[u8], directory: &[u8]) -> Ordering {
     let common = path.len().min(directory.len());
@@ -187,7 +208,7 @@ impl Tree for IndexTree {
         if let Some(entry) = self.find(path) {
             return Ok(kind(entry.mode));
         }
-        if self.is_directory(path) {
+        if self.range(path).is_some() {
             return Ok(Some(Entry::Directory));
         }
         match self.tree(path) {
@@ -196,9 +217,13 @@ impl Tree for IndexTree {
         }
     }
 
-    fn whole(&self, path: &str) -> Result<Option<Entry>> {
+    fn is_directory(&self, path: &str) -> Result<bool> {
         // An index never holds both a path and something below it.
-        self.entry(path)
+        match self.tree(path) {
+            _ if self.range(path).is_some() => Ok(true),
+            Some((tree, rest)) => tree.is_directory(rest),
+            None => Ok(false),
+        }
     }
 
     fn read(&self, path: &str) -> Result<Vec<u8>> {

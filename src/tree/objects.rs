@@ -29,7 +29,7 @@ pub struct ObjectTree {
     objects: Rc<Objects>,
     root: ObjectId,
     /// Every directory that was looked into, decoded once.
-    directories: RefCell<HashMap<String, Option<Rc<Directory>>>>,
+    directories: RefCell<HashMap<String, Rc<Directory>>>,
     links: RefCell<BTreeSet<String>>,
     top: Option<Top>,
 }
@@ -133,19 +133,19 @@ impl ObjectTree {
 
     fn directory(&self, path: &str) -> Result<Option<Rc<Directory>>> {
         if let Some(known) = self.directories.borrow().get(path) {
-            return Ok(known.clone());
+            return Ok(Some(known.clone()));
         }
-        let found = match self.item(path)? {
-            Some(Item {
-                entry: Entry::Directory,
-                id,
-            }) => Some(Rc::new(self.decode(id)?)),
-            _ => None,
+        let Some(Item {
+            entry: Entry::Directory,
+            id,
+        }) = self.item(path)?
+        else {
+            return Ok(None);
         };
-        self.directories
-            .borrow_mut()
-            .insert(path.to_owned(), found.clone());
-        Ok(found)
+        let found = Rc::new(self.decode(id)?);
+        let mut directories = self.directories.borrow_mut();
+        directories.insert(path.to_owned(), found.clone());
+        Ok(Some(found))
     }
 
     fn decode(&self, id: ObjectId) -> Result<Directory> {
@@ -177,8 +177,8 @@ impl Tree for ObjectTree {
         Ok(self.item(path)?.map(|item| item.entry))
     }
 
-    fn whole(&self, path: &str) -> Result<Option<Entry>> {
-        self.entry(path)
+    fn is_directory(&self, path: &str) -> Result<bool> {
+        Ok(self.directory(path)?.is_some())
     }
 
     fn read(&self, path: &str) -> Result<Vec<u8>> {

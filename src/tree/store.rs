@@ -33,7 +33,9 @@ pub fn open(git_dir: &Path) -> Result<gix::Repository> {
         ))
     })?;
     let cache = || -> Box<gix::odb::cache::PackCache> {
-        Box::new(gix::odb::pack::cache::lru::MemoryCappedHashmap::new(DELTA_BASES))
+        Box::new(gix::odb::pack::cache::lru::MemoryCappedHashmap::new(
+            DELTA_BASES,
+        ))
     };
     repository.objects.set_pack_cache(cache);
     Ok(repository)

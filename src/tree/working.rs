@@ -1,7 +1,7 @@
 //! The working tree, as it is on disk now.
 
 use std::cell::RefCell;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashSet};
 use std::path::PathBuf;
 use std::rc::Rc;
 
@@ -17,8 +17,8 @@ pub struct WorkingTree {
     here: Rc<Here>,
     top: Top,
     submodules: BTreeSet<String>,
-    /// Whether something is a directory, for all that were asked for.
-    directories: RefCell<HashMap<String, bool>>,
+    /// The directories that were asked for, and are there.
+    directories: RefCell<HashSet<String>>,
 }
 
 impl WorkingTree {
@@ -51,20 +51,6 @@ impl WorkingTree {
     fn failure(path: &str, error: &std::io::Error) -> Failure {
         Failure::new(format!("could not read `{path}`: {error}"))
     }
-
-    /// Says whether `path` is a directory, and no link leads there.
-    fn is_directory(&self, path: &str) -> Result<bool> {
-        if path.is_empty() {
-            return Ok(true);
-        }
-        if let Some(known) = self.directories.borrow().get(path) {
-            return Ok(*known);
-        }
-        let is_directory = self.entry(path)? == Some(Entry::Directory);
-        let mut directories = self.directories.borrow_mut();
-        directories.insert(path.to_owned(), is_directory);
-        Ok(is_directory)
-    }
 }
 
 impl Tree for WorkingTree {
@@ -88,8 +74,18 @@ impl Tree for WorkingTree {
         })
     }
 
-    fn whole(&self, path: &str) -> Result<Option<Entry>> {
-        self.entry(path)
+    fn is_directory(&self, path: &str) -> Result<bool> {
+        if path.is_empty() {
+            return Ok(true);
+        }
+        if self.directories.borrow().contains(path) {
+            return Ok(true);
+        }
+        let is_directory = self.entry(path)? == Some(Entry::Directory);
+        if is_directory {
+            self.directories.borrow_mut().insert(path.to_owned());
+        }
+        Ok(is_directory)
     }
 
     fn read(&self, path: &str) -> Result<Vec<u8>> {

@@ -300,16 +300,22 @@ impl Walker<'_> {
         if self.unread.contains(&id) {
             return Ok(());
         }
-        let shown = redact::url(text);
+        let shown = || redact::url(text);
         match (expected, self.graph.roots[id].kind) {
             (Kind::Component, Kind::Kustomization) => Err(Stop::new(
                 TroubleKind::Refused,
-                format!("`{shown}` is a Kustomization, but `components` takes a Component"),
+                format!(
+                    "`{}` is a Kustomization, but `components` takes a Component",
+                    shown()
+                ),
             )
             .hint("name it in `resources`")),
             (Kind::Kustomization, Kind::Component) => Err(Stop::new(
                 TroubleKind::Refused,
-                format!("`{shown}` is a Component, which only `components` takes"),
+                format!(
+                    "`{}` is a Component, which only `components` takes",
+                    shown()
+                ),
             )
             .hint("name it in `components`")),
             _ => Ok(()),
@@ -338,12 +344,12 @@ impl Walker<'_> {
 
 /// Says so where a reference was surely meant to be remote, but not for kustomize.
 fn unsupported(text: &str) -> Option<Stop> {
-    let shown = redact::url(text);
+    let shown = || redact::url(text);
     if let Some(scheme) = reference::unsupported_scheme(text) {
         return Some(
             Stop::new(
                 TroubleKind::Unsupported,
-                format!("`{shown}`: kustomize cannot read `{scheme}`"),
+                format!("`{}`: kustomize cannot read `{scheme}`", shown()),
             )
             .hint("use an https, ssh or file URL of a git repository, or the https URL of a file"),
         );
@@ -352,7 +358,7 @@ fn unsupported(text: &str) -> Option<Stop> {
         Err(reason) if text.contains("://") => Some(
             Stop::new(
                 TroubleKind::Unsupported,
-                format!("`{shown}` is no URL of a git repository: {reason}"),
+                format!("`{}` is no URL of a git repository: {reason}", shown()),
             )
             .hint("write it as https://HOST/ORG/REPO//DIRECTORY?ref=REF"),
         ),

@@ -151,7 +151,9 @@ impl<'d> Reader<'d> {
         }
         let mut filled = false;
         for ((name, shape), layers) in record.fields.iter().zip(&values) {
-            filled |= self.value(shape, layers, &join(field, name));
+            if !layers.is_empty() {
+                filled |= self.value(shape, layers, &join(field, name));
+            }
         }
         if let Some(outer) = outer {
             let chart = std::mem::replace(&mut self.chart, outer);

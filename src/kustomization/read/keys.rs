@@ -120,32 +120,53 @@ impl Reader<'_> {
     }
 }
 
+/// How many keys are compared one after the other: most mappings have few.
+const FEW: usize = 16;
+
 /// Keys in the order in which they first appear.
 #[derive(Default)]
 struct Entries {
     list: Vec<Entry>,
+    /// Where each key is, once there are many.
     index: HashMap<String, usize>,
 }
 
 impl Entries {
     /// Puts an entry in the place of an equal one, which is returned.
     fn replace(&mut self, entry: Entry) -> Option<Entry> {
-        if let Some(slot) = self
-            .index
-            .get(&entry.key)
-            .and_then(|i| self.list.get_mut(*i))
-        {
-            return Some(std::mem::replace(slot, entry));
+        match self.find(&entry.key).and_then(|at| self.list.get_mut(at)) {
+            Some(slot) => Some(std::mem::replace(slot, entry)),
+            None => {
+                self.push(entry);
+                None
+            }
         }
-        self.add(entry);
-        None
     }
 
     /// Adds an entry unless there is an equal one.
     fn add(&mut self, entry: Entry) {
-        if !self.index.contains_key(&entry.key) {
-            self.index.insert(entry.key.clone(), self.list.len());
-            self.list.push(entry);
+        if self.find(&entry.key).is_none() {
+            self.push(entry);
+        }
+    }
+
+    fn find(&self, key: &str) -> Option<usize> {
+        match self.list.len() > FEW {
+            true => self.index.get(key).copied(),
+            false => self.list.iter().position(|entry| entry.key == key),
+        }
+    }
+
+    fn push(&mut self, entry: Entry) {
+        self.list.push(entry);
+        let new = match self.list.len() {
+            ..=FEW => return,
+            // Those that were few until now, too.
+            length if length == FEW + 1 => 0,
+            length => length - 1,
+        };
+        for (at, entry) in self.list.iter().enumerate().skip(new) {
+            self.index.insert(entry.key.clone(), at);
         }
     }
 }
