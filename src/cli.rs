@@ -1,6 +1,7 @@
 //! The command line: one file per command, glue and no logic.
 
 mod check;
+mod hook;
 mod localize;
 mod lock;
 mod output;
@@ -47,6 +48,10 @@ enum Command {
 
     /// Find what a build without a network could not resolve
     Check(check::CheckArgs),
+
+    /// Let git run the check: before a commit, a merge, a push
+    #[command(subcommand)]
+    Hook(hook::HookCommand),
 
     /// Add what the working tree references to kustomize-localize.lock, drop what it no longer does
     Lock(LockArgs),
@@ -297,6 +302,7 @@ pub fn run() -> ExitCode {
     };
     match cli.command {
         Some(Command::Check(args)) => check::run(&args),
+        Some(Command::Hook(command)) => hook::run(&command),
         Some(Command::Localize(args)) => localize::run(&args),
         Some(Command::Lock(args)) => lock::run(&args),
         Some(Command::Update(args)) => update::run(&args),

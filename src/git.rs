@@ -10,7 +10,7 @@ mod foreign;
 mod here;
 
 pub use foreign::{Asked, Foreign};
-pub use here::{CommitId, Here, Ignored, Ref, Staged, Worktree};
+pub use here::{CommitId, Here, Hooks, Ignored, Ref, Staged, Worktree};
 
 use std::process::Command;
 

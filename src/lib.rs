@@ -55,6 +55,7 @@ pub mod failure;
 pub mod fetch;
 pub mod finding;
 pub mod git;
+pub mod hook;
 pub mod interrupt;
 pub mod kustomization;
 pub mod localize;

@@ -1,6 +1,6 @@
 //! `check`: opens what is to be checked, and says what was found.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::rc::Rc;
 
@@ -37,6 +37,11 @@ pub(super) struct CheckArgs {
     /// Take the configuration from FILE, not from what is checked
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
+
+    /// Judge a change to BASE: its configuration counts, not that of the change, and where that says
+    /// `new-only`, what BASE has too is left out
+    #[arg(long, value_name = "BASE", conflicts_with = "config")]
+    base: Option<String>,
 
     /// Show what is allowed by comments and by the configuration as well
     #[arg(long)]
@@ -105,8 +110,20 @@ pub(super) enum Base {
     /// These revisions; a finding that one of them has is not new.
     Revisions(Vec<String>),
     /// These revisions, if the configuration asks for it: in a hook.
-    #[allow(dead_code)]
     IfConfigured(Vec<String>),
+}
+
+/// Where the configuration comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Policy {
+    /// What is checked.
+    Checked,
+    /// A file on disk.
+    File(PathBuf),
+    /// A commit, for a gate that does not trust the change that it judges.
+    Commit(String),
+    /// Nowhere: as without a configuration.
+    Default,
 }
 
 /// A check to do.
@@ -114,8 +131,7 @@ pub(super) struct Request {
     pub(super) what: What,
     /// Paths as given, from the directory that we were started in.
     pub(super) paths: Vec<String>,
-    /// The configuration, if it is not to be taken from what is checked.
-    pub(super) config: Option<PathBuf>,
+    pub(super) config: Policy,
     pub(super) no_allow: bool,
     pub(super) base: Base,
 }
@@ -142,13 +158,20 @@ fn request(args: &CheckArgs) -> Result<Request, Failures> {
             (None, false) => What::Index,
         },
         paths: args.paths.clone(),
-        config: args.config.clone(),
+        config: match (&args.config, &args.base) {
+            (Some(file), _) => Policy::File(file.clone()),
+            (None, Some(base)) => Policy::Commit(base.clone()),
+            (None, None) => Policy::Checked,
+        },
         no_allow: args.no_allow,
         base: match (&args.new_only, args.no_new_only) {
             (Some(base), _) if base.is_empty() => return Err(no_base().into()),
             (Some(base), _) => Base::Revisions(vec![base.clone()]),
             (None, true) => Base::Nothing,
-            (None, false) => Base::NotGiven,
+            (None, false) => match &args.base {
+                Some(base) => Base::IfConfigured(vec![base.clone()]),
+                None => Base::NotGiven,
+            },
         },
     })
 }
@@ -170,6 +193,19 @@ fn print(checked: &Checked, args: &CheckArgs) -> Result<()> {
     }
     output::failures(&Failures(checked.failures.clone()));
     Ok(())
+}
+
+/// Returns what was found for a person, as a hook says it: on standard error, because standard output
+/// of `git push` is for its own report.
+pub(super) fn for_hook(checked: &Checked) -> String {
+    report::human(
+        checked,
+        report::Shown {
+            verbose: false,
+            quiet: false,
+            color: console::colors_enabled_stderr(),
+        },
+    )
 }
 
 /// Adds to the summary of the step, where GitHub Actions gives us one.
@@ -216,7 +252,7 @@ fn no_base() -> Failure {
 /// configuration that cannot be read, a path without a kustomization.
 pub(super) fn checked(here: &Rc<Here>, request: &Request) -> Result<Checked, Failures> {
     let opened = open(here, &request.what)?;
-    let config = configuration(request.config.as_deref(), &*opened.tree)?;
+    let config = configuration(here, &request.config, &*opened.tree)?;
     let paths = request
         .paths
         .iter()
@@ -230,6 +266,8 @@ pub(super) fn checked(here: &Rc<Here>, request: &Request) -> Result<Checked, Fai
         Base::Nothing => return Ok(checked),
         Base::NotGiven if config.new_only => return Err(no_base().into()),
         Base::IfConfigured(_) if !config.new_only => return Ok(checked),
+        // Everything is new where there is nothing yet.
+        Base::IfConfigured(revisions) if revisions.is_empty() => return Ok(checked),
         Base::NotGiven => return Ok(checked),
         Base::Revisions(revisions) | Base::IfConfigured(revisions) => revisions,
     };
@@ -243,8 +281,8 @@ pub(super) fn checked(here: &Rc<Here>, request: &Request) -> Result<Checked, Fai
         // Rules and scopes are those of today on both sides, so that a stricter configuration can be
         // adopted; but what the base allowed was never accepted as it is.
         let mut config = config.clone();
-        if request.config.is_none()
-            && let Ok(own) = configuration(None, &*base.tree)
+        if request.config == Policy::Checked
+            && let Ok(own) = configuration_in(&*base.tree)
         {
             config.allow = own.allow;
         }
@@ -324,17 +362,33 @@ fn open(here: &Rc<Here>, what: &What) -> Result<Opened> {
     })
 }
 
-/// Reads the configuration: from a file if one is named, else from what is checked.
-fn configuration(file: Option<&Path>, tree: &dyn tree::Tree) -> Result<Config, Failures> {
-    if let Some(file) = file {
-        let shown = file.display().to_string();
-        let bytes = std::fs::read(file).map_err(|error| {
-            Failure::new(format!(
-                "could not read the configuration `{shown}`: {error}"
-            ))
-        })?;
-        return Config::parse(&bytes, &shown);
+/// Reads the configuration, from where it is to come from.
+fn configuration(
+    here: &Rc<Here>,
+    policy: &Policy,
+    checked: &dyn tree::Tree,
+) -> Result<Config, Failures> {
+    match policy {
+        Policy::Default => Ok(Config::default()),
+        Policy::Checked => configuration_in(checked),
+        Policy::Commit(rev) => {
+            let base = open(here, &What::Commit(rev.clone()))
+                .map_err(|failure| failure.context("cannot read the configuration of the base"))?;
+            configuration_in(&*base.tree)
+        }
+        Policy::File(file) => {
+            let shown = file.display().to_string();
+            let bytes = std::fs::read(file).map_err(|error| {
+                Failure::new(format!(
+                    "could not read the configuration `{shown}`: {error}"
+                ))
+            })?;
+            Config::parse(&bytes, &shown)
+        }
     }
+}
+
+fn configuration_in(tree: &dyn tree::Tree) -> Result<Config, Failures> {
     match tree.entry(config::FILE_NAME)? {
         None => Ok(Config::default()),
         Some(tree::Entry::File { .. }) => {

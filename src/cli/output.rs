@@ -44,6 +44,11 @@ pub(super) fn print(text: &str) {
     let _ = stdout.flush();
 }
 
+/// Writes text to standard error.
+pub(super) fn say(text: &str) {
+    let _ = std::io::stderr().lock().write_all(text.as_bytes());
+}
+
 /// Writes warnings to standard error.
 pub(super) fn warnings(warnings: &[Warning]) {
     let mark = Style::new().for_stderr().yellow().bold();

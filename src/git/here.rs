@@ -1,8 +1,10 @@
 //! The repository at hand.
 
 mod files;
+mod hooks;
 
 pub use files::{Ignored, Staged};
+pub use hooks::Hooks;
 
 use std::cell::OnceCell;
 use std::collections::BTreeMap;

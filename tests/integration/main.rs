@@ -20,6 +20,7 @@ mod disk;
 mod example;
 mod fetch_git;
 mod fetch_http;
+mod hook;
 mod in_place;
 mod layout;
 mod lock;

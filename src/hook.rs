@@ -1,0 +1,95 @@
+//! Hooks of git: putting them where git looks for them, taking out what was put there, and what one
+//! that runs has to judge.
+//!
+//! A hook is a shell script that starts us, or two: where one is already, our lines go before
+//! everything that it does. The scripts are the files in `hooks/` of the source, so that a copied one
+//! and an installed one are the same.
+
+mod directory;
+mod file;
+mod judged;
+mod script;
+
+use crate::failure::{Failures, Result};
+use crate::git::Here;
+
+pub use directory::Directory;
+pub use file::{Change, Done};
+pub use judged::{Configuration, Framework, Judged, committed, framework, pushed, received};
+
+/// The hooks that we have something to say in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, clap::ValueEnum)]
+pub enum Hook {
+    /// Before a commit
+    PreCommit,
+    /// Before a merge without conflicts, where git runs no `pre-commit`
+    PreMergeCommit,
+    /// Before a push: also of what rebase, cherry-pick and revert made, which run no other hook
+    PrePush,
+}
+
+impl Hook {
+    /// All of them.
+    pub const ALL: [Hook; 3] = [Hook::PreCommit, Hook::PreMergeCommit, Hook::PrePush];
+
+    /// Returns the name that git has for it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Hook::PreCommit => "pre-commit",
+            Hook::PreMergeCommit => "pre-merge-commit",
+            Hook::PrePush => "pre-push",
+        }
+    }
+
+    /// Returns the whole file of a hook that is ours alone.
+    fn script(self) -> &'static str {
+        match self {
+            Hook::PreCommit => include_str!("../hooks/pre-commit"),
+            Hook::PreMergeCommit => include_str!("../hooks/pre-merge-commit"),
+            Hook::PrePush => include_str!("../hooks/pre-push"),
+        }
+    }
+
+    /// Returns the name under which another hook is kept that had to make way.
+    fn aside(self) -> String {
+        format!("{}.before-kustomize-localize", self.name())
+    }
+}
+
+/// Puts `hooks` where git looks for them. `force` moves a hook aside that our lines cannot be added to;
+/// both run then.
+///
+/// # Errors
+/// When one of the hooks cannot be put in: then none is. A hook is in the way, or a directory that
+/// others have a say in.
+pub fn install(here: &Here, hooks: &[Hook], force: bool) -> Result<Vec<Change>, Failures> {
+    let directory = Directory::find(here)?;
+    directory.is_for_us(hooks)?;
+    let mut failures = Vec::new();
+    let mut steps = Vec::new();
+    for hook in Hook::ALL.iter().filter(|hook| hooks.contains(hook)) {
+        match file::plan_install(&directory, *hook, force) {
+            Ok(step) => steps.push(step),
+            Err(failure) => failures.push(failure),
+        }
+    }
+    match failures.is_empty() {
+        true => Ok(file::apply(steps)?),
+        false => Err(Failures(failures)),
+    }
+}
+
+/// Takes out what [`install`] put in, and puts back what it moved aside.
+///
+/// # Errors
+/// When a file cannot be read or written, or our lines in it have no end.
+pub fn uninstall(here: &Here, hooks: &[Hook]) -> Result<Vec<Change>, Failures> {
+    let directory = Directory::find(here)?;
+    let steps: Result<Vec<_>> = Hook::ALL
+        .iter()
+        .filter(|hook| hooks.contains(hook))
+        .map(|hook| file::plan_uninstall(&directory, *hook))
+        .collect();
+    Ok(file::apply(steps?)?)
+}

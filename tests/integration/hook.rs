@@ -1,0 +1,247 @@
+//! `hook`: what is put into the hooks of a repository and taken out again, and real commits, merges and
+//! pushes that it refuses or lets pass.
+
+mod install;
+mod managed;
+mod push;
+mod server;
+
+use std::path::Path;
+
+use crate::support::{Output, Repo, Sandbox};
+
+/// A kustomization that needs the network, and one that does not.
+const REMOTE: &str = "resources:\n  - https://example.com/acme/app//deploy?ref=v1\n";
+const LOCAL: &str = "resources:\n  - config.yaml\n";
+
+/// Returns a repository `work` with a clean commit, and the program on `PATH`.
+fn work() -> (Sandbox, Repo) {
+    let sandbox = Sandbox::new();
+    let program = env!("CARGO_BIN_EXE_git-kustomize-localize");
+    sandbox.offer("git-kustomize-localize", Path::new(program));
+    let work = sandbox.repo("work");
+    work.write("app/kustomization.yaml", LOCAL);
+    work.write("app/config.yaml", crate::support::config("app"));
+    work.commit("clean");
+    (sandbox, work)
+}
+
+/// Installs the hooks, as a user does.
+#[track_caller]
+fn install(repo: &Repo, args: &[&str]) -> Output {
+    let output = hook(repo, &[&["install"], args].concat());
+    output.success();
+    output
+}
+
+fn hook(repo: &Repo, args: &[&str]) -> Output {
+    repo.run(&[&["hook"], args].concat())
+}
+
+/// Asserts that a check has refused this.
+#[track_caller]
+fn refused(output: &Output) {
+    output.fails(1);
+    let said = format!("{}{}", output.stdout, output.stderr);
+    assert!(said.contains("remote-reference"), "{output:?}");
+}
+
+#[test]
+fn a_commit_that_needs_the_network_is_refused() {
+    let (_sandbox, work) = work();
+    install(&work, &[]);
+    let before = work.id("HEAD");
+    work.write("app/kustomization.yaml", REMOTE);
+    work.git(&["add", "."]);
+    let state = work.state();
+    hook(&work, &["run", "pre-commit"]).fails(1);
+    state.assert_same(&work.state());
+    refused(&work.try_git(&["commit", "-m", "remote"]));
+    // git itself has refreshed the index.
+    let state = state.without("index");
+    state.assert_same(&work.state().without("index"));
+    // Nor by the other ways to name what is committed, each of which gives the hook another index.
+    work.git(&["reset", "--quiet"]);
+    refused(&work.try_git(&["commit", "-a", "-m", "remote"]));
+    refused(&work.try_git(&["commit", "-m", "remote", "--", "app"]));
+    refused(&work.try_git(&["commit", "-a", "--amend", "--no-edit"]));
+    assert_eq!(work.id("HEAD"), before);
+    // What is not staged is no business of the hook.
+    work.write("note", "x");
+    work.git(&["add", "note"]);
+    let output = work.try_git(&["commit", "--quiet", "-m", "note"]);
+    output.success();
+    assert_eq!((&*output.stdout, &*output.stderr), ("", ""));
+}
+
+#[test]
+fn a_commit_in_a_linked_worktree_is_checked_too() {
+    let (sandbox, work) = work();
+    let directory = sandbox.path("linked");
+    work.git(&["worktree", "add", "-q", "-b", "linked", "../linked"]);
+    let linked = Repo::new(&sandbox, directory);
+    let output = hook(&linked, &["install"]);
+    output.success().stdout_has("all working trees");
+    assert!(work.path().join(".git/hooks/pre-commit").is_file());
+    let before = work.state();
+    linked.write("app/kustomization.yaml", REMOTE);
+    refused(&linked.try_git(&["commit", "-am", "remote"]));
+    refused(&linked.try_git(&["commit", "-m", "remote", "app/kustomization.yaml"]));
+    linked.write("app/kustomization.yaml", LOCAL);
+    linked.write("note", "x");
+    linked.git(&["add", "note"]);
+    linked.try_git(&["commit", "-qm", "note"]).success();
+    before
+        .without("refs")
+        .assert_same(&work.state().without("refs"));
+}
+
+#[test]
+fn a_merge_is_checked_where_git_runs_no_pre_commit() {
+    let (_sandbox, work) = work();
+    work.git(&["switch", "--quiet", "-c", "other"]);
+    work.write("b/kustomization.yaml", REMOTE);
+    work.commit("remote");
+    work.git(&["switch", "--quiet", "main"]);
+    work.write("note", "x");
+    work.commit("note");
+    install(&work, &[]);
+    let before = work.id("HEAD");
+    refused(&work.try_git(&["merge", "-m", "merge", "other"]));
+    assert_eq!(work.id("HEAD"), before);
+    // The merge is left to be completed, which runs pre-commit.
+    refused(&work.try_git(&["commit", "-m", "merge"]));
+    work.git(&["merge", "--abort"]);
+}
+
+#[test]
+fn what_the_other_side_of_a_merge_has_is_not_new() {
+    let (_sandbox, work) = work();
+    work.write(".kustomize-localize.yaml", "new-only: true\n");
+    work.commit("new only");
+    work.git(&["switch", "--quiet", "-c", "other"]);
+    work.write("b/kustomization.yaml", REMOTE);
+    work.commit("remote");
+    work.git(&["switch", "--quiet", "main"]);
+    work.write("note", "x");
+    work.commit("note");
+    install(&work, &[]);
+    // Without conflicts git tells only in the environment what is merged.
+    work.try_git(&["merge", "-m", "merge", "other"]).success();
+    work.git(&["reset", "--quiet", "--hard", "HEAD^"]);
+    // With one, in a file.
+    work.git(&["switch", "--quiet", "other"]);
+    work.write("note", "y");
+    work.git(&["add", "."]);
+    work.git(&["commit", "--quiet", "--no-verify", "-m", "conflict"]);
+    work.git(&["switch", "--quiet", "main"]);
+    work.try_git(&["merge", "-m", "merge", "other"]).fails(1);
+    work.write("note", "z");
+    work.git(&["add", "."]);
+    work.try_git(&["commit", "-m", "merge"]).success();
+    // But what neither side has is.
+    work.write("c/kustomization.yaml", REMOTE);
+    work.git(&["add", "."]);
+    refused(&work.try_git(&["commit", "-m", "new"]));
+}
+
+#[test]
+fn new_only_in_a_commit_is_what_head_does_not_have() {
+    let (_sandbox, work) = work();
+    work.write("old/kustomization.yaml", REMOTE);
+    work.commit("old");
+    install(&work, &[]);
+    work.write("note", "x");
+    work.git(&["add", "."]);
+    refused(&work.try_git(&["commit", "-m", "note"]));
+    work.write(".kustomize-localize.yaml", "new-only: true\n");
+    work.git(&["add", "."]);
+    work.try_git(&["commit", "-m", "note"]).success();
+    work.write("new/kustomization.yaml", REMOTE);
+    work.git(&["add", "."]);
+    refused(&work.try_git(&["commit", "-m", "new"]));
+    // By hand, in a clean checkout, nothing could be new: that must not pass for a check.
+    work.git(&["reset", "--quiet", "--hard"]);
+    hook(&work, &["run", "pre-commit"])
+        .fails(2)
+        .stderr_has("--new-only=BASE");
+}
+
+#[test]
+fn the_first_commit_is_all_new() {
+    let (sandbox, _work) = work();
+    let fresh = sandbox.repo("fresh");
+    fresh.write(".kustomize-localize.yaml", "new-only: true\n");
+    fresh.write("kustomization.yaml", REMOTE);
+    fresh.git(&["add", "."]);
+    install(&fresh, &[]);
+    refused(&fresh.try_git(&["commit", "-m", "first"]));
+    fresh.write("kustomization.yaml", "resources: []\nnamePrefix: a-\n");
+    fresh.git(&["add", "."]);
+    fresh.try_git(&["commit", "-m", "first"]).success();
+}
+
+#[test]
+fn one_setting_switches_the_hooks_off() {
+    let (_sandbox, work) = work();
+    install(&work, &[]);
+    work.write("app/kustomization.yaml", REMOTE);
+    work.git(&["add", "."]);
+    for off in ["false", "no", "0"] {
+        work.git(&["config", "kustomize-localize.hook", off]);
+        hook(&work, &["run", "pre-commit"]).success();
+    }
+    hook(&work, &["install"])
+        .success()
+        .stdout_has("`kustomize-localize.hook` is false");
+    work.git(&["config", "kustomize-localize.hook", "true"]);
+    refused(&work.try_git(&["commit", "-m", "remote"]));
+    work.git(&["config", "kustomize-localize.hook", "perhaps"]);
+    hook(&work, &["run", "pre-commit"])
+        .fails(2)
+        .stderr_has("perhaps");
+    work.git(&["config", "kustomize-localize.hook", "false"]);
+    work.try_git(&["commit", "-m", "remote"]).success();
+}
+
+#[test]
+fn a_hook_without_the_program_says_so_and_passes() {
+    let (sandbox, work) = work();
+    install(&work, &["pre-commit", "pre-merge-commit", "pre-push"]);
+    std::fs::remove_file(sandbox.path("bin/git-kustomize-localize")).unwrap();
+    work.write("app/kustomization.yaml", REMOTE);
+    work.git(&["add", "."]);
+    let output = work.try_git(&["commit", "--quiet", "-m", "remote"]);
+    output.success();
+    assert_eq!(
+        output.stderr,
+        "git-kustomize-localize is not on PATH: this commit was not checked\n"
+    );
+    let server = sandbox.path("server.git");
+    work.git(&["init", "--quiet", "--bare", server.to_str().unwrap()]);
+    let output = work.try_git(&["push", "--quiet", server.to_str().unwrap(), "main"]);
+    output.success();
+    assert_eq!(
+        output.stderr,
+        "git-kustomize-localize is not on PATH: this push was not checked\n"
+    );
+    // Who switched it off does not want to hear of it.
+    work.git(&["config", "kustomize-localize.hook", "false"]);
+    let output = work.try_git(&["commit", "--quiet", "--allow-empty", "-m", "again"]);
+    output.success();
+    assert_eq!(output.stderr, "");
+}
+
+#[test]
+fn what_is_no_hook_is_a_usage_error() {
+    let (sandbox, work) = work();
+    hook(&work, &["install", "post-commit"])
+        .fails(2)
+        .stderr_has("post-commit");
+    hook(&work, &["run"]).fails(2);
+    hook(&work, &[]).fails(2);
+    sandbox
+        .run(&sandbox.path("home"), &["hook", "install"])
+        .fails(2)
+        .stderr_has("not a git repository");
+}

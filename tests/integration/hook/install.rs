@@ -1,0 +1,330 @@
+//! Putting hooks in and taking them out, byte for byte.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::path::Path;
+
+use super::{REMOTE, hook, install, refused, work};
+use crate::support::Repo;
+
+/// Returns every file of the hooks directory with its mode, links as what they say.
+fn hooks(directory: &Path) -> BTreeMap<String, (u32, Vec<u8>)> {
+    let Ok(entries) = fs::read_dir(directory) else {
+        return BTreeMap::new();
+    };
+    entries
+        .map(|entry| {
+            let path = entry.unwrap().path();
+            let metadata = fs::symlink_metadata(&path).unwrap();
+            let bytes = match metadata.is_symlink() {
+                true => fs::read_link(&path)
+                    .unwrap()
+                    .into_os_string()
+                    .into_encoded_bytes(),
+                false => fs::read(&path).unwrap(),
+            };
+            let name = path.file_name().unwrap().to_str().unwrap().to_owned();
+            (name, (metadata.permissions().mode(), bytes))
+        })
+        .collect()
+}
+
+fn names(directory: &Path) -> Vec<String> {
+    let names = hooks(directory).into_keys();
+    names.filter(|name| !name.ends_with(".sample")).collect()
+}
+
+fn existing(work: &Repo, name: &str, text: &str) {
+    work.write_executable(&format!(".git/hooks/{name}"), text);
+}
+
+#[test]
+fn what_is_put_in_is_taken_out_again() {
+    let (_sandbox, work) = work();
+    let directory = work.path().join(".git/hooks");
+    let before = hooks(&directory);
+    hook(&work, &["install"])
+        .success()
+        .stdout_has("installed .git/hooks/pre-commit\n")
+        .stdout_has("installed .git/hooks/pre-merge-commit\n");
+    assert_eq!(names(&directory), ["pre-commit", "pre-merge-commit"]);
+    // It is the file that the source offers for copying.
+    for name in names(&directory) {
+        let source = Path::new(env!("CARGO_MANIFEST_DIR"))
+            .join("hooks")
+            .join(&name);
+        let (mode, bytes) = hooks(&directory).remove(&name).unwrap();
+        assert_eq!((mode & 0o777, bytes), (0o755, fs::read(source).unwrap()));
+    }
+    let after = hooks(&directory);
+    hook(&work, &["install"])
+        .success()
+        .stdout_has("pre-commit runs the check already");
+    assert_eq!(hooks(&directory), after);
+    hook(&work, &["uninstall"])
+        .success()
+        .stdout_has("removed .git/hooks/pre-commit\n");
+    assert_eq!(hooks(&directory), before);
+    hook(&work, &["uninstall"])
+        .success()
+        .stdout_has("nothing of ours");
+    assert_eq!(hooks(&directory), before);
+}
+
+#[test]
+fn only_what_is_named_is_put_in_and_taken_out() {
+    let (_sandbox, work) = work();
+    let directory = work.path().join(".git/hooks");
+    install(&work, &["pre-push", "pre-push"]);
+    assert_eq!(names(&directory), ["pre-push"]);
+    install(&work, &[]);
+    hook(&work, &["uninstall", "pre-push", "-q"]).success();
+    assert_eq!(names(&directory), ["pre-commit", "pre-merge-commit"]);
+}
+
+#[test]
+fn a_repository_without_a_hooks_directory_gets_one() {
+    let (_sandbox, work) = work();
+    fs::remove_dir_all(work.path().join(".git/hooks")).unwrap();
+    install(&work, &[]);
+    work.write("app/kustomization.yaml", REMOTE);
+    refused(&work.try_git(&["commit", "-am", "remote"]));
+}
+
+#[test]
+fn a_shell_hook_keeps_every_byte_and_runs_too() {
+    let (_sandbox, work) = work();
+    let directory = work.path().join(".git/hooks");
+    for text in [
+        // What comes after these would never run.
+        "#!/bin/sh\necho old >> ran\nexit 0\n",
+        "#!/bin/sh -e\nexec sh -c 'echo old >> ran'\n",
+        "#!/usr/bin/env bash\nset -euo pipefail\necho old >> ran",
+        "echo old >> ran\n",
+    ] {
+        existing(&work, "pre-commit", text);
+        let mode = fs::Permissions::from_mode(0o700);
+        fs::set_permissions(directory.join("pre-commit"), mode).unwrap();
+        let before = hooks(&directory);
+        hook(&work, &["install", "pre-commit"])
+            .success()
+            .stdout_has("added the check to .git/hooks/pre-commit");
+        let _ = fs::remove_file(work.path().join("ran"));
+        work.write("app/kustomization.yaml", REMOTE);
+        refused(&work.try_git(&["commit", "-am", "remote"]));
+        work.write("app/kustomization.yaml", super::LOCAL);
+        work.try_git(&["commit", "--allow-empty", "-am", "local"])
+            .success();
+        assert_eq!(work.read("ran"), "old\n", "{text}");
+        let after = hooks(&directory);
+        install(&work, &["pre-commit"]);
+        assert_eq!(hooks(&directory), after);
+        hook(&work, &["uninstall"])
+            .success()
+            .stdout_has("took the check out of .git/hooks/pre-commit");
+        assert_eq!(hooks(&directory), before, "{text}");
+    }
+}
+
+#[test]
+fn an_existing_hook_can_still_refuse() {
+    let (_sandbox, work) = work();
+    existing(&work, "pre-commit", "#!/bin/sh\necho mine >&2\nexit 7\n");
+    install(&work, &[]);
+    let output = work.try_git(&["commit", "--allow-empty", "-m", "empty"]);
+    output.fails(1).stderr_has("mine");
+}
+
+#[test]
+fn lines_of_another_version_are_brought_up_to_date() {
+    let (_sandbox, work) = work();
+    let old = "#!/bin/sh\n# >>> kustomize-localize\nexit 9\n# <<< kustomize-localize\necho mine\n";
+    existing(&work, "pre-commit", old);
+    hook(&work, &["install", "pre-commit"])
+        .success()
+        .stdout_has("brought .git/hooks/pre-commit up to date");
+    let text = work.read(".git/hooks/pre-commit");
+    assert!(text.contains("hook run pre-commit") && !text.contains("exit 9"));
+    hook(&work, &["uninstall"]).success();
+    assert_eq!(work.read(".git/hooks/pre-commit"), "#!/bin/sh\necho mine\n");
+    // What has no end cannot be told from the rest of the file.
+    existing(
+        &work,
+        "pre-commit",
+        "#!/bin/sh\n# >>> kustomize-localize\nexit 9\n",
+    );
+    let before = hooks(&work.path().join(".git/hooks"));
+    for command in ["install", "uninstall"] {
+        hook(&work, &[command])
+            .fails(2)
+            .stderr_has(".git/hooks/pre-commit:2:")
+            .stderr_has("have no end");
+    }
+    assert_eq!(hooks(&work.path().join(".git/hooks")), before);
+}
+
+#[test]
+fn what_is_no_shell_script_is_moved_aside_on_request_only() {
+    let (_sandbox, work) = work();
+    let directory = work.path().join(".git/hooks");
+    existing(&work, "pre-merge-commit", "#!/bin/sh\nexit 0\n");
+    existing(
+        &work,
+        "pre-commit",
+        "#!/usr/bin/env -S awk -f\nBEGIN { print \"old\" >> \"ran\" }\n",
+    );
+    let before = hooks(&directory);
+    let output = hook(&work, &["install"]);
+    output
+        .fails(2)
+        .stderr_has("pre-commit` is no shell script")
+        .stderr_has("git kustomize-localize hook run pre-commit\n")
+        .stderr_has("git kustomize-localize hook install --force pre-commit");
+    // All or nothing: the other hook could have been added to.
+    assert_eq!(hooks(&directory), before);
+
+    hook(&work, &["install", "--force"])
+        .success()
+        .stdout_has("now .git/hooks/pre-commit.before-kustomize-localize\n")
+        .stdout_has("added the check to .git/hooks/pre-merge-commit");
+    let installed = hooks(&directory);
+    install(&work, &["--force"]);
+    install(&work, &[]);
+    assert_eq!(hooks(&directory), installed);
+    work.write("app/kustomization.yaml", REMOTE);
+    refused(&work.try_git(&["commit", "-am", "remote"]));
+    assert!(!work.path().join("ran").exists());
+    work.git(&["checkout", "--", "."]);
+    work.try_git(&["commit", "--allow-empty", "-m", "local"])
+        .success();
+    assert_eq!(work.read("ran"), "old\n");
+
+    hook(&work, &["uninstall"])
+        .success()
+        .stdout_has("put .git/hooks/pre-commit back as it was");
+    assert_eq!(hooks(&directory), before);
+}
+
+#[test]
+fn what_was_moved_aside_before_is_never_overwritten() {
+    let (_sandbox, work) = work();
+    existing(&work, "pre-commit", "#!/usr/bin/awk -f\n");
+    existing(&work, "pre-commit.before-kustomize-localize", "precious");
+    let before = hooks(&work.path().join(".git/hooks"));
+    hook(&work, &["install", "--force"])
+        .fails(2)
+        .stderr_has("pre-commit.before-kustomize-localize` is in the way");
+    assert_eq!(hooks(&work.path().join(".git/hooks")), before);
+}
+
+#[test]
+fn a_link_is_not_written_through() {
+    let (_sandbox, work) = work();
+    work.write_executable("scripts/pre-commit", "#!/bin/sh\necho old >> ran\n");
+    let directory = work.path().join(".git/hooks");
+    symlink("../../scripts/pre-commit", directory.join("pre-commit")).unwrap();
+    let before = hooks(&directory);
+    hook(&work, &["install"])
+        .fails(2)
+        .stderr_has("is a symbolic link");
+    assert_eq!(hooks(&directory), before);
+    install(&work, &["--force"]);
+    assert_eq!(
+        work.read("scripts/pre-commit"),
+        "#!/bin/sh\necho old >> ran\n"
+    );
+    work.try_git(&["commit", "--allow-empty", "-m", "local"])
+        .success();
+    assert_eq!(work.read("ran"), "old\n");
+    hook(&work, &["uninstall"]).success();
+    assert_eq!(hooks(&directory), before);
+}
+
+#[test]
+fn a_hook_that_is_switched_off_is_not_switched_on() {
+    let (_sandbox, work) = work();
+    work.write(".git/hooks/pre-commit", "#!/bin/sh\necho old >> ran\n");
+    let before = hooks(&work.path().join(".git/hooks"));
+    hook(&work, &["install"])
+        .fails(2)
+        .stderr_has("is not executable, so git does not run it")
+        .stderr_has("chmod +x ");
+    assert_eq!(hooks(&work.path().join(".git/hooks")), before);
+    install(&work, &["--force"]);
+    work.try_git(&["commit", "--allow-empty", "-m", "local"])
+        .success();
+    assert!(!work.path().join("ran").exists());
+    hook(&work, &["uninstall"]).success();
+    assert_eq!(hooks(&work.path().join(".git/hooks")), before);
+}
+
+#[test]
+fn hooks_in_the_working_tree_are_for_everybody() {
+    let (_sandbox, work) = work();
+    work.git(&["config", "core.hooksPath", ".githooks"]);
+    fs::create_dir(work.path().join("app/sub")).unwrap();
+    let sub = Repo::new(&_sandbox, work.path().join("app/sub"));
+    hook(&sub, &["install"])
+        .success()
+        .stdout_has("commit them, and everybody has the hook");
+    assert_eq!(
+        names(&work.path().join(".githooks")),
+        ["pre-commit", "pre-merge-commit"]
+    );
+    work.write("app/kustomization.yaml", REMOTE);
+    refused(&work.try_git(&["commit", "-am", "remote"]));
+    hook(&sub, &["uninstall"]).success();
+    assert!(names(&work.path().join(".githooks")).is_empty());
+}
+
+#[test]
+fn hooks_of_other_repositories_are_left_alone() {
+    let (sandbox, work) = work();
+    let shared = sandbox.path("shared");
+    sandbox.configure("core.hooksPath", shared.to_str().unwrap());
+    let output = hook(&work, &["install"]);
+    output
+        .fails(2)
+        .stderr_has("`core.hooksPath` (global)")
+        .stderr_has("git kustomize-localize hook run pre-commit \"$@\"");
+    assert!(!shared.exists());
+    // The command that it names helps.
+    let own = work.path().join(".git/hooks");
+    let command = format!("git config --local core.hooksPath {}", own.display());
+    output.stderr_has(&command);
+    let words: Vec<&str> = command.split(' ').skip(1).collect();
+    work.git(&words);
+    install(&work, &[]);
+    work.write("app/kustomization.yaml", REMOTE);
+    refused(&work.try_git(&["commit", "-am", "remote"]));
+
+    work.git(&["config", "core.hooksPath", ""]);
+    let output = hook(&work, &["install"]);
+    output
+        .fails(2)
+        .stderr_has("`core.hooksPath` is set to nothing")
+        .stderr_has("git config --local --unset-all core.hooksPath");
+}
+
+#[test]
+fn a_bare_repository_makes_no_commits() {
+    let (sandbox, work) = work();
+    work.git(&["clone", "--quiet", "--bare", ".", "../bare.git"]);
+    let bare = sandbox.path("bare.git");
+    let before = hooks(&bare.join("hooks"));
+    for directory in [bare.clone(), work.path().join(".git")] {
+        sandbox
+            .run(&directory, &["hook", "install"])
+            .fails(2)
+            .stderr_has("there is no working tree here")
+            .stderr_has("hooks/pre-receive");
+    }
+    assert_eq!(hooks(&bare.join("hooks")), before);
+    // Its working trees do.
+    sandbox.git(&bare, &["worktree", "add", "--quiet", "../tree", "main"]);
+    let tree = Repo::new(&sandbox, sandbox.path("tree"));
+    install(&tree, &[]);
+    tree.write("app/kustomization.yaml", REMOTE);
+    refused(&tree.try_git(&["commit", "-am", "remote"]));
+}

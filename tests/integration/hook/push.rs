@@ -1,0 +1,151 @@
+//! `pre-push`: what is judged is what is pushed.
+
+use super::{LOCAL, REMOTE, hook, install, refused, work};
+use crate::support::{Repo, Sandbox};
+
+/// Returns a repository with the hook and a server that has its first commit.
+fn pushing() -> (Sandbox, Repo) {
+    let (sandbox, work) = work();
+    work.git(&["init", "--quiet", "--bare", "-b", "main", "../server.git"]);
+    work.git(&["remote", "add", "origin", "../server.git"]);
+    install(&work, &["pre-push"]);
+    work.try_git(&["push", "--quiet", "origin", "main"])
+        .success();
+    (sandbox, work)
+}
+
+fn commit(work: &Repo, text: &str) {
+    work.write("app/kustomization.yaml", text);
+    work.commit("change");
+}
+
+#[test]
+fn the_commit_that_is_pushed_is_judged_and_nothing_else() {
+    let (_sandbox, work) = pushing();
+    commit(&work, REMOTE);
+    // The mend is on disk and staged: it is not pushed.
+    work.write("app/kustomization.yaml", LOCAL);
+    work.git(&["add", "."]);
+    let before = work.state();
+    let output = work.try_git(&["push", "origin", "main"]);
+    refused(&output);
+    output.stderr_has("refs/heads/main:");
+    before.assert_same(&work.state());
+    work.git(&["commit", "--quiet", "-m", "mended"]);
+    // Nor are commits below the tip: nobody builds them.
+    work.write("app/kustomization.yaml", REMOTE);
+    work.try_git(&["push", "--quiet", "origin", "main"])
+        .success();
+}
+
+#[test]
+fn every_ref_is_judged_and_what_holds_no_files_is_not() {
+    let (_sandbox, work) = pushing();
+    work.git(&["branch", "good"]);
+    work.git(&["switch", "--quiet", "-c", "bad"]);
+    commit(&work, REMOTE);
+    let bad = work.id("HEAD");
+    work.git(&["tag", "-m", "annotated", "bad-tag"]);
+    let blob = work.id("HEAD:app/config.yaml");
+    work.git(&["tag", "blob", &blob]);
+    work.git(&["tag", "tree", "HEAD^{tree}"]);
+    work.git(&["tag", "-m", "annotated", "nested", "tree"]);
+    // A name is no command.
+    work.git(&["branch", "$(touch${IFS}pwned)", "main"]);
+
+    let output = work.try_git(&["push", "origin", "good", "bad", "bad-tag"]);
+    refused(&output);
+    // The same commit once.
+    output.stderr_has("refs/heads/bad, refs/tags/bad-tag:");
+    output.lacks("refs/heads/good");
+    refused(&work.try_git(&["push", "origin", &format!("{bad}:refs/heads/x")]));
+    refused(&work.try_git(&["push", "origin", "HEAD@{0}:refs/heads/x"]));
+    let fine = ["good", "blob", "tree", "nested", "$(touch${IFS}pwned)"];
+    work.try_git(&[&["push", "--quiet", "origin"], &fine[..]].concat())
+        .success();
+    assert!(!work.path().join("pwned").exists());
+    // What goes away brings nothing.
+    work.try_git(&["push", "--quiet", "--delete", "origin", "good", "blob"])
+        .success();
+    work.try_git(&["push", "--quiet", "origin", "main"])
+        .success();
+}
+
+#[test]
+fn a_hook_that_reads_the_refs_too_gets_all_of_them() {
+    let (_sandbox, work) = pushing();
+    hook(&work, &["uninstall"]).success();
+    let reader = "#!/bin/sh\nwhile read -r line; do echo \"$line\" >> refs; done\n";
+    work.write_executable(".git/hooks/pre-push", reader);
+    work.git(&["branch", "one"]);
+    work.git(&["branch", "two"]);
+    let mut seen = Vec::new();
+    for refs in [
+        &["--dry-run", "origin", "one", "two"][..],
+        &["--dry-run", "origin", "main"],
+    ] {
+        for installed in [false, true] {
+            match installed {
+                true => hook(&work, &["install", "pre-push"]),
+                false => hook(&work, &["uninstall"]),
+            }
+            .success();
+            work.write("refs", "");
+            work.try_git(&[&["push"], refs].concat()).success();
+            seen.push(work.read("refs"));
+        }
+    }
+    assert_eq!(seen[0].lines().count(), 2);
+    assert_eq!(seen[0], seen[1]);
+    // Nothing to push is no line, and not an empty one.
+    assert_eq!((&*seen[2], &*seen[3]), ("", ""));
+}
+
+#[test]
+fn what_the_remote_has_is_not_new() {
+    let (_sandbox, work) = pushing();
+    work.write(".kustomize-localize.yaml", "new-only: true\n");
+    work.write("old/kustomization.yaml", REMOTE);
+    work.commit("old");
+    work.try_git(&["push", "--quiet", "--no-verify", "origin", "main"])
+        .success();
+    // A new branch is compared with what the remote has of it.
+    work.git(&["switch", "--quiet", "-c", "topic"]);
+    work.write("note", "x");
+    work.commit("note");
+    work.try_git(&["push", "--quiet", "origin", "topic"])
+        .success();
+    work.write("new/kustomization.yaml", REMOTE);
+    work.commit("new");
+    let output = work.try_git(&["push", "origin", "topic"]);
+    refused(&output);
+    output
+        .stderr_has("new/kustomization.yaml")
+        .lacks("old/kustomization.yaml");
+    refused(&work.try_git(&["push", "origin", "topic:another"]));
+    // Nothing is known of a remote that has nothing: all is new.
+    work.git(&["init", "--quiet", "--bare", "../empty.git"]);
+    let output = work.try_git(&["push", "../empty.git", "main"]);
+    refused(&output);
+    output.stderr_has("old/kustomization.yaml");
+}
+
+#[test]
+fn what_git_would_not_write_is_refused() {
+    let (_sandbox, work) = pushing();
+    // Tests give no standard input: nothing is pushed.
+    hook(&work, &["run", "pre-push", "origin", "url"]).success();
+    let script = |line: &str| {
+        format!("printf '%s\\n' '{line}' | git-kustomize-localize hook run pre-push origin url")
+    };
+    let id = work.id("HEAD");
+    let other = "1".repeat(40);
+    for line in [
+        "refs/heads/main".to_owned(),
+        format!("refs/heads/main {id} refs/heads/main nonsense"),
+        format!("refs/heads/main {other} refs/heads/main {id}"),
+    ] {
+        let output = work.try_git(&["-c", &format!("alias.x=!{}", script(&line)), "x"]);
+        output.fails(2);
+    }
+}

@@ -1,0 +1,163 @@
+//! `hooks/pre-receive`: a server that takes no push that needs the network, and fails closed.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+
+use super::{LOCAL, REMOTE, work};
+use crate::support::{Output, Repo, Sandbox};
+
+/// Returns a repository and a bare one with the hook of the source, which has the first commit.
+fn served() -> (Sandbox, Repo) {
+    let (sandbox, work) = work();
+    work.git(&["init", "--quiet", "--bare", "-b", "main", "../server.git"]);
+    work.git(&["remote", "add", "origin", "../server.git"]);
+    let hook = Path::new(env!("CARGO_MANIFEST_DIR")).join("hooks/pre-receive");
+    let installed = sandbox.path("server.git/hooks/pre-receive");
+    fs::copy(hook, &installed).unwrap();
+    fs::set_permissions(&installed, fs::Permissions::from_mode(0o755)).unwrap();
+    work.try_git(&["push", "--quiet", "origin", "main"])
+        .success();
+    (sandbox, work)
+}
+
+fn change(work: &Repo, text: &str) {
+    work.write("app/kustomization.yaml", text);
+    work.commit("change");
+}
+
+/// Asserts that the server refused this, because of what it found.
+#[track_caller]
+fn refused(output: &Output) {
+    output
+        .fails(1)
+        .stderr_has("remote: ")
+        .stderr_has("remote-reference")
+        .stderr_has("pre-receive hook declined");
+}
+
+fn refs(sandbox: &Sandbox) -> String {
+    sandbox.git(&sandbox.path("server.git"), &["for-each-ref"])
+}
+
+#[test]
+fn a_push_that_needs_the_network_is_not_taken() {
+    let (sandbox, work) = served();
+    change(&work, REMOTE);
+    let before = refs(&sandbox);
+    let output = work.try_git(&["push", "origin", "main"]);
+    refused(&output);
+    output.stderr_has("refs/heads/main:");
+    // One bad ref of several: git takes none.
+    let output = work.try_git(&["push", "origin", "main:new", "HEAD^:refs/heads/fine"]);
+    refused(&output);
+    output
+        .stderr_has("refs/heads/new:")
+        .lacks("refs/heads/fine");
+    assert_eq!(refs(&sandbox), before);
+    // What was refused leaves nothing behind.
+    let loose = sandbox.git(&sandbox.path("server.git"), &["count-objects"]);
+    change(&work, LOCAL);
+    work.try_git(&["push", "--quiet", "origin", "main", "main:new"])
+        .success();
+    assert_ne!(
+        sandbox.git(&sandbox.path("server.git"), &["count-objects"]),
+        loose
+    );
+    work.try_git(&["push", "--quiet", "--delete", "origin", "new"])
+        .success();
+    work.git(&["tag", "-m", "annotated", "v1"]);
+    work.try_git(&["push", "--quiet", "origin", "v1"]).success();
+}
+
+#[test]
+fn a_push_cannot_switch_off_what_judges_it() {
+    let (_sandbox, work) = served();
+    work.write(
+        ".kustomize-localize.yaml",
+        "rules:\n  remote-reference: off\n  floating-ref: off\n",
+    );
+    change(&work, REMOTE);
+    refused(&work.try_git(&["push", "origin", "main"]));
+    refused(&work.try_git(&["push", "origin", "main:new"]));
+    // Once it is reviewed and there, it counts.
+    change(&work, LOCAL);
+    work.try_git(&["push", "--quiet", "origin", "main"])
+        .success();
+    change(&work, REMOTE);
+    work.try_git(&["push", "--quiet", "origin", "main", "main:new"])
+        .success();
+}
+
+#[test]
+fn new_only_on_a_server_is_what_no_branch_has() {
+    let (sandbox, work) = served();
+    let hook = sandbox.path("server.git/hooks/pre-receive");
+    let away = sandbox.path("away");
+    fs::rename(&hook, &away).unwrap();
+    work.write(".kustomize-localize.yaml", "new-only: true\n");
+    work.write("old/kustomization.yaml", REMOTE);
+    work.commit("old");
+    work.git(&["push", "--quiet", "origin", "main"]);
+    fs::rename(&away, &hook).unwrap();
+    work.write("note", "x");
+    work.commit("note");
+    work.try_git(&["push", "--quiet", "origin", "main", "main:topic"])
+        .success();
+    change(&work, REMOTE);
+    let output = work.try_git(&["push", "origin", "main"]);
+    refused(&output);
+    output.lacks("old/kustomization.yaml");
+    refused(&work.try_git(&["push", "origin", "main:other"]));
+}
+
+#[test]
+fn the_first_push_is_judged_without_a_configuration() {
+    let (sandbox, work) = served();
+    fs::remove_dir_all(sandbox.path("server.git/refs/heads")).unwrap();
+    fs::create_dir(sandbox.path("server.git/refs/heads")).unwrap();
+    work.write(
+        ".kustomize-localize.yaml",
+        "rules:\n  remote-reference: off\n",
+    );
+    change(&work, REMOTE);
+    refused(&work.try_git(&["push", "origin", "main"]));
+    change(&work, LOCAL);
+    work.try_git(&["push", "--quiet", "origin", "main"])
+        .success();
+}
+
+#[test]
+fn what_goes_wrong_is_refused() {
+    let (sandbox, work) = served();
+    let before = refs(&sandbox);
+    change(&work, "resources:\n  - config.yaml\nnamePrefix: x-\n");
+    let program = sandbox.path("bin/git-kustomize-localize");
+    let away = sandbox.path("away");
+    fs::rename(&program, &away).unwrap();
+    work.try_git(&["push", "origin", "main"])
+        .fails(1)
+        .stderr_has("remote: git-kustomize-localize is not on PATH")
+        .stderr_has("pre-receive hook declined");
+    for (script, said) in [
+        ("exit 2", "declined"),
+        ("kill -9 $$", "declined"),
+        ("echo broken >&2; exit 127", "remote: broken"),
+    ] {
+        sandbox.script("git-kustomize-localize", script);
+        work.try_git(&["push", "origin", "main"])
+            .fails(1)
+            .stderr_has(said);
+    }
+    fs::rename(&away, &program).unwrap();
+    assert_eq!(refs(&sandbox), before);
+    // A configuration of the server that cannot be read is no reason to let anything pass, nor is the
+    // switch of those who commit.
+    let server = sandbox.path("server.git");
+    sandbox.git(&server, &["config", "kustomize-localize.hook", "false"]);
+    change(&work, REMOTE);
+    refused(&work.try_git(&["push", "origin", "main"]));
+    change(&work, LOCAL);
+    work.try_git(&["push", "--quiet", "origin", "main"])
+        .success();
+}
