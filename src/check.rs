@@ -8,6 +8,7 @@
 mod ambiguous_path;
 #[allow(dead_code)] // the rules that use the rest come next
 mod context;
+mod edited_copy;
 mod floating_ref;
 mod function;
 mod remote_chart;
@@ -104,6 +105,7 @@ pub fn check(input: Input<'_>) -> Result<Checked> {
             Rule::UnsafeReference => unsafe_reference::find(&context),
             Rule::Function => function::find(&context),
             Rule::AmbiguousPath => ambiguous_path::find(&context),
+            Rule::EditedCopy => edited_copy::find(&context, &mut failures),
             _ => Vec::new(),
         });
     }

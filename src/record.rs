@@ -7,6 +7,7 @@
 
 pub mod lock;
 mod message;
+pub mod stored;
 pub mod trailers;
 mod valid;
 

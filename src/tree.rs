@@ -69,6 +69,11 @@ pub trait Tree {
         None
     }
 
+    /// Says whether line ends may be others here than where the files are stored: a checkout converts them.
+    fn converts(&self) -> bool {
+        false
+    }
+
     /// Returns `path` as the user would name it.
     fn label(&self, path: &str) -> String;
 }
@@ -81,6 +86,12 @@ pub trait Listing: Tree {
     /// # Errors
     /// When the storage cannot be read.
     fn named(&self, names: &[&str]) -> Result<Vec<String>>;
+
+    /// Returns the paths of everything below a directory that is no directory, sorted.
+    ///
+    /// # Errors
+    /// When the storage cannot be read.
+    fn below(&self, directory: &str) -> Result<Vec<String>>;
 
     /// Returns the paths of all kustomization files, sorted.
     ///

@@ -268,6 +268,38 @@ impl Tree for IndexTree {
 }
 
 impl Listing for IndexTree {
+    fn below(&self, directory: &str) -> Result<Vec<String>> {
+        let entries = self.state.entries();
+        let order = |entry: &IndexEntry| match directory.is_empty() {
+            true => Ordering::Equal,
+            false => below(self.path(entry), directory.as_bytes()),
+        };
+        let first = entries.partition_point(|entry| order(entry) == Ordering::Less);
+        let mut found: Vec<String> = entries
+            .get(first..)
+            .unwrap_or_default()
+            .iter()
+            .take_while(|entry| order(entry) == Ordering::Equal)
+            .filter(|entry| !entry.flags.contains(Flags::INTENT_TO_ADD))
+            .filter(|entry| entry.mode != Mode::DIR)
+            .filter_map(|entry| std::str::from_utf8(self.path(entry)).ok())
+            .map(str::to_owned)
+            .collect();
+        for (place, tree) in &self.trees {
+            let (inner, outer) = (path::below(directory, place), path::below(place, directory));
+            let rest = match (inner, outer) {
+                (Some(inner), _) => inner,
+                (None, Some(_)) => "",
+                (None, None) => continue,
+            };
+            let below = tree.below(rest)?;
+            found.extend(below.iter().map(|path| path::join(place, path)));
+        }
+        found.sort();
+        found.dedup();
+        Ok(found)
+    }
+
     fn named(&self, names: &[&str]) -> Result<Vec<String>> {
         let mut found: Vec<String> = self
             .entries()

@@ -29,6 +29,11 @@ impl MemoryTree {
         self.insert(path, Entry::Link, target.as_bytes());
     }
 
+    /// Takes a file or link away.
+    pub fn remove(&mut self, path: &str) {
+        self.nodes.remove(path);
+    }
+
     fn insert(&mut self, path: &str, entry: Entry, bytes: &[u8]) {
         let bytes = bytes.to_vec();
         self.nodes.insert(path.to_owned(), Node { entry, bytes });
@@ -68,6 +73,14 @@ impl Listing for MemoryTree {
         let paths = self.nodes.keys();
         Ok(paths
             .filter(|path| names.contains(&path::name(path)))
+            .cloned()
+            .collect())
+    }
+
+    fn below(&self, directory: &str) -> Result<Vec<String>> {
+        let paths = self.nodes.keys();
+        Ok(paths
+            .filter(|path| path::is_in(path, directory) && *path != directory)
             .cloned()
             .collect())
     }

@@ -213,6 +213,25 @@ impl Tree for ObjectTree {
 }
 
 impl Listing for ObjectTree {
+    fn below(&self, directory: &str) -> Result<Vec<String>> {
+        let mut found = Vec::new();
+        let mut todo = vec![directory.to_owned()];
+        while let Some(directory) = todo.pop() {
+            let Some(entries) = self.directory(&directory)? else {
+                continue;
+            };
+            for (name, item) in entries.iter() {
+                let place = path::join(&directory, name);
+                match item.entry {
+                    Entry::Directory => todo.push(place),
+                    _ => found.push(place),
+                }
+            }
+        }
+        found.sort();
+        Ok(found)
+    }
+
     fn named(&self, names: &[&str]) -> Result<Vec<String>> {
         let mut found = Vec::new();
         let mut todo = vec![String::new()];

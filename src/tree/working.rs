@@ -53,6 +53,26 @@ impl WorkingTree {
     }
 }
 
+impl WorkingTree {
+    /// Returns the paths that git lists, as far as they are wanted and still on disk, sorted.
+    fn listed(&self, wanted: impl Fn(&[u8]) -> bool) -> Result<Vec<String>> {
+        let listed = self.here.working_files()?;
+        let mut found = Vec::new();
+        for path in listed.split(|byte| *byte == 0) {
+            if wanted(path)
+                && let Ok(path) = std::str::from_utf8(path)
+                && !path.is_empty()
+                && self.entry(path)?.is_some()
+            {
+                found.push(path.to_owned());
+            }
+        }
+        found.sort();
+        found.dedup();
+        Ok(found)
+    }
+}
+
 impl Tree for WorkingTree {
     fn entry(&self, path: &str) -> Result<Option<Entry>> {
         // git holds nothing of that name, wherever it is.
@@ -96,6 +116,10 @@ impl Tree for WorkingTree {
         self.top.inside(text)
     }
 
+    fn converts(&self) -> bool {
+        true
+    }
+
     fn label(&self, path: &str) -> String {
         match path {
             "" => ".".to_owned(),
@@ -107,18 +131,21 @@ impl Tree for WorkingTree {
 impl Listing for WorkingTree {
     /// Only what git tracks, or what is neither tracked nor ignored.
     fn named(&self, names: &[&str]) -> Result<Vec<String>> {
-        let listed = self.here.working_files()?;
         let mut found = Vec::new();
-        for path in listed.split(|byte| *byte == 0) {
-            if is_named(path, names)
-                && let Ok(path) = std::str::from_utf8(path)
-                && matches!(self.entry(path)?, Some(Entry::File { .. } | Entry::Link))
-            {
-                found.push(path.to_owned());
+        for path in self.listed(|path| is_named(path, names))? {
+            if matches!(self.entry(&path)?, Some(Entry::File { .. } | Entry::Link)) {
+                found.push(path);
             }
         }
-        found.sort();
-        found.dedup();
         Ok(found)
+    }
+
+    /// Only what git tracks, or what is neither tracked nor ignored.
+    fn below(&self, directory: &str) -> Result<Vec<String>> {
+        let prefix = match directory {
+            "" => String::new(),
+            directory => format!("{directory}/"),
+        };
+        self.listed(|path| path.starts_with(prefix.as_bytes()))
     }
 }

@@ -1,0 +1,222 @@
+//! `edited-copy`: a localized file whose bytes or mode are not what its lock says, one that is missing,
+//! one that was added.
+//!
+//! Every lock of the tree is looked at: the one at the top with the `localized-files` that it lists, and
+//! those of copies, which own all of their directory.
+
+use super::Context;
+use crate::failure::{Failure, argument, pathspec};
+use crate::finding::{Finding, Rule};
+use crate::record::stored::{self, Difference};
+use crate::record::{LOCK_NAME, LoadRestrictor, Lock};
+use crate::tree::path;
+
+pub(super) fn find(context: &Context<'_>, failures: &mut Vec<Failure>) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for (directory, lock) in context.locks {
+        let differences = match stored::differences(context.tree, directory, lock) {
+            Ok(differences) => differences,
+            Err(failure) => {
+                failures.push(failure);
+                continue;
+            }
+        };
+        for (place, difference) in &differences {
+            findings.push(finding(context, directory, lock, place, difference));
+        }
+    }
+    findings
+}
+
+fn finding(
+    context: &Context<'_>,
+    directory: &str,
+    lock: &Lock,
+    place: &str,
+    difference: &Difference,
+) -> Finding {
+    let name = path::join(directory, LOCK_NAME);
+    let listed = lock
+        .files
+        .iter()
+        .find(|file| path::join(directory, &file.path) == place);
+    let again = again(directory, lock, place);
+    let (message, help) = match difference {
+        Difference::Missing => {
+            let on_disk = context
+                .absences
+                .is_some_and(|absences| absences.is_on_disk(place));
+            match on_disk {
+                true => (
+                    format!("`{place}` is on disk, but not staged, although `{name}` lists it"),
+                    vec![format!("git add -f -- {}", pathspec(place))],
+                ),
+                false => (
+                    format!("`{place}` is missing, although `{name}` lists it"),
+                    vec![again],
+                ),
+            }
+        }
+        Difference::NoFile => (
+            format!("`{place}` is no file, although `{name}` lists it as one"),
+            vec![again],
+        ),
+        Difference::Edited { sha256 } => {
+            let short = |sha256: &str| sha256.chars().take(12).collect::<String>();
+            let wanted = listed.map_or(String::new(), |file| short(&file.sha256));
+            (
+                format!(
+                    "`{place}` was edited: its sha256 is {}…, in `{name}` it is {wanted}…",
+                    short(sha256)
+                ),
+                vec![
+                    again,
+                    "what should be different belongs into an overlay".to_owned(),
+                ],
+            )
+        }
+        Difference::Mode => {
+            let (is, was) = match listed.is_some_and(|file| file.executable) {
+                true => ("100644", "100755"),
+                false => ("100755", "100644"),
+            };
+            (
+                format!("the mode of `{place}` is {is}, in `{name}` it is {was}"),
+                vec![again],
+            )
+        }
+        Difference::Added => (
+            format!("`{place}` was added by hand: `{name}` does not list it"),
+            vec![
+                format!("git rm -f -- {}", pathspec(place)),
+                "what you need beside the localized files belongs into a directory of your own"
+                    .to_owned(),
+            ],
+        ),
+    };
+    context.at_path(Rule::EditedCopy, place, message, help)
+}
+
+/// Returns the commands that write what the lock says once more.
+fn again(directory: &str, lock: &Lock, place: &str) -> String {
+    let Some(target) = &lock.target else {
+        let home = stored::home(place).unwrap_or(directory);
+        return format!(
+            "git kustomize-localize --in-place --no-commit --overwrite && git add -f -- {} {}",
+            pathspec(home),
+            pathspec(LOCK_NAME)
+        );
+    };
+    let mut command = "git kustomize-localize --no-commit --overwrite".to_owned();
+    let mut add = |words: &[&str]| {
+        for word in words {
+            command.push(' ');
+            command.push_str(&argument(word));
+        }
+    };
+    if let Some(scope) = &lock.options.scope {
+        add(&["--scope", scope]);
+    }
+    if lock.options.pin {
+        add(&["--pin"]);
+    }
+    if lock.options.load_restrictor == LoadRestrictor::None {
+        add(&["--load-restrictor", "none"]);
+    }
+    for glob in &lock.options.leave_missing {
+        add(&["--leave-missing", glob]);
+    }
+    add(&["--", target, directory]);
+    format!("{command} && git add -f -- {}", pathspec(directory))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::Scene;
+    use super::*;
+    use crate::record::{StoredFile, sha256_hex};
+
+    fn found(scene: Scene) -> Vec<Finding> {
+        scene.find(Rule::EditedCopy)
+    }
+
+    fn stored(path: &str, text: &str) -> StoredFile {
+        StoredFile {
+            path: path.to_owned(),
+            sha256: sha256_hex(text.as_bytes()),
+            ..StoredFile::default()
+        }
+    }
+
+    fn in_place() -> Scene {
+        let mut scene = Scene::default()
+            .file(
+                "a/kustomization.yaml",
+                "resources: [localized-files/h/x.yaml]\n",
+            )
+            .file("a/localized-files/h/x.yaml", "x");
+        scene.lock.files = vec![stored("a/localized-files/h/x.yaml", "x")];
+        scene
+    }
+
+    #[test]
+    fn what_the_lock_lists_is_what_it_says() {
+        assert_eq!(found(in_place()), []);
+    }
+
+    #[test]
+    fn an_edit_names_lock_and_digests_and_how_to_undo_it() {
+        let findings = found(in_place().file("a/localized-files/h/x.yaml", "y"));
+        let [finding] = findings.as_slice() else {
+            panic!("{findings:?}");
+        };
+        assert_eq!(finding.path, "a/localized-files/h/x.yaml");
+        assert_eq!(
+            finding.message,
+            "`a/localized-files/h/x.yaml` was edited: its sha256 is a1fce4363854…, in `kustomize-localize.lock` it is 2d711642b726…"
+        );
+        assert_eq!(
+            finding.help[0],
+            "git kustomize-localize --in-place --no-commit --overwrite && git add -f -- :/a/localized-files :/kustomize-localize.lock"
+        );
+        assert!(finding.fails());
+    }
+
+    #[test]
+    fn what_is_missing_or_added_is_told() {
+        let mut scene = in_place().file("a/localized-files/new.yaml", "");
+        scene.tree.remove("a/localized-files/h/x.yaml");
+        let findings = found(scene);
+        let told: Vec<&str> = findings.iter().map(|one| one.message.as_str()).collect();
+        assert_eq!(
+            told,
+            [
+                "`a/localized-files/h/x.yaml` is missing, although `kustomize-localize.lock` lists it",
+                "`a/localized-files/new.yaml` was added by hand: `kustomize-localize.lock` does not list it",
+            ]
+        );
+        assert_eq!(
+            findings[1].help[0],
+            "git rm -f -- :/a/localized-files/new.yaml"
+        );
+    }
+
+    #[test]
+    fn a_copy_says_how_it_was_made() {
+        let mut lock = Lock {
+            target: Some("app".to_owned()),
+            files: vec![stored("x.yaml", "x")],
+            ..Lock::default()
+        };
+        lock.options.scope = Some(".".to_owned());
+        lock.options.pin = true;
+        lock.options.leave_missing.insert("*.env".to_owned());
+        let scene = Scene::default()
+            .file("copy/x.yaml", "y")
+            .file("copy/kustomize-localize.lock", &lock.render().unwrap());
+        assert_eq!(
+            found(scene)[0].help[0],
+            "git kustomize-localize --no-commit --overwrite --scope . --pin --leave-missing '*.env' -- app copy && git add -f -- :/copy"
+        );
+    }
+}
