@@ -14,6 +14,7 @@ mod function;
 mod remote_chart;
 mod remote_reference;
 mod remotes;
+mod stale_lock;
 mod suppression;
 #[cfg(test)]
 mod testing;
@@ -103,6 +104,7 @@ pub fn check(input: Input<'_>) -> Result<Checked> {
             Rule::RemoteChart => remote_chart::find(&context),
             Rule::MissingPath => remote_chart::find_missing(&context),
             Rule::UnsafeReference => unsafe_reference::find(&context),
+            Rule::StaleLock => stale_lock::find(&context),
             Rule::Function => function::find(&context),
             Rule::AmbiguousPath => ambiguous_path::find(&context),
             Rule::EditedCopy => edited_copy::find(&context, &mut failures),

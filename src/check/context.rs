@@ -24,6 +24,8 @@ pub(super) struct Context<'a> {
     pub(super) tree: &'a dyn Listing,
     /// What the team decided.
     pub(super) config: &'a Config,
+    /// Whether everything is looked at, not only what some paths lead to.
+    pub(super) complete: bool,
     /// Tells why paths are missing.
     pub(super) absences: Option<&'a Absences>,
     /// Every lock of the tree that can be read, with its directory.
@@ -56,6 +58,7 @@ impl<'a> Context<'a> {
             troubles: &explored.troubles,
             tree: &*input.tree,
             config: input.config,
+            complete: input.paths.is_empty(),
             absences: input.absences,
             locks,
             broken_lock,

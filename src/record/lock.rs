@@ -198,6 +198,13 @@ impl Lock {
         read::lock(bytes, file)
     }
 
+    /// Returns the line, 1-based, on which each of [`Lock::remotes`] begins in the text that the lock was
+    /// [read](Lock::parse) from.
+    #[must_use]
+    pub fn lines(bytes: &[u8]) -> Vec<usize> {
+        read::lines(bytes)
+    }
+
     /// Returns the text of the lock.
     ///
     /// The text depends on nothing but the content, whatever the order of the lists.

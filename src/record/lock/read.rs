@@ -24,14 +24,31 @@ pub(super) fn lock(bytes: &[u8], file: &str) -> Result<Lock> {
 }
 
 fn read(bytes: &[u8], file: &str) -> Result<Lock> {
+    let (mut lock, _) = as_written(bytes, file)?;
+    lock.sort();
+    Ok(lock)
+}
+
+/// Returns the lines of the remotes, in the order of a sorted lock; none of a lock that cannot be read.
+pub(super) fn lines(bytes: &[u8]) -> Vec<usize> {
+    let Ok((lock, marks)) = as_written(bytes, "") else {
+        return Vec::new();
+    };
+    let lines = marks.remotes.iter().map(|mark| mark.line);
+    let mut remotes: Vec<(&Remote, usize)> = lock.remotes.iter().zip(lines).collect();
+    remotes.sort_by(|(one, _), (other, _)| one.compare(other));
+    remotes.into_iter().map(|(_, line)| line).collect()
+}
+
+/// Reads a lock in the order in which it is written.
+fn as_written(bytes: &[u8], file: &str) -> Result<(Lock, Marks)> {
     let text = text(bytes, file)?;
     let mut marks = Marks::default();
     let mut lock = Lock::default();
     let mut reader = Reader::new(text, file);
     reader.document(|reader| top(reader, &mut lock, &mut marks))?;
     rules::check(&lock).map_err(|problem| marks.failure(&problem, &reader))?;
-    lock.sort();
-    Ok(lock)
+    Ok((lock, marks))
 }
 
 /// Returns the text of a file that can be a lock at all.

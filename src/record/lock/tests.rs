@@ -343,6 +343,18 @@ fn a_reference_finds_its_entry() {
 }
 
 #[test]
+fn entries_are_found_in_any_order() {
+    let text = format!(
+        "\u{feff}remotes:\n# late\n- url: https://h/z\n  commit: {HEX40}\n\n- {{commit: {HEX40}, url: https://h/a}}\nversion: 1\n"
+    );
+    let lock = Lock::parse(text.as_bytes(), "lock").unwrap();
+    let labels: Vec<String> = lock.remotes.iter().map(Remote::label).collect();
+    assert_eq!(labels, ["https://h/a", "https://h/z"]);
+    assert_eq!(Lock::lines(text.as_bytes()), [6, 3]);
+    assert_eq!(Lock::lines(b"version: 7"), [0; 0]);
+}
+
+#[test]
 fn what_nothing_needs_is_stale() {
     let through = |name: &str, through: &[&str]| {
         let through = through.iter().map(|name| format!("https://h/{name}"));

@@ -1,0 +1,228 @@
+//! `stale-lock`: an entry of the lock at the top that nothing references.
+//!
+//! An entry is needed that the tree names, that a needed one names in turn (`through` in the lock: nothing in the tree
+//! says so), or that stored files came from ([`crate::record::Lock::stale`]); so `git kustomize-localize lock` drops
+//! exactly what is told here. It is silent where somebody could name an entry unseen: when only some paths
+//! are looked at, and while a kustomization cannot be read.
+
+use std::collections::HashSet;
+
+use super::Context;
+use crate::finding::{Finding, Rule, Span, Subject};
+use crate::record::{LOCK_NAME, Lock, Remote};
+use crate::reference::Pin;
+use crate::walk::{Trouble, TroubleKind};
+
+pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
+    let Some(lock) = context.lock().filter(|lock| lock.target.is_none()) else {
+        return Vec::new();
+    };
+    if !context.complete || context.troubles.iter().any(hides_references) {
+        return Vec::new();
+    }
+    let named: HashSet<*const Remote> = context
+        .remotes
+        .iter()
+        .filter(|one| !one.is_plugin_root())
+        .filter_map(|one| one.locked)
+        .map(std::ptr::from_ref)
+        .collect();
+    let stale: HashSet<*const Remote> = lock
+        .stale(|remote| named.contains(&std::ptr::from_ref(remote)))
+        .into_iter()
+        .map(std::ptr::from_ref)
+        .collect();
+    if stale.is_empty() {
+        return Vec::new();
+    }
+    let bytes = context.tree.read(LOCK_NAME).unwrap_or_default();
+    let text = String::from_utf8_lossy(&bytes);
+    let text: Vec<&str> = text.lines().collect();
+    let lines = Lock::lines(&bytes);
+    lock.remotes
+        .iter()
+        .enumerate()
+        .filter(|(_, remote)| stale.contains(&std::ptr::from_ref(*remote)))
+        .map(|(index, remote)| {
+            let label = remote.label();
+            let line = lines.get(index).copied();
+            let line_text = line
+                .and_then(|line| text.get(line.checked_sub(1)?))
+                .copied()
+                .unwrap_or_default();
+            let indent = line_text.len() - line_text.trim_start_matches([' ', '-']).len();
+            let finding = context.at_path(
+                Rule::StaleLock,
+                LOCK_NAME,
+                format!("nothing references `{label}`"),
+                vec![format!(
+                    "drop it: git kustomize-localize lock && git add -f -- :/{LOCK_NAME}"
+                )],
+            );
+            Finding {
+                span: line.map(|line| Span {
+                    line,
+                    column: indent + 1,
+                    end_line: line,
+                    end_column: line_text.trim_end().chars().count().max(indent + 1) + 1,
+                }),
+                line_text: line_text.to_owned(),
+                field: "remotes".to_owned(),
+                reference: label,
+                subject: subject(remote),
+                ..finding
+            }
+        })
+        .collect()
+}
+
+/// Says whether a file could not be read, so that nobody knows what it references.
+fn hides_references(trouble: &Trouble) -> bool {
+    match trouble.kind {
+        TroubleKind::Failed | TroubleKind::Problem(_) => true,
+        // Several kustomization files.
+        TroubleKind::Refused => trouble.edge.is_none(),
+        _ => false,
+    }
+}
+
+fn subject(remote: &Remote) -> Subject {
+    match remote {
+        Remote::Git(git) => Subject::Git {
+            url: git.url.clone(),
+            path: String::new(),
+            reference: git.reference.clone(),
+            pin: Pin::of(git.reference.as_deref()).name(),
+        },
+        Remote::File(file) => Subject::Http {
+            url: file.url.clone(),
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{COMMIT, Scene, under_caret};
+    use super::*;
+    use crate::finding::Severity;
+    use crate::record::GitRemote;
+
+    fn find(scene: Scene) -> Vec<String> {
+        let findings = scene.find(Rule::StaleLock);
+        findings.into_iter().map(|one| one.reference).collect()
+    }
+
+    fn through(url: &str, through: &[&str]) -> Remote {
+        Remote::Git(GitRemote {
+            url: url.to_owned(),
+            reference: None,
+            submodules: true,
+            commit: COMMIT.to_owned(),
+            paths: [".".to_owned()].into(),
+            through: through.iter().map(|label| (*label).to_owned()).collect(),
+        })
+    }
+
+    #[test]
+    fn what_nothing_references_is_told_where_it_stands() {
+        let scene = Scene::of("resources: ['https://github.com/o/r?ref=v1']\n")
+            .git("https://github.com/o/r", Some("v1"))
+            .git("https://github.com/o/r", Some("v2"))
+            .http("https://example.com/x.yaml");
+        let findings = scene.check().findings;
+        let [file, git] = findings.as_slice() else {
+            panic!("{findings:?}");
+        };
+        assert_eq!(
+            git.message,
+            "nothing references `https://github.com/o/r?ref=v2`"
+        );
+        assert_eq!(
+            git.help,
+            ["drop it: git kustomize-localize lock && git add -f -- :/kustomize-localize.lock"]
+        );
+        assert_eq!(git.severity, Severity::Warning);
+        assert_eq!(under_caret(git), "url: https://github.com/o/r");
+        assert_eq!(git.span.map(|span| span.line), Some(11));
+        assert_eq!(file.span.map(|span| span.line), Some(4));
+        assert_eq!(under_caret(file), "url: https://example.com/x.yaml");
+        assert_eq!(git.path, "kustomize-localize.lock");
+    }
+
+    #[test]
+    fn what_a_needed_one_names_is_needed() {
+        let lock = |scene: Scene| {
+            scene
+                .remote(through("https://h/o/a", &[]))
+                .remote(through("https://h/o/b", &["https://h/o/a"]))
+                .remote(through("https://h/o/c", &["https://h/o/b"]))
+        };
+        assert_eq!(
+            find(lock(Scene::of("resources: [https://h/o/a]\n"))),
+            [""; 0]
+        );
+        assert_eq!(
+            find(lock(Scene::of("resources: [https://h/o/b]\n"))),
+            ["https://h/o/a"]
+        );
+        assert_eq!(find(lock(Scene::of("namePrefix: a-\n"))).len(), 3);
+    }
+
+    #[test]
+    fn what_stored_files_came_from_is_needed() {
+        let place = "localized-files/x.yaml";
+        let mut scene = Scene::of("resources: [localized-files/x.yaml]\n")
+            .file(place, "")
+            .http("https://h/x.yaml");
+        scene.lock.files.push(crate::record::StoredFile {
+            path: place.into(),
+            sha256: crate::record::sha256_hex(b""),
+            remote: Some("https://h/x.yaml".into()),
+            ..Default::default()
+        });
+        assert_eq!(find(scene), [""; 0]);
+    }
+
+    #[test]
+    fn a_reference_of_any_field_and_file_counts() {
+        let scene = Scene::default()
+            .file("a/kustomization.yaml", "patches: [{path: https://h/x.yaml}]\ngenerators: [g.yaml]\n")
+            .file(
+                "a/g.yaml",
+                "apiVersion: builtin\nkind: ConfigMapGenerator\nmetadata: {name: a}\nfiles: [https://h/y.yaml]\n",
+            )
+            .http("https://h/x.yaml")
+            .http("https://h/y.yaml");
+        assert_eq!(find(scene), [""; 0]);
+    }
+
+    #[test]
+    fn where_somebody_could_name_it_unseen_it_is_silent() {
+        let scene = || Scene::of("namePrefix: a-\n").http("https://h/x.yaml");
+        assert_eq!(find(scene()).len(), 1);
+        let mut part = scene();
+        part.paths = vec!["kustomization.yaml".to_owned()];
+        assert_eq!(find(part), [""; 0]);
+        for (place, text) in [
+            ("a/kustomization.yaml", "resources: [x\n"),
+            ("a/kustomization.yaml", "unknown: x\n"),
+            ("kustomization.yml", "namePrefix: b-\n"),
+        ] {
+            assert_eq!(find(scene().file(place, text)), [""; 0], "{text}");
+        }
+        // A path that leads nowhere hides nothing.
+        let missing = scene().file("a/kustomization.yaml", "resources: [gone.yaml]\n");
+        assert_eq!(find(missing).len(), 1);
+    }
+
+    #[test]
+    fn only_the_lock_of_the_tree_itself_is_looked_at() {
+        let lock = "version: 1\ntarget: a\nremotes:\n- {url: https://h/x.yaml, sha256: 0000000000000000000000000000000000000000000000000000000000000000, size: 1}\n";
+        let scene = || Scene::of("namePrefix: a-\n");
+        assert_eq!(
+            find(scene().file("copy/kustomize-localize.lock", lock)),
+            [""; 0]
+        );
+        assert_eq!(find(scene().file("kustomize-localize.lock", lock)), [""; 0]);
+    }
+}
