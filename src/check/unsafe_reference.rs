@@ -7,6 +7,7 @@ use super::Context;
 use crate::finding::{Finding, Rule};
 use crate::kustomization::{FunctionRuntime, NoteKind};
 use crate::redact;
+use crate::reference;
 use crate::walk::{TroubleKind, Wanted};
 
 pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
@@ -22,10 +23,7 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
             continue;
         }
         let help = match trouble.kind {
-            TroubleKind::Unsafe => vec![
-                "write it anew, and ask who wrote it: what git could take for something else is never passed on"
-                    .to_owned(),
-            ],
+            TroubleKind::Unsafe => anew(),
             _ => trouble.failure.hints.clone(),
         };
         findings.push(context.at_reference(
@@ -56,16 +54,30 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
             } => url,
             _ => continue,
         };
-        if redact::has_secret(url) && !context.is_owned(context.path(noted.file)) {
-            let (message, help) = secret(&redact::url(url));
-            let finding = context.at_note(Rule::UnsafeReference, noted, message, help);
+        if context.is_owned(context.path(noted.file)) {
+            continue;
+        }
+        let shown = redact::url(url);
+        let refused = reference::refuse_unsafe(url, None).err();
+        let told = [
+            refused.map(|reason| (format!("`{shown}` is refused: {reason}"), anew())),
+            redact::has_secret(url).then(|| secret(&shown)),
+        ];
+        for (message, help) in told.into_iter().flatten() {
             findings.push(Finding {
-                reference: redact::url(url),
-                ..finding
+                reference: shown.clone(),
+                ..context.at_note(Rule::UnsafeReference, noted, message, help)
             });
         }
     }
     findings
+}
+
+fn anew() -> Vec<String> {
+    vec![
+        "write it anew, and ask who wrote it: what git could take for something else is never passed on"
+            .to_owned(),
+    ]
 }
 
 /// Words what is wrong with a secret, of which `shown` shows nothing.
@@ -124,6 +136,29 @@ mod tests {
             assert!(!shown(&findings).contains('\u{1b}'));
             // One thing is told once.
             assert_eq!(Scene::of(text).check().findings.len(), 1, "{text}");
+        }
+    }
+
+    /// A URL that is judged by one host and fetched from another is told, whatever is allowed.
+    #[test]
+    fn what_names_two_hosts() {
+        let allow = "allow: [{url: good.example, refs: any, reason: ours}]\n";
+        for text in [
+            "resources: ['https://evil.example=/@good.example/x.yaml']",
+            "patches: [{path: 'https://evil.example=/@good.example/x.yaml'}]",
+            "components: ['https://evil.example\\x:@good.example/o/r.git?ref=v1']",
+            "helmCharts: [{name: a, version: 1.2.3, repo: 'https://evil.example=/@good.example'}]",
+            "helmCharts: [{name: a, version: 1.2.3, repo: 'oci://evil.example=/@good.example/x'}]",
+        ] {
+            let scene = Scene::of(text).config(allow);
+            let checked = scene.check();
+            let malformed = checked.findings.iter().any(|finding| {
+                finding.fails()
+                    && finding.rule == Rule::UnsafeReference
+                    && finding.message.contains(" is malformed")
+            });
+            assert!(malformed, "{text}: {:?}", checked.findings);
+            assert_eq!(checked.status(), 1);
         }
     }
 

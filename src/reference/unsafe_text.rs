@@ -4,7 +4,7 @@ use std::fmt;
 
 use percent_encoding::percent_decode_str;
 
-use super::go_url::HttpUrl;
+use super::go_url::{HttpUrl, strip_prefix_ignore_case};
 use super::pin::is_commit_id;
 use super::spec::{RepoSpec, clean};
 use crate::redact;
@@ -20,7 +20,9 @@ use crate::redact;
 pub fn refuse_unsafe(text: &str, spec: Option<&RepoSpec>) -> Result<(), Unsafe> {
     refuse_controls(text, Part::Reference)?;
     let Some(spec) = spec else {
-        return match HttpUrl::parse(text) {
+        // helm pulls charts from `oci://`, which is https.
+        let oci = strip_prefix_ignore_case(text, "oci:").map(|rest| format!("https:{rest}"));
+        return match HttpUrl::parse(oci.as_deref().unwrap_or(text)) {
             Some(HttpUrl { host: "", .. }) => Ok(()),
             Some(url) if url.host.contains(':') => {
                 refuse_authority(url.userinfo, &format!("[{}]", url.host))
