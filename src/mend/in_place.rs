@@ -6,6 +6,7 @@
 
 mod ledger;
 mod proof;
+mod restore;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
@@ -16,10 +17,11 @@ use crate::failure::{Failure, Failures, Result};
 use crate::localize::{self, InPlace, Rewritten};
 use crate::record::{LOCK_NAME, LoadRestrictor, Lock, StoredFile};
 use crate::tree::overlay::OverlayTree;
-use crate::tree::path;
-use crate::walk::{self, Contents, Explored, Remotes, RootId, Warning};
+use crate::tree::{SharedTree, path};
+use crate::walk::{self, Contents, Explored, Remotes, RootId, Source, Warning};
 
 use ledger::Ledger;
+use restore::Restored;
 
 /// How many paths an error names before it only counts the rest.
 const NAMED: usize = 10;
@@ -64,13 +66,28 @@ pub fn plan(
         [] => ground.starts(),
         targets => targets.to_vec(),
     };
+    let empty = Rc::default();
+    let held = ground.lock.as_ref().unwrap_or(&empty);
+    let restored = match request.overwrite {
+        true => restore::restore(ground, held, &ledger::edited(ground, held)?, remotes)?,
+        false => Restored::default(),
+    };
+    let mut tree = OverlayTree::new(ground.tree.clone());
+    for (place, (bytes, executable)) in &restored.files {
+        tree.file(place, bytes, *executable);
+    }
+    let tree: SharedTree = Rc::new(tree);
     let options = walk::Options {
         load_restrictor: request.load_restrictor,
         leave_missing: request.leave_missing,
         contents: Contents::Fetched,
         ..walk::Options::default()
     };
-    let explored = walk::explore(ground.source(), &starts, Some(remotes), &options);
+    let source = Source {
+        tree: tree.clone(),
+        ..ground.source()
+    };
+    let explored = walk::explore(source, &starts, Some(remotes), &options);
     let troubles = Troubles::of(&explored);
     let mut failures = troubles.remote.clone();
     if !request.targets.is_empty() {
@@ -88,14 +105,25 @@ pub fn plan(
         ground.owns(place) || empty.as_mut().is_ok_and(|entries| entries.next().is_none())
     })?;
 
-    let empty = Rc::default();
-    let held = ground.lock.as_ref().unwrap_or(&empty);
     let ledger = Ledger::new(ground, held, &in_place.localized)?;
     ledger.refuse(graph, request.overwrite)?;
 
-    let after = walked(ground, request, &in_place, &starts);
+    let after = walked(ground, tree, request, &in_place, &starts);
     proof::prove(graph, &after.graph, &in_place)?;
     let kept = ledger.kept(ground, &after)?;
+    let lost: Vec<String> = kept
+        .iter()
+        .filter(|file| restored.lost.contains(&file.path))
+        .map(|file| file.path.clone())
+        .collect();
+    if !lost.is_empty() {
+        return Err(Failure::new(format!(
+            "localized files are not what the lock says, and nobody has what they were: {}",
+            named(&lost)
+        ))
+        .hint("write the URL in place of the local path that leads there, stage that, and run it again")
+        .into());
+    }
     let mut files: BTreeMap<&str, StoredFile> = kept
         .iter()
         .map(|file| (file.path.as_str(), (*file).clone()))
@@ -121,7 +149,17 @@ pub fn plan(
     let (lock, unsure) = lock::merged(&before, found, &named, !troubles.unread.is_empty());
 
     let mut changes = ledger.removals(&gone, request.overwrite)?;
-    let mut written = ledger.writes();
+    let mut written: Vec<Change> = kept
+        .iter()
+        .filter_map(|file| {
+            let (bytes, executable) = restored.files.get(&file.path)?;
+            Some(Change {
+                path: file.path.clone(),
+                to: Some((bytes.as_slice().into(), *executable)),
+            })
+        })
+        .collect();
+    written.extend(ledger.writes());
     if lock != **held || (ground.lock.is_none() && !written.is_empty()) {
         changes.push(Change {
             path: LOCK_NAME.to_owned(),
@@ -132,7 +170,7 @@ pub fn plan(
     let mut warnings = lock::warnings(&troubles, &unsure);
     warnings.extend(graph.warnings.iter().cloned());
     warnings.extend(in_place.localized.warnings.iter().cloned());
-    warnings.extend(ledger.warnings(&known)?);
+    warnings.extend(ledger.warnings(&known, request.overwrite)?);
     warnings.sort();
     warnings.dedup();
     Ok(Plan {
@@ -147,11 +185,12 @@ pub fn plan(
 /// Walks the tree as it is going to be from every starting point, with no network.
 fn walked(
     ground: &Ground,
+    tree: SharedTree,
     request: &Request<'_>,
     in_place: &InPlace,
     targets: &[String],
 ) -> Explored {
-    let mut tree = OverlayTree::new(ground.tree.clone());
+    let mut tree = OverlayTree::new(tree);
     for (place, file) in &in_place.localized.files {
         tree.file(place, file.content.bytes(), file.executable);
     }
@@ -159,8 +198,10 @@ fn walked(
     starts.extend(targets.iter().cloned());
     starts.sort();
     starts.dedup();
-    let mut source = ground.source();
-    source.tree = Rc::new(tree);
+    let source = Source {
+        tree: Rc::new(tree),
+        ..ground.source()
+    };
     let options = walk::Options {
         load_restrictor: request.load_restrictor,
         leave_missing: request.leave_missing,

@@ -1,7 +1,7 @@
 //! Which entries of a lock are resolved again, and which of them may have moved.
 
 use crate::failure::{Failure, Failures, Location, Result, argument};
-use crate::record::{Change, LOCK_NAME, Lock, Remote};
+use crate::record::{Change, GitRemote, LOCK_NAME, Lock, Remote};
 use crate::redact;
 use crate::reference::{Pin, RepoSpec, file_pin};
 use crate::walk::Warning;
@@ -155,6 +155,30 @@ pub fn warning(stored: &[Remote]) -> Option<Warning> {
     })
 }
 
+/// Returns a reference that leads to a directory of a locked repository, as kustomize would take it; none
+/// where no such text leads back there.
+#[must_use]
+pub fn reference_to(git: &GitRemote, directory: &str) -> Option<(String, RepoSpec)> {
+    let mut text = match directory {
+        "" => git.url.clone(),
+        directory => format!("{}//{directory}", git.url),
+    };
+    let mut separator = '?';
+    if let Some(reference) = &git.reference {
+        text.push_str(&format!("?ref={reference}"));
+        separator = '&';
+    }
+    if !git.submodules {
+        text.push_str(&format!("{separator}submodules=false"));
+    }
+    let spec = RepoSpec::parse(&text).ok()?;
+    let is_it = redact::url(&spec.clone_spec()) == git.url
+        && spec.reference == git.reference
+        && spec.submodules == git.submodules
+        && spec.directory() == directory;
+    is_it.then_some((text, spec))
+}
+
 /// Refuses changes of what by convention never changes: a tag that names another commit, other bytes
 /// under a URL that names a tag or a commit.
 ///
@@ -215,7 +239,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
-    use crate::record::{FileRemote, GitRemote};
+    use crate::record::FileRemote;
 
     fn lock() -> Lock {
         let git = |url: &str, reference: Option<&str>| {

@@ -325,6 +325,11 @@ fn edits_in_localized_files_are_not_lost() {
             "warning[edited-copy]: {file}: is not what the lock says"
         ));
     assert_eq!(world.work.read(file), "# edited\n");
+    let output = in_place(&world.work, &["--overwrite"]);
+    output.success().stdout_has("1 file written, 0 references");
+    assert_eq!(world.work.read(file), deployment("app"));
+    assert_eq!(world.work.git(&["status", "--porcelain"]), "");
+    world.work.write(file, "# edited\n");
 
     // Written again, or not needed any more.
     world.work.write(
@@ -592,4 +597,93 @@ fn ignored_directories_are_not_left_out_of_the_commit() {
         assert!(files.contains(&format!("100644 {file}")), "{files:?}");
     }
     build_in(&world, &clone, "build/app", true);
+}
+
+/// What `check --staged` says.
+fn check(world: &World) -> Output {
+    world.work.run(&["check", "--staged"])
+}
+
+#[test]
+fn a_blocked_commit_passes_after_either_mend() {
+    let world = world();
+    check(&world)
+        .fails(1)
+        .stdout_has("remote-reference")
+        .stdout_has("https://github.com/acme/lib//web?ref=v1");
+
+    // The way that keeps the URLs.
+    let output = world.work.run(&["lock"]);
+    let stage = output.success().stdout.lines().last().unwrap();
+    let stage = stage.strip_prefix("  to stage it: ").unwrap();
+    let mut shell = world.sandbox.command("sh", world.work.path());
+    Running::start(shell.args(["-c", stage])).wait().success();
+    check(&world).success().lacks("warning");
+    world.work.git(&["commit", "-q", "-m", "locked"]);
+
+    // And the one that takes them in.
+    let output = in_place(&world.work, &[]);
+    follow(&world, &output);
+    check(&world).success().lacks("warning");
+    let lock = world.work.read(LOCK);
+    world
+        .work
+        .run(&["lock"])
+        .success()
+        .stdout_has("nothing to do: kustomize-localize.lock holds 3 remote references");
+    assert_eq!(world.work.read(LOCK), lock);
+    assert_eq!(world.work.git(&["status", "--porcelain"]), "");
+}
+
+#[test]
+fn what_was_edited_and_committed_comes_back_from_where_it_came() {
+    let world = world();
+    in_place(&world.work, &[]).success();
+    world.work.commit("localized");
+    let deep = format!("{LIB}/web/localized-files/github.com/acme/deep/v1/app/map.yaml");
+    let file = "overlays/dev/localized-files/files.example.com/v1/app.yaml";
+    let rewritten = format!("{LIB}/web/kustomization.yaml");
+    let attributes = "base/localized-files/.gitattributes";
+    let paths = [&deep, file, &rewritten, attributes];
+    let before = paths.map(|path| world.work.read(path));
+    for path in [&deep, file, &rewritten] {
+        world.work.write(path, "resources: []\n# edited\n");
+    }
+    world.work.remove(attributes);
+    world.work.commit("edited");
+    world.work.commit("again");
+    let output = in_place(&world.work, &["--overwrite"]);
+    output.success().stdout_has("4 files written");
+    assert_eq!(paths.map(|path| world.work.read(path)), before);
+    follow(&world, &output);
+    assert_eq!(world.work.git(&["diff", "HEAD~3", "HEAD"]), "");
+
+    // What nobody has any more.
+    world.work.write(file, "# edited\n");
+    world.work.commit("edited");
+    world
+        .server
+        .unroute("https://files.example.com/v1/app.yaml");
+    std::fs::remove_dir_all(world.sandbox.path("cache")).unwrap();
+    std::fs::create_dir(world.sandbox.path("cache")).unwrap();
+    refused(&world, &["--overwrite"])
+        .stderr_has("nobody has what they were: `overlays/dev/localized-files/files.example.com/v1/app.yaml`")
+        .stderr_has("hint: write the URL in place of the local path");
+}
+
+#[test]
+fn what_was_removed_by_hand_is_missed_and_comes_back() {
+    let world = world();
+    in_place(&world.work, &[]).success();
+    world.work.commit("localized");
+    std::fs::remove_dir_all(world.work.path().join("base/localized-files")).unwrap();
+    let lock = world.work.read(LOCK);
+    let output = in_place(&world.work, &[]);
+    output
+        .success()
+        .stdout_has("nothing to do")
+        .stderr_has("warning[not-followed]: base/kustomization.yaml:3:3");
+    assert_eq!(world.work.read(LOCK), lock);
+    in_place(&world.work, &["--overwrite"]).success();
+    assert_eq!(world.work.git(&["status", "--porcelain"]), "");
 }

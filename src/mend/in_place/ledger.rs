@@ -40,6 +40,39 @@ enum There {
     NoFile,
 }
 
+/// Holds a file of this digest, and of this mode if that means anything, against what is on disk.
+fn there(ground: &Ground, place: &str, sha256: &str, mode: Option<bool>) -> Result<There> {
+    Ok(match ground.tree.entry(place)? {
+        None => There::Nothing,
+        Some(Entry::File { executable })
+            if mode.is_none_or(|mode| mode == executable)
+                && sha256_hex(&ground.tree.read(place)?) == sha256 =>
+        {
+            There::Same
+        }
+        Some(Entry::File { .. }) => There::Another,
+        Some(_) => There::NoFile,
+    })
+}
+
+/// Says whether the mode of a file on disk means anything.
+fn has_modes(ground: &Ground) -> Result<bool> {
+    Ok(ground.here.config("core.filemode")?.as_deref() != Some("false"))
+}
+
+/// Returns the localized files that are not what the lock says.
+pub(super) fn edited<'a>(ground: &Ground, held: &'a Lock) -> Result<Vec<&'a StoredFile>> {
+    let modes = has_modes(ground)?;
+    let mut edited = Vec::new();
+    for file in &held.files {
+        let mode = modes.then_some(file.executable);
+        if there(ground, &file.path, &file.sha256, mode)? != There::Same {
+            edited.push(file);
+        }
+    }
+    Ok(edited)
+}
+
 /// The files that are to be, with what is known of their places.
 pub(super) struct Ledger<'a> {
     ground: &'a Ground,
@@ -58,6 +91,7 @@ impl<'a> Ledger<'a> {
         held: &'a Lock,
         localized: &'a Localized,
     ) -> Result<Self> {
+        let modes = has_modes(ground)?;
         let mut ledger = Ledger {
             ground,
             held,
@@ -67,46 +101,25 @@ impl<'a> Ledger<'a> {
                 .iter()
                 .map(|file| (file.path.as_str(), file))
                 .collect(),
-            modes: ground.here.config("core.filemode")?.as_deref() != Some("false"),
+            modes,
             places: Vec::new(),
         };
         for (place, file) in &localized.files {
-            let there = match ledger.sha256(place)? {
-                Ok((sha256, executable))
-                    if sha256 == sha256_hex(file.content.bytes())
-                        && (!ledger.modes || executable == file.executable) =>
-                {
-                    There::Same
-                }
-                Ok(_) => There::Another,
-                Err(there) => there,
-            };
+            let sha256 = sha256_hex(file.content.bytes());
+            let there = there(ground, place, &sha256, modes.then_some(file.executable))?;
             ledger.places.push((place, file, there));
         }
         Ok(ledger)
     }
 
-    /// Returns the digest and the mode of a file on disk, or what else is there.
-    fn sha256(&self, place: &str) -> Result<Result<(String, bool), There>> {
-        let tree = &self.ground.tree;
-        Ok(match tree.entry(place)? {
-            None => Err(There::Nothing),
-            Some(Entry::File { executable }) => Ok((sha256_hex(&tree.read(place)?), executable)),
-            Some(_) => Err(There::NoFile),
-        })
-    }
-
     /// Holds a stored file against what is on disk.
     fn stored(&self, file: &StoredFile) -> Result<There> {
-        Ok(match self.sha256(&file.path)? {
-            Ok((sha256, executable))
-                if sha256 == file.sha256 && (!self.modes || executable == file.executable) =>
-            {
-                There::Same
-            }
-            Ok(_) => There::Another,
-            Err(there) => there,
-        })
+        there(
+            self.ground,
+            &file.path,
+            &file.sha256,
+            self.modes.then_some(file.executable),
+        )
     }
 
     fn is_local(&self, place: &str) -> bool {
@@ -330,7 +343,7 @@ impl<'a> Ledger<'a> {
     }
 
     /// Returns what is known about the files that stay.
-    pub(super) fn warnings(&self, known: &BTreeSet<&str>) -> Result<Vec<Warning>> {
+    pub(super) fn warnings(&self, known: &BTreeSet<&str>, overwrite: bool) -> Result<Vec<Warning>> {
         let mut warnings = Vec::new();
         let at = |place: &str| Location {
             file: place.to_owned(),
@@ -339,11 +352,12 @@ impl<'a> Ledger<'a> {
         let brought: BTreeSet<&str> = self.brought().map(|(place, _)| place).collect();
         for file in &self.held.files {
             let stays = known.contains(file.path.as_str()) && !brought.contains(file.path.as_str());
-            if stays && self.stored(file)? != There::Same {
+            if stays && !overwrite && self.stored(file)? != There::Same {
                 warnings.push(Warning {
                     id: "edited-copy",
                     location: at(&file.path),
-                    message: "is not what the lock says; it was left as it is".to_owned(),
+                    message: "is not what the lock says; to bring that back: --overwrite"
+                        .to_owned(),
                 });
             }
         }
