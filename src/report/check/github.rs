@@ -9,6 +9,7 @@ use super::{Shown, human, summary};
 use crate::check::Checked;
 use crate::failure::Failure;
 use crate::finding::{Finding, Severity};
+use crate::record::sha256_hex;
 use crate::report::visible;
 
 /// GitHub shows so many annotations of a kind for a step, and drops the rest without a word.
@@ -18,20 +19,23 @@ const SUMMARY: usize = 1_000_000;
 
 /// Returns what goes to the log: the findings as text, then the commands.
 ///
-/// GitHub takes a line of the text for a command if it begins with blanks and `::`, or holds `##[`;
-/// none does.
+/// The runner takes a line of a log for a command if it begins with blanks and `::`, or holds `##[`, and
+/// compares loosely. So it is told to take none from the text: until a word comes that is made from the
+/// text, and that nobody can write into it.
 #[must_use]
 pub fn github(checked: &Checked, shown: Shown) -> String {
-    let mut out = String::new();
-    for line in human(checked, shown).lines() {
-        let blanks = line.len() - line.trim_start().len();
-        let (blanks, rest) = line.split_at(blanks);
-        out.push_str(blanks);
-        match rest.strip_prefix("::") {
-            Some(rest) => out.extend([": :", rest]),
-            None => out.push_str(rest),
+    let mut text = human(checked, shown);
+    for failure in &checked.failures {
+        let _ = writeln!(text, "error: {}", visible(&failure.to_string()));
+        for hint in &failure.hints {
+            let _ = writeln!(text, "  hint: {}", visible(hint));
         }
-        out.push('\n');
+    }
+    let mut out = String::new();
+    if !text.is_empty() {
+        let word = sha256_hex(text.as_bytes());
+        // Writing to a string cannot fail.
+        let _ = write!(out, "::stop-commands::{word}\n{text}::{word}::\n");
     }
     let mut errors: Vec<String> = checked.failures.iter().map(failure).collect();
     let of = |severity| {
@@ -56,74 +60,100 @@ pub fn github(checked: &Checked, shown: Shown) -> String {
             "{} more: all of them are in the log and in the summary",
             left_out.join(" and ")
         );
-        // Writing to a string cannot fail.
         let _ = writeln!(
             out,
             "::notice title=git-kustomize-localize::{}",
             data(&text)
         );
     }
-    out.replace("##[", "## [")
+    out
 }
 
-/// Returns everything as Markdown, for the file that `GITHUB_STEP_SUMMARY` names.
+/// Returns everything for the file that `GITHUB_STEP_SUMMARY` names.
+///
+/// It is Markdown with a table in HTML: in there Markdown means nothing, so that no text from a file can
+/// be markup, a link or a mention, and commands can be copied.
 #[must_use]
 pub fn github_summary(checked: &Checked) -> String {
     let mut out = format!(
-        "### git kustomize-localize check\n\n{}\n",
-        cell(&summary(checked))
+        "### git kustomize-localize check\n\n<p>{}</p>\n",
+        html(&summary(checked))
     );
-    let mut rows = Vec::new();
-    for failure in &checked.failures {
-        let place = failure.location.as_ref().map(ToString::to_string);
-        rows.push([
-            "failure".to_owned(),
-            String::new(),
-            place.unwrap_or_default(),
-            failure.message.clone(),
-        ]);
-    }
     let order = |finding: &&Finding| (finding.allowed.is_some(), finding.severity);
     let mut findings: Vec<&Finding> = checked.findings.iter().collect();
     findings.sort_by_key(order);
-    for finding in findings {
-        let level = match &finding.allowed {
-            Some(allowed) => format!("allowed: {}", allowed.reason),
-            None => finding.severity.name().to_owned(),
-        };
-        let place = match finding.span {
-            Some(span) => format!("{}:{}:{}", finding.path, span.line, span.column),
-            None => finding.path.clone(),
-        };
-        rows.push([
-            level,
-            finding.rule.id().to_owned(),
-            place,
-            finding.message.clone(),
-        ]);
-    }
-    if rows.is_empty() {
+    let failures = checked.failures.iter().map(failure_row);
+    let all = checked.failures.len() + findings.len();
+    if all == 0 {
         return out;
     }
-    out.push_str("\n| | rule | where | what |\n|---|---|---|---|\n");
-    let all = rows.len();
-    for (index, row) in rows.iter().enumerate() {
-        let row = row.each_ref().map(|text| cell(text)).join(" | ");
+    out.push_str("<table>\n<tr><th></th><th>rule</th><th>where</th><th>what</th></tr>\n");
+    let mut left_out = None;
+    for (index, row) in failures.chain(findings.into_iter().map(row)).enumerate() {
         if out.len() + row.len() > SUMMARY {
-            let _ = writeln!(out, "\n{} more are in the log.", all - index);
+            left_out = Some(all - index);
             break;
         }
-        let _ = writeln!(out, "| {row} |");
+        out.push_str(&row);
+    }
+    out.push_str("</table>\n");
+    if let Some(count) = left_out {
+        let _ = writeln!(out, "<p>{count} more are in the log.</p>");
     }
     out
 }
 
+fn row(finding: &Finding) -> String {
+    let level = match &finding.allowed {
+        Some(_) => "allowed",
+        None => finding.severity.name(),
+    };
+    let place = match finding.span {
+        Some(span) => format!("{}:{}:{}", finding.path, span.line, span.column),
+        None => finding.path.clone(),
+    };
+    let mut what = format!("<code>{}</code>", html(&finding.message));
+    match &finding.allowed {
+        Some(allowed) => {
+            let text = format!("allowed by {}: {}", allowed.by, allowed.reason);
+            let _ = write!(what, "<br><code>{}</code>", html(&text));
+        }
+        None => {
+            for help in &finding.help {
+                // A line end of its own could end the table.
+                let lines: Vec<String> = help.lines().map(html).collect();
+                let _ = write!(what, "<pre>{}</pre>", lines.join("&#10;"));
+            }
+        }
+    }
+    table_row(level, finding.rule.id(), &place, &what)
+}
+
+fn failure_row(failure: &Failure) -> String {
+    let place = failure.location.as_ref().map(ToString::to_string);
+    let mut what = format!("<code>{}</code>", html(&failure.message));
+    for hint in &failure.hints {
+        let _ = write!(what, "<pre>{}</pre>", html(hint));
+    }
+    table_row("failure", "", &place.unwrap_or_default(), &what)
+}
+
+fn table_row(level: &str, rule: &str, place: &str, what: &str) -> String {
+    format!(
+        "<tr><td>{level}</td><td>{rule}</td><td><code>{}</code></td><td>{what}</td></tr>\n",
+        html(place)
+    )
+}
+
 fn annotation(finding: &Finding) -> String {
     let mut properties = vec![format!("file={}", property(&finding.path))];
-    // Only where it begins: GitHub shows an annotation below the last line of its range.
+    // Only the line where it begins: GitHub shows an annotation below the last line of its range.
     if let Some(span) = finding.span {
         properties.push(format!("line={}", span.line));
         properties.push(format!("col={}", span.column));
+        if span.end_line == span.line {
+            properties.push(format!("endColumn={}", span.end_column));
+        }
     }
     properties.push(format!("title={}", property(finding.rule.id())));
     let mut text = visible(&finding.message);
@@ -167,22 +197,15 @@ fn property(text: &str) -> String {
     data(&visible(text)).replace(':', "%3A").replace(',', "%2C")
 }
 
-/// Returns a text as it stands in a cell of a Markdown table: no markup of its own, no end of line.
-fn cell(text: &str) -> String {
+/// Returns a text as it stands in HTML, in one line.
+fn html(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for character in visible(text).chars() {
         match character {
             '&' => out.push_str("&amp;"),
             '<' => out.push_str("&lt;"),
             '>' => out.push_str("&gt;"),
-            // A mention, an issue, a link that Markdown makes by itself: all need these as they are.
-            '@' => out.push_str("&#64;"),
-            '#' => out.push_str("&#35;"),
-            ':' => out.push_str("&#58;"),
-            '`' | '*' | '_' | '[' | ']' | '(' | ')' | '|' | '\\' | '~' | '!' | '$' => {
-                out.push('\\');
-                out.push(character);
-            }
+            '"' => out.push_str("&quot;"),
             character => out.push(character),
         }
     }
