@@ -242,7 +242,7 @@ pub enum Checking {
     Commit {
         /// As it was named.
         rev: String,
-        /// Its full id.
+        /// Its full id; empty when it could not be found.
         commit: String,
     },
 }
@@ -268,6 +268,20 @@ pub struct Checked {
 }
 
 impl Checked {
+    /// What comes of a check that could not begin.
+    #[must_use]
+    pub fn failed(source: Checking, failures: Vec<Failure>) -> Self {
+        Checked {
+            source,
+            kustomizations: 0,
+            references: 0,
+            differing: 0,
+            findings: Vec::new(),
+            known: None,
+            failures,
+        }
+    }
+
     /// Returns how many findings of this severity count.
     #[must_use]
     pub fn count(&self, severity: Severity) -> usize {

@@ -139,14 +139,28 @@ pub(super) struct Request {
 /// Checks what the arguments say, and says what was found.
 pub(super) fn run(args: &CheckArgs) -> ExitCode {
     args.color.apply();
-    let done = request(args).and_then(|request| {
-        let checked = checked(&here()?, &request)?;
-        print(&checked, args)?;
-        Ok(checked)
-    });
-    match done {
-        Ok(checked) => ExitCode::from(checked.status()),
-        Err(failures) => output::failed(&failures, args.format == Format::Json),
+    let done = request(args).and_then(|request| checked(&here()?, &request));
+    let checked = match done {
+        Ok(checked) => checked,
+        Err(failures) if args.format == Format::Human => return output::failed(&failures, false),
+        // What reads a report for machines wants one all the more.
+        Err(failures) => Checked::failed(checking(args), failures.0),
+    };
+    match print(&checked, args) {
+        Ok(()) => ExitCode::from(checked.status()),
+        Err(failure) => output::failed(&failure.into(), false),
+    }
+}
+
+/// Returns what was to be checked.
+fn checking(args: &CheckArgs) -> Checking {
+    match (&args.rev, args.working_tree) {
+        (Some(rev), _) => Checking::Commit {
+            rev: rev.clone(),
+            commit: String::new(),
+        },
+        (None, true) => Checking::WorkingTree,
+        (None, false) => Checking::Index,
     }
 }
 
@@ -188,10 +202,11 @@ fn print(checked: &Checked, args: &CheckArgs) -> Result<()> {
         Format::Sarif => report::sarif(checked),
         Format::Github => report::github(checked, shown),
     });
-    if args.format == Format::Github {
-        summarize(checked)?;
+    match args.format {
+        // The log of a step is one: what could not be looked at is in there.
+        Format::Github => summarize(checked)?,
+        _ => output::failures(&Failures(checked.failures.clone())),
     }
-    output::failures(&Failures(checked.failures.clone()));
     Ok(())
 }
 

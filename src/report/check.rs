@@ -32,6 +32,7 @@ impl Checking {
             Checking::Index => "the index".to_owned(),
             Checking::WorkingTree => "the working tree".to_owned(),
             Checking::Commit { rev, commit } => match commit.starts_with(rev.as_str()) {
+                _ if commit.is_empty() => format!("commit {}", visible(rev)),
                 true => format!("commit {}", short(commit)),
                 false => format!("commit {} ({})", short(commit), visible(rev)),
             },

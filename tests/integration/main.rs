@@ -16,6 +16,7 @@ mod branch;
 mod bytes;
 mod check;
 mod check_config;
+mod check_formats;
 mod disk;
 mod example;
 mod fetch_git;

@@ -76,7 +76,8 @@ pub fn github(checked: &Checked, shown: Shown) -> String {
 #[must_use]
 pub fn github_summary(checked: &Checked) -> String {
     let mut out = format!(
-        "### git kustomize-localize check\n\n<p>{}</p>\n",
+        // Others write to the file as well, and HTML ends at an empty line.
+        "\n### git kustomize-localize check\n\n<p>{}</p>\n",
         html(&summary(checked))
     );
     let order = |finding: &&Finding| (finding.allowed.is_some(), finding.severity);
@@ -85,7 +86,7 @@ pub fn github_summary(checked: &Checked) -> String {
     let failures = checked.failures.iter().map(failure_row);
     let all = checked.failures.len() + findings.len();
     if all == 0 {
-        return out;
+        return out + "\n";
     }
     out.push_str("<table>\n<tr><th></th><th>rule</th><th>where</th><th>what</th></tr>\n");
     let mut left_out = None;
@@ -100,7 +101,7 @@ pub fn github_summary(checked: &Checked) -> String {
     if let Some(count) = left_out {
         let _ = writeln!(out, "<p>{count} more are in the log.</p>");
     }
-    out
+    out + "\n"
 }
 
 fn row(finding: &Finding) -> String {

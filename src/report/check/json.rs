@@ -86,7 +86,10 @@ struct JsonAllowed<'a> {
 #[must_use]
 pub fn json(checked: &Checked) -> String {
     let (rev, commit) = match &checked.source {
-        Checking::Commit { rev, commit } => (Some(rev.as_str()), Some(commit.as_str())),
+        Checking::Commit { rev, commit } => (
+            Some(rev.as_str()),
+            Some(commit.as_str()).filter(|commit| !commit.is_empty()),
+        ),
         Checking::Index | Checking::WorkingTree => (None, None),
     };
     render(&JsonChecked {

@@ -21,6 +21,7 @@ pub fn sarif(checked: &Checked) -> String {
     let mut run = json!({
         "tool": { "driver": {
             "name": env!("CARGO_PKG_NAME"),
+            "version": env!("CARGO_PKG_VERSION"),
             "semanticVersion": env!("CARGO_PKG_VERSION"),
             "rules": Rule::ALL.iter().map(|rule| descriptor(*rule)).collect::<Vec<_>>(),
         }},
@@ -35,8 +36,13 @@ pub fn sarif(checked: &Checked) -> String {
         },
         "results": checked.findings.iter().map(result).collect::<Vec<_>>(),
     });
-    if let Checking::Commit { commit, .. } = &checked.source {
-        run["automationDetails"] = json!({ "description": { "text": format!("commit {commit}") } });
+    if let Checking::Commit { rev, commit } = &checked.source {
+        let commit = match commit.is_empty() {
+            true => rev,
+            false => commit,
+        };
+        run["automationDetails"] =
+            json!({ "description": { "text": plain(&format!("commit {commit}")) } });
     }
     render(&json!({
         "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
@@ -56,10 +62,10 @@ fn descriptor(rule: Rule) -> Value {
 }
 
 fn result(finding: &Finding) -> Value {
-    let mut text = visible(&finding.message);
+    let mut text = plain(&finding.message);
     for help in &finding.help {
         text.push('\n');
-        text.push_str(&help.lines().map(visible).collect::<Vec<_>>().join("\n"));
+        text.push_str(&help.lines().map(plain).collect::<Vec<_>>().join("\n"));
     }
     let mut physical = Map::new();
     physical.insert("artifactLocation".to_owned(), artifact(&finding.path));
@@ -86,15 +92,21 @@ fn result(finding: &Finding) -> Value {
     });
     if let Some(allowed) = &finding.allowed {
         result["suppressions"] = json!([{
-            "kind": match allowed.by.starts_with(&finding.path) {
-                true => "inSource",
-                false => "external",
+            "kind": match allowed.by.rsplit_once(':') {
+                Some((file, _)) if file == finding.path => "inSource",
+                _ => "external",
             },
             "status": "accepted",
             "justification": visible(&format!("{} ({})", allowed.reason, allowed.by)),
         }]);
     }
     result
+}
+
+/// Returns a line of a message, in which nothing is a link: a plain text may hold `[text](destination)`
+/// (SARIF 3.11.6), and viewers do not agree on how to escape it.
+fn plain(line: &str) -> String {
+    visible(line).replace("](", "] (")
 }
 
 /// Returns what stays the same when lines move.
@@ -124,10 +136,10 @@ fn uri(path: &str) -> String {
 }
 
 fn notification(failure: &Failure) -> Value {
-    let mut text = visible(&failure.message);
+    let mut text = plain(&failure.message);
     for hint in &failure.hints {
         text.push_str("\nhint: ");
-        text.push_str(&visible(hint));
+        text.push_str(&plain(hint));
     }
     let mut notification = json!({ "level": Severity::Error.name(), "message": { "text": text } });
     if let Some(Location {

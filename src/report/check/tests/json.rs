@@ -151,3 +151,15 @@ fn the_schema_knows_the_rules() {
     let ids: Vec<&str> = Rule::ALL.iter().map(|rule| rule.id()).collect();
     assert_eq!(*rules, json!(ids));
 }
+
+#[test]
+fn a_check_that_could_not_begin_has_the_same_shape() {
+    let source = Checking::Commit {
+        rev: "no-such".to_owned(),
+        commit: String::new(),
+    };
+    let value = report(&Checked::failed(source, vec![failure()]));
+    assert_eq!(value["rev"], "no-such");
+    assert_eq!(value["commit"], Value::Null);
+    assert_eq!(value["failures"][0]["message"], "this is not YAML");
+}

@@ -95,3 +95,44 @@ fn what_could_not_be_looked_at_is_no_success() {
         "this is not YAML\nhint: mend it"
     );
 }
+
+#[test]
+fn a_message_holds_no_link_and_no_control() {
+    let odd = Finding {
+        message: "`[click](https://evil.example)`".to_owned(),
+        help: vec![HOSTILE.to_owned()],
+        ..finding()
+    };
+    let text = sarif(&checked(vec![odd, hostile()]));
+    assert!(!text.contains("]("), "{text}");
+    assert!(
+        !text
+            .chars()
+            .any(|one| one != '\n' && crate::report::is_hidden(one))
+    );
+}
+
+#[test]
+fn a_comment_in_the_file_suppresses_in_source() {
+    let by = |by: &str| {
+        let allowed = Finding {
+            allowed: Some(Allowed {
+                by: by.to_owned(),
+                reason: "ours".to_owned(),
+            }),
+            ..finding()
+        };
+        let run = run(&checked(vec![allowed]));
+        run["results"][0]["suppressions"][0]["kind"].clone()
+    };
+    assert_eq!(by("apps/web/kustomization.yaml:3"), "inSource");
+    assert_eq!(by("apps/web/kustomization.yaml.md:3"), "external");
+    assert_eq!(by(".kustomize-localize.yaml:12"), "external");
+}
+
+#[test]
+fn a_commit_is_named() {
+    let run = run(&everything());
+    let text = &run["automationDetails"]["description"]["text"];
+    assert_eq!(text, "commit 0123456789abcdef0123456789abcdef01234567");
+}

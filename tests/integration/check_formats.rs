@@ -1,0 +1,346 @@
+//! `check --format`: what each format says of the same repository, and that all end alike. What each holds
+//! in detail is tested beside the formats.
+
+use std::fs;
+
+use boon::{Compiler, Schemas};
+use serde_json::{Value, json};
+
+use crate::support::{Output, Repo, Sandbox};
+
+const FORMATS: [&str; 4] = ["human", "json", "sarif", "github"];
+const REMOTE: &str = "https://example.com/crds.yaml";
+
+/// A repository with a remote reference that nothing allows, in line 3, and one that is allowed.
+fn repository(sandbox: &Sandbox) -> Repo {
+    let repo = sandbox.repo("work");
+    repo.write(
+        "apps/web/kustomization.yaml",
+        format!("# web\nresources:\n- {REMOTE} # upstream\n"),
+    );
+    repo.write(
+        "apps/db/kustomization.yaml",
+        format!(
+            "resources:\n# kustomize-localize: allow[remote-reference] released by us\n- {REMOTE}\n"
+        ),
+    );
+    repo.git(&["add", "--all"]);
+    repo
+}
+
+#[track_caller]
+fn check(repo: &Repo, format: &str, args: &[&str]) -> Output {
+    let before = repo.state();
+    let mut all = vec!["check", "--format", format];
+    all.extend(args);
+    let output = repo.run(&all);
+    before.assert_same(&repo.state());
+    output
+}
+
+/// Returns the report, which its schema allows.
+#[track_caller]
+fn parsed(output: &Output, schema: &str) -> Value {
+    let value: Value = serde_json::from_str(&output.stdout).unwrap();
+    let mut schemas = Schemas::new();
+    let mut compiler = Compiler::new();
+    let schema = serde_json::from_str(schema).unwrap();
+    compiler.add_resource("schema.json", schema).unwrap();
+    let index = compiler.compile("schema.json", &mut schemas).unwrap();
+    if let Err(error) = schemas.validate(&value, index) {
+        panic!("{error:#}\n{}", output.stdout);
+    }
+    value
+}
+
+#[track_caller]
+fn json(output: &Output) -> Value {
+    parsed(output, include_str!("../../src/report/check/schema.json"))
+}
+
+#[track_caller]
+fn sarif(output: &Output) -> Value {
+    parsed(output, include_str!("../schemas/sarif-2.1.0.json"))
+}
+
+#[test]
+fn every_format_ends_alike() {
+    let sandbox = Sandbox::new();
+    let repo = repository(&sandbox);
+    for format in FORMATS {
+        check(&repo, format, &[]).fails(1).stdout_has(REMOTE);
+        check(&repo, format, &["apps/db"]).success();
+        check(&repo, format, &["--no-allow", "apps/db"]).fails(1);
+    }
+    repo.write("apps/web/kustomization.yaml", "resources: [\n");
+    repo.write("kustomize-localize.lock", "version: 7\n");
+    repo.git(&["add", "--all"]);
+    for format in FORMATS {
+        let output = check(&repo, format, &[]);
+        output.fails(2);
+        let said = format!("{}{}", output.stdout, output.stderr);
+        assert!(said.contains("kustomize-localize.lock"), "{said}");
+    }
+}
+
+#[test]
+fn text_for_people_shows_the_line() {
+    let sandbox = Sandbox::new();
+    let repo = repository(&sandbox);
+    let output = check(&repo, "human", &[]);
+    output
+        .fails(1)
+        .stdout_has("error[remote-reference]: ")
+        .stdout_has(" --> apps/web/kustomization.yaml:3:3\n")
+        .stdout_has(&format!(
+            "\n3 | - {REMOTE} # upstream\n  |   {} resources[0]\n",
+            "^".repeat(REMOTE.len())
+        ))
+        .stdout_has("\n  = help: ")
+        .lacks("apps/db");
+    assert_eq!(
+        output.stdout.lines().last(),
+        Some("checked 2 kustomizations with 2 references in the index: 1 error, 1 allowed")
+    );
+    check(&repo, "human", &["-v"])
+        .stdout_has("allowed[remote-reference]: ")
+        .stdout_has("note: allowed by apps/db/kustomization.yaml:2: released by us");
+    check(&repo, "human", &["-q"]).fails(1).lacks("checked 2");
+
+    // The place is the same wherever the command is given.
+    let below = sandbox.run(&repo.path().join("apps/web"), &["check"]);
+    assert_eq!(below.stdout, output.stdout);
+}
+
+#[test]
+fn colour_is_for_terminals_and_for_those_who_ask() {
+    let sandbox = Sandbox::new();
+    let repo = repository(&sandbox);
+    assert!(!check(&repo, "human", &[]).stdout.contains('\u{1b}'));
+    let always = ["--color", "always"];
+    assert!(check(&repo, "human", &always).stdout.contains("\u{1b}[31m"));
+    for format in ["json", "sarif"] {
+        let output = check(&repo, format, &always);
+        assert!(!output.stdout.contains('\u{1b}'), "{format}");
+    }
+}
+
+#[test]
+fn json_is_one_object_whatever_happens() {
+    let sandbox = Sandbox::new();
+    let repo = repository(&sandbox);
+    let value = json(&check(&repo, "json", &[]));
+    assert_eq!(value["source"], "index");
+    assert_eq!(
+        value["checked"],
+        json!({"kustomizations": 2, "references": 2, "differing": 0})
+    );
+    let found = &value["findings"];
+    assert_eq!(found[0]["path"], "apps/db/kustomization.yaml");
+    assert_eq!(
+        found[0]["allowed"],
+        json!({"by": "apps/db/kustomization.yaml:2", "reason": "released by us"})
+    );
+    assert_eq!(found[1]["path"], "apps/web/kustomization.yaml");
+    assert_eq!(
+        (
+            &found[1]["line"],
+            &found[1]["column"],
+            &found[1]["end_column"]
+        ),
+        (&json!(3), &json!(3), &json!(3 + REMOTE.len()))
+    );
+    assert_eq!(found[1]["reference"], REMOTE);
+    assert_eq!(found[1]["allowed"], Value::Null);
+
+    let commit = repo.commit("Begin");
+    let value = json(&check(&repo, "json", &["--rev", "HEAD", "--new-only=HEAD"]));
+    assert_eq!(value["source"], "commit");
+    assert_eq!(value["commit"], commit.trim());
+    assert_eq!(value["new_only"], json!({"base": "HEAD", "left_out": 1}));
+    let value = json(&check(&repo, "json", &["--working-tree"]));
+    assert_eq!(value["source"], "working-tree");
+
+    for (args, source) in [
+        (["--rev", "no-such"], "commit"),
+        (["--staged", "no/such/path"], "index"),
+    ] {
+        let output = check(&repo, "json", &args);
+        output.fails(2).stderr_has("error: ");
+        let value = json(&output);
+        assert_eq!(value["source"], source);
+        let message = value["failures"][0]["message"].as_str().unwrap();
+        assert!(message.contains("no"), "{message}");
+    }
+}
+
+#[test]
+fn sarif_is_sarif() {
+    let sandbox = Sandbox::new();
+    let repo = repository(&sandbox);
+    let value = sarif(&check(&repo, "sarif", &[]));
+    let results = &value["runs"][0]["results"];
+    assert_eq!(results[0]["suppressions"][0]["kind"], "inSource");
+    assert_eq!(results[1]["ruleId"], "remote-reference");
+    assert_eq!(results[1]["suppressions"], Value::Null);
+    let print = &results[1]["partialFingerprints"];
+
+    // Lines above move; the finding stays the same.
+    repo.write(
+        "apps/web/kustomization.yaml",
+        format!("# web\n\n\nresources:\n- config.yaml\n- {REMOTE}\n"),
+    );
+    repo.write("apps/web/config.yaml", crate::support::config("a"));
+    repo.git(&["add", "--all"]);
+    let moved = sarif(&check(&repo, "sarif", &[]));
+    let moved = &moved["runs"][0]["results"][1];
+    assert_eq!(&moved["partialFingerprints"], print);
+    assert_eq!(
+        moved["locations"][0]["physicalLocation"]["region"]["startLine"],
+        6
+    );
+
+    let output = check(&repo, "sarif", &["--rev", "no-such"]);
+    let value = sarif(output.fails(2));
+    let invocation = &value["runs"][0]["invocations"][0];
+    assert_eq!(invocation["executionSuccessful"], false);
+    let said = &invocation["toolExecutionNotifications"][0]["message"]["text"];
+    assert!(said.as_str().unwrap().contains("no-such"), "{said}");
+}
+
+#[test]
+fn github_gets_annotations_and_a_summary() {
+    let sandbox = Sandbox::new();
+    let repo = repository(&sandbox);
+    let summary = sandbox.path("summary.md");
+    fs::write(&summary, "of another step\n").unwrap();
+    sandbox.set("GITHUB_STEP_SUMMARY", &summary);
+    let output = check(&repo, "github", &[]);
+    output
+        .fails(1)
+        .stdout_has(&format!("- {REMOTE} # upstream"))
+        .stdout_has("\n::error file=apps/web/kustomization.yaml,line=3,col=3,endColumn=32,title=remote-reference::");
+    let written = fs::read_to_string(&summary).unwrap();
+    assert!(written.starts_with("of another step\n\n### "), "{written}");
+    assert!(written.contains("<code>apps/web/kustomization.yaml:3:3</code>"));
+
+    // Nothing could be checked: the step says why, there too.
+    let output = check(&repo, "github", &["no/such/path"]);
+    output
+        .fails(2)
+        .stdout_has("\n::error title=could not be looked at::");
+    assert_eq!(output.stderr, "");
+    let written = fs::read_to_string(&summary).unwrap();
+    assert!(written.contains("<td>failure</td>"), "{written}");
+
+    sandbox.set("GITHUB_STEP_SUMMARY", sandbox.path("no/such/file"));
+    check(&repo, "github", &[])
+        .fails(2)
+        .stdout_has("::error file=apps/web")
+        .stderr_has("could not write the summary");
+    sandbox.unset("GITHUB_STEP_SUMMARY");
+    check(&repo, "github", &[]).fails(1);
+}
+
+/// Returns what a runner of GitHub Actions takes for commands.
+fn commands(log: &str) -> Vec<&str> {
+    let mut found = Vec::new();
+    let mut stopped = None;
+    for line in log.lines() {
+        let command = line.trim_start();
+        if let Some(word) = stopped {
+            if command == format!("::{word}::") {
+                stopped = None;
+            }
+        } else if let Some(word) = command.strip_prefix("::stop-commands::") {
+            stopped = Some(word);
+        } else if command.starts_with("::") || line.contains("##[") {
+            found.push(line);
+        }
+    }
+    found
+}
+
+#[test]
+fn what_files_say_is_shown_and_not_obeyed() {
+    let sandbox = Sandbox::new();
+    let repo = sandbox.repo("work");
+    let hostile = "##[set-output name=a]b %0A::set-output name=c::d \u{202e}|`<img src=x>[x](y)";
+    let directory = "##[stop-commands]a\n::set-output name=e::f\u{1b}[2J";
+    repo.write(
+        &format!("{directory}/kustomization.yaml"),
+        format!("resources:\n- {REMOTE} # {hostile}\n- 'no/such {hostile}'\n"),
+    );
+    repo.git(&["add", "--all"]);
+    let summary = sandbox.path("summary.md");
+    sandbox.set("GITHUB_STEP_SUMMARY", &summary);
+    for format in FORMATS {
+        let output = check(&repo, format, &[]);
+        output.fails(1);
+        let hidden = |one: char| (one.is_control() && one != '\n') || one == '\u{202e}';
+        let said = format!("{}{}", output.stdout, output.stderr);
+        assert!(!said.contains(hidden), "{said:?}");
+    }
+    let path = format!("{directory}/kustomization.yaml");
+    let value = json(&check(&repo, "json", &[]));
+    assert_eq!(value["findings"][0]["path"], path);
+    sarif(&check(&repo, "sarif", &[]));
+    let log = check(&repo, "github", &[]).stdout;
+    let commands = commands(&log);
+    assert!(!commands.is_empty());
+    for command in commands {
+        assert!(command.starts_with("::error file="), "{command}");
+    }
+    let summary = fs::read_to_string(&summary).unwrap();
+    assert!(
+        !summary.contains("<img") && !summary.contains('\u{1b}'),
+        "{summary}"
+    );
+}
+
+#[test]
+fn no_format_shows_a_password() {
+    let sandbox = Sandbox::new();
+    let repo = sandbox.repo("work");
+    repo.write(
+        "kustomization.yaml",
+        "resources:\n- https://user:hunter2@example.com/a.yaml\n- \"https://user:hunter2\\x40example.com/b.yaml\"\n- 'git::https://user:hunter2@github.com/o/r?ref=main&token=hunter2' # https://user:hunter2@example.com\n",
+    );
+    repo.git(&["add", "--all"]);
+    let summary = sandbox.path("summary.md");
+    sandbox.set("GITHUB_STEP_SUMMARY", &summary);
+    for format in FORMATS {
+        check(&repo, format, &["-v"])
+            .fails(1)
+            .stdout_has("example.com/b.yaml")
+            .lacks("hunter2");
+    }
+    let summary = fs::read_to_string(&summary).unwrap();
+    assert!(!summary.contains("hunter2"), "{summary}");
+}
+
+#[test]
+fn more_than_github_shows_is_counted() {
+    let sandbox = Sandbox::new();
+    let repo = sandbox.repo("work");
+    let urls: String = (0..13)
+        .map(|n| format!("- https://example.com/{n}.yaml\n"))
+        .collect();
+    repo.write("kustomization.yaml", format!("resources:\n{urls}"));
+    repo.git(&["add", "--all"]);
+    let log = check(&repo, "github", &[]).stdout;
+    let count = |kind: &str| {
+        commands(&log)
+            .iter()
+            .filter(|line| line.starts_with(kind))
+            .count()
+    };
+    assert_eq!(count("::error "), 10);
+    assert_eq!(count("::notice "), 1);
+    assert!(
+        log.contains(" more: all of them are in the log and in the summary"),
+        "{log}"
+    );
+    let value = json(&check(&repo, "json", &[]));
+    assert!(value["findings"].as_array().unwrap().len() >= 13);
+}
