@@ -104,7 +104,9 @@ impl RemoteUse<'_> {
         let graph = context.graph;
         let start = &graph.roots[self.root];
         let pin = match (self.repository().is_some(), self.pin()) {
-            _ if self.is_plugin_root() => return None,
+            _ if self.is_plugin_root() || context.is_owned(context.path(self.edge.from)) => {
+                return None;
+            }
             (true, Some(Pin::ShortCommit)) => return None,
             (true, Some(Pin::None)) if !context.config.pin => " --pin",
             _ => "",
@@ -117,7 +119,8 @@ impl RemoteUse<'_> {
             for edge in &root.edges {
                 match edge.target {
                     Target::Root { id, .. } if seen.insert(id) => todo.push(id),
-                    Target::Remote => {
+                    // What was localized before stays where it is.
+                    Target::Remote if !context.is_owned(context.path(edge.from)) => {
                         paths.insert(context.path(edge.from).to_owned());
                         paths.insert(path::join(&root.directory, LOCALIZED_FILES));
                     }

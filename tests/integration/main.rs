@@ -17,6 +17,7 @@ mod bytes;
 mod check;
 mod check_config;
 mod check_formats;
+mod check_remote;
 mod disk;
 mod example;
 mod fetch_git;
