@@ -274,9 +274,7 @@ impl Config {
     /// `scopes` matches; `None` when none does, so that the repository bounds.
     #[must_use]
     pub fn scope_of(&self, directory: &str) -> Option<String> {
-        with_parents(directory)
-            .find(|directory| self.scopes.iter().any(|glob| glob.matches(directory)))
-            .map(str::to_owned)
+        glob::innermost(&self.scopes, directory)
     }
 
     /// Returns whether the root in this directory is a starting point: it lies in what `include`
@@ -304,13 +302,6 @@ impl Config {
                 && allow.url.matches(&finding.subject)
         })
     }
-}
-
-/// Returns a directory and those above it, but not the top (unless it is the top itself).
-fn with_parents(directory: &str) -> impl Iterator<Item = &str> {
-    std::iter::successors(Some(directory), |directory| {
-        directory.rsplit_once('/').map(|(parent, _)| parent)
-    })
 }
 
 #[cfg(test)]

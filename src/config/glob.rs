@@ -2,8 +2,6 @@
 
 use globset::{GlobBuilder, GlobMatcher};
 
-use super::with_parents;
-
 /// The longest glob, in bytes.
 const LONGEST: usize = 1000;
 
@@ -128,7 +126,7 @@ impl Glob {
             return refused("begins with `!`: there are no exceptions to exceptions");
         }
         if text.starts_with('/') {
-            return refused("begins with `/`: it is read from the top of the repository as it is");
+            return refused("begins with `/`: it is read from the top of the repository anyway");
         }
         if text.ends_with('/') {
             return refused("ends with `/`: only directories are meant anyway");
@@ -156,16 +154,38 @@ impl Glob {
     /// Returns whether it matches this directory, a path from the top of the repository.
     #[must_use]
     pub fn matches(&self, directory: &str) -> bool {
-        let names: Vec<&str> = directory
-            .split('/')
-            .filter(|name| !name.is_empty())
-            .collect();
-        matches(&self.names, &names, false)
+        matches(&self.names, &names(directory), false)
     }
 
     /// Returns whether it matches this directory or one above it.
     #[must_use]
     pub fn covers(&self, directory: &str) -> bool {
-        with_parents(directory).any(|directory| self.matches(directory))
+        let names = names(directory);
+        with_parents(&names).any(|names| matches(&self.names, names, false))
     }
+}
+
+/// Returns the innermost of a directory and those above it that one of the globs matches.
+pub(super) fn innermost(globs: &[Glob], directory: &str) -> Option<String> {
+    if globs.is_empty() {
+        return None;
+    }
+    let names = names(directory);
+    with_parents(&names)
+        .find(|names| globs.iter().any(|glob| matches(&glob.names, names, false)))
+        .map(|names| names.join("/"))
+}
+
+fn names(directory: &str) -> Vec<&str> {
+    directory
+        .split('/')
+        .filter(|name| !name.is_empty())
+        .collect()
+}
+
+/// Returns a directory and those above it, but not the top (unless it is the top itself).
+fn with_parents<'a>(names: &'a [&'a str]) -> impl Iterator<Item = &'a [&'a str]> {
+    let top = names.is_empty().then_some(names);
+    top.into_iter()
+        .chain((1..=names.len()).rev().map(|length| &names[..length]))
 }
