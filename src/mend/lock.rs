@@ -9,12 +9,9 @@ use std::rc::Rc;
 use super::{Ground, Troubles};
 use crate::commit::working::{self, Change};
 use crate::failure::{Failures, Location, Result};
-use crate::kustomization::Accepts;
 use crate::localize;
 use crate::record::{GitRemote, LOCK_NAME, Lock, Remote};
-use crate::redact;
-use crate::reference::{self, RepoSpec};
-use crate::walk::{self, Contents, Edge, Explored, Graph, Remotes, Target, Warning};
+use crate::walk::{self, Contents, Edge, Explored, Graph, Remotes, Target, Wanted, Warning};
 
 /// A lock that fits the tree.
 pub struct Relocked {
@@ -67,28 +64,16 @@ fn named(graph: &Graph, lock: &Lock) -> Option<BTreeMap<String, BTreeSet<String>
 /// Returns the label of the entry that a reference has in the lock, and the directory that it names
 /// there.
 fn entry(edge: &Edge, lock: &Lock) -> Option<(String, Option<String>)> {
-    let text = edge.reference.text.as_str();
-    let shown = redact::url(text);
-    let file = || {
-        let file = lock.find_file(&shown)?;
-        Some((Remote::File(file.clone()).label(), None))
+    let wanted = Wanted::of(&edge.reference)?;
+    let remote = wanted.locked(lock)?;
+    let directory = match (remote, &wanted.spec) {
+        (Remote::Git(_), Some(spec)) => match spec.directory() {
+            directory if directory.is_empty() => Some(".".to_owned()),
+            directory => Some(directory),
+        },
+        _ => None,
     };
-    let git = || {
-        let spec = RepoSpec::parse(text).ok()?;
-        let url = redact::url(&spec.clone_spec());
-        let git = lock.find_git(&url, spec.reference.as_deref(), spec.submodules)?;
-        let directory = match spec.directory() {
-            directory if directory.is_empty() => ".".to_owned(),
-            directory => directory,
-        };
-        Some((Remote::Git(git.clone()).label(), Some(directory)))
-    };
-    match edge.reference.accepts {
-        Accepts::File => file(),
-        Accepts::Root { .. } => git(),
-        Accepts::Either | Accepts::Plugin if reference::is_remote_file(text) => file().or_else(git),
-        Accepts::Either | Accepts::Plugin => git(),
-    }
+    Some((remote.label(), directory))
 }
 
 fn explore(ground: &Ground, remotes: Option<&mut dyn Remotes>) -> Explored {
