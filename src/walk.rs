@@ -6,6 +6,7 @@
 mod cycle;
 mod graph;
 mod local;
+mod plugin;
 mod remote;
 mod trouble;
 
@@ -21,10 +22,10 @@ use std::rc::Rc;
 use crate::failure::{Failure, Failures, Location, Result};
 use crate::kustomization::{self, Accepts, Kind, NoteKind, Problem, Reference};
 use crate::record::{LoadRestrictor, Lock, Remote};
-use crate::redact;
 use crate::reference::{self, RepoSpec, Unsafe};
 pub use crate::tree::absence::Absence;
 use crate::tree::{self, Resolved, path};
+use plugin::PluginRoot;
 use trouble::{Step, Stop};
 
 /// What a reference that kustomize reads over the network may turn out to be.
@@ -196,6 +197,8 @@ pub fn explore(
         repositories: HashMap::new(),
         queue: Vec::new(),
         pending: Vec::new(),
+        plugin_roots: Vec::new(),
+        plugins: HashSet::new(),
         troubles: Vec::new(),
         unread: HashSet::new(),
     };
@@ -214,6 +217,9 @@ pub fn explore(
     loop {
         while let Some(root) = walker.queue.pop() {
             walker.read_root(root);
+        }
+        if walker.read_plugin_roots() {
+            continue;
         }
         let Some(remotes) = remotes.as_deref_mut() else {
             break;
@@ -244,6 +250,10 @@ struct Walker<'a> {
     repositories: HashMap<*const Repository, SourceId>,
     queue: Vec<RootId>,
     pending: Vec<Pending>,
+    /// The roots that others list for the plugin configurations in them.
+    plugin_roots: Vec<PluginRoot>,
+    /// The plugin configurations that were read, each with the root that it is read for.
+    plugins: HashSet<(RootId, FileId)>,
     troubles: Vec<Trouble>,
     /// Roots whose kustomization cannot be read, so that nobody knows their kind.
     unread: HashSet<RootId>,
@@ -488,58 +498,20 @@ impl Walker<'_> {
                 match (wanted, accepts) {
                     (Some(wanted), Accepts::Plugin) => self.keep_plugin_root(root, edge, &wanted),
                     (Some(wanted), accepts) => self.wait(root, edge, wanted, accepts),
-                    (None, Accepts::Plugin) => match self.local_directory(root, edge, text)? {
-                        Some(_) => Ok(self.keep_plugin(root, edge, "a directory")),
-                        None => Ok(Target::Kept),
-                    },
-                    (None, accepts) => self.local_root(root, edge, text, accepts),
+                    (None, accepts) => {
+                        let target = self.local_root(root, edge, text, accepts)?;
+                        if let (Accepts::Plugin, Target::Root { id, .. }) = (accepts, target) {
+                            self.plugin_roots.push(PluginRoot {
+                                lister: root,
+                                root: id,
+                                field: reference.field.clone(),
+                            });
+                        }
+                        Ok(target)
+                    }
                 }
             }
         }
-    }
-
-    /// Leaves a repository of plugin configurations where it is: it is not fetched, as it stays what
-    /// it is.
-    fn keep_plugin_root(&mut self, root: RootId, edge: usize, wanted: &Wanted) -> Step<Target> {
-        remote::refuse_unsafe(wanted)?;
-        Ok(self.keep_plugin(root, edge, "a git URL"))
-    }
-
-    /// Adds the references of a plugin configuration to the root that lists it: kustomize resolves
-    /// them there, wherever the configuration itself lies.
-    fn read_plugin(&mut self, root: RootId, file: FileId, field: &str) -> Step<()> {
-        let bytes = self.bytes(file)?;
-        match kustomization::read_plugin(&bytes) {
-            Ok(plugin) => {
-                for note in plugin.notes {
-                    self.note(root, file, note);
-                }
-                for mut reference in plugin.references {
-                    reference.field = format!("{field} > {}", reference.field);
-                    self.graph.roots[root].edges.push(Edge {
-                        from: file,
-                        reference,
-                        target: Target::Broken,
-                    });
-                }
-            }
-            Err(problems) => self.problems(file, problems),
-        }
-        Ok(())
-    }
-
-    fn keep_plugin(&mut self, root: RootId, edge: usize, what: &str) -> Target {
-        let edge = &self.graph.roots[root].edges[edge];
-        let location = self.graph.location(edge.from, &edge.reference);
-        self.graph.warnings.push(Warning {
-            id: "plugin-root",
-            message: format!(
-                "`{}` is {what} of plugin configurations: left as it is, so the result may not build without it",
-                redact::url(&edge.reference.text)
-            ),
-            location,
-        });
-        Target::Kept
     }
 
     fn note(&mut self, root: RootId, file: FileId, note: kustomization::Note) {

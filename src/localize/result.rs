@@ -374,6 +374,10 @@ impl Builder<'_> {
                     file: edge.from,
                     edits: Vec::new(),
                 });
+            } else if let Err(failure) = self.place_file(&holder, edge.from) {
+                // A plugin configuration may lie in a root that comes later.
+                self.failures.push(failure);
+                continue;
             }
             if let Err(failure) = self.edit(&holder, edit) {
                 self.failures.push(failure);
@@ -593,8 +597,11 @@ impl Builder<'_> {
             .filter(|placed| !placed.edits.is_empty())
             .map(|placed| placed.file)
             .collect();
-        let edges = graph.roots.iter().flat_map(|root| &root.edges);
-        edges
+        let for_plugins = graph.plugin_roots();
+        let roots = graph.roots.iter().enumerate();
+        roots
+            .filter(|(id, _)| !for_plugins.contains(id))
+            .flat_map(|(_, root)| &root.edges)
             .filter(|edge| edge.reference.accepts != Accepts::Plugin)
             .filter(|edge| matches!(edge.target, Target::File(file) if edited.contains(&file)))
             .map(|edge| Warning {

@@ -1,9 +1,10 @@
 //! What a walk yields: roots and files as nodes, references as edges.
 
+use std::collections::HashSet;
 use std::rc::Rc;
 
 use crate::failure::Location;
-use crate::kustomization::{Kind, Note, Reference};
+use crate::kustomization::{Accepts, Kind, Note, Reference};
 use crate::tree::{SharedTree, path};
 
 /// A tree that the walk reads from: index into [`Graph::sources`]. 0 is where the walk starts.
@@ -181,6 +182,34 @@ impl Graph {
             column: reference.column,
             field: reference.field.clone(),
         }
+    }
+
+    /// Returns the roots whose resources are read as plugin configurations.
+    #[must_use]
+    pub fn plugin_roots(&self) -> HashSet<RootId> {
+        let mut found = HashSet::new();
+        let roots = |root: &Root, accepts: fn(Accepts) -> bool| {
+            let edges = root.edges.iter();
+            let edges = edges.filter(move |edge| accepts(edge.reference.accepts));
+            let roots = edges.filter_map(|edge| match edge.target {
+                Target::Root { id, .. } => Some(id),
+                _ => None,
+            });
+            roots.collect::<Vec<_>>()
+        };
+        let mut todo: Vec<RootId> = self
+            .roots
+            .iter()
+            .flat_map(|root| roots(root, |accepts| accepts == Accepts::Plugin))
+            .collect();
+        while let Some(root) = todo.pop() {
+            if found.insert(root) {
+                todo.extend(roots(&self.roots[root], |accepts| {
+                    accepts != Accepts::Plugin
+                }));
+            }
+        }
+        found
     }
 
     /// Returns the root's directory as the user would name it.

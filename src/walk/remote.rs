@@ -129,7 +129,7 @@ impl Walker<'_> {
                 }
                 Ok(Target::File(file))
             }
-            Found::Root(_) if one.plugin => Ok(self.keep_plugin(one.root, one.edge, "a git URL")),
+            Found::Root(_) if one.plugin => Ok(self.keep_plugin(one.root, one.edge)),
             Found::Root(repository) => {
                 let spec = one
                     .wanted

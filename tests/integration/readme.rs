@@ -150,6 +150,7 @@ fn every_warning_is_in_the_table() {
     let walk = [
         walk,
         &file("src/walk/local.rs"),
+        &file("src/walk/plugin.rs"),
         &file("src/walk/remote.rs"),
         &file("src/mend.rs"),
         &file("src/mend/lock.rs"),

@@ -217,7 +217,7 @@ fn helm_values_are_localized_and_charts_named() {
 }
 
 #[test]
-fn code_and_plugin_directories_are_left_with_a_warning() {
+fn code_and_plugin_repositories_are_left_with_a_warning() {
     let world = World::new();
     world.upstream_of("acme/gens", &[("kustomization.yaml", "resources: []\n")]);
     world.commit(&[
@@ -243,12 +243,11 @@ fn code_and_plugin_directories_are_left_with_a_warning() {
         .stderr_has("warning[function]")
         .stderr_has("./fn.sh")
         .stderr_has("warning[legacy-plugin]")
-        .stderr_has("app/kustomization.yaml:3:3: generators[0]: `../gens` is a directory of plugin configurations")
         .stderr_has("generators[1]: `https://github.com/acme/gens?ref=v1` is a git URL")
         .stderr_has("generators[2]: ")
         .stderr_has("generators[3]: ")
         .stderr_has("generators[4]: `https://example.com/acme/never.git` is a git URL");
-    assert_eq!(output.stderr.matches("warning[plugin-root]").count(), 5);
+    assert_eq!(output.stderr.matches("warning[plugin-root]").count(), 4);
     // What stays as it is is not fetched, where its URL says that it is no file.
     assert_eq!(
         world.server.log(),
@@ -261,6 +260,67 @@ fn code_and_plugin_directories_are_left_with_a_warning() {
             world.work.read(&format!("app/{name}"))
         );
     }
+}
+
+#[test]
+fn plugin_configurations_may_be_the_resources_of_a_directory() {
+    let world = World::new();
+    world.file(&format!("{FILES}/far.txt"), "far\n");
+    let generator = |name: &str, files: &str| {
+        format!(
+            "apiVersion: builtin\nkind: ConfigMapGenerator\nmetadata:\n  name: {name}\nfiles: [{files}]\n"
+        )
+    };
+    // Where kustomize looks for what they name: in the root that lists the directory.
+    world.commit(&[
+        ("app/kustomization.yaml", "generators: [../gens]\n"),
+        ("app/near.txt", "near\n"),
+        (
+            "gens/kustomization.yaml",
+            "resources: [one.yaml, ../more]\n",
+        ),
+        ("gens/one.yaml", &generator("one", "near.txt")),
+        ("more/kustomization.yaml", "resources: [two.yaml]\n"),
+        (
+            "more/two.yaml",
+            &generator("two", &format!("{FILES}/far.txt")),
+        ),
+    ]);
+    let output = world.work.run(&["app", "--scope", "."]);
+    output.success().lacks("warning");
+    let copy = world.clone_of_branch();
+    assert_eq!(
+        copy.read("localized-app/more/two.yaml"),
+        generator("two", "localized-files/files.example.com/far.txt")
+    );
+    assert_eq!(
+        copy.read("localized-app/app/localized-files/files.example.com/far.txt"),
+        "far\n"
+    );
+    world.same_build("app", &copy, "localized-app/app");
+    world
+        .work
+        .run(&["check"])
+        .fails(1)
+        .stdout_has("more/two.yaml:5:9");
+    world.work.run(&["lock"]).success();
+    world.work.git(&["add", "--all"]);
+    world.work.run(&["check"]).success();
+    world
+        .work
+        .run(&["--in-place", "--no-commit", "app"])
+        .success();
+    assert_eq!(
+        world.work.read("more/two.yaml"),
+        generator("two", "localized-files/files.example.com/far.txt")
+    );
+    // What is missing there is told.
+    world.work.remove("app/near.txt");
+    world
+        .work
+        .run(&["app", "--scope", ".", "--no-commit"])
+        .fails(2)
+        .stderr_has("gens/one.yaml:5:9: generators[0] > ConfigMapGenerator.files[0]: `near.txt` does not exist");
 }
 
 #[test]
