@@ -2,14 +2,16 @@
 //! (layout), the references are edited (rewrite), the files are collected (result). Nothing is
 //! written here.
 
+mod files;
 mod layout;
 mod proof;
 mod remotes;
 mod result;
 mod spelling;
 
+pub use files::{Content, Localized, ResultFile, Rewritten};
 pub use remotes::remotes;
-pub use result::{Content, InPlace, Localized, ResultFile, Rewritten, localize, localize_in_place};
+pub use result::{InPlace, localize, localize_in_place};
 pub use spelling::is_remote;
 
 /// What each `localized-files` directory says in its `.gitattributes`: no checkout and no

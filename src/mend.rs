@@ -38,6 +38,9 @@ pub struct Ground {
     pub lock: Option<Rc<Lock>>,
     /// The directories of all kustomizations but those in `localized-files` of ours, sorted.
     pub roots: Vec<String>,
+    /// The kustomizations that a sparse checkout leaves out, sorted: nobody knows here what they
+    /// reference.
+    pub hidden: Vec<String>,
 }
 
 impl Ground {
@@ -85,6 +88,7 @@ impl Ground {
             config,
             lock,
             roots: Vec::new(),
+            hidden: Vec::new(),
             tree: tree.clone(),
         };
         let mut roots = BTreeSet::new();
@@ -95,6 +99,16 @@ impl Ground {
             }
         }
         ground.roots = roots.into_iter().collect();
+        for (place, is_left_out) in ground.here.tracked_paths()? {
+            if is_left_out
+                && kustomization::FILE_NAMES.contains(&path::name(&place))
+                && !ground.is_owned(&place)
+                && tree.entry(&place)?.is_none()
+            {
+                ground.hidden.push(place);
+            }
+        }
+        ground.hidden.sort();
         Ok(ground)
     }
 
@@ -158,11 +172,11 @@ pub(crate) struct Troubles {
 
 impl Troubles {
     /// Sorts out the troubles of a walk.
-    pub(crate) fn of(explored: &Explored) -> Troubles {
+    pub(crate) fn of(ground: &Ground, explored: &Explored) -> Troubles {
         let mut troubles = Troubles {
             remote: Vec::new(),
             local: Vec::new(),
-            unread: Vec::new(),
+            unread: ground.hidden.clone(),
         };
         let graph = &explored.graph;
         let mut seen = BTreeSet::new();

@@ -88,7 +88,7 @@ pub fn plan(
         ..ground.source()
     };
     let explored = walk::explore(source, &starts, Some(remotes), &options);
-    let troubles = Troubles::of(&explored);
+    let troubles = Troubles::of(ground, &explored);
     let mut failures = troubles.remote.clone();
     if !request.targets.is_empty() {
         failures.extend(troubles.local.iter().cloned());
@@ -110,7 +110,7 @@ pub fn plan(
 
     let after = walked(ground, tree, request, &in_place, &starts);
     proof::prove(graph, &after.graph, &in_place)?;
-    let kept = ledger.kept(ground, &after)?;
+    let kept = ledger.kept(&after);
     let lost: Vec<String> = kept
         .iter()
         .filter(|file| restored.lost.contains(&file.path))

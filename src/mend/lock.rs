@@ -25,7 +25,7 @@ pub struct Relocked {
 #[must_use]
 pub fn up_to_date(ground: &Ground) -> Option<Relocked> {
     let explored = explore(ground, None);
-    let troubles = Troubles::of(&explored);
+    let troubles = Troubles::of(ground, &explored);
     let empty = Rc::default();
     let lock = ground.lock.as_ref().unwrap_or(&empty);
     let named = named(&explored.graph, lock)?;
@@ -95,7 +95,7 @@ pub fn relock(
     remotes: &mut dyn Remotes,
 ) -> Result<Relocked, Failures> {
     let explored = explore(ground, Some(remotes));
-    let troubles = Troubles::of(&explored);
+    let troubles = Troubles::of(ground, &explored);
     if !troubles.remote.is_empty() {
         return Err(Failures(troubles.remote));
     }

@@ -225,7 +225,8 @@ impl<'a> Ledger<'a> {
 
     /// Returns the entries of the lock that stay: the files that something of `after`, the walk of what
     /// is to be, references or may reference.
-    pub(super) fn kept(&self, ground: &Ground, after: &Explored) -> Result<Vec<&'a StoredFile>> {
+    pub(super) fn kept(&self, after: &Explored) -> Vec<&'a StoredFile> {
+        let ground = self.ground;
         let graph = &after.graph;
         let mut used: BTreeSet<&str> = BTreeSet::new();
         for file in &graph.files {
@@ -253,7 +254,6 @@ impl<'a> Ledger<'a> {
             .iter()
             .map(|root| root.directory.as_str())
             .collect();
-        let tracked = ground.here.tracked_paths()?;
         let may_be_used = |file: &StoredFile| {
             if used.contains(file.path.as_str())
                 || missing.iter().any(|path| path::is_in(&file.path, path))
@@ -265,9 +265,7 @@ impl<'a> Ledger<'a> {
             };
             // A root that is no starting point, or is not checked out, may use what is beside it.
             let is_left_out = ground.roots.contains(&home) && !reached.contains(home.as_str());
-            let is_hidden = FILE_NAMES
-                .iter()
-                .any(|name| tracked.get(&path::join(&home, name)) == Some(&true));
+            let is_hidden = ground.hidden.iter().any(|path| path::parent(path) == home);
             let is_unread = unread
                 .iter()
                 .any(|path| path::parent(path) == home || !FILE_NAMES.contains(&path::name(path)));
@@ -293,7 +291,7 @@ impl<'a> Ledger<'a> {
                 && directories.contains(path::parent(&file.path))
         });
         kept.extend(attributes);
-        Ok(kept)
+        kept
     }
 
     /// Returns the removal of files that nothing needs any more.

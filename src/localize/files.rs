@@ -1,0 +1,88 @@
+//! What localizing yields: the files, and what is known about them.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
+
+use crate::failure::Location;
+use crate::record::{self, Remote, StoredFile};
+use crate::walk::Warning;
+
+/// What a localized kustomization consists of.
+pub struct Localized {
+    /// Every file by its path in NEW_DIR, `.gitattributes` of `localized-files` included, the lock
+    /// not.
+    pub files: BTreeMap<String, ResultFile>,
+    /// Every reference that was changed, in the order of the files.
+    pub rewritten: Vec<Rewritten>,
+    /// What was brought in, as the lock records it.
+    pub remotes: Vec<Remote>,
+    /// The target's directory in NEW_DIR.
+    pub target: String,
+    /// The local files (paths in the tree of the source) that are in use.
+    pub local_files: BTreeSet<String>,
+    /// What works but should be known.
+    pub warnings: Vec<Warning>,
+}
+
+/// One file of the result.
+#[derive(Debug, Clone)]
+pub struct ResultFile {
+    /// Its bytes.
+    pub content: Content,
+    /// Whether its mode is 100755.
+    pub executable: bool,
+    /// The label of the remote that it came from, if it was brought in.
+    pub remote: Option<String>,
+    /// Its path in the repository that it came from; none for a remote file, and none where the
+    /// upstream text could not be recorded.
+    pub source: Option<String>,
+    /// What rewritten scalars of a remote kustomization said, by what they say now.
+    pub rewritten: BTreeMap<String, String>,
+}
+
+/// Where the bytes of a file are.
+#[derive(Debug, Clone)]
+pub enum Content {
+    /// In the repository at hand already, unchanged, as this blob.
+    Stored(String, Rc<[u8]>),
+    /// Here.
+    Bytes(Rc<[u8]>),
+}
+
+impl Content {
+    /// Returns the bytes.
+    #[must_use]
+    pub fn bytes(&self) -> &[u8] {
+        match self {
+            Content::Stored(_, bytes) | Content::Bytes(bytes) => bytes,
+        }
+    }
+}
+
+impl ResultFile {
+    /// Returns what the lock says of this file.
+    #[must_use]
+    pub fn record(&self, path: &str) -> StoredFile {
+        StoredFile {
+            path: path.to_owned(),
+            executable: self.executable,
+            sha256: record::sha256_hex(self.content.bytes()),
+            remote: self.remote.clone(),
+            source: self.source.clone(),
+            rewritten: self.rewritten.clone(),
+        }
+    }
+}
+
+/// A reference that was changed.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Rewritten {
+    /// The file in NEW_DIR that holds it.
+    pub path: String,
+    /// Where it stands in the original file.
+    pub location: Location,
+    /// What it said, without secrets.
+    pub from: String,
+    /// What it says now.
+    pub to: String,
+}

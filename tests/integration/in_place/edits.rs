@@ -1,0 +1,141 @@
+//! What somebody edited, removed or put among the localized files.
+
+use super::{LIB, LOCK, follow, in_place, refused, world};
+use crate::support::deployment;
+
+#[test]
+fn edits_in_localized_files_are_not_lost() {
+    let world = world();
+    in_place(&world.work, &[]).success();
+    world.work.commit("localized");
+    let file = "overlays/dev/localized-files/files.example.com/v1/app.yaml";
+    world.work.write(file, "# edited\n");
+    let output = in_place(&world.work, &[]);
+    output
+        .success()
+        .stdout_has("nothing to do")
+        .stderr_has(&format!(
+            "warning[edited-copy]: {file}: is not what the lock says"
+        ));
+    assert_eq!(world.work.read(file), "# edited\n");
+    let output = in_place(&world.work, &["--overwrite"]);
+    output.success().stdout_has("1 file written, 0 references");
+    assert_eq!(world.work.read(file), deployment("app"));
+    assert_eq!(world.work.git(&["status", "--porcelain"]), "");
+    world.work.write(file, "# edited\n");
+
+    // Written again, or not needed any more.
+    world.work.write(
+        "overlays/dev/kustomization.yaml",
+        "resources:\n- https://files.example.com/v1/app.yaml\n",
+    );
+    world.work.git(&["add", "overlays/dev/kustomization.yaml"]);
+    refused(&world, &[])
+        .stderr_has(&format!("localized files were edited by hand: `{file}`"))
+        .stderr_has("hint: to discard the edits: --overwrite");
+    in_place(&world.work, &["--overwrite"]).success();
+    assert_eq!(world.work.read(file), deployment("app"));
+
+    world.work.write(file, "# edited\n");
+    world
+        .work
+        .write("overlays/dev/kustomization.yaml", "namePrefix: a-\n");
+    refused(&world, &[]).stderr_has(&format!(
+        "localized files that nothing references any more were edited by hand: `{file}`"
+    ));
+    in_place(&world.work, &["--overwrite"]).success();
+    assert!(!world.work.path().join(file).exists());
+}
+
+#[test]
+fn what_is_not_ours_is_left_alone() {
+    let world = world();
+    world.work.write("base/localized-files/mine.yaml", "mine\n");
+    refused(&world, &[])
+        .stderr_has("`base/localized-files` is needed for what this kustomization references, and is not ours")
+        .stderr_has("git mv base/localized-files NEW_NAME");
+    world.work.remove("base/localized-files/mine.yaml");
+    in_place(&world.work, &[]).success();
+    world.work.commit("localized");
+    world.work.write("base/localized-files/mine.yaml", "mine\n");
+    let output = in_place(&world.work, &[]);
+    output.success().stdout_has("nothing to do").stderr_has(
+        "warning[unknown-file]: base/localized-files/mine.yaml: is none of the localized files",
+    );
+    // A file where one of ours would have to be.
+    let place = format!("{LIB}/other/map.yaml");
+    world.work.write(&place, "mine\n");
+    world.work.write(
+        "base/kustomization.yaml",
+        "resources:\n- https://github.com/acme/lib//other?ref=v1\n",
+    );
+    world.work.git(&["add", "base/kustomization.yaml"]);
+    refused(&world, &[]).stderr_has(&format!(
+        "files are in the way that the lock does not list: `{place}`"
+    ));
+}
+
+#[test]
+fn nothing_is_written_through_a_link() {
+    let world = world();
+    let elsewhere = world.sandbox.path("elsewhere");
+    std::fs::create_dir(&elsewhere).unwrap();
+    world
+        .work
+        .symlink("base/localized-files", elsewhere.to_str().unwrap());
+    refused(&world, &[]).stderr_has("is not ours");
+    assert_eq!(elsewhere.read_dir().unwrap().count(), 0);
+}
+
+#[test]
+fn what_was_edited_and_committed_comes_back_from_where_it_came() {
+    let world = world();
+    in_place(&world.work, &[]).success();
+    world.work.commit("localized");
+    let deep = format!("{LIB}/web/localized-files/github.com/acme/deep/v1/app/map.yaml");
+    let file = "overlays/dev/localized-files/files.example.com/v1/app.yaml";
+    let rewritten = format!("{LIB}/web/kustomization.yaml");
+    let attributes = "base/localized-files/.gitattributes";
+    let paths = [&deep, file, &rewritten, attributes];
+    let before = paths.map(|path| world.work.read(path));
+    for path in [&deep, file, &rewritten] {
+        world.work.write(path, "resources: []\n# edited\n");
+    }
+    world.work.remove(attributes);
+    world.work.commit("edited");
+    world.work.commit("again");
+    let output = in_place(&world.work, &["--overwrite"]);
+    output.success().stdout_has("4 files written");
+    assert_eq!(paths.map(|path| world.work.read(path)), before);
+    follow(&world, &output);
+    assert_eq!(world.work.git(&["diff", "HEAD~3", "HEAD"]), "");
+
+    // What nobody has any more.
+    world.work.write(file, "# edited\n");
+    world.work.commit("edited");
+    world
+        .server
+        .unroute("https://files.example.com/v1/app.yaml");
+    std::fs::remove_dir_all(world.sandbox.path("cache")).unwrap();
+    std::fs::create_dir(world.sandbox.path("cache")).unwrap();
+    refused(&world, &["--overwrite"])
+        .stderr_has("nobody has what they were: `overlays/dev/localized-files/files.example.com/v1/app.yaml`")
+        .stderr_has("hint: write the URL in place of the local path");
+}
+
+#[test]
+fn what_was_removed_by_hand_is_missed_and_comes_back() {
+    let world = world();
+    in_place(&world.work, &[]).success();
+    world.work.commit("localized");
+    std::fs::remove_dir_all(world.work.path().join("base/localized-files")).unwrap();
+    let lock = world.work.read(LOCK);
+    let output = in_place(&world.work, &[]);
+    output
+        .success()
+        .stdout_has("nothing to do")
+        .stderr_has("warning[not-followed]: base/kustomization.yaml:3:3");
+    assert_eq!(world.work.read(LOCK), lock);
+    in_place(&world.work, &["--overwrite"]).success();
+    assert_eq!(world.work.git(&["status", "--porcelain"]), "");
+}

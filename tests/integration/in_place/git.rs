@@ -1,0 +1,316 @@
+//! In every state that a working tree of git can be in.
+
+use super::{IN_PLACE, LIB, LOCK, build, follow, in_place, refused, world};
+use crate::support::{Repo, World, config_map};
+
+const APP: &str = "overlays/dev/localized-files/files.example.com/v1/app.yaml";
+
+fn check(repo: &Repo) {
+    let output = repo.run(&["check"]);
+    output.success().lacks("warning").lacks("edited-copy");
+}
+
+#[test]
+fn an_interrupted_run_can_be_repeated() {
+    let world = world();
+    world.work.commit("files");
+    in_place(&world.work, &[]).success();
+    let done = world.work.state().without("index");
+    let lock = world.work.read(LOCK);
+    let written = [
+        "base/localized-files/.gitattributes",
+        &format!("{LIB}/web/map.yaml"),
+        APP,
+    ];
+    // Stopped after the lock, after some files, before the last kustomization.
+    for kept in 0..=written.len() {
+        let files = written.map(|path| world.work.read(path));
+        world.work.git(&["checkout", "-q", "--", "."]);
+        world.work.git(&["clean", "-qfdx"]);
+        world.work.write(LOCK, &lock);
+        for (path, text) in written.iter().zip(files).take(kept) {
+            world.work.write(path, text);
+        }
+        if kept == written.len() {
+            let text = world.work.read("base/kustomization.yaml");
+            let (from, to) = (
+                "https://github.com/acme/lib//web?ref=v1",
+                "localized-files/github.com/acme/lib/v1/web",
+            );
+            world
+                .work
+                .write("base/kustomization.yaml", text.replace(from, to));
+            // What it names is there, but for what is nested: it comes back on request only.
+            in_place(&world.work, &["--overwrite"]).success();
+        } else {
+            in_place(&world.work, &[]).success();
+        }
+        done.assert_same(&world.work.state().without("index"));
+    }
+}
+
+#[test]
+fn line_ends_are_those_of_the_working_tree_and_of_upstream() {
+    let world = world();
+    world.work.git(&["config", "core.autocrlf", "true"]);
+    world.file(
+        "https://files.example.com/v1/app.yaml",
+        config_map("app").replace('\n', "\r\n"),
+    );
+    world.work.commit("files");
+    world.work.remove("base/kustomization.yaml");
+    world.work.git(&["checkout", "-q", "--", "base"]);
+    let text = world.work.read("base/kustomization.yaml");
+    assert!(text.contains("\r\n"), "{text:?}");
+    let output = in_place(&world.work, &[]);
+    let text = world.work.read("base/kustomization.yaml");
+    assert!(
+        text.contains("- localized-files/github.com/acme/lib/v1/web # upstream\r\n"),
+        "{text:?}"
+    );
+    follow(&world, output.success());
+    check(&world.work);
+    let shown = world.work.show("HEAD", "base/kustomization.yaml");
+    assert!(!shown.contains('\r'), "{shown:?}");
+    // A checkout that converts everything converts nothing of what was brought in.
+    let clone = world.sandbox.clone_of(&world.work, "clone");
+    clone.git(&["config", "core.autocrlf", "true"]);
+    clone.git(&["rm", "-q", "--cached", "-r", "."]);
+    clone.git(&["reset", "-q", "--hard"]);
+    let map = clone.read(&format!("{LIB}/web/map.yaml"));
+    assert_eq!(map, config_map("lib"));
+    assert!(clone.read(APP).contains("\r\n"));
+    in_place(&clone, &[]).success().stdout_has("nothing to do");
+    let output = clone.run(&["check", "--working-tree"]);
+    output.success().lacks("edited-copy");
+}
+
+#[test]
+fn modes_mean_nothing_where_git_is_told_so() {
+    let world = world();
+    in_place(&world.work, &[]).success();
+    world.work.commit("localized");
+    let text = world.work.read(APP);
+    world.work.write_executable(APP, &text);
+    in_place(&world.work, &[])
+        .success()
+        .stderr_has("warning[edited-copy]");
+    world.work.git(&["config", "core.fileMode", "false"]);
+    in_place(&world.work, &[])
+        .success()
+        .stdout_has("nothing to do")
+        .lacks("edited-copy");
+}
+
+#[test]
+fn what_a_sparse_checkout_leaves_out_keeps_what_it_needs() {
+    let world = world();
+    world.work.run(&["lock"]).success();
+    world.work.commit("locked");
+    let lock = world.work.read(LOCK);
+    world
+        .work
+        .git(&["sparse-checkout", "set", "--cone", "base", "overlays/prod"]);
+    assert!(!world.work.path().join("overlays/dev").exists());
+    world
+        .work
+        .run(&["lock"])
+        .success()
+        .stdout_has("nothing to do");
+    in_place(&world.work, &[]).success();
+    let after = world.work.read(LOCK);
+    assert!(after.contains("files.example.com"), "{after}");
+    let output = world.work.run(&["lock"]);
+    output.success().stdout_has("nothing to do");
+    assert_eq!(world.work.read(LOCK), after);
+    assert_ne!(after, lock);
+
+    // And once it is localized everywhere.
+    let world = self::world();
+    in_place(&world.work, &[]).success();
+    world.work.commit("localized");
+    world
+        .work
+        .git(&["sparse-checkout", "set", "--cone", "overlays/prod"]);
+    let before = world.work.state();
+    in_place(&world.work, &[])
+        .success()
+        .stdout_has("nothing to do");
+    before.assert_same(&world.work.state());
+}
+
+#[test]
+fn a_linked_worktree_is_a_working_tree() {
+    let world = world();
+    world.work.commit("files");
+    let linked = world.sandbox.path("linked");
+    let add = ["worktree", "add", "-q", linked.to_str().unwrap(), "-b", "x"];
+    world.work.git(&add);
+    let before = world.work.state();
+    let linked = Repo::new(&world.sandbox, linked);
+    in_place(&linked, &[]).success();
+    assert!(linked.path().join(APP).is_file());
+    before.assert_same(&world.work.state());
+}
+
+#[test]
+fn a_submodule_is_not_entered() {
+    let world = world();
+    let module = world.upstream_of(
+        "acme/module",
+        &[(
+            "kustomization.yaml",
+            "resources:\n- https://files.example.com/v1/app.yaml\n",
+        )],
+    );
+    let url = module.path().to_str().unwrap();
+    world.work.git(&[
+        "-c",
+        "protocol.file.allow=always",
+        "submodule",
+        "--quiet",
+        "add",
+        url,
+        "module",
+    ]);
+    refused(&world, &["module"])
+        .stderr_has("the target `module` lies in the submodule `module`")
+        .stderr_has("hint: run it in the submodule");
+    in_place(&world.work, &[]).success();
+    let module = Repo::new(&world.sandbox, world.work.path().join("module"));
+    assert_eq!(module.git(&["status", "--porcelain"]), "");
+}
+
+#[test]
+fn a_kustomization_that_is_not_merged_is_not_touched() {
+    let world = world();
+    world.work.commit("files");
+    let url = "https://github.com/acme/lib//web?ref=v1";
+    for (branch, reference) in [("ours", "v2"), ("theirs", "v3")] {
+        world.work.git(&["checkout", "-q", "-b", branch, "main"]);
+        let text = world.work.read("base/kustomization.yaml");
+        let other = url.replace("v1", reference);
+        world
+            .work
+            .write("base/kustomization.yaml", text.replace(url, &other));
+        world.work.commit(branch);
+    }
+    assert_ne!(world.work.try_git(&["merge", "-q", "ours"]).status, 0);
+    let text = world.work.read("base/kustomization.yaml");
+    let output = in_place(&world.work, &[]);
+    output
+        .success()
+        .stderr_has("warning[not-followed]: base/kustomization.yaml:");
+    assert_eq!(world.work.read("base/kustomization.yaml"), text);
+    refused(&world, &["base"]).stderr_has("base/kustomization.yaml:");
+}
+
+#[test]
+fn two_things_never_share_a_place() {
+    let world = World::new();
+    let url = "https://files.example.com/app.yaml";
+    world.file(url, config_map("one"));
+    world.file(&format!("{url}?x=2"), config_map("two"));
+    let both = format!("resources:\n- {url}\n- {url}?x=2\n");
+    world.work.write("kustomization.yaml", &both);
+    world.work.git(&["add", "--all"]);
+    let before = build(&world, ".", false);
+    in_place(&world.work, &[]).success();
+    assert_eq!(build(&world, ".", true), before);
+
+    // One after the other.
+    let world2 = World::new();
+    world2.file(url, config_map("one"));
+    world2.file(&format!("{url}?x=2"), config_map("two"));
+    world2
+        .work
+        .write("kustomization.yaml", format!("resources:\n- {url}\n"));
+    world2.work.git(&["add", "--all"]);
+    in_place(&world2.work, &[]).success();
+    let text = world2.work.read("kustomization.yaml") + &format!("- {url}?x=2\n");
+    world2.work.write("kustomization.yaml", text);
+    world2.work.git(&["add", "--all"]);
+    refused(&world2, &[])
+        .stderr_has("`localized-files/files.example.com/app.yaml` is from https://files.example.com/app.yaml, which is still referenced, and https://files.example.com/app.yaml?x=2 would take its place")
+        .stderr_has("hint: write both references as URLs again");
+    world2.work.write("kustomization.yaml", both);
+    world2.work.git(&["add", "--all"]);
+    in_place(&world2.work, &[]).success();
+    assert_eq!(build(&world2, ".", true), before);
+}
+
+#[test]
+fn what_the_configuration_leaves_out_keeps_its_files() {
+    let world = world();
+    in_place(&world.work, &[]).success();
+    world
+        .work
+        .write(".kustomize-localize.yaml", "exclude: [overlays/dev]\n");
+    world.work.commit("localized");
+    in_place(&world.work, &[])
+        .success()
+        .stdout_has("nothing to do");
+    assert!(world.work.path().join(APP).is_file());
+    // It can still be named.
+    let text = "resources:\n- ../../base\n- https://github.com/acme/lib//other?ref=v1\n";
+    world.work.write("overlays/dev/kustomization.yaml", text);
+    world.work.git(&["add", "--all"]);
+    in_place(&world.work, &[])
+        .success()
+        .stdout_has("nothing to do");
+    in_place(&world.work, &["overlays/dev"])
+        .success()
+        .stdout_has("1 removed");
+    assert!(!world.work.path().join(APP).exists());
+}
+
+#[test]
+fn plugin_configurations_are_edited_where_they_lie() {
+    let world = World::new();
+    let patch = "https://files.example.com/patch.yaml";
+    world.file(
+        patch,
+        "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: own\ndata:\n  a: b\n",
+    );
+    let plugin = format!(
+        "apiVersion: builtin\nkind: PatchTransformer\nmetadata:\n  name: p\npath: {patch}\ntarget:\n  kind: ConfigMap\n"
+    );
+    for name in ["one", "two"] {
+        world.work.write(
+            &format!("{name}/kustomization.yaml"),
+            "resources: [own.yaml]\ntransformers: [plugins/patch.yaml]\n",
+        );
+        world
+            .work
+            .write(&format!("{name}/own.yaml"), config_map("own"));
+        world
+            .work
+            .write(&format!("{name}/plugins/patch.yaml"), &plugin);
+    }
+    world.work.git(&["add", "--all"]);
+    let output = in_place(&world.work, &[]);
+    output
+        .success()
+        .stdout_has(":/one/localized-files :/one/plugins/patch.yaml ");
+    assert!(
+        world
+            .work
+            .read("two/plugins/patch.yaml")
+            .contains("path: localized-files/files.example.com/patch.yaml\n")
+    );
+    if let Some(built) = build(&world, "one", true) {
+        assert!(built.contains("a: b"), "{built}");
+    }
+    follow(&world, &output);
+    check(&world.work);
+}
+
+#[test]
+fn git_is_found_as_a_hook_finds_it() {
+    let world = world();
+    let directory = world.work.git_directory();
+    world.sandbox.set("GIT_DIR", &directory);
+    world.sandbox.set("GIT_INDEX_FILE", directory.join("index"));
+    let output = world.work.run(&IN_PLACE);
+    output.success().stdout_has("11 files written");
+}
