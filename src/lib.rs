@@ -52,6 +52,7 @@ pub mod cli;
 pub mod commit;
 pub mod config;
 pub mod failure;
+#[cfg(feature = "localize")]
 pub mod fetch;
 pub mod finding;
 pub mod git;

@@ -11,7 +11,7 @@ use std::rc::Rc;
 use clap::CommandFactory;
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 
-use super::{LocalizeArgs, Restrictor, output};
+use super::online::{LocalizeArgs, Restrictor, tell};
 use crate::failure::{Failure, Failures, Result, nearest};
 use crate::fetch::{self, Fetcher, Tip};
 use crate::git::Here;
@@ -26,7 +26,7 @@ use crate::walk::{self, Absence, Graph, Source, Start, Warning};
 /// Localizes what the arguments say, and says what was done.
 pub(super) fn run(args: &LocalizeArgs) -> ExitCode {
     if args.in_place {
-        return output::tell(&args.output, in_place::run(args));
+        return tell(&args.output, in_place::run(args));
     }
     let outcome = match args.more.first() {
         Some(more) => Err(
@@ -37,7 +37,7 @@ pub(super) fn run(args: &LocalizeArgs) -> ExitCode {
         None if args.no_commit => disk::run(args),
         None => history::run(args),
     };
-    output::tell(&args.output, outcome)
+    tell(&args.output, outcome)
 }
 
 /// Where the local files of a run come from.
@@ -267,7 +267,7 @@ fn fetcher(
         offline: args.offline,
         ..args.fetch.options(&args.output)
     };
-    super::fetcher(here, options, locks, previous)
+    super::online::fetcher(here, options, locks, previous)
 }
 
 fn load_restrictor(args: &LocalizeArgs) -> LoadRestrictor {

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 use std::rc::Rc;
 
-use super::{LockArgs, fetcher, output};
+use super::online::{LockArgs, fetcher, tell};
 use crate::failure::Failures;
 use crate::fetch;
 use crate::mend::{Ground, lock};
@@ -12,7 +12,7 @@ use crate::report::{LockOutcome, LockReport};
 
 /// Brings the lock up to date, and says what was done.
 pub(super) fn run(args: &LockArgs) -> ExitCode {
-    output::tell(&args.output, lock(args))
+    tell(&args.output, lock(args))
 }
 
 fn lock(args: &LockArgs) -> Result<LockReport, Failures> {

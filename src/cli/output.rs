@@ -6,10 +6,9 @@ use std::process::ExitCode;
 use clap::ValueEnum;
 use console::Style;
 
-use super::{FAILED, Format, OutputArgs};
+use super::FAILED;
 use crate::failure::Failures;
-use crate::report::{Tell, visible};
-use crate::walk::Warning;
+use crate::report::visible;
 
 /// When to use colour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -47,48 +46,6 @@ pub(super) fn print(text: &str) {
 /// Writes text to standard error.
 pub(super) fn say(text: &str) {
     let _ = std::io::stderr().lock().write_all(text.as_bytes());
-}
-
-/// Writes warnings to standard error.
-pub(super) fn warnings(warnings: &[Warning]) {
-    let mark = Style::new().for_stderr().yellow().bold();
-    let mut stderr = std::io::stderr().lock();
-    for warning in warnings {
-        let place = match warning.location.file.as_str() {
-            "" => String::new(),
-            _ => format!("{}: ", warning.location),
-        };
-        let field = match warning.location.field.as_str() {
-            "" => String::new(),
-            field => format!("{field}: "),
-        };
-        let _ = writeln!(
-            stderr,
-            "{}{} {}{}{}",
-            mark.apply_to("warning"),
-            mark.apply_to(format!("[{}]:", warning.id)),
-            visible(&place),
-            visible(&field),
-            visible(&warning.message)
-        );
-    }
-}
-
-/// Says what came of a command, and returns the exit status.
-pub(super) fn tell<T: Tell>(args: &OutputArgs, outcome: Result<T, Failures>) -> ExitCode {
-    args.color.apply();
-    let json = args.format == Format::Json;
-    let report = match outcome {
-        Ok(report) => report,
-        Err(failures) => return failed(&failures, json),
-    };
-    if json {
-        print(&report.json());
-    } else if !args.quiet {
-        print(&report.human(args.verbose));
-        warnings(report.warnings());
-    }
-    ExitCode::SUCCESS
 }
 
 /// Says what stopped the work, to standard error and, for machines, to standard output; returns the

@@ -3,7 +3,8 @@
 use std::process::ExitCode;
 use std::rc::Rc;
 
-use super::{UpdateArgs, fetcher, lock, output};
+use super::lock;
+use super::online::{UpdateArgs, fetcher, tell};
 use crate::failure::{Failure, Failures};
 use crate::fetch;
 use crate::mend::{self, Ground, update};
@@ -12,7 +13,7 @@ use crate::report::LockReport;
 
 /// Resolves what the arguments name, and says what was done.
 pub(super) fn run(args: &UpdateArgs) -> ExitCode {
-    output::tell(&args.output, updated(args))
+    tell(&args.output, updated(args))
 }
 
 fn updated(args: &UpdateArgs) -> Result<LockReport, Failures> {

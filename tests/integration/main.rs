@@ -20,6 +20,7 @@ mod check_formats;
 mod check_remote;
 mod disk;
 mod example;
+mod features;
 mod fetch_git;
 mod fetch_http;
 mod hook;

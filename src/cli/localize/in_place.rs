@@ -1,7 +1,7 @@
 //! In the working tree: what was brought in goes beside the kustomization that names it.
 
 use super::globs;
-use crate::cli::{LocalizeArgs, Restrictor, fetcher};
+use crate::cli::online::{LocalizeArgs, Restrictor, fetcher};
 use crate::commit::working;
 use crate::failure::{Failure, Failures, Result};
 use crate::fetch::{self, Tip};

@@ -1,0 +1,273 @@
+//! What the commands that reach the network share: their arguments, fetching, and how they say what
+//! came of it.
+
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::rc::Rc;
+use std::time::Duration;
+
+use clap::{Args, ValueEnum};
+use console::Style;
+
+use super::output::{Color, failed, print};
+use crate::failure::Failures;
+use crate::fetch::{self, Fetcher};
+use crate::git::{Foreign, Here};
+use crate::record::Lock;
+use crate::report::{Tell, visible};
+use crate::walk::Warning;
+
+/// Arguments of `lock`.
+#[derive(Debug, Clone, Args)]
+pub(super) struct LockArgs {
+    #[command(flatten)]
+    pub(super) fetch: FetchArgs,
+
+    /// Use only what lock and cache hold
+    #[arg(long)]
+    pub(super) offline: bool,
+
+    #[command(flatten)]
+    pub(super) output: OutputArgs,
+}
+
+/// Arguments of `update`.
+#[derive(Debug, Clone, Args)]
+pub(super) struct UpdateArgs {
+    /// What to resolve again: a URL of the lock with or without its ref, or the beginning of one
+    /// [default: all]
+    pub(super) url: Vec<String>,
+
+    /// Accept that a tag names another commit than before, and a file with a version in its URL
+    /// other bytes
+    #[arg(long)]
+    pub(super) accept_moved: bool,
+
+    #[command(flatten)]
+    pub(super) fetch: FetchArgs,
+
+    #[command(flatten)]
+    pub(super) output: OutputArgs,
+}
+
+/// How remote references are brought in.
+#[derive(Debug, Clone, Args)]
+pub(super) struct FetchArgs {
+    /// Accept a remote root without a ref: take what HEAD is now, and record it
+    #[arg(long)]
+    pub(super) pin: bool,
+
+    /// Give up on one repository or file after this time [default: what the URL says, else 300]
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(super) timeout: Option<u64>,
+
+    /// Say what would be done; may fetch into the cache, writes nothing else
+    #[arg(long)]
+    pub(super) dry_run: bool,
+}
+
+/// Arguments of `localize`.
+#[derive(Debug, Clone, Args)]
+pub(super) struct LocalizeArgs {
+    /// The kustomization root to localize: a directory, or the URL of one in a git repository
+    /// [default: .]; with `--in-place` there may be several [default: all]
+    pub(super) target: Option<String>,
+
+    /// Where the copy goes, from here [default: localized-TARGET, for a URL localized-NAME-REF]
+    pub(super) new_dir: Option<PathBuf>,
+
+    /// Further targets, with `--in-place`.
+    #[arg(hide = true)]
+    pub(super) more: Vec<PathBuf>,
+
+    /// Localize where the kustomizations stand: what is brought in goes to `localized-files` beside
+    /// them; so far with `--no-commit` only
+    #[arg(long, conflicts_with_all = ["scope", "branch", "rev", "message", "gpg_sign", "no_gpg_sign", "signoff", "update"])]
+    pub(super) in_place: bool,
+
+    /// The directory that bounds what a local target may reach [default: the target]
+    #[arg(long, value_name = "DIR")]
+    pub(super) scope: Option<String>,
+
+    /// The branch to commit to [default: localized/SOURCE-BRANCH]
+    #[arg(long, value_name = "NAME", conflicts_with = "no_commit")]
+    pub(super) branch: Option<String>,
+
+    /// The commit to localize [default: HEAD]
+    #[arg(long, value_name = "REV", conflicts_with = "no_commit")]
+    pub(super) rev: Option<String>,
+
+    /// Write NEW_DIR to disk, from the files on disk, and commit nothing; needs no repository
+    #[arg(long)]
+    pub(super) no_commit: bool,
+
+    /// Discard edits that were made by hand in what this tool wrote
+    #[arg(long)]
+    pub(super) overwrite: bool,
+
+    /// Resolve refs again that only the lock of NEW_DIR holds; the lock at the top of the source
+    /// still decides
+    #[arg(long, conflicts_with_all = ["locked", "offline"])]
+    pub(super) update: bool,
+
+    /// Fail if something would have to be resolved that no lock holds
+    #[arg(long)]
+    pub(super) locked: bool,
+
+    /// Use only what lock, branch and cache hold
+    #[arg(long)]
+    pub(super) offline: bool,
+
+    /// Leave references to local files that are not there as they are, where GLOB matches the
+    /// path from the top of the repository; may be given several times
+    #[arg(long, value_name = "GLOB")]
+    pub(super) leave_missing: Vec<String>,
+
+    /// Where files that a kustomization names may lie
+    #[arg(long, value_enum, value_name = "WHICH", default_value_t = Restrictor::RootOnly)]
+    pub(super) load_restrictor: Restrictor,
+
+    /// Do not compare builds: nothing is built yet, so this changes nothing
+    #[arg(long)]
+    pub(super) no_verify: bool,
+
+    #[command(flatten)]
+    pub(super) fetch: FetchArgs,
+
+    /// Subject and body of the commit, as in `git commit`; each further one is a paragraph
+    #[arg(short, long, value_name = "TEXT", conflicts_with = "no_commit")]
+    pub(super) message: Vec<String>,
+
+    /// Sign the commit, as in `git commit`
+    #[arg(short = 'S', long, value_name = "KEYID", num_args = 0..=1, require_equals = true, default_missing_value = "", conflicts_with = "no_commit", overrides_with = "no_gpg_sign")]
+    pub(super) gpg_sign: Option<String>,
+
+    /// Do not sign the commit, whatever `commit.gpgSign` says
+    #[arg(long, overrides_with = "gpg_sign")]
+    pub(super) no_gpg_sign: bool,
+
+    /// Add a Signed-off-by trailer, as in `git commit`
+    #[arg(short, long, conflicts_with = "no_commit")]
+    pub(super) signoff: bool,
+
+    #[command(flatten)]
+    pub(super) output: OutputArgs,
+}
+
+impl LocalizeArgs {
+    /// Returns the target: here, unless another one is given.
+    pub(super) fn target(&self) -> &str {
+        self.target.as_deref().unwrap_or(".")
+    }
+}
+
+impl FetchArgs {
+    /// Returns what these arguments say about fetching.
+    pub(super) fn options(&self, output: &OutputArgs) -> fetch::Options {
+        fetch::Options {
+            timeout: self.timeout.map(Duration::from_secs),
+            pin: self.pin,
+            quiet: output.quiet,
+            ..fetch::Options::default()
+        }
+    }
+}
+
+/// Sets up fetching with the connection settings of the repository at hand, if there is one. `locks`
+/// decide in their order.
+pub(super) fn fetcher(
+    here: Option<&Here>,
+    options: fetch::Options,
+    locks: Vec<Rc<Lock>>,
+    previous: Option<fetch::Tip>,
+) -> crate::failure::Result<Fetcher> {
+    let settings = match here {
+        Some(here) => here.connection_config()?,
+        None => Vec::new(),
+    };
+    let cache = fetch::Cache::of_user();
+    Fetcher::new(Foreign::new(settings), cache, options, locks, previous)
+}
+
+/// How results are shown.
+#[derive(Debug, Clone, Args)]
+pub(super) struct OutputArgs {
+    /// How the result is written to standard output
+    #[arg(long, value_enum, value_name = "FORMAT", default_value_t = Format::Human)]
+    pub(super) format: Format,
+
+    /// Say nothing but errors
+    #[arg(short, long)]
+    pub(super) quiet: bool,
+
+    /// Say more: every file and every rewritten reference
+    #[arg(short, long)]
+    pub(super) verbose: bool,
+
+    /// When to use colour
+    #[arg(long, value_enum, value_name = "WHEN", default_value_t = Color::Auto)]
+    pub(super) color: Color,
+}
+
+/// How a result is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum Format {
+    /// For people
+    Human,
+    /// For machines: one JSON object
+    Json,
+}
+
+/// Where files that a kustomization names may lie.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum Restrictor {
+    /// In or below the root of that kustomization, as kustomize does by default
+    #[value(alias = "LoadRestrictionsRootOnly")]
+    RootOnly,
+    /// Anywhere in the scope, as Flux builds
+    #[value(alias = "LoadRestrictionsNone")]
+    None,
+}
+
+/// Says what came of a command, and returns the exit status.
+pub(super) fn tell<T: Tell>(args: &OutputArgs, outcome: Result<T, Failures>) -> ExitCode {
+    args.color.apply();
+    let json = args.format == Format::Json;
+    let report = match outcome {
+        Ok(report) => report,
+        Err(failures) => return failed(&failures, json),
+    };
+    if json {
+        print(&report.json());
+    } else if !args.quiet {
+        print(&report.human(args.verbose));
+        warnings(report.warnings());
+    }
+    ExitCode::SUCCESS
+}
+
+/// Writes warnings to standard error.
+fn warnings(warnings: &[Warning]) {
+    let mark = Style::new().for_stderr().yellow().bold();
+    let mut stderr = std::io::stderr().lock();
+    for warning in warnings {
+        let place = match warning.location.file.as_str() {
+            "" => String::new(),
+            _ => format!("{}: ", warning.location),
+        };
+        let field = match warning.location.field.as_str() {
+            "" => String::new(),
+            field => format!("{field}: "),
+        };
+        let _ = writeln!(
+            stderr,
+            "{}{} {}{}{}",
+            mark.apply_to("warning"),
+            mark.apply_to(format!("[{}]:", warning.id)),
+            visible(&place),
+            visible(&field),
+            visible(&warning.message)
+        );
+    }
+}
