@@ -9,7 +9,7 @@ use super::remotes::RemoteUse;
 use crate::config::{FILE_NAME, Locked};
 use crate::finding::{Finding, Rule};
 use crate::redact;
-use crate::reference::{self, Pin};
+use crate::reference::{self, Pin, RepoSpec};
 
 /// What to do about a query that Go cannot parse.
 pub(super) const PLAIN_QUERY: &str = "write `?ref=TAG-OR-COMMIT` without `;`, and a `%` as `%25`";
@@ -86,6 +86,9 @@ fn help(context: &Context<'_>, one: &RemoteUse<'_>) -> Vec<String> {
         return vec![PLAIN_QUERY.to_owned()];
     }
     let mut help = Vec::new();
+    if one.repository().is_some_and(RepoSpec::is_file) {
+        help.push("name it by a URL that others can reach, as https://HOST/ORG/REPO".to_owned());
+    }
     match (one.repository().is_some(), one.pin()) {
         (true, Some(Pin::None)) => {
             help.push("say which version: add `?ref=TAG-OR-COMMIT`".to_owned());
@@ -250,6 +253,9 @@ mod tests {
             ["this is a web page; write https://raw.githubusercontent.com/o/r/main/x.yaml"]
         );
         assert_eq!(help("https://example.com/x.yaml"), [LOCK, HERE]);
+        let here = help("file:///srv/repo//x?ref=v1");
+        assert!(here[0].starts_with("name it by a URL that others can reach"));
+        assert_eq!(here[1..], [LOCK, HERE]);
     }
 
     #[test]
@@ -275,6 +281,25 @@ mod tests {
         assert!(base.help[1].contains("--no-commit base && "));
         assert_eq!(local.path, "local/gen.yaml");
         assert!(local.help[1].contains("--no-commit local && "));
+    }
+
+    #[test]
+    fn a_command_that_nobody_could_read_is_not_printed() {
+        let mut scene = Scene::default();
+        let mut bases = String::new();
+        for number in 0..60 {
+            let base = format!("base{number}/kustomization.yaml");
+            scene = scene.file(&base, "resources: [https://h/x.yaml]\n");
+            bases.push_str(&format!("../base{number}, "));
+        }
+        let top = format!("resources: [{bases} https://h/x.yaml]\n");
+        let findings = find(scene.file("a/kustomization.yaml", &top));
+        assert_eq!(findings.len(), 61);
+        assert_eq!(
+            findings[0].help[1],
+            "or bring it in, here, and stage what that changes, as it says: git kustomize-localize --in-place --no-commit a"
+        );
+        assert!(findings[1].help[1].contains(" && git add -f -- "));
     }
 
     #[test]

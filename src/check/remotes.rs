@@ -12,6 +12,9 @@ use crate::reference::{self, Pin, RepoSpec};
 use crate::tree::{Tree, path};
 use crate::walk::{Edge, Graph, RootId, Target, Wanted, Wants};
 
+/// How many paths a command names; a longer one is nobody's to read.
+const MOST_PATHS: usize = 50;
+
 /// A reference that kustomize reads over the network.
 pub(super) struct RemoteUse<'a> {
     /// The root that it is relative to.
@@ -133,13 +136,21 @@ impl RemoteUse<'_> {
             directory if directory.starts_with('-') => format!("./{directory}"),
             directory => directory.to_owned(),
         };
+        let command = format!(
+            "git kustomize-localize --in-place --no-commit{pin} {}",
+            argument(&target)
+        );
+        if paths.len() > MOST_PATHS {
+            return Some(format!(
+                "or bring it in, here, and stage what that changes, as it says: {command}"
+            ));
+        }
         let paths: Vec<String> = paths
             .iter()
             .map(|path| argument(&format!(":/{path}")))
             .collect();
         Some(format!(
-            "or bring it in, here: git kustomize-localize --in-place --no-commit{pin} {} && git add -f -- {}",
-            argument(&target),
+            "or bring it in, here: {command} && git add -f -- {}",
             paths.join(" ")
         ))
     }
