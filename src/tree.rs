@@ -160,10 +160,17 @@ const LONGEST: usize = 4096;
 /// # Errors
 /// When the tree cannot be read.
 pub fn resolve(tree: &dyn Tree, path: &str) -> Result<Resolved> {
-    // Where no link is on the way, only the last component can be one.
-    let (mut real, rest) = match path::parent(path) {
-        directory if directory.len() < LONGEST && tree.is_directory(directory)? => {
-            (directory.to_owned(), path::name(path))
+    let (mut real, rest) = match path.rsplit_once('/').unwrap_or(("", path)) {
+        (directory, name) if !name.is_empty() && is_directory(tree, directory)? => {
+            // Where no link is on the way, only the last component can be one.
+            let path = path.to_owned();
+            match tree.entry(&path)? {
+                None => return Ok(Resolved::Missing { path }),
+                Some(Entry::File { executable }) => return Ok(Resolved::File { path, executable }),
+                Some(Entry::Directory) => return Ok(Resolved::Directory { path }),
+                Some(Entry::Submodule) => return Ok(Resolved::Submodule { path }),
+                Some(Entry::Link) => (directory.to_owned(), name),
+            }
         }
         _ => (String::new(), path),
     };
@@ -237,6 +244,11 @@ pub fn resolve(tree: &dyn Tree, path: &str) -> Result<Resolved> {
         },
         None => Resolved::Directory { path: real },
     })
+}
+
+/// Asks a tree, unless only who wrote the path knows how deep it is.
+fn is_directory(tree: &dyn Tree, path: &str) -> Result<bool> {
+    Ok(path.len() < LONGEST && tree.is_directory(path)?)
 }
 
 /// A tree that several owners share.

@@ -192,7 +192,7 @@ pub fn explore(
         options,
         offline: remotes.is_none(),
         roots: HashMap::new(),
-        files: HashMap::new(),
+        files: Vec::new(),
         downloads: HashMap::new(),
         repositories: HashMap::new(),
         queue: Vec::new(),
@@ -245,7 +245,8 @@ struct Walker<'a> {
     options: &'a Options<'a>,
     offline: bool,
     roots: HashMap<(SourceId, String), RootId>,
-    files: HashMap<(SourceId, String), FileId>,
+    /// The files of each source, by path.
+    files: Vec<HashMap<String, FileId>>,
     downloads: HashMap<String, FileId>,
     repositories: HashMap<*const Repository, SourceId>,
     queue: Vec<RootId>,
@@ -289,7 +290,7 @@ impl Walker<'_> {
                 for reference in read.references {
                     self.graph.roots[id].edges.push(Edge {
                         from: file,
-                        reference,
+                        reference: reference.into(),
                         target: Target::Broken,
                     });
                 }
@@ -349,8 +350,10 @@ impl Walker<'_> {
     }
 
     fn file(&mut self, source: SourceId, path: &str, executable: bool) -> Result<FileId> {
-        let key = (source, path.to_owned());
-        if let Some(known) = self.files.get(&key) {
+        if self.files.len() <= source {
+            self.files.resize_with(source + 1, HashMap::new);
+        }
+        if let Some(known) = self.files[source].get(path) {
             return Ok(*known);
         }
         let id = self.graph.files.len();
@@ -362,7 +365,7 @@ impl Walker<'_> {
             bytes: Rc::new([]),
             executable,
         });
-        self.files.insert(key, id);
+        self.files[source].insert(path.to_owned(), id);
         let load = match self.options.contents {
             Contents::All => true,
             Contents::Configurations => false,

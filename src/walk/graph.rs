@@ -127,7 +127,7 @@ pub struct Edge {
     /// The file that holds the reference: the kustomization, or a plugin configuration.
     pub from: FileId,
     /// The reference.
-    pub reference: Reference,
+    pub reference: Rc<Reference>,
     /// Where it leads.
     pub target: Target,
 }

@@ -47,7 +47,7 @@ impl Walker<'_> {
                     reference.field = format!("{field} > {}", reference.field);
                     self.graph.roots[root].edges.push(Edge {
                         from: file,
-                        reference,
+                        reference: reference.into(),
                         target: Target::Broken,
                     });
                 }

@@ -266,9 +266,8 @@ impl Shape {
 
 /// Joins a field and the name of one in it.
 pub(in crate::kustomization) fn join(field: &str, name: &str) -> String {
-    if field.is_empty() {
-        name.to_owned()
-    } else {
-        format!("{field}.{name}")
+    match field.is_empty() {
+        true => name.to_owned(),
+        false => [field, ".", name].concat(),
     }
 }

@@ -84,10 +84,9 @@ impl<'s> Whereabouts<'s> {
 
     /// Returns the field as it is shown.
     pub(crate) fn label(&self, field: &str) -> String {
-        if field.is_empty() || self.prefix.is_empty() {
-            format!("{}{field}", self.prefix)
-        } else {
-            format!("{}.{field}", self.prefix)
+        match field.is_empty() {
+            true => self.prefix.clone(),
+            false => super::join(&self.prefix, field),
         }
     }
 
