@@ -111,6 +111,16 @@ pub fn check(input: Input<'_>) -> Result<Checked> {
             _ => Vec::new(),
         });
     }
+    // A plugin configuration that two roots list is one file.
+    let mut told = HashSet::new();
+    findings.retain(|finding| {
+        told.insert((
+            finding.rule,
+            finding.path.clone(),
+            finding.span,
+            finding.message.clone(),
+        ))
+    });
     let texts = explored
         .graph
         .files
