@@ -24,7 +24,7 @@ use std::collections::{BTreeSet, HashSet};
 use std::rc::Rc;
 
 use crate::config::Config;
-use crate::failure::{Failure, Result};
+use crate::failure::{Failure, Result, shown};
 use crate::finding::{Finding, Rule, Severity};
 use crate::kustomization::{self, ProblemKind};
 use crate::record::{LOCK_NAME, Lock};
@@ -86,6 +86,17 @@ pub fn check(input: Input<'_>) -> Result<Checked> {
         {
             Ok(lock) => locks.push((path::parent(place).to_owned(), lock)),
             Err(failure) => failures.push(failure),
+        }
+    }
+    if input.paths.is_empty() {
+        for place in input.tree.unnameable(&kustomization::FILE_NAMES)? {
+            failures.push(
+                Failure::new(format!(
+                    "`{}` was not looked at: its path is not UTF-8",
+                    shown(&place)
+                ))
+                .hint("rename its directory"),
+            );
         }
     }
     for trouble in &explored.troubles {
@@ -174,6 +185,14 @@ fn starts(input: &Input<'_>, kustomizations: &[String]) -> Result<Vec<String>> {
         } else {
             excluded.extend(named);
         }
+    }
+    if starts.is_empty() && input.paths.is_empty() && !kustomizations.is_empty() {
+        // To check nothing is not to find nothing.
+        return Err(Failure::new(format!(
+            "`{}` leaves out every kustomization: nothing is checked",
+            input.config.file
+        ))
+        .hint("change `include` and `exclude` there"));
     }
     match input.paths.iter().find(|path| !used.contains(path)) {
         None => Ok(starts.into_iter().collect()),

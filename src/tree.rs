@@ -93,6 +93,15 @@ pub trait Listing: Tree {
     /// When the storage cannot be read.
     fn below(&self, directory: &str) -> Result<Vec<String>>;
 
+    /// Returns the paths of the files and links with one of these names that no text can name, because
+    /// they are not UTF-8: as they can be shown, sorted.
+    ///
+    /// # Errors
+    /// When the storage cannot be read.
+    fn unnameable(&self, _names: &[&str]) -> Result<Vec<String>> {
+        Ok(Vec::new())
+    }
+
     /// Returns the paths of all kustomization files, sorted.
     ///
     /// # Errors

@@ -1,6 +1,6 @@
 //! What a rule looks at, and how it makes a finding of what it saw.
 
-use std::collections::HashMap;
+use std::collections::HashSet;
 
 use super::Input;
 use super::remotes::{self, RemoteUse};
@@ -10,6 +10,7 @@ use crate::kustomization::Reference;
 use crate::record::Lock;
 use crate::redact;
 use crate::reference::Pin;
+use crate::reference::place::LOCALIZED_FILES;
 use crate::tree::absence::Absences;
 use crate::tree::{Listing, path};
 use crate::walk::{Edge, Explored, FileId, Graph, Noted, Origin, Root, Trouble, Wanted};
@@ -34,8 +35,8 @@ pub(super) struct Context<'a> {
     pub(super) broken_lock: bool,
     /// Every reference that leads out of the tree.
     pub(super) remotes: Vec<RemoteUse<'a>>,
-    /// The stored files of all locks by their path from the top: which lock, and which entry of it.
-    owned: HashMap<String, (usize, usize)>,
+    /// The files below a `localized-files` that locks list, by their paths from the top.
+    owned: HashSet<String>,
 }
 
 impl<'a> Context<'a> {
@@ -45,10 +46,12 @@ impl<'a> Context<'a> {
         locks: &'a [(String, Lock)],
         broken_lock: bool,
     ) -> Self {
-        let mut owned = HashMap::new();
-        for (number, (directory, lock)) in locks.iter().enumerate() {
-            for (index, file) in lock.files.iter().enumerate() {
-                owned.insert(path::join(directory, &file.path), (number, index));
+        let mut owned = HashSet::new();
+        for (directory, lock) in locks {
+            for file in &lock.files {
+                if path::components(path::parent(&file.path)).any(|name| name == LOCALIZED_FILES) {
+                    owned.insert(path::join(directory, &file.path));
+                }
             }
         }
         let top = locks.iter().find(|(directory, _)| directory.is_empty());
@@ -75,10 +78,11 @@ impl<'a> Context<'a> {
             .map(|(_, lock)| lock)
     }
 
-    /// Returns whether a lock lists the file: nobody edits it, so that only what concerns the
-    /// record is told of it.
+    /// Returns whether the file lies below a `localized-files` and a lock lists it: nobody edits it, so
+    /// that only what concerns the record is told of it. What else a lock lists was written by hand,
+    /// here or where it was copied from.
     pub(super) fn is_owned(&self, path: &str) -> bool {
-        self.owned.contains_key(path)
+        self.owned.contains(path)
     }
 
     /// Returns every reference of the tree with the root that it is relative to.

@@ -319,6 +319,32 @@ impl Listing for IndexTree {
         found.dedup();
         Ok(found)
     }
+
+    fn unnameable(&self, names: &[&str]) -> Result<Vec<String>> {
+        let mut found: Vec<String> = self
+            .entries()
+            .filter(|(path, entry)| is_named(path, names) && entry.mode != Mode::COMMIT)
+            .filter(|(path, _)| std::str::from_utf8(path).is_err())
+            .map(|(path, _)| path.to_string())
+            .collect();
+        for (directory, tree) in &self.trees {
+            let below = tree.unnameable(names)?;
+            found.extend(below.iter().map(|path| path::join(directory, path)));
+        }
+        // Nor can a directory of a sparse index be named.
+        for (path, entry) in self.entries().filter(|(_, entry)| entry.mode == Mode::DIR) {
+            if std::str::from_utf8(path).is_err() {
+                let tree = ObjectTree::at(self.objects.clone(), entry.id);
+                let directory = path.to_string();
+                let directory = directory.trim_end_matches('/');
+                let below = [tree.named(names)?, tree.unnameable(names)?].concat();
+                found.extend(below.iter().map(|path| path::join(directory, path)));
+            }
+        }
+        found.sort();
+        found.dedup();
+        Ok(found)
+    }
 }
 
 /// Says whether the last component of a path is one of `names`.

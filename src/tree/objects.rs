@@ -22,7 +22,12 @@ struct Item {
     id: ObjectId,
 }
 
-type Directory = HashMap<String, Item>;
+#[derive(Debug, Default)]
+struct Directory {
+    items: HashMap<String, Item>,
+    /// The directories whose names are not UTF-8, as they can be shown.
+    unnameable: Vec<(String, ObjectId)>,
+}
 
 /// The files of one tree object, as they are stored: no end of line or encoding is converted.
 pub struct ObjectTree {
@@ -96,7 +101,7 @@ impl ObjectTree {
             for (name, item) in self
                 .directory(&directory)?
                 .iter()
-                .flat_map(|entries| entries.iter())
+                .flat_map(|entries| entries.items.iter())
             {
                 let place = path::join(&directory, name);
                 match item.entry {
@@ -128,7 +133,7 @@ impl ObjectTree {
             }));
         }
         let directory = self.directory(path::parent(path))?;
-        Ok(directory.and_then(|directory| directory.get(path::name(path)).copied()))
+        Ok(directory.and_then(|directory| directory.items.get(path::name(path)).copied()))
     }
 
     fn directory(&self, path: &str) -> Result<Option<Rc<Directory>>> {
@@ -150,12 +155,16 @@ impl ObjectTree {
 
     fn decode(&self, id: ObjectId) -> Result<Directory> {
         let bytes = self.objects.read("tree", id)?;
-        let mut directory = Directory::new();
+        let mut directory = Directory::default();
         for entry in gix::objs::TreeRefIter::from_bytes(&bytes, self.objects.hash()) {
             let entry = entry
                 .map_err(|error| Failure::new(format!("tree {id} cannot be read: {error}")))?;
             // A name that is not UTF-8 cannot be named by a reference, which is text.
             let Ok(name) = std::str::from_utf8(entry.filename) else {
+                if entry.mode.is_tree() {
+                    let shown = entry.filename.to_string();
+                    directory.unnameable.push((shown, entry.oid.to_owned()));
+                }
                 continue;
             };
             let kind = match entry.mode.kind() {
@@ -166,7 +175,8 @@ impl ObjectTree {
                 EntryKind::Commit => Entry::Submodule,
             };
             let id = entry.oid.to_owned();
-            directory.insert(name.to_owned(), Item { entry: kind, id });
+            let item = Item { entry: kind, id };
+            directory.items.insert(name.to_owned(), item);
         }
         Ok(directory)
     }
@@ -220,7 +230,7 @@ impl Listing for ObjectTree {
             let Some(entries) = self.directory(&directory)? else {
                 continue;
             };
-            for (name, item) in entries.iter() {
+            for (name, item) in &entries.items {
                 let place = path::join(&directory, name);
                 match item.entry {
                     Entry::Directory => todo.push(place),
@@ -239,7 +249,7 @@ impl Listing for ObjectTree {
             let Some(entries) = self.directory(&directory)? else {
                 continue;
             };
-            for (name, item) in entries.iter() {
+            for (name, item) in &entries.items {
                 match item.entry {
                     Entry::Directory => todo.push(path::join(&directory, name)),
                     Entry::File { .. } | Entry::Link if names.contains(&name.as_str()) => {
@@ -247,6 +257,29 @@ impl Listing for ObjectTree {
                     }
                     _ => {}
                 }
+            }
+        }
+        found.sort();
+        Ok(found)
+    }
+
+    fn unnameable(&self, names: &[&str]) -> Result<Vec<String>> {
+        let mut found = Vec::new();
+        let mut todo = vec![String::new()];
+        while let Some(directory) = todo.pop() {
+            let Some(entries) = self.directory(&directory)? else {
+                continue;
+            };
+            for (name, item) in &entries.items {
+                if item.entry == Entry::Directory {
+                    todo.push(path::join(&directory, name));
+                }
+            }
+            for (name, id) in &entries.unnameable {
+                let tree = ObjectTree::at(self.objects.clone(), *id);
+                let directory = path::join(&directory, name);
+                let below = [tree.named(names)?, tree.unnameable(names)?].concat();
+                found.extend(below.iter().map(|path| path::join(&directory, path)));
             }
         }
         found.sort();

@@ -140,6 +140,18 @@ impl Listing for WorkingTree {
         Ok(found)
     }
 
+    fn unnameable(&self, names: &[&str]) -> Result<Vec<String>> {
+        let listed = self.here.working_files()?;
+        let paths = listed.split(|byte| *byte == 0);
+        let mut found: Vec<String> = paths
+            .filter(|path| is_named(path, names) && std::str::from_utf8(path).is_err())
+            .map(|path| String::from_utf8_lossy(path).into_owned())
+            .collect();
+        found.sort();
+        found.dedup();
+        Ok(found)
+    }
+
     /// Only what git tracks, or what is neither tracked nor ignored.
     fn below(&self, directory: &str) -> Result<Vec<String>> {
         let prefix = match directory {

@@ -15,6 +15,8 @@
 mod branch;
 mod bytes;
 mod check;
+#[cfg(unix)]
+mod check_clear;
 mod check_config;
 mod check_formats;
 mod check_remote;

@@ -1,0 +1,93 @@
+//! What must never be called clean: what was not looked at, and what somebody hides from the check.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+
+use sha2::{Digest as _, Sha256};
+
+use crate::support::{Repo, Sandbox};
+
+const REMOTE: &str = "resources: [https://example.com/x.yaml]\n";
+
+/// Every source that can be checked.
+const SOURCES: [&[&str]; 3] = [
+    &["check"],
+    &["check", "--working-tree"],
+    &["check", "--rev", "HEAD"],
+];
+
+#[track_caller]
+fn says(repo: &Repo, status: i32, words: &[&str]) {
+    repo.git(&["add", "--all"]);
+    repo.git(&["commit", "--quiet", "--allow-empty", "-m", "files"]);
+    for source in SOURCES {
+        let output = repo.run(source);
+        match status {
+            0 => output.success(),
+            status => output.fails(status),
+        };
+        for words in words {
+            assert!(
+                output.stdout.contains(words) || output.stderr.contains(words),
+                "no {words:?} in {output:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_directory_whose_name_is_no_text() {
+    let sandbox = Sandbox::new();
+    let repo = sandbox.repo("work");
+    repo.write("app/kustomization.yaml", "namePrefix: a-\n");
+    let bytes = repo.path().join(OsStr::from_bytes(b"b\xff/deep"));
+    if fs::create_dir_all(&bytes).is_err() {
+        // Not every file system takes it.
+        return;
+    }
+    fs::write(bytes.join("kustomization.yaml"), REMOTE).unwrap();
+    let words = "error: `b\u{fffd}/deep/kustomization.yaml` was not looked at: its path is not UTF-8\n  hint: rename its directory";
+    says(&repo, 2, &[words, "checked 1 kustomization"]);
+    // What was asked for was looked at.
+    repo.run(&["check", "app"]).success();
+    // A sparse index holds the directory as a tree.
+    repo.git(&["sparse-checkout", "set", "--cone", "--sparse-index", "app"]);
+    assert!(!bytes.exists());
+    repo.run(&["check"])
+        .fails(2)
+        .stderr_has("was not looked at");
+}
+
+#[test]
+fn a_configuration_that_leaves_out_everything() {
+    let sandbox = Sandbox::new();
+    let repo = sandbox.repo("work");
+    repo.write("app/kustomization.yaml", REMOTE);
+    for text in ["include: [apps/*]\n", "exclude: ['**']\n"] {
+        repo.write(".kustomize-localize.yaml", text);
+        let words = "error: `.kustomize-localize.yaml` leaves out every kustomization: nothing is checked\n  \
+                     hint: change `include` and `exclude` there";
+        says(&repo, 2, &[words]);
+    }
+    // Where there is none, none is left out.
+    repo.remove("app/kustomization.yaml");
+    says(&repo, 0, &["checked 0 kustomizations"]);
+}
+
+#[test]
+fn a_lock_that_lists_what_somebody_wrote() {
+    let sandbox = Sandbox::new();
+    let repo = sandbox.repo("work");
+    let text = "helmCharts:\n- name: x\n  repo: https://charts.example.com\n  version: 1.0.0\n";
+    repo.write("app/kustomization.yaml", text);
+    let digest: String = Sha256::digest(text)
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect();
+    let lock = format!(
+        "version: 1\nfiles:\n  - path: kustomization.yaml\n    mode: \"100644\"\n    sha256: {digest}\n"
+    );
+    repo.write("app/kustomize-localize.lock", lock);
+    says(&repo, 1, &["error[remote-chart]"]);
+}
