@@ -200,12 +200,12 @@ fn run_hook(args: &RunArgs) -> Result<u8, Failures> {
                 continue;
             }
         };
-        // A hook that has nothing to say says nothing.
+        // A hook that has nothing to say says nothing; the framework hides what it does not want.
         let speaks = checked
             .findings
             .iter()
             .any(|finding| finding.allowed.is_none());
-        if speaks || !checked.failures.is_empty() {
+        if speaks || !checked.failures.is_empty() || args.hook == Running::Framework {
             heading();
             output::say(&check::for_hook(&checked));
             output::failures(&Failures(checked.failures.clone()));

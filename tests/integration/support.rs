@@ -11,6 +11,7 @@ mod repo;
 mod sandbox;
 mod selftest;
 mod state;
+mod tool;
 mod world;
 
 pub(crate) use http::{Reply, Server};
@@ -20,4 +21,5 @@ pub(crate) use project::{OVERLAY, Project, base_of, config};
 pub(crate) use repo::Repo;
 pub(crate) use sandbox::Sandbox;
 pub(crate) use state::State;
+pub(crate) use tool::tool;
 pub(crate) use world::{World, config_map, deployment};

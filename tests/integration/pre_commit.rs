@@ -1,0 +1,263 @@
+//! `.pre-commit-hooks.yaml`, with the real pre-commit and the real prek.
+
+use std::fs;
+use std::path::Path;
+
+use crate::support::{Output, Repo, Running, Sandbox, config, tool};
+
+const REMOTE: &str = "resources:\n  - https://example.com/acme/app//deploy?ref=v1\n";
+const LOCAL: &str = "resources:\n  - config.yaml\n";
+
+/// A repository that has its hooks from the framework `program`.
+struct Framework {
+    program: &'static str,
+    sandbox: Sandbox,
+    work: Repo,
+}
+
+impl Framework {
+    /// Returns a repository with a clean commit, and `id` of our hooks installed, once for each program
+    /// that there is.
+    fn each(id: &str) -> impl Iterator<Item = Framework> {
+        ["pre-commit", "prek"]
+            .into_iter()
+            .filter(|program| tool(program).is_some())
+            .map(move |program| Framework::new(program, id))
+    }
+
+    fn new(program: &'static str, id: &str) -> Framework {
+        let sandbox = Sandbox::new();
+        let binary = env!("CARGO_BIN_EXE_git-kustomize-localize");
+        sandbox.offer("git-kustomize-localize", Path::new(binary));
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(".pre-commit-hooks.yaml");
+        let hooks = sandbox.repo("hooks");
+        hooks.write(".pre-commit-hooks.yaml", fs::read(source).unwrap());
+        hooks.commit("hooks");
+        hooks.git(&["tag", "v1"]);
+
+        let work = sandbox.repo("work");
+        work.write(
+            ".pre-commit-config.yaml",
+            format!(
+                "default_install_hook_types: [pre-commit, pre-merge-commit, pre-push]\n\
+                 repos:\n  - repo: {}\n    rev: v1\n    hooks: [{{id: {id}}}]\n",
+                hooks.path().display()
+            ),
+        );
+        work.write("app/kustomization.yaml", LOCAL);
+        work.write("app/config.yaml", config("app"));
+        work.commit("clean");
+        let framework = Framework {
+            program,
+            sandbox,
+            work,
+        };
+        framework.run(&["install"]).success();
+        framework
+    }
+
+    fn run(&self, args: &[&str]) -> Output {
+        let mut command = self.sandbox.command(self.program, self.work.path());
+        Running::start(command.args(args)).wait()
+    }
+
+    /// Asserts that our check has refused this.
+    #[track_caller]
+    fn refused(&self, output: &Output, rule: &str) {
+        output.fails(1);
+        let said = format!("{}{}", output.stdout, output.stderr);
+        assert!(
+            said.contains("Failed") && said.contains(rule),
+            "{}: {output:?}",
+            self.program
+        );
+    }
+}
+
+#[test]
+fn a_commit_is_blocked_or_passes() {
+    for framework in Framework::each("kustomize-localize-system") {
+        let work = &framework.work;
+        work.write("app/kustomization.yaml", REMOTE);
+        work.git(&["add", "."]);
+        let state = work.state().without("index");
+        framework.refused(&work.try_git(&["commit", "-m", "x"]), "remote-reference");
+        state.assert_same(&work.state().without("index"));
+        // The mend is on disk, but not staged.
+        work.write("app/kustomization.yaml", LOCAL);
+        framework.refused(&work.try_git(&["commit", "-m", "x"]), "remote-reference");
+        work.git(&["add", "."]);
+        work.write("note", "x");
+        work.git(&["add", "note"]);
+        work.try_git(&["commit", "-m", "x"]).success();
+    }
+}
+
+#[test]
+fn a_file_named_kustomization_is_seen() {
+    for framework in Framework::each("kustomize-localize-system") {
+        let work = &framework.work;
+        work.write("other/Kustomization", REMOTE);
+        work.git(&["add", "."]);
+        framework.refused(&work.try_git(&["commit", "-m", "x"]), "other/Kustomization");
+    }
+}
+
+#[test]
+fn a_clean_checkout_is_no_empty_check() {
+    for framework in Framework::each("kustomize-localize-system") {
+        let work = &framework.work;
+        framework
+            .run(&["run", "--all-files", "--verbose"])
+            .success()
+            .stdout_has("checked 1 kustomization with 1 reference in the index");
+        work.write("app/kustomization.yaml", REMOTE);
+        work.git(&["commit", "--quiet", "--no-verify", "-am", "remote"]);
+        let output = framework.run(&["run", "--all-files"]);
+        framework.refused(&output, "remote-reference");
+        let output = framework.run(&["run", "--hook-stage", "manual", "--all-files"]);
+        framework.refused(&output, "remote-reference");
+        // Where only what is new counts, nothing is new in a clean checkout: that is no all-clear.
+        work.write(".kustomize-localize.yaml", "new-only: true\n");
+        work.git(&["add", "."]);
+        work.git(&["commit", "--quiet", "--no-verify", "-m", "new only"]);
+        let output = framework.run(&["run", "--all-files"]);
+        framework.refused(&output, "--new-only=BASE");
+        // Two revisions say what is new.
+        framework
+            .run(&["run", "--from-ref", "HEAD^", "--to-ref", "HEAD"])
+            .success();
+        let output = framework.run(&["run", "--from-ref", "HEAD~2", "--to-ref", "HEAD"]);
+        framework.refused(&output, "remote-reference");
+        // In a commit HEAD does.
+        work.git(&["commit", "--quiet", "--allow-empty", "-m", "empty"]);
+    }
+}
+
+#[test]
+fn a_merge_and_a_push_are_judged_by_what_they_bring() {
+    for framework in Framework::each("kustomize-localize-system") {
+        let work = &framework.work;
+        work.git(&["init", "--quiet", "--bare", "-b", "main", "../server.git"]);
+        work.git(&["remote", "add", "origin", "../server.git"]);
+        // With nothing there, pre-commit names no commit, but the branch.
+        work.try_git(&["push", "origin", "main"]).success();
+        work.git(&["switch", "--quiet", "-c", "other"]);
+        work.write("b/kustomization.yaml", REMOTE);
+        work.git(&["add", "."]);
+        work.git(&["commit", "--quiet", "--no-verify", "-m", "remote"]);
+        // What is staged is clean, what is pushed is not.
+        work.git(&["rm", "--quiet", "b/kustomization.yaml"]);
+        let output = work.try_git(&["push", "origin", "other"]);
+        framework.refused(&output, "remote-reference");
+        work.git(&["reset", "--quiet", "--hard"]);
+        work.git(&["switch", "--quiet", "main"]);
+        work.write("note", "x");
+        work.git(&["add", "."]);
+        work.git(&["commit", "--quiet", "-m", "note"]);
+        let output = work.try_git(&["merge", "-m", "merge", "other"]);
+        framework.refused(&output, "remote-reference");
+        work.git(&["merge", "--abort"]);
+        work.try_git(&["push", "origin", "main"]).success();
+        // A first push of a branch that is not clean, to where nothing is.
+        work.git(&["init", "--quiet", "--bare", "../empty.git"]);
+        work.git(&["remote", "add", "empty", "../empty.git"]);
+        let output = work.try_git(&["push", "empty", "other"]);
+        framework.refused(&output, "remote-reference");
+    }
+}
+
+#[test]
+fn it_can_be_tried_without_a_configuration() {
+    for framework in Framework::each("kustomize-localize-system") {
+        let hooks = framework.sandbox.path("hooks");
+        let hooks = hooks.to_str().unwrap();
+        let work = &framework.work;
+        work.write("app/kustomization.yaml", REMOTE);
+        work.git(&["commit", "--quiet", "--no-verify", "-am", "remote"]);
+        let output = framework.run(&[
+            "try-repo",
+            hooks,
+            "kustomize-localize-system",
+            "--all-files",
+        ]);
+        framework.refused(&output, "remote-reference");
+    }
+}
+
+#[test]
+fn our_own_hook_is_not_put_where_the_framework_writes() {
+    for framework in Framework::each("kustomize-localize-system") {
+        let work = &framework.work;
+        let before = work.read(".git/hooks/pre-commit");
+        let output = work.run(&["hook", "install", "pre-commit"]);
+        output
+            .fails(2)
+            .stderr_has(&format!("{} writes `", framework.program));
+        assert_eq!(work.read(".git/hooks/pre-commit"), before);
+        // What the error says to write there works.
+        let (_, entry) = output
+            .stderr
+            .split_once("`repos` of .pre-commit-config.yaml: ")
+            .unwrap();
+        let entry = entry.lines().next().unwrap();
+        work.write(".pre-commit-config.yaml", format!("repos:\n  {entry}\n"));
+        work.write("app/kustomization.yaml", REMOTE);
+        work.git(&["add", "."]);
+        framework.refused(&work.try_git(&["commit", "-m", "x"]), "remote-reference");
+        // And so does moving it aside.
+        work.run(&["hook", "install", "--force", "pre-commit"])
+            .success();
+        let output = work.try_git(&["commit", "-m", "x"]);
+        output
+            .fails(1)
+            .stderr_has("remote-reference")
+            .lacks("Failed");
+        work.git(&["reset", "--quiet", "--hard"]);
+        work.git(&["commit", "--quiet", "--allow-empty", "-m", "empty"]);
+        work.run(&["hook", "uninstall"]).success();
+        assert_eq!(work.read(".git/hooks/pre-commit"), before);
+    }
+}
+
+/// Builds the program as the frameworks do, from a clone of this repository, which takes minutes: only
+/// with `KUSTOMIZE_LOCALIZE_BUILD_HOOK=1`. What is not committed is not in the clone.
+#[test]
+fn the_hook_that_is_compiled_works() {
+    if std::env::var_os("KUSTOMIZE_LOCALIZE_BUILD_HOOK").is_none() {
+        eprintln!("skipped: the_hook_that_is_compiled_works (no KUSTOMIZE_LOCALIZE_BUILD_HOOK)");
+        return;
+    }
+    for framework in Framework::each("kustomize-localize") {
+        let (sandbox, work) = (&framework.sandbox, &framework.work);
+        fs::remove_file(sandbox.path("bin/git-kustomize-localize")).unwrap();
+        for name in ["CARGO_HOME", "RUSTUP_HOME"] {
+            let home = std::env::home_dir().unwrap();
+            let default = home.join(if name == "CARGO_HOME" {
+                ".cargo"
+            } else {
+                ".rustup"
+            });
+            sandbox.set(name, std::env::var_os(name).unwrap_or(default.into()));
+        }
+        let configuration = work.read(".pre-commit-config.yaml");
+        let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let head = sandbox.git(here, &["rev-parse", "HEAD"]);
+        let hooks = sandbox.path("hooks");
+        work.write(
+            ".pre-commit-config.yaml",
+            configuration
+                .replace(hooks.to_str().unwrap(), here.to_str().unwrap())
+                .replace("rev: v1", &format!("rev: {head}")),
+        );
+        work.git(&["add", "."]);
+        framework.run(&["install-hooks"]).success();
+        framework
+            .run(&["run", "--all-files", "--verbose"])
+            .success()
+            .stdout_has("checked 1 kustomization");
+        work.write("app/kustomization.yaml", REMOTE);
+        work.git(&["add", "."]);
+        framework.refused(&work.try_git(&["commit", "-m", "x"]), "remote-reference");
+    }
+}
