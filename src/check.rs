@@ -11,6 +11,7 @@ mod context;
 mod edited_copy;
 mod floating_ref;
 mod function;
+mod lines;
 mod remote_chart;
 mod remote_reference;
 mod remotes;

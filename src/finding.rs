@@ -5,6 +5,7 @@
 mod explanation;
 
 use std::fmt;
+use std::sync::Arc;
 
 /// How much a finding matters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -177,7 +178,7 @@ pub struct Finding {
     pub span: Option<Span>,
     /// The line of the file on which the span begins, without its end; empty without a span. May hold
     /// a secret: what shows it takes that out.
-    pub line_text: String,
+    pub line_text: Arc<str>,
     /// The field, as `resources[2]`; empty when no field is meant.
     pub field: String,
     /// The reference as written, without secrets; empty when no reference is meant.

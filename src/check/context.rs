@@ -1,8 +1,10 @@
 //! What a rule looks at, and how it makes a finding of what it saw.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 
 use super::Input;
+use super::lines::Lines;
 use super::remotes::{self, RemoteUse};
 use crate::config::Config;
 use crate::finding::{Finding, Rule, Severity, Span, Subject};
@@ -37,6 +39,7 @@ pub(super) struct Context<'a> {
     pub(super) remotes: Vec<RemoteUse<'a>>,
     /// The files below a `localized-files` that locks list, by their paths from the top.
     owned: HashSet<String>,
+    lines: Lines,
 }
 
 impl<'a> Context<'a> {
@@ -67,6 +70,7 @@ impl<'a> Context<'a> {
             broken_lock,
             remotes,
             owned,
+            lines: Lines::default(),
         }
     }
 
@@ -133,7 +137,7 @@ impl<'a> Context<'a> {
         help: Vec<String>,
     ) -> Finding {
         let note = &noted.note;
-        let line = line(&self.graph.files[noted.file].bytes, note.line).unwrap_or_default();
+        let line = self.line(noted.file, note.line);
         let before = note.column.saturating_sub(1);
         let rest: String = line.chars().skip(before).collect();
         let value = rest.find(" #").map_or(rest.as_str(), |at| &rest[..at]);
@@ -163,9 +167,7 @@ impl<'a> Context<'a> {
             severity: rule.default_severity(),
             path: self.path(file).to_owned(),
             span,
-            line_text: span
-                .and_then(|span| line(&self.graph.files[file].bytes, span.line))
-                .unwrap_or_default(),
+            line_text: span.map_or_else(Default::default, |span| self.line(file, span.line)),
             field: String::new(),
             reference: String::new(),
             subject: Subject::Local,
@@ -188,7 +190,7 @@ impl<'a> Context<'a> {
             severity: rule.default_severity(),
             path: path.to_owned(),
             span: None,
-            line_text: String::new(),
+            line_text: Default::default(),
             field: String::new(),
             reference: String::new(),
             subject: Subject::Local,
@@ -198,6 +200,11 @@ impl<'a> Context<'a> {
         }
     }
 
+    /// Returns a line of a file without its end; 1-based.
+    fn line(&self, file: FileId, number: usize) -> Arc<str> {
+        self.lines.get(file, &self.graph.files[file].bytes, number)
+    }
+
     /// Makes a warning of a finding that would be an error by default.
     pub(super) fn warning(finding: Finding) -> Finding {
         Finding {
@@ -205,15 +212,6 @@ impl<'a> Context<'a> {
             ..finding
         }
     }
-}
-
-/// Returns a line of a file without its end.
-fn line(bytes: &[u8], number: usize) -> Option<String> {
-    let line = bytes
-        .split(|byte| *byte == b'\n')
-        .nth(number.checked_sub(1)?)?;
-    let line = line.strip_suffix(b"\r").unwrap_or(line);
-    Some(String::from_utf8_lossy(line).into_owned())
 }
 
 /// Returns what a reference names, as far as its text and field tell.

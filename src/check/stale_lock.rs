@@ -66,7 +66,7 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
                     end_line: line,
                     end_column: line_text.trim_end().chars().count().max(indent + 1) + 1,
                 }),
-                line_text: line_text.to_owned(),
+                line_text: line_text.into(),
                 field: "remotes".to_owned(),
                 reference: label,
                 subject: subject(remote),

@@ -336,7 +336,7 @@ fn stale(path: &str, span: Span, line_text: String, message: String, help: Strin
         severity: Rule::StaleAllow.default_severity(),
         path: path.to_owned(),
         span: Some(span),
-        line_text,
+        line_text: line_text.into(),
         field: String::new(),
         reference: String::new(),
         subject: Subject::Local,

@@ -94,7 +94,7 @@ impl Scene {
 pub(super) fn shown(findings: &[Finding]) -> String {
     let mut findings = findings.to_vec();
     for finding in &mut findings {
-        finding.line_text.clear();
+        finding.line_text = Default::default();
     }
     format!("{findings:?}")
 }

@@ -59,7 +59,7 @@ fn finding(rule: Rule, subject: Subject) -> Finding {
         severity: rule.default_severity(),
         path: "apps/web/kustomization.yaml".to_owned(),
         span: None,
-        line_text: String::new(),
+        line_text: Default::default(),
         field: "resources[0]".to_owned(),
         reference: "x".to_owned(),
         subject,

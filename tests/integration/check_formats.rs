@@ -344,3 +344,18 @@ fn more_than_github_shows_is_counted() {
     let value = json(&check(&repo, "json", &[]));
     assert!(value["findings"].as_array().unwrap().len() >= 13);
 }
+
+#[test]
+fn a_mark_before_the_text_moves_no_caret() {
+    let sandbox = Sandbox::new();
+    let repo = sandbox.repo("work");
+    repo.write(
+        "kustomization.yaml",
+        format!("\u{feff}resources: [\"{REMOTE}\"]\r\n"),
+    );
+    repo.git(&["add", "--all"]);
+    check(&repo, "human", &[]).fails(1).stdout_has(&format!(
+        "\n1 | resources: [\"{REMOTE}\"]\n  |             {} resources[0]\n",
+        "^".repeat(REMOTE.len() + 2)
+    ));
+}

@@ -30,7 +30,7 @@ fn finding(rule: Rule, line: usize) -> Finding {
             end_line: line,
             end_column: 9,
         }),
-        line_text: String::new(),
+        line_text: Default::default(),
         field: String::new(),
         reference: "x".to_owned(),
         subject: Subject::Http {

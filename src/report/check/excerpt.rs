@@ -10,6 +10,9 @@ use crate::report::is_hidden;
 const WIDTH: usize = 120;
 /// How many of them before the span, where the line is cut.
 const BEFORE: usize = 24;
+/// How many characters before and behind the begin of the span are looked at: many more than are shown, so
+/// that a URL is not taken for something else because it is cut.
+const NEAR: usize = 1_000;
 /// How many columns a tab takes.
 const TAB: usize = 4;
 
@@ -28,10 +31,14 @@ impl Excerpt {
     /// Returns the line on which the finding's span begins; none where it has no span.
     pub(super) fn of(finding: &Finding) -> Option<Excerpt> {
         let span = finding.span?;
-        let line: Vec<char> = finding
-            .line_text
-            .trim_end_matches(['\r', '\n'])
-            .chars()
+        // A file may be one line: of that no more is looked at than what can be shown, and where it is cut.
+        let column = span.column.saturating_sub(1);
+        let skipped = column.saturating_sub(NEAR);
+        let whole = finding.line_text.trim_end_matches(['\r', '\n']);
+        let mut rest = whole.chars().skip(skipped);
+        let line: Vec<char> = rest
+            .by_ref()
+            .take(2 * NEAR)
             .map(
                 |character| match character != '\t' && is_hidden(character) {
                     true => '\u{fffd}',
@@ -39,43 +46,47 @@ impl Excerpt {
                 },
             )
             .collect();
-        let start = span.column.saturating_sub(1).min(line.len());
-        let end = match span.end_line > span.line {
+        let goes_on = span.end_line > span.line;
+        let start = (column - skipped).min(line.len());
+        let end = match goes_on {
             true => line.len(),
-            false => span.end_column.saturating_sub(1).clamp(start, line.len()),
+            false => {
+                (span.end_column.saturating_sub(1).saturating_sub(skipped)).clamp(start, line.len())
+            }
         };
-        Some(
-            match without_secrets(&line, start, end, &finding.reference) {
-                Some((line, start, end)) => cut(&line, start, end),
-                None => cut(&line, start, end),
-            },
-        )
+        let reference = &finding.reference;
+        let (line, start, end) = match hides_a_secret(&line[start..end], goes_on, reference) {
+            true => {
+                let before: String = line[..start].iter().collect();
+                let mut shown: Vec<char> = redact::text(&before).chars().collect();
+                let start = shown.len();
+                shown.extend(reference.chars());
+                let end = shown.len();
+                (shown, start, end)
+            }
+            false => without_secrets(line, start, end),
+        };
+        let more = (skipped > 0, rest.next().is_some());
+        Some(cut(&line, start, end, more))
     }
 }
 
-/// Returns the line without passwords and tokens, and where the span is then; none where there are none.
-fn without_secrets(
-    line: &[char],
-    start: usize,
-    end: usize,
-    reference: &str,
-) -> Option<(Vec<char>, usize, usize)> {
+/// Returns whether the written form of a reference may hold a secret that is not seen in it: a URL may be
+/// written in double quotes so that only YAML sees it, and on several lines.
+fn hides_a_secret(written: &[char], goes_on: bool, reference: &str) -> bool {
+    let written: String = written.iter().collect();
+    let meant = unescaped(&written);
+    let bare = meant.trim_matches(['"', '\'', ' ', '\t']);
+    let is_cut = goes_on && bare.contains([':', '@']) && !reference.starts_with(bare);
+    is_cut || (meant != written && redact::has_secret(&meant))
+}
+
+/// Returns the line without passwords and tokens, and where the span is then.
+fn without_secrets(line: Vec<char>, start: usize, end: usize) -> (Vec<char>, usize, usize) {
     let text: String = line.iter().collect();
-    // In double quotes a URL can be written so that only YAML sees it.
-    let escaped: String = line[start..end].iter().collect();
-    if escaped.contains('\\') && redact::has_secret(&unescaped(&escaped)) {
-        let shown: Vec<char> = [redact::text(&line[..start].iter().collect::<String>())]
-            .iter()
-            .flat_map(|text| text.chars())
-            .collect();
-        let start = shown.len();
-        let shown: Vec<char> = shown.into_iter().chain(reference.chars()).collect();
-        let end = shown.len();
-        return Some((shown, start, end));
-    }
     let shown: Vec<char> = redact::text(&text).chars().collect();
     if shown == line {
-        return None;
+        return (line, start, end);
     }
     // The hidden part lies between what the two have in common at the front and at the end.
     let shorter = line.len().min(shown.len());
@@ -89,7 +100,7 @@ fn without_secrets(
         _ => inside,
     };
     let (start, end) = (place(start, front), place(end, shown.len() - back));
-    Some((shown, start, end.max(start)))
+    (shown, start, end.max(start))
 }
 
 /// Returns the text with the escapes of double quotes resolved that name a character by its number.
@@ -120,8 +131,9 @@ fn unescaped(text: &str) -> String {
     out + rest
 }
 
-/// Returns the part of the line around the span that is shown.
-fn cut(line: &[char], start: usize, end: usize) -> Excerpt {
+/// Returns the part of the line around the span that is shown. `more` says whether the line goes on before
+/// and behind.
+fn cut(line: &[char], start: usize, end: usize, more: (bool, bool)) -> Excerpt {
     let width = |character: char| match character {
         '\t' => TAB,
         character => character.width().unwrap_or(0),
@@ -146,8 +158,9 @@ fn cut(line: &[char], start: usize, end: usize) -> Excerpt {
         room -= width(line[to]);
         to += 1;
     }
+    let is_cut = (from > 0 || more.0, to < line.len() || more.1);
     let mut text = String::new();
-    if from > 0 {
+    if is_cut.0 {
         text.push('…');
     }
     for &character in &line[from..to] {
@@ -156,13 +169,13 @@ fn cut(line: &[char], start: usize, end: usize) -> Excerpt {
             character => text.push(character),
         }
     }
-    if to < line.len() {
+    if is_cut.1 {
         text.push('…');
     }
     let shown_end = end.clamp(start, to.max(start));
     Excerpt {
         line: text.trim_end().to_owned(),
-        indent: usize::from(from > 0) + total(&line[from..start]),
+        indent: usize::from(is_cut.0) + total(&line[from..start]),
         width: total(&line[start..shown_end]).max(1),
     }
 }

@@ -29,7 +29,7 @@ fn finding() -> Finding {
         severity: Severity::Error,
         path: "apps/web/kustomization.yaml".to_owned(),
         span: span(3, 5, 3, 31),
-        line_text: "  - https://example.com/a.yaml # upstream".to_owned(),
+        line_text: "  - https://example.com/a.yaml # upstream".into(),
         field: "resources[0]".to_owned(),
         reference: "https://example.com/a.yaml".to_owned(),
         subject: Subject::Http {
@@ -52,7 +52,7 @@ fn warning() -> Finding {
         severity: Severity::Warning,
         path: "kustomize-localize.lock".to_owned(),
         span: None,
-        line_text: String::new(),
+        line_text: "".into(),
         field: String::new(),
         reference: String::new(),
         subject: Subject::Local,
@@ -76,7 +76,7 @@ fn allowed() -> Finding {
 fn hostile() -> Finding {
     Finding {
         path: HOSTILE.to_owned(),
-        line_text: HOSTILE.to_owned(),
+        line_text: HOSTILE.into(),
         span: span(1, 3, 1, 9),
         field: HOSTILE.to_owned(),
         reference: HOSTILE.to_owned(),

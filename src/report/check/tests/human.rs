@@ -10,7 +10,7 @@ const PLAIN: Shown = Shown {
 
 fn excerpt(line_text: &str, span: Option<Span>) -> Vec<String> {
     let finding = Finding {
-        line_text: line_text.to_owned(),
+        line_text: line_text.into(),
         span,
         field: String::new(),
         ..finding()
@@ -201,6 +201,45 @@ fn a_long_line_is_cut_around_the_span() {
 }
 
 #[test]
+fn a_file_of_one_line_is_cut_around_the_span() {
+    let line = format!("[{}here{}]", "a, ".repeat(5_000), ", b".repeat(5_000));
+    for (column, width) in [(15_002, 4), (2, 1), (30_005, 1)] {
+        let [shown, carets] = excerpt(&line, span(1, column, 1, column + width))
+            .try_into()
+            .unwrap();
+        let at = carets.find('^').unwrap();
+        let marked: String = shown.chars().skip(at).take(width).collect();
+        let meant: String = line.chars().skip(column - 1).take(width).collect();
+        assert_eq!(marked, meant, "{shown}");
+        assert_eq!(carets.len() - at, width);
+        assert!(shown.chars().count() <= 122, "{shown}");
+        assert_eq!(shown.starts_with('…'), column > 2, "{shown}");
+        assert_eq!(shown.ends_with('…'), column < 30_000, "{shown}");
+    }
+}
+
+#[test]
+fn no_password_on_two_lines_is_shown() {
+    let finding = |line: &str, reference: &str| Finding {
+        line_text: line.into(),
+        span: span(1, 3, 2, 9),
+        reference: reference.to_owned(),
+        ..finding()
+    };
+    let url = "https://example.com/a";
+    let secret = finding("- \"https://user:hunter\\", url);
+    let text = human(&checked(vec![secret]), PLAIN);
+    assert!(
+        !text.contains("hunter") && text.contains("\n1 | - https://example.com/a\n"),
+        "{text}"
+    );
+    let harmless = finding("- \"https://exam\\", url);
+    assert!(human(&checked(vec![harmless]), PLAIN).contains("\n1 | - \"https://exam\\\n"));
+    let folded = finding("- >-", url);
+    assert!(human(&checked(vec![folded]), PLAIN).contains("\n1 | - >-\n"));
+}
+
+#[test]
 fn no_password_is_shown() {
     for (line, reference, shown, carets) in [
         (
@@ -238,7 +277,7 @@ fn no_password_is_shown() {
             .find(" # ")
             .map_or(line.chars().count(), |at| line[..at].chars().count());
         let finding = Finding {
-            line_text: line.to_owned(),
+            line_text: line.into(),
             span: span(1, 3, 1, end + 1),
             field: String::new(),
             reference: reference.to_owned(),

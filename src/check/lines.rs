@@ -1,0 +1,65 @@
+//! Lines of files for findings: each is made once, however many findings stand on it.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use crate::walk::FileId;
+
+/// The lines that were asked for.
+#[derive(Default)]
+pub(super) struct Lines(RefCell<HashMap<FileId, File>>);
+
+struct File {
+    /// Where each line begins.
+    starts: Vec<usize>,
+    lines: HashMap<usize, Arc<str>>,
+}
+
+impl Lines {
+    /// Returns a line of a file without its end; empty when there is none. 1-based. A byte order mark is no
+    /// part of a line: places do not count it.
+    pub(super) fn get(&self, id: FileId, bytes: &[u8], number: usize) -> Arc<str> {
+        let mut files = self.0.borrow_mut();
+        let file = files.entry(id).or_insert_with(|| File {
+            starts: starts(bytes),
+            lines: HashMap::new(),
+        });
+        let starts = &file.starts;
+        let line = file.lines.entry(number).or_insert_with(|| {
+            let start = number.checked_sub(1).and_then(|index| starts.get(index));
+            let end = starts.get(number).copied().unwrap_or(bytes.len());
+            let line = start.and_then(|start| bytes.get(*start..end));
+            let line = String::from_utf8_lossy(line.unwrap_or_default());
+            let line = line.trim_end_matches(['\r', '\n']);
+            line.strip_prefix('\u{feff}').unwrap_or(line).into()
+        });
+        line.clone()
+    }
+}
+
+fn starts(bytes: &[u8]) -> Vec<usize> {
+    let ends = bytes.iter().enumerate().filter(|(_, byte)| **byte == b'\n');
+    std::iter::once(0)
+        .chain(ends.map(|(at, _)| at + 1))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_counted_from_one_and_made_once() {
+        let lines = Lines::default();
+        let bytes = b"\xef\xbb\xbfa\r\n\n  b";
+        for (number, line) in [(0, ""), (1, "a"), (2, ""), (3, "  b"), (4, "")] {
+            assert_eq!(&*lines.get(0, bytes, number), line, "{number}");
+        }
+        assert!(Arc::ptr_eq(
+            &lines.get(0, bytes, 3),
+            &lines.get(0, bytes, 3)
+        ));
+        assert_eq!(&*lines.get(1, b"other", 1), "other");
+    }
+}
