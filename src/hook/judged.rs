@@ -90,7 +90,12 @@ pub fn pushed(here: &Here, remote: Option<&str>, lines: &str) -> Result<Vec<Judg
         .collect::<Option<Vec<_>>>()
         .ok_or_else(|| not_refs("<local ref> <local object> <remote ref> <remote object>"))?;
     let known = remote.map(|remote| format!("--remotes={remote}"));
-    judged(here, &updates, known.as_deref(), |_| Ok(Configuration::Own))
+    judged(
+        here,
+        &updates,
+        |_| known.as_deref(),
+        |_| Ok(Configuration::Own),
+    )
 }
 
 /// Returns what a server is about to take, from the lines that git gives to `pre-receive`. The
@@ -109,7 +114,9 @@ pub fn received(here: &Here, lines: &str) -> Result<Vec<Judged>> {
         })
         .collect::<Option<Vec<_>>>()
         .ok_or_else(|| not_refs("<old object> <new object> <ref>"))?;
-    judged(here, &updates, Some("--all"), |update| {
+    // What another branch has is not old for this one: there it was judged by another configuration.
+    let known = |update: &Update<'_>| update.old.is_none().then_some("--all");
+    judged(here, &updates, known, |update| {
         let old = match update.old {
             Some(old) => here.commit(old)?,
             None => None,
@@ -156,10 +163,10 @@ pub fn framework(here: &Here, said: &Framework, by_git: bool) -> Result<Judged> 
 }
 
 /// Returns what the updates bring, each once. What is no commit has no kustomization.
-fn judged(
+fn judged<'k>(
     here: &Here,
     updates: &[Update<'_>],
-    known: Option<&str>,
+    known: impl Fn(&Update<'_>) -> Option<&'k str>,
     configuration: impl Fn(&Update<'_>) -> Result<Configuration>,
 ) -> Result<Vec<Judged>> {
     let mut all: Vec<Judged> = Vec::new();
@@ -177,7 +184,7 @@ fn judged(
             None => None,
         };
         let one = Judged {
-            old: Some(here.known_below(&tip.commit, old.as_deref(), known)?),
+            old: Some(here.known_below(&tip.commit, old.as_deref(), known(update))?),
             commit: Some(tip.commit),
             refs: vec![update.name.to_owned()],
             configuration: configuration(update)?,

@@ -71,7 +71,7 @@ fn a_push_that_needs_the_network_is_not_taken() {
 }
 
 #[test]
-fn a_push_cannot_switch_off_what_judges_it() {
+fn a_push_cannot_change_the_configuration_that_judges_it() {
     let (_sandbox, work) = served();
     work.write(
         ".kustomize-localize.yaml",
@@ -90,7 +90,7 @@ fn a_push_cannot_switch_off_what_judges_it() {
 }
 
 #[test]
-fn new_only_on_a_server_is_what_no_branch_has() {
+fn new_only_on_a_server_is_what_the_branch_does_not_have() {
     let (sandbox, work) = served();
     let hook = sandbox.path("server.git/hooks/pre-receive");
     let away = sandbox.path("away");
@@ -109,6 +109,24 @@ fn new_only_on_a_server_is_what_no_branch_has() {
     refused(&output);
     output.lacks("old/kustomization.yaml");
     refused(&work.try_git(&["push", "origin", "main:other"]));
+}
+
+#[test]
+fn what_another_branch_was_allowed_is_new_for_this_one() {
+    let (_sandbox, work) = served();
+    work.write(".kustomize-localize.yaml", "new-only: true\n");
+    work.commit("configuration");
+    work.git(&["push", "--quiet", "origin", "main"]);
+    work.git(&["checkout", "--quiet", "-b", "topic"]);
+    let off = "new-only: true\nrules: {remote-reference: off, floating-ref: off}\n";
+    work.write(".kustomize-localize.yaml", off);
+    work.commit("lax");
+    work.try_git(&["push", "--quiet", "origin", "topic"])
+        .success();
+    change(&work, REMOTE);
+    work.try_git(&["push", "--quiet", "origin", "topic"])
+        .success();
+    refused(&work.try_git(&["push", "origin", "topic:main"]));
 }
 
 #[test]
