@@ -27,4 +27,4 @@ pub use pin::Pin;
 pub use place::default_new_dir;
 pub use spec::{NotGit, RepoSpec};
 pub use unsafe_text::{Part, Unsafe, refuse_unsafe};
-pub use web_page::web_page_hint;
+pub use web_page::{subgroup_hint, web_page, web_page_hint};

@@ -23,6 +23,8 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
         .iter()
         .filter(|one| one.ambiguity.is_none() && one.locked.is_none())
         .filter(|one| !context.is_owned(context.path(one.edge.from)))
+        // The page of a branch is no file at all, and `remote-reference` says what to write.
+        .filter(|one| reference::web_page(&one.wanted.text).is_none())
         .filter_map(|one| {
             let (message, help) = tell(one)?;
             Some(context.at_reference(Rule::FloatingRef, one.edge, message, vec![help.to_owned()]))
@@ -136,6 +138,8 @@ mod tests {
             "https://github.com/o/r?version=v1",
             &commit,
             "https://example.com/x.yaml",
+            "https://github.com/o/r/blob/main/x.yaml",
+            "https://github.com/o/r/tree/main/x",
             "https://github.com/o/r/releases/download/v1/x.yaml",
             "https://raw.githubusercontent.com/o/r/v1/main.yaml",
             "main",

@@ -306,6 +306,12 @@ mod tests {
         let mut linked = function("exec: {path: ./link.sh}");
         linked.tree.link("a/link.sh", "../../run.sh");
         assert_eq!(find(linked).len(), 1);
+        let mut linked = function("exec: {path: ./link.sh}").config("scopes: [a]\n");
+        linked.tree.link("a/link.sh", "../b/run.sh");
+        assert_eq!(find(linked).len(), 1);
+        let mut linked = function("exec: {path: ./link.sh}");
+        linked.tree.link("a/link.sh", "../b/run.sh");
+        assert_eq!(find(linked), []);
     }
 
     #[test]

@@ -360,6 +360,14 @@ mod tests {
             let there = scene().file("own/nginx-1.2.3/nginx/Chart.yaml", "");
             assert_eq!(find(there), []);
         }
+        let other = plugin.replace("chartHome: own", "chartHome: other");
+        let two = Scene::of("generators: [one.yaml, two.yaml]\n")
+            .file("one.yaml", plugin)
+            .file("two.yaml", &other)
+            .file("own/nginx-1.2.3/nginx/Chart.yaml", "");
+        let found = find(two);
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert_eq!(found[0].path, "two.yaml");
     }
 
     #[test]

@@ -78,7 +78,7 @@ fn help(context: &Context<'_>, one: &RemoteUse<'_>) -> Vec<String> {
                 .to_owned(),
         ];
     }
-    if let Some(hint) = reference::web_page_hint(&one.wanted.text) {
+    if let Some(hint) = reference::web_page(&one.wanted.text) {
         return vec![hint];
     }
     if one.repository().is_some_and(|spec| spec.query_dropped) {
@@ -102,6 +102,12 @@ fn help(context: &Context<'_>, one: &RemoteUse<'_>) -> Vec<String> {
         help.extend(one.lock_command(context));
     }
     help.extend(one.in_place_command(context));
+    if one.repository().is_some() {
+        help.extend(
+            reference::subgroup_hint(&one.wanted.text)
+                .map(|hint| format!("if neither finds the repository: {hint}")),
+        );
+    }
     help
 }
 
@@ -252,6 +258,10 @@ mod tests {
             help("https://github.com/o/r/blob/main/x.yaml"),
             ["this is a web page; write https://raw.githubusercontent.com/o/r/main/x.yaml"]
         );
+        let gitlab = help("https://gitlab.com/g/r/dir?ref=v1");
+        assert_eq!(gitlab[..2], [LOCK, HERE]);
+        assert!(gitlab[2].starts_with("if neither finds the repository: write `//` between"));
+        assert_eq!(help("https://gitlab.com/g/r//dir?ref=v1"), [LOCK, HERE]);
         assert_eq!(help("https://example.com/x.yaml"), [LOCK, HERE]);
         let here = help("file:///srv/repo//x?ref=v1");
         assert!(here[0].starts_with("name it by a URL that others can reach"));
@@ -386,6 +396,23 @@ mod tests {
         let findings = find(scene);
         assert_eq!(findings.len(), 1);
         assert_eq!(findings[0].path, "localized-files/a/kustomization.yaml");
+    }
+
+    #[test]
+    fn what_was_localized_before_is_not_among_the_paths() {
+        let mut scene = Scene::of("resources: [localized-files/a, https://h/y.yaml]\n").file(
+            "localized-files/a/kustomization.yaml",
+            "resources: [https://h/x.yaml]\n",
+        );
+        scene.lock.files.push(crate::record::StoredFile {
+            path: "localized-files/a/kustomization.yaml".into(),
+            sha256: "0".repeat(64),
+            ..Default::default()
+        });
+        let findings = find(scene);
+        assert_eq!(findings.len(), 2);
+        assert_eq!(findings[0].help, [LOCK, HERE]);
+        assert_eq!(findings[1].help, [LOCK]);
     }
 
     #[test]

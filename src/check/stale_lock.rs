@@ -196,6 +196,14 @@ mod tests {
         assert_eq!(find(scene), [""; 0]);
     }
 
+    /// `lock` does not keep an entry for it either.
+    #[test]
+    fn what_names_plugins_needs_no_entry() {
+        let scene =
+            Scene::of("generators: ['https://h/o/r//x?ref=v1']\n").git("https://h/o/r", Some("v1"));
+        assert_eq!(find(scene), ["https://h/o/r?ref=v1"]);
+    }
+
     #[test]
     fn where_somebody_could_name_it_unseen_it_is_silent() {
         let scene = || Scene::of("namePrefix: a-\n").http("https://h/x.yaml");

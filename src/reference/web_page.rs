@@ -9,7 +9,7 @@ use super::go_url::strip_prefix_ignore_case;
 ///
 /// It is a guess by the address alone: a ref with a slash in it is cut at the slash. Nothing of the
 /// userinfo, the fragment or an unknown query key is repeated.
-pub fn web_page_hint(text: &str) -> Option<String> {
+pub fn web_page(text: &str) -> Option<String> {
     if text.chars().any(char::is_control) {
         return None;
     }
@@ -20,6 +20,19 @@ pub fn web_page_hint(text: &str) -> Option<String> {
         _ => page.azure(),
     };
     hint.or_else(|| page.gitlab())
+}
+
+/// Returns what to do if a reference to GitLab fails because its repository lies in a subgroup. Most do not.
+pub fn subgroup_hint(text: &str) -> Option<String> {
+    if text.chars().any(char::is_control) {
+        return None;
+    }
+    Page::parse(text)?.subgroup()
+}
+
+/// Returns what was probably meant by a reference that failed: [`web_page`], else [`subgroup_hint`].
+pub fn web_page_hint(text: &str) -> Option<String> {
+    web_page(text).or_else(|| subgroup_hint(text))
 }
 
 /// The address of a page, in parts.
@@ -126,28 +139,35 @@ impl<'a> Page<'a> {
     }
 
     fn gitlab(&self) -> Option<String> {
-        if let Some(dash) = self.segments.iter().position(|s| *s == "-") {
-            let (repository, rest) = self.segments.split_at_checked(dash)?;
-            let [_, kind, reference, path @ ..] = rest else {
-                return None;
-            };
-            let repository = format!("https://{}/{}", self.host, repository.join("/"));
-            return match (*kind, path) {
-                ("blob" | "blame" | "edit", [directory @ .., last]) if is_kustomization(last) => {
-                    Some(root_hint(&repository, directory, reference))
-                }
-                ("blob" | "blame" | "edit", [_, ..]) => Some(file_hint(&format!(
-                    "{repository}/-/raw/{reference}/{}",
-                    path.join("/")
-                ))),
-                ("tree", _) => Some(root_hint(&repository, path, reference)),
-                _ => None,
-            };
+        let dash = self.segments.iter().position(|s| *s == "-")?;
+        let (repository, rest) = self.segments.split_at_checked(dash)?;
+        let [_, kind, reference, path @ ..] = rest else {
+            return None;
+        };
+        let repository = format!("https://{}/{}", self.host, repository.join("/"));
+        match (*kind, path) {
+            ("blob" | "blame" | "edit", [directory @ .., last]) if is_kustomization(last) => {
+                Some(root_hint(&repository, directory, reference))
+            }
+            ("blob" | "blame" | "edit", [_, ..]) => Some(file_hint(&format!(
+                "{repository}/-/raw/{reference}/{}",
+                path.join("/")
+            ))),
+            ("tree", _) => Some(root_hint(&repository, path, reference)),
+            _ => None,
         }
+    }
+
+    fn subgroup(&self) -> Option<String> {
         let gitlab = self.host.split('.').any(|label| label == "gitlab");
         match self.segments.as_slice() {
-            [group, repo, _, .., last] | [group, repo, last]
-                if gitlab && !self.marked && *group != "api" && !is_yaml(last) =>
+            [group, repo, rest @ .., last]
+                if gitlab
+                    && !self.marked
+                    && *group != "api"
+                    && !is_yaml(last)
+                    && !rest.contains(&"-")
+                    && *last != "-" =>
             {
                 Some(format!(
                     "write `//` between the repository and the directory: without it kustomize takes \
@@ -293,6 +313,9 @@ mod tests {
     fn a_subgroup_without_a_mark() {
         let hint = web_page_hint("https://t:hunter2@gitlab.com/g/sub/repo/dir?ref=v1").unwrap();
         assert!(hint.contains("https://gitlab.com/g/sub for the repository"));
+        // That is no page, and most often right as it is.
+        assert_eq!(web_page("https://gitlab.com/g/repo/dir?ref=v1"), None);
+        assert_eq!(subgroup_hint("https://gitlab.com/g/r/-/tree/v1/a"), None);
         let hint = web_page_hint("https://gitlab.example.com/g/sub/repo").unwrap();
         assert!(hint.contains("https://gitlab.example.com/g/sub for the repository"));
     }
