@@ -11,8 +11,8 @@ mod spelling;
 
 pub use files::{Content, Localized, ResultFile, Rewritten};
 pub use remotes::remotes;
-pub use result::{InPlace, localize, localize_in_place};
-pub use spelling::is_remote;
+pub use result::{Chosen, InPlace, localize, localize_in_place};
+pub use spelling::{is_remote, value};
 
 /// What each `localized-files` directory says in its `.gitattributes`: no checkout and no
 /// `git add` changes a byte below it.

@@ -29,6 +29,20 @@ pub trait Tell {
     fn warnings(&self) -> &[Warning];
 }
 
+impl Tell for Box<dyn Tell> {
+    fn human(&self, verbose: bool) -> String {
+        (**self).human(verbose)
+    }
+
+    fn json(&self) -> String {
+        (**self).json()
+    }
+
+    fn warnings(&self) -> &[Warning] {
+        (**self).warnings()
+    }
+}
+
 /// What came of a run of `localize`.
 #[derive(Debug, Clone)]
 pub struct Report {

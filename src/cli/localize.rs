@@ -2,7 +2,7 @@
 
 mod disk;
 mod history;
-mod in_place;
+pub(super) mod in_place;
 
 use std::collections::BTreeMap;
 use std::process::ExitCode;

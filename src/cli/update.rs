@@ -3,30 +3,26 @@
 use std::process::ExitCode;
 use std::rc::Rc;
 
-use super::lock;
 use super::online::{UpdateArgs, fetcher, tell};
+use super::{localize, lock};
 use crate::failure::{Failure, Failures};
-use crate::fetch;
-use crate::mend::{self, Ground, update};
+use crate::fetch::{self, Fetcher, Tip};
+use crate::mend::{self, Ground, in_place, update};
 use crate::record::Lock;
-use crate::report::LockReport;
+use crate::report::{InPlaceReport, Tell};
 
 /// Resolves what the arguments name, and says what was done.
 pub(super) fn run(args: &UpdateArgs) -> ExitCode {
     tell(&args.output, updated(args))
 }
 
-fn updated(args: &UpdateArgs) -> Result<LockReport, Failures> {
+fn updated(args: &UpdateArgs) -> Result<Box<dyn Tell>, Failures> {
     let ground = Ground::find()?;
     let before = ground.lock.clone().ok_or_else(|| {
         Failure::new("there is no lock at the top of this repository")
             .hint("git kustomize-localize lock")
     })?;
     let selected = update::select(&before, &args.url)?;
-    let (selected, stored) = update::not_stored(&before, selected);
-    if let (Some(first), false) = (stored.first(), args.url.is_empty()) {
-        return Err(update::is_stored(&before, first).into());
-    }
     let held = Rc::new(update::without(&before, &selected));
     let mut fetcher = fetcher(
         Some(&ground.here),
@@ -35,14 +31,38 @@ fn updated(args: &UpdateArgs) -> Result<LockReport, Failures> {
             ..args.fetch.options(&args.output)
         },
         vec![held],
-        None,
+        Some(Tip {
+            tree: ground.tree.clone(),
+            directory: String::new(),
+            lock: before.clone(),
+        }),
     )?;
-    let mut relocked = mend::lock::relock(&ground, &before, &mut fetcher)?;
-    if !args.accept_moved {
-        let changes = Lock::changes(&before, &relocked.lock);
-        let is_tag = |url: &str, reference: &str| fetcher.is_tag(url, reference);
-        update::refuse_moved(&before, &changes, &is_tag)?;
+    let refuse_moved = |fetcher: &Fetcher, after: &Lock| match args.accept_moved {
+        true => Ok(()),
+        false => {
+            let is_tag = |url: &str, reference: &str| fetcher.is_tag(url, reference);
+            update::refuse_moved(&before, &Lock::changes(&before, after), &is_tag)
+        }
+    };
+    let again = update::stored(&before, &selected);
+    if again.is_empty() {
+        let relocked = mend::lock::relock(&ground, &before, &mut fetcher)?;
+        refuse_moved(&fetcher, &relocked.lock)?;
+        let report = lock::finish(&ground, args.fetch.dry_run, &before, relocked)?;
+        return Ok(Box::new(report));
     }
-    relocked.warnings.extend(update::warning(&stored));
-    lock::finish(&ground, args.fetch.dry_run, &before, relocked)
+    let request = in_place::Request {
+        targets: &[],
+        load_restrictor: ground.config.load_restrictor,
+        leave_missing: None,
+        overwrite: false,
+        again,
+    };
+    let plan = in_place::plan(&ground, &request, &mut fetcher)?;
+    refuse_moved(&fetcher, &plan.lock)?;
+    let report = localize::in_place::finish(&ground, args.fetch.dry_run, plan)?;
+    Ok(Box::new(InPlaceReport {
+        updated: true,
+        ..report
+    }))
 }

@@ -41,6 +41,11 @@ pub fn remotes(graph: &Graph) -> Result<Vec<Remote>> {
     Ok(by_label.into_values().collect())
 }
 
+/// Returns the label of what a reference brings in.
+pub(super) fn label(graph: &Graph, edge: &Edge) -> Option<String> {
+    named(graph, edge).map(|remote| remote.label())
+}
+
 /// Returns what a reference brings in.
 fn named(graph: &Graph, edge: &Edge) -> Option<Remote> {
     match edge.target {

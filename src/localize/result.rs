@@ -54,8 +54,8 @@ struct Builder<'a> {
     kept: HashSet<String>,
     failures: Vec<Failure>,
     /// Whether the tree of the user stays where it is, so that nothing in it needs to be changed but
-    /// what names something remote.
-    in_place: bool,
+    /// what names something remote, of remotes with these labels.
+    in_place: Option<&'a Chosen<'a>>,
 }
 
 /// Localizes a walked graph. `owned` says of a path of the source that a lock of ours holds it.
@@ -68,7 +68,7 @@ pub fn localize(
     load_restrictor: LoadRestrictor,
     owned: &dyn Fn(&str) -> bool,
 ) -> Result<Localized, Failures> {
-    let mut builder = Builder::new(graph, owned, false);
+    let mut builder = Builder::new(graph, owned, None);
     let target = Instance {
         source: 0,
         base: String::new(),
@@ -92,8 +92,12 @@ pub struct InPlace {
     pub kept: HashSet<String>,
 }
 
+/// Says whether a remote with this label, named by this file of the user, is to be localized.
+pub type Chosen<'a> = dyn Fn(&str, &str) -> bool + 'a;
+
 /// Localizes the roots `starts` of a walked graph, and what they reach, where they stand. What could
-/// not be followed stays as it is. `owned` as for [`localize`].
+/// not be followed stays as it is, and so does what is not
+/// `chosen`. `owned` as for [`localize`].
 ///
 /// # Errors
 /// Every remote reference or file that cannot be placed.
@@ -101,8 +105,9 @@ pub fn localize_in_place(
     graph: &Graph,
     starts: &[RootId],
     owned: &dyn Fn(&str) -> bool,
+    chosen: &Chosen<'_>,
 ) -> Result<InPlace, Failures> {
-    let mut builder = Builder::new(graph, owned, true);
+    let mut builder = Builder::new(graph, owned, Some(chosen));
     let top = Instance {
         source: 0,
         base: String::new(),
@@ -133,7 +138,11 @@ fn add_attributes(files: &mut BTreeMap<String, ResultFile>, directory: &str) {
 }
 
 impl<'a> Builder<'a> {
-    fn new(graph: &'a Graph, owned: &'a dyn Fn(&str) -> bool, in_place: bool) -> Self {
+    fn new(
+        graph: &'a Graph,
+        owned: &'a dyn Fn(&str) -> bool,
+        in_place: Option<&'a Chosen<'a>>,
+    ) -> Self {
         Builder {
             graph,
             owned,
@@ -191,7 +200,10 @@ impl Builder<'_> {
         let graph = self.graph;
         let node = &graph.roots[root];
         let directory = self.destination(instance, &node.directory);
-        let stays = self.in_place && graph.sources[node.source].repository.is_none();
+        let chosen = self
+            .in_place
+            .filter(|_| graph.sources[node.source].repository.is_none());
+        let stays = chosen.is_some();
         let kustomization = match &graph.files[node.file].origin {
             // The file itself, if that is a link.
             Origin::Tree { path, .. } if stays => path.clone(),
@@ -213,6 +225,12 @@ impl Builder<'_> {
         for (index, edge) in node.edges.iter().enumerate() {
             let name = self.names.get(&root).and_then(|names| names.get(&index));
             let brought = name.map(|name| path::join(&localized, name));
+            if let Some(chosen) = chosen
+                && remotes::label(graph, edge)
+                    .is_some_and(|label| !chosen(&graph.label(edge.from), &label))
+            {
+                continue;
+            }
             let destination = match edge.target {
                 Target::Root { id, remote: false } => {
                     todo.push((instance.clone(), id));

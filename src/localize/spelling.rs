@@ -48,7 +48,8 @@ pub(super) fn whole(reference: &Reference) -> String {
 }
 
 /// Returns the whole scalar: a generator keeps the key that it had.
-pub(super) fn value(reference: &Reference, text: &str) -> String {
+#[must_use]
+pub fn value(reference: &Reference, text: &str) -> String {
     match &reference.key {
         Some(GeneratorKey::Explicit(key)) => format!("{key}={text}"),
         Some(GeneratorKey::Implied(key)) if key != path::name(text) => format!("{key}={text}"),

@@ -4,6 +4,7 @@
 //! A file that was localized before is a file of the tree like any other, and stays as long as a
 //! kustomization references it. What is written is known before the first file changes ([`Plan`]).
 
+mod again;
 mod ledger;
 mod proof;
 mod restore;
@@ -36,6 +37,8 @@ pub struct Request<'a> {
     pub leave_missing: Option<&'a dyn Fn(&str) -> bool>,
     /// Whether edits in localized files are discarded.
     pub overwrite: bool,
+    /// The labels of remotes whose localized files are brought in again. Then nothing else is localized.
+    pub again: BTreeSet<String>,
 }
 
 /// What localizing in place is going to change.
@@ -62,7 +65,7 @@ pub fn plan(
     request: &Request<'_>,
     remotes: &mut dyn Remotes,
 ) -> Result<Plan, Failures> {
-    let starts = match request.targets {
+    let mut starts = match request.targets {
         [] => ground.starts(),
         targets => targets.to_vec(),
     };
@@ -76,7 +79,18 @@ pub fn plan(
     for (place, (bytes, executable)) in &restored.files {
         tree.file(place, bytes, *executable);
     }
-    let tree: SharedTree = Rc::new(tree);
+    let mut tree: SharedTree = Rc::new(tree);
+    let again = again::with_what_names_them(held, &request.again);
+    let mut turned = BTreeSet::new();
+    if !again.is_empty() {
+        let mut overlay = OverlayTree::new(tree.clone());
+        let (roots, files) = again::turn_back(ground, held, &tree, &again, &mut overlay)?;
+        turned = files;
+        starts.extend(roots);
+        starts.sort();
+        starts.dedup();
+        tree = Rc::new(overlay);
+    }
     let options = walk::Options {
         load_restrictor: request.load_restrictor,
         leave_missing: request.leave_missing,
@@ -99,17 +113,25 @@ pub fn plan(
     }
     let graph = &explored.graph;
     let roots: Vec<RootId> = explored.starts.iter().flatten().copied().collect();
-    let in_place = localize::localize_in_place(graph, &roots, &|place| {
-        // Of a directory that holds nothing git knows nothing: it is nobody's.
-        let mut empty = ground.top.join(place).read_dir();
-        ground.owns(place) || empty.as_mut().is_ok_and(|entries| entries.next().is_none())
-    })?;
+    let in_place = localize::localize_in_place(
+        graph,
+        &roots,
+        &|place| {
+            // Of a directory that holds nothing git knows nothing: it is nobody's.
+            let mut empty = ground.top.join(place).read_dir();
+            ground.owns(place) || empty.as_mut().is_ok_and(|entries| entries.next().is_none())
+        },
+        &|from, label| // What a remote configuration names comes with it.
+            again.is_empty()
+                || from.contains("://")
+                || (again.contains(label) && turned.contains(from)),
+    )?;
 
     let ledger = Ledger::new(ground, held, &in_place.localized)?;
     ledger.refuse(graph, request.overwrite)?;
 
     let after = walked(ground, tree, request, &in_place, &starts);
-    proof::prove(graph, &after.graph, &in_place)?;
+    proof::prove(graph, &after.graph, &in_place, &again)?;
     let kept = ledger.kept(&after);
     let lost: Vec<String> = kept
         .iter()
@@ -122,6 +144,17 @@ pub fn plan(
             named(&lost)
         ))
         .hint("write the URL in place of the local path that leads there, stage that, and run it again")
+        .into());
+    }
+    if let Some(file) = kept.iter().find(|file| {
+        let is_again = |label: &String| request.again.contains(label);
+        file.remote.as_ref().is_some_and(is_again)
+    }) {
+        return Err(Failure::new(format!(
+            "`{}` is referenced by itself, so that it cannot be told where it would come from now",
+            file.path
+        ))
+        .hint("write a URL in place of the reference that leads there, stage that, then: git kustomize-localize --in-place --no-commit")
         .into());
     }
     let mut files: BTreeMap<&str, StoredFile> = kept
@@ -177,7 +210,7 @@ pub fn plan(
         paths: to_stage(ground, &changes, &known, &gone)?,
         changes,
         lock,
-        rewritten: in_place.localized.rewritten,
+        rewritten: ledger.rewritten(),
         warnings,
     })
 }

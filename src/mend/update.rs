@@ -1,10 +1,11 @@
 //! Which entries of a lock are resolved again, and which of them may have moved.
 
-use crate::failure::{Failure, Failures, Location, Result, argument};
-use crate::record::{Change, GitRemote, LOCK_NAME, Lock, Remote};
+use std::collections::BTreeSet;
+
+use crate::failure::{Failure, Failures, Result, argument};
+use crate::record::{Change, GitRemote, Lock, Remote};
 use crate::redact;
 use crate::reference::{Pin, RepoSpec, file_pin};
-use crate::walk::Warning;
 
 /// Returns the entries that `urls` name; all when there are none.
 ///
@@ -107,52 +108,14 @@ pub fn without(lock: &Lock, selected: &[Remote]) -> Lock {
     lock
 }
 
-/// Takes from the entries those whose files are stored in the tree: these files are of the commit that
-/// the lock names. Returns the others, and those.
+/// Returns the labels of those entries whose files are stored in the tree.
 #[must_use]
-pub fn not_stored(lock: &Lock, selected: Vec<Remote>) -> (Vec<Remote>, Vec<Remote>) {
+pub fn stored(lock: &Lock, selected: &[Remote]) -> BTreeSet<String> {
     selected
-        .into_iter()
-        .partition(|remote| !super::lock::is_stored(lock, remote))
-}
-
-/// Says why an entry whose files are stored is not resolved again, and what to do.
-#[must_use]
-pub fn is_stored(lock: &Lock, remote: &Remote) -> Failure {
-    let label = remote.label();
-    let failure = Failure::new(format!("{label} is localized: its files are in the tree"));
-    let home = lock
-        .files
         .iter()
-        .find(|file| file.remote.as_deref() == Some(&label))
-        .and_then(|file| Some(file.path.split_once("localized-files")?.0));
-    match home {
-        Some(home) => failure.hint(format!(
-            "write the URL in place of the local path in {}, stage that, then: git kustomize-localize --in-place --no-commit",
-            match home {
-                "" => "the kustomization at the top".to_owned(),
-                home => format!("the kustomization of `{}`", home.trim_end_matches('/')),
-            }
-        )),
-        None => failure,
-    }
-}
-
-/// Says which entries stay because their files are stored.
-#[must_use]
-pub fn warning(stored: &[Remote]) -> Option<Warning> {
-    let labels: Vec<String> = stored.iter().map(Remote::label).collect();
-    (!labels.is_empty()).then(|| Warning {
-        id: "stored-entry",
-        location: Location {
-            file: LOCK_NAME.to_owned(),
-            ..Location::default()
-        },
-        message: format!(
-            "what is localized stays as it is until its URL is written again: {}",
-            labels.join(", ")
-        ),
-    })
+        .filter(|remote| super::lock::is_stored(lock, remote))
+        .map(Remote::label)
+        .collect()
 }
 
 /// Returns a reference that leads to a directory of a locked repository, as kustomize would take it; none
@@ -236,8 +199,6 @@ pub fn refuse_moved(
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeSet;
-
     use super::*;
     use crate::record::FileRemote;
 

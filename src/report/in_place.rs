@@ -18,6 +18,8 @@ use crate::walk::Warning;
 pub struct InPlaceReport {
     /// What happened to the working tree.
     pub outcome: LockOutcome,
+    /// Whether what was localized was brought in again, and nothing else.
+    pub updated: bool,
     /// The roots that were named; all when there are none.
     pub targets: Vec<String>,
     /// What the lock holds.
@@ -85,19 +87,25 @@ impl InPlaceReport {
 
     fn write(&self, out: &mut String, verbose: bool) -> std::fmt::Result {
         if self.outcome == LockOutcome::Unchanged {
-            return writeln!(out, "nothing to do: nothing remote is referenced");
+            return match self.updated {
+                true => writeln!(out, "nothing to do: nothing has moved"),
+                false => writeln!(out, "nothing to do: nothing remote is referenced"),
+            };
         }
-        let would = match self.outcome {
-            LockOutcome::DryRun => "would localize",
-            _ => "localized",
+        let what = match (self.updated, self.targets.as_slice()) {
+            (true, _) => "what is localized".to_owned(),
+            (false, []) => "the repository in place".to_owned(),
+            (false, targets) => format!("{} in place", visible(&targets.join(", "))),
+        };
+        let would = match (self.updated, self.outcome) {
+            (true, LockOutcome::DryRun) => "would update",
+            (true, _) => "updated",
+            (false, LockOutcome::DryRun) => "would localize",
+            (false, _) => "localized",
         };
         writeln!(
             out,
-            "{would} {} in place: {} written, {} rewritten, {} removed",
-            match self.targets.as_slice() {
-                [] => "the repository".to_owned(),
-                targets => visible(&targets.join(", ")),
-            },
+            "{would} {what}: {} written, {} rewritten, {} removed",
             counted(self.written.len(), "file"),
             counted(self.rewritten.len(), "reference"),
             self.removed.len(),

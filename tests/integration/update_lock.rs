@@ -173,21 +173,155 @@ fn without_a_lock_there_is_nothing_to_update() {
         .stderr_has("hint: git kustomize-localize lock");
 }
 
-#[test]
-fn what_is_localized_stays_until_its_url_is_written_again() {
+/// A repository in which everything is localized and committed, and whose upstream has moved.
+fn localized() -> (World, String) {
     let world = world();
+    world.upstream_of(
+        "acme/over",
+        &[(
+            "kustomization.yaml",
+            "resources: ['https://github.com/acme/lib//web?ref=main']\n",
+        )],
+    );
+    world.work.write(
+        "over/kustomization.yaml",
+        "# ours\nresources:\n- 'https://github.com/acme/over?ref=v1' # theirs\n",
+    );
     world
         .work
-        .run(&["--in-place", "--no-commit", "tagged"])
-        .success();
+        .write("url/kustomization.yaml", format!("resources:\n- {FILE}\n"));
+    world.work.git(&["add", "--all"]);
+    let localize = ["--in-place", "--no-commit", ".", "tagged", "over"];
+    world.work.run(&localize).success();
+    world.work.commit("localized");
+    let (_, new) = move_branch(&world);
+    (world, new)
+}
+
+#[test]
+fn what_is_localized_is_brought_in_again() {
+    let (world, new) = localized();
+    let before = world.work.state();
+    update(&world, &["--dry-run"])
+        .success()
+        .stdout_has("would update what is localized: ");
+    before.assert_same(&world.work.state());
+    let output = update(&world, &[]);
+    output
+        .success()
+        .stdout_has("updated what is localized: 3 files written, 0 references rewritten, 0 removed\n")
+        .stdout_has("  moved https://github.com/acme/lib?ref=main ")
+        .stdout_has("    git add -f -- :/kustomize-localize.lock :/localized-files :/over/localized-files\n");
+    for place in ["", "over/localized-files/github.com/acme/over/v1/"] {
+        let map = format!("{place}localized-files/github.com/acme/lib/main/web/map.yaml");
+        assert_eq!(world.work.read(&map), config_map("two"), "{map}");
+    }
+    let tagged = "tagged/localized-files/github.com/acme/lib/v1/web/map.yaml";
+    assert_eq!(world.work.read(tagged), config_map("one"));
+    // What was written by hand is as it was: the URL of another root, too.
+    let changed = world.work.git(&["diff", "--name-only"]);
+    assert_eq!(
+        changed,
+        "kustomize-localize.lock\nlocalized-files/github.com/acme/lib/main/web/map.yaml\nover/localized-files/github.com/acme/over/v1/localized-files/github.com/acme/lib/main/web/map.yaml"
+    );
     let lock = world.work.read(LOCK);
+    assert!(
+        lock.contains(&format!("ref: main\n    commit: {new}\n")),
+        "{lock}"
+    );
+    world.work.git(&["add", "--all"]);
     world
-        .refused(&["update", "https://github.com/acme/lib?ref=v1"])
-        .stderr_has("https://github.com/acme/lib?ref=v1 is localized: its files are in the tree")
-        .stderr_has("in the kustomization of `tagged`");
+        .work
+        .run(&["check"])
+        .lacks("edited-copy")
+        .lacks("stale");
+    world
+        .work
+        .run(&["--in-place", "--no-commit", ".", "tagged", "over"])
+        .success()
+        .stdout_has("nothing to do");
     update(&world, &[])
         .success()
-        .stdout_has("nothing to do")
-        .stderr_has("warning[stored-entry]: kustomize-localize.lock: what is localized stays as it is until its URL is written again: https://github.com/acme/lib?ref=v1");
-    assert_eq!(world.work.read(LOCK), lock);
+        .stdout_has("nothing to do: nothing has moved\n");
+}
+
+#[test]
+fn of_what_is_localized_only_what_is_named_is_brought_in_again() {
+    let (world, _) = localized();
+    upstream(&world).git(&["tag", "-f", "v1"]);
+    world
+        .refused(&["update"])
+        .stderr_has("https://github.com/acme/lib?ref=v1: the tag `v1` names another commit");
+    update(&world, &["https://github.com/acme/lib?ref=main"])
+        .success()
+        .stdout_has("3 files written");
+    world.work.commit("updated");
+    update(&world, &["--accept-moved", "github.com/acme/lib"])
+        .success()
+        .stdout_has("2 files written")
+        .stdout_has("  moved https://github.com/acme/lib?ref=v1 ");
+}
+
+#[test]
+fn edits_in_what_is_localized_are_not_lost() {
+    let (world, _) = localized();
+    let map = "localized-files/github.com/acme/lib/main/web/map.yaml";
+    world.work.write(map, "# edited\n");
+    world
+        .refused(&["update"])
+        .stderr_has(&format!("localized files were edited by hand: `{map}`"));
+}
+
+#[test]
+fn what_is_gone_upstream_goes() {
+    let (world, _) = localized();
+    let upstream = upstream(&world);
+    upstream.git(&["mv", "web/map.yaml", "web/other.yaml"]);
+    upstream.write("web/kustomization.yaml", "resources: [other.yaml]\n");
+    upstream.commit("renamed");
+    update(&world, &[]).success().stdout_has("2 removed");
+    let web = "localized-files/github.com/acme/lib/main/web";
+    assert!(!world.work.path().join(web).join("map.yaml").exists());
+    assert!(world.work.path().join(web).join("other.yaml").exists());
+    world.work.git(&["add", "--all"]);
+    world
+        .work
+        .run(&["check"])
+        .lacks("edited-copy")
+        .lacks("stale");
+}
+
+#[test]
+fn a_remote_configuration_comes_with_what_it_names() {
+    let world = World::new();
+    let (plugin, patch) = (
+        "https://files.example.com/plugin.yaml",
+        "https://files.example.com/patch.yaml",
+    );
+    let transformer = format!(
+        "apiVersion: builtin\nkind: PatchTransformer\nmetadata:\n  name: one\npath: {patch}\n"
+    );
+    world.file(plugin, &transformer);
+    world.file(patch, config_map("patch"));
+    world
+        .work
+        .write("kustomization.yaml", format!("transformers:\n- {plugin}\n"));
+    world.work.git(&["add", "--all"]);
+    world.work.run(&["--in-place", "--no-commit"]).success();
+    world.work.commit("localized");
+    world.file(plugin, transformer.replace("one", "two"));
+    update(&world, &[plugin])
+        .success()
+        .stdout_has("2 files written");
+    let stored = world
+        .work
+        .read("localized-files/files.example.com/plugin.yaml");
+    assert_eq!(
+        stored,
+        transformer
+            .replace("one", "two")
+            .replace(patch, "localized-files/files.example.com/patch.yaml")
+    );
+    world.work.git(&["add", "--all"]);
+    world.work.run(&["check"]).success();
 }

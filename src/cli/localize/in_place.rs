@@ -1,5 +1,7 @@
 //! In the working tree: what was brought in goes beside the kustomization that names it.
 
+use std::collections::BTreeSet;
+
 use super::globs;
 use crate::cli::online::{LocalizeArgs, Restrictor, fetcher};
 use crate::commit::working;
@@ -48,9 +50,20 @@ pub(super) fn run(args: &LocalizeArgs) -> Result<InPlaceReport, Failures> {
         leave_missing: (!args.leave_missing.is_empty())
             .then_some(&leave_missing as &dyn Fn(&str) -> bool),
         overwrite: args.overwrite,
+        again: BTreeSet::new(),
     };
     let plan = in_place::plan(&ground, &request, &mut fetcher)?;
-    let outcome = match (plan.changes.is_empty(), args.fetch.dry_run) {
+    let report = finish(&ground, args.fetch.dry_run, plan)?;
+    Ok(InPlaceReport { targets, ..report })
+}
+
+/// Makes the changes of a plan, and says what came of it.
+pub(in crate::cli) fn finish(
+    ground: &Ground,
+    dry_run: bool,
+    plan: in_place::Plan,
+) -> Result<InPlaceReport, Failures> {
+    let outcome = match (plan.changes.is_empty(), dry_run) {
         (true, _) => LockOutcome::Unchanged,
         (false, true) => LockOutcome::DryRun,
         (false, false) => {
@@ -61,7 +74,8 @@ pub(super) fn run(args: &LocalizeArgs) -> Result<InPlaceReport, Failures> {
     let before = ground.lock.as_deref().cloned().unwrap_or_default();
     Ok(InPlaceReport {
         outcome,
-        targets,
+        updated: false,
+        targets: Vec::new(),
         changes: Lock::changes(&before, &plan.lock),
         remotes: plan.lock.remotes,
         written: plan

@@ -8,7 +8,7 @@ use super::named;
 use crate::commit::working::Change;
 use crate::failure::{Failure, Failures, Location, Result, pathspec};
 use crate::kustomization::FILE_NAMES;
-use crate::localize::{Localized, ResultFile};
+use crate::localize::{Localized, ResultFile, Rewritten};
 use crate::record::{Lock, StoredFile, sha256_hex};
 use crate::reference::place::LOCALIZED_FILES;
 use crate::tree::{Entry, path};
@@ -189,8 +189,8 @@ impl<'a> Ledger<'a> {
         let edits: Vec<&str> = self
             .places
             .iter()
+            .filter(|(place, _, there)| self.is_local(place) && *there != There::Same)
             .map(|(place, ..)| *place)
-            .filter(|place| self.is_local(place))
             .collect();
         if edits.is_empty() {
             return Ok(None);
@@ -338,6 +338,17 @@ impl<'a> Ledger<'a> {
         let brought = different().filter(|(place, ..)| !self.is_local(place));
         let edited = different().filter(|(place, ..)| self.is_local(place));
         brought.chain(edited).map(change).collect()
+    }
+
+    /// Returns the references that change on disk.
+    pub(super) fn rewritten(&self) -> Vec<Rewritten> {
+        let changes = |one: &&Rewritten| {
+            self.places
+                .iter()
+                .any(|(place, _, there)| **place == one.path && *there != There::Same)
+        };
+        let rewritten = self.localized.rewritten.iter();
+        rewritten.filter(changes).cloned().collect()
     }
 
     /// Returns what is known about the files that stay.

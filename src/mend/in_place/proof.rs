@@ -1,6 +1,6 @@
 //! The proof that a tree holds together after it was localized in place, before anything is written.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use crate::failure::{Failure, Failures};
 use crate::kustomization::Accepts;
@@ -10,8 +10,14 @@ use crate::tree::path;
 use crate::walk::{Edge, Graph, Origin, Root, Target};
 
 /// Compares the walk of what is (`before`) with that of what is to be (`after`): in every file that
-/// is written each reference leads to something in the tree, but for those that led nowhere before.
-pub(super) fn prove(before: &Graph, after: &Graph, in_place: &InPlace) -> Result<(), Failures> {
+/// is written each reference leads to something in the tree, but for those that led nowhere before,
+/// and where only something is localized `again`, those that say what they said before.
+pub(super) fn prove(
+    before: &Graph,
+    after: &Graph,
+    in_place: &InPlace,
+    again: &BTreeSet<String>,
+) -> Result<(), Failures> {
     let old: HashMap<&str, &Root> = before
         .roots
         .iter()
@@ -32,9 +38,12 @@ pub(super) fn prove(before: &Graph, after: &Graph, in_place: &InPlace) -> Result
             let is_kept = edge.reference.accepts == Accepts::Plugin
                 && path::resolve(&root.directory, text)
                     .is_some_and(|path| in_place.kept.contains(&path));
-            let was_broken = old
-                .get(root.directory.as_str())
-                .is_some_and(|root| root.edges.iter().any(|old| is_broken(old, edge)));
+            let was_broken = old.get(root.directory.as_str()).is_some_and(|root| {
+                let stays = |old: &Edge| old.target == Target::Broken || !again.is_empty();
+                root.edges
+                    .iter()
+                    .any(|old| is_same(old, edge) && stays(old))
+            });
             if !is_kept && !was_broken {
                 failures.push(
                     Failure::new(format!(
@@ -53,8 +62,6 @@ pub(super) fn prove(before: &Graph, after: &Graph, in_place: &InPlace) -> Result
     }
 }
 
-fn is_broken(old: &Edge, edge: &Edge) -> bool {
-    old.target == Target::Broken
-        && old.reference.field == edge.reference.field
-        && old.reference.text == edge.reference.text
+fn is_same(old: &Edge, edge: &Edge) -> bool {
+    old.reference.field == edge.reference.field && old.reference.text == edge.reference.text
 }
