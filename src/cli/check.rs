@@ -387,6 +387,8 @@ fn configuration(
         Policy::Default => Ok(Config::default()),
         Policy::Checked => configuration_in(checked),
         Policy::Commit(rev) => {
+            // A change that breaks it would stop every change after it.
+            configuration_in(checked)?;
             let base = open(here, &What::Commit(rev.clone()))
                 .map_err(|failure| failure.context("cannot read the configuration of the base"))?;
             configuration_in(&*base.tree)

@@ -12,6 +12,7 @@
     clippy::unwrap_used
 )]
 
+mod action;
 mod branch;
 mod bytes;
 mod check;

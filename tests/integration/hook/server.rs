@@ -80,6 +80,16 @@ fn a_push_cannot_change_the_configuration_that_judges_it() {
     change(&work, REMOTE);
     refused(&work.try_git(&["push", "origin", "main"]));
     refused(&work.try_git(&["push", "origin", "main:new"]));
+    // Nor can it break what judges the next one.
+    work.write(".kustomize-localize.yaml", "nonsense: true\n");
+    change(&work, LOCAL);
+    work.try_git(&["push", "origin", "main"])
+        .fails(1)
+        .stderr_has(".kustomize-localize.yaml:1");
+    work.write(
+        ".kustomize-localize.yaml",
+        "rules:\n  remote-reference: off\n  floating-ref: off\n",
+    );
     // Once it is reviewed and there, it counts.
     change(&work, LOCAL);
     work.try_git(&["push", "--quiet", "origin", "main"])

@@ -1,0 +1,67 @@
+#!/usr/bin/env bash
+# Checks the commit that is checked out, against the commit that the change starts from. What cannot be
+# judged fails: nothing here may turn a check of nothing, or of something else, into an all-clear.
+set -euo pipefail
+
+fail() {
+  echo "::error title=git kustomize-localize::$1"
+  exit 2
+}
+
+is_commit() {
+  git rev-parse --quiet --verify --end-of-options "$1^{commit}" >/dev/null
+}
+
+# The commit $1, fetched if a shallow checkout has left it out.
+at_hand() {
+  [[ $1 =~ ^[0-9a-f]{40}([0-9a-f]{24})?$ ]] || fail 'the event names no commit to compare with: give it as base'
+  is_commit "$1" || git fetch --quiet --no-tags --depth=1 --no-recurse-submodules origin "$1" ||
+    fail "commit $1, which this change starts from, cannot be fetched: give actions/checkout fetch-depth: 2, or 0"
+  base=$1
+}
+
+head=$(git rev-parse --verify 'HEAD^{commit}') || fail 'nothing is checked out: actions/checkout must come first'
+base=$KL_BASE
+if [[ -n $base ]]; then
+  is_commit "$base" || fail 'base names no commit that is at hand: give actions/checkout fetch-depth: 0'
+else
+  case $GITHUB_EVENT_NAME in
+    pull_request)
+      # GitHub checks a merge out: its first parent is the base as it is now.
+      if [[ $head == "$GITHUB_SHA" ]] && is_commit HEAD^2; then
+        base=$(git rev-parse --verify 'HEAD^1')
+      else
+        at_hand "$KL_PULL_REQUEST_BASE"
+      fi
+      ;;
+    pull_request_target)
+      [[ $head != "$GITHUB_SHA" ]] || fail 'this checkout is the base branch, nothing of the pull request: use pull_request'
+      at_hand "$KL_PULL_REQUEST_BASE"
+      ;;
+    merge_group) at_hand "$KL_MERGE_GROUP_BASE" ;;
+    push)
+      if [[ $KL_BEFORE =~ [1-9a-f] ]]; then
+        at_hand "$KL_BEFORE"
+      elif [[ $GITHUB_REF == refs/heads/* && $GITHUB_REF != "refs/heads/$KL_DEFAULT_BRANCH" ]]; then
+        # A new branch.
+        git fetch --quiet --no-tags --depth=1 --no-recurse-submodules origin "refs/heads/$KL_DEFAULT_BRANCH" ||
+          fail "the branch $KL_DEFAULT_BRANCH, to compare with, cannot be fetched: give base"
+        base=$(git rev-parse --verify FETCH_HEAD)
+      fi
+      ;;
+  esac
+fi
+
+args=(check --rev HEAD)
+[[ -z $base ]] || args+=("--base=$base")
+paths=()
+while IFS= read -r path; do
+  [[ -z $path ]] || paths+=("$path")
+done <<<"$KL_PATHS"
+
+if [[ -n $KL_SARIF ]]; then
+  # The status is that of the check below.
+  git-kustomize-localize "${args[@]}" --format sarif -- ${paths[@]+"${paths[@]}"} >"$KL_SARIF" || true
+  { printf 'sarif<<KUSTOMIZE_LOCALIZE\n%s\nKUSTOMIZE_LOCALIZE\n' "$KL_SARIF"; } >>"$GITHUB_OUTPUT"
+fi
+git-kustomize-localize "${args[@]}" --format github -- ${paths[@]+"${paths[@]}"}
