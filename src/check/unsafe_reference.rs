@@ -8,7 +8,7 @@ use crate::finding::{Finding, Rule};
 use crate::kustomization::{FunctionRuntime, NoteKind};
 use crate::redact;
 use crate::reference;
-use crate::walk::{TroubleKind, Wanted};
+use crate::walk::{Target, TroubleKind, Wanted};
 
 pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
@@ -34,9 +34,13 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
         ));
     }
     for (_, edge) in context.edges() {
+        // What leads to something in the tree is a path, and its name is no secret.
+        if !matches!(edge.target, Target::Remote | Target::Kept | Target::Broken) {
+            continue;
+        }
         let text = edge.reference.text.as_str();
-        let is_remote = || Wanted::of(&edge.reference).is_some() || text.contains("://");
-        if redact::has_secret(text) && is_remote() && !context.is_owned(context.path(edge.from)) {
+        let is_remote = text.contains("://") || Wanted::of(&edge.reference).is_some();
+        if is_remote && redact::has_secret(text) && !context.is_owned(context.path(edge.from)) {
             let (message, help) = secret(&redact::url(text));
             findings.push(context.at_reference(Rule::UnsafeReference, edge, message, help));
         }

@@ -484,3 +484,75 @@ fn a_dot_before_an_ambiguous_path_is_what_kustomize_needs() {
         assert_eq!(found, [Value::Null; 0]);
     }
 }
+
+/// Where kustomize looks for a chart is what it does, not what we say.
+#[test]
+fn a_chart_is_remote_when_kustomize_pulls_it() {
+    let Some(kustomize) = Kustomize::find() else {
+        return;
+    };
+    let world = World::new();
+    let pulled = world.sandbox.path("pulled");
+    world.sandbox.script(
+        "helm",
+        &format!(
+            "case $1 in\n\
+             version) echo v3.15.0;;\n\
+             pull) touch '{}'; exit 1;;\n\
+             template) printf 'apiVersion: v1\\nkind: ConfigMap\\nmetadata: {{name: x}}\\n';;\n\
+             esac",
+            pulled.display()
+        ),
+    );
+    let repo = "repo: https://charts.example, releaseName: r";
+    let charts = |version: &str, globals: &str| {
+        format!("{globals}helmCharts:\n- {{name: nginx, {version}{repo}}}\n")
+    };
+    let plugin = format!(
+        "helmGlobals: {{chartHome: c}}\ngenerators:\n- |-\n  {{apiVersion: builtin, kind: HelmChartInflationGenerator, metadata: {{name: x}}, name: nginx, version: 1.2.3, {repo}, chartHome: own}}\n"
+    );
+    let old = "helmChartInflationGenerator:\n- {chartName: nginx, chartVersion: 1.2.3, chartRepoUrl: 'https://charts.example', chartHome: c}\n";
+    let one = "version: 1.2.3, ";
+    let config = "helmGlobals: {configHome: ../h}\n";
+    let home = "helmGlobals: {chartHome: ../c}\n";
+    let cases = [
+        (charts(one, ""), "a/charts/nginx-1.2.3/nginx", false),
+        (charts(one, ""), "a/charts/nginx", true),
+        (charts(one, ""), "charts/nginx-1.2.3/nginx", true),
+        (charts("", ""), "a/charts/nginx", false),
+        (charts("", ""), "a/charts/nginx-1.2.3/nginx", true),
+        (charts(one, home), "c/nginx-1.2.3/nginx", false),
+        (charts(one, home), "a/charts/nginx-1.2.3/nginx", true),
+        (old.to_owned(), "a/c/nginx-1.2.3/nginx", false),
+        (old.to_owned(), "a/charts/nginx-1.2.3/nginx", true),
+        (format!("{config}{old}"), "a/c/nginx-1.2.3/nginx", true),
+        (
+            format!("{config}{old}"),
+            "a/charts/nginx-1.2.3/nginx",
+            false,
+        ),
+        (plugin.clone(), "a/own/nginx-1.2.3/nginx", false),
+        (plugin, "a/c/nginx-1.2.3/nginx", true),
+    ];
+    for (number, (text, place, remote)) in cases.iter().enumerate() {
+        let repo = world.sandbox.repo(&format!("work-{number}"));
+        repo.write("a/kustomization.yaml", text);
+        repo.write(&format!("{place}/values.yaml"), "a: b\n");
+        repo.git(&["add", "--all"]);
+        let args = [
+            "build",
+            "--enable-helm",
+            "--load-restrictor",
+            "LoadRestrictionsNone",
+            "a",
+        ];
+        let built = kustomize.run(&world.sandbox, repo.path(), &args);
+        let pulls = fs::remove_file(&pulled).is_ok();
+        assert_eq!(pulls, *remote, "{text}{place}: {built:?}");
+        let found = findings(&repo);
+        let told = found
+            .iter()
+            .any(|finding| finding["rule"] == "remote-chart");
+        assert_eq!(told, *remote, "{text}{place}: {found:?}");
+    }
+}
