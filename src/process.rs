@@ -1,8 +1,8 @@
 //! Starting other programs: a deadline, a process group that ends as one, and no surprises on the
 //! terminal.
 
-use std::io::{Read, Write};
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
 use std::time::{Duration, Instant};
@@ -107,6 +107,82 @@ pub fn run(
         stdout: taken(&stdout),
         stderr: String::from_utf8_lossy(&taken(&stderr)).into_owned(),
     })
+}
+
+/// A child that answers one question after the other. It is ended when this is dropped.
+#[derive(Debug)]
+pub struct Conversation {
+    child: Child,
+    _group: Option<interrupt::Group>,
+    questions: ChildStdin,
+    answers: BufReader<ChildStdout>,
+}
+
+impl Conversation {
+    /// Starts `command`, without a terminal. What it says on its standard error is not kept.
+    ///
+    /// # Errors
+    /// When it cannot be started.
+    pub fn start(command: &mut Command) -> Result<Self, Error> {
+        let name = command.get_program().to_string_lossy().into_owned();
+        command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null());
+        detach(command);
+        let (mut child, group) =
+            interrupt::spawn(command, true).map_err(|error| match error.kind() {
+                std::io::ErrorKind::NotFound => Error::NotFound(name.clone()),
+                _ => Error::Io(name.clone(), error),
+            })?;
+        match (child.stdin.take(), child.stdout.take()) {
+            (Some(questions), Some(answers)) => Ok(Conversation {
+                child,
+                _group: group,
+                questions,
+                answers: BufReader::new(answers),
+            }),
+            _ => Err(Error::Io(name, std::io::ErrorKind::BrokenPipe.into())),
+        }
+    }
+
+    /// Asks a question of one line, and returns the first line of the answer, both without their end.
+    ///
+    /// # Errors
+    /// When the child has ended.
+    pub fn ask(&mut self, question: &str) -> std::io::Result<String> {
+        self.questions
+            .write_all(format!("{question}\n").as_bytes())?;
+        self.questions.flush()?;
+        let mut line = String::new();
+        self.answers.read_line(&mut line)?;
+        match line.strip_suffix('\n') {
+            Some(line) => Ok(line.to_owned()),
+            None => Err(std::io::ErrorKind::UnexpectedEof.into()),
+        }
+    }
+
+    /// Returns the next `length` bytes of the answer.
+    ///
+    /// # Errors
+    /// When there are fewer.
+    pub fn read(&mut self, length: u64) -> std::io::Result<Vec<u8>> {
+        let mut bytes = Vec::new();
+        (&mut self.answers).take(length).read_to_end(&mut bytes)?;
+        match bytes.len() as u64 == length {
+            true => Ok(bytes),
+            false => Err(std::io::ErrorKind::UnexpectedEof.into()),
+        }
+    }
+}
+
+impl Drop for Conversation {
+    fn drop(&mut self) {
+        // It has nothing to lose, and may be in the middle of an answer that nobody reads.
+        signal_group(self.child.id(), Signal::Kill);
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
 }
 
 /// Gives the child a session of its own: no controlling terminal, and a group we can end as one.
@@ -305,6 +381,20 @@ mod tests {
         )
         .unwrap();
         assert_eq!(output.stdout, b"none\n");
+    }
+
+    #[test]
+    fn a_conversation_goes_on_until_the_child_ends() {
+        let script = "while read line; do [ $line = end ] && exit; echo 3; printf $line; done";
+        let mut child = Conversation::start(&mut sh(script)).unwrap();
+        for word in ["abc", "def"] {
+            assert_eq!(child.ask(word).unwrap(), "3");
+            assert_eq!(child.read(3).unwrap(), word.as_bytes());
+        }
+        assert!(child.ask("end").is_err());
+        let mut child = Conversation::start(&mut sh("read line; echo 3; echo ab")).unwrap();
+        assert_eq!(child.ask("x").unwrap(), "3");
+        assert!(child.read(10).is_err(), "an answer that is too short");
     }
 
     #[test]

@@ -2,11 +2,12 @@
 
 mod files;
 mod hooks;
+mod objects;
 
 pub use files::{Ignored, Staged};
 pub use hooks::Hooks;
 
-use std::cell::OnceCell;
+use std::cell::{OnceCell, RefCell};
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::path::PathBuf;
@@ -14,7 +15,7 @@ use std::process::Command;
 
 use super::{command, not_run, said};
 use crate::failure::{Failure, Result};
-use crate::process::{self, Limits, Output, Terminal};
+use crate::process::{self, Conversation, Limits, Output, Terminal};
 use crate::record::is_object_id;
 
 /// A commit of this repository: full hex ids.
@@ -41,6 +42,8 @@ pub struct Here {
     may_fetch: bool,
     /// The whole configuration: it takes git longer to start than to list it.
     settings: OnceCell<Vec<Setting>>,
+    /// The git that reads objects, once it was needed.
+    batch: RefCell<Option<Conversation>>,
 }
 
 /// What a ref is.
@@ -135,6 +138,7 @@ impl Here {
             index,
             may_fetch,
             settings: OnceCell::new(),
+            batch: RefCell::default(),
         }))
     }
 

@@ -54,8 +54,9 @@ impl IndexTree {
                 .filter(|entry| entry.mode == Mode::DIR)
             {
                 if let Ok(path) = std::str::from_utf8(entry.path(&state)) {
-                    let tree = ObjectTree::at(objects.clone(), entry.id);
-                    trees.insert(path.trim_end_matches('/').to_owned(), tree);
+                    let path = path.trim_end_matches('/');
+                    let tree = ObjectTree::at(objects.clone(), entry.id, path);
+                    trees.insert(path.to_owned(), tree);
                 }
             }
         }
@@ -235,7 +236,7 @@ impl Tree for IndexTree {
                 "resolve the conflict, then: git add -- {}",
                 argument(&format!(":/{path}"))
             ))),
-            Some(entry) if kind(entry.mode).is_some() => self.objects.read("blob", entry.id),
+            Some(entry) if kind(entry.mode).is_some() => self.objects.read("blob", entry.id, path),
             Some(_) => Err(Failure::new(format!("`{path}` is no file"))),
             None => match self.tree(path) {
                 Some((tree, rest)) => tree.read(rest),
@@ -334,9 +335,9 @@ impl Listing for IndexTree {
         // Nor can a directory of a sparse index be named.
         for (path, entry) in self.entries().filter(|(_, entry)| entry.mode == Mode::DIR) {
             if std::str::from_utf8(path).is_err() {
-                let tree = ObjectTree::at(self.objects.clone(), entry.id);
                 let directory = path.to_string();
                 let directory = directory.trim_end_matches('/');
+                let tree = ObjectTree::at(self.objects.clone(), entry.id, directory);
                 let below = [tree.named(names)?, tree.unnameable(names)?].concat();
                 found.extend(below.iter().map(|path| path::join(directory, path)));
             }
@@ -396,7 +397,13 @@ fn read(file: &Path, hash: gix::hash::Kind) -> Option<gix::index::State> {
         order.then(one.stage_raw().cmp(&other.stage_raw())) == Ordering::Less
     });
     // Nothing is what git writes for an empty repository, but also what an unknown way of writing looks like.
-    (in_order && !state.entries().is_empty()).then_some(state)
+    (in_order && !state.entries().is_empty() && state.entries().iter().all(is_sound))
+        .then_some(state)
+}
+
+/// Says whether an entry is one that git may have written.
+fn is_sound(entry: &IndexEntry) -> bool {
+    kind(entry.mode).is_some() && !entry.id.is_null()
 }
 
 /// Asks git for the index.
@@ -412,5 +419,14 @@ fn ask(here: &Here, hash: gix::hash::Kind) -> Result<gix::index::State> {
         let path = staged.path.as_slice().into();
         state.dangerously_push_entry(Stat::default(), id, flags, mode, path);
     }
-    Ok(state)
+    // git reads on after the end of a file that was cut off, and says so in passing only.
+    match state.entries().iter().all(is_sound) {
+        true => Ok(state),
+        false => Err(
+            Failure::new(format!("the index `{}` is damaged", here.index.display())).hint(format!(
+                "make it again from HEAD: rm {} && git reset",
+                argument(&here.index.display().to_string())
+            )),
+        ),
+    }
 }

@@ -33,6 +33,8 @@ struct Directory {
 pub struct ObjectTree {
     objects: Rc<Objects>,
     root: ObjectId,
+    /// Where the root is, for messages.
+    place: String,
     /// Every directory that was looked into, decoded once.
     directories: RefCell<HashMap<String, Rc<Directory>>>,
     links: RefCell<BTreeSet<String>>,
@@ -52,7 +54,7 @@ impl ObjectTree {
     /// Opens the tree object `root` of a repository that is not the user's.
     #[must_use]
     pub fn new(repository: gix::Repository, root: ObjectId) -> Self {
-        ObjectTree::at(Rc::new(Objects::foreign(repository)), root)
+        ObjectTree::at(Rc::new(Objects::foreign(repository)), root, "")
     }
 
     /// Opens the tree object `root` of the repository at hand.
@@ -64,15 +66,16 @@ impl ObjectTree {
         let objects = Rc::new(Objects::of_here(here)?);
         Ok(ObjectTree {
             top,
-            ..ObjectTree::at(objects, root)
+            ..ObjectTree::at(objects, root, "")
         })
     }
 
-    /// Opens the tree object `root`.
-    pub(super) fn at(objects: Rc<Objects>, root: ObjectId) -> Self {
+    /// Opens the tree object `root`, which is the directory `place` of something else.
+    pub(super) fn at(objects: Rc<Objects>, root: ObjectId, place: &str) -> Self {
         ObjectTree {
             objects,
             root,
+            place: place.to_owned(),
             directories: RefCell::default(),
             links: RefCell::default(),
             top: None,
@@ -147,14 +150,16 @@ impl ObjectTree {
         else {
             return Ok(None);
         };
-        let found = Rc::new(self.decode(id)?);
+        let found = Rc::new(self.decode(id, path)?);
         let mut directories = self.directories.borrow_mut();
         directories.insert(path.to_owned(), found.clone());
         Ok(Some(found))
     }
 
-    fn decode(&self, id: ObjectId) -> Result<Directory> {
-        let bytes = self.objects.read("tree", id)?;
+    fn decode(&self, id: ObjectId, path: &str) -> Result<Directory> {
+        let bytes = self
+            .objects
+            .read("tree", id, &path::join(&self.place, path))?;
         let mut directory = Directory::default();
         for entry in gix::objs::TreeRefIter::from_bytes(&bytes, self.objects.hash()) {
             let entry = entry
@@ -197,7 +202,8 @@ impl Tree for ObjectTree {
                 if entry == Entry::Link {
                     self.links.borrow_mut().insert(path.to_owned());
                 }
-                self.objects.read("blob", id)
+                self.objects
+                    .read("blob", id, &path::join(&self.place, path))
             }
             _ => Err(Failure::new(format!("`{path}` is no file"))),
         }
@@ -276,8 +282,9 @@ impl Listing for ObjectTree {
                 }
             }
             for (name, id) in &entries.unnameable {
-                let tree = ObjectTree::at(self.objects.clone(), *id);
                 let directory = path::join(&directory, name);
+                let place = path::join(&self.place, &directory);
+                let tree = ObjectTree::at(self.objects.clone(), *id, &place);
                 let below = [tree.named(names)?, tree.unnameable(names)?].concat();
                 found.extend(below.iter().map(|path| path::join(&directory, path)));
             }

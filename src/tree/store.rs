@@ -74,18 +74,32 @@ impl Objects {
         self.here.is_some()
     }
 
-    /// Returns the raw bytes of an object (`kind`: `blob`, `tree`).
+    /// Returns the raw bytes of the object (`kind`: `blob`, `tree`) that is at `path`.
     ///
     /// # Errors
     /// When there is none, or it cannot be read.
-    pub(super) fn read(&self, kind: &str, id: ObjectId) -> Result<Vec<u8>> {
+    pub(super) fn read(&self, kind: &str, id: ObjectId, path: &str) -> Result<Vec<u8>> {
         let error = match self.repository.find_object(id) {
             Ok(mut object) => return Ok(std::mem::take(&mut object.data)),
             Err(error) => error,
         };
-        match &self.here {
-            Some(here) => here.object(kind, &id.to_string()),
-            None => Err(Failure::new(format!("object {id} cannot be read: {error}"))),
+        let Some(here) = &self.here else {
+            return Err(Failure::new(format!("object {id} cannot be read: {error}")));
+        };
+        let path = match path {
+            "" => ".",
+            path => path,
+        };
+        match here.object(kind, &id.to_string())? {
+            Some(bytes) => Ok(bytes),
+            None if here.is_partial()? => Err(Failure::new(format!(
+                "`{path}` is not here: this is a partial clone, and nothing may be fetched now"
+            ))
+            .hint(format!("fetch it: git cat-file -e {id}"))),
+            None => Err(
+                Failure::new(format!("`{path}` is damaged: there is no object {id}"))
+                    .hint("see what is missing: git fsck"),
+            ),
         }
     }
 }

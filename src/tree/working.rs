@@ -1,6 +1,6 @@
 //! The working tree, as it is on disk now.
 
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 use std::collections::{BTreeSet, HashSet};
 use std::path::PathBuf;
 use std::rc::Rc;
@@ -19,6 +19,8 @@ pub struct WorkingTree {
     submodules: BTreeSet<String>,
     /// The directories that were asked for, and are there.
     directories: RefCell<HashSet<String>>,
+    /// What git lists, once it was asked.
+    files: OnceCell<Vec<u8>>,
 }
 
 impl WorkingTree {
@@ -38,7 +40,17 @@ impl WorkingTree {
             top,
             submodules: submodules.into_iter().collect(),
             directories: RefCell::default(),
+            files: OnceCell::new(),
         })
+    }
+
+    /// Returns the paths that git tracks, or neither tracks nor ignores, with a NUL after each.
+    fn files(&self) -> Result<&[u8]> {
+        if let Some(files) = self.files.get() {
+            return Ok(files);
+        }
+        let files = self.here.working_files()?;
+        Ok(self.files.get_or_init(|| files))
     }
 
     fn place(&self, path: &str) -> PathBuf {
@@ -56,7 +68,7 @@ impl WorkingTree {
 impl WorkingTree {
     /// Returns the paths that git lists, as far as they are wanted and still on disk, sorted.
     fn listed(&self, wanted: impl Fn(&[u8]) -> bool) -> Result<Vec<String>> {
-        let listed = self.here.working_files()?;
+        let listed = self.files()?;
         let mut found = Vec::new();
         for path in listed.split(|byte| *byte == 0) {
             if wanted(path)
@@ -141,7 +153,7 @@ impl Listing for WorkingTree {
     }
 
     fn unnameable(&self, names: &[&str]) -> Result<Vec<String>> {
-        let listed = self.here.working_files()?;
+        let listed = self.files()?;
         let paths = listed.split(|byte| *byte == 0);
         let mut found: Vec<String> = paths
             .filter(|path| is_named(path, names) && std::str::from_utf8(path).is_err())

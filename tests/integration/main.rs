@@ -20,6 +20,7 @@ mod check;
 mod check_clear;
 mod check_config;
 mod check_formats;
+mod check_index;
 mod check_remote;
 mod disk;
 mod example;
