@@ -9,7 +9,7 @@ pub mod in_place;
 pub mod lock;
 pub mod update;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::path::PathBuf;
 use std::rc::Rc;
 
@@ -41,6 +41,8 @@ pub struct Ground {
     /// The kustomizations that a sparse checkout leaves out, sorted: nobody knows here what they
     /// reference.
     pub hidden: Vec<String>,
+    /// Every directory that a file of the lock lies in, at any depth.
+    owned: HashSet<String>,
 }
 
 impl Ground {
@@ -89,8 +91,15 @@ impl Ground {
             lock,
             roots: Vec::new(),
             hidden: Vec::new(),
+            owned: HashSet::new(),
             tree: tree.clone(),
         };
+        for file in ground.lock.iter().flat_map(|lock| &lock.files) {
+            let mut directory = path::parent(&file.path);
+            while !directory.is_empty() && ground.owned.insert(directory.to_owned()) {
+                directory = path::parent(directory);
+            }
+        }
         let mut roots = BTreeSet::new();
         for place in tree.kustomizations()? {
             let directory = path::parent(&place);
@@ -132,10 +141,7 @@ impl Ground {
     /// Says whether the lock holds something below `directory`.
     #[must_use]
     pub fn owns(&self, directory: &str) -> bool {
-        self.lock.as_ref().is_some_and(|lock| {
-            let mut files = lock.files.iter();
-            files.any(|file| path::is_in(&file.path, directory))
-        })
+        self.owned.contains(directory)
     }
 
     /// Says whether a path lies in a `localized-files` of ours.

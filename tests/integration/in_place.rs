@@ -428,6 +428,11 @@ fn a_dry_run_says_what_would_be_written() {
         .stdout_has("    overlays/dev/localized-files/files.example.com/v1/app.yaml (")
         .stdout_has("    base/kustomization.yaml:3:3: resources[0]: https://github.com/acme/lib//web?ref=v1 -> localized-files/github.com/acme/lib/v1/web\n")
         .lacks("git add");
+    let long = ["localize", "--in-place", "--no-commit", "--dry-run"];
+    let output = world.work.run(&long);
+    output
+        .success()
+        .stdout_has("would localize the repository in place");
     before.assert_same(&world.work.state());
 }
 
@@ -526,6 +531,14 @@ fn check(world: &World) -> Output {
 #[test]
 fn a_blocked_commit_passes_after_either_mend() {
     let world = world();
+    let program = env!("CARGO_BIN_EXE_git-kustomize-localize");
+    world
+        .sandbox
+        .offer("git-kustomize-localize", program.as_ref());
+    world.work.run(&["hook", "install"]).success();
+    let commit = ["commit", "-q", "-m", "blocked"];
+    let blocked = world.work.try_git(&commit);
+    assert_eq!(blocked.status, 1, "{blocked:?}");
     check(&world)
         .fails(1)
         .stdout_has("remote-reference")
@@ -552,4 +565,11 @@ fn a_blocked_commit_passes_after_either_mend() {
         .stdout_has("nothing to do: kustomize-localize.lock holds 3 remote references");
     assert_eq!(world.work.read(LOCK), lock);
     assert_eq!(world.work.git(&["status", "--porcelain"]), "");
+
+    // What is localized can be copied as any other.
+    let clone = world.localized(&["overlays/dev", "--scope", ".", "--locked", "--offline"]);
+    assert_eq!(
+        build_in(&world, &clone, "localized-dev/overlays/dev", true),
+        build(&world, "overlays/dev", true)
+    );
 }

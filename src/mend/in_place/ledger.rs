@@ -342,13 +342,17 @@ impl<'a> Ledger<'a> {
 
     /// Returns the references that change on disk.
     pub(super) fn rewritten(&self) -> Vec<Rewritten> {
-        let changes = |one: &&Rewritten| {
-            self.places
-                .iter()
-                .any(|(place, _, there)| **place == one.path && *there != There::Same)
-        };
+        let changed: BTreeSet<&str> = self
+            .places
+            .iter()
+            .filter(|(_, _, there)| *there != There::Same)
+            .map(|(place, ..)| *place)
+            .collect();
         let rewritten = self.localized.rewritten.iter();
-        rewritten.filter(changes).cloned().collect()
+        rewritten
+            .filter(|one| changed.contains(one.path.as_str()))
+            .cloned()
+            .collect()
     }
 
     /// Returns what is known about the files that stay.
