@@ -1,6 +1,8 @@
 //! What a rule looks at, and how it makes a finding of what it saw.
 
-use std::collections::HashSet;
+use std::cell::RefCell;
+use std::collections::{HashMap, HashSet};
+use std::rc::Rc;
 use std::sync::Arc;
 
 use super::Input;
@@ -40,6 +42,8 @@ pub(super) struct Context<'a> {
     /// The files below a `localized-files` that locks list, by their paths from the top.
     owned: HashSet<String>,
     lines: Lines,
+    /// What was asked for of [`Context::changes_in_place`], by root.
+    changes: RefCell<HashMap<usize, Rc<Option<String>>>>,
 }
 
 impl<'a> Context<'a> {
@@ -71,6 +75,7 @@ impl<'a> Context<'a> {
             remotes,
             owned,
             lines: Lines::default(),
+            changes: RefCell::default(),
         }
     }
 
@@ -203,6 +208,17 @@ impl<'a> Context<'a> {
     /// Returns a line of a file without its end; 1-based.
     fn line(&self, file: FileId, number: usize) -> Arc<str> {
         self.lines.get(file, &self.graph.files[file].bytes, number)
+    }
+
+    /// Returns what changes when a root is localized in place, as arguments of `git add`; none where that is
+    /// too much for a line. Asked for by every remote reference of the root, so it is found out once.
+    pub(super) fn changes_in_place(&self, root: usize) -> Rc<Option<String>> {
+        if let Some(known) = self.changes.borrow().get(&root) {
+            return known.clone();
+        }
+        let changes = Rc::new(remotes::changes_in_place(self, root));
+        self.changes.borrow_mut().insert(root, changes.clone());
+        changes
     }
 
     /// Makes a warning of a finding that would be an error by default.

@@ -104,8 +104,7 @@ impl RemoteUse<'_> {
 
     /// Returns the commands that bring it in, after a phrase, and everything that comes with it.
     pub(super) fn in_place_command(&self, context: &Context<'_>) -> Option<String> {
-        let graph = context.graph;
-        let start = &graph.roots[self.root];
+        let start = &context.graph.roots[self.root];
         let pin = match (self.repository().is_some(), self.pin()) {
             _ if self.is_plugin_root() || context.is_owned(context.path(self.edge.from)) => {
                 return None;
@@ -114,23 +113,6 @@ impl RemoteUse<'_> {
             (true, Some(Pin::None)) if !context.config.pin => " --pin",
             _ => "",
         };
-        let mut paths = BTreeSet::from([LOCK_NAME.to_owned()]);
-        let mut seen = BTreeSet::from([self.root]);
-        let mut todo = vec![self.root];
-        while let Some(id) = todo.pop() {
-            let root = &graph.roots[id];
-            for edge in &root.edges {
-                match edge.target {
-                    Target::Root { id, .. } if seen.insert(id) => todo.push(id),
-                    // What was localized before stays where it is.
-                    Target::Remote if !context.is_owned(context.path(edge.from)) => {
-                        paths.insert(context.path(edge.from).to_owned());
-                        paths.insert(path::join(&root.directory, LOCALIZED_FILES));
-                    }
-                    _ => {}
-                }
-            }
-        }
         let target = match start.directory.as_str() {
             "" => ".".to_owned(),
             directory if directory.starts_with('-') => format!("./{directory}"),
@@ -140,20 +122,44 @@ impl RemoteUse<'_> {
             "git kustomize-localize --in-place --no-commit{pin} {}",
             argument(&target)
         );
-        if paths.len() > MOST_PATHS {
-            return Some(format!(
-                "or bring it in, here, and stage what that changes, as it says: {command}"
-            ));
-        }
-        let paths: Vec<String> = paths
-            .iter()
-            .map(|path| argument(&format!(":/{path}")))
-            .collect();
-        Some(format!(
-            "or bring it in, here: {command} && git add -f -- {}",
-            paths.join(" ")
-        ))
+        Some(match &*context.changes_in_place(self.root) {
+            Some(paths) => format!("or bring it in, here: {command} && git add -f -- {paths}"),
+            None => {
+                format!("or bring it in, here, and stage what that changes, as it says: {command}")
+            }
+        })
     }
+}
+
+/// Returns what changes when a root is localized in place, as arguments of `git add`; none where that is too
+/// much for a line.
+pub(super) fn changes_in_place(context: &Context<'_>, root: usize) -> Option<String> {
+    let graph = context.graph;
+    let mut paths = BTreeSet::from([LOCK_NAME.to_owned()]);
+    let mut seen = BTreeSet::from([root]);
+    let mut todo = vec![root];
+    while let Some(id) = todo.pop() {
+        let root = &graph.roots[id];
+        for edge in &root.edges {
+            match edge.target {
+                Target::Root { id, .. } if seen.insert(id) => todo.push(id),
+                // What was localized before stays where it is.
+                Target::Remote if !context.is_owned(context.path(edge.from)) => {
+                    paths.insert(context.path(edge.from).to_owned());
+                    paths.insert(path::join(&root.directory, LOCALIZED_FILES));
+                }
+                _ => {}
+            }
+        }
+        if paths.len() > MOST_PATHS {
+            return None;
+        }
+    }
+    let paths: Vec<String> = paths
+        .iter()
+        .map(|path| argument(&format!(":/{path}")))
+        .collect();
+    Some(paths.join(" "))
 }
 
 /// Returns how a reference is read as a repository, unless it is meant as a file. Only an answer would
