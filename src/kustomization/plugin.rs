@@ -34,7 +34,7 @@ pub enum FunctionRuntime {
         image: String,
         /// Whether it may use the network.
         network: bool,
-        /// The files and directories that it is given (`mounts[].src`).
+        /// The files and directories that it is given (`mounts[].src` of type `bind`).
         mounts: Vec<String>,
     },
     /// A Starlark script; gone since kustomize 5.5.
@@ -353,7 +353,12 @@ fn runtime_at(reader: &mut Reader<'_>, place: &Place) -> Option<FunctionRuntime>
             reader
                 .items(&mounts)
                 .iter()
-                .filter_map(|mount| reader.word(mount, &["src"]))
+                .filter_map(|mount| {
+                    // A volume has a name, no path.
+                    let kind = reader.word(mount, &["type"]);
+                    let is_bound = kind.is_none_or(|kind| kind == "bind");
+                    is_bound.then(|| reader.word(mount, &["src"])).flatten()
+                })
                 .collect()
         }),
     })

@@ -287,12 +287,12 @@ fn functions_are_noted() {
         );
         assert_eq!(
             runtime(&annotation(
-                "      container:\n        image: i\n        network: true\n        mounts: [{type: bind, src: ../x}, {}]\n"
+                "      container:\n        image: i\n        network: true\n        mounts: [{type: bind, src: ../x}, {}, {type: volume, src: v}, {src: y}]\n"
             )),
             FunctionRuntime::Container {
                 image: "i".to_owned(),
                 network: true,
-                mounts: vec!["../x".to_owned()]
+                mounts: vec!["../x".to_owned(), "y".to_owned()]
             }
         );
         assert_eq!(
