@@ -6,14 +6,15 @@
 
 #![allow(clippy::expect_used, clippy::print_stdout, clippy::unwrap_used)]
 
+mod measure;
 mod scene;
 
 use std::env;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
+use measure::{median, peak};
 use scene::{SCENES, Scene, Stage};
 
 /// How often each of them runs, unless an argument says otherwise.
@@ -112,28 +113,6 @@ fn compare(scene: &Scene, kustomize: &Path, rounds: usize) -> bool {
         println!();
     }
     met
-}
-
-fn median(mut times: Vec<Duration>) -> Duration {
-    times.sort();
-    times[times.len() / 2]
-}
-
-/// Returns the most memory that the process had at once, in bytes; 0 where the system does not tell.
-fn peak(command: &mut Command) -> u64 {
-    let mut child = command.spawn().unwrap();
-    let status = format!("/proc/{}/status", child.id());
-    let mut peak = 0;
-    // The high-water mark only rises, and is gone with the process: the last look is the best one.
-    while child.try_wait().unwrap().is_none() {
-        let kibibytes = std::fs::read_to_string(&status).ok().and_then(|text| {
-            let line = text.lines().find(|line| line.starts_with("VmHWM:"))?;
-            line.split_whitespace().nth(1)?.parse::<u64>().ok()
-        });
-        peak = peak.max(kibibytes.unwrap_or_default() << 10);
-        thread::sleep(Duration::from_micros(500));
-    }
-    peak
 }
 
 fn kustomize() -> Option<PathBuf> {

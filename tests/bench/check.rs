@@ -1,0 +1,106 @@
+//! `check --staged` side by side with the least that git takes to read the same: `git ls-files -s`, and
+//! `git cat-file --batch` of the kustomizations. `cargo bench --bench check [-- KUSTOMIZATIONS...]`
+//!
+//! Both do it in turn, in one run, on a RAM disk where there is one. Shown are medians, and how many times
+//! the floor we take.
+
+#![allow(clippy::expect_used, clippy::print_stdout, clippy::unwrap_used)]
+
+mod measure;
+mod repository;
+
+use std::env;
+use std::fs::File;
+use std::process::{Command, ExitCode, Stdio};
+use std::time::{Duration, Instant};
+
+use measure::{median, peak};
+use repository::{FILES, REFERENCES, Repository};
+
+/// How often each of them runs.
+const ROUNDS: usize = 9;
+/// How many kustomizations there are, unless arguments say otherwise.
+const SIZES: [usize; 2] = [1_000, 10_000];
+/// At most this many times the floor, at most this long and this large: with 10,000 kustomizations.
+const GOAL: (f64, Duration, u64) = (5.0, Duration::from_millis(500), 150);
+
+fn main() -> ExitCode {
+    // cargo adds `--bench`.
+    let mut sizes: Vec<usize> = env::args()
+        .skip(1)
+        .filter_map(|size| size.parse().ok())
+        .collect();
+    if sizes.is_empty() {
+        sizes = SIZES.to_vec();
+    }
+    println!("medians of {ROUNDS} runs in turn; goal with 10,000 kustomizations: {GOAL:?} MiB");
+    let missed = sizes.iter().filter(|size| !compare(**size)).count();
+    match missed == 0 {
+        true => ExitCode::SUCCESS,
+        false => ExitCode::FAILURE,
+    }
+}
+
+/// Compares the two. Says whether we are as fast and as small as we want to be.
+fn compare(kustomizations: usize) -> bool {
+    let repository = Repository::new(kustomizations);
+    let check = || {
+        let mut command = repository.command(env!("CARGO_BIN_EXE_git-kustomize-localize"));
+        command.args(["check", "--staged"]).stdin(Stdio::null());
+        command
+    };
+    let told = String::from_utf8(check().output().unwrap().stdout).unwrap();
+    let references = kustomizations * REFERENCES;
+    let expected = format!(
+        "checked {kustomizations} kustomizations with {references} references in the index"
+    );
+    assert!(told.starts_with(&expected), "{told}");
+
+    // Which blobs these are is known beforehand: to find out is not what the floor is about.
+    let listed = output(repository.command("git").args(["ls-files", "-s"]));
+    let ids: String = listed
+        .lines()
+        .filter(|line| line.ends_with("/kustomization.yaml"))
+        .map(|line| format!("{}\n", line.split(' ').nth(1).unwrap()))
+        .collect();
+    let ids_file = repository.path().with_file_name("ids");
+    std::fs::write(&ids_file, ids).unwrap();
+
+    let (mut floor, mut ours) = (Vec::new(), Vec::new());
+    for _ in 0..ROUNDS {
+        let mut list = repository.command("git");
+        let mut read = repository.command("git");
+        read.stdin(File::open(&ids_file).unwrap());
+        floor.push(time(list.args(["ls-files", "-s"])) + time(read.args(["cat-file", "--batch"])));
+        ours.push(time(&mut check()));
+    }
+    let (floor, ours) = (median(floor), median(ours));
+    let mebibytes = peak(check().stdout(Stdio::null())) >> 20;
+    let factor = ours.as_secs_f64() / floor.as_secs_f64();
+    println!(
+        "\n{} files, {kustomizations} kustomizations, {references} references",
+        kustomizations * FILES
+    );
+    println!(
+        "  git ls-files -s + cat-file --batch   {:>8.3} s",
+        floor.as_secs_f64()
+    );
+    println!(
+        "  git kustomize-localize check         {:>8.3} s  {factor:>6.1}x  peak {mebibytes} MiB",
+        ours.as_secs_f64()
+    );
+    kustomizations != 10_000 || (factor <= GOAL.0 && ours <= GOAL.1 && mebibytes < GOAL.2)
+}
+
+fn time(command: &mut Command) -> Duration {
+    let start = Instant::now();
+    let status = command.stdout(Stdio::null()).status().unwrap();
+    assert!(status.success(), "{command:?} ended with {status}");
+    start.elapsed()
+}
+
+fn output(command: &mut Command) -> String {
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{command:?}: {output:?}");
+    String::from_utf8(output.stdout).unwrap()
+}

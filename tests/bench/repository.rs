@@ -1,0 +1,138 @@
+//! A repository to check: many applications, each with a base and overlays.
+
+use std::env;
+use std::fmt::Write as _;
+use std::fs;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use tempfile::TempDir;
+
+/// The kustomizations of one application.
+const ROOTS: [&str; 5] = [
+    "base",
+    "overlays/dev",
+    "overlays/test",
+    "overlays/prod",
+    "parts/tls",
+];
+/// What each of them references.
+pub(crate) const REFERENCES: usize = 5;
+/// How many files there are for each kustomization, itself included.
+pub(crate) const FILES: usize = 10;
+
+/// A repository that passes every check, with everything committed and checked out.
+pub(crate) struct Repository(TempDir);
+
+impl Repository {
+    /// Makes a repository with this many kustomizations (a multiple of 5).
+    pub(crate) fn new(kustomizations: usize) -> Repository {
+        let ram = Path::new("/dev/shm");
+        let repository = Repository(match ram.is_dir() {
+            true => TempDir::new_in(ram).unwrap(),
+            false => TempDir::new().unwrap(),
+        });
+        let path = repository.path();
+        fs::create_dir(&path).unwrap();
+        repository.git(&["init", "--quiet", "--initial-branch=main"]);
+        let mut import = repository.command("git");
+        let mut import = import
+            .args(["fast-import", "--quiet"])
+            .stdin(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut stream = std::io::BufWriter::new(import.stdin.take().unwrap());
+        writeln!(stream, "commit refs/heads/main").unwrap();
+        writeln!(
+            stream,
+            "committer Bench <bench@example.com> 1767323045 +0000"
+        )
+        .unwrap();
+        writeln!(stream, "data 5\nBegin").unwrap();
+        for application in 0..kustomizations / ROOTS.len() {
+            for root in ROOTS {
+                let directory = format!("teams/{:02}/app-{application}/{root}", application % 50);
+                for (name, text) in files(application, root) {
+                    let length = text.len();
+                    let path = format!("{directory}/{name}");
+                    write!(stream, "M 644 inline {path}\ndata {length}\n{text}\n").unwrap();
+                }
+            }
+        }
+        stream.flush().unwrap();
+        drop(stream);
+        assert!(import.wait().unwrap().success());
+        repository.git(&["reset", "--quiet", "--hard"]);
+        // As a clone is: one pack, with deltas.
+        repository.git(&["repack", "-adqf", "--window=5"]);
+        // The floor is not to pay for what the index says about files that were written just now.
+        repository.git(&["update-index", "--refresh"]);
+        repository
+    }
+
+    /// Returns a command in the repository that has nothing of the caller's configuration.
+    pub(crate) fn command(&self, program: &str) -> Command {
+        let mut command = Command::new(program);
+        command
+            .current_dir(self.path())
+            .env_clear()
+            .env("PATH", env::var_os("PATH").unwrap_or_default())
+            .env("HOME", self.0.path())
+            .env("GIT_CONFIG_NOSYSTEM", "1");
+        command
+    }
+
+    pub(crate) fn path(&self) -> PathBuf {
+        self.0.path().join("repository")
+    }
+
+    fn git(&self, args: &[&str]) {
+        let mut command = self.command("git");
+        let output = command.args(args).output().unwrap();
+        assert!(output.status.success(), "{command:?}: {output:?}");
+    }
+}
+
+/// Returns the files of one root with their names.
+fn files(application: usize, root: &str) -> Vec<(String, String)> {
+    let name = root.replace('/', "-");
+    let mut text = String::from(match root {
+        "parts/tls" => "apiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Component\n",
+        _ => "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\n",
+    });
+    let mut own = REFERENCES;
+    text.push_str("\n# What is deployed.\nresources:\n");
+    if let Some(stage) = root.strip_prefix("overlays/") {
+        text.push_str("  - ../../base\n");
+        own -= 2;
+        for file in 0..own - 1 {
+            writeln!(text, "  - resource-{file}.yaml").unwrap();
+        }
+        text.push_str("components:\n  - ../../parts/tls\n");
+        writeln!(text, "namespace: app-{application}-{stage}").unwrap();
+        writeln!(text, "images:\n  - name: registry.example.com/app-{application}\n    newTag: 1.4.{application}").unwrap();
+        writeln!(text, "replicas:\n  - name: app-{application}\n    count: 3").unwrap();
+    } else {
+        for file in 0..own - 1 {
+            writeln!(text, "  - resource-{file}.yaml").unwrap();
+        }
+        writeln!(text, "labels:\n  - pairs:\n      app.kubernetes.io/name: app-{application}\n    includeSelectors: true").unwrap();
+    }
+    writeln!(
+        text,
+        "configMapGenerator:\n  - name: settings # one for each stage\n    files:\n      - config.txt=resource-{}.yaml\n    literals:\n      - STAGE={name}",
+        own - 1
+    )
+    .unwrap();
+    let mut files = vec![("kustomization.yaml".to_owned(), text)];
+    for file in 0..FILES - 1 {
+        files.push((
+            format!("resource-{file}.yaml"),
+            format!(
+                "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: app-{application}-{name}-{file}\ndata:\n  key: value {application}\n  other: |\n    several lines of {file}\n    and more\n"
+            ),
+        ));
+    }
+    files
+}
