@@ -37,7 +37,10 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
                     format!(
                         "kustomize takes `{shown}` for a git URL because of its `@`, and it names no host"
                     ),
-                    vec![format!("write `./{shown}` if it is a directory")],
+                    vec![
+                        format!("write `./{shown}` if it is a directory"),
+                        format!("or `{}` if it is a repository", shown.replacen('/', ":", 1)),
+                    ],
                 ),
                 Ambiguity::Split { repository, better } => (
                     format!(
@@ -202,7 +205,15 @@ mod tests {
         );
         assert_eq!(
             finding.help,
-            ["write `./app@v2/base/x` if it is a directory"]
+            [
+                "write `./app@v2/base/x` if it is a directory",
+                "or `app@v2:base/x` if it is a repository"
+            ]
+        );
+        let finding = one(scene("components", "git@gitlab.com/o/r?ref=v1"));
+        assert_eq!(
+            finding.help[1],
+            "or `git@gitlab.com:o/r?ref=v1` if it is a repository"
         );
     }
 
