@@ -196,7 +196,7 @@ impl Troubles {
             }
             let hides = match trouble.kind {
                 TroubleKind::Problem(_) | TroubleKind::Failed => true,
-                TroubleKind::Refused => trouble.edge.is_none(),
+                TroubleKind::SeveralKustomizations { .. } => trouble.edge.is_none(),
                 _ => false,
             };
             if let Some(file) = trouble.file.filter(|_| hides) {

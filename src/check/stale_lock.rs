@@ -78,12 +78,10 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
 
 /// Says whether a file could not be read, so that nobody knows what it references.
 fn hides_references(trouble: &Trouble) -> bool {
-    match trouble.kind {
-        TroubleKind::Failed | TroubleKind::Problem(_) => true,
-        // Several kustomization files.
-        TroubleKind::Refused => trouble.edge.is_none(),
-        _ => false,
-    }
+    matches!(
+        trouble.kind,
+        TroubleKind::Failed | TroubleKind::Problem(_) | TroubleKind::SeveralKustomizations { .. }
+    )
 }
 
 fn subject(remote: &Remote) -> Subject {

@@ -40,21 +40,80 @@ pub(super) fn find(graph: &Graph) -> Vec<Trouble> {
                 .collect()
         })
         .collect();
+    let mut order: Vec<RootId> = (0..steps.len()).collect();
+    order.sort_by_key(|id| {
+        let root = &graph.roots[*id];
+        (root.source, root.directory.as_str())
+    });
+    let knots = knots(&steps);
     let mut troubles = Vec::new();
-    for closing in closing_steps(&steps) {
-        let mut chain = chain(&steps, closing.to, closing.from, |_| true).unwrap_or_default();
+    for closing in closing_steps(&steps, &order, &knots) {
+        let inside = |step: &Step| knots[step.to] == knots[closing.to];
+        let mut chain = chain(&steps, closing.to, closing.from, inside).unwrap_or_default();
         chain.push(closing);
         troubles.push(trouble(graph, &chain, "leads back to itself"));
     }
-    if troubles.is_empty() {
-        troubles.extend(containing(graph, &steps));
+    let is_none = troubles.is_empty();
+    troubles.extend(containing(graph, &steps, &order, &knots));
+    if is_none {
         troubles.extend(prefixes(graph, &steps));
     }
     troubles
 }
 
+/// Returns for each root a number that it shares with those that lead to it and that it leads to
+/// (the strongly connected components, by Tarjan).
+fn knots(steps: &[Vec<Step>]) -> Vec<usize> {
+    const NEW: usize = usize::MAX;
+    let mut knots = vec![NEW; steps.len()];
+    let mut met = vec![NEW; steps.len()];
+    let mut lowest = vec![NEW; steps.len()];
+    let mut open: Vec<RootId> = Vec::new();
+    let (mut meetings, mut count) = (0, 0);
+    for start in 0..steps.len() {
+        if met[start] != NEW {
+            continue;
+        }
+        let mut stack = vec![(start, 0)];
+        while let Some((root, next)) = stack.pop() {
+            if next == 0 {
+                met[root] = meetings;
+                lowest[root] = meetings;
+                meetings += 1;
+                open.push(root);
+            } else {
+                // The step before led somewhere that is done by now, or was met before.
+                let to = steps[root][next - 1].to;
+                if knots[to] == NEW {
+                    lowest[root] = lowest[root].min(lowest[to]);
+                }
+            }
+            if let Some(step) = steps[root].get(next) {
+                stack.push((root, next + 1));
+                if met[step.to] == NEW {
+                    stack.push((step.to, 0));
+                }
+                continue;
+            }
+            if lowest[root] == met[root] {
+                while let Some(one) = open.pop() {
+                    knots[one] = count;
+                    if one == root {
+                        break;
+                    }
+                }
+                count += 1;
+            }
+        }
+    }
+    knots
+}
+
 /// Returns the steps that close a cycle: those that lead to a root which is still being followed.
-fn closing_steps(steps: &[Vec<Step>]) -> Vec<Step> {
+///
+/// Only what lies on a cycle is followed, from the first root in `order`. So they do not depend on where
+/// the walk came from.
+fn closing_steps(steps: &[Vec<Step>], order: &[RootId], knots: &[usize]) -> Vec<Step> {
     #[derive(Clone, Copy, PartialEq)]
     enum Mark {
         New,
@@ -63,7 +122,7 @@ fn closing_steps(steps: &[Vec<Step>]) -> Vec<Step> {
     }
     let mut marks = vec![Mark::New; steps.len()];
     let mut closing = Vec::new();
-    for start in 0..steps.len() {
+    for &start in order {
         if marks[start] != Mark::New {
             continue;
         }
@@ -75,6 +134,9 @@ fn closing_steps(steps: &[Vec<Step>]) -> Vec<Step> {
                 continue;
             };
             stack.push((root, next + 1));
+            if knots[step.to] != knots[root] {
+                continue;
+            }
             match marks[step.to] {
                 Mark::New => {
                     marks[step.to] = Mark::Open;
@@ -123,8 +185,14 @@ fn chain(
     None
 }
 
-/// Finds roots that reach, by local references only, a directory that contains them.
-fn containing(graph: &Graph, steps: &[Vec<Step>]) -> Vec<Trouble> {
+/// Finds roots that reach, by local references only, a directory that contains them. Each reference that
+/// leads there is told once, and those on a cycle are told as such.
+fn containing(
+    graph: &Graph,
+    steps: &[Vec<Step>],
+    order: &[RootId],
+    knots: &[usize],
+) -> Vec<Trouble> {
     let ids: HashMap<(usize, &str), RootId> = graph
         .roots
         .iter()
@@ -132,14 +200,22 @@ fn containing(graph: &Graph, steps: &[Vec<Step>]) -> Vec<Trouble> {
         .map(|(id, root)| ((root.source, root.directory.as_str()), id))
         .collect();
     let mut troubles = Vec::new();
-    for (id, root) in graph.roots.iter().enumerate() {
+    let mut told = HashSet::new();
+    for &id in order {
+        let root = &graph.roots[id];
         let mut directory = root.directory.as_str();
         while !directory.is_empty() {
             directory = path::parent(directory);
             let Some(above) = ids.get(&(root.source, directory)) else {
                 continue;
             };
-            if let Some(chain) = chain(steps, id, *above, |step| !step.remote) {
+            if knots[id] == knots[*above] {
+                continue;
+            }
+            if let Some(chain) = chain(steps, id, *above, |step| !step.remote)
+                && let Some(last) = chain.last()
+                && told.insert((last.from, last.edge))
+            {
                 troubles.push(trouble(
                     graph,
                     &chain,

@@ -41,6 +41,13 @@ pub enum TroubleKind {
         /// Its path from the top of the tree.
         directory: String,
     },
+    /// The directory holds more than one kustomization file.
+    SeveralKustomizations {
+        /// Its path from the top of the tree.
+        directory: String,
+        /// The names of the files, in kustomize's order.
+        names: Vec<&'static str>,
+    },
     /// The path lies in a submodule.
     Submodule {
         /// The path of the submodule.
@@ -50,8 +57,7 @@ pub enum TroubleKind {
     Cycle,
     /// What kustomize refuses in a file.
     Problem(ProblemKind),
-    /// What else `kustomize build` refuses: a file for a directory, a component among resources,
-    /// several kustomization files.
+    /// What else `kustomize build` refuses: a file for a directory, a component among resources.
     Refused,
 }
 

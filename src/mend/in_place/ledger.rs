@@ -240,7 +240,10 @@ impl<'a> Ledger<'a> {
             match &trouble.kind {
                 TroubleKind::Missing { path, .. } => missing.push(path),
                 TroubleKind::NoKustomization { directory } => missing.push(directory),
-                TroubleKind::Problem(_) | TroubleKind::Failed | TroubleKind::Refused => {
+                TroubleKind::Problem(_)
+                | TroubleKind::Failed
+                | TroubleKind::Refused
+                | TroubleKind::SeveralKustomizations { .. } => {
                     let file = trouble.file.map(|file| &graph.files[file].origin);
                     if let Some(Origin::Tree { path, .. }) = file {
                         unread.push(path);
