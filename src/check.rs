@@ -8,14 +8,20 @@
 mod ambiguous_path;
 #[allow(dead_code)] // the rules that use the rest come next
 mod context;
+mod cycle;
 mod edited_copy;
 mod floating_ref;
 mod function;
+mod ignored_path;
+mod invalid_kustomization;
 mod lines;
+mod missing_path;
+mod out_of_scope;
 mod remote_chart;
 mod remote_reference;
 mod remotes;
 mod stale_lock;
+mod submodule_path;
 mod suppression;
 #[cfg(test)]
 mod testing;
@@ -31,7 +37,7 @@ use crate::kustomization::{self, ProblemKind};
 use crate::record::{LOCK_NAME, Lock};
 use crate::tree::absence::Absences;
 use crate::tree::{self, Listing, Resolved, path};
-use crate::walk::{self, Contents, Explored, FileId, Source, Target, Trouble, TroubleKind};
+use crate::walk::{self, Contents, Explored, FileId, Graph, Source, Target, Trouble, TroubleKind};
 
 use context::Context;
 use suppression::Apply;
@@ -114,7 +120,12 @@ pub fn check(input: Input<'_>) -> Result<Checked> {
             Rule::RemoteReference => remote_reference::find(&context),
             Rule::FloatingRef => floating_ref::find(&context),
             Rule::RemoteChart => remote_chart::find(&context),
-            Rule::MissingPath => remote_chart::find_missing(&context),
+            Rule::OutOfScope => out_of_scope::find(&context),
+            Rule::MissingPath => missing_path::find(&context),
+            Rule::IgnoredPath => ignored_path::find(&context),
+            Rule::Cycle => cycle::find(&context),
+            Rule::SubmodulePath => submodule_path::find(&context),
+            Rule::InvalidKustomization => invalid_kustomization::find(&context),
             Rule::UnsafeReference => unsafe_reference::find(&context),
             Rule::StaleLock => stale_lock::find(&context),
             Rule::Function => function::find(&context),
@@ -123,6 +134,7 @@ pub fn check(input: Input<'_>) -> Result<Checked> {
             _ => Vec::new(),
         });
     }
+    findings.retain(|finding| speaks(finding.rule) || !context.is_owned(&finding.path));
     // A plugin configuration that two roots list is one file.
     let mut told = HashSet::new();
     findings.retain(|finding| {
@@ -152,17 +164,38 @@ pub fn check(input: Input<'_>) -> Result<Checked> {
     Ok(Checked {
         source: input.checking,
         kustomizations: explored.graph.roots.len() - flux.len(),
-        references: explored
-            .graph
-            .roots
-            .iter()
-            .map(|root| root.edges.len())
-            .sum(),
+        references: references(&explored.graph),
         differing: 0,
         findings,
         known: None,
         failures,
     })
+}
+
+/// Says whether a rule speaks of files that a lock owns. What other rules find there nobody can mend here.
+fn speaks(rule: Rule) -> bool {
+    matches!(
+        rule,
+        Rule::EditedCopy | Rule::RemoteReference | Rule::OutOfScope
+    )
+}
+
+/// Returns how many references there are. Those of a plugin configuration are there once for each root
+/// that lists it, and count once.
+fn references(graph: &Graph) -> usize {
+    let mut shared = HashSet::new();
+    let mut own = 0;
+    for root in &graph.roots {
+        for edge in &root.edges {
+            match edge.from == root.file {
+                true => own += 1,
+                false => {
+                    shared.insert((edge.from, &edge.reference.spot));
+                }
+            }
+        }
+    }
+    own + shared.len()
 }
 
 /// Returns the directories where the walk starts, each once.

@@ -335,7 +335,10 @@ impl Walker<'_> {
                     .join(", ")
             ))),
             several => Err(Stop::new(
-                TroubleKind::Refused,
+                TroubleKind::SeveralKustomizations {
+                    directory: directory.to_owned(),
+                    names: several.iter().map(|(name, ..)| *name).collect(),
+                },
                 format!(
                     "several kustomization files in `{shown}`: {}",
                     several

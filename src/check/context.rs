@@ -5,16 +5,15 @@ use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use super::Input;
 use super::lines::Lines;
 use super::remotes::{self, RemoteUse};
+use super::{Checking, Input};
 use crate::config::Config;
 use crate::finding::{Finding, Rule, Severity, Span, Subject};
 use crate::kustomization::Reference;
-use crate::record::Lock;
+use crate::record::{Lock, stored};
 use crate::redact;
 use crate::reference::Pin;
-use crate::reference::place::LOCALIZED_FILES;
 use crate::tree::absence::Absences;
 use crate::tree::{Listing, path};
 use crate::walk::{Edge, Explored, FileId, Graph, Noted, Origin, Root, Trouble, Wanted};
@@ -31,6 +30,8 @@ pub(super) struct Context<'a> {
     pub(super) config: &'a Config,
     /// Whether everything is looked at, not only what some paths lead to.
     pub(super) complete: bool,
+    /// What is checked.
+    pub(super) checking: &'a Checking,
     /// Tells why paths are missing.
     pub(super) absences: Option<&'a Absences>,
     /// Every lock of the tree that can be read, with its directory.
@@ -39,8 +40,8 @@ pub(super) struct Context<'a> {
     pub(super) broken_lock: bool,
     /// Every reference that leads out of the tree.
     pub(super) remotes: Vec<RemoteUse<'a>>,
-    /// The files below a `localized-files` that locks list, by their paths from the top.
-    owned: HashSet<String>,
+    /// The directories `localized-files` of which locks list files, by their paths from the top.
+    homes: HashSet<String>,
     lines: Lines,
     /// What was asked for of [`Context::changes_in_place`], by root.
     changes: RefCell<HashMap<usize, Rc<Option<String>>>>,
@@ -53,11 +54,16 @@ impl<'a> Context<'a> {
         locks: &'a [(String, Lock)],
         broken_lock: bool,
     ) -> Self {
-        let mut owned = HashSet::new();
+        let mut homes = HashSet::new();
         for (directory, lock) in locks {
-            for file in &lock.files {
-                if path::components(path::parent(&file.path)).any(|name| name == LOCALIZED_FILES) {
-                    owned.insert(path::join(directory, &file.path));
+            for home in lock
+                .files
+                .iter()
+                .filter_map(|file| stored::home(&file.path))
+            {
+                let home = path::join(directory, home);
+                if !homes.contains(&home) {
+                    homes.insert(home);
                 }
             }
         }
@@ -69,11 +75,12 @@ impl<'a> Context<'a> {
             tree: &*input.tree,
             config: input.config,
             complete: input.paths.is_empty(),
+            checking: &input.checking,
             absences: input.absences,
             locks,
             broken_lock,
             remotes,
-            owned,
+            homes,
             lines: Lines::default(),
             changes: RefCell::default(),
         }
@@ -87,11 +94,42 @@ impl<'a> Context<'a> {
             .map(|(_, lock)| lock)
     }
 
-    /// Returns whether the file lies below a `localized-files` and a lock lists it: nobody edits it, so
-    /// that only what concerns the record is told of it. What else a lock lists was written by hand,
+    /// Returns whether the file lies below a `localized-files` of which a lock lists files: nobody edits
+    /// it, so that only what concerns the record is told of it. What else a lock lists was written by hand,
     /// here or where it was copied from.
     pub(super) fn is_owned(&self, path: &str) -> bool {
-        self.owned.contains(path)
+        let mut directories = std::iter::successors(Some(path::parent(path)), |directory| {
+            (!directory.is_empty()).then(|| path::parent(directory))
+        });
+        !self.homes.is_empty() && directories.any(|directory| self.homes.contains(directory))
+    }
+
+    /// Returns the reference that a trouble is about, with the root that it is relative to.
+    pub(super) fn edge_of(&self, trouble: &Trouble) -> Option<(&'a Root, &'a Edge)> {
+        let (root, edge) = trouble.edge?;
+        let root = self.graph.roots.get(root)?;
+        Some((root, root.edges.get(edge)?))
+    }
+
+    /// Makes a finding about a place of a file: from there to the end of what stands on that line.
+    pub(super) fn at_place(
+        &self,
+        rule: Rule,
+        file: FileId,
+        (number, column): (usize, usize),
+        message: String,
+        help: Vec<String>,
+    ) -> Finding {
+        let line = self.line(file, number);
+        let rest: String = line.chars().skip(column.saturating_sub(1)).collect();
+        let value = rest.find(" #").map_or(rest.as_str(), |at| &rest[..at]);
+        let span = Span {
+            line: number,
+            column,
+            end_line: number,
+            end_column: column + value.trim_end().chars().count().max(1),
+        };
+        self.at_span(rule, file, Some(span), message, help)
     }
 
     /// Returns every reference of the tree with the root that it is relative to.
@@ -142,19 +180,10 @@ impl<'a> Context<'a> {
         help: Vec<String>,
     ) -> Finding {
         let note = &noted.note;
-        let line = self.line(noted.file, note.line);
-        let before = note.column.saturating_sub(1);
-        let rest: String = line.chars().skip(before).collect();
-        let value = rest.find(" #").map_or(rest.as_str(), |at| &rest[..at]);
-        let span = Span {
-            line: note.line,
-            column: note.column,
-            end_line: note.line,
-            end_column: note.column + value.trim_end().chars().count().max(1),
-        };
+        let place = (note.line, note.column);
         Finding {
             field: note.field.clone(),
-            ..self.at_span(rule, noted.file, Some(span), message, help)
+            ..self.at_place(rule, noted.file, place, message, help)
         }
     }
 

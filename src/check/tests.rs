@@ -201,3 +201,43 @@ fn an_excluded_root_is_where_no_walk_starts() {
     assert!(failure.hints[0].contains("`exclude`"));
     assert!(checked_with(&files, &["b"], &excluded).is_ok());
 }
+
+#[test]
+fn what_a_plugin_configuration_holds_counts_once() {
+    let remote = "https://example.com/v1/x.yaml";
+    let plugin = format!(
+        "apiVersion: builtin\nkind: PatchTransformer\nmetadata: {name}\npath: {remote}\n",
+        name = "{name: a}"
+    );
+    let files = [
+        ("p/t.yaml", plugin.as_str()),
+        ("a/kustomization.yaml", "transformers: [../p/t.yaml]\n"),
+        ("b/kustomization.yaml", "transformers: [../p/t.yaml]\n"),
+    ];
+    let none = Config::parse(b"load-restrictor: none\n", "policy.yaml").unwrap();
+    let checked = checked_with(&files, &[], &none).unwrap();
+    assert_eq!((checked.kustomizations, checked.references), (2, 3));
+    assert_eq!(found(&checked), [("remote-reference", "p/t.yaml", 4)]);
+}
+
+#[test]
+fn what_was_added_to_localized_files_is_told_as_that_alone() {
+    let lock = format!(
+        "version: 1\nfiles:\n  - path: localized-files/x.yaml\n    mode: \"100644\"\n    sha256: {}\n",
+        crate::record::sha256_hex(b"")
+    );
+    let files = [
+        (LOCK_NAME, lock.as_str()),
+        ("localized-files/x.yaml", ""),
+        (
+            "localized-files/new/kustomization.yaml",
+            "resources: [gone.yaml, ../x.yaml]\n",
+        ),
+    ];
+    let checked = checked(&files, &[]).unwrap();
+    let path = "localized-files/new/kustomization.yaml";
+    assert_eq!(
+        found(&checked),
+        [("edited-copy", path, 0), ("out-of-scope", path, 1)]
+    );
+}

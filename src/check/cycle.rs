@@ -1,0 +1,115 @@
+//! `cycle`: roots that lead back to themselves, or to a directory that contains them.
+//!
+//! Where a cycle is told does not depend on where the walk began: at the reference that closes it, seen from
+//! its first root.
+
+use super::Context;
+use crate::finding::{Finding, Rule};
+use crate::walk::TroubleKind;
+
+pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for trouble in context.troubles {
+        if trouble.kind != TroubleKind::Cycle {
+            continue;
+        }
+        let Some((_, edge)) = context.edge_of(trouble) else {
+            continue;
+        };
+        let message = &trouble.failure.message;
+        let message = message.strip_prefix("cycle: ").unwrap_or(message);
+        let help = "take the reference out, or let it name something else: what both need belongs into a root of its own";
+        findings.push(context.at_reference(
+            Rule::Cycle,
+            edge,
+            message.to_owned(),
+            vec![help.to_owned()],
+        ));
+    }
+    findings
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{Scene, under_caret};
+    use super::*;
+
+    fn scene(roots: &[(&str, &str)]) -> Scene {
+        roots.iter().fold(Scene::default(), |scene, (at, names)| {
+            let path = crate::tree::path::join(at, "kustomization.yaml");
+            scene.file(&path, &format!("namePrefix: a-\nresources: [{names}]\n"))
+        })
+    }
+
+    fn told(scene: Scene) -> Vec<String> {
+        let findings = scene.check().findings;
+        assert!(findings.iter().all(|finding| finding.rule == Rule::Cycle));
+        let told = |finding: Finding| format!("{}: {}", finding.path, finding.message);
+        findings.into_iter().map(told).collect()
+    }
+
+    #[test]
+    fn a_cycle_is_told_once_wherever_the_walk_begins() {
+        let roots = [("a", "../c"), ("b", "../c"), ("c", "../b"), ("d", "../b")];
+        let expected =
+            ["c/kustomization.yaml: `b` leads back to itself: `b` -> `c` -> `b`".to_owned()];
+        assert_eq!(told(scene(&roots)), expected);
+        for start in ["a", "b", "c", "d"] {
+            let mut scene = scene(&roots);
+            scene.paths = vec![start.to_owned()];
+            assert_eq!(told(scene), expected, "{start}");
+        }
+        let finding = &scene(&roots).check().findings[0];
+        assert_eq!(under_caret(finding), "../b");
+        assert_eq!(finding.span.unwrap().line, 2);
+        assert!(finding.fails());
+    }
+
+    #[test]
+    fn every_cycle_is_told() {
+        assert_eq!(
+            told(scene(&[
+                ("a", "."),
+                ("b", "../c"),
+                ("c", "../b, ../d"),
+                ("d", "../c, ../e"),
+                ("e", ""),
+            ])),
+            [
+                "a/kustomization.yaml: `a` leads back to itself: `a` -> `a`",
+                "c/kustomization.yaml: `b` leads back to itself: `b` -> `c` -> `b`",
+                "d/kustomization.yaml: `c` leads back to itself: `c` -> `d` -> `c`",
+            ]
+        );
+    }
+
+    #[test]
+    fn a_directory_that_contains_is_one_too() {
+        let roots = [
+            ("a/b", "../../x"),
+            ("a/c", "../../x"),
+            ("a", ""),
+            ("x", "../a"),
+            ("y", "."),
+        ];
+        assert_eq!(
+            told(scene(&roots)),
+            [
+                "x/kustomization.yaml: `a/b` leads to a directory that contains it: `a/b` -> `x` -> `a`",
+                "y/kustomization.yaml: `y` leads back to itself: `y` -> `y`",
+            ]
+        );
+        // One that is on a cycle is told as that.
+        assert_eq!(
+            told(scene(&[("a", "b"), ("a/b", "..")])),
+            ["a/b/kustomization.yaml: `a` leads back to itself: `a` -> `a/b` -> `a`"]
+        );
+    }
+
+    #[test]
+    fn two_ways_to_one_root_are_none() {
+        let roots = [("a", "../b, ../c"), ("b", "../d"), ("c", "../d"), ("d", "")];
+        assert_eq!(told(scene(&roots)), [""; 0]);
+        assert_eq!(told(scene(&[("a", "b"), ("a/b", "")])), [""; 0]);
+    }
+}

@@ -1,0 +1,41 @@
+//! `ignored-path`: a path that names nothing because git is told to ignore it: a secret that is kept out of
+//! git, or what a tool generates.
+//!
+//! A warning: somebody decided so, and the build works where the file is put.
+
+use super::Context;
+use super::missing_path::{self, Absent};
+use crate::failure::pathspec;
+use crate::finding::{Finding, Rule};
+use crate::tree::absence::Absence;
+
+pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
+    missing_path::absent(context)
+        .into_iter()
+        .filter_map(|absent| {
+            let Absent {
+                edge,
+                place,
+                why: Absence::Ignored(rule, pattern),
+                on_disk,
+                ..
+            } = absent
+            else {
+                return None;
+            };
+            let message = format!("git is told to ignore `{place}`: by `{pattern}` in {rule}");
+            let mut help = Vec::new();
+            if on_disk {
+                help.push(format!(
+                    "if it holds no secret, commit it: git add -f -- {}",
+                    pathspec(&place)
+                ));
+            }
+            help.push(format!(
+                "if it is made where it is built: # kustomize-localize: allow[{}] REASON",
+                Rule::IgnoredPath
+            ));
+            Some(context.at_reference(Rule::IgnoredPath, edge, message, help))
+        })
+        .collect()
+}

@@ -1,0 +1,395 @@
+//! `invalid-kustomization`: what `kustomize build` refuses in a kustomization or in a plugin configuration
+//! and, as warnings, what it reads in another way than it looks.
+//!
+//! What is wrong with a file is told once, there, however many references lead to it.
+
+use std::collections::HashSet;
+
+use super::Context;
+use crate::failure::pathspec;
+use crate::finding::{Finding, Rule};
+use crate::kustomization::{FILE_NAMES, NoteKind, ProblemKind};
+use crate::tree::{self, Entry, Resolved, path};
+use crate::walk::{Noted, Trouble, TroubleKind};
+
+const RULE: Rule = Rule::InvalidKustomization;
+
+pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    let mut told = HashSet::new();
+    for trouble in context.troubles {
+        match &trouble.kind {
+            TroubleKind::Problem(kind) => findings.extend(problem(context, trouble, *kind)),
+            TroubleKind::Refused => findings.extend(refused(context, trouble)),
+            TroubleKind::SeveralKustomizations { directory, names }
+                if told.insert(directory.as_str()) =>
+            {
+                findings.extend(several(context, directory, names));
+            }
+            TroubleKind::NoKustomization { directory } if told.insert(directory.as_str()) => {
+                findings.extend(links(context, directory));
+            }
+            _ => {}
+        }
+    }
+    let notes = context.graph.notes.iter();
+    findings.extend(notes.filter_map(|noted| note(context, noted)));
+    findings
+}
+
+fn problem(context: &Context<'_>, trouble: &Trouble, kind: ProblemKind) -> Option<Finding> {
+    let failure = &trouble.failure;
+    let location = failure.location.as_ref()?;
+    let file = trouble.file?;
+    let help = match failure.hints.is_empty() {
+        false => failure.hints.clone(),
+        true => vec!["mend it: `kustomize build` refuses the file as it is".to_owned()],
+    };
+    let finding = match kind {
+        ProblemKind::Empty => {
+            let message = "the kustomization is empty".to_owned();
+            context.at_span(RULE, file, None, message, help)
+        }
+        _ => {
+            let place = (location.line, location.column);
+            context.at_place(RULE, file, place, failure.message.clone(), help)
+        }
+    };
+    Some(Finding {
+        field: location.field.clone(),
+        ..finding
+    })
+}
+
+fn refused(context: &Context<'_>, trouble: &Trouble) -> Option<Finding> {
+    let (_, edge) = context.edge_of(trouble)?;
+    let failure = &trouble.failure;
+    let help = match failure.hints.is_empty() {
+        false => failure.hints.clone(),
+        true => vec!["let the reference name something else".to_owned()],
+    };
+    Some(context.at_reference(RULE, edge, failure.message.clone(), help))
+}
+
+fn several(context: &Context<'_>, directory: &str, names: &[&str]) -> Option<Finding> {
+    let (first, rest) = names.split_first()?;
+    let shown = |names: &[&str]| {
+        let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
+        names.join(" and ")
+    };
+    let specs: Vec<String> = rest
+        .iter()
+        .map(|name| pathspec(&path::join(directory, name)))
+        .collect();
+    Some(context.at_path(
+        RULE,
+        &path::join(directory, first),
+        format!(
+            "`{}` holds several kustomizations: {}",
+            if directory.is_empty() { "." } else { directory },
+            shown(names)
+        ),
+        vec![format!(
+            "keep one of them, as `{first}`: git rm --cached -- {}",
+            specs.join(" ")
+        )],
+    ))
+}
+
+/// Tells the links that are named as a kustomization and are none, in a directory without one.
+fn links(context: &Context<'_>, directory: &str) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for name in FILE_NAMES {
+        let place = path::join(directory, name);
+        if !matches!(context.tree.entry(&place), Ok(Some(Entry::Link))) {
+            continue;
+        }
+        let target = context.tree.read(&place).unwrap_or_default();
+        let target = String::from_utf8_lossy(&target).into_owned();
+        let what = match tree::resolve(context.tree, &place) {
+            Ok(Resolved::File { .. } | Resolved::Leaves { .. }) => "out of its directory",
+            Ok(Resolved::Directory { .. }) => "which is a directory",
+            Ok(Resolved::Submodule { .. }) => "in a submodule",
+            _ => "which is not there",
+        };
+        let shown = match target.is_empty() {
+            true => "nothing".to_owned(),
+            false => format!("`{target}`"),
+        };
+        findings.push(context.at_path(
+            RULE,
+            &place,
+            format!("`{place}` is a link to {shown}, {what}: kustomize sees no kustomization"),
+            vec!["put the kustomization itself there".to_owned()],
+        ));
+    }
+    findings
+}
+
+fn note(context: &Context<'_>, noted: &Noted) -> Option<Finding> {
+    let help = match &noted.note.kind {
+        NoteKind::DuplicateKey { winner } => {
+            format!("put both into one field, or remove this one: only line {winner} counts")
+        }
+        NoteKind::ExtraDocument => {
+            "remove it, or put it into a kustomization of its own".to_owned()
+        }
+        _ => return None,
+    };
+    let message = noted.note.message.clone();
+    Some(Context::warning(context.at_note(
+        RULE,
+        noted,
+        message,
+        vec![help],
+    )))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{Scene, under_caret};
+    use super::*;
+    use crate::finding::Severity;
+
+    fn told(scene: Scene) -> Vec<(String, usize, String)> {
+        let findings = scene.check().findings;
+        assert!(
+            findings.iter().all(|finding| finding.rule == RULE),
+            "{findings:?}"
+        );
+        findings
+            .into_iter()
+            .map(|one| (one.path, one.span.map_or(0, |span| span.line), one.message))
+            .collect()
+    }
+
+    #[track_caller]
+    fn one(scene: Scene) -> Finding {
+        let mut findings = scene.check().findings;
+        assert_eq!(findings.len(), 1, "{findings:?}");
+        let finding = findings.remove(0);
+        assert_eq!(finding.rule, RULE);
+        assert!(!finding.help.is_empty());
+        finding
+    }
+
+    #[test]
+    fn what_kustomize_refuses_in_a_file_stands_where_it_is() {
+        for (text, caret, message) in [
+            (
+                "# x\nresource: [x.yaml] # y\n",
+                "resource: [x.yaml]",
+                "unknown field `resource`",
+            ),
+            (
+                "namePrefix: 7 # y\n",
+                "7",
+                "expected a string, found the number `7`",
+            ),
+            (
+                "kind: Deployment\nnamePrefix: a-\n",
+                "Deployment",
+                "kind should be Kustomization or Component, not `Deployment`",
+            ),
+            (
+                "apiVersion: v1\nnamePrefix: a-\n",
+                "v1",
+                "apiVersion for Kustomization should be kustomize.config.k8s.io/v1beta1",
+            ),
+        ] {
+            let finding = one(Scene::of(text));
+            assert_eq!(under_caret(&finding), caret);
+            assert_eq!(finding.message, message);
+            assert!(finding.fails());
+        }
+        let hinted = one(Scene::of("resource: [x.yaml]\n"));
+        assert_eq!(hinted.help, ["did you mean `resources`?"]);
+        let broken = one(Scene::of("resources:\n- a\n b: [\n"));
+        assert!(broken.message.starts_with("not valid YAML: "), "{broken:?}");
+        assert!(broken.span.is_some());
+    }
+
+    #[test]
+    fn an_empty_file_is_meant_as_a_whole() {
+        for text in ["", "# nothing\n", "kind: Kustomization\n", "{}\n"] {
+            let finding = one(Scene::of(text));
+            assert_eq!(finding.message, "the kustomization is empty", "{text}");
+            assert_eq!(finding.span, None);
+        }
+        assert_eq!(told(Scene::of("resources: []\n")), []);
+    }
+
+    #[test]
+    fn a_file_is_told_once_however_many_lead_to_it() {
+        let scene = Scene::default()
+            .file("a/kustomization.yaml", "resources: [../base]\n")
+            .file("b/kustomization.yaml", "resources: [../base, ../two]\n")
+            .file("c/kustomization.yaml", "components: [../base]\n")
+            .file("base/kustomization.yaml", "resource: []\n")
+            .file("two/kustomization.yaml", "namePrefix: a-\n")
+            .file("two/Kustomization", "namePrefix: a-\n");
+        assert_eq!(
+            told(scene),
+            [
+                (
+                    "base/kustomization.yaml".into(),
+                    1,
+                    "unknown field `resource`".into()
+                ),
+                (
+                    "two/kustomization.yaml".into(),
+                    0,
+                    "`two` holds several kustomizations: `kustomization.yaml` and `Kustomization`"
+                        .into()
+                ),
+            ]
+        );
+    }
+
+    #[test]
+    fn one_of_several_files_is_kept() {
+        let scene = Scene::of("namePrefix: a-\n")
+            .file("kustomization.yml", "namePrefix: a-\n")
+            .file("Kustomization", "namePrefix: a-\n");
+        assert_eq!(
+            one(scene).help,
+            [
+                "keep one of them, as `kustomization.yaml`: git rm --cached -- :/kustomization.yml :/Kustomization"
+            ]
+        );
+        // Only reached by a reference.
+        let mut part = Scene::default()
+            .file("a/kustomization.yaml", "resources: [../b]\n")
+            .file("b/kustomization.yaml", "namePrefix: a-\n")
+            .file("b/kustomization.yml", "namePrefix: a-\n");
+        part.paths = vec!["a".into()];
+        assert_eq!(one(part).path, "b/kustomization.yaml");
+    }
+
+    #[test]
+    fn what_kustomize_refuses_of_a_reference_stands_there() {
+        let scene = |text: &str| {
+            Scene::default()
+                .file("a/kustomization.yaml", text)
+                .file("a/x.yaml", "")
+                .file("a/dir/y.yaml", "")
+                .file("base/kustomization.yaml", "namePrefix: a-\n")
+                .file(
+                    "component/kustomization.yaml",
+                    "kind: Component\nnamePrefix: a-\n",
+                )
+        };
+        for (text, caret) in [
+            ("resources: [../component]", "../component"),
+            ("components: [../base]", "../base"),
+            ("components: [x.yaml]", "x.yaml"),
+            ("patches: [{path: dir}]", "dir"),
+            ("configMapGenerator: [{name: a, files: [dir]}]", "dir"),
+        ] {
+            let finding = one(scene(&format!("{text}\n")));
+            assert_eq!(under_caret(&finding), caret, "{text}");
+        }
+        let valid = "resources: [x.yaml, ../base]\ncomponents: [../component]\n";
+        assert_eq!(told(scene(valid)), []);
+        let mut looped = scene("resources: [one.yaml]\n");
+        looped.tree.link("a/one.yaml", "two.yaml");
+        looped.tree.link("a/two.yaml", "one.yaml");
+        assert_eq!(under_caret(&one(looped)), "one.yaml");
+    }
+
+    #[test]
+    fn a_link_that_kustomize_does_not_follow() {
+        for (target, what) in [
+            ("gone.yaml", "which is not there"),
+            ("../other/k.yaml", "out of its directory"),
+            ("/etc/k.yaml", "out of its directory"),
+            ("dir", "which is a directory"),
+        ] {
+            let mut scene = Scene::default()
+                .file("a/kustomization.yaml", "resources: [../b]\n")
+                .file("b/dir/x", "")
+                .file("other/k.yaml", "namePrefix: a-\n");
+            scene.tree.link("b/kustomization.yaml", target);
+            let finding = one(scene);
+            assert_eq!(finding.path, "b/kustomization.yaml");
+            assert_eq!(
+                finding.message,
+                format!(
+                    "`b/kustomization.yaml` is a link to `{target}`, {what}: kustomize sees no kustomization"
+                )
+            );
+        }
+        let mut inside = Scene::default().file("b/k.yaml", "namePrefix: a-\n");
+        inside.tree.link("b/kustomization.yaml", "k.yaml");
+        assert_eq!(told(inside), []);
+        let mut beside = Scene::default().file("b/kustomization.yml", "namePrefix: a-\n");
+        beside.tree.link("b/kustomization.yaml", "gone.yaml");
+        assert_eq!(told(beside), []);
+    }
+
+    #[test]
+    fn an_object_of_flux_is_refused_where_a_root_is_meant() {
+        let flux =
+            "apiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nspec: {path: ./x}\n";
+        let scene = || Scene::default().file("flux/kustomization.yaml", flux);
+        assert_eq!(told(scene()), []);
+        let listed = scene().file(
+            "kustomization.yaml",
+            "resources: [flux/kustomization.yaml]\n",
+        );
+        assert_eq!(told(listed), []);
+        let meant = scene().file("kustomization.yaml", "resources: [flux]\n");
+        let findings = meant.check().findings;
+        assert!(!findings.is_empty());
+        assert!(
+            findings
+                .iter()
+                .all(|one| one.rule == RULE && one.path == "flux/kustomization.yaml")
+        );
+        assert!(
+            findings.iter().any(|one| one.help[0].contains("Flux")),
+            "{findings:?}"
+        );
+    }
+
+    #[test]
+    fn what_is_read_otherwise_than_it_looks_is_a_warning() {
+        let twice = one(Scene::of("namePrefix: a-\nnamePrefix: b-\n"));
+        assert_eq!(twice.severity, Severity::Warning);
+        assert_eq!(twice.span.unwrap().line, 1);
+        assert_eq!(
+            twice.message,
+            "replaced by the same field in line 2; kustomize does not say so"
+        );
+        let second = one(Scene::of("namePrefix: a-\n---\nnamePrefix: b-\n"));
+        assert_eq!(second.severity, Severity::Warning);
+        assert_eq!(
+            second.message,
+            "kustomize reads the first document only, not this one"
+        );
+    }
+
+    #[test]
+    fn problems_of_plugin_configurations_are_told_once() {
+        let plugin = "apiVersion: builtin\nkind: Nonsense\nmetadata: {name: a}\n";
+        let scene = Scene::default()
+            .file("p/t.yaml", plugin)
+            .file("a/kustomization.yaml", "transformers: [../p/t.yaml]\n")
+            .file("b/kustomization.yaml", "transformers: [../p/t.yaml]\n")
+            .config("load-restrictor: none\n");
+        assert_eq!(one(scene).path, "p/t.yaml");
+    }
+
+    #[test]
+    fn localized_files_are_left_to_those_who_wrote_them() {
+        let text = "resource: []\n";
+        let mut scene = Scene::of("resources: [localized-files/h/base]\n")
+            .file("localized-files/h/base/kustomization.yaml", text);
+        scene.lock.files = vec![crate::record::StoredFile {
+            path: "localized-files/h/base/kustomization.yaml".into(),
+            sha256: crate::record::sha256_hex(text.as_bytes()),
+            ..Default::default()
+        }];
+        assert_eq!(told(scene), []);
+    }
+}

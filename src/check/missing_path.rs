@@ -1,0 +1,333 @@
+//! `missing-path`: a path that names nothing in what is checked; a directory without a kustomization; a chart
+//! that is not there.
+//!
+//! Most often the file is on disk, but was never added: the build works here and nowhere else.
+
+use super::{Checking, Context, remote_chart};
+use crate::failure::{argument, pathspec};
+use crate::finding::{Finding, Rule};
+use crate::kustomization::{Accepts, FILE_NAMES};
+use crate::tree::absence::Absence;
+use crate::tree::{self, Resolved, path};
+use crate::walk::{Edge, Root, TroubleKind};
+
+pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
+    let mut findings: Vec<Finding> = absent(context)
+        .iter()
+        .filter(|absent| !matches!(absent.why, Absence::Ignored(..)))
+        .map(|absent| {
+            let (message, help) = words(context, absent);
+            context.at_reference(Rule::MissingPath, absent.edge, message, help)
+        })
+        .collect();
+    findings.extend(remote_chart::find_missing(context));
+    findings
+}
+
+/// A reference to what is not there.
+pub(super) struct Absent<'a> {
+    pub(super) root: &'a Root,
+    pub(super) edge: &'a Edge,
+    /// What is not there, from the top. Of a directory that is there, its kustomization.
+    pub(super) place: String,
+    /// The directory that is there, but no root.
+    pub(super) directory: Option<&'a str>,
+    pub(super) why: Absence,
+    /// Whether it is on disk, and may end up in what is checked.
+    pub(super) on_disk: bool,
+}
+
+/// Returns the references to what is not there.
+pub(super) fn absent<'a>(context: &Context<'a>) -> Vec<Absent<'a>> {
+    let mut absent = Vec::new();
+    for trouble in context.troubles {
+        let Some((root, edge)) = context.edge_of(trouble) else {
+            continue;
+        };
+        let (place, directory, why) = match &trouble.kind {
+            TroubleKind::Missing { path, absence } => (path.clone(), None, absence.clone()),
+            TroubleKind::NoKustomization { directory } => {
+                // A link that kustomize does not follow is a matter of `invalid-kustomization`.
+                if names(directory).any(|name| matches!(context.tree.entry(&name), Ok(Some(_)))) {
+                    continue;
+                }
+                let on_disk = names(directory).find(|name| is_on_disk(context, name));
+                let name = on_disk.or_else(|| names(directory).next());
+                let Some(name) = name else { continue };
+                let why = context
+                    .absences
+                    .map_or(Absence::Nowhere, |absences| absences.of(&name));
+                (name, Some(directory.as_str()), why)
+            }
+            _ => continue,
+        };
+        absent.push(Absent {
+            root,
+            edge,
+            on_disk: is_on_disk(context, &place),
+            place,
+            directory,
+            why,
+        });
+    }
+    let is_root = |absent: &&mut Absent<'_>| {
+        absent.why == Absence::Nowhere
+            && absent.directory.is_none()
+            && absent.edge.reference.accepts != Accepts::File
+    };
+    // A rule for directories (`build/`) says nothing of a path that is not there, but of what would be in it.
+    if let Some(absences) = context.absences {
+        let inside = |place: &str| path::join(place, FILE_NAMES[0]);
+        let inner: Vec<String> = absent
+            .iter_mut()
+            .filter(is_root)
+            .map(|absent| inside(&absent.place))
+            .collect();
+        absences.learn(inner.iter().map(String::as_str));
+        for absent in absent.iter_mut().filter(is_root) {
+            if let ignored @ Absence::Ignored(..) = absences.of(&inside(&absent.place)) {
+                absent.why = ignored;
+            }
+        }
+    }
+    absent
+}
+
+fn names(directory: &str) -> impl Iterator<Item = String> {
+    FILE_NAMES
+        .into_iter()
+        .map(move |name| path::join(directory, name))
+}
+
+fn is_on_disk(context: &Context<'_>, place: &str) -> bool {
+    context
+        .absences
+        .is_some_and(|absences| absences.is_on_disk(place))
+}
+
+fn words(context: &Context<'_>, absent: &Absent<'_>) -> (String, Vec<String>) {
+    let place = &absent.place;
+    if absent.why == Absence::Untracked {
+        // A directory may hold what is ignored for good reason: only a file is added by force.
+        let force = match absent.edge.reference.accepts {
+            Accepts::File => "-f ",
+            _ if absent.directory.is_some() || path::name(place).contains('.') => "-f ",
+            _ => "",
+        };
+        return (
+            format!("`{place}` is on disk, but not staged"),
+            vec![format!("git add {force}-- {}", pathspec(place))],
+        );
+    }
+    if let Some(directory) = absent.directory {
+        let shown = if directory.is_empty() { "." } else { directory };
+        let mut help = Vec::new();
+        if !matches!(context.checking, Checking::Commit { .. }) {
+            help.push(format!(
+                "make it a root: (cd \"$(git rev-parse --show-toplevel)\"/{} && kustomize create --autodetect) && git add -f -- {}",
+                argument(shown),
+                pathspec(&path::join(directory, FILE_NAMES[0]))
+            ));
+        }
+        help.push("or name its files one by one".to_owned());
+        return (format!("`{shown}` holds no kustomization"), help);
+    }
+    let message = format!("there is no `{place}`");
+    let help = match near(context, absent) {
+        Some(text) => format!("did you mean `{text}`?"),
+        None => "add it, or take the reference out".to_owned(),
+    };
+    (message, vec![help])
+}
+
+/// Returns what a path was probably meant to be: another ending, one `../` more or less.
+fn near(context: &Context<'_>, absent: &Absent<'_>) -> Option<String> {
+    let text = absent.edge.reference.text.as_str();
+    let accepts = absent.edge.reference.accepts;
+    let mut candidates = Vec::new();
+    match text.rsplit_once('.') {
+        Some((stem, "yaml")) => candidates.extend([format!("{stem}.yml"), stem.to_owned()]),
+        Some((stem, "yml")) => candidates.extend([format!("{stem}.yaml"), stem.to_owned()]),
+        _ => {
+            let text = text.trim_end_matches('/');
+            candidates.extend([format!("{text}.yaml"), format!("{text}.yml")]);
+        }
+    }
+    candidates.extend(text.strip_prefix("../").map(str::to_owned));
+    candidates.push(format!("../{}", text.trim_start_matches("./")));
+    let directory = &absent.root.directory;
+    candidates.into_iter().find(|text| {
+        let Some(place) = path::resolve(directory, text) else {
+            return false;
+        };
+        match tree::resolve(context.tree, &place) {
+            Ok(Resolved::File { path, .. }) => {
+                !matches!(accepts, Accepts::Root { .. }) && path::is_in(&path, directory)
+            }
+            Ok(Resolved::Directory { path }) => {
+                accepts != Accepts::File
+                    && !path::is_in(directory, &path)
+                    && names(&path).any(|name| matches!(context.tree.entry(&name), Ok(Some(_))))
+            }
+            _ => false,
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{Scene, under_caret};
+    use super::*;
+
+    fn scene(text: &str) -> Scene {
+        Scene::default()
+            .file("app/kustomization.yaml", text)
+            .file("app/there.yaml", "")
+            .file("base/kustomization.yaml", "namePrefix: b-\n")
+            .file("files/x.yaml", "")
+    }
+
+    /// Returns the one finding, which is of this rule.
+    #[track_caller]
+    fn one(scene: Scene) -> Finding {
+        let mut findings = scene.check().findings;
+        assert_eq!(findings.len(), 1, "{findings:?}");
+        let finding = findings.remove(0);
+        assert_eq!(finding.rule, Rule::MissingPath);
+        finding
+    }
+
+    #[test]
+    fn a_path_that_names_nothing() {
+        let finding = one(scene("resources:\n- there.yaml\n- gone.yaml # why\n"));
+        assert_eq!(finding.message, "there is no `app/gone.yaml`");
+        assert_eq!(finding.help, ["add it, or take the reference out"]);
+        assert_eq!(under_caret(&finding), "gone.yaml");
+        assert_eq!(finding.field, "resources[1]");
+        assert!(finding.fails());
+    }
+
+    #[test]
+    fn every_field_is_looked_at() {
+        for field in [
+            "resources: [gone]",
+            "bases: [../gone]",
+            "components: [../gone]",
+            "crds: [gone]",
+            "configurations: [gone]",
+            "openapi: {path: gone}",
+            "patches: [{path: gone}]",
+            "patchesStrategicMerge: [gone]",
+            "patchesJson6902: [{path: gone, target: {kind: A, name: b}}]",
+            "replacements: [{path: gone}]",
+            "configMapGenerator: [{name: a, files: [gone]}]",
+            "configMapGenerator: [{name: a, files: [key=gone]}]",
+            "secretGenerator: [{name: a, envs: [gone]}]",
+            "secretGenerator: [{name: a, env: gone}]",
+            "generators: [gone]",
+            "transformers: [gone]",
+            "validators: [gone]",
+            "transformers:\n- |\n  apiVersion: builtin\n  kind: PatchTransformer\n  metadata: {name: a}\n  path: gone",
+        ] {
+            let caret = under_caret(&one(scene(&format!("{field}\n"))));
+            assert!(caret.contains("gone"), "{field}");
+        }
+    }
+
+    #[test]
+    fn what_a_plugin_configuration_names_is_told_once() {
+        let plugin =
+            "apiVersion: builtin\nkind: PatchTransformer\nmetadata: {name: a}\npath: gone.yaml\n";
+        let mut scene = Scene::default();
+        // Both name the same file, which is relative to each of them.
+        for root in ["one", "two"] {
+            scene = scene.file(&format!("{root}/kustomization.yaml"), "transformers: [t]\n");
+            scene.tree.link(&format!("{root}/t"), "t.yaml");
+            scene = scene.file(&format!("{root}/t.yaml"), plugin);
+        }
+        let findings = scene.check().findings;
+        let told: Vec<(&str, &str)> = findings
+            .iter()
+            .map(|one| (one.path.as_str(), one.message.as_str()))
+            .collect();
+        assert_eq!(
+            told,
+            [
+                ("one/t.yaml", "there is no `one/gone.yaml`"),
+                ("two/t.yaml", "there is no `two/gone.yaml`")
+            ]
+        );
+    }
+
+    #[test]
+    fn a_directory_without_a_kustomization() {
+        let finding = one(scene("resources: [../files]\n"));
+        assert_eq!(finding.message, "`files` holds no kustomization");
+        assert_eq!(
+            finding.help,
+            [
+                "make it a root: (cd \"$(git rev-parse --show-toplevel)\"/files && kustomize create --autodetect) && git add -f -- :/files/kustomization.yaml",
+                "or name its files one by one"
+            ]
+        );
+        assert_eq!(
+            one(scene("components: [..]\n")).message,
+            "`.` holds no kustomization"
+        );
+    }
+
+    #[test]
+    fn what_was_probably_meant_is_named() {
+        for (text, meant) in [
+            ("resources: [there.yml]", Some("there.yaml")),
+            ("resources: [there]", Some("there.yaml")),
+            ("patches: [{path: there.yml}]", Some("there.yaml")),
+            ("resources: [base]", Some("../base")),
+            ("resources: [../../app/../base]", None),
+            ("resources: [../../base]", None),
+            ("resources: [gone.yml]", None),
+            ("components: [there]", None),
+            ("resources: [../app.yaml]", None),
+        ] {
+            let findings = scene(&format!("{text}\n")).find(Rule::MissingPath);
+            let help = findings.first().and_then(|one| one.help.first());
+            let meant = meant.map(|meant| format!("did you mean `{meant}`?"));
+            let said = help.filter(|help| help.starts_with("did"));
+            assert_eq!(said, meant.as_ref(), "{text}");
+        }
+    }
+
+    #[test]
+    fn links_that_lead_nowhere() {
+        let mut scene = scene("resources: [link.yaml, dir/x.yaml]\n");
+        scene.tree.link("app/link.yaml", "gone.yaml");
+        scene.tree.link("app/dir", "../gone");
+        let told: Vec<String> = scene
+            .find(Rule::MissingPath)
+            .into_iter()
+            .map(|one| one.message)
+            .collect();
+        assert_eq!(
+            told,
+            ["there is no `app/gone.yaml`", "there is no `gone/x.yaml`"]
+        );
+    }
+
+    #[test]
+    fn what_is_there_or_no_path_is_not_told() {
+        for text in [
+            "resources: [there.yaml, ./there.yaml, ../base, ../base/]",
+            "resources: ['']",
+            "configMapGenerator: [{name: a, literals: [gone=gone.yaml]}]",
+            "patches: [{patch: gone.yaml}]",
+            "patchesStrategicMerge: ['{kind: A, apiVersion: b, metadata: {name: gone.yaml}}']",
+            "resources: []\n---\nresources: [gone.yaml]",
+        ] {
+            assert_eq!(
+                scene(&format!("{text}\n")).find(Rule::MissingPath),
+                [],
+                "{text}"
+            );
+        }
+    }
+}

@@ -1,0 +1,463 @@
+//! `out-of-scope`: a path that leaves what bounds it: a file its kustomization root, a root the repository or
+//! one of the `scopes` of the configuration, a link the repository. And an absolute path, which names
+//! something of one machine.
+
+use super::{Checking, Context};
+use crate::config::FILE_NAME;
+use crate::failure::{argument, pathspec};
+use crate::finding::{Finding, Rule};
+use crate::kustomization::{Accepts, FILE_NAMES};
+use crate::tree::{self, Resolved, Tree, path};
+use crate::walk::{Beyond, Edge, Origin, Root, Target, TroubleKind};
+
+const TOP: &str = "\"$(git rev-parse --show-toplevel)\"";
+
+pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for trouble in context.troubles {
+        let TroubleKind::OutOfScope(beyond) = &trouble.kind else {
+            continue;
+        };
+        let Some((root, edge)) = context.edge_of(trouble) else {
+            continue;
+        };
+        let one = One {
+            context,
+            root,
+            edge,
+        };
+        let (message, help) = match beyond {
+            _ if path::is_absolute(one.text()) => one.absolute(),
+            Beyond::Absolute => one.absolute(),
+            Beyond::Root => one.beyond_root(),
+            Beyond::Scope => one.beyond_repository(),
+            Beyond::Link { link, target } => one.link(link, target),
+        };
+        findings.push(one.finding(message, help));
+    }
+    for (root, edge) in context.edges() {
+        let one = One {
+            context,
+            root,
+            edge,
+        };
+        if matches!(edge.target, Target::File(_)) && path::is_absolute(one.text()) {
+            let (message, help) = one.absolute();
+            findings.push(one.finding(message, help));
+        } else if let Some((message, help)) = one.beyond_scope() {
+            findings.push(one.finding(message, help));
+        }
+    }
+    findings
+}
+
+/// One reference.
+struct One<'a> {
+    context: &'a Context<'a>,
+    root: &'a Root,
+    edge: &'a Edge,
+}
+
+impl One<'_> {
+    fn text(&self) -> &str {
+        &self.edge.reference.text
+    }
+
+    fn finding(&self, message: String, help: Vec<String>) -> Finding {
+        let rule = Rule::OutOfScope;
+        self.context.at_reference(rule, self.edge, message, help)
+    }
+
+    /// Returns the path from the top that the text means; none when that is not in the repository.
+    fn local(&self) -> Option<String> {
+        match path::is_absolute(self.text()) {
+            true => self.context.tree.absolute(self.text()),
+            false => path::resolve(&self.root.directory, self.text()),
+        }
+    }
+
+    fn beyond_root(&self) -> (String, Vec<String>) {
+        let text = self.text();
+        let Some(local) = self.local() else {
+            return self.beyond_repository();
+        };
+        let root = shown(&self.root.directory);
+        let real = match tree::resolve(self.context.tree, &local) {
+            Ok(Resolved::File { path, .. }) => Some(path),
+            _ => None,
+        };
+        let message = match &real {
+            Some(real) if path::is_in(&local, &self.root.directory) => format!(
+                "`{text}` is a link to `{real}`, outside of its kustomization root `{root}`"
+            ),
+            _ => format!(
+                "`{text}` is a file outside of its kustomization root `{root}`, which kustomize does not read"
+            ),
+        };
+        let mut help = Vec::new();
+        if let Some(real) = &real {
+            help.extend(self.copy(real, &local));
+            let directory = path::parent(real);
+            let up = path::relative(&self.root.directory, directory);
+            let contains = path::is_in(&self.root.directory, directory);
+            if self.edge.reference.accepts == Accepts::Either && !contains {
+                help.push(match is_root(self.context.tree, directory) {
+                    true => format!("or name the root that it lies in: `{up}`"),
+                    false => {
+                        format!("or make `{directory}` a root of its own, and name that: `{up}`")
+                    }
+                });
+            }
+        } else {
+            help.push(format!("put what it names below `{root}`"));
+        }
+        help.push(self.allow_any());
+        (message, help)
+    }
+
+    /// Returns how a file becomes one of the root.
+    fn copy(&self, real: &str, local: &str) -> Option<String> {
+        if matches!(self.context.checking, Checking::Commit { .. }) {
+            return None;
+        }
+        // A link is replaced where it is; anything else needs another text.
+        let is_link = path::is_in(local, &self.root.directory);
+        let (to, rest) = match is_link {
+            true => (local.to_owned(), String::new()),
+            false => {
+                let name = path::name(real);
+                let to = path::join(&self.root.directory, name);
+                if !matches!(self.context.tree.entry(&to), Ok(None)) {
+                    return None;
+                }
+                (to, format!(", and name it `{name}`"))
+            }
+        };
+        // Only a link itself can be replaced here, not a directory that is one.
+        if is_link && self.context.tree.entry(&to) != Ok(Some(tree::Entry::Link)) {
+            return None;
+        }
+        Some(format!(
+            "copy it into its root{rest}: (cd {TOP} && rm -f -- {to} && cp -- {real} {to}) && git add -f -- {}",
+            pathspec(&to),
+            to = argument(&to),
+            real = argument(real),
+        ))
+    }
+
+    /// Returns how the load restrictor is switched off.
+    fn allow_any(&self) -> String {
+        let why = "if this is built with `--load-restrictor LoadRestrictionsNone`, as Flux does";
+        let file = match self.context.config.file.is_empty() {
+            true => FILE_NAME,
+            false => &self.context.config.file,
+        };
+        let text = self.context.tree.read(FILE_NAME).unwrap_or_default();
+        let is_said = String::from_utf8_lossy(&text).contains("load-restrictor");
+        if file != FILE_NAME || is_said || matches!(self.context.checking, Checking::Commit { .. })
+        {
+            return format!("{why}: write `load-restrictor: none` into {file}");
+        }
+        let newline = if text.is_empty() || text.ends_with(b"\n") {
+            ""
+        } else {
+            "\\n"
+        };
+        format!(
+            "{why}: printf '{newline}load-restrictor: none\\n' >> {TOP}/{FILE_NAME} && git add -f -- {}",
+            pathspec(FILE_NAME)
+        )
+    }
+
+    fn beyond_repository(&self) -> (String, Vec<String>) {
+        let what = match self.edge.reference.accepts {
+            Accepts::File => "its https URL",
+            _ => "its URL, with `?ref=TAG-OR-COMMIT`",
+        };
+        (
+            format!("`{}` leads out of the repository", self.text()),
+            vec![format!(
+                "bring what it names into this repository, or name it by {what}"
+            )],
+        )
+    }
+
+    fn absolute(&self) -> (String, Vec<String>) {
+        let message = format!(
+            "`{}` is an absolute path, which names nothing in another checkout",
+            self.text()
+        );
+        let help = match self.local() {
+            Some(local) => format!("write `{}`", path::relative(&self.root.directory, &local)),
+            None => {
+                "bring what it names into this repository, and write a relative path".to_owned()
+            }
+        };
+        (message, vec![help])
+    }
+
+    fn link(&self, link: &str, target: &str) -> (String, Vec<String>) {
+        let message = format!(
+            "`{}` follows the link `{link}` to `{target}`, out of the repository",
+            self.text()
+        );
+        let help = match self.context.checking {
+            Checking::Commit { .. } => "replace the link by what it names".to_owned(),
+            _ => {
+                let copy = argument(&format!("{link}.copy"));
+                let place = argument(link);
+                format!(
+                    "replace the link by what it names: (cd {TOP} && cp -RL -- {place} {copy} && rm -- {place} && mv -- {copy} {place}) && git add -f -- {}",
+                    pathspec(link)
+                )
+            }
+        };
+        (message, vec![help])
+    }
+
+    /// Looks whether the reference leaves the scope that the configuration says for its root.
+    fn beyond_scope(&self) -> Option<(String, Vec<String>)> {
+        let context = self.context;
+        let scope = context.config.scope_of(&self.root.directory)?;
+        let real = match self.edge.target {
+            Target::Root { id, remote: false } => context.graph.roots[id].directory.as_str(),
+            Target::File(id) => match &context.graph.files[id].origin {
+                Origin::Tree { path, .. } => path,
+                Origin::Remote(_) => return None,
+            },
+            _ => return None,
+        };
+        if path::is_in(real, &scope) {
+            return None;
+        }
+        let file = match context.config.file.is_empty() {
+            true => FILE_NAME,
+            false => &context.config.file,
+        };
+        let message = format!(
+            "`{}` names `{}`, outside of the scope `{}` that {file} sets",
+            self.text(),
+            shown(real),
+            shown(&scope)
+        );
+        let help = vec![
+            format!("bring what it names below `{}`", shown(&scope)),
+            format!(
+                "or say why it may: # kustomize-localize: allow[{}] REASON",
+                Rule::OutOfScope
+            ),
+        ];
+        Some((message, help))
+    }
+}
+
+fn shown(directory: &str) -> &str {
+    match directory {
+        "" => ".",
+        directory => directory,
+    }
+}
+
+fn is_root(tree: &dyn Tree, directory: &str) -> bool {
+    FILE_NAMES
+        .iter()
+        .any(|name| matches!(tree.entry(&path::join(directory, name)), Ok(Some(_))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{Scene, under_caret};
+    use super::*;
+
+    const RESTRICTOR: &str = "if this is built with `--load-restrictor LoadRestrictionsNone`, as Flux does: printf 'load-restrictor: none\\n' >> \"$(git rev-parse --show-toplevel)\"/.kustomize-localize.yaml && git add -f -- :/.kustomize-localize.yaml";
+
+    fn scene(text: &str) -> Scene {
+        Scene::default()
+            .file("app/kustomization.yaml", text)
+            .file("shared/x.yaml", "")
+            .file("base/kustomization.yaml", "namePrefix: b-\n")
+            .file("base/y.yaml", "")
+    }
+
+    /// Returns the one finding, which is of this rule.
+    #[track_caller]
+    fn one(scene: Scene) -> Finding {
+        let mut findings = scene.check().findings;
+        assert_eq!(findings.len(), 1, "{findings:?}");
+        let finding = findings.remove(0);
+        assert_eq!(finding.rule, Rule::OutOfScope);
+        finding
+    }
+
+    #[test]
+    fn a_file_outside_of_its_root() {
+        let finding = one(scene("resources:\n- ../shared/x.yaml # ours\n"));
+        assert_eq!(
+            finding.message,
+            "`../shared/x.yaml` is a file outside of its kustomization root `app`, which kustomize does not read"
+        );
+        assert_eq!(
+            finding.help,
+            [
+                "copy it into its root, and name it `x.yaml`: (cd \"$(git rev-parse --show-toplevel)\" && rm -f -- app/x.yaml && cp -- shared/x.yaml app/x.yaml) && git add -f -- :/app/x.yaml",
+                "or make `shared` a root of its own, and name that: `../shared`",
+                RESTRICTOR,
+            ]
+        );
+        assert_eq!(under_caret(&finding), "../shared/x.yaml");
+        assert_eq!(
+            (finding.field.as_str(), finding.span.unwrap().line),
+            ("resources[0]", 2)
+        );
+        assert!(finding.fails());
+        let rooted = one(scene("resources: [../base/y.yaml]\n"));
+        assert_eq!(
+            rooted.help[1],
+            "or name the root that it lies in: `../base`"
+        );
+        // Only a field that takes roots.
+        let patch = one(scene("patches: [{path: ../base/y.yaml}]\n"));
+        assert_eq!(patch.help.len(), 2);
+        // Whether it is there does not matter.
+        let gone = one(scene("patches: [{path: ../base/gone.yaml}]\n"));
+        assert_eq!(gone.help[0], "put what it names below `app`");
+    }
+
+    #[test]
+    fn every_field_of_files_is_bounded() {
+        for field in [
+            "crds: [../shared/x.yaml]",
+            "configurations: [../shared/x.yaml]",
+            "openapi: {path: ../shared/x.yaml}",
+            "patchesStrategicMerge: [../shared/x.yaml]",
+            "replacements: [{path: ../shared/x.yaml}]",
+            "configMapGenerator: [{name: a, files: [k=../shared/x.yaml]}]",
+            "secretGenerator: [{name: a, envs: [../shared/x.yaml]}]",
+            "helmCharts: [{name: a, repo: 'https://c.example', valuesFile: ../shared/x.yaml}]",
+            "transformers: [../shared/x.yaml]",
+        ] {
+            let found = scene(&format!("{field}\n")).find(Rule::OutOfScope);
+            assert_eq!(found.len(), 1, "{field}");
+        }
+    }
+
+    #[test]
+    fn the_configuration_may_let_files_lie_anywhere_in_the_repository() {
+        let none = "load-restrictor: none\n";
+        for text in ["../shared/x.yaml", "../base/y.yaml"] {
+            let scene = scene(&format!("resources: [{text}]\n")).config(none);
+            assert_eq!(scene.check().findings, [], "{text}");
+        }
+        let out = one(scene("resources: [../../x.yaml]\n").config(none));
+        assert_eq!(out.message, "`../../x.yaml` leads out of the repository");
+    }
+
+    #[test]
+    fn a_root_outside_of_the_repository() {
+        for text in ["../../other", "../../app"] {
+            let finding = one(scene(&format!("resources: [{text}]\n")));
+            assert_eq!(
+                finding.message,
+                format!("`{text}` leads out of the repository")
+            );
+            assert_eq!(
+                finding.help,
+                [
+                    "bring what it names into this repository, or name it by its URL, with `?ref=TAG-OR-COMMIT`"
+                ]
+            );
+        }
+        one(scene("components: [../../other]\n"));
+        for inside in ["../base", "../app/../base/"] {
+            let text = format!("resources: [{inside}]\n");
+            assert_eq!(scene(&text).check().findings, [], "{inside}");
+        }
+    }
+
+    #[test]
+    fn an_absolute_path() {
+        for text in [
+            "resources: [/srv/base]",
+            "components: [/srv/base]",
+            "patches: [{path: /srv/x.yaml}]",
+        ] {
+            let finding = one(scene(&format!("{text}\n")));
+            assert!(
+                finding
+                    .message
+                    .ends_with("` is an absolute path, which names nothing in another checkout")
+            );
+        }
+    }
+
+    #[test]
+    fn a_link_that_leaves() {
+        let mut link = scene("resources: [x.yaml]\n");
+        link.tree.link("app/x.yaml", "../shared/x.yaml");
+        let finding = one(link);
+        assert_eq!(
+            finding.message,
+            "`x.yaml` is a link to `shared/x.yaml`, outside of its kustomization root `app`"
+        );
+        assert_eq!(
+            finding.help[0],
+            "copy it into its root: (cd \"$(git rev-parse --show-toplevel)\" && rm -f -- app/x.yaml && cp -- shared/x.yaml app/x.yaml) && git add -f -- :/app/x.yaml"
+        );
+        let mut out = scene("resources: [x.yaml]\n");
+        out.tree.link("app/x.yaml", "/etc/x.yaml");
+        let finding = one(out);
+        assert_eq!(
+            finding.message,
+            "`x.yaml` follows the link `app/x.yaml` to `/etc/x.yaml`, out of the repository"
+        );
+        assert_eq!(
+            finding.help,
+            [
+                "replace the link by what it names: (cd \"$(git rev-parse --show-toplevel)\" && cp -RL -- app/x.yaml app/x.yaml.copy && rm -- app/x.yaml && mv -- app/x.yaml.copy app/x.yaml) && git add -f -- :/app/x.yaml"
+            ]
+        );
+        let mut inside = scene("resources: [x.yaml, b]\n");
+        inside.tree.link("app/x.yaml", "y.yaml");
+        inside.tree.link("app/b", "../base");
+        assert_eq!(inside.file("app/y.yaml", "").check().findings, []);
+    }
+
+    #[test]
+    fn the_scopes_of_the_configuration_bound_what_is_in_them() {
+        let scopes = "scopes: [apps/*, clusters/*]\n";
+        let scene = |text: &str| {
+            Scene::default()
+                .file("apps/web/prod/kustomization.yaml", text)
+                .file("apps/web/base/kustomization.yaml", "namePrefix: b-\n")
+                .file("apps/api/kustomization.yaml", "namePrefix: b-\n")
+                .file("shared/kustomization.yaml", "resources: [../apps/api]\n")
+                .config(scopes)
+        };
+        let finding = one(scene("resources: [../base, ../../api]\n"));
+        assert_eq!(
+            finding.message,
+            "`../../api` names `apps/api`, outside of the scope `apps/web` that .kustomize-localize.yaml sets"
+        );
+        assert_eq!(under_caret(&finding), "../../api");
+        one(scene("resources: [../../../shared]\n"));
+        let files = "load-restrictor: none\nscopes: [apps/*]\n";
+        let file = scene("resources: [../base/x.yaml, ../../api/x.yaml]\n")
+            .file("apps/web/base/x.yaml", "")
+            .file("apps/api/x.yaml", "")
+            .config(files);
+        assert_eq!(one(file).reference, "../../api/x.yaml");
+    }
+
+    #[test]
+    fn a_configuration_that_speaks_of_it_is_not_added_to() {
+        let said = scene("resources: [../shared/x.yaml]\n")
+            .file(".kustomize-localize.yaml", "load-restrictor: root-only\n");
+        assert_eq!(
+            one(said).help[2],
+            "if this is built with `--load-restrictor LoadRestrictionsNone`, as Flux does: write `load-restrictor: none` into .kustomize-localize.yaml"
+        );
+        let other =
+            scene("resources: [../shared/x.yaml]\n").file(".kustomize-localize.yaml", "pin: true");
+        assert!(one(other).help[2].contains("printf '\\nload-restrictor: none\\n'"));
+    }
+}

@@ -1,0 +1,30 @@
+//! `submodule-path`: a path in a submodule, whose files this repository does not hold.
+//!
+//! A warning: where submodules are checked out the build works, and the commit says which version they are.
+
+use super::Context;
+use crate::finding::{Finding, Rule};
+use crate::walk::TroubleKind;
+
+pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for trouble in context.troubles {
+        let TroubleKind::Submodule { path } = &trouble.kind else {
+            continue;
+        };
+        let Some((_, edge)) = context.edge_of(trouble) else {
+            continue;
+        };
+        let text = &edge.reference.text;
+        findings.push(context.at_reference(
+            Rule::SubmodulePath,
+            edge,
+            format!("`{text}` lies in the submodule `{path}`, whose files this repository does not hold"),
+            vec![
+                "copy the files into this repository, or name the submodule's repository by URL, with its commit".to_owned(),
+                format!("where submodules are always checked out: # kustomize-localize: allow[{}] REASON", Rule::SubmodulePath),
+            ],
+        ));
+    }
+    findings
+}
