@@ -61,6 +61,12 @@ fn refused(world: &World, more: &[&str]) -> Output {
     world.refused(&[&IN_PLACE, more].concat())
 }
 
+fn sha256(text: &str) -> String {
+    use sha2::{Digest as _, Sha256};
+    let digest = Sha256::digest(text.as_bytes());
+    digest.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
 /// The files of the working tree, but for what git keeps.
 fn files(repo: &Repo) -> Vec<String> {
     let mut found = Vec::new();

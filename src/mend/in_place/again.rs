@@ -6,6 +6,7 @@
 use std::collections::{BTreeSet, HashMap};
 
 use super::super::Ground;
+use super::ledger::ours;
 use super::super::update::reference_to;
 use crate::failure::{Failure, Result};
 use crate::kustomization::{self, Accepts, Edit, FILE_NAMES, Reference};
@@ -43,11 +44,7 @@ pub(super) fn turn_back(
         tree,
         held,
         labels,
-        owned: held
-            .files
-            .iter()
-            .map(|file| (file.path.as_str(), file))
-            .collect(),
+        owned: ours(held).map(|file| (file.path.as_str(), file)).collect(),
         changed: HashMap::new(),
     };
     let mut roots = Vec::new();

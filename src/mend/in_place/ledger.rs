@@ -60,11 +60,17 @@ fn has_modes(ground: &Ground) -> Result<bool> {
     Ok(ground.here.config("core.filemode")?.as_deref() != Some("false"))
 }
 
+/// Returns the localized files that a lock lists. It comes with a pull request: nothing that lies anywhere
+/// else becomes ours because it says so.
+pub(super) fn ours(held: &Lock) -> impl Iterator<Item = &StoredFile> {
+    held.files.iter().filter(|file| home(&file.path).is_some())
+}
+
 /// Returns the localized files that are not what the lock says.
 pub(super) fn edited<'a>(ground: &Ground, held: &'a Lock) -> Result<Vec<&'a StoredFile>> {
     let modes = has_modes(ground)?;
     let mut edited = Vec::new();
-    for file in &held.files {
+    for file in ours(held) {
         let mode = modes.then_some(file.executable);
         if there(ground, &file.path, &file.sha256, mode)? != There::Same {
             edited.push(file);
@@ -96,11 +102,7 @@ impl<'a> Ledger<'a> {
             ground,
             held,
             localized,
-            owned: held
-                .files
-                .iter()
-                .map(|file| (file.path.as_str(), file))
-                .collect(),
+            owned: ours(held).map(|file| (file.path.as_str(), file)).collect(),
             modes,
             places: Vec::new(),
         };
@@ -275,10 +277,7 @@ impl<'a> Ledger<'a> {
             is_left_out || is_hidden || is_unread
         };
         let brought: BTreeSet<&str> = self.brought().map(|(place, _)| place).collect();
-        let mut kept: Vec<&StoredFile> = self
-            .held
-            .files
-            .iter()
+        let mut kept: Vec<&StoredFile> = ours(self.held)
             .filter(|file| !is_attributes(&file.path) && !brought.contains(file.path.as_str()))
             .filter(|file| may_be_used(file))
             .collect();
@@ -288,7 +287,7 @@ impl<'a> Ledger<'a> {
             .chain(brought.iter().copied())
             .flat_map(localized_directories)
             .collect();
-        let attributes = self.held.files.iter().filter(|file| {
+        let attributes = ours(self.held).filter(|file| {
             is_attributes(&file.path)
                 && !brought.contains(file.path.as_str())
                 && directories.contains(path::parent(&file.path))
@@ -305,7 +304,7 @@ impl<'a> Ledger<'a> {
     ) -> Result<Vec<Change>, Failures> {
         let mut changes = Vec::new();
         let mut edited = Vec::new();
-        for file in gone {
+        for file in gone.iter().filter(|file| home(&file.path).is_some()) {
             match self.stored(file)? {
                 There::Nothing => {}
                 There::Another if !overwrite => edited.push(file.path.clone()),

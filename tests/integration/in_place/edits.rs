@@ -139,3 +139,29 @@ fn what_was_removed_by_hand_is_missed_and_comes_back() {
     in_place(&world.work, &["--overwrite"]).success();
     assert_eq!(world.work.git(&["status", "--porcelain"]), "");
 }
+
+#[test]
+fn a_lock_that_lists_other_files_makes_none_of_them_ours() {
+    let world = world();
+    in_place(&world.work, &[]).success();
+    // As if somebody had written the lock by hand.
+    let precious = "precious: true\n";
+    world.work.write("precious.yaml", precious);
+    let lock = world.work.read(LOCK);
+    let entry = |path: &str, sha256: &str| {
+        format!("  - path: {path}\n    mode: \"100644\"\n    sha256: {sha256}\n")
+    };
+    let digest = "4a1d3b2ed1d7eda4c6b0ae6a2fdfd3b58f7d6b4e5a1c9e7a40c6e0b5f3b7a111";
+    let real = super::sha256(precious);
+    let listed = lock.clone() + &entry("precious.yaml", &real) + &entry("README.md", digest);
+    world.work.write(LOCK, listed);
+    world.work.git(&["add", "--all"]);
+    let output = in_place(&world.work, &["--overwrite"]);
+    output
+        .success()
+        .stdout_has("1 file written")
+        .stdout_has("0 removed");
+    assert_eq!(world.work.read("precious.yaml"), precious);
+    assert_eq!(world.work.read("README.md"), "ours\n");
+    assert_eq!(world.work.read(LOCK), lock);
+}
