@@ -9,8 +9,8 @@ use crate::record::sha256_hex;
 use crate::report::json::render;
 use crate::report::visible;
 
-/// Paths are relative to the top of the repository, which has this name here.
-const TOP: &str = "SRCROOT";
+/// Paths are relative to the top of the repository, which viewers know by this name.
+const TOP: &str = "%SRCROOT%";
 
 /// Returns what was found as SARIF, with a final newline.
 ///

@@ -31,9 +31,10 @@ fn a_result_names_its_rule_and_place() {
     assert_eq!(results[0]["level"], "error");
     let physical = &results[0]["locations"][0]["physicalLocation"];
     assert_eq!(
-        physical["artifactLocation"]["uri"],
-        "apps/web/kustomization.yaml"
+        physical["artifactLocation"],
+        serde_json::json!({"uri": "apps/web/kustomization.yaml", "uriBaseId": "%SRCROOT%"})
     );
+    assert_eq!(run["columnKind"], "unicodeCodePoints");
     assert_eq!(
         physical["region"],
         serde_json::json!({"startLine": 3, "startColumn": 5, "endLine": 3, "endColumn": 31})
