@@ -393,3 +393,168 @@ fn what_is_new_needs_a_base_where_the_configuration_asks_for_it() {
     let unknown = repo.run(&["check", "--new-only=nowhere"]);
     unknown.fails(2).stderr_has("`nowhere` names no commit");
 }
+
+#[test]
+fn locked_references_can_count_too() {
+    let sandbox = Sandbox::new();
+    let text = format!("resources:\n- {REMOTE}\n");
+    let lock = "version: 1
+remotes:
+  - url: https://github.com/acme/bases
+    ref: v1
+    commit: 0123456789abcdef0123456789abcdef01234567
+    paths: [web]
+";
+    let repo = repo(
+        &sandbox,
+        &[
+            ("kustomization.yaml", &text),
+            ("kustomize-localize.lock", lock),
+        ],
+    );
+    assert_eq!(found(&repo, &[]), [""; 0]);
+    repo.write(FILE, "locked: error\n");
+    repo.git(&["add", "--all"]);
+    assert_eq!(
+        found(&repo, &[]),
+        ["!remote-reference kustomization.yaml:2"]
+    );
+    let said = repo.run(&["check"]);
+    said.fails(1)
+        .stdout_has("locked but not localized")
+        .stdout_has(FILE);
+    // What is allowed is allowed, locked or not; without the entry of the lock nothing is different.
+    repo.write(
+        FILE,
+        "locked: error\nallow: [{url: github.com/acme, reason: r}]\n",
+    );
+    repo.git(&["add", "--all"]);
+    assert_eq!(
+        found(&repo, &[]),
+        ["~remote-reference kustomization.yaml:2"]
+    );
+    // Where the lock fulfils it there is nothing to allow.
+    repo.write(FILE, "allow: [{url: github.com/acme, reason: r}]\n");
+    repo.git(&["add", "--all"]);
+    assert_eq!(found(&repo, &[]), [format!("stale-allow {FILE}:1")]);
+}
+
+#[test]
+fn a_scope_bounds_what_is_in_it() {
+    let sandbox = Sandbox::new();
+    let repo = repo(
+        &sandbox,
+        &[
+            (
+                "apps/web/overlay/kustomization.yaml",
+                "resources:\n- ../base\n- ../../../shared\n- ../../db\n",
+            ),
+            ("apps/web/base/kustomization.yaml", "resources: []\n"),
+            ("apps/db/kustomization.yaml", "resources: []\n"),
+            ("shared/kustomization.yaml", "resources: [../apps/db]\n"),
+        ],
+    );
+    let with = |scopes: &str| {
+        repo.write(FILE, format!("scopes: {scopes}\n"));
+        found(&repo, &["--working-tree"])
+    };
+    let at = |line: usize| format!("!out-of-scope apps/web/overlay/kustomization.yaml:{line}");
+    assert_eq!(with("[]"), [""; 0]);
+    assert_eq!(with("[.]"), [""; 0]);
+    assert_eq!(with("[apps/*]"), [at(3), at(4)]);
+    assert_eq!(with("[apps]"), [at(3)]);
+    // The innermost bounds.
+    assert_eq!(with("[apps, apps/web]"), [at(3), at(4)]);
+    assert_eq!(with("[apps/**]"), [at(2), at(3), at(4)]);
+    assert_eq!(with("['**/web']"), [at(3), at(4)]);
+    let said = repo.run(&["check", "--working-tree"]);
+    said.fails(1).stdout_has("apps/web").stdout_has(FILE);
+    // One exception, where it is made.
+    repo.write(
+        "apps/web/overlay/kustomization.yaml",
+        "resources:\n- ../base\n- ../../../shared # kustomize-localize: allow[out-of-scope] everybody's\n- ../../db\n",
+    );
+    assert_eq!(with("[apps/*]"), [format!("~{}", &at(3)[1..]), at(4)]);
+}
+
+#[test]
+fn files_outside_of_their_root_can_be_allowed() {
+    let sandbox = Sandbox::new();
+    let repo = repo(
+        &sandbox,
+        &[
+            (
+                "apps/web/kustomization.yaml",
+                "resources:\n- ../shared.yaml\n- ../../top.yaml\n",
+            ),
+            ("apps/shared.yaml", ""),
+            ("top.yaml", ""),
+        ],
+    );
+    let with = |text: &str| {
+        repo.write(FILE, text);
+        found(&repo, &["--working-tree"])
+    };
+    let at = |line: usize| format!("!out-of-scope apps/web/kustomization.yaml:{line}");
+    assert_eq!(with(""), [at(2), at(3)]);
+    assert_eq!(with("load-restrictor: root-only\n"), [at(2), at(3)]);
+    assert_eq!(with("load-restrictor: none\n"), [""; 0]);
+    assert_eq!(with("load-restrictor: none\nscopes: [apps]\n"), [at(3)]);
+}
+
+#[test]
+fn a_warning_by_itself_is_no_error_by_default() {
+    let sandbox = Sandbox::new();
+    let text = "resources:\n- x.yaml\nresources:\n- x.yaml\n";
+    let repo = repo(&sandbox, &[("kustomization.yaml", text), ("x.yaml", "")]);
+    let with = |rules: &str| {
+        repo.write(FILE, format!("rules: {{{rules}}}\n"));
+        found(&repo, &["--working-tree"])
+    };
+    let key = "invalid-kustomization kustomization.yaml:1";
+    assert_eq!(with(""), [key]);
+    assert_eq!(with("cycle: error"), [key]);
+    assert_eq!(with("invalid-kustomization: warning"), [key]);
+    assert_eq!(with("invalid-kustomization: error"), [format!("!{key}")]);
+    assert_eq!(with("invalid-kustomization: off"), [""; 0]);
+}
+
+#[test]
+fn a_broken_file_is_allowed_where_it_begins() {
+    let sandbox = Sandbox::new();
+    let comment = "# kustomize-localize: allow[invalid-kustomization] on purpose, a fixture\n";
+    let repo = repo(
+        &sandbox,
+        &[
+            ("a/kustomization.yaml", &format!("{comment}namePrefx: x\n")),
+            (
+                "b/kustomization.yaml",
+                &format!("resources: []\n{comment}namePrefx: x\n"),
+            ),
+            (
+                "c/kustomization.yaml",
+                &format!("{comment}resources: []\n\nnamePrefx: x\n"),
+            ),
+            ("d/kustomization.yaml", comment),
+            ("e/kustomization.yaml", &format!("{comment}a: [\n")),
+        ],
+    );
+    let found = found(&repo, &[]);
+    let of = |directory: &str| -> Vec<&str> {
+        let path = format!(" {directory}/kustomization.yaml:");
+        let found = found.iter().filter(|finding| finding.contains(&path));
+        found
+            .map(|finding| finding.split(' ').next().unwrap())
+            .collect()
+    };
+    let allowed = ["~invalid-kustomization"];
+    assert_eq!(of("a"), allowed, "{found:?}");
+    assert_eq!(of("b"), allowed, "{found:?}");
+    assert_eq!(
+        of("c"),
+        ["stale-allow", "!invalid-kustomization"],
+        "{found:?}"
+    );
+    assert_eq!(of("d"), allowed, "{found:?}");
+    assert_eq!(of("e"), allowed, "{found:?}");
+}
