@@ -12,7 +12,8 @@ use crate::tree::path;
 /// One file that is written or removed.
 #[derive(Debug, Clone)]
 pub struct Change {
-    /// Its path from the top of the working tree. No link lies on the way, nor is it one.
+    /// Its path from the top of the working tree. No link on the way is followed; one that is there
+    /// itself is replaced.
     pub path: String,
     /// What it holds afterwards and whether it can be executed; none when it is removed.
     pub to: Option<(Rc<[u8]>, bool)>,
@@ -110,7 +111,15 @@ fn step(
     }
     if exists {
         // So that the file is never missing, the new one takes its place in one step.
-        fs::hard_link(place, &old).or_else(|_| fs::copy(place, &old).map(|_| ()))?;
+        match place.is_symlink() {
+            true => {
+                fs::rename(place, &old)?;
+                done.push(Undo::Kept(old.clone(), place.to_owned()));
+            }
+            false => {
+                fs::hard_link(place, &old).or_else(|_| fs::copy(place, &old).map(|_| ()))?;
+            }
+        }
     }
     fs::rename(staged(scratch, number), place)?;
     done.push(match exists {
@@ -131,8 +140,8 @@ fn stage(staged: &Path, bytes: &[u8], executable: bool, place: &Path) -> io::Res
     {
         use std::os::unix::fs::PermissionsExt;
         let mut permissions = match fs::symlink_metadata(place) {
-            Ok(there) => there.permissions(),
-            Err(_) => fs::symlink_metadata(staged)?.permissions(),
+            Ok(there) if there.is_file() => there.permissions(),
+            _ => fs::symlink_metadata(staged)?.permissions(),
         };
         let mode = permissions.mode();
         // Executable for whoever may read it, as git checks out 100755.
@@ -170,7 +179,6 @@ fn refuse_links(top: &Path, place: &str) -> Result<()> {
         }
     }
     match fs::symlink_metadata(top.join(place)) {
-        Ok(there) if there.is_symlink() => Err(is_in_the_way(place, "a link")),
         Ok(there) if there.is_dir() => Err(is_in_the_way(place, "a directory")),
         _ => Ok(()),
     }
@@ -259,10 +267,12 @@ mod tests {
         let top = top();
         let elsewhere = tempfile::tempdir().unwrap();
         std::os::unix::fs::symlink(elsewhere.path(), top.path().join("link")).unwrap();
-        for path in ["link", "link/x", "a/old/x", "a/b"] {
+        for path in ["link/x", "a/old/x", "a/b"] {
             let failure = apply(top.path(), &[change(path, Some("x"))]).unwrap_err();
             assert!(failure.message.contains("cannot be written"), "{failure}");
         }
+        apply(top.path(), &[change("link", Some("x"))]).unwrap();
+        assert_eq!(fs::read_to_string(top.path().join("link")).unwrap(), "x");
         assert_eq!(list(elsewhere.path()), [""; 0]);
     }
 

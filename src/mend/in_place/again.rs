@@ -6,8 +6,8 @@
 use std::collections::{BTreeSet, HashMap};
 
 use super::super::Ground;
-use super::ledger::ours;
 use super::super::update::reference_to;
+use super::ledger::ours;
 use crate::failure::{Failure, Result};
 use crate::kustomization::{self, Accepts, Edit, FILE_NAMES, Reference};
 use crate::localize::{is_remote, value};

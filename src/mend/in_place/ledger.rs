@@ -34,9 +34,9 @@ enum There {
     Nothing,
     /// The very file.
     Same,
-    /// Another file.
+    /// Another file, or a link.
     Another,
-    /// Something that is no file.
+    /// A directory.
     NoFile,
 }
 
@@ -50,8 +50,8 @@ fn there(ground: &Ground, place: &str, sha256: &str, mode: Option<bool>) -> Resu
         {
             There::Same
         }
-        Some(Entry::File { .. }) => There::Another,
-        Some(_) => There::NoFile,
+        Some(Entry::File { .. } | Entry::Link) => There::Another,
+        Some(Entry::Directory | Entry::Submodule) => There::NoFile,
     })
 }
 

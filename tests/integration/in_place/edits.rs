@@ -165,3 +165,20 @@ fn a_lock_that_lists_other_files_makes_none_of_them_ours() {
     assert_eq!(world.work.read("README.md"), "ours\n");
     assert_eq!(world.work.read(LOCK), lock);
 }
+
+#[test]
+fn a_link_in_the_place_of_a_localized_file_is_replaced_on_request() {
+    let world = world();
+    in_place(&world.work, &[]).success();
+    world.work.commit("localized");
+    let file = "overlays/dev/localized-files/files.example.com/v1/app.yaml";
+    world.work.remove(file);
+    world.work.symlink(file, "../../../kustomization.yaml");
+    let text = world.work.read("overlays/dev/kustomization.yaml");
+    refused(&world, &[])
+        .stderr_has(&format!("were edited by hand: `{file}`"))
+        .stderr_has("hint: to discard the edits: --overwrite");
+    in_place(&world.work, &["--overwrite"]).success();
+    assert_eq!(world.work.git(&["status", "--porcelain"]), "");
+    assert_eq!(world.work.read("overlays/dev/kustomization.yaml"), text);
+}
