@@ -3,6 +3,7 @@
 //! The walk itself knows no network. Remote references are handed, level by level, to a
 //! [`Remotes`]; a walk without one leaves them unresolved.
 
+mod ahead;
 mod cycle;
 mod graph;
 mod local;
@@ -203,16 +204,27 @@ pub fn explore(
         unread: HashSet::new(),
     };
     walker.graph.sources.push(source);
+    let mut unread = Vec::new();
     let starts = directories
         .iter()
-        .map(|directory| match walker.enter(0, directory) {
-            Ok(root) => Some(root),
+        .map(|directory| match walker.place(0, directory) {
+            Ok((root, file)) => {
+                unread.extend(file.map(|file| (root, file)));
+                Some(root)
+            }
             Err(stop) => {
                 walker.trouble(stop, None, None);
                 None
             }
         })
         .collect();
+    let texts: Vec<&[u8]> = unread
+        .iter()
+        .map(|(_, file)| &*walker.graph.files[*file].bytes)
+        .collect();
+    for ((root, file), read) in unread.into_iter().zip(ahead::read(&texts)) {
+        walker.fill(root, file, read);
+    }
     let mut remotes = remotes;
     loop {
         while let Some(root) = walker.queue.pop() {
@@ -261,11 +273,23 @@ struct Walker<'a> {
 }
 
 impl Walker<'_> {
-    /// Makes the directory (a real path) a root of the graph, to be read later.
+    /// Makes the directory (a real path) a root of the graph, whose references are followed later.
     fn enter(&mut self, source: SourceId, directory: &str) -> Step<RootId> {
+        let (id, unread) = self.place(source, directory)?;
+        if let Some(file) = unread {
+            // Which kind it is decides whether the reference that led here is a legal one.
+            let read = kustomization::read(&self.graph.files[file].bytes);
+            self.fill(id, file, read);
+        }
+        Ok(id)
+    }
+
+    /// Finds the kustomization of a directory. Returns the file too when the root is a new one, which
+    /// waits for what is read in it.
+    fn place(&mut self, source: SourceId, directory: &str) -> Step<(RootId, Option<FileId>)> {
         let key = (source, directory.to_owned());
         if let Some(known) = self.roots.get(&key) {
-            return Ok(*known);
+            return Ok((*known, None));
         }
         let (file_name, file) = self.kustomization_file(source, directory)?;
         let id = self.graph.roots.len();
@@ -279,9 +303,13 @@ impl Walker<'_> {
         });
         self.roots.insert(key, id);
         self.queue.push(id);
-        // Which kind it is decides whether the reference that led here is a legal one.
-        let bytes = self.bytes(file)?;
-        match kustomization::read(&bytes) {
+        self.bytes(file)?;
+        Ok((id, Some(file)))
+    }
+
+    /// Gives a root what was read in its kustomization.
+    fn fill(&mut self, id: RootId, file: FileId, read: ahead::Read) {
+        match read {
             Ok(read) => {
                 self.graph.roots[id].kind = read.kind;
                 for note in read.notes {
@@ -300,7 +328,6 @@ impl Walker<'_> {
                 self.problems(file, problems);
             }
         }
-        Ok(id)
     }
 
     fn kustomization_file(
