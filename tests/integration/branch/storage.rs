@@ -109,7 +109,7 @@ fn a_partial_clone_will_do() {
         let output = clone.run(&[&args[..], &["--offline"]].concat());
         output.fails(2);
         if filter == "blob:none" {
-            output.stderr_has("git cannot read object");
+            output.stderr_has("is not here: this is a partial clone");
         }
         for new_dir in ["localized-overlay", "other/copy"] {
             // What is on disk says nothing here: the files were never checked out.
