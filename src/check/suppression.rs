@@ -13,8 +13,8 @@
 //! reason are both required. What allows nothing, because it is malformed or because there is nothing to
 //! allow, is a finding itself, `stale-allow`, which only the configuration can silence.
 //!
-//! Comments are those that the YAML reader finds: text in quotes or in a block is none. Those of
-//! files that a lock lists do not count, for they are written by somebody else.
+//! Comments are those that the YAML reader finds: text in quotes or in a block is none. Those in
+//! localized files do not count, for they are written by somebody else.
 
 use std::collections::{BTreeSet, HashMap};
 

@@ -414,3 +414,18 @@ fn the_readme_shows_comments_that_allow() {
         ]
     );
 }
+
+#[test]
+fn only_the_first_comments_are_about_the_whole_file() {
+    let rule = Rule::InvalidKustomization;
+    for text in [
+        "resources:\n# kustomize-localize: allow[invalid-kustomization] late\n- a\n",
+        "resources: [] # kustomize-localize: allow[invalid-kustomization] beside\n",
+        "{} \n# kustomize-localize: allow[invalid-kustomization] last\n",
+    ] {
+        assert_eq!(left(text, &[(rule, 0)])[0], (rule, 0), "{text}");
+    }
+    let text =
+        "# about us\n\n# kustomize-localize: allow[invalid-kustomization] r\n\nresources: []\n";
+    assert_eq!(left(text, &[(rule, 0)]), []);
+}
