@@ -16,7 +16,7 @@ use super::{Ground, Troubles, lock};
 use crate::commit::working::Change;
 use crate::failure::{Failure, Failures, Result};
 use crate::localize::{self, InPlace, Rewritten};
-use crate::record::{LOCK_NAME, LoadRestrictor, Lock, StoredFile};
+use crate::record::{LOCK_NAME, LoadRestrictor, Lock, StoredFile, stored};
 use crate::tree::overlay::OverlayTree;
 use crate::tree::{SharedTree, path};
 use crate::walk::{self, Contents, Explored, Remotes, RootId, Source, Warning};
@@ -266,13 +266,12 @@ fn to_stage(
     known: &BTreeSet<&str>,
     gone: &[&StoredFile],
 ) -> Result<Vec<String>> {
+    let gone: BTreeSet<&str> = gone.iter().map(|file| file.path.as_str()).collect();
     let mut paths = BTreeSet::new();
     for change in changes {
-        let home = ledger::home(&change.path).filter(|_| {
-            let is_gone = |file: &&StoredFile| file.path == change.path;
-            known.contains(change.path.as_str()) || gone.iter().any(is_gone)
-        });
-        paths.insert(home.map_or_else(|| change.path.clone(), |(localized, _)| localized));
+        let path = change.path.as_str();
+        let home = stored::home(path).filter(|_| known.contains(path) || gone.contains(path));
+        paths.insert(home.unwrap_or(path).to_owned());
     }
     if changes.iter().any(|change| change.to.is_none()) {
         // Of what is gone git can only be told what it knows.

@@ -9,23 +9,11 @@ use crate::commit::working::Change;
 use crate::failure::{Failure, Failures, Location, Result, pathspec};
 use crate::kustomization::FILE_NAMES;
 use crate::localize::{Localized, ResultFile, Rewritten};
+use crate::record::stored::home;
 use crate::record::{Lock, StoredFile, sha256_hex};
 use crate::reference::place::LOCALIZED_FILES;
 use crate::tree::{Entry, path};
 use crate::walk::{Explored, Graph, Origin, TroubleKind, Warning};
-
-/// Splits the path of a localized file at its outermost `localized-files`: the path of that, and the
-/// directory of the kustomization beside it.
-pub(super) fn home(place: &str) -> Option<(String, String)> {
-    let mut directory = String::new();
-    for component in path::components(path::parent(place)) {
-        if component == LOCALIZED_FILES {
-            return Some((path::join(&directory, component), directory));
-        }
-        directory = path::join(&directory, component);
-    }
-    None
-}
 
 /// What is at the place of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -265,11 +253,12 @@ impl<'a> Ledger<'a> {
             {
                 return true;
             }
-            let Some((_, home)) = home(&file.path) else {
+            let Some(home) = home(&file.path).map(path::parent) else {
                 return false;
             };
             // A root that is no starting point, or is not checked out, may use what is beside it.
-            let is_left_out = ground.roots.contains(&home) && !reached.contains(home.as_str());
+            let is_left_out =
+                ground.roots.iter().any(|root| root == home) && !reached.contains(home);
             let is_hidden = ground.hidden.iter().any(|path| path::parent(path) == home);
             let is_unread = unread
                 .iter()
@@ -379,7 +368,7 @@ impl<'a> Ledger<'a> {
         let directories: BTreeSet<String> = known
             .iter()
             .copied()
-            .filter_map(|place| home(place).map(|(localized, _)| localized))
+            .filter_map(|place| home(place).map(str::to_owned))
             .collect();
         for directory in directories {
             for place in files_below(&self.ground.top.join(&directory), &directory) {
