@@ -33,6 +33,7 @@
 //! | [`kustomization`] | the one table of fields, YAML with spans, edits of scalars |
 //! | [`reference`](mod@reference) | the grammar of a reference, the path of what it names |
 //! | [`tree`] | read-only files: of a commit, on disk, in memory |
+//! | `yaml` | YAML of our own formats: the lock, the configuration |
 //! | [`git`] | what is asked of the git executable: of this repository, of a foreign one |
 //! | [`process`], [`interrupt`] | deadlines, process groups, what must not outlive us |
 //! | [`failure`], [`finding`], [`redact`] | what stopped the work, what is wrong with the files, what is never shown |
