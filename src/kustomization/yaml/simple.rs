@@ -23,7 +23,8 @@ const DEEPEST: usize = 50;
 /// Reads a text of one simple document.
 pub(super) fn read(text: &str) -> Option<Stream<'_>> {
     let mut reader = Reader {
-        nodes: Vec::new(),
+        // About what kustomizations have; more is no waste, less is no harm.
+        nodes: Vec::with_capacity((text.len() / 12).min(256)),
         open: Vec::new(),
         key: None,
     };
