@@ -33,7 +33,10 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
 /// Says whether a reference may stay what it is. A repository of plugin configurations may not:
 /// localizing leaves it as it is, locked or not.
 pub(super) fn is_fulfilled(context: &Context<'_>, one: &RemoteUse<'_>) -> bool {
-    one.locked.is_some() && context.config.locked == Locked::Allow && !one.is_plugin_root()
+    one.locked.is_some()
+        && context.config.locked == Locked::Allow
+        && !one.is_plugin_root()
+        && one.unlocked_directory().is_none()
 }
 
 fn message(context: &Context<'_>, one: &RemoteUse<'_>) -> String {
@@ -67,7 +70,11 @@ fn message(context: &Context<'_>, one: &RemoteUse<'_>) -> String {
                 false => &context.config.file,
             }
         ),
-        _ => format!("`{shown}` is {what}, neither localized nor locked"),
+        Some(_) => format!(
+            "`{shown}` is {what}, of which the lock does not hold `{}`",
+            one.unlocked_directory().unwrap_or_default()
+        ),
+        None => format!("`{shown}` is {what}, neither localized nor locked"),
     }
 }
 
@@ -368,6 +375,19 @@ mod tests {
         let scene = Scene::of("resources: ['https://github.com/o/r?ref=v1']\n")
             .file("copy/kustomize-localize.lock", &elsewhere);
         assert_eq!(find(scene).len(), 1);
+    }
+
+    #[test]
+    fn another_directory_of_the_same_commit_was_never_looked_at() {
+        let scene = Scene::of("resources: ['https://github.com/o/r//x?ref=v1']\n")
+            .git("https://github.com/o/r", Some("v1"));
+        let findings = find(scene);
+        assert_eq!(findings.len(), 1, "{findings:?}");
+        assert_eq!(
+            findings[0].message,
+            "`https://github.com/o/r//x?ref=v1` is a git repository at `v1`, of which the lock does not hold `x`"
+        );
+        assert_eq!(findings[0].help, [LOCK, HERE]);
     }
 
     #[test]

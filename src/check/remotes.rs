@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::Context;
 use super::ambiguous_path::Ambiguity;
 use crate::failure::argument;
-use crate::record::{self, LOCK_NAME, Lock};
+use crate::record::{self, GitRemote, LOCK_NAME, Lock};
 use crate::redact;
 use crate::reference::place::LOCALIZED_FILES;
 use crate::reference::{self, Pin, RepoSpec};
@@ -72,6 +72,17 @@ impl RemoteUse<'_> {
     /// Returns whether it is a repository of plugin configurations, which nothing brings in yet.
     pub(super) fn is_plugin_root(&self) -> bool {
         self.edge.target == Target::Kept
+    }
+
+    /// Returns the directory that it wants of a repository of which the lock holds others only: what
+    /// this one names in turn was never looked at.
+    pub(super) fn unlocked_directory(&self) -> Option<String> {
+        match (self.locked, &self.wanted.spec) {
+            (Some(record::Remote::Git(git)), Some(spec)) => {
+                Some(GitRemote::path(&spec.directory())).filter(|path| !git.paths.contains(path))
+            }
+            _ => None,
+        }
     }
 
     /// Returns how it is read as a repository, unless it is meant as a file.

@@ -44,7 +44,7 @@ impl Scene {
             reference: reference.map(str::to_owned),
             submodules: true,
             commit: COMMIT.to_owned(),
-            paths: [".".to_owned()].into(),
+            paths: [".", "a", "base", "dir", "gen"].map(str::to_owned).into(),
             through: [].into(),
         }))
     }

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::failure::{Failure, Result};
 use crate::record::{FileRemote, GitRemote, Remote};
 use crate::redact;
+use crate::reference::RepoSpec;
 use crate::walk::{Edge, Graph, Origin, Repository, Target};
 
 /// Returns what the lock says of a repository, without the paths in it.
@@ -26,7 +27,7 @@ pub(super) fn git(repository: &Repository) -> Remote {
 pub fn remotes(graph: &Graph) -> Result<Vec<Remote>> {
     let mut by_label: BTreeMap<(String, bool), Remote> = BTreeMap::new();
     if !graph.roots.is_empty() {
-        add(&mut by_label, rooted(graph, 0))?;
+        add(&mut by_label, rooted(graph, 0, &graph.roots[0].directory))?;
     }
     for edge in graph.roots.iter().flat_map(|root| &root.edges) {
         let mut remote = named(graph, edge);
@@ -49,7 +50,14 @@ pub(super) fn label(graph: &Graph, edge: &Edge) -> Option<String> {
 /// Returns what a reference brings in.
 fn named(graph: &Graph, edge: &Edge) -> Option<Remote> {
     match edge.target {
-        Target::Root { id, remote: true } => rooted(graph, id),
+        Target::Root { id, remote: true } => {
+            let directory = match RepoSpec::parse(&edge.reference.text) {
+                // As it is named: a lock must tell what it holds without looking into the repository.
+                Ok(spec) => spec.directory(),
+                Err(_) => graph.roots[id].directory.clone(),
+            };
+            rooted(graph, id, &directory)
+        }
         Target::File(file) => match &graph.files[file].origin {
             Origin::Remote(file) => Some(Remote::File(FileRemote {
                 url: redact::url(&file.url),
@@ -74,15 +82,12 @@ fn through(graph: &Graph, edge: &Edge) -> Option<String> {
     }
 }
 
-/// Returns the repository of a root, with the root's directory.
-fn rooted(graph: &Graph, root: usize) -> Option<Remote> {
+/// Returns the repository of a root, with a directory in it.
+fn rooted(graph: &Graph, root: usize, directory: &str) -> Option<Remote> {
     let root = &graph.roots[root];
     let mut remote = git(graph.sources[root.source].repository.as_ref()?);
     if let Remote::Git(git) = &mut remote {
-        git.paths.insert(match root.directory.as_str() {
-            "" => ".".to_owned(),
-            directory => directory.to_owned(),
-        });
+        git.paths.insert(GitRemote::path(directory));
     }
     Some(remote)
 }

@@ -67,10 +67,7 @@ fn entry(edge: &Edge, lock: &Lock) -> Option<(String, Option<String>)> {
     let wanted = Wanted::of(&edge.reference)?;
     let remote = wanted.locked(lock)?;
     let directory = match (remote, &wanted.spec) {
-        (Remote::Git(_), Some(spec)) => match spec.directory() {
-            directory if directory.is_empty() => Some(".".to_owned()),
-            directory => Some(directory),
-        },
+        (Remote::Git(_), Some(spec)) => Some(GitRemote::path(&spec.directory())),
         _ => None,
     };
     Some((remote.label(), directory))

@@ -125,6 +125,17 @@ pub struct GitRemote {
     pub through: BTreeSet<String>,
 }
 
+impl GitRemote {
+    /// Returns how `paths` name a directory of the repository.
+    #[must_use]
+    pub fn path(directory: &str) -> String {
+        match directory {
+            "" => ".".to_owned(),
+            directory => directory.to_owned(),
+        }
+    }
+}
+
 /// A single remote file, and what it held.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct FileRemote {

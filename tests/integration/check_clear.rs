@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStrExt;
 
 use sha2::{Digest as _, Sha256};
 
-use crate::support::{Repo, Sandbox};
+use crate::support::{Project, Repo, Sandbox};
 
 const REMOTE: &str = "resources: [https://example.com/x.yaml]\n";
 
@@ -90,4 +90,41 @@ fn a_lock_that_lists_what_somebody_wrote() {
     );
     repo.write("app/kustomize-localize.lock", lock);
     says(&repo, 1, &["error[remote-chart]"]);
+}
+
+#[test]
+fn a_directory_of_a_locked_repository_that_nobody_looked_at() {
+    let project = Project::new();
+    let work = &project.work;
+    let upstream = &project.upstream;
+    upstream.write(
+        "deep/kustomization.yaml",
+        "resources: ['https://example.com/acme/remote.git?ref=v1']\n",
+    );
+    upstream.symlink("link", "deep");
+    upstream.commit("deep");
+    upstream.git(&["tag", "v2"]);
+    let names = |directory: &str| {
+        work.write(
+            "example/base/kustomization.yaml",
+            format!("resources: ['https://example.com/acme/remote.git//{directory}?ref=v2']\n"),
+        );
+        work.git(&["add", "--all"]);
+    };
+    names("");
+    work.run(&["lock"]).success();
+    work.git(&["add", "--all"]);
+    work.run(&["check"]).success();
+    // What is there names a remote that is not in the lock.
+    for directory in ["deep", "link"] {
+        names(directory);
+        work.run(&["check"]).fails(1).stdout_has(&format!(
+            "is a git repository at `v2`, of which the lock does not hold `{directory}`"
+        ));
+        work.run(&["lock"]).success().stdout_has("wrote");
+        work.git(&["add", "--all"]);
+        work.run(&["check"]).success();
+        assert!(work.read("kustomize-localize.lock").contains("ref: v1"));
+        work.run(&["lock"]).success().stdout_has("nothing to do");
+    }
 }

@@ -364,13 +364,17 @@ fn what_is_locked_is_what_localizing_takes_as_locked() {
             ])
             .success();
     }
-    // An entry for another ref, another directory of the same repository.
+    // An entry for another directory of the same repository, for another ref.
     world.work.write(
         "r0/kustomization.yaml",
         "resources: ['https://github.com/acme/lib//part?ref=v1']\n",
     );
     world.work.git(&["add", "r0"]);
-    world.work.run(&["check"]).success();
+    world
+        .work
+        .run(&["check"])
+        .fails(1)
+        .stdout_has("the lock does not hold `part`");
     world.work.write(
         "r0/kustomization.yaml",
         "resources: ['https://github.com/acme/lib//web?ref=v2']\n",
