@@ -317,7 +317,6 @@ mod tests {
     fn what_is_there_or_no_path_is_not_told() {
         for text in [
             "resources: [there.yaml, ./there.yaml, ../base, ../base/]",
-            "resources: ['']",
             "configMapGenerator: [{name: a, literals: [gone=gone.yaml]}]",
             "patches: [{patch: gone.yaml}]",
             "patchesStrategicMerge: ['{kind: A, apiVersion: b, metadata: {name: gone.yaml}}']",

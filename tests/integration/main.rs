@@ -21,6 +21,7 @@ mod check_clear;
 mod check_config;
 mod check_formats;
 mod check_index;
+mod check_local;
 mod check_remote;
 mod disk;
 mod example;

@@ -192,12 +192,18 @@ impl<'d> Reader<'d> {
                 }
             }
         }
-        for (i, layers) in items.iter().enumerate() {
+        for (i, elements) in items.iter().enumerate() {
             let field = format!("{field}[{i}]");
             if i < length {
-                self.value(item, layers, &field);
+                if let (Shape::Text(role), [], Some(list)) = (item, &elements[..], layers.last())
+                    && let NodeKind::Sequence(nodes) = &self.document.resolved(list.node).kind
+                    && let Some(node) = nodes.get(i)
+                {
+                    self.empty_entry(*role, *node, &field);
+                }
+                self.value(item, elements, &field);
             } else {
-                self.discard(item, layers, &field);
+                self.discard(item, elements, &field);
             }
         }
         length > 0

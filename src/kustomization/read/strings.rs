@@ -3,7 +3,7 @@
 use super::decode::{Chart, Reader};
 use super::{Declared, Place};
 use crate::kustomization::fields::Role;
-use crate::kustomization::yaml::Type;
+use crate::kustomization::yaml::{NodeId, Type};
 use crate::kustomization::{Accepts, GeneratorKey, NoteKind, ProblemKind, Reference, Spot, plugin};
 
 impl<'d> Reader<'d> {
@@ -18,6 +18,7 @@ impl<'d> Reader<'d> {
             return true;
         };
         if self.dead || text.is_empty() {
+            self.empty_entry(role, place.node, field);
             return !text.is_empty();
         }
         if role != Role::Plain
@@ -260,6 +261,20 @@ impl<'d> Reader<'d> {
                 };
                 self.note(place.node, field, kind, message);
             }
+        }
+    }
+
+    /// Refuses an empty text, or nothing, where a root may be meant: kustomize does not take that for none.
+    pub(super) fn empty_entry(&mut self, role: Role, node: NodeId, field: &str) {
+        if !self.dead
+            && matches!(
+                role,
+                Role::Reference(Accepts::Root { .. } | Accepts::Either)
+            )
+        {
+            let message = "an empty entry names nothing".to_owned();
+            let hints = vec!["take it out".to_owned()];
+            self.problem(node, field, ProblemKind::WrongType, message, hints);
         }
     }
 

@@ -1,0 +1,597 @@
+//! `check`: what is local. Held against the real kustomize, and every way out that is printed, taken.
+
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::support::{Kustomize, Output, Repo, Running, Sandbox, config};
+
+/// Returns the findings of a check, as JSON; it changes nothing.
+#[track_caller]
+fn findings(repo: &Repo, args: &[&str]) -> Vec<Value> {
+    let before = repo.state();
+    let output = repo.run(&[&["check", "--format", "json"], args].concat());
+    before.assert_same(&repo.state());
+    assert!(output.status < 2, "{output:?}");
+    let report: Value = serde_json::from_str(&output.stdout).unwrap();
+    report["findings"].as_array().unwrap().clone()
+}
+
+/// Returns what was found as `rule path:line: message`.
+#[track_caller]
+fn told(repo: &Repo, args: &[&str]) -> Vec<String> {
+    findings(repo, args)
+        .iter()
+        .map(|finding| {
+            let text = |name: &str| finding[name].as_str().unwrap_or_default().to_owned();
+            format!(
+                "{} {}:{}: {}",
+                text("rule"),
+                text("path"),
+                finding["line"].as_u64().unwrap_or(0),
+                text("message")
+            )
+        })
+        .collect()
+}
+
+/// What a case must come to.
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum Is {
+    Clean,
+    Found(&'static str),
+}
+use Is::{Clean, Found};
+
+/// A root `app`, its kustomization, and whether kustomize builds it. Beside it lie `base`, `component`, `files`
+/// and links.
+const CASES: &[(&str, Is)] = &[
+    ("resources: [map.yaml, ../base]", Clean),
+    ("resources: [./map.yaml, ../other/../base]", Clean),
+    ("resources: []", Clean),
+    ("RESOURCES: [map.yaml]", Clean),
+    ("resources: [map.yaml]\ncomponents: [../component]", Clean),
+    ("transformers: ['']\nresources: [map.yaml]", Clean),
+    ("resources: ['']", Found("invalid-kustomization")),
+    ("components: ['']", Found("invalid-kustomization")),
+    (
+        "resources: [map.yaml, null]",
+        Found("invalid-kustomization"),
+    ),
+    ("bases: [../base]\nresources: [link.yaml]", Clean),
+    ("resources: [linked-base]", Clean),
+    (
+        "resources: [map.yaml]\npatches: [{path: patch.yaml}]",
+        Clean,
+    ),
+    (
+        "resources: [map.yaml]\npatches: [{patch: '{apiVersion: v1, kind: ConfigMap, metadata: {name: app}}'}]",
+        Clean,
+    ),
+    (
+        "resources: [map.yaml]\npatchesStrategicMerge: ['{apiVersion: v1, kind: ConfigMap, metadata: {name: app}}']",
+        Clean,
+    ),
+    (
+        "configMapGenerator: [{name: a, files: [map.yaml, k=map.yaml], literals: [gone=gone.yaml], envs: [one.env]}]",
+        Clean,
+    ),
+    ("resources: [map.yaml]\n# resources: [gone.yaml]", Clean),
+    ("transformers: [prefix.yaml]\nresources: [map.yaml]", Clean),
+    (
+        "transformers:\n- |\n  apiVersion: builtin\n  kind: PrefixTransformer\n  metadata: {name: a}\n  prefix: x-\n  fieldSpecs: [{path: metadata/name}]\nresources: [map.yaml]",
+        Clean,
+    ),
+    ("resources: [gone.yaml]", Found("missing-path")),
+    ("resources: [../gone]", Found("missing-path")),
+    ("resources: [map.yaml/x]", Found("missing-path")),
+    ("resources: [dangling.yaml]", Found("missing-path")),
+    ("resources: ['*.yaml']", Found("missing-path")),
+    ("resources: [../files]", Found("missing-path")),
+    ("components: [../files]", Found("missing-path")),
+    ("components: [../gone]", Found("missing-path")),
+    ("crds: [gone.yaml]", Found("missing-path")),
+    ("configurations: [gone.yaml]", Found("missing-path")),
+    (
+        "openapi: {path: gone.yaml}\nresources: [map.yaml]",
+        Found("missing-path"),
+    ),
+    (
+        "resources: [map.yaml]\npatches: [{path: gone.yaml}]",
+        Found("missing-path"),
+    ),
+    (
+        "resources: [map.yaml]\nreplacements: [{path: gone.yaml}]",
+        Found("missing-path"),
+    ),
+    (
+        "configMapGenerator: [{name: a, files: [gone]}]",
+        Found("missing-path"),
+    ),
+    (
+        "configMapGenerator: [{name: a, envs: [gone]}]",
+        Found("missing-path"),
+    ),
+    (
+        "secretGenerator: [{name: a, files: [k=gone]}]",
+        Found("missing-path"),
+    ),
+    (
+        "transformers: [gone.yaml]\nresources: [map.yaml]",
+        Found("missing-path"),
+    ),
+    (
+        "transformers: [patch-gone.yaml]\nresources: [map.yaml]",
+        Found("missing-path"),
+    ),
+    ("resources: [../files/map.yaml]", Found("out-of-scope")),
+    (
+        "resources: [map.yaml]\npatches: [{path: ../files/map.yaml}]",
+        Found("out-of-scope"),
+    ),
+    (
+        "configMapGenerator: [{name: a, files: [../files/map.yaml]}]",
+        Found("out-of-scope"),
+    ),
+    ("resources: [out.yaml]", Found("out-of-scope")),
+    ("resources: [/etc]", Found("out-of-scope")),
+    ("resources: [/nowhere/base]", Found("out-of-scope")),
+    ("resources: [.]", Found("cycle")),
+    ("resources: [../app]", Found("cycle")),
+    ("resources: [../back]", Found("cycle")),
+    ("resources: [inner]", Found("cycle")),
+    ("resources: [linked-self]", Found("cycle")),
+    ("", Found("invalid-kustomization")),
+    ("kind: Kustomization", Found("invalid-kustomization")),
+    ("resource: [map.yaml]", Found("invalid-kustomization")),
+    ("resources: map.yaml", Found("invalid-kustomization")),
+    (
+        "kind: Deployment\nresources: [map.yaml]",
+        Found("invalid-kustomization"),
+    ),
+    (
+        "apiVersion: v1\nresources: [map.yaml]",
+        Found("invalid-kustomization"),
+    ),
+    ("resources: [map.yaml", Found("invalid-kustomization")),
+    ("resources: [../component]", Found("invalid-kustomization")),
+    ("components: [../base]", Found("invalid-kustomization")),
+    ("components: [map.yaml]", Found("invalid-kustomization")),
+    ("resources: [../two]", Found("invalid-kustomization")),
+    ("resources: [../flux]", Found("invalid-kustomization")),
+    ("resources: [../linked]", Found("invalid-kustomization")),
+    (
+        "resources: [map.yaml]\npatches: [{path: .}]",
+        Found("invalid-kustomization"),
+    ),
+    (
+        "configMapGenerator: [{name: a, files: [sub]}]",
+        Found("invalid-kustomization"),
+    ),
+    ("resources: [loop.yaml]", Found("invalid-kustomization")),
+    (
+        "transformers: [nonsense.yaml]\nresources: [map.yaml]",
+        Found("invalid-kustomization"),
+    ),
+];
+
+/// Puts a case into a directory of the repository.
+fn prepare(repo: &Repo, at: &str, case: &str) {
+    let write = |path: &str, text: &str| repo.write(&format!("{at}/{path}"), text);
+    let link = |path: &str, to: &str| repo.symlink(&format!("{at}/{path}"), to);
+    write("app/kustomization.yaml", case);
+    write("app/map.yaml", &config("app"));
+    write("app/one.env", "ONE=1\n");
+    write("app/patch.yaml", &config("app"));
+    write(
+        "app/prefix.yaml",
+        "apiVersion: builtin\nkind: PrefixTransformer\nmetadata: {name: a}\nprefix: x-\nfieldSpecs: [{path: metadata/name}]\n",
+    );
+    write(
+        "app/patch-gone.yaml",
+        "apiVersion: builtin\nkind: PatchTransformer\nmetadata: {name: a}\npath: gone.yaml\n",
+    );
+    write(
+        "app/nonsense.yaml",
+        "apiVersion: builtin\nkind: Nonsense\nmetadata: {name: a}\n",
+    );
+    write("base/kustomization.yaml", "resources: [map.yaml]\n");
+    write("base/map.yaml", &config("base"));
+    write(
+        "component/kustomization.yaml",
+        "apiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Component\nnamePrefix: c-\n",
+    );
+    write("files/map.yaml", &config("files"));
+    link("app/link.yaml", "map.yaml");
+    link("app/out.yaml", "../files/map.yaml");
+    link("app/dangling.yaml", "gone.yaml");
+    link("app/loop.yaml", "loop.yaml");
+    link("app/linked-base", "../base");
+    link("app/linked-self", ".");
+    write("app/sub/x.txt", "x");
+    // What is wrong by itself is there only where it is meant.
+    for (name, path, text) in [
+        (
+            "../back]",
+            "back/kustomization.yaml",
+            "resources: [../app]\n",
+        ),
+        (
+            "[inner]",
+            "app/inner/kustomization.yaml",
+            "resources: [..]\n",
+        ),
+        ("../two]", "two/kustomization.yaml", "resources: []\n"),
+        ("../two]", "two/Kustomization", "resources: []\n"),
+        ("../flux]", "flux/kustomization.yaml", FLUX),
+    ] {
+        if case.contains(name) {
+            write(path, text);
+        }
+    }
+    if case.contains("../linked]") {
+        link("linked/kustomization.yaml", "../base/kustomization.yaml");
+    }
+}
+
+const FLUX: &str = "apiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nmetadata: {name: a, namespace: b}\nspec: {path: ./app}\n";
+
+#[test]
+fn what_kustomize_refuses_is_found_and_nothing_else() {
+    let Some(kustomize) = Kustomize::find() else {
+        return;
+    };
+    let sandbox = Sandbox::new();
+    let repo = sandbox.repo("work");
+    for (number, (text, _)) in CASES.iter().enumerate() {
+        prepare(&repo, &format!("case-{number:02}"), text);
+    }
+    repo.git(&["add", "--all"]);
+    let findings = findings(&repo, &[]);
+    for (number, (text, is)) in CASES.iter().enumerate() {
+        let place = format!("case-{number:02}");
+        let inside = format!("{place}/");
+        let rules: Vec<&str> = findings
+            .iter()
+            .filter(|finding| finding["path"].as_str().unwrap().starts_with(&inside))
+            .map(|finding| finding["rule"].as_str().unwrap())
+            .collect();
+        let built = kustomize.build(&sandbox, repo.path(), &format!("{place}/app"));
+        match is {
+            Clean => {
+                assert_eq!(rules, [""; 0], "{text}");
+                assert_eq!(built.status, 0, "{text}: {built:?}");
+            }
+            Found(rule) => {
+                assert!(
+                    !rules.is_empty() && rules.iter().all(|one| one == rule),
+                    "{text}: {rules:?}"
+                );
+                assert_ne!(built.status, 0, "{text}: {built:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_path_that_is_on_disk_only() {
+    let sandbox = Sandbox::new();
+    let repo = sandbox.repo("work");
+    repo.write(
+        "a/kustomization.yaml",
+        "resources:\n- map.yaml\n- ../base\n- ../part\n- secret.env\n- ../build\n",
+    );
+    repo.write("part/map.yaml", config("part"));
+    repo.write(".gitignore", "*.env\nbuild/\n");
+    repo.git(&["add", "--all"]);
+    repo.write("a/map.yaml", config("a"));
+    repo.write("part/kustomization.yaml", "resources: [map.yaml]\n");
+    repo.write("base/kustomization.yaml", "resources: [map.yaml]\n");
+    repo.write("base/map.yaml", config("base"));
+    let place = "a/kustomization.yaml";
+    let ignored = [
+        format!(
+            "ignored-path {place}:5: git is told to ignore `a/secret.env`: by `*.env` in .gitignore:1"
+        ),
+        format!(
+            "ignored-path {place}:6: git is told to ignore `build`: by `build/` in .gitignore:2"
+        ),
+    ];
+    let mut expected = vec![
+        format!("missing-path {place}:2: `a/map.yaml` is on disk, but not staged"),
+        format!("missing-path {place}:3: `base` is on disk, but not staged"),
+        format!("missing-path {place}:4: `part/kustomization.yaml` is on disk, but not staged"),
+    ];
+    expected.extend(ignored.clone());
+    assert_eq!(told(&repo, &[]), expected);
+    assert_eq!(told(&repo, &["--working-tree"]), ignored);
+    repo.git(&["commit", "-q", "--no-verify", "-m", "lost"]);
+    let mut expected = vec![
+        format!("missing-path {place}:2: there is no `a/map.yaml`"),
+        format!("missing-path {place}:3: there is no `base`"),
+        format!("missing-path {place}:4: `part` holds no kustomization"),
+    ];
+    expected.extend(ignored);
+    assert_eq!(told(&repo, &["--rev", "HEAD"]), expected);
+    // Only the name of a file is staged.
+    repo.git(&["add", "-N", "a/map.yaml"]);
+    assert!(told(&repo, &[])[0].contains("`a/map.yaml` is on disk, but not staged"));
+    repo.git(&["add", "--all"]);
+    // Ignored files warn and fail nothing.
+    repo.run(&["check"]).success().stdout_has("ignored-path");
+}
+
+#[test]
+fn a_path_in_a_submodule_warns() {
+    let sandbox = Sandbox::new();
+    let other = sandbox.repo("other");
+    other.write("base/kustomization.yaml", "namePrefix: a-\n");
+    other.commit("other");
+    let repo = sandbox.repo("work");
+    let url = other.path().to_str().unwrap();
+    repo.git(&[
+        "-c",
+        "protocol.file.allow=always",
+        "submodule",
+        "--quiet",
+        "add",
+        url,
+        "sub",
+    ]);
+    repo.write(
+        "a/kustomization.yaml",
+        "resources: [../sub/base]\npatches: [{path: x.yaml}]\n",
+    );
+    repo.symlink("a/x.yaml", "../sub/base/kustomization.yaml");
+    repo.commit("submodule");
+    let expected = [
+        "submodule-path a/kustomization.yaml:1: `../sub/base` lies in the submodule `sub`, whose files this repository does not hold",
+        "submodule-path a/kustomization.yaml:2: `x.yaml` lies in the submodule `sub`, whose files this repository does not hold",
+    ];
+    for source in [&["--staged"][..], &["--working-tree"], &["--rev", "HEAD"]] {
+        assert_eq!(told(&repo, source), expected, "{source:?}");
+    }
+    repo.run(&["check"]).success().stdout_has("submodule-path");
+}
+
+/// Returns the commands that help prints: what follows a phrase and a colon, or all of it.
+fn commands(findings: &[Value]) -> Vec<String> {
+    findings
+        .iter()
+        .flat_map(|finding| finding["help"].as_array().unwrap())
+        .filter_map(|help| {
+            let help = help.as_str().unwrap();
+            ["git ", "(cd ", "printf "].iter().find_map(|program| {
+                match (
+                    help.starts_with(program),
+                    help.find(&format!(": {program}")),
+                ) {
+                    (true, _) => Some(help.to_owned()),
+                    (_, Some(at)) => Some(help[at + 2..].to_owned()),
+                    _ => None,
+                }
+            })
+        })
+        .collect()
+}
+
+fn shell(sandbox: &Sandbox, directory: &Path, command: &str) -> Output {
+    Running::start(sandbox.command("sh", directory).args(["-c", command])).wait()
+}
+
+/// Stages what `stage` leaves in the index, and asserts that the hook refuses to commit it, that this many
+/// commands are printed, and that the commit passes after each of them.
+#[track_caller]
+fn ways_out(stage: impl Fn(&Repo), then: impl Fn(&Repo, usize), count: usize) {
+    let mut number = 0;
+    loop {
+        let sandbox = Sandbox::new();
+        let program = env!("CARGO_BIN_EXE_git-kustomize-localize");
+        sandbox.offer("git-kustomize-localize", Path::new(program));
+        if let Some(kustomize) = Kustomize::find() {
+            sandbox.offer("kustomize", kustomize.program());
+        }
+        let repo = sandbox.repo("work");
+        repo.git(&["commit", "-q", "--allow-empty", "-m", "begin"]);
+        repo.run(&["hook", "install"]).success();
+        stage(&repo);
+        repo.try_git(&["commit", "-q", "-m", "blocked"]).fails(1);
+        let commands = commands(&findings(&repo, &[]));
+        assert_eq!(commands.len(), count, "{commands:#?}");
+        // From anywhere in the repository.
+        let inside = repo.path().join("in side");
+        std::fs::create_dir_all(&inside).unwrap();
+        shell(&sandbox, &inside, &commands[number]).success();
+        then(&repo, number);
+        let done = repo.try_git(&["commit", "-q", "-m", "mended"]);
+        assert_eq!(done.status, 0, "{}: {done:?}", commands[number]);
+        assert_eq!(
+            told(&repo, &["--rev", "HEAD"]),
+            [""; 0],
+            "{}",
+            commands[number]
+        );
+        number += 1;
+        if number == count {
+            return;
+        }
+    }
+}
+
+fn nothing_more(_: &Repo, _: usize) {}
+
+#[test]
+fn the_ways_out_of_a_missing_path() {
+    let root = "resources: [map.yaml]\n";
+    ways_out(
+        |repo| {
+            repo.write("a b/kustomization.yaml", root);
+            repo.git(&["add", "--all"]);
+            repo.write("a b/map.yaml", config("a"));
+        },
+        nothing_more,
+        1,
+    );
+    ways_out(
+        |repo| {
+            repo.write("a/kustomization.yaml", "resources: [../base]\n");
+            repo.git(&["add", "--all"]);
+            repo.write("base/kustomization.yaml", root);
+            repo.write("base/map.yaml", config("base"));
+        },
+        nothing_more,
+        1,
+    );
+    ways_out(
+        |repo| {
+            repo.write("a/kustomization.yaml", "resources: [../base]\n");
+            repo.write("base/map.yaml", config("base"));
+            repo.git(&["add", "--all"]);
+            repo.write("base/kustomization.yml", root);
+        },
+        nothing_more,
+        1,
+    );
+}
+
+#[test]
+fn the_way_to_make_a_root() {
+    if Kustomize::find().is_none() {
+        return;
+    }
+    ways_out(
+        |repo| {
+            repo.write("a/kustomization.yaml", "resources: [../base]\n");
+            repo.write("base/map.yaml", config("base"));
+            repo.git(&["add", "--all"]);
+        },
+        |repo, _| {
+            assert!(
+                repo.git(&["show", ":base/kustomization.yaml"])
+                    .contains("map.yaml")
+            )
+        },
+        1,
+    );
+}
+
+#[test]
+fn the_ways_out_of_a_file_outside_of_its_root() {
+    let named = |repo: &Repo, number: usize| {
+        // The copy is to be named.
+        if number == 0 {
+            repo.write("a/kustomization.yaml", "resources: [map.yaml]\n");
+            repo.git(&["add", "a"]);
+        }
+    };
+    for more in ["", "pin: true", "pin: true\n"] {
+        ways_out(
+            |repo| {
+                repo.write("a/kustomization.yaml", "resources: [../files/map.yaml]\n");
+                repo.write("files/map.yaml", config("base"));
+                if !more.is_empty() {
+                    repo.write(".kustomize-localize.yaml", more);
+                }
+                repo.git(&["add", "--all"]);
+            },
+            named,
+            2,
+        );
+    }
+    ways_out(
+        |repo| {
+            repo.write("a/kustomization.yaml", "resources: [map.yaml]\n");
+            repo.write("files/map.yaml", config("base"));
+            repo.symlink("a/map.yaml", "../files/map.yaml");
+            repo.git(&["add", "--all"]);
+        },
+        |repo, number| {
+            let mode = repo.git(&["ls-files", "-s", "a/map.yaml"]);
+            assert_eq!(mode.starts_with("100644"), number == 0, "{mode}");
+        },
+        2,
+    );
+}
+
+#[test]
+fn the_way_out_of_a_link_that_leaves() {
+    for (target, link) in [("file.yaml", "a/x.yaml"), ("directory", "a/x.yaml")] {
+        ways_out(
+            |repo| {
+                let outside = repo.path().parent().unwrap().join("outside");
+                std::fs::create_dir_all(outside.join("directory")).unwrap();
+                std::fs::write(outside.join("file.yaml"), config("a")).unwrap();
+                std::fs::write(
+                    outside.join("directory/kustomization.yaml"),
+                    "namePrefix: a-\n",
+                )
+                .unwrap();
+                repo.write("a/kustomization.yaml", "resources: [x.yaml]\n");
+                repo.symlink(link, outside.join(target).to_str().unwrap());
+                repo.git(&["add", "--all"]);
+            },
+            nothing_more,
+            1,
+        );
+    }
+}
+
+#[test]
+fn the_way_out_of_two_kustomizations() {
+    ways_out(
+        |repo| {
+            repo.write("a/kustomization.yaml", "resources: []\n");
+            repo.write("a/Kustomization", "resources: []\n");
+            repo.git(&["add", "--all"]);
+        },
+        // Nothing is lost.
+        |repo, _| assert!(repo.path().join("a/Kustomization").is_file()),
+        1,
+    );
+}
+
+#[test]
+fn what_is_ignored_may_be_added() {
+    let sandbox = Sandbox::new();
+    let repo = sandbox.repo("work");
+    repo.write("a/kustomization.yaml", "resources: [build/map.yaml]\n");
+    repo.write(".gitignore", "build/\n");
+    repo.write("a/build/map.yaml", config("a"));
+    repo.git(&["add", "--all"]);
+    let findings = findings(&repo, &[]);
+    assert_eq!(findings[0]["severity"], "warning");
+    let commands = commands(&findings);
+    assert_eq!(commands, ["git add -f -- :/a/build/map.yaml"]);
+    shell(&sandbox, repo.path(), &commands[0]).success();
+    assert_eq!(told(&repo, &[]), [""; 0]);
+}
+
+#[test]
+fn scopes_bound_what_is_in_them() {
+    let sandbox = Sandbox::new();
+    let repo = sandbox.repo("work");
+    repo.write(".kustomize-localize.yaml", "scopes: [apps/*]\n");
+    repo.write(
+        "apps/web/kustomization.yaml",
+        "resources:\n- ../api\n- base\n",
+    );
+    repo.write("apps/web/base/kustomization.yaml", "namePrefix: a-\n");
+    repo.write("apps/api/kustomization.yaml", "namePrefix: a-\n");
+    repo.write(
+        "all/kustomization.yaml",
+        "resources: [../apps/web, ../apps/api]\n",
+    );
+    repo.git(&["add", "--all"]);
+    assert_eq!(
+        told(&repo, &[]),
+        [
+            "out-of-scope apps/web/kustomization.yaml:2: `../api` names `apps/api`, outside of the scope `apps/web` that .kustomize-localize.yaml sets"
+        ]
+    );
+    repo.write(
+        "apps/web/kustomization.yaml",
+        "resources:\n- ../api # kustomize-localize: allow[out-of-scope] moves next week\n- base\n",
+    );
+    repo.git(&["add", "--all"]);
+    repo.run(&["check"]).success();
+}
