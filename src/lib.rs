@@ -12,6 +12,9 @@
 //! the files. The result and its record ([`record`]) go into one commit on a branch, or into a plain
 //! directory ([`commit`]); what was done is told by [`report`].
 //!
+//! Nothing in the way of `check` reaches the network, and a build without the feature `localize` has no
+//! [`fetch`] at all.
+//!
 //! Nothing is written before the whole result is known, and then all of it or nothing.
 //!
 //! # The rooms
@@ -21,6 +24,7 @@
 //! | room | job |
 //! |---|---|
 //! | [`cli`] | arguments to calls, one file per command |
+//! | [`hook`](mod@hook) | hooks of git: putting them in, taking them out, what one that runs has to judge |
 //! | [`check`](mod@check) | the rules: what a hermetic build could not resolve |
 //! | [`report`] | what is said: for people, as JSON |
 //! | [`mend`] | what makes a working tree pass the check: its lock brought up to date, localizing where it stands |

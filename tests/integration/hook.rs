@@ -245,3 +245,113 @@ fn what_is_no_hook_is_a_usage_error() {
         .fails(2)
         .stderr_has("not a git repository");
 }
+
+#[test]
+fn the_scripts_can_be_used_as_they_are() {
+    let (_sandbox, work) = work();
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("hooks");
+    for name in ["pre-commit", "pre-merge-commit", "pre-push"] {
+        let script = std::fs::read(source.join(name)).unwrap();
+        work.write_executable(&format!(".githooks/{name}"), script);
+    }
+    work.git(&["config", "core.hooksPath", ".githooks"]);
+    work.git(&["add", "."]);
+    work.try_git(&["commit", "-m", "hooks"]).success();
+    hook(&work, &["install"])
+        .success()
+        .stdout_has("runs the check already");
+    work.write("app/kustomization.yaml", REMOTE);
+    refused(&work.try_git(&["commit", "-am", "remote"]));
+}
+
+#[test]
+fn object_ids_may_be_long_and_refs_stored_in_another_way() {
+    for options in [&["--object-format=sha256"][..], &["--ref-format=reftable"]] {
+        let (sandbox, _) = work();
+        let directory = sandbox.path("other");
+        std::fs::create_dir(&directory).unwrap();
+        let init = [&["init", "--quiet", "-b", "main"], options].concat();
+        sandbox.git(&directory, &init);
+        let other = Repo::new(&sandbox, directory);
+        other.write(".kustomize-localize.yaml", "new-only: true\n");
+        other.write("old/kustomization.yaml", REMOTE);
+        other.commit("old");
+        other.git(&[&init[..], &["--bare", "../server.git"]].concat());
+        other.git(&["remote", "add", "origin", "../server.git"]);
+        other.git(&["push", "--quiet", "origin", "main"]);
+        install(&other, &["pre-commit", "pre-push"]);
+        other.write("new/kustomization.yaml", REMOTE);
+        other.git(&["add", "."]);
+        let output = other.try_git(&["commit", "-m", "new"]);
+        refused(&output);
+        output.lacks("old/kustomization.yaml");
+        other.git(&["commit", "--quiet", "--no-verify", "-m", "new"]);
+        let output = other.try_git(&["push", "origin", "main"]);
+        refused(&output);
+        output.lacks("old/kustomization.yaml");
+        let server = std::fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join("hooks/pre-receive"));
+        other.write_executable("../server.git/hooks/pre-receive", server.unwrap());
+        let output = other.try_git(&["push", "--no-verify", "origin", "main", "main:topic"]);
+        output
+            .fails(1)
+            .stderr_has("remote: refs/heads/main, refs/heads/topic:")
+            .stderr_has("new/kustomization.yaml")
+            .lacks("old/kustomization.yaml");
+    }
+}
+
+#[test]
+fn a_submodule_has_hooks_of_its_own() {
+    let (sandbox, work) = work();
+    let outer = sandbox.repo("outer");
+    outer.git(&[
+        "-c",
+        "protocol.file.allow=always",
+        "submodule",
+        "--quiet",
+        "add",
+        work.path().to_str().unwrap(),
+        "inner",
+    ]);
+    let inner = Repo::new(&sandbox, outer.path().join("inner"));
+    install(&inner, &[]);
+    assert!(
+        outer
+            .path()
+            .join(".git/modules/inner/hooks/pre-commit")
+            .is_file()
+    );
+    assert!(!outer.path().join(".git/hooks/pre-commit").exists());
+    inner.write("app/kustomization.yaml", REMOTE);
+    refused(&inner.try_git(&["commit", "-am", "remote"]));
+    outer.try_git(&["commit", "-am", "outer"]).success();
+}
+
+#[test]
+fn odd_indexes_are_read_as_git_reads_them() {
+    for set_up in [
+        &["update-index", "--split-index"][..],
+        &["update-index", "--index-version", "4"],
+        &["update-index", "--force-untracked-cache"],
+        &["sparse-checkout", "set", "--cone", "--sparse-index", "note"],
+    ] {
+        let (_sandbox, work) = work();
+        work.write("note/x", "x");
+        work.write("far/kustomization.yaml", LOCAL);
+        work.write("far/config.yaml", crate::support::config("far"));
+        work.commit("more");
+        install(&work, &[]);
+        work.git(set_up);
+        work.write("note/x", "y");
+        work.try_git(&["commit", "-am", "note"]).success();
+        work.write("note/kustomization.yaml", REMOTE);
+        work.git(&["add", "--sparse", "."]);
+        refused(&work.try_git(&["commit", "-m", "remote"]));
+        // Announced is not staged.
+        work.git(&["reset", "--quiet"]);
+        work.git(&["add", "--intent-to-add", "note/kustomization.yaml"]);
+        work.try_git(&["commit", "--allow-empty", "-m", "empty"])
+            .success();
+        refused(&work.try_git(&["commit", "-am", "remote"]));
+    }
+}
