@@ -6,7 +6,6 @@
 //! a person who checks should do is not what a person who localizes should do.
 
 mod ambiguous_path;
-#[allow(dead_code)] // the rules that use the rest come next
 mod context;
 mod cycle;
 mod edited_copy;
