@@ -216,10 +216,7 @@ fn of_keys_in_different_case_the_greatest_wins() {
         references("Resources: [a]\nresources:\nnamePrefix: x\n"),
         [""; 0]
     );
-    assert_eq!(
-        references("RESOURCES: [b]\nResources: []\nresources: [null]\n"),
-        [""; 0]
-    );
+    assert_eq!(references("CRDS: [b]\nCRDs: []\ncrds: [null]\n"), [""; 0]);
 }
 
 #[test]
@@ -290,8 +287,22 @@ fn the_first_document_counts() {
 
 #[test]
 fn nothing_passes_in_silence() {
-    let text = "resources: ['', null, a]\ncrds:\npatches: [{path: ''}, null]\nconfigMapGenerator: [{files: [null], env: ''}]\n";
-    assert_eq!(references(text), ["resources[2]=a"]);
+    let text = "resources: [a]\ncrds:\npatches: [{path: ''}, null]\nconfigMapGenerator: [{files: [null], env: ''}]\n";
+    assert_eq!(references(text), ["resources[0]=a"]);
+}
+
+#[test]
+fn nothing_is_no_root() {
+    let problems = read(b"resources: ['', null, a]\n").unwrap_err();
+    let found: Vec<_> = problems
+        .iter()
+        .map(|problem| (problem.field.as_str(), problem.message.as_str()))
+        .collect();
+    let message = "an empty entry names nothing";
+    assert_eq!(
+        found,
+        [("resources[0]", message), ("resources[1]", message)]
+    );
 }
 
 #[test]

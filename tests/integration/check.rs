@@ -253,8 +253,6 @@ fn what_the_base_allowed_is_new_when_nothing_allows_it_any_more() {
     repo.git(&["add", "--all"]);
     check(&repo, &["--new-only=HEAD"])
         .fails(1)
-        .stdout_has(" --> a/kustomization.yaml:")
-        .stdout_has(" --> b/kustomization.yaml")
         .stdout_has("base/kustomization.yaml:3:3");
 }
 
