@@ -160,7 +160,7 @@ pub fn check(input: Input<'_>) -> Result<Checked> {
         let key = |finding: &Finding| (finding.path.clone(), finding.span, finding.rule);
         key(one).cmp(&key(other))
     });
-    Ok(Checked {
+    let checked = Checked {
         source: input.checking,
         kustomizations: explored.graph.roots.len() - flux.len(),
         references: references(&explored.graph),
@@ -168,7 +168,10 @@ pub fn check(input: Input<'_>) -> Result<Checked> {
         findings,
         known: None,
         failures,
-    })
+    };
+    // A program that checks ends next: to free many small pieces takes a tenth of the time.
+    std::mem::forget(explored);
+    Ok(checked)
 }
 
 /// Says whether a rule speaks of files that a lock owns. What other rules find there nobody can mend here.
