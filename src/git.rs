@@ -9,6 +9,7 @@
 mod foreign;
 mod here;
 
+pub(crate) use foreign::untied;
 pub use foreign::{Asked, Foreign};
 pub use here::{CommitId, Here, Hooks, Ignored, Ref, Staged, Worktree};
 

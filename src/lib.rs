@@ -9,7 +9,8 @@
 //! remote as kustomize does ([`reference`](mod@reference)) and follows every one of them ([`walk`]). Remote files
 //! and remote roots are brought in, level by level ([`fetch`]). The graph that the walk yields is
 //! then localized in three pure steps ([`localize`]): place every node, edit the scalars, collect
-//! the files. The result and its record ([`record`]) go into one commit on a branch, or into a plain
+//! the files. Original and result are built with the user's kustomize, and the outputs compared
+//! ([`prove`]). The result and its record ([`record`]) go into one commit on a branch, or into a plain
 //! directory ([`commit`]); what was done is told by [`report`].
 //!
 //! Nothing in the way of `check` reaches the network, and a build without the feature `localize` has no
@@ -29,6 +30,7 @@
 //! | [`report`] | what is said: for people, as JSON |
 //! | [`mend`] | what makes a working tree pass the check: its lock brought up to date, localizing where it stands |
 //! | [`commit`] | the branch, the tip, trees and blobs, a plain directory |
+//! | [`prove`] | the build of the original, that of the result, and what they have in common |
 //! | [`localize`] | layout, rewrite, result |
 //! | [`fetch`] | git, http, cache, what the tip holds: the only room that reaches the network |
 //! | [`walk`] | the graph of roots, files and references; defines [`walk::Remotes`], which `fetch` implements |
@@ -67,6 +69,7 @@ pub mod kustomization;
 pub mod localize;
 pub mod mend;
 pub mod process;
+pub mod prove;
 pub mod record;
 pub mod redact;
 pub mod reference;

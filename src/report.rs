@@ -14,6 +14,7 @@ pub use lock::{LockOutcome, LockReport};
 use std::collections::BTreeMap;
 
 use crate::localize::Rewritten;
+use crate::prove::Proof;
 use crate::record::{Change, Remote};
 use crate::walk::Warning;
 
@@ -27,6 +28,10 @@ pub trait Tell {
 
     /// Returns what works but should be known.
     fn warnings(&self) -> &[Warning];
+    /// Says whether the command did what it was asked for. What it did not do, the report tells.
+    fn is_done(&self) -> bool {
+        true
+    }
 }
 
 impl Tell for Box<dyn Tell> {
@@ -40,6 +45,9 @@ impl Tell for Box<dyn Tell> {
 
     fn warnings(&self) -> &[Warning] {
         (**self).warnings()
+    }
+    fn is_done(&self) -> bool {
+        (**self).is_done()
     }
 }
 
@@ -62,6 +70,8 @@ pub struct Report {
     pub rewritten: Vec<Rewritten>,
     /// What works but should be known.
     pub warnings: Vec<Warning>,
+    /// What came of building original and result.
+    pub proof: Proof,
 }
 
 /// What happened to the result.
@@ -91,6 +101,8 @@ pub enum Outcome {
     },
     /// It was written to disk.
     Written,
+    /// It does not build to what the original builds to, so nothing was written.
+    Differs,
     /// Nothing was written: `--dry-run`.
     DryRun {
         /// The branch that would be committed to; none for plain files.

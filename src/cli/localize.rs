@@ -7,15 +7,17 @@ pub(super) mod in_place;
 use std::collections::BTreeMap;
 use std::process::ExitCode;
 use std::rc::Rc;
+use std::time::Duration;
 
 use clap::CommandFactory;
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 
-use super::online::{LocalizeArgs, Restrictor, tell};
+use super::online::{LocalizeArgs, Restrictor, Verify, tell};
 use crate::failure::{Failure, Failures, Result, nearest};
 use crate::fetch::{self, Fetcher, Tip};
 use crate::git::Here;
 use crate::localize::{Content, Localized, ResultFile, localize};
+use crate::prove::{self, Job, Proof};
 use crate::record::{LOCK_NAME, LoadRestrictor, Lock, LockOptions};
 use crate::redact;
 use crate::reference::{self, RepoSpec, default_new_dir};
@@ -347,6 +349,28 @@ fn copy(
     })
 }
 
+/// Builds original and result and compares them, unless the arguments say not to.
+fn proven(args: &LocalizeArgs, copied: &Copied) -> Result<Proof> {
+    if args.verify.no_verify {
+        return Ok(Proof::without("--no-verify"));
+    }
+    let remote = copied.graph.sources[0].repository.is_some();
+    let job = Job {
+        graph: &copied.graph,
+        localized: &copied.localized,
+        target: copied.lock.target.as_deref().unwrap_or_default(),
+        url: remote.then(|| args.target()),
+        load_restrictor: copied.lock.options.load_restrictor,
+    };
+    let options = prove::Options {
+        program: args.verify.kustomize.clone(),
+        arguments: args.verify.build_arg.clone(),
+        full: args.verify.verify == Verify::Full,
+        timeout: args.fetch.timeout.map(Duration::from_secs),
+    };
+    prove::prove(&[job], &options)
+}
+
 impl Copied {
     /// Returns the files of NEW_DIR with the lock.
     fn files(&self) -> Result<BTreeMap<String, ResultFile>> {
@@ -375,6 +399,7 @@ impl Copied {
         new_dir: String,
         before: &Lock,
         outcome: crate::report::Outcome,
+        proof: Proof,
     ) -> Report {
         let mut warnings: Vec<Warning> = self.graph.warnings.clone();
         warnings.extend(self.localized.warnings.iter().cloned());
@@ -391,6 +416,7 @@ impl Copied {
                 .collect(),
             rewritten: self.localized.rewritten.clone(),
             warnings,
+            proof,
         }
     }
 }

@@ -128,9 +128,8 @@ pub(super) struct LocalizeArgs {
     #[arg(long, value_enum, value_name = "WHICH", default_value_t = Restrictor::RootOnly)]
     pub(super) load_restrictor: Restrictor,
 
-    /// Do not compare builds: nothing is built yet, so this changes nothing
-    #[arg(long)]
-    pub(super) no_verify: bool,
+    #[command(flatten)]
+    pub(super) verify: VerifyArgs,
 
     #[command(flatten)]
     pub(super) fetch: FetchArgs,
@@ -153,6 +152,41 @@ pub(super) struct LocalizeArgs {
 
     #[command(flatten)]
     pub(super) output: OutputArgs,
+}
+
+/// How the result is held against the original.
+#[derive(Debug, Clone, Args)]
+pub(super) struct VerifyArgs {
+    /// Do not build original and result to compare them
+    #[arg(long)]
+    pub(super) no_verify: bool,
+
+    /// What the build of the original reads from upstream
+    #[arg(long, value_enum, value_name = "WHAT", conflicts_with = "no_verify", default_value_t = Verify::Fetched)]
+    pub(super) verify: Verify,
+
+    /// The kustomize that builds [default: the environment variable KUSTOMIZE, else `kustomize` on
+    /// PATH, else `kubectl`]
+    #[arg(long, value_name = "FILE", conflicts_with = "no_verify")]
+    pub(super) kustomize: Option<PathBuf>,
+
+    /// Another argument for both builds, as --enable-helm; may be given several times
+    #[arg(
+        long,
+        value_name = "ARG",
+        allow_hyphen_values = true,
+        conflicts_with = "no_verify"
+    )]
+    pub(super) build_arg: Vec<String>,
+}
+
+/// What the build of the original reads from upstream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum Verify {
+    /// What this run has fetched
+    Fetched,
+    /// What is there now, with your git
+    Full,
 }
 
 impl LocalizeArgs {
@@ -244,7 +278,10 @@ pub(super) fn tell<T: Tell>(args: &OutputArgs, outcome: Result<T, Failures>) -> 
         print(&report.human(args.verbose));
         warnings(report.warnings());
     }
-    ExitCode::SUCCESS
+    match report.is_done() {
+        true => ExitCode::SUCCESS,
+        false => ExitCode::FAILURE,
+    }
 }
 
 /// Writes warnings to standard error.

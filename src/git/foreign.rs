@@ -33,6 +33,13 @@ const TIES: [&str; 20] = [
     "GIT_TEMPLATE_DIR",
 ];
 
+/// Lets what `command` starts know nothing of the repository that we were started in.
+pub(crate) fn untied(command: &mut Command) {
+    for name in TIES {
+        command.env_remove(name);
+    }
+}
+
 /// Who chose the URL of a fetch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Asked {
@@ -58,9 +65,7 @@ impl Foreign {
 
     fn command(&self) -> Command {
         let mut command = command();
-        for name in TIES {
-            command.env_remove(name);
-        }
+        untied(&mut command);
         // Through the environment, not `-c`: a header may hold a token, and arguments are public.
         // Before what the caller set there, because later settings win.
         let given: usize = std::env::var("GIT_CONFIG_COUNT")

@@ -157,6 +157,7 @@ impl Report {
                 Some(tree),
                 Some(source),
             ),
+            Outcome::Differs => ("differs", None, None, None, None),
             Outcome::Written => ("written", None, None, None, None),
             Outcome::DryRun { branch } => ("dry-run", branch.as_ref(), None, None, None),
         };

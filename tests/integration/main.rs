@@ -46,6 +46,7 @@ mod stories;
 mod support;
 mod update;
 mod update_lock;
+mod verify;
 mod workflows;
 
 use std::fs;

@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use super::{
-    Local, copy, fetched_target, fetcher, local_target, lock_at, new_dir, owns, remote_target,
+    Local, copy, fetched_target, fetcher, local_target, lock_at, new_dir, owns, proven,
+    remote_target,
 };
 use crate::cli::LocalizeArgs;
 use crate::commit::directory;
@@ -98,11 +99,16 @@ pub(super) fn run(args: &LocalizeArgs) -> Result<Report, Failures> {
     )?;
     let files = copied.files()?;
     let before = before.map(|lock| (*lock).clone()).unwrap_or_default();
-    if args.fetch.dry_run {
-        return Ok(copied.report(&files, shown, &before, Outcome::DryRun { branch: None }));
-    }
-    directory::write(&place, &shown, &files, replaces)?;
-    Ok(copied.report(&files, shown, &before, Outcome::Written))
+    let proof = proven(args, &copied)?;
+    let outcome = match (proof.differs(), args.fetch.dry_run) {
+        (true, _) => Outcome::Differs,
+        (false, true) => Outcome::DryRun { branch: None },
+        (false, false) => {
+            directory::write(&place, &shown, &files, replaces)?;
+            Outcome::Written
+        }
+    };
+    Ok(copied.report(&files, shown, &before, outcome, proof))
 }
 
 /// Returns where NEW_DIR goes: a real path but for its last component, which may not be there yet.

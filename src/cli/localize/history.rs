@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use super::{
-    Copied, Local, copy, fetched_target, fetcher, local_target, lock_at, new_dir, owns,
+    Copied, Local, copy, fetched_target, fetcher, local_target, lock_at, new_dir, owns, proven,
     remote_target,
 };
 use crate::cli::LocalizeArgs;
@@ -140,9 +140,14 @@ pub(super) fn run(args: &LocalizeArgs) -> Result<Report, Failures> {
         refuse_changed(&here, &used)?;
     }
     let files = copied.files()?;
+    let proof = proven(args, &copied)?;
+    if proof.differs() {
+        return Ok(copied.report(&files, into, &before, Outcome::Differs, proof));
+    }
     if args.fetch.dry_run {
         let branch = Some(branch.name);
-        return Ok(copied.report(&files, into, &before, Outcome::DryRun { branch }));
+        let outcome = Outcome::DryRun { branch };
+        return Ok(copied.report(&files, into, &before, outcome, proof));
     }
     let others = state
         .as_ref()
@@ -159,8 +164,9 @@ pub(super) fn run(args: &LocalizeArgs) -> Result<Report, Failures> {
         &copied,
         &into,
         &before,
+        &proof.trailer(),
     )?;
-    Ok(copied.report(&files, into, &before, outcome))
+    Ok(copied.report(&files, into, &before, outcome, proof))
 }
 
 /// Returns the source commit, and the full name of the ref that named it.
@@ -289,6 +295,7 @@ fn commit(
     copied: &Copied,
     into: &str,
     before: &Lock,
+    verified: &str,
 ) -> Result<Outcome> {
     let name = branch.name.clone();
     let tree = written.directory.to_string();
@@ -318,7 +325,7 @@ fn commit(
         source: Some(Digest::GitCommit(source.commit.clone())),
         remotes: copied.lock.remote_trailers(),
         tree: Digest::GitTree(tree.clone()),
-        verified: "not built".to_owned(),
+        verified: verified.to_owned(),
         tool: concat!(env!("CARGO_PKG_NAME"), "/", env!("CARGO_PKG_VERSION")).to_owned(),
     };
     let text = match args.message.is_empty() {

@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex};
 
 use tempfile::TempDir;
 
-use super::{Output, Repo, Running, Server};
+use super::{Kustomize, Output, Repo, Running, Server};
 
 /// The date of every commit, unless a test sets another: ids are then the same on every machine.
 const DATE: &str = "2026-01-02T03:04:05Z";
@@ -85,10 +85,40 @@ impl Sandbox {
             sandbox.set(name, value);
         }
         let mut path = sandbox.path("bin").into_os_string();
-        path.push(":");
-        path.push(env::var_os("PATH").unwrap_or_default());
+        for directory in env::split_paths(&env::var_os("PATH").unwrap_or_default()) {
+            path.push(":");
+            path.push(sandbox.without_kustomize(directory));
+        }
         sandbox.set("PATH", path);
         sandbox
+    }
+
+    /// Returns a directory with the programs of this one but for those that build kustomizations: most tests
+    /// are about something else. Those that build say so with [`Sandbox::builds`].
+    fn without_kustomize(&self, directory: PathBuf) -> PathBuf {
+        const BUILDERS: [&str; 2] = ["kustomize", "kubectl"];
+        let holds = |name: &&str| directory.join(name).is_file();
+        if !BUILDERS.iter().any(holds) {
+            return directory;
+        }
+        let number = fs::read_dir(self.path("without")).map_or(0, Iterator::count);
+        let without = self.path("without").join(number.to_string());
+        fs::create_dir_all(&without).unwrap();
+        for entry in fs::read_dir(&directory).unwrap() {
+            let entry = entry.unwrap();
+            if !BUILDERS.iter().any(|name| entry.file_name() == *name) {
+                std::os::unix::fs::symlink(entry.path(), without.join(entry.file_name())).unwrap();
+            }
+        }
+        without
+    }
+
+    /// Lets the program build with the real kustomize, so that it verifies what it does. `None` when there is no
+    /// kustomize: the calling test is skipped.
+    pub(crate) fn builds(&self) -> Option<Kustomize> {
+        let kustomize = Kustomize::find()?;
+        self.set("KUSTOMIZE", kustomize.program());
+        Some(kustomize)
     }
 
     /// Returns the absolute path of `relative` in the sandbox.

@@ -1,0 +1,260 @@
+//! Where both builds find their files.
+
+use std::collections::{BTreeMap, HashSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::Job;
+use super::stand_in::{Manifest, Upstream};
+use crate::failure::{Failure, Result};
+use crate::reference::RepoSpec;
+use crate::tree::{Entry, Tree, path};
+use crate::walk::{Graph, Origin, SourceId, Target};
+
+/// Original and result on disk.
+pub(super) struct Scene {
+    top: PathBuf,
+    /// What to build for the original: a directory, or a URL.
+    pub(super) original: PathBuf,
+    /// What to build for the result.
+    pub(super) localized: PathBuf,
+    /// The manifest of what was fetched.
+    pub(super) manifest: PathBuf,
+    /// A manifest that holds nothing.
+    pub(super) nothing: PathBuf,
+    /// Whether everything that the original needs is here.
+    pub(super) is_complete: bool,
+}
+
+fn not_put(error: &std::io::Error) -> Failure {
+    Failure::new(format!("the files to build could not be put out: {error}"))
+}
+
+impl Scene {
+    /// Puts out everything that the builds of a job read, below `top`.
+    pub(super) fn put(job: &Job<'_>, top: &Path) -> Result<Scene> {
+        let graph = job.graph;
+        let place = |source: SourceId| match source {
+            0 if job.url.is_none() => top.join("original"),
+            _ => top.join(format!("upstream/{source}")),
+        };
+        put_out(graph, &place, job.url)?;
+        let mut manifest = Manifest::default();
+        for (number, source) in graph.sources.iter().enumerate() {
+            if let Some(repository) = &source.repository {
+                manifest.upstreams.push(Upstream {
+                    url: repository.url.clone(),
+                    reference: repository.reference.clone(),
+                    submodules: repository.submodules,
+                    commit: repository.commit.clone(),
+                    directory: place(number),
+                });
+            }
+        }
+        let scene = Scene {
+            original: match job.url {
+                Some(url) => PathBuf::from(url),
+                None => {
+                    let directory = &graph.roots[0].directory;
+                    top.join("original").join(graph.in_scope(0, directory))
+                }
+            },
+            localized: top.join("localized").join(&job.localized.target),
+            manifest: top.join("original-manifest.json"),
+            nothing: top.join("localized-manifest.json"),
+            is_complete: !graph
+                .files
+                .iter()
+                .any(|file| matches!(file.origin, Origin::Remote(_))),
+            top: top.to_owned(),
+        };
+        for (place, file) in &job.localized.files {
+            let place = top.join("localized").join(place);
+            write(&place, file.content.bytes(), file.executable)
+                .map_err(|error| not_put(&error))?;
+        }
+        fs::create_dir_all(&scene.localized).map_err(|error| not_put(&error))?;
+        manifest.write(&scene.manifest)?;
+        Manifest::default().write(&scene.nothing)?;
+        Ok(scene)
+    }
+
+    /// Returns what a build said without the temporary directories that it names, on one line.
+    pub(super) fn plain(&self, said: &str) -> String {
+        let mut text = said.to_owned();
+        for directory in ["original", "localized"] {
+            let place = self.top.join(directory).display().to_string();
+            text = text.replace(&format!("{place}/"), "").replace(&place, ".");
+        }
+        let text = text.trim();
+        text.strip_prefix("Error: ").unwrap_or(text).to_owned()
+    }
+}
+
+fn write(place: &Path, bytes: &[u8], executable: bool) -> std::io::Result<()> {
+    if let Some(parent) = place.parent() {
+        fs::create_dir_all(parent)?;
+    }
+    fs::write(place, bytes)?;
+    #[cfg(unix)]
+    if executable {
+        use std::os::unix::fs::PermissionsExt as _;
+        fs::set_permissions(place, fs::Permissions::from_mode(0o755))?;
+    }
+    let _ = executable;
+    Ok(())
+}
+
+/// Puts out what the graph reaches of each tree, links on the way included.
+fn put_out(graph: &Graph, place: &dyn Fn(SourceId) -> PathBuf, url: Option<&str>) -> Result<()> {
+    let mut outs: BTreeMap<SourceId, Out<'_>> = BTreeMap::new();
+    for (number, source) in graph.sources.iter().enumerate() {
+        outs.insert(
+            number,
+            Out::new(&*source.tree, &source.scope, place(number)),
+        );
+    }
+    let mut put = |source: SourceId, path: &str| match outs.get_mut(&source) {
+        Some(out) => out.put(path),
+        None => Ok(()),
+    };
+    let directory = |text: &str| RepoSpec::parse(text).map(|spec| spec.directory()).ok();
+    if let Some(directory) = url.and_then(directory) {
+        put(0, &directory)?;
+    }
+    for file in &graph.files {
+        if let Origin::Tree { source, path } = &file.origin {
+            put(*source, path)?;
+        }
+    }
+    for root in &graph.roots {
+        put(root.source, &path::join(&root.directory, root.file_name))?;
+        for edge in &root.edges {
+            let text = &edge.reference.text;
+            match edge.target {
+                Target::Root { id, remote: true } => {
+                    if let Some(directory) = directory(text) {
+                        put(graph.roots[id].source, &directory)?;
+                    }
+                }
+                Target::Root { remote: false, .. } | Target::File(_) => {
+                    if let Some(path) = path::resolve(&root.directory, text) {
+                        put(root.source, &path)?;
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+    Ok(())
+}
+
+/// A tree that is put out into a directory.
+struct Out<'a> {
+    tree: &'a dyn Tree,
+    scope: &'a str,
+    to: PathBuf,
+    done: HashSet<String>,
+}
+
+/// The longest chain of links that is followed, as on Linux.
+const LINKS: usize = 40;
+
+impl<'a> Out<'a> {
+    fn new(tree: &'a dyn Tree, scope: &'a str, to: PathBuf) -> Self {
+        Out {
+            tree,
+            scope,
+            to,
+            done: HashSet::new(),
+        }
+    }
+
+    /// Puts out what lies at `path`, and every directory and link on the way there. What is not there stays so.
+    fn put(&mut self, path: &str) -> Result<()> {
+        if !self.done.insert(path.to_owned()) {
+            return Ok(());
+        }
+        let mut real = String::new();
+        let mut rest: Vec<String> = path::components(path).rev().map(str::to_owned).collect();
+        let mut links = 0;
+        while let Some(component) = rest.pop() {
+            if component == ".." {
+                real = path::parent(&real).to_owned();
+                continue;
+            }
+            let next = path::join(&real, &component);
+            let place = path::below(&next, self.scope).map(|inside| self.to.join(inside));
+            match self.tree.entry(&next)? {
+                None | Some(Entry::Submodule) => return Ok(()),
+                Some(Entry::Directory) => {
+                    if let Some(place) = place {
+                        fs::create_dir_all(place).map_err(|error| not_put(&error))?;
+                    }
+                    real = next;
+                }
+                Some(Entry::File { executable }) => {
+                    let Some(place) = place else { return Ok(()) };
+                    if place.symlink_metadata().is_err() {
+                        write(&place, &self.tree.read(&next)?, executable)
+                            .map_err(|error| not_put(&error))?;
+                    }
+                    return Ok(());
+                }
+                Some(Entry::Link) => {
+                    links += 1;
+                    let Ok(target) = String::from_utf8(self.tree.read(&next)?) else {
+                        return Ok(());
+                    };
+                    if links > LINKS {
+                        return Ok(());
+                    }
+                    let Some((shown, inside)) = self.link(&real, &target) else {
+                        return Ok(());
+                    };
+                    if let Some(place) = place {
+                        link(&shown, &place).map_err(|error| not_put(&error))?;
+                    }
+                    if path::is_absolute(&target) {
+                        real.clear();
+                    }
+                    rest.extend(
+                        path::components(&inside)
+                            .rev()
+                            .filter(|component| *component != ".")
+                            .map(str::to_owned),
+                    );
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns what a link in the directory `real` says where it is put out, and the path that it leads to:
+    /// from the top for an absolute one, else from `real`.
+    fn link(&self, real: &str, target: &str) -> Option<(String, String)> {
+        if path::is_absolute(target) {
+            let inside = self.tree.absolute(target)?;
+            return Some((path::relative(real, &inside), inside));
+        }
+        let scoped = path::below(real, self.scope)?;
+        let shown = match path::resolve(scoped, target) {
+            Some(_) => target.to_owned(),
+            None => path::relative(real, &path::resolve(real, target)?),
+        };
+        Some((shown, target.to_owned()))
+    }
+}
+
+#[cfg(unix)]
+fn link(target: &str, place: &Path) -> std::io::Result<()> {
+    match place.symlink_metadata() {
+        Ok(_) => Ok(()),
+        Err(_) => std::os::unix::fs::symlink(target, place),
+    }
+}
+
+#[cfg(not(unix))]
+fn link(_target: &str, _place: &Path) -> std::io::Result<()> {
+    Err(std::io::ErrorKind::Unsupported.into())
+}

@@ -1,0 +1,214 @@
+//! Our own executable in the place of git, for a build of the original: it answers what kustomize asks from what
+//! this run has fetched, and nothing else.
+
+use std::fs;
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use serde::{Deserialize, Serialize};
+
+use crate::failure::{Failure, Result};
+use crate::redact;
+
+/// Where the manifest is. Without this variable a program called `git` is none of ours.
+pub const VARIABLE: &str = "KUSTOMIZE_LOCALIZE_STAND_IN";
+/// What a clone remembers between two calls.
+const STATE: &str = "stand-in.json";
+
+/// What was fetched.
+#[derive(Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Manifest {
+    pub(super) upstreams: Vec<Upstream>,
+}
+
+/// One commit of a repository, put out.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Upstream {
+    /// The clone spec without secrets.
+    pub(super) url: String,
+    /// The ref as written; none for HEAD.
+    pub(super) reference: Option<String>,
+    /// Whether submodules are part of it.
+    pub(super) submodules: bool,
+    /// The commit.
+    pub(super) commit: String,
+    /// Where its files are.
+    pub(super) directory: PathBuf,
+}
+
+impl Manifest {
+    pub(super) fn write(&self, place: &Path) -> Result<()> {
+        let text = serde_json::to_vec(self)
+            .map_err(|error| Failure::new(format!("the manifest cannot be written: {error}")))?;
+        fs::write(place, text)
+            .map_err(|error| Failure::new(format!("the manifest cannot be written: {error}")))
+    }
+}
+
+/// What a clone knows of where it comes from.
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct State {
+    url: Option<String>,
+    reference: Option<Option<String>>,
+}
+
+/// Where what was asked in vain is told.
+fn complaints(manifest: &Path) -> PathBuf {
+    manifest.with_extension("unknown")
+}
+
+/// Returns the first call that nobody could answer, if there was one.
+pub(super) fn unknown(manifest: &Path) -> Option<String> {
+    let text = fs::read_to_string(complaints(manifest)).ok()?;
+    text.lines().next().map(str::to_owned)
+}
+
+/// Puts our executable into `directory` as `git`.
+pub(super) fn link(directory: &Path) -> io::Result<()> {
+    fs::create_dir_all(directory)?;
+    let program = std::env::current_exe()?;
+    let place = directory.join(format!("git{}", std::env::consts::EXE_SUFFIX));
+    #[cfg(unix)]
+    {
+        std::os::unix::fs::symlink(program, place)
+    }
+    #[cfg(not(unix))]
+    {
+        fs::hard_link(&program, &place).or_else(|_| fs::copy(&program, &place).map(drop))
+    }
+}
+
+/// Stands in for git, if that is what we were started for.
+#[must_use]
+pub fn run() -> Option<ExitCode> {
+    let mut arguments = std::env::args_os();
+    let name = PathBuf::from(arguments.next()?);
+    let manifest = PathBuf::from(std::env::var_os(VARIABLE)?);
+    if name.file_stem()? != "git" {
+        return None;
+    }
+    let arguments: Vec<String> = arguments
+        .map(|argument| argument.to_string_lossy().into_owned())
+        .collect();
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    match answer(&manifest, Path::new("."), &arguments) {
+        Ok(()) => Some(ExitCode::SUCCESS),
+        Err(reason) => {
+            let call = redact::text(&format!("git {}", arguments.join(" ")));
+            let line = format!("`{call}`: {reason}\n").replace(char::is_control, " ");
+            let complaint = fs::File::options()
+                .create(true)
+                .append(true)
+                .open(complaints(&manifest))
+                .and_then(|mut file| file.write_all(format!("{}\n", line.trim_end()).as_bytes()));
+            drop(complaint);
+            let _ = writeln!(io::stderr(), "fatal: {reason}");
+            Some(ExitCode::from(128))
+        }
+    }
+}
+
+/// Does what one call asks for, in the directory `clone`. These are all the calls that kustomize makes (4.0 to
+/// 5.8, `api/internal/git/cloner.go`).
+fn answer(manifest: &Path, clone: &Path, arguments: &[&str]) -> Result<(), String> {
+    let git = clone.join(".git");
+    match arguments {
+        ["init"] => fs::create_dir_all(&git).map_err(|error| error.to_string()),
+        ["remote", "add", "origin", url] => {
+            let state = State {
+                url: Some((*url).to_owned()),
+                reference: None,
+            };
+            store(&git, &state)
+        }
+        ["fetch", "--depth=1", url, reference] => {
+            let mut state = load(&git)?;
+            if *url != "origin" {
+                state.url = Some((*url).to_owned());
+            }
+            let reference = Some(*reference).filter(|reference| *reference != "HEAD");
+            let url = state.url.clone().unwrap_or_default();
+            if found(manifest, &url, reference)?.is_empty() {
+                let url = redact::url(&url);
+                return Err(format!(
+                    "{url} at {} was not fetched",
+                    reference.unwrap_or("HEAD")
+                ));
+            }
+            state.reference = Some(reference.map(str::to_owned));
+            store(&git, &state)
+        }
+        ["checkout", "FETCH_HEAD"] => check_out(manifest, clone, &git, false),
+        ["submodule", "update", "--init", "--recursive"] => check_out(manifest, clone, &git, true),
+        _ => Err("nobody stands in for this".to_owned()),
+    }
+}
+
+fn check_out(manifest: &Path, clone: &Path, git: &Path, submodules: bool) -> Result<(), String> {
+    let state = load(git)?;
+    let (Some(url), Some(reference)) = (state.url, state.reference) else {
+        return Err("nothing was fetched".to_owned());
+    };
+    for upstream in found(manifest, &url, reference.as_deref())? {
+        // What is there without submodules is there with them, too.
+        if !upstream.submodules || submodules {
+            copy(&upstream.directory, clone).map_err(|error| error.to_string())?;
+        }
+    }
+    Ok(())
+}
+
+/// Returns what was fetched of a repository: with submodules, without them, or both.
+fn found(manifest: &Path, url: &str, reference: Option<&str>) -> Result<Vec<Upstream>, String> {
+    let text = fs::read(manifest).map_err(|error| format!("no manifest: {error}"))?;
+    let manifest: Manifest =
+        serde_json::from_slice(&text).map_err(|error| format!("no manifest: {error}"))?;
+    let url = redact::url(url);
+    let found: Vec<Upstream> = manifest
+        .upstreams
+        .into_iter()
+        .filter(|upstream| upstream.url == url && upstream.reference.as_deref() == reference)
+        .collect();
+    // Logins are not in the manifest: with two of them nobody knows which is meant.
+    match found.iter().any(|one| one.commit != found[0].commit) {
+        true => Err(format!("{url} was fetched with more than one login")),
+        false => Ok(found),
+    }
+}
+
+fn load(git: &Path) -> Result<State, String> {
+    let text = fs::read(git.join(STATE)).map_err(|_| "not a git repository".to_owned())?;
+    serde_json::from_slice(&text).map_err(|error| error.to_string())
+}
+
+fn store(git: &Path, state: &State) -> Result<(), String> {
+    let text = serde_json::to_vec(state).map_err(|error| error.to_string())?;
+    fs::write(git.join(STATE), text).map_err(|error| error.to_string())
+}
+
+/// Copies a directory with the links in it. What is there already stays.
+fn copy(from: &Path, to: &Path) -> io::Result<()> {
+    let mut todo = vec![(from.to_owned(), to.to_owned())];
+    while let Some((from, to)) = todo.pop() {
+        fs::create_dir_all(&to)?;
+        for entry in fs::read_dir(&from)? {
+            let entry = entry?;
+            let place = to.join(entry.file_name());
+            let kind = entry.file_type()?;
+            if kind.is_dir() {
+                todo.push((entry.path(), place));
+            } else if place.symlink_metadata().is_err() {
+                #[cfg(unix)]
+                if kind.is_symlink() {
+                    std::os::unix::fs::symlink(fs::read_link(entry.path())?, &place)?;
+                    continue;
+                }
+                fs::copy(entry.path(), &place)?;
+            }
+        }
+    }
+    Ok(())
+}
