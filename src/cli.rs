@@ -1,6 +1,7 @@
 //! The command line: one file per command, glue and no logic.
 
 mod check;
+mod generate;
 mod hook;
 mod output;
 
@@ -28,6 +29,13 @@ pub use output::Color;
 pub const FAILED: u8 = 2;
 
 /// Make kustomize builds hermetic, with git as the ledger
+///
+/// Without a command, or with `localize`: brings in every remote file and remote root that the kustomization
+/// TARGET reaches, rewrites the references to local paths, and commits the copy NEW_DIR on a branch, with a lock
+/// and a message that say where every byte came from. Working tree, index and HEAD are not touched.
+///
+/// `check` finds, without a network, what a hermetic build could not resolve; `hook` lets git run it. `lock` and
+/// `--in-place --no-commit` mend what it finds.
 #[derive(Debug, Parser)]
 #[command(
     name = "git-kustomize-localize",
@@ -57,6 +65,10 @@ enum Command {
     /// Let git run the check: before a commit, a merge, a push
     #[command(subcommand)]
     Hook(hook::HookCommand),
+
+    /// Write manual pages and shell completions
+    #[command(subcommand)]
+    Generate(generate::GenerateCommand),
 
     /// Add what the working tree references to kustomize-localize.lock, drop what it no longer does
     #[cfg(feature = "localize")]
@@ -102,6 +114,7 @@ pub fn run() -> ExitCode {
     match cli.command {
         Some(Command::Check(args)) => check::run(&args),
         Some(Command::Hook(command)) => hook::run(&command),
+        Some(Command::Generate(command)) => generate::run(&command),
         #[cfg(feature = "localize")]
         Some(Command::Localize(args)) => localize::run(&args),
         #[cfg(feature = "localize")]

@@ -1,0 +1,186 @@
+//! `generate`: manual pages, completions.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use crate::support::Sandbox;
+
+/// Returns a sandbox where git finds the program.
+fn installed() -> Sandbox {
+    let sandbox = Sandbox::new();
+    let program = Path::new(env!("CARGO_BIN_EXE_git-kustomize-localize"));
+    sandbox.offer("git-kustomize-localize", program);
+    sandbox
+}
+
+/// Returns the commands that a help lists.
+fn commands(sandbox: &Sandbox, args: &[&str]) -> Vec<String> {
+    let help = sandbox.run(&sandbox.path(""), &[args, &["-h"]].concat());
+    let text = help.success().stdout.clone();
+    let Some((_, list)) = text.split_once("\nCommands:\n") else {
+        return Vec::new();
+    };
+    list.lines()
+        .take_while(|line| !line.is_empty())
+        .filter(|line| !line.starts_with("   "))
+        .map(|line| line.split_whitespace().next().unwrap().to_owned())
+        .filter(|name| name != "help")
+        .collect()
+}
+
+#[test]
+fn there_is_a_page_for_each_command() {
+    let sandbox = Sandbox::new();
+    let mut expected = BTreeSet::from(["git-kustomize-localize.1".to_owned()]);
+    for name in commands(&sandbox, &[]) {
+        expected.insert(format!("git-kustomize-localize-{name}.1"));
+        for inner in commands(&sandbox, &[&name]) {
+            expected.insert(format!("git-kustomize-localize-{name}-{inner}.1"));
+        }
+    }
+    assert!(expected.contains("git-kustomize-localize-hook-install.1"));
+    let pages = sandbox.path("share/man/man1");
+    sandbox
+        .run(
+            &sandbox.path(""),
+            &["generate", "man", pages.to_str().unwrap()],
+        )
+        .success()
+        .stdout_has(&format!("wrote {} pages to", expected.len()));
+    let found: BTreeSet<String> = fs::read_dir(&pages)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    assert_eq!(found, expected);
+    let main = fs::read_to_string(pages.join("git-kustomize-localize.1")).unwrap();
+    assert!(
+        main.contains("git\\-kustomize\\-localize\\-check(1)"),
+        "{main}"
+    );
+    assert!(main.contains("\\-\\-scope"), "{main}");
+    // A page is the same on every machine and day.
+    sandbox
+        .run(
+            &sandbox.path(""),
+            &["generate", "man", pages.to_str().unwrap()],
+        )
+        .success();
+    assert_eq!(
+        fs::read_to_string(pages.join("git-kustomize-localize.1")).unwrap(),
+        main
+    );
+}
+
+#[test]
+fn git_opens_the_page() {
+    if Command::new("man").arg("--version").output().is_err() {
+        eprintln!("skipped: no `man`");
+        return;
+    }
+    let sandbox = installed();
+    let share = sandbox.path("share/man");
+    let pages = share.join("man1");
+    sandbox
+        .run(
+            &sandbox.path(""),
+            &["generate", "man", pages.to_str().unwrap()],
+        )
+        .success();
+    let mut git = sandbox.command("git", &sandbox.path(""));
+    git.args(["kustomize-localize", "--help"])
+        .env("MANPATH", &share)
+        .env("MANPAGER", "cat")
+        .env("MANWIDTH", "100");
+    let output = git.output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{output:?}");
+    assert!(text.contains("SYNOPSIS"), "{text}");
+    assert!(text.contains("git-kustomize-localize"), "{text}");
+}
+
+#[test]
+fn where_nothing_can_be_written_it_says_so() {
+    let sandbox = Sandbox::new();
+    fs::write(sandbox.path("file"), "").unwrap();
+    sandbox
+        .run(&sandbox.path(""), &["generate", "man", "file/man1"])
+        .fails(2)
+        .stderr_has("cannot write pages to `file/man1`");
+    sandbox
+        .run(&sandbox.path(""), &["generate", "completion", "csh"])
+        .fails(2)
+        .stderr_has("[possible values: bash, zsh, fish]");
+    sandbox.run(&sandbox.path(""), &["generate"]).fails(2);
+}
+
+/// Asks bash what it would offer, with git's own completion where `line` begins with `git `.
+fn offered(sandbox: &Sandbox, git: &Path, line: &str) -> String {
+    let script = format!(
+        r#"
+source {git}
+source <(git-kustomize-localize generate completion bash)
+COMP_LINE='{line}'; COMP_POINT=${{#COMP_LINE}}; COMP_TYPE=9; COMP_KEY=9
+read -r -a COMP_WORDS <<<"$COMP_LINE"
+[[ $COMP_LINE == *' ' ]] && COMP_WORDS+=('')
+COMP_CWORD=$((${{#COMP_WORDS[@]}} - 1))
+registered=$(complete -p "${{COMP_WORDS[0]}}"); registered=${{registered#*-F }}; function=${{registered%% *}}
+"$function" "${{COMP_WORDS[0]}}" "${{COMP_WORDS[COMP_CWORD]}}" "${{COMP_WORDS[COMP_CWORD - 1]}}"
+echo "${{COMPREPLY[*]}}"
+"#,
+        git = git.display(),
+    );
+    let mut bash = sandbox.command("bash", &sandbox.path(""));
+    let output = bash.args(["-c", &script]).output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    assert!(output.stderr.is_empty(), "{output:?}");
+    String::from_utf8(output.stdout).unwrap().trim().to_owned()
+}
+
+#[test]
+fn bash_completes_behind_git_and_alone() {
+    let known = [
+        "/usr/share/bash-completion/completions/git",
+        "/usr/share/git-core/contrib/completion/git-completion.bash",
+    ];
+    let Some(git) = known.iter().map(Path::new).find(|path| path.is_file()) else {
+        eprintln!("skipped: git's completion for bash is not installed");
+        return;
+    };
+    let sandbox = installed();
+    for (rest, expected) in [
+        ("che", "check"),
+        ("check --fo", "--format"),
+        ("check --format ", "human json sarif github"),
+        ("hook ins", "install"),
+        ("hook install pre-m", "pre-merge-commit"),
+        ("generate completion z", "zsh"),
+        ("--load-restrictor ", "root-only none"),
+        ("base overlay --off", "--offline"),
+    ] {
+        for program in ["git kustomize-localize", "git-kustomize-localize"] {
+            let line = format!("{program} {rest}");
+            let offered = offered(&sandbox, git, &line);
+            assert_eq!(offered, expected, "{line}");
+        }
+    }
+    let name = offered(&sandbox, git, "git kustomize-lo");
+    assert_eq!(name, "kustomize-localize");
+}
+
+#[test]
+fn scripts_for_other_shells_name_every_command() {
+    let sandbox = Sandbox::new();
+    for shell in ["zsh", "fish"] {
+        let script = sandbox
+            .run(&sandbox.path(""), &["generate", "completion", shell])
+            .success()
+            .stdout
+            .clone();
+        for name in commands(&sandbox, &[]) {
+            assert!(script.contains(&name), "{shell}: {name}");
+        }
+        assert!(script.contains("git-kustomize-localize"), "{shell}");
+    }
+}
