@@ -184,7 +184,7 @@ impl RefPolicy {
 }
 
 /// Returns whether helm takes a version for itself, not for a range of versions.
-fn is_one_version(version: &str) -> bool {
+pub(crate) fn is_one_version(version: &str) -> bool {
     let version = version.strip_prefix('v').unwrap_or(version);
     let numbers = version.split(['-', '+']).next().unwrap_or_default();
     let mut parts = 0;

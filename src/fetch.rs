@@ -169,6 +169,7 @@ impl Fetcher {
                 match self.locks.iter().find_map(|lock| wanted.locked(lock)) {
                     Some(Remote::File(_)) => &[Way::File],
                     Some(Remote::Git(_)) => &[Way::Root, Way::File],
+                    Some(Remote::Chart(_)) => &[Way::File, Way::Root],
                     None if named && reference::has_git_marker(text) => &[Way::Root, Way::File],
                     // As a repository it would be refused, and was not meant.
                     None if reference::looks_like_file(text) && !named => &[Way::File],

@@ -31,7 +31,7 @@ mod read;
 mod yaml;
 
 pub use body::{is_flux_object, looks_like_html, looks_like_resources};
-pub use edit::{Edit, EditError, edit};
+pub use edit::{Edit, EditError, edit, remove};
 pub use plugin::{FunctionRuntime, read_plugin};
 pub use read::read;
 

@@ -19,7 +19,8 @@ use sha2::{Digest as _, Sha256};
 use crate::failure::{Failure, shown};
 
 pub use lock::{
-    Change, FileRemote, GitRemote, LOCK_NAME, LoadRestrictor, Lock, LockOptions, Remote, StoredFile,
+    Change, ChartRemote, FileRemote, GitRemote, LOCK_NAME, LoadRestrictor, Lock, LockOptions,
+    Remote, StoredFile, chart_label,
 };
 pub use message::render_message;
 pub use trailers::{RemoteTrailer, TargetTrailer, Trailers};

@@ -95,6 +95,11 @@ fn subject(remote: &Remote) -> Subject {
         Remote::File(file) => Subject::Http {
             url: file.url.clone(),
         },
+        Remote::Chart(chart) => Subject::Helm {
+            url: chart.url.clone(),
+            chart: chart.chart.clone(),
+            version: chart.version.clone().unwrap_or_default(),
+        },
     }
 }
 

@@ -332,10 +332,12 @@ fn copy(
         options: LockOptions {
             scope: target.scope,
             pin: args.fetch.pin,
+            helm: false,
             load_restrictor: options.load_restrictor,
             leave_missing: args.leave_missing.iter().cloned().collect(),
         },
         remotes: localized.remotes.clone(),
+        left: std::collections::BTreeSet::new(),
         files: localized
             .files
             .iter()

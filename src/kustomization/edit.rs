@@ -6,6 +6,7 @@
 //! file with the new values is thrown away.
 
 mod proof;
+mod remove;
 mod render;
 
 use std::collections::BTreeMap;
@@ -76,17 +77,39 @@ pub fn edit(bytes: &[u8], edits: &[Edit<'_>]) -> Result<Vec<u8>, EditError> {
         .iter()
         .map(|edit| Change {
             spot: edit.spot,
-            value: &edit.value,
+            value: Some(&edit.value),
         })
         .collect();
     Ok(edit_text(text, &changes)?.text.into_bytes())
+}
+
+/// Takes the fields with these values out of their mappings, and changes nothing else in the file. Comments stay,
+/// but for one that ends the last line of such a field.
+///
+/// `bytes` must be what the spots were read from; other values may have been [edited](edit()) since.
+///
+/// # Errors
+///
+/// Fails when a value is not there any more, and when the result could not be proven to be right.
+pub fn remove(bytes: &[u8], spots: &[&Spot]) -> Result<Vec<u8>, EditError> {
+    let text = std::str::from_utf8(bytes).map_err(|_| EditError::new("the file is not UTF-8"))?;
+    // From the last to the first, so that no index changes before it is used.
+    let mut spots = spots.to_vec();
+    spots.sort();
+    spots.dedup();
+    let mut text = text.to_owned();
+    for spot in spots.into_iter().rev() {
+        text = edit_text(&text, &[Change { spot, value: None }])?.text;
+    }
+    Ok(text.into_bytes())
 }
 
 /// One edit, of the file or of what is inside a scalar.
 #[derive(Debug, Clone, Copy)]
 struct Change<'a> {
     spot: &'a Spot,
-    value: &'a str,
+    /// None: the field goes.
+    value: Option<&'a str>,
 }
 
 /// Bytes to be replaced.
@@ -115,6 +138,11 @@ struct Target {
 type Targets = BTreeMap<NodeId, Target>;
 
 fn edit_text(text: &str, changes: &[Change<'_>]) -> Result<Edited, EditError> {
+    if let [Change { spot, value: None }] = changes
+        && spot.inner.is_none()
+    {
+        return remove::field(text, spot);
+    }
     let Some(last) = changes.iter().map(|change| change.spot.document).max() else {
         return Ok(Edited {
             text: text.to_owned(),
@@ -197,7 +225,9 @@ fn target(
     changes: &[Change<'_>],
 ) -> Result<Target, EditError> {
     let text = document.scalar(node).ok_or_else(changed)?;
-    if changes.iter().any(|change| *change.spot.text != *text) {
+    // What a field is taken out of may have been edited before.
+    let is_changed = |change: &Change<'_>| change.value.is_some() && *change.spot.text != *text;
+    if changes.iter().any(is_changed) {
         return Err(changed());
     }
     // What is a string for objects is one for a kustomization, or it would not have become a reference.
@@ -217,8 +247,9 @@ fn target(
         EditError::at(stream, at, "two edits of one value do not agree")
     };
     if inside.is_empty() {
-        let value = changes.first().ok_or_else(changed)?.value;
-        if changes.iter().any(|change| change.value != value) {
+        let value = changes.first().and_then(|change| change.value);
+        let value = value.ok_or_else(changed)?;
+        if changes.iter().any(|change| change.value != Some(value)) {
             return Err(conflict());
         }
         return Ok(Target {

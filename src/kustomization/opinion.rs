@@ -37,6 +37,24 @@ impl Value {
         }
     }
 
+    /// Takes the pair out to which a path leads; says whether there was one.
+    pub(super) fn remove(&mut self, path: &[usize]) -> bool {
+        let Some((last, above)) = path.split_last() else {
+            return false;
+        };
+        let mut value = self.descend(above);
+        while let Some(Value::Tagged(_, inner)) = value {
+            value = Some(inner);
+        }
+        match value {
+            Some(Value::Mapping(pairs)) if *last < pairs.len() => {
+                pairs.remove(*last);
+                true
+            }
+            _ => false,
+        }
+    }
+
     /// Returns the string in a value, without its tag.
     pub(super) fn text(&mut self) -> Option<&mut String> {
         match self {

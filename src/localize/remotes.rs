@@ -98,7 +98,7 @@ fn add(by_label: &mut BTreeMap<(String, bool), Remote>, remote: Option<Remote>) 
     };
     let submodules = match &remote {
         Remote::Git(git) => git.submodules,
-        Remote::File(_) => true,
+        Remote::File(_) | Remote::Chart(_) => true,
     };
     let label = remote.label();
     let Some(there) = by_label.get_mut(&(label.clone(), submodules)) else {
@@ -114,6 +114,10 @@ fn add(by_label: &mut BTreeMap<(String, bool), Remote>, remote: Option<Remote>) 
         (Remote::File(there), Remote::File(file)) => {
             there.through.extend(file.through);
             there.sha256 == file.sha256
+        }
+        (Remote::Chart(there), Remote::Chart(chart)) => {
+            there.through.extend(chart.through);
+            there.sha256 == chart.sha256
         }
         _ => false,
     };

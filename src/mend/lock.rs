@@ -40,7 +40,7 @@ pub fn up_to_date(ground: &Ground) -> Option<Relocked> {
             Remote::Git(git) => named
                 .get(&remote.label())
                 .is_none_or(|paths| paths.is_subset(&git.paths)),
-            Remote::File(_) => true,
+            Remote::File(_) | Remote::Chart(_) => true,
         });
     fits.then(|| Relocked {
         lock: (**lock).clone(),
@@ -129,6 +129,7 @@ pub(super) fn merged(
         target: None,
         options: held.options.clone(),
         remotes: found,
+        left: held.left.clone(),
         files: held.files.clone(),
     };
     let direct: BTreeSet<String> = lock.remotes.iter().map(Remote::label).collect();
@@ -167,7 +168,7 @@ pub(super) fn merged(
 fn is_same(one: &Remote, other: &Remote) -> bool {
     let submodules = |remote: &Remote| match remote {
         Remote::Git(GitRemote { submodules, .. }) => Some(*submodules),
-        Remote::File(_) => None,
+        Remote::File(_) | Remote::Chart(_) => None,
     };
     one.label() == other.label() && submodules(one) == submodules(other)
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use crate::config::is_one_version;
 use crate::failure::{Failure, Failures, Result, argument};
 use crate::record::{Change, GitRemote, Lock, Remote};
 use crate::redact;
@@ -53,6 +54,7 @@ impl Name {
         let (url, reference) = match remote {
             Remote::Git(git) => (&git.url, git.reference.as_ref()),
             Remote::File(file) => (&file.url, None),
+            Remote::Chart(chart) => (&chart.url, None),
         };
         let label = remote.label();
         self.ways.iter().any(|(way, wanted)| {
@@ -175,6 +177,11 @@ pub fn refuse_moved(
                 .map(|(_, version)| {
                     format!("`{version}` should never change, but holds other bytes")
                 }),
+            Some(Remote::Chart(chart)) => chart
+                .version
+                .as_deref()
+                .filter(|version| is_one_version(version))
+                .map(|version| format!("the chart `{version}` is another archive")),
             None => None,
         };
         if let Some(what) = what {

@@ -12,6 +12,7 @@
 //! options:                           # what changes the result; defaults are left out
 //!   scope: example
 //!   pin: true
+//!   helm: true
 //!   load-restrictor: none
 //!   leave-missing: ["*.json"]
 //! remotes:
@@ -24,6 +25,13 @@
 //!   - url: https://raw.githubusercontent.com/…/deployment.yaml
 //!     sha256: dead…
 //!     size: 643
+//!   - url: https://charts.example.com  # the repository of a Helm chart
+//!     chart: nginx
+//!     version: "^1.2"                # absent when none was written
+//!     resolved: 1.2.3                # only when it is not what was written
+//!     sha256: dead…                  # of its archive
+//!     size: 8143
+//! left: ["https://charts.example.com#redis@1.0.0"]   # charts that were left remote
 //! files:                             # what is stored beside the lock
 //!   - path: localized-files/…/kustomization.yaml
 //!     mode: "100644"                 # or "100755"
@@ -34,7 +42,7 @@
 //!       localized-files/…/x.yaml: https://…/x.yaml
 //! ```
 //!
-//! The keys `target`, `options.leave-missing`, `remotes[].submodules`, `remotes[].through`,
+//! The keys `left`, `target`, `options.leave-missing`, `remotes[].submodules`, `remotes[].through`,
 //! `files[].remote`, `files[].source` and `files[].rewritten` go beyond the first sketch of the
 //! format: a copy must know what it is a copy of, and a reviewer which remote each stored file came
 //! from, what was changed in it, and why there is an entry that nothing in the tree names.
@@ -70,6 +78,8 @@ pub struct Lock {
     pub options: LockOptions,
     /// What was meant, and what it was.
     pub remotes: Vec<Remote>,
+    /// The [labels](chart_label) of the charts that were left remote.
+    pub left: BTreeSet<String>,
     /// What is stored beside the lock.
     pub files: Vec<StoredFile>,
 }
@@ -82,6 +92,8 @@ pub struct LockOptions {
     pub scope: Option<String>,
     /// Whether a remote root without a ref was accepted.
     pub pin: bool,
+    /// Whether remote charts are brought in.
+    pub helm: bool,
     /// Whether files outside of their root were allowed.
     pub load_restrictor: LoadRestrictor,
     /// The patterns of references that may name nothing and are left as they are.
@@ -106,6 +118,8 @@ pub enum Remote {
     Git(GitRemote),
     /// A single file.
     File(FileRemote),
+    /// A Helm chart.
+    Chart(ChartRemote),
 }
 
 /// A git repository at a ref, and the commit that this was.
@@ -147,6 +161,34 @@ pub struct FileRemote {
     pub size: u64,
     /// The [labels](Remote::label) of the remotes that name it.
     pub through: BTreeSet<String>,
+}
+
+/// A Helm chart of a repository, and the archive that this was.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct ChartRemote {
+    /// The repository, without secrets.
+    pub url: String,
+    /// The name of the chart.
+    pub chart: String,
+    /// The version as it was written; none when none was.
+    pub version: Option<String>,
+    /// The version that this was, where it is not what was written.
+    pub resolved: Option<String>,
+    /// The SHA-256 of the archive: 64 hex digits.
+    pub sha256: String,
+    /// The number of bytes of the archive.
+    pub size: u64,
+    /// The [labels](Remote::label) of the remotes that name it.
+    pub through: BTreeSet<String>,
+}
+
+/// Returns what names a chart in a record: `URL#CHART`, with `@VERSION` when one was written. `url` holds no secrets.
+#[must_use]
+pub fn chart_label(url: &str, chart: &str, version: Option<&str>) -> String {
+    match version {
+        Some(version) => format!("{url}#{chart}@{version}"),
+        None => format!("{url}#{chart}"),
+    }
 }
 
 /// One file that is stored beside the lock.
@@ -278,6 +320,25 @@ impl Lock {
         })
     }
 
+    /// Returns the chart of a repository (without secrets) in the version that was written.
+    pub fn find_chart(
+        &self,
+        url: &str,
+        chart: &str,
+        version: Option<&str>,
+    ) -> Option<&ChartRemote> {
+        self.remotes.iter().find_map(|remote| match remote {
+            Remote::Chart(entry)
+                if entry.url == url
+                    && entry.chart == chart
+                    && entry.version.as_deref() == version =>
+            {
+                Some(entry)
+            }
+            _ => None,
+        })
+    }
+
     /// Returns the remotes that nothing needs: neither named by the tree (`is_named`), nor through a
     /// remote that is needed, nor the origin of a stored file. In the order of the lock.
     pub fn stale(&self, is_named: impl Fn(&Remote) -> bool) -> Vec<&Remote> {
@@ -344,8 +405,8 @@ impl Lock {
     }
 }
 
-/// What may occur once in a lock, and the order of what occurs: URL, kind, ref, submodules.
-type Key<'a> = (&'a str, u8, Option<&'a str>, bool);
+/// What may occur once in a lock, and the order of what occurs: URL, kind, chart, ref or version, submodules.
+type Key<'a> = (&'a str, u8, &'a str, Option<&'a str>, bool);
 
 impl Remote {
     /// Returns what names it in a record: the URL, with `?ref=` when a ref was written.
@@ -361,6 +422,7 @@ impl Remote {
                 None => git.url.clone(),
             },
             Remote::File(file) => file.url.clone(),
+            Remote::Chart(chart) => chart_label(&chart.url, &chart.chart, chart.version.as_deref()),
         }
     }
 
@@ -369,6 +431,7 @@ impl Remote {
         match self {
             Remote::Git(git) => Digest::GitCommit(git.commit.clone()),
             Remote::File(file) => Digest::Sha256(file.sha256.clone()),
+            Remote::Chart(chart) => Digest::Sha256(chart.sha256.clone()),
         }
     }
 
@@ -377,6 +440,7 @@ impl Remote {
         match self {
             Remote::Git(git) => &git.through,
             Remote::File(file) => &file.through,
+            Remote::Chart(chart) => &chart.through,
         }
     }
 
@@ -385,13 +449,15 @@ impl Remote {
         match self {
             Remote::Git(git) => &mut git.through,
             Remote::File(file) => &mut file.through,
+            Remote::Chart(chart) => &mut chart.through,
         }
     }
 
     fn key(&self) -> Key<'_> {
         match self {
-            Remote::Git(git) => (&git.url, 0, git.reference.as_deref(), git.submodules),
-            Remote::File(file) => (&file.url, 1, None, false),
+            Remote::Git(git) => (&git.url, 0, "", git.reference.as_deref(), git.submodules),
+            Remote::File(file) => (&file.url, 1, "", None, false),
+            Remote::Chart(chart) => (&chart.url, 2, &chart.chart, chart.version.as_deref(), false),
         }
     }
 

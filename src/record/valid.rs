@@ -95,6 +95,30 @@ pub(super) fn target(text: &str) -> Refused {
     })
 }
 
+/// Accepts the name of a chart: one component of a path that no program takes for an option.
+pub(super) fn chart(text: &str) -> Refused {
+    path(text)?;
+    if text.starts_with('-') {
+        return Err("begins with `-`");
+    }
+    if text.contains('/') {
+        return Err("holds a `/`");
+    }
+    Ok(())
+}
+
+/// Accepts the version of a chart, or a range of versions.
+pub(super) fn chart_version(text: &str) -> Refused {
+    text_without_controls(text)?;
+    if text.starts_with('-') {
+        return Err("begins with `-`");
+    }
+    if text.contains(['/', '\\']) {
+        return Err("holds a slash");
+    }
+    Ok(())
+}
+
 /// Accepts any text of one line.
 pub(super) fn text_without_controls(text: &str) -> Refused {
     if text.is_empty() {

@@ -103,6 +103,13 @@ impl Report {
             match remote {
                 Remote::Git(git) => writeln!(out, "    {label} at {}", short(&git.commit))?,
                 Remote::File(file) => writeln!(out, "    {label} sha256 {}", short(&file.sha256))?,
+                Remote::Chart(chart) => {
+                    let resolved = match &chart.resolved {
+                        Some(version) => format!(" is {}", visible(version)),
+                        None => String::new(),
+                    };
+                    writeln!(out, "    {label}{resolved} sha256 {}", short(&chart.sha256))?;
+                }
             }
         }
         for change in &self.changes {
@@ -186,7 +193,7 @@ pub(super) fn write_rewritten(out: &mut String, rewritten: &[Rewritten]) -> std:
 /// The host that a label names.
 fn host(label: &str) -> String {
     let rest = label.split_once("://").map_or(label, |(_, rest)| rest);
-    let authority = rest.split('/').next().unwrap_or(rest);
+    let authority = rest.split(['/', '#', '?']).next().unwrap_or(rest);
     let host = authority
         .rsplit_once('@')
         .map_or(authority, |(_, host)| host);

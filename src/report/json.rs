@@ -51,6 +51,14 @@ pub(super) enum JsonRemote {
         sha256: String,
         size: u64,
     },
+    Helm {
+        url: String,
+        chart: String,
+        version: Option<String>,
+        resolved: Option<String>,
+        sha256: String,
+        size: u64,
+    },
 }
 
 #[derive(Serialize)]
@@ -218,6 +226,14 @@ pub(super) fn remote(remote: &Remote) -> JsonRemote {
             url: file.url.clone(),
             sha256: file.sha256.clone(),
             size: file.size,
+        },
+        Remote::Chart(chart) => JsonRemote::Helm {
+            url: chart.url.clone(),
+            chart: chart.chart.clone(),
+            version: chart.version.clone(),
+            resolved: chart.resolved.clone(),
+            sha256: chart.sha256.clone(),
+            size: chart.size,
         },
     }
 }

@@ -104,6 +104,8 @@ impl Upstream<'_> {
                         spec: Some(spec),
                     }
                 }
+                // A chart that was brought in is a file of the user like any other.
+                Remote::Chart(_) => return None,
             };
             let answer = self.remotes.resolve(&[wanted]).pop();
             self.found

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use super::rules::{self, Place};
 use super::{
-    FileRemote, GitRemote, LoadRestrictor, Lock, LockOptions, MAX_BYTES, Remote, StoredFile,
-    VERSION,
+    ChartRemote, FileRemote, GitRemote, LoadRestrictor, Lock, LockOptions, MAX_BYTES, Remote,
+    StoredFile, VERSION,
 };
 use crate::failure::{Failure, Location, Result, shown};
 use crate::yaml::{Mark, Reader};
@@ -88,6 +88,7 @@ struct Marks {
     target: Option<Mark>,
     options: Option<Mark>,
     remotes: Vec<Mark>,
+    left: Option<Mark>,
     files: Vec<Mark>,
 }
 
@@ -96,6 +97,7 @@ impl Marks {
         let (mark, field) = match problem.place {
             Place::Target => (self.target, "target".to_owned()),
             Place::Options => (self.options, "options".to_owned()),
+            Place::Left => (self.left, "left".to_owned()),
             Place::Remote(index) => (
                 self.remotes.get(index).copied(),
                 format!("remotes[{index}]"),
@@ -130,6 +132,10 @@ fn top(reader: &mut Reader<'_>, lock: &mut Lock, marks: &mut Marks) -> Result<()
                 lock.remotes.push(remote);
                 Ok(())
             })?,
+            "left" => {
+                marks.left = Some(mark);
+                texts(reader, &mut lock.left)?;
+            }
             "files" => reader.sequence(|reader| {
                 let (mark, file) = stored_file(reader)?;
                 marks.files.push(mark);
@@ -152,6 +158,7 @@ fn options(reader: &mut Reader<'_>, options: &mut LockOptions) -> Result<Mark> {
         match key {
             "scope" => options.scope = Some(text_of(reader)?),
             "pin" => options.pin = reader.flag()?,
+            "helm" => options.helm = reader.flag()?,
             "load-restrictor" => {
                 let value = reader.text()?;
                 options.load_restrictor = match &*value.text {
@@ -178,6 +185,9 @@ struct RemoteKeys {
     submodules: Option<bool>,
     commit: Option<String>,
     paths: Option<BTreeSet<String>>,
+    chart: Option<String>,
+    version: Option<String>,
+    resolved: Option<String>,
     sha256: Option<String>,
     size: Option<u64>,
     through: BTreeSet<String>,
@@ -192,6 +202,9 @@ fn remote(reader: &mut Reader<'_>) -> Result<(Mark, Remote)> {
             "submodules" => keys.submodules = Some(reader.flag()?),
             "commit" => keys.commit = Some(text_of(reader)?),
             "paths" => texts(reader, keys.paths.get_or_insert_default())?,
+            "chart" => keys.chart = Some(text_of(reader)?),
+            "version" => keys.version = Some(text_of(reader)?),
+            "resolved" => keys.resolved = Some(text_of(reader)?),
             "sha256" => keys.sha256 = Some(text_of(reader)?),
             "size" => keys.size = Some(reader.number()?),
             "through" => texts(reader, &mut keys.through)?,
@@ -206,6 +219,9 @@ fn remote(reader: &mut Reader<'_>) -> Result<(Mark, Remote)> {
             submodules,
             commit: Some(commit),
             paths,
+            chart: None,
+            version: None,
+            resolved: None,
             sha256: None,
             size: None,
             through,
@@ -223,6 +239,9 @@ fn remote(reader: &mut Reader<'_>) -> Result<(Mark, Remote)> {
             submodules: None,
             commit: None,
             paths: None,
+            chart: None,
+            version: None,
+            resolved: None,
             sha256: Some(sha256),
             size: Some(size),
             through,
@@ -232,10 +251,31 @@ fn remote(reader: &mut Reader<'_>) -> Result<(Mark, Remote)> {
             size,
             through,
         }),
+        RemoteKeys {
+            url: Some(url),
+            reference: None,
+            submodules: None,
+            commit: None,
+            paths: None,
+            chart: Some(chart),
+            version,
+            resolved,
+            sha256: Some(sha256),
+            size: Some(size),
+            through,
+        } => Remote::Chart(ChartRemote {
+            url,
+            chart,
+            version,
+            resolved,
+            sha256,
+            size,
+            through,
+        }),
         _ => {
             return Err(reader.failure(
                 start,
-                "a remote has a url and either a commit, or a sha256 and a size",
+                "a remote has a url and either a commit, or a sha256 and a size (of a file or a chart)",
             ));
         }
     };

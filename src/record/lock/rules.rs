@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{FileRemote, GitRemote, Lock, Remote, StoredFile};
+use super::{ChartRemote, FileRemote, GitRemote, Lock, Remote, StoredFile};
 use crate::failure::shown;
 use crate::record::valid;
 use crate::record::{is_object_id, is_sha256};
@@ -18,6 +18,7 @@ pub(super) struct Problem {
 pub(super) enum Place {
     Target,
     Options,
+    Left,
     /// The index into the remotes.
     Remote(usize),
     /// The index into the files.
@@ -31,6 +32,10 @@ pub(super) fn check(lock: &Lock) -> Result<(), Problem> {
         of("target", target, valid::target).map_err(at(Place::Target))?;
     }
     options(lock).map_err(at(Place::Options))?;
+    lock.left
+        .iter()
+        .try_for_each(|label| address(label))
+        .map_err(at(Place::Left))?;
     let mut keys = BTreeSet::new();
     for (index, entry) in lock.remotes.iter().enumerate() {
         remote(entry)
@@ -85,6 +90,23 @@ fn remote(remote: &Remote) -> Result<(), String> {
             through,
         }) => {
             address(url)?;
+            digest(sha256)?;
+            through.iter().try_for_each(|label| address(label))
+        }
+        Remote::Chart(ChartRemote {
+            url,
+            chart,
+            version,
+            resolved,
+            sha256,
+            size: _,
+            through,
+        }) => {
+            address(url)?;
+            of("chart", chart, valid::chart)?;
+            for version in version.iter().chain(resolved) {
+                of("version", version, valid::chart_version)?;
+            }
             digest(sha256)?;
             through.iter().try_for_each(|label| address(label))
         }

@@ -43,6 +43,7 @@ fn full() -> Lock {
         options: LockOptions {
             scope: Some("example".into()),
             pin: true,
+            helm: true,
             load_restrictor: LoadRestrictor::None,
             leave_missing: ["*.json".to_owned(), "gen/**".to_owned()].into(),
         },
@@ -65,7 +66,17 @@ fn full() -> Lock {
                     .into(),
                 ..git("https://github.com/a/b", None, &"1".repeat(64), &["."])
             }),
+            Remote::Chart(ChartRemote {
+                url: "https://charts.example.com".into(),
+                chart: "nginx".into(),
+                version: Some("^1.2".into()),
+                resolved: Some("1.2.3".into()),
+                sha256: HEX64.into(),
+                size: 8143,
+                through: ["https://github.com/a/b".to_owned()].into(),
+            }),
         ],
+        left: ["oci://h/o#redis".to_owned()].into(),
         files: vec![
             StoredFile {
                 executable: true,
@@ -90,9 +101,17 @@ target: example/overlay
 options:
   scope: example
   pin: true
+  helm: true
   load-restrictor: none
   leave-missing: ["*.json", "gen/**"]
 remotes:
+  - url: https://charts.example.com
+    chart: nginx
+    version: "^1.2"
+    resolved: "1.2.3"
+    sha256: 0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef
+    size: 8143
+    through: ["https://github.com/a/b"]
   - url: https://github.com/a/b
     commit: "1111111111111111111111111111111111111111111111111111111111111111"
     paths: ["."]
@@ -106,6 +125,7 @@ remotes:
     sha256: 0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef
     size: 643
     through: ["https://github.com/a/b"]
+left: ["oci://h/o#redis"]
 files:
   - path: base/localized-files/kustomization.yaml
     mode: "100644"

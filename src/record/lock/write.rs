@@ -6,7 +6,8 @@
 use std::fmt::Write as _;
 
 use super::{
-    FileRemote, GitRemote, LoadRestrictor, Lock, LockOptions, Remote, StoredFile, VERSION,
+    ChartRemote, FileRemote, GitRemote, LoadRestrictor, Lock, LockOptions, Remote, StoredFile,
+    VERSION,
 };
 use crate::failure::is_invisible;
 
@@ -31,7 +32,11 @@ pub(super) fn lock(lock: &Lock) -> String {
         match entry {
             Remote::Git(git) => git_remote(&mut out, git),
             Remote::File(file) => file_remote(&mut out, file),
+            Remote::Chart(chart) => chart_remote(&mut out, chart),
         }
+    }
+    if !lock.left.is_empty() {
+        out.field("", "left", list(&lock.left));
     }
     if !lock.files.is_empty() {
         out.line("files:");
@@ -49,6 +54,7 @@ fn options(out: &mut Writer, options: &LockOptions) {
     let LockOptions {
         scope,
         pin,
+        helm,
         load_restrictor,
         leave_missing,
     } = options;
@@ -58,6 +64,9 @@ fn options(out: &mut Writer, options: &LockOptions) {
     }
     if *pin {
         out.field("  ", "pin", true);
+    }
+    if *helm {
+        out.field("  ", "helm", true);
     }
     if *load_restrictor == LoadRestrictor::None {
         out.field("  ", "load-restrictor", "none");
@@ -100,6 +109,31 @@ fn file_remote(out: &mut Writer, remote: &FileRemote) {
         through,
     } = remote;
     out.field("  - ", "url", scalar(url));
+    out.field("    ", "sha256", scalar(sha256));
+    out.field("    ", "size", size);
+    if !through.is_empty() {
+        out.field("    ", "through", list(through));
+    }
+}
+
+fn chart_remote(out: &mut Writer, remote: &ChartRemote) {
+    let ChartRemote {
+        url,
+        chart,
+        version,
+        resolved,
+        sha256,
+        size,
+        through,
+    } = remote;
+    out.field("  - ", "url", scalar(url));
+    out.field("    ", "chart", scalar(chart));
+    if let Some(version) = version {
+        out.field("    ", "version", scalar(version));
+    }
+    if let Some(resolved) = resolved {
+        out.field("    ", "resolved", scalar(resolved));
+    }
     out.field("    ", "sha256", scalar(sha256));
     out.field("    ", "size", size);
     if !through.is_empty() {

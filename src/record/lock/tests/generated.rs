@@ -71,7 +71,27 @@ fn remotes() -> impl Strategy<Value = Vec<Remote>> {
             through,
         })
     });
-    vec(prop_oneof![git, file], 0..6).prop_map(|mut remotes| {
+    let chart = (
+        url(),
+        accepted(valid::chart),
+        option::of(accepted(valid::chart_version)),
+        option::of(accepted(valid::chart_version)),
+        hex(64),
+        any::<u64>(),
+        btree_set(accepted(valid::url), 0..3),
+    )
+        .prop_map(|(url, chart, version, resolved, sha256, size, through)| {
+            Remote::Chart(ChartRemote {
+                url,
+                chart,
+                version,
+                resolved,
+                sha256,
+                size,
+                through,
+            })
+        });
+    vec(prop_oneof![git, file, chart], 0..6).prop_map(|mut remotes| {
         remotes.sort_by(Remote::compare);
         remotes.dedup_by(|a, b| a.key() == b.key());
         remotes
@@ -108,28 +128,34 @@ fn locks() -> impl Strategy<Value = Lock> {
         option::of(accepted(valid::path_or_top)),
         any::<bool>(),
         any::<bool>(),
+        any::<bool>(),
         btree_set(accepted(valid::text_without_controls), 0..3),
     )
-        .prop_map(|(scope, pin, unrestricted, leave_missing)| LockOptions {
-            scope,
-            pin,
-            load_restrictor: if unrestricted {
-                LoadRestrictor::None
-            } else {
-                LoadRestrictor::RootOnly
+        .prop_map(
+            |(scope, pin, helm, unrestricted, leave_missing)| LockOptions {
+                scope,
+                pin,
+                helm,
+                load_restrictor: if unrestricted {
+                    LoadRestrictor::None
+                } else {
+                    LoadRestrictor::RootOnly
+                },
+                leave_missing,
             },
-            leave_missing,
-        });
+        );
     (
         option::of(accepted(valid::target)),
         options,
         remotes(),
+        btree_set(accepted(valid::url), 0..3),
         files(),
     )
-        .prop_map(|(target, options, remotes, files)| Lock {
+        .prop_map(|(target, options, remotes, left, files)| Lock {
             target,
             options,
             remotes,
+            left,
             files,
         })
 }
@@ -158,6 +184,7 @@ fn value(lock: &Lock) -> Value {
         mapping(vec![
             ("scope", maybe(&options.scope)),
             ("pin", options.pin.then_some(Value::Bool(true))),
+            ("helm", options.helm.then_some(Value::Bool(true))),
             ("load-restrictor", is_free.then(|| Value::from("none"))),
             ("leave-missing", list(&options.leave_missing)),
         ])
@@ -179,6 +206,15 @@ fn value(lock: &Lock) -> Value {
             ("sha256", text(&file.sha256)),
             ("size", Some(Value::from(file.size))),
             ("through", list(&file.through)),
+        ]),
+        Remote::Chart(chart) => mapping(vec![
+            ("url", text(&chart.url)),
+            ("chart", text(&chart.chart)),
+            ("version", maybe(&chart.version)),
+            ("resolved", maybe(&chart.resolved)),
+            ("sha256", text(&chart.sha256)),
+            ("size", Some(Value::from(chart.size))),
+            ("through", list(&chart.through)),
         ]),
     });
     let files = lock.files.iter().map(|file| {
@@ -204,6 +240,7 @@ fn value(lock: &Lock) -> Value {
         ("target", maybe(&lock.target)),
         ("options", options),
         ("remotes", many(remotes.collect())),
+        ("left", list(&lock.left)),
         ("files", many(files.collect())),
     ])
 }

@@ -43,9 +43,14 @@ fn what_the_format_does_not_have_is_refused() {
         ),
         ("%YAML 1.1\n---\nversion: 1\n".into(), 1, "not YAML"),
         (
-            "version: 1\noptions:\n  helm: x\n".into(),
+            "version: 1\noptions:\n  helmet: x\n".into(),
             3,
             "key is not known",
+        ),
+        (
+            "version: 1\noptions:\n  helm: x\n".into(),
+            3,
+            "not `true` or `false`",
         ),
         (
             "version: 1\noptions:\n  pin: yes\n".into(),
@@ -71,7 +76,60 @@ fn what_the_format_does_not_have_is_refused() {
         (
             "version: 1\nremotes:\n  - chart: x\n".into(),
             3,
-            "key is not known",
+            "a remote has a url",
+        ),
+        (
+            format!("version: 1\nremotes:\n  - url: https://h\n    chart: ../x\n    {digest}\n"),
+            3,
+            "the chart `../x` holds `..`",
+        ),
+        (
+            format!("version: 1\nremotes:\n  - url: https://h\n    chart: a/x\n    {digest}\n"),
+            3,
+            "holds a `/`",
+        ),
+        (
+            format!("version: 1\nremotes:\n  - url: https://h\n    chart: -x\n    {digest}\n"),
+            3,
+            "begins with `-`",
+        ),
+        (
+            format!(
+                "version: 1\nremotes:\n  - url: https://h\n    chart: x\n    version: --devel\n    {digest}\n"
+            ),
+            3,
+            "the version `--devel` begins with `-`",
+        ),
+        (
+            format!(
+                "version: 1\nremotes:\n  - url: https://h\n    chart: x\n    resolved: ../1\n    {digest}\n"
+            ),
+            3,
+            "holds a slash",
+        ),
+        (
+            format!(
+                "version: 1\nremotes:\n  - url: https://h\n    chart: x\n    ref: v1\n    {digest}\n"
+            ),
+            3,
+            "a remote has a url",
+        ),
+        (
+            format!(
+                "version: 1\nremotes:\n  - url: https://h\n    chart: x\n    commit: {HEX40}\n"
+            ),
+            3,
+            "a remote has a url",
+        ),
+        (
+            format!("version: 1\nremotes:\n  - url: https://u:p@h\n    chart: x\n    {digest}\n"),
+            3,
+            "holds a user name or a password",
+        ),
+        (
+            "version: 1\nleft: [\"https://u:p@h#x\"]\n".into(),
+            2,
+            "holds a user name or a password",
         ),
         (
             "version: 1\nremotes:\n  - url: https://h/x\n".into(),
