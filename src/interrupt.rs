@@ -127,15 +127,20 @@ impl Drop for Group {
 pub struct Scratch(Option<tempfile::TempDir>);
 
 impl Scratch {
-    /// Makes a new directory in the system's temporary directory.
+    /// Makes a new directory in the system's temporary directory, for nobody else to look into.
     ///
     /// # Errors
     /// When the directory cannot be made.
     pub fn new() -> std::io::Result<Self> {
         Self::register(|| {
-            tempfile::Builder::new()
-                .prefix("kustomize-localize-")
-                .tempdir()
+            let mut builder = tempfile::Builder::new();
+            builder.prefix("kustomize-localize-");
+            #[cfg(unix)]
+            {
+                use std::os::unix::fs::PermissionsExt as _;
+                builder.permissions(std::fs::Permissions::from_mode(0o700));
+            }
+            builder.tempdir()
         })
     }
 

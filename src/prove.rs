@@ -12,7 +12,10 @@ mod program;
 mod scene;
 pub mod stand_in;
 
-use std::path::{Path, PathBuf};
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 pub use build::Build;
@@ -21,7 +24,7 @@ pub use program::{Program, Search};
 
 use crate::failure::{Failure, Result};
 use crate::interrupt::Scratch;
-use crate::localize::Localized;
+use crate::localize::ResultFile;
 use crate::record::LoadRestrictor;
 use crate::walk::Graph;
 use build::{Git, Room};
@@ -44,18 +47,44 @@ pub struct Options {
     pub timeout: Option<Duration>,
 }
 
-/// What is proven: that a localized target builds to what the target builds to.
+/// What is proven: that localized targets build to what the targets build to.
 pub struct Job<'a> {
-    /// What was walked.
-    pub graph: &'a Graph,
+    /// What was walked. The scope of its first tree is where both sides begin.
+    pub before: &'a Graph,
     /// What came of it.
-    pub localized: &'a Localized,
-    /// How records name the target.
-    pub target: &'a str,
-    /// The target as a URL, if it is one.
-    pub url: Option<&'a str>,
+    pub after: After<'a>,
+    /// What is built.
+    pub targets: Vec<Target>,
     /// Where files may lie.
     pub load_restrictor: LoadRestrictor,
+}
+
+/// What localizing yields.
+pub enum After<'a> {
+    /// A tree, where the original stood.
+    InPlace(&'a Graph),
+    /// A copy: its files by path.
+    Copy(&'a BTreeMap<String, ResultFile>),
+}
+
+/// One thing that is built, twice.
+#[derive(Debug, Clone)]
+pub struct Target {
+    /// How records name it.
+    pub name: String,
+    /// What to build for the original.
+    pub original: Original,
+    /// The directory to build for the result, from where it begins.
+    pub localized: String,
+}
+
+/// What is built for the original.
+#[derive(Debug, Clone)]
+pub enum Original {
+    /// A directory, from the scope.
+    Directory(String),
+    /// A directory of a git repository.
+    Url(String),
 }
 
 /// What came of building.
@@ -126,11 +155,11 @@ impl Proof {
     }
 }
 
-/// Builds original and result, and compares what comes out.
+/// Builds original and result of each target, and compares what comes out.
 ///
 /// # Errors
 /// When the program that the user named cannot be used, or nothing can be put out.
-pub fn prove(jobs: &[Job<'_>], options: &Options) -> Result<Proof> {
+pub fn prove(job: &Job<'_>, options: &Options) -> Result<Proof> {
     refuse_arguments(&options.arguments)?;
     let program = match program::find(options.program.as_deref())? {
         Search::Found(program) => program,
@@ -138,90 +167,142 @@ pub fn prove(jobs: &[Job<'_>], options: &Options) -> Result<Proof> {
     };
     let unusable = |error| Failure::new(format!("no temporary directory: {error}"));
     let scratch = Scratch::new().map_err(unusable)?;
-    let mut targets = Vec::new();
-    for (number, job) in jobs.iter().enumerate() {
-        let directory = scratch.path().join(number.to_string());
-        targets.push(one(&program, job, options, &directory)?);
-    }
-    Ok(Proof {
-        program: Some(program.name()),
-        without: None,
-        network: Some(program.network),
-        targets,
-    })
-}
-
-fn one(program: &Program, job: &Job<'_>, options: &Options, top: &Path) -> Result<TargetProof> {
-    let scene = Scene::put(job, top)?;
+    let scene = Scene::put(job, scratch.path())?;
     let mut arguments = options.arguments.clone();
     if job.load_restrictor == LoadRestrictor::None {
         arguments.push("--load-restrictor=LoadRestrictionsNone".to_owned());
     }
-    let timeout = options.timeout.unwrap_or(TIMEOUT);
-    let build = |what: &str, target: &std::ffi::OsStr, room: Room| {
-        build::build(program, target, &arguments, &top.join(what), room, timeout)
+    let stage = Stage {
+        program: &program,
+        scene: &scene,
+        arguments,
+        full: options.full,
+        timeout: options.timeout.unwrap_or(TIMEOUT),
+        asked: Metadata::asked(job.before),
     };
-    let original = || {
-        let git = match options.full {
-            true => Git::Real,
-            false => Git::StandIn(&scene.manifest),
-        };
-        let room = Room {
-            git,
-            closed: !options.full && scene.is_complete,
-        };
-        build("original-room", scene.original.as_os_str(), room)
-    };
-    let localized = || {
-        let room = Room {
-            git: Git::StandIn(&scene.nothing),
-            closed: true,
-        };
-        build("localized-room", scene.localized.as_os_str(), room)
-    };
-    let (original, localized) = std::thread::scope(|threads| {
-        let localized = threads.spawn(localized);
-        let original = original();
-        let lost = || Err(Failure::new("the build was lost"));
-        (original, localized.join().unwrap_or_else(|_| lost()))
-    });
-    let (mut original, localized) = (original?, localized?);
-    let mut live = None;
-    if !original.success
-        && !options.full
-        && let Some(unknown) = stand_in::unknown(&scene.manifest)
-    {
-        let room = Room {
-            git: Git::Real,
-            closed: false,
-        };
-        original = build("live-room", scene.original.as_os_str(), room)?;
-        live = Some(unknown);
-    }
-    let verdict = match (original.success, localized.success) {
-        (false, _) => Verdict::NotBuilt {
-            reason: scene.plain(&original.said),
-        },
-        (true, false) => compare::does_not_build(&scene.plain(&localized.said)),
-        (true, true) => {
-            let asked = Metadata::asked(job.graph);
-            compare::compare(&original.stdout, &localized.stdout, asked)
-        }
-    };
-    let kept = match verdict {
-        Verdict::Differs(_) | Verdict::Unsteady(_) => Some(
-            keep(&original, &localized)
-                .map_err(|error| Failure::new(format!("the outputs could not be kept: {error}")))?,
-        ),
-        _ => None,
-    };
-    Ok(TargetProof {
-        target: job.target.to_owned(),
-        verdict,
-        size: original.stdout.len() as u64,
-        live,
-        kept,
+    Ok(Proof {
+        program: Some(program.name()),
+        without: None,
+        network: Some(program.network),
+        targets: stage.all(&job.targets)?,
     })
+}
+
+/// Everything that is the same for all targets. No tree is in it: those cannot be read side by side.
+struct Stage<'a> {
+    program: &'a Program,
+    scene: &'a Scene,
+    arguments: Vec<String>,
+    full: bool,
+    timeout: Duration,
+    asked: Metadata,
+}
+
+impl Stage<'_> {
+    /// Builds all targets, as many side by side as there are processors.
+    fn all(&self, targets: &[Target]) -> Result<Vec<TargetProof>> {
+        let next = AtomicUsize::new(0);
+        let work = || {
+            let mut done = Vec::new();
+            loop {
+                let number = next.fetch_add(1, Ordering::Relaxed);
+                match targets.get(number) {
+                    Some(target) => done.push((number, self.one(number, target))),
+                    None => return done,
+                }
+            }
+        };
+        let workers = std::thread::available_parallelism().map_or(1, usize::from);
+        let mut done: Vec<(usize, Result<TargetProof>)> = std::thread::scope(|threads| {
+            let workers: Vec<_> = (0..workers.min(targets.len()))
+                .map(|_| threads.spawn(work))
+                .collect();
+            let done = workers.into_iter().filter_map(|worker| worker.join().ok());
+            done.flatten().collect()
+        });
+        if done.len() < targets.len() {
+            return Err(Failure::new("a build was lost"));
+        }
+        done.sort_by_key(|(number, _)| *number);
+        done.into_iter().map(|(_, proof)| proof).collect()
+    }
+
+    fn one(&self, number: usize, target: &Target) -> Result<TargetProof> {
+        let scene = self.scene;
+        let private = scene.private(number);
+        let build = |what: &str, target: &OsStr, room: Room<'_>| {
+            let private = private.join(what);
+            build::build(
+                self.program,
+                target,
+                &self.arguments,
+                &private,
+                room,
+                self.timeout,
+            )
+        };
+        let source = scene.original(&target.original);
+        let original = || {
+            let git = match self.full {
+                true => Git::Real,
+                false => Git::StandIn(&scene.manifest),
+            };
+            let room = Room {
+                git,
+                closed: !self.full && scene.is_complete,
+            };
+            build("original", source.as_os_str(), room)
+        };
+        let localized = || {
+            let room = Room {
+                git: Git::StandIn(&scene.nothing),
+                closed: true,
+            };
+            let directory = scene.localized(&target.localized);
+            build("localized", directory.as_os_str(), room)
+        };
+        let (original, localized) = std::thread::scope(|threads| {
+            let localized = threads.spawn(localized);
+            let original = original();
+            let lost = || Err(Failure::new("a build was lost"));
+            (original, localized.join().unwrap_or_else(|_| lost()))
+        });
+        let (mut original, localized) = (original?, localized?);
+        let mut live = None;
+        if !original.success
+            && !self.full
+            && let Some(unknown) = stand_in::unknown(&scene.manifest)
+        {
+            let room = Room {
+                git: Git::Real,
+                closed: false,
+            };
+            original = build("live", source.as_os_str(), room)?;
+            live = Some(unknown);
+        }
+        let verdict = match (original.success, localized.success) {
+            (false, _) => Verdict::NotBuilt {
+                reason: scene.plain(&original.said),
+            },
+            (true, false) => compare::does_not_build(&scene.plain(&localized.said)),
+            (true, true) => compare::compare(&original.stdout, &localized.stdout, self.asked),
+        };
+        let kept = match verdict {
+            Verdict::Differs(_) | Verdict::Unsteady(_) => {
+                Some(keep(&original, &localized).map_err(|error| {
+                    Failure::new(format!("the outputs could not be kept: {error}"))
+                })?)
+            }
+            _ => None,
+        };
+        Ok(TargetProof {
+            target: target.name.clone(),
+            verdict,
+            size: original.stdout.len() as u64,
+            live,
+            kept,
+        })
+    }
 }
 
 /// Keeps what was built, for the user to look at. Only the user can: it may hold secrets.

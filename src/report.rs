@@ -6,6 +6,7 @@ mod human;
 mod in_place;
 mod json;
 mod lock;
+mod proof;
 
 pub use in_place::InPlaceReport;
 pub use json::failures_json;

@@ -17,7 +17,7 @@ use crate::failure::{Failure, Failures, Result, nearest};
 use crate::fetch::{self, Fetcher, Tip};
 use crate::git::Here;
 use crate::localize::{Content, Localized, ResultFile, localize};
-use crate::prove::{self, Job, Proof};
+use crate::prove::{self, After, Job, Original, Proof};
 use crate::record::{LOCK_NAME, LoadRestrictor, Lock, LockOptions};
 use crate::redact;
 use crate::reference::{self, RepoSpec, default_new_dir};
@@ -353,24 +353,39 @@ fn copy(
 
 /// Builds original and result and compares them, unless the arguments say not to.
 fn proven(args: &LocalizeArgs, copied: &Copied) -> Result<Proof> {
+    let graph = &copied.graph;
+    let target = prove::Target {
+        name: copied.lock.target.clone().unwrap_or_default(),
+        original: match &graph.sources[0].repository {
+            Some(_) => Original::Url(args.target().to_owned()),
+            None => {
+                let directory = graph.in_scope(0, &graph.roots[0].directory);
+                Original::Directory(directory.to_owned())
+            }
+        },
+        localized: copied.localized.target.clone(),
+    };
+    let job = Job {
+        before: graph,
+        after: After::Copy(&copied.localized.files),
+        targets: vec![target],
+        load_restrictor: copied.lock.options.load_restrictor,
+    };
+    prove(args, &job)
+}
+
+/// Does what the arguments say about proving.
+fn prove(args: &LocalizeArgs, job: &Job<'_>) -> Result<Proof> {
     if args.verify.no_verify {
         return Ok(Proof::without("--no-verify"));
     }
-    let remote = copied.graph.sources[0].repository.is_some();
-    let job = Job {
-        graph: &copied.graph,
-        localized: &copied.localized,
-        target: copied.lock.target.as_deref().unwrap_or_default(),
-        url: remote.then(|| args.target()),
-        load_restrictor: copied.lock.options.load_restrictor,
-    };
     let options = prove::Options {
         program: args.verify.kustomize.clone(),
         arguments: args.verify.build_arg.clone(),
         full: args.verify.verify == Verify::Full,
         timeout: args.fetch.timeout.map(Duration::from_secs),
     };
-    prove::prove(&[job], &options)
+    prove::prove(job, &options)
 }
 
 impl Copied {

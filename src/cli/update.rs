@@ -60,7 +60,7 @@ fn updated(args: &UpdateArgs) -> Result<Box<dyn Tell>, Failures> {
     };
     let plan = in_place::plan(&ground, &request, &mut fetcher)?;
     refuse_moved(&fetcher, &plan.lock)?;
-    let report = localize::in_place::finish(&ground, args.fetch.dry_run, plan)?;
+    let report = localize::in_place::finish(&ground, args.fetch.dry_run, plan, None)?;
     Ok(Box::new(InPlaceReport {
         updated: true,
         ..report

@@ -9,7 +9,7 @@ mod ledger;
 mod proof;
 mod restore;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::rc::Rc;
 
 use super::{Ground, Troubles, lock};
@@ -19,7 +19,9 @@ use crate::localize::{self, InPlace, Rewritten};
 use crate::record::{LOCK_NAME, LoadRestrictor, Lock, StoredFile, stored};
 use crate::tree::overlay::OverlayTree;
 use crate::tree::{SharedTree, path};
-use crate::walk::{self, Contents, Explored, Remotes, RootId, Source, Warning};
+use crate::walk::{
+    self, Contents, Explored, FileId, Graph, Origin, Remotes, RootId, Source, Target, Warning,
+};
 
 use ledger::Ledger;
 use restore::Restored;
@@ -53,6 +55,13 @@ pub struct Plan {
     pub paths: Vec<String>,
     /// What works but should be known.
     pub warnings: Vec<Warning>,
+    /// What was walked.
+    pub before: Graph,
+    /// What a walk is going to find afterwards.
+    pub after: Graph,
+    /// The directories of the roots that build to something else if anything went wrong: those that
+    /// reach what changes, and that no other root names.
+    pub affected: Vec<String>,
 }
 
 /// Finds out what localizing in place changes. Nothing is written.
@@ -206,13 +215,58 @@ pub fn plan(
     warnings.extend(ledger.warnings(&known, request.overwrite)?);
     warnings.sort();
     warnings.dedup();
+    let touched: BTreeSet<&str> = changes.iter().map(|change| change.path.as_str()).collect();
+    let affected = affected(graph, &touched);
     Ok(Plan {
+        affected,
         paths: to_stage(ground, &changes, &known, &gone)?,
         changes,
         lock,
         rewritten: ledger.rewritten(),
         warnings,
+        after: after.graph,
+        before: explored.graph,
     })
+}
+
+/// Returns the directories of the user's roots that reach a `touched` file, and that no other of these roots
+/// names: what is built to see that nothing changed.
+fn affected(graph: &Graph, touched: &BTreeSet<&str>) -> Vec<String> {
+    let is_touched = |file: FileId| match &graph.files[file].origin {
+        Origin::Tree { source: 0, path } => touched.contains(path.as_str()),
+        _ => false,
+    };
+    let ours = |root: &RootId| graph.roots[*root].source == 0;
+    let mut named_by: HashMap<RootId, Vec<RootId>> = HashMap::new();
+    let mut todo = Vec::new();
+    for id in (0..graph.roots.len()).filter(ours) {
+        let root = &graph.roots[id];
+        let mut hit = is_touched(root.file);
+        for edge in &root.edges {
+            hit |= is_touched(edge.from);
+            match edge.target {
+                Target::File(file) => hit |= is_touched(file),
+                Target::Root { id: named, remote } if !remote && named != id => {
+                    named_by.entry(named).or_default().push(id);
+                }
+                _ => {}
+            }
+        }
+        if hit {
+            todo.push(id);
+        }
+    }
+    let mut reached = BTreeSet::new();
+    while let Some(root) = todo.pop() {
+        if reached.insert(root) {
+            todo.extend(named_by.get(&root).into_iter().flatten());
+        }
+    }
+    reached.retain(|root| !named_by.contains_key(root));
+    let directories = reached
+        .iter()
+        .map(|root| graph.roots[*root].directory.clone());
+    directories.collect::<BTreeSet<_>>().into_iter().collect()
 }
 
 /// Walks the tree as it is going to be from every starting point, with no network.

@@ -4,25 +4,21 @@ use std::collections::{BTreeMap, HashSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::Job;
 use super::stand_in::{Manifest, Upstream};
+use super::{After, Job, Original};
 use crate::failure::{Failure, Result};
 use crate::reference::RepoSpec;
 use crate::tree::{Entry, Tree, path};
-use crate::walk::{Graph, Origin, SourceId, Target};
+use crate::walk::{File, Graph, Origin, SourceId, Target};
 
-/// Original and result on disk.
+/// Original and result on disk, for all targets.
 pub(super) struct Scene {
     top: PathBuf,
-    /// What to build for the original: a directory, or a URL.
-    pub(super) original: PathBuf,
-    /// What to build for the result.
-    pub(super) localized: PathBuf,
     /// The manifest of what was fetched.
     pub(super) manifest: PathBuf,
     /// A manifest that holds nothing.
     pub(super) nothing: PathBuf,
-    /// Whether everything that the original needs is here.
+    /// Whether everything that the originals need is here.
     pub(super) is_complete: bool,
 }
 
@@ -33,12 +29,19 @@ fn not_put(error: &std::io::Error) -> Failure {
 impl Scene {
     /// Puts out everything that the builds of a job read, below `top`.
     pub(super) fn put(job: &Job<'_>, top: &Path) -> Result<Scene> {
-        let graph = job.graph;
-        let place = |source: SourceId| match source {
-            0 if job.url.is_none() => top.join("original"),
-            _ => top.join(format!("upstream/{source}")),
+        let graph = job.before;
+        let place = |source: SourceId| match graph.sources[source].repository {
+            None => top.join("original"),
+            Some(_) => top.join(format!("upstream/{source}")),
         };
-        put_out(graph, &place, job.url)?;
+        let urls = job
+            .targets
+            .iter()
+            .filter_map(|target| match &target.original {
+                Original::Url(url) => Some(url.as_str()),
+                Original::Directory(_) => None,
+            });
+        put_out(graph, &place, &urls.collect::<Vec<_>>())?;
         let mut manifest = Manifest::default();
         for (number, source) in graph.sources.iter().enumerate() {
             if let Some(repository) = &source.repository {
@@ -51,32 +54,48 @@ impl Scene {
                 });
             }
         }
-        let scene = Scene {
-            original: match job.url {
-                Some(url) => PathBuf::from(url),
-                None => {
-                    let directory = &graph.roots[0].directory;
-                    top.join("original").join(graph.in_scope(0, directory))
+        let localized = top.join("localized");
+        match &job.after {
+            After::InPlace(graph) => put_out(graph, &|_| localized.clone(), &[])?,
+            After::Copy(files) => {
+                for (place, file) in *files {
+                    write(
+                        &localized.join(place),
+                        file.content.bytes(),
+                        file.executable,
+                    )
+                    .map_err(|error| not_put(&error))?;
                 }
-            },
-            localized: top.join("localized").join(&job.localized.target),
-            manifest: top.join("original-manifest.json"),
-            nothing: top.join("localized-manifest.json"),
-            is_complete: !graph
-                .files
-                .iter()
-                .any(|file| matches!(file.origin, Origin::Remote(_))),
+            }
+        }
+        let is_remote = |file: &File| matches!(file.origin, Origin::Remote(_));
+        let scene = Scene {
+            manifest: top.join("fetched.json"),
+            nothing: top.join("nothing.json"),
+            is_complete: !graph.files.iter().any(is_remote),
             top: top.to_owned(),
         };
-        for (place, file) in &job.localized.files {
-            let place = top.join("localized").join(place);
-            write(&place, file.content.bytes(), file.executable)
-                .map_err(|error| not_put(&error))?;
-        }
-        fs::create_dir_all(&scene.localized).map_err(|error| not_put(&error))?;
         manifest.write(&scene.manifest)?;
         Manifest::default().write(&scene.nothing)?;
         Ok(scene)
+    }
+
+    /// Returns what to build for an original.
+    pub(super) fn original(&self, original: &Original) -> PathBuf {
+        match original {
+            Original::Directory(directory) => self.top.join("original").join(directory),
+            Original::Url(url) => PathBuf::from(url),
+        }
+    }
+
+    /// Returns what to build for a result.
+    pub(super) fn localized(&self, directory: &str) -> PathBuf {
+        self.top.join("localized").join(directory)
+    }
+
+    /// Returns where the builds of one target have their own files.
+    pub(super) fn private(&self, number: usize) -> PathBuf {
+        self.top.join("builds").join(number.to_string())
     }
 
     /// Returns what a build said without the temporary directories that it names, on one line.
@@ -106,7 +125,7 @@ fn write(place: &Path, bytes: &[u8], executable: bool) -> std::io::Result<()> {
 }
 
 /// Puts out what the graph reaches of each tree, links on the way included.
-fn put_out(graph: &Graph, place: &dyn Fn(SourceId) -> PathBuf, url: Option<&str>) -> Result<()> {
+fn put_out(graph: &Graph, place: &dyn Fn(SourceId) -> PathBuf, urls: &[&str]) -> Result<()> {
     let mut outs: BTreeMap<SourceId, Out<'_>> = BTreeMap::new();
     for (number, source) in graph.sources.iter().enumerate() {
         outs.insert(
@@ -119,7 +138,7 @@ fn put_out(graph: &Graph, place: &dyn Fn(SourceId) -> PathBuf, url: Option<&str>
         None => Ok(()),
     };
     let directory = |text: &str| RepoSpec::parse(text).map(|spec| spec.directory()).ok();
-    if let Some(directory) = url.and_then(directory) {
+    for directory in urls.iter().copied().filter_map(directory) {
         put(0, &directory)?;
     }
     for file in &graph.files {

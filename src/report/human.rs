@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
+use super::proof::write_proof;
 use super::{Outcome, Report, Tell, counted, short, visible};
 use crate::localize::Rewritten;
-use crate::prove::Verdict;
 use crate::record::{Change, Remote};
 use crate::walk::Warning;
 
@@ -75,7 +75,7 @@ impl Report {
             counted(self.rewritten.len(), "reference")
         )?;
         self.write_remotes(out)?;
-        self.write_proof(out)?;
+        write_proof(out, &self.proof)?;
         if verbose || matches!(self.outcome, Outcome::DryRun { .. }) {
             self.write_details(out)?;
         }
@@ -121,43 +121,6 @@ impl Report {
                     short(old.hex()),
                     short(new.hex())
                 )?;
-            }
-        }
-        Ok(())
-    }
-
-    fn write_proof(&self, out: &mut String) -> std::fmt::Result {
-        if let Some(reason) = &self.proof.without {
-            return writeln!(out, "  not verified by a build: {}", visible(reason));
-        }
-        let program = self.proof.program.as_deref().unwrap_or_default();
-        let network = self.proof.network.map(|network| network.to_string());
-        let network = network.unwrap_or_default();
-        for target in &self.proof.targets {
-            match &target.verdict {
-                Verdict::Identical => writeln!(
-                    out,
-                    "  verified: it builds to the same {} bytes ({program}, {network})",
-                    target.size
-                )?,
-                Verdict::NotBuilt { reason } => writeln!(
-                    out,
-                    "  not verified: {program} does not build the original: {}",
-                    visible(reason)
-                )?,
-                Verdict::Differs(what) | Verdict::Unsteady(what) => {
-                    writeln!(out, "  {} ({program}, {network})", visible(what))?;
-                }
-            }
-            if let Some(live) = &target.live {
-                writeln!(
-                    out,
-                    "  the original was built with the live upstream: {}",
-                    visible(live)
-                )?;
-            }
-            if let Some(kept) = &target.kept {
-                writeln!(out, "  both outputs: {}", kept.display())?;
             }
         }
         Ok(())

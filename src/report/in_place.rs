@@ -7,9 +7,11 @@ use serde::Serialize;
 use super::human::write_rewritten;
 use super::json::{JsonFile, JsonMessage, JsonRemote, JsonRewritten, TOOL, Tool, remote, render};
 use super::lock::{JsonChange, write_changes};
+use super::proof::write_proof;
 use super::{LockOutcome, Tell, counted, visible};
 use crate::failure::pathspec;
 use crate::localize::Rewritten;
+use crate::prove::Proof;
 use crate::record::{Change, Remote};
 use crate::walk::Warning;
 
@@ -36,6 +38,8 @@ pub struct InPlaceReport {
     pub stage: Vec<String>,
     /// What works but should be known.
     pub warnings: Vec<Warning>,
+    /// What came of building the affected roots; none where no root is affected.
+    pub proof: Option<Proof>,
 }
 
 impl Tell for InPlaceReport {
@@ -50,7 +54,10 @@ impl Tell for InPlaceReport {
         render(&JsonInPlace {
             version: 1,
             tool: TOOL,
-            outcome: self.outcome.name(),
+            outcome: match self.differs() {
+                true => "differs",
+                false => self.outcome.name(),
+            },
             in_place: true,
             targets: &self.targets,
             changes: self.changes.iter().map(JsonChange::from).collect(),
@@ -70,9 +77,18 @@ impl Tell for InPlaceReport {
     fn warnings(&self) -> &[Warning] {
         &self.warnings
     }
+
+    fn is_done(&self) -> bool {
+        !self.differs()
+    }
 }
 
 impl InPlaceReport {
+    /// Says whether some root would not build to what it builds to: then nothing was written.
+    fn differs(&self) -> bool {
+        self.proof.as_ref().is_some_and(Proof::differs)
+    }
+
     /// Returns the commands that lead to a commit: what is ignored would be left out without `-f`.
     fn commands(&self) -> Vec<String> {
         if self.stage.is_empty() {
@@ -98,6 +114,7 @@ impl InPlaceReport {
             (false, targets) => format!("{} in place", visible(&targets.join(", "))),
         };
         let would = match (self.updated, self.outcome) {
+            _ if self.differs() => "not done, because it would not build to the same:",
             (true, LockOutcome::DryRun) => "would update",
             (true, _) => "updated",
             (false, LockOutcome::DryRun) => "would localize",
@@ -111,6 +128,9 @@ impl InPlaceReport {
             self.removed.len(),
         )?;
         write_changes(out, &self.changes)?;
+        if let Some(proof) = &self.proof {
+            write_proof(out, proof)?;
+        }
         if verbose || self.outcome == LockOutcome::DryRun {
             writeln!(out, "  files:")?;
             for (path, size) in &self.written {

@@ -1,6 +1,105 @@
 //! Original and result are built, and compared, before anything is written.
 
-use crate::support::{Project, base_of, config};
+mod in_place;
+
+use std::fs;
+use std::path::PathBuf;
+
+use crate::support::{Kustomize, Project, Sandbox, base_of, config};
+
+/// Puts a kustomize in the place of the real one that runs `after` as well when it builds a result.
+fn altering(sandbox: &Sandbox, kustomize: &Kustomize, after: &str) {
+    sandbox.script(
+        "kustomize",
+        &format!(
+            "{} \"$@\" || exit 1\ncase \"$*\" in */localized*) {after};; esac",
+            kustomize.program().display()
+        ),
+    );
+    sandbox.set("KUSTOMIZE", sandbox.path("bin/kustomize"));
+}
+
+/// Returns the directory that a run has kept the outputs in.
+fn kept(stdout: &str) -> PathBuf {
+    let line = stdout
+        .lines()
+        .find_map(|line| line.trim().strip_prefix("both outputs: "));
+    PathBuf::from(line.unwrap())
+}
+
+#[test]
+fn a_difference_keeps_everything_back() {
+    let project = Project::new();
+    let Some(kustomize) = project.sandbox.builds() else {
+        return;
+    };
+    altering(&project.sandbox, &kustomize, "echo '# one more line'");
+    let before = project.work.state();
+    let output = project.overlay(&[]);
+    output
+        .fails(1)
+        .stdout_has("not localized: example/overlay localized into localized-overlay does not build to the same");
+    before.assert_same(&project.work.state());
+
+    // Both outputs are kept, for nobody else.
+    let kept = kept(&output.stdout);
+    let mode = std::os::unix::fs::PermissionsExt::mode(&fs::metadata(&kept).unwrap().permissions());
+    assert_eq!(mode & 0o777, 0o700);
+    let original = fs::read_to_string(kept.join("original.yaml")).unwrap();
+    let localized = fs::read_to_string(kept.join("localized.yaml")).unwrap();
+    assert!(original.contains("name: dev-base"), "{original}");
+    assert_eq!(localized, format!("{original}# one more line\n"));
+    assert_eq!(project.sandbox.leftovers().len(), 1, "nothing else is left");
+
+    let to_disk = project.overlay(&["--no-commit", "plain"]);
+    to_disk.fails(1);
+    assert!(!project.work.path().join("plain").exists());
+}
+
+#[test]
+fn a_result_that_does_not_build_is_a_difference() {
+    let project = Project::new();
+    let Some(kustomize) = project.sandbox.builds() else {
+        return;
+    };
+    altering(
+        &project.sandbox,
+        &kustomize,
+        "echo 'Error: it broke' >&2; exit 1",
+    );
+    let before = project.work.state();
+    project
+        .overlay(&[])
+        .fails(1)
+        .stdout_has("the result does not build: it broke");
+    before.assert_same(&project.work.state());
+}
+
+#[test]
+fn the_network_is_closed_for_the_result() {
+    let project = Project::new();
+    let Some(kustomize) = project.sandbox.builds() else {
+        return;
+    };
+    let upstream = project.upstream.path().display().to_string();
+    // What a build that still reaches out does: over git, and over http (the proxy of the user's is on this
+    // machine, so a closed network hides it).
+    for reach in [
+        "git ls-remote https://example.com/acme/remote.git".to_owned(),
+        format!("git ls-remote file://{upstream}"),
+        format!("git -C {upstream} log"),
+    ] {
+        altering(
+            &project.sandbox,
+            &kustomize,
+            &format!("{reach} >/dev/null || exit 1"),
+        );
+        let output = project.overlay(&[]);
+        output
+            .fails(1)
+            .stdout_has("the result does not build: fatal: nobody stands in for this");
+    }
+}
 
 #[test]
 fn the_same_output_is_recorded() {

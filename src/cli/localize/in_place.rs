@@ -8,6 +8,7 @@ use crate::commit::working;
 use crate::failure::{Failure, Failures, Result};
 use crate::fetch::{self, Tip};
 use crate::mend::{Ground, in_place};
+use crate::prove::{self, After, Job, Original, Proof};
 use crate::record::{LoadRestrictor, Lock};
 use crate::reference::RepoSpec;
 use crate::report::{InPlaceReport, LockOutcome};
@@ -53,8 +54,35 @@ pub(super) fn run(args: &LocalizeArgs) -> Result<InPlaceReport, Failures> {
         again: BTreeSet::new(),
     };
     let plan = in_place::plan(&ground, &request, &mut fetcher)?;
-    let report = finish(&ground, args.fetch.dry_run, plan)?;
+    let proof = proven(args, request.load_restrictor, &plan)?;
+    let report = finish(&ground, args.fetch.dry_run, plan, proof)?;
     Ok(InPlaceReport { targets, ..report })
+}
+
+/// Builds every affected root as it is and as it is going to be, unless the arguments say not to.
+fn proven(
+    args: &LocalizeArgs,
+    load_restrictor: LoadRestrictor,
+    plan: &in_place::Plan,
+) -> Result<Option<Proof>> {
+    if plan.affected.is_empty() {
+        return Ok(None);
+    }
+    let target = |directory: &String| prove::Target {
+        name: match directory.as_str() {
+            "" => ".".to_owned(),
+            directory => directory.to_owned(),
+        },
+        original: Original::Directory(directory.clone()),
+        localized: directory.clone(),
+    };
+    let job = Job {
+        before: &plan.before,
+        after: After::InPlace(&plan.after),
+        targets: plan.affected.iter().map(target).collect(),
+        load_restrictor,
+    };
+    super::prove(args, &job).map(Some)
 }
 
 /// Makes the changes of a plan, and says what came of it.
@@ -62,8 +90,10 @@ pub(in crate::cli) fn finish(
     ground: &Ground,
     dry_run: bool,
     plan: in_place::Plan,
+    proof: Option<Proof>,
 ) -> Result<InPlaceReport, Failures> {
-    let outcome = match (plan.changes.is_empty(), dry_run) {
+    let differs = proof.as_ref().is_some_and(Proof::differs);
+    let outcome = match (plan.changes.is_empty(), dry_run || differs) {
         (true, _) => LockOutcome::Unchanged,
         (false, true) => LockOutcome::DryRun,
         (false, false) => {
@@ -95,6 +125,7 @@ pub(in crate::cli) fn finish(
         rewritten: plan.rewritten,
         stage: plan.paths,
         warnings: plan.warnings,
+        proof,
     })
 }
 

@@ -1,0 +1,62 @@
+//! In place every affected root that no other names is built.
+
+use super::altering;
+use crate::support::{Project, config};
+
+const IN_PLACE: [&str; 2] = ["--in-place", "--no-commit"];
+
+#[test]
+fn every_affected_root_that_no_other_names_is_built() {
+    let project = Project::new();
+    if project.sandbox.builds().is_none() {
+        return;
+    }
+    let work = &project.work;
+    let again = "resources: [../base]\nnamePrefix: prod-\n";
+    work.write("example/production/kustomization.yaml", again);
+    work.commit("production");
+    work.run(&IN_PLACE)
+        .success()
+        .stdout_has("  verified: 2 of 2 build to the same ");
+    // Nothing changed: nothing is built.
+    work.run(&IN_PLACE).success().lacks("verified");
+}
+
+#[test]
+fn what_does_not_build_by_itself_is_told_and_keeps_nothing_back() {
+    let project = Project::new();
+    if project.sandbox.builds().is_none() {
+        return;
+    }
+    let work = &project.work;
+    let twice = "resources: [../base, config.yaml]\n";
+    work.write("example/twice/kustomization.yaml", twice);
+    work.write("example/twice/config.yaml", config("base"));
+    work.commit("the same name twice");
+    work.run(&IN_PLACE)
+        .success()
+        .stdout_has("  verified: 1 of 2 build to the same ")
+        .stdout_has("  not verified: example/twice: kustomize/")
+        .stdout_has("may not add resource with an already registered id");
+    assert!(work.path().join("example/base/localized-files").is_dir());
+}
+
+#[test]
+fn a_root_that_differs_keeps_everything_back() {
+    let project = Project::new();
+    let Some(kustomize) = project.sandbox.builds() else {
+        return;
+    };
+    altering(&project.sandbox, &kustomize, "echo '# one more line'");
+    let before = project.work.state();
+    project
+        .work
+        .run(&IN_PLACE)
+        .fails(1)
+        .stdout_has("not done, because it would not build to the same: the repository in place: ")
+        .stdout_has("  both outputs: ");
+    before.assert_same(&project.work.state());
+    let json = [&IN_PLACE[..], &["--format=json"]].concat();
+    let json = project.work.run(&json);
+    json.fails(1).stdout_has("\"outcome\": \"differs\"");
+}
