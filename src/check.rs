@@ -66,7 +66,7 @@ pub fn check(input: Input<'_>) -> Result<Checked> {
     let mut failures = Vec::new();
     let kustomizations = input.tree.kustomizations()?;
     let lock_places = input.tree.locks()?;
-    let starts = starts(&input, &kustomizations)?;
+    let starts = starts(&*input.tree, input.config, input.paths, &kustomizations)?;
     let options = walk::Options {
         load_restrictor: input.config.load_restrictor,
         contents: Contents::Configurations,
@@ -201,48 +201,55 @@ fn references(graph: &Graph) -> usize {
 }
 
 /// Returns the directories where the walk starts, each once.
-fn starts(input: &Input<'_>, kustomizations: &[String]) -> Result<Vec<String>> {
+///
+/// # Errors
+/// When `paths` hold no kustomization, or the configuration leaves out every one.
+pub(crate) fn starts(
+    tree: &dyn Listing,
+    config: &Config,
+    paths: &[String],
+    kustomizations: &[String],
+) -> Result<Vec<String>> {
     let mut starts = BTreeSet::new();
     let mut used = BTreeSet::new();
     let mut excluded = BTreeSet::new();
     for place in kustomizations {
         let directory = path::parent(place);
-        let named: Vec<&String> = input
-            .paths
+        let named: Vec<&String> = paths
             .iter()
             .filter(|path| *path == place || path::is_in(directory, path))
             .collect();
-        if !input.paths.is_empty() && named.is_empty() {
+        if !paths.is_empty() && named.is_empty() {
             continue;
         }
-        if input.config.starts(directory) {
+        if config.starts(directory) {
             used.extend(named);
             starts.insert(directory.to_owned());
         } else {
             excluded.extend(named);
         }
     }
-    if starts.is_empty() && input.paths.is_empty() && !kustomizations.is_empty() {
+    if starts.is_empty() && paths.is_empty() && !kustomizations.is_empty() {
         // To check nothing is not to find nothing.
         return Err(Failure::new(format!(
             "`{}` leaves out every kustomization: nothing is checked",
-            input.config.file
+            config.file
         ))
         .hint("change `include` and `exclude` there"));
     }
-    match input.paths.iter().find(|path| !used.contains(path)) {
+    match paths.iter().find(|path| !used.contains(path)) {
         None => Ok(starts.into_iter().collect()),
         Some(path) => {
-            let shown = input.tree.label(path);
+            let shown = tree.label(path);
             // To check nothing of what was asked for is not to find nothing.
             if excluded.contains(path) {
                 return Err(Failure::new(format!(
                     "every kustomization in `{shown}` is excluded by `{}`",
-                    input.config.file
+                    config.file
                 ))
                 .hint("name another PATH, or change `include` and `exclude` there"));
             }
-            let failure = match tree::resolve(&*input.tree, path)? {
+            let failure = match tree::resolve(tree, path)? {
                 Resolved::Missing { .. } => {
                     Failure::new(format!("there is no `{shown}` in what is checked"))
                 }
@@ -273,7 +280,7 @@ fn explain_absences(input: &Input<'_>, explored: &mut Explored) {
 
 /// Returns the roots that are none: objects of Flux, which are named like kustomizations. One that a
 /// reference leads to is meant as a root, and `kustomize build` refuses it.
-fn flux_objects(explored: &Explored) -> HashSet<FileId> {
+pub(crate) fn flux_objects(explored: &Explored) -> HashSet<FileId> {
     let candidates: HashSet<FileId> = explored
         .troubles
         .iter()

@@ -4,6 +4,7 @@ mod check;
 mod generate;
 mod hook;
 mod output;
+mod tree;
 
 // What a build without the feature `localize` leaves out: the commands that reach the network.
 #[cfg(feature = "localize")]
@@ -66,6 +67,9 @@ enum Command {
     #[command(subcommand)]
     Hook(hook::HookCommand),
 
+    /// Show what names what, and what of it is remote
+    Tree(tree::TreeArgs),
+
     /// Write manual pages and shell completions
     #[command(subcommand)]
     Generate(generate::GenerateCommand),
@@ -114,6 +118,7 @@ pub fn run() -> ExitCode {
     match cli.command {
         Some(Command::Check(args)) => check::run(&args),
         Some(Command::Hook(command)) => hook::run(&command),
+        Some(Command::Tree(args)) => tree::run(&args),
         Some(Command::Generate(command)) => generate::run(&command),
         #[cfg(feature = "localize")]
         Some(Command::Localize(args)) => localize::run(&args),
@@ -138,7 +143,7 @@ fn left_out(asked: Option<&OsString>) -> ExitCode {
         None => "this build cannot localize".to_owned(),
     };
     let failure = crate::failure::Failure::new(format!(
-        "{asked}: it was made without the feature `localize`, and has `check` and `hook` alone"
+        "{asked}: it was made without the feature `localize`, and has `check`, `tree` and `hook` alone"
     ))
     .hint("for the whole program: cargo install --locked --path .");
     output::failed(&failure.into(), false)

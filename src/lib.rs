@@ -27,6 +27,7 @@
 //! | [`cli`] | arguments to calls, one file per command |
 //! | [`hook`](mod@hook) | hooks of git: putting them in, taking them out, what one that runs has to judge |
 //! | [`check`](mod@check) | the rules: what a hermetic build could not resolve |
+//! | [`outline`] | the graph as people see it: what names what, in which state |
 //! | [`report`] | what is said: for people, as JSON |
 //! | [`mend`] | what makes a working tree pass the check: its lock brought up to date, localizing where it stands |
 //! | [`commit`] | the branch, the tip, trees and blobs, a plain directory |
@@ -68,6 +69,7 @@ pub mod interrupt;
 pub mod kustomization;
 pub mod localize;
 pub mod mend;
+pub mod outline;
 pub mod process;
 pub mod prove;
 pub mod record;

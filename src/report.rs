@@ -6,6 +6,7 @@ mod human;
 mod in_place;
 mod json;
 mod lock;
+pub mod outline;
 mod proof;
 
 pub use in_place::InPlaceReport;

@@ -82,6 +82,20 @@ impl Wanted {
         })
     }
 
+    /// Returns how it is read as a repository, unless it is meant as a file. Only an answer would tell for
+    /// sure.
+    #[must_use]
+    pub fn repository(&self) -> Option<&RepoSpec> {
+        let spec = self.spec.as_ref()?;
+        match self.wants {
+            Wants::File => None,
+            Wants::Root => Some(spec),
+            Wants::Either => (reference::has_git_marker(&self.text)
+                || !reference::looks_like_file(&self.text))
+            .then_some(spec),
+        }
+    }
+
     /// Returns what a lock says that this is. The kind of the entry decides what it is, too.
     #[must_use]
     pub fn locked<'a>(&self, lock: &'a Lock) -> Option<&'a Remote> {

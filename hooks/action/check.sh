@@ -64,4 +64,14 @@ if [[ -n $KL_SARIF ]]; then
   git-kustomize-localize "${args[@]}" --format sarif -- ${paths[@]+"${paths[@]}"} >"$KL_SARIF" || true
   { printf 'sarif<<KUSTOMIZE_LOCALIZE\n%s\nKUSTOMIZE_LOCALIZE\n' "$KL_SARIF"; } >>"$GITHUB_OUTPUT"
 fi
-git-kustomize-localize "${args[@]}" --format github -- ${paths[@]+"${paths[@]}"}
+status=0
+git-kustomize-localize "${args[@]}" --format github -- ${paths[@]+"${paths[@]}"} || status=$?
+
+# What the change names that the base does not, as a picture. GitHub draws no larger one; without it nothing is missing.
+if [[ -n $base && -n ${GITHUB_STEP_SUMMARY:-} ]]; then
+  picture=$(git-kustomize-localize tree --rev HEAD --since "$base" --format mermaid -- ${paths[@]+"${paths[@]}"} 2>/dev/null) || picture=
+  if [[ -n $picture && ${#picture} -lt 40000 ]]; then
+    printf '\n### References that change\n\n~~~mermaid\n%s\n~~~\n' "$picture" >>"$GITHUB_STEP_SUMMARY"
+  fi
+fi
+exit "$status"

@@ -264,7 +264,7 @@ pub(super) fn subject(reference: &Reference) -> Subject {
     let Some(wanted) = Wanted::of(reference) else {
         return Subject::Local;
     };
-    match remotes::repository(&wanted) {
+    match wanted.repository() {
         Some(spec) => Subject::Git {
             url: redact::url(&spec.clone_spec()),
             path: redact::url(&spec.directory()),

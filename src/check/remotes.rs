@@ -10,7 +10,7 @@ use crate::redact;
 use crate::reference::place::LOCALIZED_FILES;
 use crate::reference::{self, Pin, RepoSpec};
 use crate::tree::{Tree, path};
-use crate::walk::{Edge, Graph, RootId, Target, Wanted, Wants};
+use crate::walk::{Edge, Graph, RootId, Target, Wanted};
 
 /// How many paths a command names; a longer one is nobody's to read.
 const MOST_PATHS: usize = 50;
@@ -87,7 +87,7 @@ impl RemoteUse<'_> {
 
     /// Returns how it is read as a repository, unless it is meant as a file.
     pub(super) fn repository(&self) -> Option<&RepoSpec> {
-        repository(&self.wanted)
+        self.wanted.repository()
     }
 
     /// Returns how firmly it names what it means; `None` for a file of which nothing says so.
@@ -171,17 +171,4 @@ pub(super) fn changes_in_place(context: &Context<'_>, root: usize) -> Option<Str
         .map(|path| argument(&format!(":/{path}")))
         .collect();
     Some(paths.join(" "))
-}
-
-/// Returns how a reference is read as a repository, unless it is meant as a file. Only an answer would
-/// tell for sure.
-pub(super) fn repository(wanted: &Wanted) -> Option<&RepoSpec> {
-    let spec = wanted.spec.as_ref()?;
-    match wanted.wants {
-        Wants::File => None,
-        Wants::Root => Some(spec),
-        Wants::Either => (reference::has_git_marker(&wanted.text)
-            || !reference::looks_like_file(&wanted.text))
-        .then_some(spec),
-    }
 }

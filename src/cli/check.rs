@@ -326,15 +326,19 @@ fn look(opened: &Opened, paths: &[String], config: &Config, no_allow: bool) -> R
 }
 
 /// What is checked, opened.
-struct Opened {
+pub(super) struct Opened {
     checking: Checking,
-    tree: Rc<dyn Listing>,
+    pub(super) tree: Rc<dyn Listing>,
     absences: Absences,
     /// The same tree, where the index is checked.
     index: Option<Rc<IndexTree>>,
 }
 
-fn open(here: &Rc<Here>, what: &What) -> Result<Opened> {
+/// Opens what is to be looked at.
+///
+/// # Errors
+/// When it is not there.
+pub(super) fn open(here: &Rc<Here>, what: &What) -> Result<Opened> {
     let absences = |on_disk| Absences::new(here.clone(), on_disk);
     Ok(match what {
         // No index is what an empty repository has, too.
@@ -405,7 +409,8 @@ fn configuration(
     }
 }
 
-fn configuration_in(tree: &dyn tree::Tree) -> Result<Config, Failures> {
+/// Reads the configuration of a tree.
+pub(super) fn configuration_in(tree: &dyn tree::Tree) -> Result<Config, Failures> {
     match tree.entry(config::FILE_NAME)? {
         None => Ok(Config::default()),
         Some(tree::Entry::File { .. }) => {
@@ -416,7 +421,7 @@ fn configuration_in(tree: &dyn tree::Tree) -> Result<Config, Failures> {
 }
 
 /// Returns a path that was given on the command line as a path from the top.
-fn from_top(here: &Here, tree: &dyn tree::Tree, text: &str) -> Result<String> {
+pub(super) fn from_top(here: &Here, tree: &dyn tree::Tree, text: &str) -> Result<String> {
     let from_top = match path::is_absolute(text) {
         true => tree.absolute(text),
         false => path::resolve(&here.prefix, text),

@@ -33,14 +33,16 @@ pub fn select(lock: &Lock, urls: &[String]) -> Result<Vec<Remote>, Failures> {
 }
 
 /// What a URL on the command line names.
-struct Name {
+pub struct Name {
     shown: String,
     /// The beginning of a URL, and the ref if one is given.
     ways: Vec<(String, Option<String>)>,
 }
 
 impl Name {
-    fn of(url: &str) -> Name {
+    /// Reads a URL with or without its scheme and its ref, or the beginning of one.
+    #[must_use]
+    pub fn of(url: &str) -> Name {
         let shown = redact::url(url);
         let mut ways = vec![(bare(&shown).to_owned(), None)];
         if let Ok(spec) = RepoSpec::parse(url) {
@@ -48,6 +50,19 @@ impl Name {
             ways.push((bare(&repository).to_owned(), spec.reference));
         }
         Name { shown, ways }
+    }
+
+    /// Says whether it means what a reference leads to; `url` is the reference's text without secrets.
+    #[must_use]
+    pub fn is_of_reference(&self, url: &str) -> bool {
+        let named = Name::of(url);
+        self.ways.iter().any(|(way, wanted)| {
+            let whole = bare(&named.shown) == way;
+            let of = |(other, reference): &(String, Option<String>)| {
+                begins(other, way) && (wanted.is_none() || wanted == reference)
+            };
+            whole || named.ways.iter().any(of)
+        })
     }
 
     fn is_of(&self, remote: &Remote) -> bool {

@@ -170,6 +170,9 @@ fn a_pull_request_that_needs_the_network_fails() {
             .stdout_has("remote-reference");
         let summary = runner.file("GITHUB_STEP_SUMMARY");
         assert!(summary.contains("app/kustomization.yaml:2:5"), "{summary}");
+        let (_, picture) = summary.split_once("~~~mermaid\nflowchart LR\n").unwrap();
+        assert!(picture.contains(" == new ==> "), "{summary}");
+        assert!(picture.trim_end().ends_with("~~~"), "{summary}");
     }
     // Some check the head out.
     runner.event("pull_request", &head, 1);

@@ -45,6 +45,7 @@ mod secrets;
 mod source;
 mod stories;
 mod support;
+mod tree;
 mod update;
 mod update_lock;
 mod verify;

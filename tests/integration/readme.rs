@@ -75,7 +75,7 @@ fn the_first_use_goes_as_shown() {
     }
 }
 
-/// Returns what `check` says of a URL that was just staged.
+/// Returns what `check` and `tree` say of a URL that was just staged.
 fn check_of_a_change() -> String {
     let sandbox = Sandbox::new();
     let repo = sandbox.repo("work");
@@ -88,8 +88,9 @@ fn check_of_a_change() -> String {
         "resources:\n- ../../base\n- https://github.com/acme/bases//web?ref=v1.2.0\n",
     );
     repo.git(&["add", "--all"]);
-    let command = "git kustomize-localize check";
-    format!("$ {command}\n{}\n", repo.run(&["check"]).fails(1).stdout)
+    let checked = repo.run(&["check"]).fails(1).stdout.clone();
+    let tree = repo.run(&["tree"]).success().stdout.clone();
+    format!("$ git kustomize-localize check\n{checked}\n$ git kustomize-localize tree\n{tree}\n")
 }
 
 #[test]
@@ -101,6 +102,9 @@ fn every_option_is_in_the_table() {
     let mut check = options(&["check", "--help"]);
     check.insert("PATH".to_owned());
     assert_eq!(first_column(section(&readme, "## Check")), check);
+    let mut tree = options(&["tree", "--help"]);
+    tree.insert("TARGET".to_owned());
+    assert_eq!(first_column(section(&readme, "## What names what")), tree);
     let lock = options(&["lock", "--help"]);
     let mut update = options(&["update", "--help"]);
     update.insert("URL".to_owned());

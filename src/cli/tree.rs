@@ -1,0 +1,135 @@
+//! `tree`: the reference graph.
+
+use std::process::ExitCode;
+use std::rc::Rc;
+
+use clap::{Args, ValueEnum};
+
+use super::check::{self, What};
+use super::output;
+use crate::failure::{Failure, Failures, Result};
+use crate::git::Here;
+use crate::mend;
+use crate::outline::{self, Node, NodeKind, Outline};
+use crate::redact;
+use crate::report::outline as report;
+
+/// Arguments of `tree`.
+#[derive(Debug, Clone, Args)]
+pub(super) struct TreeArgs {
+    /// The kustomization roots to begin with [default: all that no other names]
+    #[arg(value_name = "TARGET")]
+    targets: Vec<String>,
+
+    /// Show the files on disk (default)
+    #[arg(long, conflicts_with_all = ["staged", "rev"])]
+    working_tree: bool,
+
+    /// Show the index: what would be committed
+    #[arg(long, conflicts_with = "rev")]
+    staged: bool,
+
+    /// Show a commit
+    #[arg(long, value_name = "REV")]
+    rev: Option<String>,
+
+    /// Show only what is remote or was brought in, and what leads to it
+    #[arg(long)]
+    remote: bool,
+
+    /// Show who names this: a URL with or without its ref, or the beginning of one
+    #[arg(long, value_name = "URL", conflicts_with_all = ["remote", "since"])]
+    invert: Option<String>,
+
+    /// Show only the references that the commit BASE does not have, and those that only it has
+    #[arg(long, value_name = "BASE")]
+    since: Option<String>,
+
+    /// How the graph is written to standard output
+    #[arg(long, value_enum, value_name = "FORMAT", default_value_t = Format::Text)]
+    format: Format,
+}
+
+/// How the graph is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// As a tree; `(*)` marks what was shown before
+    Text,
+    /// For machines: one JSON object
+    Json,
+    /// For Markdown on GitHub and GitLab: a picture
+    Mermaid,
+}
+
+/// Shows what the arguments say.
+pub(super) fn run(args: &TreeArgs) -> ExitCode {
+    match outline(args) {
+        Ok(outline) => {
+            output::print(&match args.format {
+                Format::Text => report::text(&outline),
+                Format::Json => report::json(&outline),
+                Format::Mermaid => report::mermaid(&outline),
+            });
+            ExitCode::SUCCESS
+        }
+        Err(failures) => output::failed(&failures, false),
+    }
+}
+
+fn outline(args: &TreeArgs) -> Result<Outline, Failures> {
+    let here = check::here()?;
+    let what = match (&args.rev, args.staged) {
+        (Some(rev), _) => What::Commit(rev.clone()),
+        (None, true) => What::Index,
+        (None, false) => What::WorkingTree,
+    };
+    let mut outline = of(&here, &what, args)?;
+    if let Some(base) = &args.since {
+        let base = of(&here, &What::Commit(base.clone()), args)
+            .map_err(|failures| in_base(failures, base))?;
+        outline.since(&base);
+    }
+    if let Some(url) = &args.invert {
+        let name = mend::update::Name::of(url);
+        if !outline.invert(|node| is_named(&name, node)) {
+            return Err(
+                Failure::new(format!("nothing names `{}`", redact::url(url)))
+                    .hint("see what is named: git kustomize-localize tree --remote")
+                    .into(),
+            );
+        }
+    }
+    Ok(outline)
+}
+
+fn in_base(failures: Failures, base: &str) -> Failures {
+    let context = format!("cannot tell what is new since {base}");
+    let failures = failures.0.into_iter();
+    Failures(failures.map(|failure| failure.context(&context)).collect())
+}
+
+fn of(here: &Rc<Here>, what: &What, args: &TreeArgs) -> Result<Outline, Failures> {
+    let opened = check::open(here, what)?;
+    let config = check::configuration_in(&*opened.tree)?;
+    let targets = args
+        .targets
+        .iter()
+        .map(|text| check::from_top(here, &*opened.tree, text))
+        .collect::<Result<Vec<String>>>()?;
+    let mut outline = outline::survey(opened.tree, &config, &targets)?;
+    if args.remote {
+        outline.only_remote();
+    }
+    Ok(outline)
+}
+
+/// Says whether a URL of the command line means a node, by its own URL or by what it was brought in from.
+fn is_named(name: &mend::update::Name, node: &Node) -> bool {
+    match &node.kind {
+        NodeKind::Root { localized, .. } | NodeKind::File { localized } => localized
+            .as_ref()
+            .is_some_and(|label| name.is_of_reference(label)),
+        NodeKind::Git { .. } | NodeKind::Http { .. } => name.is_of_reference(&node.name),
+        NodeKind::Broken(_) => false,
+    }
+}

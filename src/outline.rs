@@ -1,0 +1,470 @@
+//! The reference graph as people see it: what names what, and in which state it is.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::rc::Rc;
+
+use crate::check;
+use crate::config::Config;
+use crate::failure::Result;
+use crate::kustomization::Kind;
+use crate::record::{Digest, Lock, Remote};
+use crate::redact;
+use crate::reference::{self, Pin};
+use crate::tree::{Listing, path};
+use crate::walk::{
+    self, Contents, Explored, FileId, Graph, Origin, RootId, Source, Target, TroubleKind, Wanted,
+};
+
+/// Walks a tree without a network, from the roots in `paths` (from the top), or else from all that no other
+/// root names.
+///
+/// # Errors
+/// When a path holds no kustomization, or the tree or a lock in it cannot be read.
+pub fn survey(tree: Rc<dyn Listing>, config: &Config, paths: &[String]) -> Result<Outline> {
+    let directories = check::starts(&*tree, config, paths, &tree.kustomizations()?)?;
+    let mut locks = Vec::new();
+    for place in tree.locks()? {
+        let lock = Lock::parse(&tree.read(&place)?, &tree.label(&place))?;
+        locks.push((path::parent(&place).to_owned(), lock));
+    }
+    let options = walk::Options {
+        load_restrictor: config.load_restrictor,
+        contents: Contents::Configurations,
+        ..walk::Options::default()
+    };
+    let source = Source {
+        tree,
+        scope: String::new(),
+        repository: None,
+    };
+    let explored = walk::explore(source, &directories, None, &options);
+    let flux = check::flux_objects(&explored);
+    let roots: Vec<RootId> = explored.starts.iter().copied().flatten().collect();
+    let roots = roots
+        .into_iter()
+        .filter(|root| !flux.contains(&explored.graph.roots[*root].file));
+    let starts = match paths.is_empty() {
+        true => unnamed(&explored.graph, roots.collect()),
+        false => roots.collect(),
+    };
+    Ok(Outline::of(&explored, &starts, &locks))
+}
+
+/// Returns the roots that no other root leads to, and one of each ring that is left.
+fn unnamed(graph: &Graph, roots: Vec<RootId>) -> Vec<RootId> {
+    let named = |id: RootId| {
+        graph.roots[id]
+            .edges
+            .iter()
+            .filter_map(move |edge| match edge.target {
+                Target::Root { id: other, .. } if other != id => Some(other),
+                _ => None,
+            })
+    };
+    let all: BTreeSet<RootId> = (0..graph.roots.len()).flat_map(named).collect();
+    let mut starts: Vec<RootId> = Vec::new();
+    let mut reached = BTreeSet::new();
+    let (below, above): (Vec<RootId>, Vec<RootId>) = roots.iter().partition(|id| all.contains(id));
+    for root in above.into_iter().chain(below) {
+        if reached.contains(&root) {
+            continue;
+        }
+        starts.push(root);
+        let mut todo = vec![root];
+        while let Some(id) = todo.pop() {
+            if reached.insert(id) {
+                todo.extend(named(id));
+            }
+        }
+    }
+    starts.sort_unstable();
+    starts
+}
+
+/// Something that is named, or that names something.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Node {
+    /// Its path from the top of the repository (`.` for the top), or its URL without secrets.
+    pub name: String,
+    /// What it is.
+    pub kind: NodeKind,
+}
+
+/// What a [`Node`] is.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum NodeKind {
+    /// A kustomization root.
+    Root {
+        /// Whether it is a Component.
+        component: bool,
+        /// The [label](Remote::label) of the remote that it was brought in from.
+        localized: Option<String>,
+    },
+    /// A file.
+    File {
+        /// The [label](Remote::label) of the remote that it was brought in from.
+        localized: Option<String>,
+    },
+    /// A directory of another repository.
+    Git {
+        /// The ref as written.
+        reference: Option<String>,
+        /// How firmly the ref names a commit.
+        pin: Pin,
+        /// The commit that the lock holds for it.
+        locked: Option<Digest>,
+    },
+    /// A file on another host.
+    Http {
+        /// The digest that the lock holds for it.
+        locked: Option<Digest>,
+    },
+    /// What cannot be followed, and why, in a word or two.
+    Broken(&'static str),
+}
+
+impl Node {
+    /// Returns whether it is on another host, or was brought in from one.
+    #[must_use]
+    pub fn is_remote(&self) -> bool {
+        match &self.kind {
+            NodeKind::Git { .. } | NodeKind::Http { .. } => true,
+            NodeKind::Root { localized, .. } | NodeKind::File { localized } => localized.is_some(),
+            NodeKind::Broken(_) => false,
+        }
+    }
+
+    /// Returns what is to be known of it besides its name; empty for an ordinary root or file.
+    #[must_use]
+    pub fn state(&self) -> String {
+        let locked = |locked: &Option<Digest>| match locked {
+            Some(digest) => format!("locked {}", digest.hex().get(..12).unwrap_or(digest.hex())),
+            None => "not locked".to_owned(),
+        };
+        let from =
+            |localized: &Option<String>| localized.as_ref().map(|label| format!("from {label}"));
+        match &self.kind {
+            NodeKind::Root {
+                component,
+                localized,
+            } => {
+                let parts = [component.then(|| "component".to_owned()), from(localized)];
+                parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
+            }
+            NodeKind::File { localized } => from(localized).unwrap_or_default(),
+            NodeKind::Git {
+                pin, locked: state, ..
+            } => match pin {
+                Pin::None => format!("no ref, {}", locked(state)),
+                pin => format!("{}, {}", pin.name(), locked(state)),
+            },
+            NodeKind::Http { locked: state } => locked(state),
+            NodeKind::Broken(why) => (*why).to_owned(),
+        }
+    }
+}
+
+/// One reference.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Link {
+    /// What names: index into [`Outline::nodes`].
+    pub from: usize,
+    /// What is named: index into [`Outline::nodes`].
+    pub to: usize,
+    /// The file that holds the reference.
+    pub file: String,
+    /// Its line, from 1.
+    pub line: usize,
+    /// Its column in characters, from 1.
+    pub column: usize,
+    /// Its field, as `resources[2]`.
+    pub field: String,
+    /// Its text, without secrets.
+    pub reference: String,
+    /// Whether it is only here, or only in what this is compared with.
+    pub change: Option<Difference>,
+}
+
+/// How a reference differs from what the graph is compared with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Difference {
+    /// It is new.
+    Added,
+    /// It is gone.
+    Removed,
+}
+
+/// The graph.
+#[derive(Debug, Clone, Default)]
+pub struct Outline {
+    /// What names and is named, each once.
+    pub nodes: Vec<Node>,
+    /// Where a person begins to read.
+    pub starts: Vec<usize>,
+    /// The references, those of one node in their order in the file.
+    pub links: Vec<Link>,
+}
+
+impl Outline {
+    /// Makes the outline of what a walk without a network came to. `starts` are the roots to begin with; `locks`
+    /// those of the tree, each with the directory that it lies in.
+    #[must_use]
+    pub fn of(explored: &Explored, starts: &[RootId], locks: &[(String, Lock)]) -> Outline {
+        let graph = &explored.graph;
+        let top = locks.iter().find(|(directory, _)| directory.is_empty());
+        let mut maker = Maker {
+            graph,
+            lock: top.map(|(_, lock)| lock),
+            brought: brought(locks),
+            known: HashMap::new(),
+            outline: Outline::default(),
+        };
+        let mut troubles: HashMap<(RootId, usize), &TroubleKind> = HashMap::new();
+        for trouble in &explored.troubles {
+            if let Some(edge) = trouble.edge {
+                troubles.entry(edge).or_insert(&trouble.kind);
+            }
+        }
+        let ids: Vec<usize> = (0..graph.roots.len())
+            .map(|root| maker.root(root))
+            .collect();
+        for (root, node) in graph.roots.iter().enumerate() {
+            for (index, edge) in node.edges.iter().enumerate() {
+                let to = match edge.target {
+                    Target::Root { id, .. } => ids[id],
+                    Target::File(file) => maker.file(file),
+                    Target::Remote | Target::Kept | Target::Broken => {
+                        let trouble = troubles.get(&(root, index)).copied();
+                        maker.leaf(root, edge.target, &edge.reference, trouble)
+                    }
+                };
+                maker.outline.links.push(Link {
+                    from: ids[root],
+                    to,
+                    file: graph.label(edge.from),
+                    line: edge.reference.line,
+                    column: edge.reference.column,
+                    field: edge.reference.field.clone(),
+                    reference: redact::url(&edge.reference.text),
+                    change: None,
+                });
+            }
+        }
+        maker.outline.starts = starts.iter().map(|root| ids[*root]).collect();
+        maker.outline
+    }
+
+    /// Keeps only what is remote, and what leads to it.
+    pub fn only_remote(&mut self) {
+        let remote: Vec<usize> = (0..self.nodes.len())
+            .filter(|node| self.nodes[*node].is_remote())
+            .collect();
+        let kept = self.leading_to(&remote);
+        self.links.retain(|link| kept.contains(&link.to));
+        self.starts.retain(|start| kept.contains(start));
+        self.keep(&kept);
+    }
+
+    /// Turns the graph around: it begins at the remotes that `is_meant` picks, and leads to what names them.
+    /// Returns whether there is one.
+    pub fn invert(&mut self, is_meant: impl Fn(&Node) -> bool) -> bool {
+        let meant: Vec<usize> = (0..self.nodes.len())
+            .filter(|node| self.nodes[*node].is_remote() && is_meant(&self.nodes[*node]))
+            .collect();
+        let kept = self.leading_to(&meant);
+        self.links.retain(|link| kept.contains(&link.to));
+        for link in &mut self.links {
+            std::mem::swap(&mut link.from, &mut link.to);
+        }
+        self.starts = meant;
+        self.keep(&kept);
+        !self.starts.is_empty()
+    }
+
+    /// Drops every node but these.
+    fn keep(&mut self, kept: &BTreeSet<usize>) {
+        let places: HashMap<usize, usize> = kept.iter().copied().zip(0..).collect();
+        let mut id = 0..;
+        self.nodes
+            .retain(|_| id.next().is_some_and(|id| kept.contains(&id)));
+        let place = |id: &mut usize| *id = places.get(id).copied().unwrap_or_default();
+        self.starts.iter_mut().for_each(place);
+        for link in &mut self.links {
+            place(&mut link.from);
+            place(&mut link.to);
+        }
+    }
+
+    /// Returns the nodes that lead to one of these, and these.
+    fn leading_to(&self, nodes: &[usize]) -> BTreeSet<usize> {
+        let mut above: HashMap<usize, Vec<usize>> = HashMap::new();
+        for link in &self.links {
+            above.entry(link.to).or_default().push(link.from);
+        }
+        let mut found: BTreeSet<usize> = nodes.iter().copied().collect();
+        let mut todo = nodes.to_vec();
+        while let Some(node) = todo.pop() {
+            for from in above.get(&node).into_iter().flatten() {
+                if found.insert(*from) {
+                    todo.push(*from);
+                }
+            }
+        }
+        found
+    }
+
+    /// Keeps only the references that `base` does not have, and adds those that only `base` has. What a
+    /// reference leads to counts, with its state: a URL that is locked to another commit is another one.
+    pub fn since(&mut self, base: &Outline) {
+        let old = base.references();
+        let new = self.references();
+        let mut differences = Outline::default();
+        let mut known: BTreeMap<Node, usize> = BTreeMap::new();
+        for (outline, others, change) in [
+            (base, &new, Difference::Removed),
+            (&*self, &old, Difference::Added),
+        ] {
+            for link in &outline.links {
+                let (from, to) = (&outline.nodes[link.from], &outline.nodes[link.to]);
+                if others.contains(&(from, to)) {
+                    continue;
+                }
+                let mut id = |node: &Node| {
+                    let next = differences.nodes.len();
+                    *known.entry(node.clone()).or_insert_with(|| {
+                        differences.nodes.push(node.clone());
+                        next
+                    })
+                };
+                let (from, to) = (id(from), id(to));
+                differences.links.push(Link {
+                    from,
+                    to,
+                    change: Some(change),
+                    ..link.clone()
+                });
+            }
+        }
+        let named: BTreeSet<usize> = differences.links.iter().map(|link| link.to).collect();
+        differences.starts = (0..differences.nodes.len())
+            .filter(|node| !named.contains(node))
+            .collect();
+        *self = differences;
+    }
+
+    fn references(&self) -> BTreeSet<(&Node, &Node)> {
+        let links = self.links.iter();
+        links
+            .map(|link| (&self.nodes[link.from], &self.nodes[link.to]))
+            .collect()
+    }
+}
+
+/// Returns the labels of the remotes that stored files were brought in from, by path from the top.
+fn brought(locks: &[(String, Lock)]) -> HashMap<String, String> {
+    locks
+        .iter()
+        .flat_map(|(directory, lock)| lock.files.iter().map(move |file| (directory, file)))
+        .filter_map(|(directory, file)| {
+            Some((path::join(directory, &file.path), file.remote.clone()?))
+        })
+        .collect()
+}
+
+struct Maker<'a> {
+    graph: &'a Graph,
+    lock: Option<&'a Lock>,
+    brought: HashMap<String, String>,
+    /// The nodes that may be named more than once.
+    known: HashMap<(String, &'static str), usize>,
+    outline: Outline,
+}
+
+impl Maker<'_> {
+    fn node(&mut self, name: String, class: &'static str, kind: NodeKind) -> usize {
+        let next = self.outline.nodes.len();
+        let id = *self.known.entry((name.clone(), class)).or_insert(next);
+        if id == next {
+            self.outline.nodes.push(Node { name, kind });
+        }
+        id
+    }
+
+    fn root(&mut self, id: RootId) -> usize {
+        let root = &self.graph.roots[id];
+        let kind = NodeKind::Root {
+            component: root.kind == Kind::Component,
+            localized: self.origin(root.file),
+        };
+        let name = match root.directory.as_str() {
+            "" => ".".to_owned(),
+            _ => self.graph.root_label(id),
+        };
+        self.node(name, "root", kind)
+    }
+
+    fn file(&mut self, id: FileId) -> usize {
+        let localized = self.origin(id);
+        self.node(self.graph.label(id), "file", NodeKind::File { localized })
+    }
+
+    fn origin(&self, file: FileId) -> Option<String> {
+        match &self.graph.files[file].origin {
+            Origin::Tree { path, .. } => self.brought.get(path).cloned(),
+            Origin::Remote(_) => None,
+        }
+    }
+
+    /// What no walk without a network leads through.
+    fn leaf(
+        &mut self,
+        root: RootId,
+        target: Target,
+        reference: &crate::kustomization::Reference,
+        trouble: Option<&TroubleKind>,
+    ) -> usize {
+        let shown = redact::url(&reference.text);
+        if target == Target::Broken {
+            let name = match path::resolve(&self.graph.roots[root].directory, &reference.text) {
+                Some(path) if !reference::is_remote_file(&reference.text) => path,
+                _ => shown,
+            };
+            return self.node(name, "broken", NodeKind::Broken(why(trouble)));
+        }
+        let Some(wanted) = Wanted::of(reference) else {
+            return self.node(shown, "broken", NodeKind::Broken("left as it is"));
+        };
+        let locked = self.lock.and_then(|lock| wanted.locked(lock));
+        let digest = locked.map(Remote::digest);
+        let repository = match locked {
+            Some(Remote::File(_) | Remote::Chart(_)) => None,
+            Some(Remote::Git(_)) => wanted.spec.as_ref(),
+            None => wanted.repository(),
+        };
+        let kind = match repository {
+            Some(spec) => NodeKind::Git {
+                pin: Pin::of(spec.reference.as_deref()),
+                reference: spec.reference.clone(),
+                locked: digest,
+            },
+            None => NodeKind::Http { locked: digest },
+        };
+        self.node(shown, "remote", kind)
+    }
+}
+
+/// Returns why something cannot be followed, in a word or two.
+fn why(trouble: Option<&TroubleKind>) -> &'static str {
+    match trouble {
+        Some(TroubleKind::Missing { .. }) => "missing",
+        Some(TroubleKind::NoKustomization { .. }) => "no kustomization",
+        Some(TroubleKind::SeveralKustomizations { .. }) => "several kustomizations",
+        Some(TroubleKind::OutOfScope(_)) => "out of scope",
+        Some(TroubleKind::Submodule { .. }) => "in a submodule",
+        Some(TroubleKind::Cycle) => "cycle",
+        Some(TroubleKind::Unsafe) => "unsafe",
+        Some(TroubleKind::Unsupported) => "unsupported",
+        Some(TroubleKind::Failed) => "unreadable",
+        Some(TroubleKind::Problem(_) | TroubleKind::Refused) | None => "invalid",
+    }
+}

@@ -1,0 +1,117 @@
+//! The reference graph: as `cargo tree` prints dependencies, as JSON, as a picture.
+
+mod json;
+mod mermaid;
+
+pub use json::json;
+pub use mermaid::mermaid;
+
+use std::collections::HashSet;
+
+use super::visible;
+use crate::outline::{Difference, Link, Node, Outline};
+
+/// Returns the graph as text: a tree below each start. What was shown before is marked with `(*)`. The
+/// differences between two graphs are lines.
+#[must_use]
+pub fn text(outline: &Outline) -> String {
+    if outline.links.iter().any(|link| link.change.is_some()) {
+        return differences(outline);
+    }
+    let below = below(outline);
+    let mut shown = HashSet::new();
+    let mut out = String::new();
+    for start in &outline.starts {
+        if !out.is_empty() {
+            out.push('\n');
+        }
+        // A work list, not recursion: how deep roots are nested is up to whoever wrote them.
+        let mut todo = vec![Line {
+            node: *start,
+            prefix: String::new(),
+            is_last: true,
+            is_start: true,
+        }];
+        while let Some(line) = todo.pop() {
+            let children = &below[line.node];
+            let again = !children.is_empty() && !shown.insert(line.node);
+            let branch = match (line.is_start, line.is_last) {
+                (true, _) => "",
+                (false, true) => "└── ",
+                (false, false) => "├── ",
+            };
+            let mark = if again { " (*)" } else { "" };
+            let label = label(&outline.nodes[line.node]);
+            out.push_str(&format!("{}{branch}{label}{mark}\n", line.prefix));
+            if again {
+                continue;
+            }
+            let indent = match (line.is_start, line.is_last) {
+                (true, _) => "",
+                (false, true) => "    ",
+                (false, false) => "│   ",
+            };
+            for (index, child) in children.iter().enumerate().rev() {
+                todo.push(Line {
+                    node: *child,
+                    prefix: format!("{}{indent}", line.prefix),
+                    is_last: index + 1 == children.len(),
+                    is_start: false,
+                });
+            }
+        }
+    }
+    out
+}
+
+/// A line that waits to be written.
+struct Line {
+    node: usize,
+    prefix: String,
+    is_last: bool,
+    is_start: bool,
+}
+
+/// Returns what each node names, each once, in the order of the references.
+fn below(outline: &Outline) -> Vec<Vec<usize>> {
+    let mut below = vec![Vec::new(); outline.nodes.len()];
+    let mut seen = HashSet::new();
+    for link in &outline.links {
+        if seen.insert((link.from, link.to)) {
+            below[link.from].push(link.to);
+        }
+    }
+    below
+}
+
+fn differences(outline: &Outline) -> String {
+    let mut lines: Vec<(String, &str)> = outline
+        .links
+        .iter()
+        .map(|link| {
+            let [from, to] = [link.from, link.to].map(|id| label(&outline.nodes[id]));
+            (format!("{from} -> {to}"), sign(link))
+        })
+        .collect();
+    lines.sort();
+    lines.dedup();
+    let lines = lines.iter().map(|(line, sign)| format!("{sign} {line}\n"));
+    lines.collect()
+}
+
+fn sign(link: &Link) -> &'static str {
+    match link.change {
+        Some(Difference::Removed) => "-",
+        Some(Difference::Added) => "+",
+        None => " ",
+    }
+}
+
+/// Returns what a node is called, with its state.
+fn label(node: &Node) -> String {
+    let name = visible(&node.name);
+    match node.state().as_str() {
+        "" => name,
+        state => format!("{name} ({})", visible(state)),
+    }
+}

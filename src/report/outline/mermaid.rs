@@ -1,0 +1,67 @@
+//! The graph as a Mermaid flowchart, which GitHub and GitLab draw in Markdown.
+
+use std::collections::BTreeSet;
+
+use crate::outline::{Difference, NodeKind, Outline};
+use crate::report::visible;
+
+/// Returns the graph as a Mermaid flowchart; empty where there is nothing to draw.
+#[must_use]
+pub fn mermaid(outline: &Outline) -> String {
+    if outline.nodes.is_empty() {
+        return String::new();
+    }
+    let mut drawn: BTreeSet<usize> = outline.starts.iter().copied().collect();
+    drawn.extend(outline.links.iter().flat_map(|link| [link.from, link.to]));
+    let mut out = String::from("flowchart LR\n");
+    for id in drawn {
+        let node = &outline.nodes[id];
+        let mut label = escape(&node.name);
+        let state = node.state();
+        if !state.is_empty() {
+            label.push_str(&format!("<br>{}", escape(&state)));
+        }
+        let class = match &node.kind {
+            NodeKind::Git { locked: None, .. } | NodeKind::Http { locked: None } => ":::open",
+            NodeKind::Git { .. } | NodeKind::Http { .. } => ":::locked",
+            NodeKind::Broken(_) => ":::broken",
+            NodeKind::Root { .. } | NodeKind::File { .. } => "",
+        };
+        let [open, close] = match &node.kind {
+            NodeKind::Root { .. } => ["[", "]"],
+            NodeKind::Git { .. } | NodeKind::Http { .. } => ["([", "])"],
+            NodeKind::File { .. } | NodeKind::Broken(_) => ["(", ")"],
+        };
+        out.push_str(&format!("  n{id}{open}\"{label}\"{close}{class}\n"));
+    }
+    let mut seen = BTreeSet::new();
+    for link in &outline.links {
+        let arrow = match link.change {
+            None => "-->",
+            Some(Difference::Added) => "== new ==>",
+            Some(Difference::Removed) => "-. gone .->",
+        };
+        if seen.insert((link.from, link.to, arrow)) {
+            out.push_str(&format!("  n{} {arrow} n{}\n", link.from, link.to));
+        }
+    }
+    out.push_str("  classDef open stroke:#cf222e,stroke-width:2px\n");
+    out.push_str("  classDef locked stroke:#1a7f37,stroke-width:2px\n");
+    out.push_str("  classDef broken stroke:#cf222e,stroke-dasharray:4\n");
+    out
+}
+
+/// Returns text that stands between quotes and is no markup there. Names come from files, and the picture is
+/// shown on a page.
+fn escape(text: &str) -> String {
+    let mut out = String::new();
+    for character in visible(text).chars() {
+        match character {
+            '"' | '#' | '<' | '>' | '&' | '`' | '\\' | '%' | ';' => {
+                out.push_str(&format!("#{};", u32::from(character)));
+            }
+            other => out.push(other),
+        }
+    }
+    out
+}
