@@ -1,6 +1,6 @@
 //! Where both builds find their files.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::HashSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -9,7 +9,7 @@ use super::{After, Job, Original};
 use crate::failure::{Failure, Result};
 use crate::reference::RepoSpec;
 use crate::tree::{Entry, Tree, path};
-use crate::walk::{File, Graph, Origin, SourceId, Target};
+use crate::walk::{File, FileId, Graph, Origin, SourceId, Target};
 
 /// Original and result on disk, for all targets.
 pub(super) struct Scene {
@@ -126,42 +126,58 @@ fn write(place: &Path, bytes: &[u8], executable: bool) -> std::io::Result<()> {
 
 /// Puts out what the graph reaches of each tree, links on the way included.
 fn put_out(graph: &Graph, place: &dyn Fn(SourceId) -> PathBuf, urls: &[&str]) -> Result<()> {
-    let mut outs: BTreeMap<SourceId, Out<'_>> = BTreeMap::new();
+    let mut outs: Vec<Out<'_>> = Vec::new();
     for (number, source) in graph.sources.iter().enumerate() {
-        outs.insert(
-            number,
-            Out::new(&*source.tree, &source.scope, place(number)),
-        );
+        let to = place(number);
+        fs::create_dir_all(&to).map_err(|error| not_put(&error))?;
+        outs.push(Out::new(&*source.tree, &source.scope, to));
     }
-    let mut put = |source: SourceId, path: &str| match outs.get_mut(&source) {
-        Some(out) => out.put(path),
-        None => Ok(()),
+    // What was fetched may lie in a tree that only knows what was asked for: it is not asked for anything else.
+    for file in &graph.files {
+        if let Origin::Tree { source, path } = &file.origin {
+            let bytes = graph.sources[*source].repository.is_some();
+            let bytes = bytes.then_some((&*file.bytes, file.executable));
+            outs[*source].put_file(path, bytes)?;
+        }
+    }
+    let real = |file: FileId| match &graph.files[file].origin {
+        Origin::Tree { path, .. } => Some(path.as_str()),
+        Origin::Remote(_) => None,
+    };
+    let mut put = |source: SourceId, named: &str, real: Option<&str>| match real {
+        // No link is on the way.
+        Some(real) if real == named => Ok(()),
+        _ => outs[source].put(named),
     };
     let directory = |text: &str| RepoSpec::parse(text).map(|spec| spec.directory()).ok();
     for directory in urls.iter().copied().filter_map(directory) {
-        put(0, &directory)?;
-    }
-    for file in &graph.files {
-        if let Origin::Tree { source, path } = &file.origin {
-            put(*source, path)?;
-        }
+        put(0, &directory, Some(&graph.roots[0].directory))?;
     }
     for root in &graph.roots {
-        put(root.source, &path::join(&root.directory, root.file_name))?;
+        let named = path::join(&root.directory, root.file_name);
+        put(root.source, &named, real(root.file))?;
         for edge in &root.edges {
             let text = &edge.reference.text;
-            match edge.target {
-                Target::Root { id, remote: true } => {
-                    if let Some(directory) = directory(text) {
-                        put(graph.roots[id].source, &directory)?;
-                    }
+            let (source, named, real) = match edge.target {
+                Target::Root { id, remote } => {
+                    let target = &graph.roots[id];
+                    let named = match remote {
+                        true => directory(text),
+                        false => path::resolve(&root.directory, text),
+                    };
+                    (target.source, named, Some(target.directory.as_str()))
                 }
-                Target::Root { remote: false, .. } | Target::File(_) => {
-                    if let Some(path) = path::resolve(&root.directory, text) {
-                        put(root.source, &path)?;
+                Target::File(file) => match real(file) {
+                    Some(real) => {
+                        let named = path::resolve(&root.directory, text);
+                        (root.source, named, Some(real))
                     }
-                }
-                _ => {}
+                    None => continue,
+                },
+                _ => continue,
+            };
+            if let Some(named) = named {
+                put(source, &named, real)?;
             }
         }
     }
@@ -187,6 +203,17 @@ impl<'a> Out<'a> {
             to,
             done: HashSet::new(),
         }
+    }
+
+    /// Puts out a file at its real path, with what it holds where that is known.
+    fn put_file(&mut self, path: &str, known: Option<(&[u8], bool)>) -> Result<()> {
+        let Some((bytes, executable)) = known else {
+            return self.put(path);
+        };
+        if let Some(inside) = path::below(path, self.scope) {
+            write(&self.to.join(inside), bytes, executable).map_err(|error| not_put(&error))?;
+        }
+        Ok(())
     }
 
     /// Puts out what lies at `path`, and every directory and link on the way there. What is not there stays so.

@@ -24,6 +24,7 @@ impl World {
             "https://github.com/",
             &format!("file://{}/", upstream.display()),
         );
+        sandbox.builds();
         World {
             work: sandbox.repo("work"),
             sandbox,
