@@ -58,7 +58,7 @@ struct Cli {
 enum Command {
     /// Copy a kustomization with everything it references to NEW_DIR, and commit that on a branch
     #[cfg(feature = "localize")]
-    Localize(LocalizeArgs),
+    Localize(Box<LocalizeArgs>),
 
     /// Find what a build without a network could not resolve
     Check(check::CheckArgs),

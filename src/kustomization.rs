@@ -125,6 +125,13 @@ pub enum Accepts {
     Either,
     /// A file or a root, as [`Accepts::Either`], whose objects are plugin configurations.
     Plugin,
+    /// A program, by a path with a slash in it, anywhere; a URL too, which kustomize does not read.
+    Program,
+    /// A file or a directory that is needed as a whole.
+    Carried {
+        /// Whether it may lie anywhere; otherwise in or below the root.
+        anywhere: bool,
+    },
 }
 
 /// The key under which a generator stores a file.

@@ -4,14 +4,15 @@
 
 mod files;
 mod layout;
+mod place;
 mod proof;
 mod remotes;
 mod result;
 mod spelling;
 
-pub use files::{Content, Localized, ResultFile, Rewritten};
+pub use files::{Content, Localized, ResultFile, Rewritten, Untrusted};
 pub use remotes::remotes;
-pub use result::{Chosen, InPlace, localize, localize_in_place};
+pub use result::{Chosen, InPlace, Rules, localize, localize_in_place};
 pub use spelling::{is_remote, value};
 
 /// What each `localized-files` directory says in its `.gitattributes`: no checkout and no

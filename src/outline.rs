@@ -12,7 +12,8 @@ use crate::redact;
 use crate::reference::{self, Pin};
 use crate::tree::{Listing, path};
 use crate::walk::{
-    self, Contents, Explored, FileId, Graph, Origin, RootId, Source, Target, TroubleKind, Wanted,
+    self, CarriedId, Contents, Explored, FileId, Graph, Origin, RootId, Source, Target,
+    TroubleKind, Wanted,
 };
 
 /// Walks a tree without a network, from the roots in `paths` (from the top), or else from all that no other
@@ -233,6 +234,7 @@ impl Outline {
                 let to = match edge.target {
                     Target::Root { id, .. } => ids[id],
                     Target::File(file) => maker.file(file),
+                    Target::Carried(id) => maker.carried(id),
                     Target::Remote | Target::Kept | Target::Broken => {
                         let trouble = troubles.get(&(root, index)).copied();
                         maker.leaf(root, edge.target, &edge.reference, trouble)
@@ -406,6 +408,18 @@ impl Maker<'_> {
     fn file(&mut self, id: FileId) -> usize {
         let localized = self.origin(id);
         self.node(self.graph.label(id), "file", NodeKind::File { localized })
+    }
+
+    /// A directory that is carried is one thing, like a file.
+    fn carried(&mut self, id: CarriedId) -> usize {
+        let carried = &self.graph.carried[id];
+        let name = self.graph.sources[carried.source].tree.label(&carried.path);
+        let localized = self.brought.iter();
+        let localized = localized
+            .filter(|(path, _)| path::is_in(path, &carried.path))
+            .map(|(_, label)| label.clone())
+            .next();
+        self.node(name, "file", NodeKind::File { localized })
     }
 
     fn origin(&self, file: FileId) -> Option<String> {

@@ -52,6 +52,12 @@ pub trait Tree {
         Ok(false)
     }
 
+    /// Returns the names of everything directly in a directory, sorted; of anything else none.
+    ///
+    /// # Errors
+    /// When the storage cannot be read, or a name is not UTF-8, so that no path could say it.
+    fn names(&self, directory: &str) -> Result<Vec<String>>;
+
     /// Returns the bytes of the file at `path`, as a checkout gives them; for a link its target.
     ///
     /// # Errors

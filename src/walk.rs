@@ -4,6 +4,7 @@
 //! [`Remotes`]; a walk without one leaves them unresolved.
 
 mod ahead;
+mod carry;
 mod cycle;
 mod graph;
 mod local;
@@ -12,8 +13,8 @@ mod remote;
 mod trouble;
 
 pub use graph::{
-    Edge, File, FileId, Graph, Noted, Origin, RemoteFile, Repository, Root, RootId, Source,
-    SourceId, Target, Warning,
+    Carried, CarriedId, Edge, File, FileId, Graph, Noted, Origin, RemoteFile, Repository, Root,
+    RootId, Source, SourceId, Target, Warning,
 };
 pub use trouble::{Beyond, Trouble, TroubleKind};
 
@@ -26,6 +27,7 @@ use crate::record::{LoadRestrictor, Lock, Remote};
 use crate::reference::{self, RepoSpec, Unsafe};
 pub use crate::tree::absence::Absence;
 use crate::tree::{self, Resolved, path};
+use carry::Within;
 use plugin::PluginRoot;
 use trouble::{Step, Stop};
 
@@ -61,8 +63,8 @@ impl Wanted {
         let is_http = reference::is_remote_file(text);
         let spec = || RepoSpec::parse(text).ok();
         let (wants, spec) = match reference.accepts {
-            Accepts::File if is_http => (Wants::File, None),
-            Accepts::File => return None,
+            Accepts::File | Accepts::Program if is_http => (Wants::File, None),
+            Accepts::File | Accepts::Program | Accepts::Carried { .. } => return None,
             // A URL whose path climbs is no repository for us, but it may be a file.
             Accepts::Either | Accepts::Plugin if is_http => {
                 let escapes = |spec: &RepoSpec| {
@@ -214,6 +216,7 @@ pub fn explore(
         pending: Vec::new(),
         plugin_roots: Vec::new(),
         plugins: HashSet::new(),
+        carried: HashMap::new(),
         troubles: Vec::new(),
         unread: HashSet::new(),
     };
@@ -281,6 +284,8 @@ struct Walker<'a> {
     plugin_roots: Vec<PluginRoot>,
     /// The plugin configurations that were read, each with the root that it is read for.
     plugins: HashSet<(RootId, FileId)>,
+    /// What is carried, by source, path and bound.
+    carried: HashMap<(SourceId, String, String), CarriedId>,
     troubles: Vec<Trouble>,
     /// Roots whose kustomization cannot be read, so that nobody knows their kind.
     unread: HashSet<RootId>,
@@ -314,6 +319,7 @@ impl Walker<'_> {
             file,
             kind: Kind::Kustomization,
             edges: Vec::new(),
+            carries: Vec::new(),
         });
         self.roots.insert(key, id);
         self.queue.push(id);
@@ -521,6 +527,17 @@ impl Walker<'_> {
                 Some(wanted) => self.wait(root, edge, wanted, accepts),
                 None => self.local_file(root, edge, text),
             },
+            Accepts::Program => match wanted {
+                Some(wanted) => self.wait(root, edge, wanted, accepts),
+                None => self.carry(root, edge, text, Within::ScopeFile),
+            },
+            Accepts::Carried { anywhere } => {
+                let within = match anywhere {
+                    true => Within::Scope,
+                    false => Within::Root,
+                };
+                self.carry(root, edge, text, within)
+            }
             Accepts::Root { .. } => match wanted {
                 Some(wanted) => self.wait(root, edge, wanted, accepts),
                 None => self.local_root(root, edge, text, accepts),

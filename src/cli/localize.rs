@@ -16,7 +16,7 @@ use super::online::{LocalizeArgs, Restrictor, Verify, tell};
 use crate::failure::{Failure, Failures, Result, nearest};
 use crate::fetch::{self, Fetcher, Tip};
 use crate::git::Here;
-use crate::localize::{Content, Localized, ResultFile, localize};
+use crate::localize::{Content, Localized, ResultFile, Rules, localize};
 use crate::prove::{self, After, Job, Original, Proof};
 use crate::record::{LOCK_NAME, LoadRestrictor, Lock, LockOptions};
 use crate::redact;
@@ -279,7 +279,7 @@ fn load_restrictor(args: &LocalizeArgs) -> LoadRestrictor {
     }
 }
 
-fn globs(patterns: &[String]) -> Result<GlobSet> {
+fn globs(option: &str, patterns: &[String]) -> Result<GlobSet> {
     let mut set = GlobSetBuilder::new();
     for pattern in patterns {
         let glob = GlobBuilder::new(pattern)
@@ -291,7 +291,7 @@ fn globs(patterns: &[String]) -> Result<GlobSet> {
     }
     set.build().map_err(|error| {
         Failure::new(format!(
-            "the patterns of `--leave-missing` cannot be used: {error}"
+            "the patterns of `{option}` cannot be used: {error}"
         ))
     })
 }
@@ -314,7 +314,7 @@ fn copy(
     forbidden: Option<String>,
     owned: &dyn Fn(&str) -> bool,
 ) -> Result<Copied, Failures> {
-    let patterns = globs(&args.leave_missing)?;
+    let patterns = globs("--leave-missing", &args.leave_missing)?;
     let leave_missing =
         |path: &str| path::below(path, base).is_some_and(|path| patterns.is_match(path));
     let options = walk::Options {
@@ -326,7 +326,12 @@ fn copy(
         ..walk::Options::default()
     };
     let graph = walk::walk(target.start, Some(fetcher), &options)?;
-    let localized = localize(&graph, options.load_restrictor, owned)?;
+    let trusted = globs("--trust-exec", &args.trust_exec)?;
+    let rules = Rules {
+        owned,
+        trusted: &|path| trusted.is_match(path),
+    };
+    let localized = localize(&graph, options.load_restrictor, &rules)?;
     let lock = Lock {
         target: Some(target.name),
         options: LockOptions {
@@ -335,6 +340,7 @@ fn copy(
             helm: false,
             load_restrictor: options.load_restrictor,
             leave_missing: args.leave_missing.iter().cloned().collect(),
+            trust_exec: args.trust_exec.iter().cloned().collect(),
         },
         remotes: localized.remotes.clone(),
         left: std::collections::BTreeSet::new(),
@@ -396,6 +402,7 @@ impl Copied {
         let lock = ResultFile {
             content: Content::Bytes(text.into_bytes().into()),
             executable: false,
+            stripped: false,
             remote: None,
             source: None,
             rewritten: BTreeMap::new(),

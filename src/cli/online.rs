@@ -124,6 +124,11 @@ pub(super) struct LocalizeArgs {
     #[arg(long, value_name = "GLOB")]
     pub(super) leave_missing: Vec<String>,
 
+    /// Leave programs executable that come from elsewhere, where GLOB matches the path of the
+    /// copy (in place: of the repository); may be given several times
+    #[arg(long, value_name = "GLOB")]
+    pub(super) trust_exec: Vec<String>,
+
     /// Where files that a kustomization names may lie
     #[arg(long, value_enum, value_name = "WHICH", default_value_t = Restrictor::RootOnly)]
     pub(super) load_restrictor: Restrictor,

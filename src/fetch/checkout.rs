@@ -161,6 +161,13 @@ impl Tree for CheckoutTree {
         }
     }
 
+    fn names(&self, directory: &str) -> Result<Vec<String>> {
+        match self.mounted(directory)? {
+            Some((mount, rest)) => mount.names(rest),
+            None => self.objects.names(directory),
+        }
+    }
+
     fn read(&self, path: &str) -> Result<Vec<u8>> {
         if let Some((mount, rest)) = self.mounted(path)? {
             return mount.read(rest);

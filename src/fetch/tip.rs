@@ -155,7 +155,7 @@ impl TipTree {
 impl Tree for TipTree {
     fn entry(&self, path: &str) -> Result<Option<Entry>> {
         if let Some(file) = self.files.get(path) {
-            let executable = file.executable;
+            let executable = file.executable || file.stripped;
             return Ok(Some(Entry::File { executable }));
         }
         if self.directories.contains(path) {
@@ -165,6 +165,11 @@ impl Tree for TipTree {
             true => Ok(None),
             false => self.fetched()?.entry(path),
         }
+    }
+
+    /// What was stored does not say what else there is.
+    fn names(&self, directory: &str) -> Result<Vec<String>> {
+        self.fetched()?.names(directory)
     }
 
     fn read(&self, path: &str) -> Result<Vec<u8>> {

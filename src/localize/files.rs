@@ -20,6 +20,8 @@ pub struct Localized {
     pub target: String,
     /// The local files (paths in the tree of the source) that are in use.
     pub local_files: BTreeSet<String>,
+    /// The programs from elsewhere that lost their execute bit.
+    pub untrusted: Vec<Untrusted>,
     /// What works but should be known.
     pub warnings: Vec<Warning>,
 }
@@ -31,6 +33,8 @@ pub struct ResultFile {
     pub content: Content,
     /// Whether its mode is 100755.
     pub executable: bool,
+    /// Whether it was brought in, may have to be executable, and nobody said that it is trusted.
+    pub stripped: bool,
     /// The label of the remote that it came from, if it was brought in.
     pub remote: Option<String>,
     /// Its path in the repository that it came from; none for a remote file, and none where the
@@ -66,12 +70,26 @@ impl ResultFile {
         StoredFile {
             path: path.to_owned(),
             executable: self.executable,
+            stripped: self.stripped,
             sha256: record::sha256_hex(self.content.bytes()),
             remote: self.remote.clone(),
             source: self.source.clone(),
             rewritten: self.rewritten.clone(),
         }
     }
+}
+
+/// A program that was brought in and lost its execute bit.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Untrusted {
+    /// The reference that leads there.
+    pub location: Location,
+    /// Its path in NEW_DIR.
+    pub path: String,
+    /// The SHA-256 of its bytes, in hex.
+    pub sha256: String,
+    /// The label of the remote that it came from.
+    pub remote: String,
 }
 
 /// A reference that was changed.

@@ -13,7 +13,7 @@ use crate::record::sha256_hex;
 use crate::redact;
 use crate::reference::{RepoSpec, place};
 use crate::tree::path;
-use crate::walk::{Edge, Graph, Origin, RootId, SourceId, Target};
+use crate::walk::{Edge, FileId, Graph, Origin, RootId, SourceId, Target};
 
 /// One remote thing beside a kustomization.
 struct Candidate {
@@ -147,11 +147,17 @@ impl SafePaths {
                 path = path::parent(path);
             }
         };
-        for file in &graph.files {
+        let plain = plain_files(graph);
+        for file in plain.iter().map(|file| &graph.files[*file]) {
             if let Origin::Tree { source, path } = &file.origin
                 && graph.sources[*source].repository.is_some()
             {
                 see(*source, path);
+            }
+        }
+        for carried in &graph.carried {
+            if graph.sources[carried.source].repository.is_some() {
+                see(carried.source, &carried.path);
             }
         }
         for root in &graph.roots {
@@ -189,6 +195,21 @@ impl SafePaths {
             .map_or(path::name(path), String::as_str);
         path::join(&self.of(source, path::parent(path)), name)
     }
+}
+
+/// Returns the files that are not only part of what is carried, where every name stays as it is.
+fn plain_files(graph: &Graph) -> BTreeSet<FileId> {
+    let mut plain = BTreeSet::new();
+    for root in &graph.roots {
+        plain.insert(root.file);
+        for edge in &root.edges {
+            plain.insert(edge.from);
+            if let Target::File(file) = edge.target {
+                plain.insert(file);
+            }
+        }
+    }
+    plain
 }
 
 /// A name that no other name can have: its own hash before the extension.

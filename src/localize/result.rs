@@ -1,64 +1,88 @@
 //! The files of the result: every node placed, every reference edited, nothing else touched.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::rc::Rc;
 
 use super::GITATTRIBUTES;
-use super::files::{Content, Localized, ResultFile, Rewritten};
-use super::layout::{self, SafePaths};
-use super::spelling::{is_remote, new_text, spelled, value, whole};
+use super::files::{Content, Localized, ResultFile, Rewritten, Untrusted};
+use super::layout::SafePaths;
 use super::{proof, remotes};
 use crate::failure::{Failure, Failures, Location};
 use crate::kustomization::{self, Accepts, Edit};
-use crate::record::LoadRestrictor;
+use crate::record::{LoadRestrictor, sha256_hex};
 use crate::redact;
 use crate::reference::place::LOCALIZED_FILES;
-use crate::tree::{Entry, path};
+use crate::tree::path;
 use crate::walk::{FileId, Graph, Origin, RootId, SourceId, Target, Warning};
-
-/// How many copies of roots there may be, besides one of each. Repositories that name each other
-/// twice double them with every level, and nobody builds that.
-const MOST_COPIES: usize = 10_000;
 
 /// A tree at the place that it gets in the result.
 #[derive(Clone, PartialEq, Eq, Hash)]
-struct Instance {
-    source: SourceId,
+pub(super) struct Instance {
+    pub(super) source: SourceId,
     /// Where the top of the tree (for the source: its scope) lies in NEW_DIR.
-    base: String,
+    pub(super) base: String,
 }
 
 /// A file of the result and what is to be changed in it.
-struct Placed {
-    file: FileId,
-    edits: Vec<PlacedEdit>,
+pub(super) struct Placed {
+    pub(super) file: FileId,
+    pub(super) edits: Vec<PlacedEdit>,
+    /// For what it may have to be executable.
+    pub(super) needed: Option<Needed>,
 }
 
-struct PlacedEdit {
-    root: RootId,
-    edge: usize,
-    value: String,
+impl Placed {
+    pub(super) fn new(file: FileId) -> Self {
+        Placed {
+            file,
+            edits: Vec::new(),
+            needed: None,
+        }
+    }
+}
+
+/// What a file may have to be executable for.
+pub(super) struct Needed {
+    /// The reference that leads there.
+    pub(super) location: Location,
+    /// Whether it is the very program that is run, not one file of many.
+    pub(super) is_program: bool,
+}
+
+pub(super) struct PlacedEdit {
+    pub(super) root: RootId,
+    pub(super) edge: usize,
+    pub(super) value: String,
     /// The path in the new value.
-    text: String,
+    pub(super) text: String,
     /// What the upstream scalar said, or what leads to the same place, where the new value alone
     /// would not.
-    before: Option<String>,
+    pub(super) before: Option<String>,
 }
 
-struct Builder<'a> {
-    graph: &'a Graph,
-    owned: &'a dyn Fn(&str) -> bool,
-    safe: SafePaths,
-    names: HashMap<RootId, HashMap<usize, String>>,
-    visited: HashSet<(Instance, RootId)>,
-    placed: BTreeMap<String, Placed>,
-    kept: HashSet<String>,
-    failures: Vec<Failure>,
+/// What a result depends on besides the graph.
+pub struct Rules<'a> {
+    /// Says of a path of the source that a lock of ours holds it.
+    pub owned: &'a dyn Fn(&str) -> bool,
+    /// Says of a path of the result that a program from elsewhere may be executable there.
+    pub trusted: &'a dyn Fn(&str) -> bool,
+}
+
+pub(super) struct Builder<'a> {
+    pub(super) graph: &'a Graph,
+    pub(super) rules: &'a Rules<'a>,
+    pub(super) safe: SafePaths,
+    pub(super) names: HashMap<RootId, Rc<HashMap<usize, String>>>,
+    pub(super) visited: HashSet<(Instance, RootId)>,
+    pub(super) placed: BTreeMap<String, Placed>,
+    pub(super) kept: HashSet<String>,
+    pub(super) failures: Vec<Failure>,
     /// Whether the tree of the user stays where it is, so that nothing in it needs to be changed but
     /// what names something remote, of remotes with these labels.
-    in_place: Option<&'a Chosen<'a>>,
+    pub(super) in_place: Option<&'a Chosen<'a>>,
 }
 
-/// Localizes a walked graph. `owned` says of a path of the source that a lock of ours holds it.
+/// Localizes a walked graph.
 ///
 /// # Errors
 /// Every reference or file that cannot be placed; also when the result, walked again without a
@@ -66,9 +90,9 @@ struct Builder<'a> {
 pub fn localize(
     graph: &Graph,
     load_restrictor: LoadRestrictor,
-    owned: &dyn Fn(&str) -> bool,
+    rules: &Rules<'_>,
 ) -> Result<Localized, Failures> {
-    let mut builder = Builder::new(graph, owned, None);
+    let mut builder = Builder::new(graph, rules, None);
     let target = Instance {
         source: 0,
         base: String::new(),
@@ -97,17 +121,17 @@ pub type Chosen<'a> = dyn Fn(&str, &str) -> bool + 'a;
 
 /// Localizes the roots `starts` of a walked graph, and what they reach, where they stand. What could
 /// not be followed stays as it is, and so does what is not
-/// `chosen`. `owned` as for [`localize`].
+/// `chosen`.
 ///
 /// # Errors
 /// Every remote reference or file that cannot be placed.
 pub fn localize_in_place(
     graph: &Graph,
     starts: &[RootId],
-    owned: &dyn Fn(&str) -> bool,
+    rules: &Rules<'_>,
     chosen: &Chosen<'_>,
 ) -> Result<InPlace, Failures> {
-    let mut builder = Builder::new(graph, owned, Some(chosen));
+    let mut builder = Builder::new(graph, rules, Some(chosen));
     let top = Instance {
         source: 0,
         base: String::new(),
@@ -130,6 +154,7 @@ fn add_attributes(files: &mut BTreeMap<String, ResultFile>, directory: &str) {
     let attributes = ResultFile {
         content: Content::Bytes(GITATTRIBUTES.as_bytes().into()),
         executable: false,
+        stripped: false,
         remote: None,
         source: None,
         rewritten: BTreeMap::new(),
@@ -138,14 +163,10 @@ fn add_attributes(files: &mut BTreeMap<String, ResultFile>, directory: &str) {
 }
 
 impl<'a> Builder<'a> {
-    fn new(
-        graph: &'a Graph,
-        owned: &'a dyn Fn(&str) -> bool,
-        in_place: Option<&'a Chosen<'a>>,
-    ) -> Self {
+    fn new(graph: &'a Graph, rules: &'a Rules<'a>, in_place: Option<&'a Chosen<'a>>) -> Self {
         Builder {
             graph,
-            owned,
+            rules,
             safe: SafePaths::new(graph),
             names: HashMap::new(),
             visited: HashSet::new(),
@@ -158,280 +179,12 @@ impl<'a> Builder<'a> {
 }
 
 impl Builder<'_> {
-    /// Returns where a path of a tree lies in NEW_DIR.
-    fn destination(&self, instance: &Instance, tree_path: &str) -> String {
-        let source = &self.graph.sources[instance.source];
-        let inside = self.graph.in_scope(instance.source, tree_path);
-        let inside = match source.repository {
-            Some(_) => self.safe.of(instance.source, inside),
-            None => inside.to_owned(),
-        };
-        path::join(&instance.base, &inside)
-    }
-
-    fn place_root(&mut self, instance: &Instance, root: RootId) {
-        // A work list, not recursion: how deep roots are nested is up to whoever wrote them.
-        let mut todo = vec![(instance.clone(), root)];
-        while let Some((instance, root)) = todo.pop() {
-            if !self.visited.insert((instance.clone(), root)) {
-                continue;
-            }
-            if self.visited.len() > self.graph.roots.len() + MOST_COPIES {
-                self.failures.push(
-                    Failure::new(format!(
-                        "the result would hold {MOST_COPIES} more copies of remote roots than there are: each has one beside every kustomization that names it"
-                    ))
-                    .hint("let fewer remote roots name the same ones"),
-                );
-                return;
-            }
-            if let Err(failure) = self.place_one(&instance, root, &mut todo) {
-                self.failures.push(failure);
-            }
-        }
-    }
-
-    fn place_one(
-        &mut self,
-        instance: &Instance,
-        root: RootId,
-        todo: &mut Vec<(Instance, RootId)>,
-    ) -> Result<(), Failure> {
-        let graph = self.graph;
-        let node = &graph.roots[root];
-        let directory = self.destination(instance, &node.directory);
-        let chosen = self
-            .in_place
-            .filter(|_| graph.sources[node.source].repository.is_none());
-        let stays = chosen.is_some();
-        let kustomization = match &graph.files[node.file].origin {
-            // The file itself, if that is a link.
-            Origin::Tree { path, .. } if stays => path.clone(),
-            _ => path::join(&directory, node.file_name),
-        };
-        if !stays {
-            self.place_file(&kustomization, node.file)?;
-        }
-        if !self.names.contains_key(&root) {
-            let names = layout::names(graph, root)?;
-            if !names.is_empty()
-                && let Err(failure) = self.make_way(root)
-            {
-                self.failures.push(failure);
-            }
-            self.names.insert(root, names);
-        }
-        let localized = path::join(&directory, LOCALIZED_FILES);
-        for (index, edge) in node.edges.iter().enumerate() {
-            let name = self.names.get(&root).and_then(|names| names.get(&index));
-            let brought = name.map(|name| path::join(&localized, name));
-            if let Some(chosen) = chosen
-                && remotes::label(graph, edge)
-                    .is_some_and(|label| !chosen(&graph.label(edge.from), &label))
-            {
-                continue;
-            }
-            let destination = match edge.target {
-                Target::Root { id, remote: false } => {
-                    todo.push((instance.clone(), id));
-                    if stays {
-                        continue;
-                    }
-                    self.destination(instance, &graph.roots[id].directory)
-                }
-                Target::Root { id, remote: true } => {
-                    let inner = Instance {
-                        source: graph.roots[id].source,
-                        base: brought.unwrap_or_default(),
-                    };
-                    let destination = self.destination(&inner, &graph.roots[id].directory);
-                    todo.push((inner, id));
-                    destination
-                }
-                Target::File(file) => {
-                    let destination = match (&graph.files[file].origin, brought) {
-                        (Origin::Tree { .. }, _) if stays => continue,
-                        (Origin::Tree { path, .. }, _) => self.destination(instance, path),
-                        (Origin::Remote(_), Some(brought)) => brought,
-                        (Origin::Remote(_), None) => {
-                            return Err(Failure::new("a remote file without a name"));
-                        }
-                    };
-                    if let Err(failure) = self.place_file(&destination, file) {
-                        let location = graph.location(edge.from, &edge.reference);
-                        self.failures.push(failure.at(location));
-                        continue;
-                    }
-                    destination
-                }
-                Target::Kept => {
-                    if let Some(path) = path::resolve(&directory, &edge.reference.text) {
-                        self.kept.insert(path);
-                    }
-                    continue;
-                }
-                Target::Broken if stays => continue,
-                Target::Remote | Target::Broken => {
-                    return Err(Failure::new("a reference was not resolved")
-                        .at(graph.location(edge.from, &edge.reference)));
-                }
-            };
-            let Some(text) = new_text(&edge.reference, &directory, &destination) else {
-                continue;
-            };
-            let holder = match &graph.files[edge.from].origin {
-                _ if edge.from == node.file => kustomization.clone(),
-                Origin::Tree { path, .. } => self.destination(instance, path),
-                // A plugin configuration that was downloaded for this root.
-                Origin::Remote(_) => self.downloaded_place(root, edge.from, &localized)?,
-            };
-            let before = match edge.target {
-                _ if is_remote(&edge.reference) => Some(whole(&edge.reference)),
-                Target::Root { id, .. } => {
-                    Some(spelled(&node.directory, &graph.roots[id].directory))
-                }
-                Target::File(file) => match &graph.files[file].origin {
-                    Origin::Tree { path, .. } => {
-                        let text = spelled(&node.directory, path);
-                        Some(value(&edge.reference, &text))
-                    }
-                    Origin::Remote(_) => None,
-                },
-                _ => None,
-            };
-            let value = value(&edge.reference, &text);
-            let edit = PlacedEdit {
-                root,
-                edge: index,
-                before: before.filter(|before| *before != value),
-                value,
-                text,
-            };
-            if stays {
-                self.placed.entry(holder.clone()).or_insert(Placed {
-                    file: edge.from,
-                    edits: Vec::new(),
-                });
-            } else if let Err(failure) = self.place_file(&holder, edge.from) {
-                // A plugin configuration may lie in a root that comes later.
-                self.failures.push(failure);
-                continue;
-            }
-            if let Err(failure) = self.edit(&holder, edit) {
-                self.failures.push(failure);
-            }
-        }
-        Ok(())
-    }
-
-    /// Returns where a remote file that this root names was placed.
-    fn downloaded_place(
-        &self,
-        root: RootId,
-        file: FileId,
-        localized: &str,
-    ) -> Result<String, Failure> {
-        self.graph.roots[root]
-            .edges
-            .iter()
-            .position(|edge| edge.target == Target::File(file))
-            .and_then(|index| self.names.get(&root)?.get(&index))
-            .map(|name| path::join(localized, name))
-            .ok_or_else(|| Failure::new("a remote plugin configuration without a name"))
-    }
-
-    /// Refuses a `localized-files` that is in the way and not ours.
-    fn make_way(&self, root: RootId) -> Result<(), Failure> {
-        let node = &self.graph.roots[root];
-        let source = &self.graph.sources[node.source];
-        let place = path::join(&node.directory, LOCALIZED_FILES);
-        let there = source.tree.entry(&place)?;
-        if there.is_none()
-            || (there == Some(Entry::Directory)
-                && source.repository.is_none()
-                && (self.owned)(&place))
-        {
-            return Ok(());
-        }
-        let shown = source.tree.label(&place);
-        let failure = Failure::new(format!(
-            "`{shown}` is needed for what this kustomization references, and is not ours"
-        ));
-        Err(match source.repository {
-            Some(_) => failure.hint("its repository has files there already; name another version, or copy what you need from it"),
-            None => failure.hint(format!("rename it: git mv {shown} NEW_NAME")),
-        })
-    }
-
-    fn place_file(&mut self, destination: &str, file: FileId) -> Result<(), Failure> {
-        let from = &self.graph.files[file];
-        let fetched = match &from.origin {
-            Origin::Tree { source, .. } => self.graph.sources[*source].repository.is_some(),
-            Origin::Remote(_) => true,
-        };
-        for component in path::components(destination) {
-            let options = gix::validate::path::component::Options {
-                protect_windows: fetched,
-                ..gix::validate::path::component::Options::default()
-            };
-            if let Err(error) = gix::validate::path::component(component.into(), None, options) {
-                return Err(
-                    Failure::new(format!("`{destination}` cannot be written: {error}"))
-                        .hint("git stores no file of that name: rename what is referenced"),
-                );
-            }
-        }
-        match self.placed.get(destination) {
-            None => {
-                let edits = Vec::new();
-                self.placed
-                    .insert(destination.to_owned(), Placed { file, edits });
-                Ok(())
-            }
-            Some(there)
-                if there.file == file || *self.graph.files[there.file].bytes == *from.bytes =>
-            {
-                Ok(())
-            }
-            Some(there) => Err(Failure::new(format!(
-                "`{}` and `{}` would both become `{destination}`",
-                self.graph.label(there.file),
-                self.graph.label(file)
-            ))),
-        }
-    }
-
-    fn edit(&mut self, holder: &str, edit: PlacedEdit) -> Result<(), Failure> {
-        let graph = self.graph;
-        let reference = &graph.roots[edit.root].edges[edit.edge].reference;
-        let from = graph.roots[edit.root].edges[edit.edge].from;
-        let Some(placed) = self.placed.get_mut(holder) else {
-            return Err(Failure::new(format!("`{holder}` was not placed")));
-        };
-        let same = placed
-            .edits
-            .iter()
-            .find(|one| graph.roots[one.root].edges[one.edge].reference.spot == reference.spot);
-        match same {
-            None => placed.edits.push(edit),
-            Some(same) if same.value == edit.value => {}
-            Some(_) => {
-                return Err(Failure::new(format!(
-                    "`{}` is listed by several kustomizations, and this reference would have to differ in each",
-                    graph.label(from)
-                ))
-                .at(graph.location(from, reference))
-                .hint("give each kustomization a plugin configuration of its own"));
-            }
-        }
-        Ok(())
-    }
-
     fn collect(&mut self, target: &Instance) -> Result<Localized, Failures> {
         let graph = self.graph;
         let mut files = BTreeMap::new();
         let mut rewritten = Vec::new();
         let mut local_files = BTreeSet::new();
+        let mut untrusted = Vec::new();
         for (place, placed) in &self.placed {
             let file = &graph.files[placed.file];
             let (remote, source) = match &file.origin {
@@ -447,14 +200,35 @@ impl Builder<'_> {
                 },
             };
             let local = matches!(&file.origin, Origin::Tree { source, .. } if graph.sources[*source].repository.is_none());
+            // What was downloaded is not run by accident.
+            let may_run = placed.needed.as_ref().filter(|needed| {
+                !local
+                    && match &file.origin {
+                        Origin::Tree { .. } => file.executable,
+                        // Nothing tells the mode of what is downloaded.
+                        Origin::Remote(_) => needed.is_program,
+                    }
+            });
+            let is_trusted = may_run.is_some() && (self.rules.trusted)(place);
             let mut result = ResultFile {
                 content: self.content(placed.file),
-                // What was downloaded is not run by accident.
-                executable: file.executable && local,
+                executable: (file.executable && local) || is_trusted,
+                stripped: may_run.is_some() && !is_trusted,
                 remote,
                 source,
                 rewritten: BTreeMap::new(),
             };
+            if let Some(needed) = may_run.filter(|_| !is_trusted) {
+                untrusted.push(Untrusted {
+                    path: place.clone(),
+                    sha256: sha256_hex(result.content.bytes()),
+                    location: needed.location.clone(),
+                    remote: match &file.origin {
+                        Origin::Remote(remote) => redact::url(&remote.url),
+                        Origin::Tree { .. } => result.remote.clone().unwrap_or_default(),
+                    },
+                });
+            }
             if !placed.edits.is_empty() {
                 let edits: Vec<Edit<'_>> = placed
                     .edits
@@ -522,6 +296,7 @@ impl Builder<'_> {
                 None => String::new(),
             },
             local_files,
+            untrusted,
             warnings: self.rewritten_data(),
         })
     }
@@ -541,7 +316,14 @@ impl Builder<'_> {
             .filter(|(id, _)| !for_plugins.contains(id))
             .flat_map(|(_, root)| &root.edges)
             .filter(|edge| edge.reference.accepts != Accepts::Plugin)
-            .filter(|edge| matches!(edge.target, Target::File(file) if edited.contains(&file)))
+            .filter(|edge| match edge.target {
+                Target::File(file) => edited.contains(&file),
+                Target::Carried(id) => graph.carried[id]
+                    .files
+                    .values()
+                    .any(|file| edited.contains(file)),
+                _ => false,
+            })
             .map(|edge| Warning {
                 id: "rewritten-data",
                 message: format!(

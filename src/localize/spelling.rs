@@ -17,11 +17,21 @@ pub(super) fn new_text(
     {
         return None;
     }
-    Some(spelled(directory, destination))
+    Some(text_to(reference, directory, destination))
+}
+
+/// Returns the text of a reference that leads from one directory to another place of the same tree.
+pub(super) fn text_to(reference: &Reference, directory: &str, destination: &str) -> String {
+    let text = spelled(directory, destination);
+    match reference.accepts {
+        // Without a slash it would be looked for on the `PATH`.
+        Accepts::Program if !text.contains('/') => format!("./{text}"),
+        _ => text,
+    }
 }
 
 /// Returns the text that leads from one directory to another place of the same tree.
-pub(super) fn spelled(directory: &str, destination: &str) -> String {
+fn spelled(directory: &str, destination: &str) -> String {
     let relative = path::relative(directory, destination);
     // Text that kustomize would take for a URL again needs a `./`.
     let looks_remote = RepoSpec::parse(&relative).is_ok() || reference::is_remote_file(&relative);
@@ -35,8 +45,11 @@ pub(super) fn spelled(directory: &str, destination: &str) -> String {
 #[must_use]
 pub fn is_remote(reference: &Reference) -> bool {
     let text = reference.text.as_str();
-    reference::is_remote_file(text)
-        || (reference.accepts != Accepts::File && RepoSpec::parse(text).is_ok())
+    (reference::is_remote_file(text) && !matches!(reference.accepts, Accepts::Carried { .. }))
+        || (!matches!(
+            reference.accepts,
+            Accepts::File | Accepts::Program | Accepts::Carried { .. }
+        ) && RepoSpec::parse(text).is_ok())
 }
 
 /// Returns the whole scalar as it was.

@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use proptest::prelude::*;
 
-use super::{Localized, localize};
+use super::{Localized, Rules, localize};
 use crate::record::LoadRestrictor;
 use crate::tree::memory::MemoryTree;
 use crate::tree::path;
@@ -24,6 +24,10 @@ const DIRECTORIES: [&str; 8] = [
     "f",
 ];
 const FILES: [&str; 3] = ["x.yaml", "files/y.yaml", "files/deep/z"];
+const RULES: Rules<'_> = Rules {
+    owned: &|_| false,
+    trusted: &|_| false,
+};
 const MAP: &str = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: map}\n";
 
 /// One reference: the field, which of the possible things it names, and how that is spelled.
@@ -115,7 +119,7 @@ fn localized(tree: MemoryTree, target: &str, scope: &str) -> Localized {
         directory: target.to_owned(),
     };
     let graph = walk::walk(start, None, &Options::default()).unwrap();
-    localize(&graph, LoadRestrictor::RootOnly, &|_| false).unwrap()
+    localize(&graph, LoadRestrictor::RootOnly, &RULES).unwrap()
 }
 
 /// The bytes and the mode of every file.
@@ -216,7 +220,7 @@ fn copies_that_double_with_every_level_are_refused() {
             directory: String::new(),
         };
         let graph = walk::walk(start, Some(&mut Doubling { levels }), &Options::default()).unwrap();
-        localize(&graph, LoadRestrictor::RootOnly, &|_| false)
+        localize(&graph, LoadRestrictor::RootOnly, &RULES)
     };
     // The target, and three roots for each copy of a repository.
     let few = copies(3).unwrap();

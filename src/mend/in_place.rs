@@ -122,14 +122,18 @@ pub fn plan(
     }
     let graph = &explored.graph;
     let roots: Vec<RootId> = explored.starts.iter().flatten().copied().collect();
-    let in_place = localize::localize_in_place(
-        graph,
-        &roots,
-        &|place| {
+    let rules = localize::Rules {
+        owned: &|place| {
             // Of a directory that holds nothing git knows nothing: it is nobody's.
             let mut empty = ground.top.join(place).read_dir();
             ground.owns(place) || empty.as_mut().is_ok_and(|entries| entries.next().is_none())
         },
+        trusted: &|_| false,
+    };
+    let in_place = localize::localize_in_place(
+        graph,
+        &roots,
+        &rules,
         &|from, label| // What a remote configuration names comes with it.
             again.is_empty()
                 || from.contains("://")

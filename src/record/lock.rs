@@ -15,6 +15,7 @@
 //!   helm: true
 //!   load-restrictor: none
 //!   leave-missing: ["*.json"]
+//!   trust-exec: [localized-files/…/fn.sh]
 //! remotes:
 //!   - url: https://github.com/kubernetes-sigs/kustomize
 //!     ref: v1.0.6                    # absent when none was written
@@ -35,6 +36,7 @@
 //! files:                             # what is stored beside the lock
 //!   - path: localized-files/…/kustomization.yaml
 //!     mode: "100644"                 # or "100755"
+//!     stripped: true                 # a program without its execute bit; only when true
 //!     sha256: beef…
 //!     remote: https://github.com/kubernetes-sigs/kustomize?ref=v1.0.6
 //!     source: examples/multibases/kustomization.yaml   # its path in that repository
@@ -42,8 +44,8 @@
 //!       localized-files/…/x.yaml: https://…/x.yaml
 //! ```
 //!
-//! The keys `left`, `target`, `options.leave-missing`, `remotes[].submodules`, `remotes[].through`,
-//! `files[].remote`, `files[].source` and `files[].rewritten` go beyond the first sketch of the
+//! The keys `left`, `target`, `options.leave-missing`, `options.trust-exec`, `remotes[].submodules`,
+//! `remotes[].through`, `files[].stripped`, `files[].remote`, `files[].source` and `files[].rewritten` go beyond the first sketch of the
 //! format: a copy must know what it is a copy of, and a reviewer which remote each stored file came
 //! from, what was changed in it, and why there is an entry that nothing in the tree names.
 
@@ -98,6 +100,8 @@ pub struct LockOptions {
     pub load_restrictor: LoadRestrictor,
     /// The patterns of references that may name nothing and are left as they are.
     pub leave_missing: BTreeSet<String>,
+    /// The patterns of programs from elsewhere that stay executable.
+    pub trust_exec: BTreeSet<String>,
 }
 
 /// Which files a kustomization root may load.
@@ -198,6 +202,8 @@ pub struct StoredFile {
     pub path: String,
     /// Whether its mode is `100755`, not `100644`.
     pub executable: bool,
+    /// Whether it may have to be executable, but came from elsewhere and nobody said that it is trusted.
+    pub stripped: bool,
     /// The SHA-256 of its bytes as they are stored: 64 hex digits.
     pub sha256: String,
     /// The [label](Remote::label) of the remote that it was brought in from.

@@ -64,6 +64,15 @@ impl Tree for DiskTree {
         look(&self.place(path)).map_err(|error| self.failure(path, &error))
     }
 
+    fn names(&self, directory: &str) -> Result<Vec<String>> {
+        match self.entry(directory)? {
+            Some(Entry::Directory) => {
+                list(&self.place(directory)).map_err(|error| self.failure(directory, &error))
+            }
+            _ => Ok(Vec::new()),
+        }
+    }
+
     fn read(&self, path: &str) -> Result<Vec<u8>> {
         read(&self.place(path)).map_err(|error| self.failure(path, &error))
     }
@@ -109,6 +118,23 @@ pub(super) fn look(place: &Path) -> io::Result<Option<Entry>> {
         // A socket, a pipe, a device: reading one could block for ever.
         None
     })
+}
+
+/// Returns the names in a directory, sorted.
+pub(super) fn list(place: &Path) -> io::Result<Vec<String>> {
+    let mut names = Vec::new();
+    for entry in std::fs::read_dir(place)? {
+        let name = entry?.file_name().into_string().map_err(|name| {
+            let name = name.to_string_lossy();
+            io::Error::new(
+                ErrorKind::InvalidData,
+                format!("the name `{name}` is not UTF-8"),
+            )
+        })?;
+        names.push(name);
+    }
+    names.sort();
+    Ok(names)
 }
 
 /// Returns the bytes of a file, or the target of a link.

@@ -227,6 +227,18 @@ impl Tree for IndexTree {
         }
     }
 
+    fn names(&self, directory: &str) -> Result<Vec<String>> {
+        let mut names: Vec<String> = self
+            .below(directory)?
+            .iter()
+            .filter_map(|path| path::components(path::below(path, directory)?).next())
+            .map(str::to_owned)
+            .collect();
+        names.sort();
+        names.dedup();
+        Ok(names)
+    }
+
     fn read(&self, path: &str) -> Result<Vec<u8>> {
         match self.find(path) {
             Some(entry) if entry.stage() != Stage::Unconflicted => Err(Failure::new(format!(

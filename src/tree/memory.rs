@@ -56,6 +56,19 @@ impl Tree for MemoryTree {
         Ok(is_directory.then_some(Entry::Directory))
     }
 
+    fn names(&self, directory: &str) -> Result<Vec<String>> {
+        let inside = self
+            .nodes
+            .keys()
+            .filter_map(|path| path::below(path, directory));
+        let mut names: Vec<String> = inside
+            .filter_map(|path| path::components(path).next())
+            .map(str::to_owned)
+            .collect();
+        names.dedup();
+        Ok(names)
+    }
+
     fn read(&self, path: &str) -> Result<Vec<u8>> {
         match self.nodes.get(path) {
             Some(node) => Ok(node.bytes.clone()),

@@ -10,7 +10,7 @@ use gix::objs::tree::EntryKind;
 use super::store::Objects;
 use super::top::Top;
 use super::{Entry, Listing, Tree, path};
-use crate::failure::{Failure, Result};
+use crate::failure::{Failure, Result, shown};
 use crate::git::Here;
 
 pub use super::store::open;
@@ -27,6 +27,8 @@ struct Directory {
     items: HashMap<String, Item>,
     /// The directories whose names are not UTF-8, as they can be shown.
     unnameable: Vec<(String, ObjectId)>,
+    /// The name of something that is not UTF-8, as it can be shown.
+    odd: Option<String>,
 }
 
 /// The files of one tree object, as they are stored: no end of line or encoding is converted.
@@ -166,8 +168,9 @@ impl ObjectTree {
                 .map_err(|error| Failure::new(format!("tree {id} cannot be read: {error}")))?;
             // A name that is not UTF-8 cannot be named by a reference, which is text.
             let Ok(name) = std::str::from_utf8(entry.filename) else {
+                let shown = entry.filename.to_string();
+                directory.odd = Some(shown.clone());
                 if entry.mode.is_tree() {
-                    let shown = entry.filename.to_string();
                     directory.unnameable.push((shown, entry.oid.to_owned()));
                 }
                 continue;
@@ -194,6 +197,22 @@ impl Tree for ObjectTree {
 
     fn is_directory(&self, path: &str) -> Result<bool> {
         Ok(self.directory(path)?.is_some())
+    }
+
+    fn names(&self, directory: &str) -> Result<Vec<String>> {
+        let Some(found) = self.directory(directory)? else {
+            return Ok(Vec::new());
+        };
+        if let Some(odd) = &found.odd {
+            return Err(Failure::new(format!(
+                "`{}` holds a name that is not UTF-8: `{}`",
+                path::join(&self.place, directory),
+                shown(odd)
+            )));
+        }
+        let mut names: Vec<String> = found.items.keys().cloned().collect();
+        names.sort();
+        Ok(names)
     }
 
     fn read(&self, path: &str) -> Result<Vec<u8>> {

@@ -58,6 +58,17 @@ impl Tree for OverlayTree {
         }
     }
 
+    fn names(&self, directory: &str) -> Result<Vec<String>> {
+        let mut names: BTreeSet<String> = self.base.names(directory)?.into_iter().collect();
+        names.retain(|name| !self.removed.contains(&path::join(directory, name)));
+        let own = self.files.keys().chain(&self.directories);
+        names.extend(
+            own.filter(|place| path::parent(place) == directory)
+                .map(|place| path::name(place).to_owned()),
+        );
+        Ok(names.into_iter().collect())
+    }
+
     fn read(&self, path: &str) -> Result<Vec<u8>> {
         match self.files.get(path) {
             Some((bytes, _)) => Ok(bytes.clone()),

@@ -120,6 +120,14 @@ impl Tree for WorkingTree {
         Ok(is_directory)
     }
 
+    fn names(&self, directory: &str) -> Result<Vec<String>> {
+        if self.entry(directory)? != Some(Entry::Directory) {
+            return Ok(Vec::new());
+        }
+        let names = disk::list(&self.place(directory));
+        names.map_err(|error| Self::failure(directory, &error))
+    }
+
     fn read(&self, path: &str) -> Result<Vec<u8>> {
         disk::read(&self.place(path)).map_err(|error| Self::failure(path, &error))
     }

@@ -1,6 +1,6 @@
 //! What a walk yields: roots and files as nodes, references as edges.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::rc::Rc;
 
 use crate::failure::Location;
@@ -13,6 +13,8 @@ pub type SourceId = usize;
 pub type RootId = usize;
 /// A file: index into [`Graph::files`].
 pub type FileId = usize;
+/// What is carried: index into [`Graph::carried`].
+pub type CarriedId = usize;
 
 /// The references of a kustomization and everything they lead to.
 #[derive(Default)]
@@ -23,6 +25,8 @@ pub struct Graph {
     pub roots: Vec<Root>,
     /// The files, each once.
     pub files: Vec<File>,
+    /// What is needed as a whole, each once.
+    pub carried: Vec<Carried>,
     /// What works but should be known.
     pub warnings: Vec<Warning>,
     /// What kustomize accepts but a person should know, with the data that rules need.
@@ -86,6 +90,20 @@ pub struct Root {
     pub kind: Kind,
     /// Every reference of the kustomization and of the plugin configurations that it lists.
     pub edges: Vec<Edge>,
+    /// What it needs besides, although nothing names it.
+    pub carries: Vec<CarriedId>,
+}
+
+/// A directory that a build needs as a whole, or a single file, which holds no references for us: a program or
+/// a mount of a function, a home of charts.
+pub struct Carried {
+    /// The tree it lies in.
+    pub source: SourceId,
+    /// Its path in that tree. There may be links on the way: the copy has it at this very place.
+    pub path: String,
+    /// Every file by its path below that, which is empty if it is a file itself. A link is what it leads to. Nothing
+    /// of a directory that [`super::Contents`] leaves out.
+    pub files: BTreeMap<String, FileId>,
 }
 
 /// A file that is in use.
@@ -144,6 +162,8 @@ pub enum Target {
     },
     /// A file.
     File(FileId),
+    /// A file or directory that is brought along as a whole.
+    Carried(CarriedId),
     /// A remote file or root that nobody resolved, because the walk has no network.
     Remote,
     /// Left as it is, with a warning.

@@ -24,7 +24,7 @@ pub(super) fn run(args: &LocalizeArgs) -> Result<InPlaceReport, Failures> {
     }
     let ground = Ground::find()?;
     let targets = targets(args, &ground)?;
-    let patterns = globs(&args.leave_missing)?;
+    let patterns = globs("--leave-missing", &args.leave_missing)?;
     let leave_missing = |path: &str| patterns.is_match(path);
     let previous = ground.lock.clone().map(|lock| Tip {
         tree: ground.tree.clone(),

@@ -171,6 +171,7 @@ fn options(reader: &mut Reader<'_>, options: &mut LockOptions) -> Result<Mark> {
                 };
             }
             "leave-missing" => texts(reader, &mut options.leave_missing)?,
+            "trust-exec" => texts(reader, &mut options.trust_exec)?,
             _ => return Err(unknown(reader, mark)),
         }
         Ok(())
@@ -291,6 +292,7 @@ fn stored_file(reader: &mut Reader<'_>) -> Result<(Mark, StoredFile)> {
         match key {
             "path" => path = Some(text_of(reader)?),
             "mode" => executable = Some(mode(reader)?),
+            "stripped" => file.stripped = reader.flag()?,
             "sha256" => sha256 = Some(text_of(reader)?),
             "remote" => file.remote = Some(text_of(reader)?),
             "source" => file.source = Some(text_of(reader)?),

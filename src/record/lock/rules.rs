@@ -55,6 +55,7 @@ fn options(lock: &Lock) -> Result<(), String> {
     lock.options
         .leave_missing
         .iter()
+        .chain(&lock.options.trust_exec)
         .try_for_each(|glob| of("pattern", glob, valid::text_without_controls))
 }
 
@@ -155,6 +156,7 @@ fn file(file: &StoredFile) -> Result<(), String> {
     let StoredFile {
         path,
         executable: _,
+        stripped: _,
         sha256,
         remote,
         source,

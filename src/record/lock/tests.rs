@@ -46,6 +46,7 @@ fn full() -> Lock {
             helm: true,
             load_restrictor: LoadRestrictor::None,
             leave_missing: ["*.json".to_owned(), "gen/**".to_owned()].into(),
+            trust_exec: ["localized-files/**/*.sh".to_owned()].into(),
         },
         remotes: vec![
             Remote::File(FileRemote {
@@ -104,6 +105,7 @@ options:
   helm: true
   load-restrictor: none
   leave-missing: ["*.json", "gen/**"]
+  trust-exec: ["localized-files/**/*.sh"]
 remotes:
   - url: https://charts.example.com
     chart: nginx

@@ -57,6 +57,7 @@ fn options(out: &mut Writer, options: &LockOptions) {
         helm,
         load_restrictor,
         leave_missing,
+        trust_exec,
     } = options;
     out.line("options:");
     if let Some(scope) = scope {
@@ -73,6 +74,9 @@ fn options(out: &mut Writer, options: &LockOptions) {
     }
     if !leave_missing.is_empty() {
         out.field("  ", "leave-missing", list(leave_missing));
+    }
+    if !trust_exec.is_empty() {
+        out.field("  ", "trust-exec", list(trust_exec));
     }
 }
 
@@ -145,6 +149,7 @@ fn stored_file(out: &mut Writer, file: &StoredFile) {
     let StoredFile {
         path,
         executable: _,
+        stripped,
         sha256,
         remote,
         source,
@@ -152,6 +157,9 @@ fn stored_file(out: &mut Writer, file: &StoredFile) {
     } = file;
     out.field("  - ", "path", scalar(path));
     out.field("    ", "mode", scalar(file.mode()));
+    if *stripped {
+        out.field("    ", "stripped", true);
+    }
     out.field("    ", "sha256", scalar(sha256));
     if let Some(remote) = remote {
         out.field("    ", "remote", scalar(remote));

@@ -100,7 +100,7 @@ fn remotes() -> impl Strategy<Value = Vec<Remote>> {
 
 fn files() -> impl Strategy<Value = Vec<StoredFile>> {
     let file = (
-        any::<bool>(),
+        any::<(bool, bool)>(),
         hex(64),
         option::of(accepted(valid::url)),
         option::of(accepted(valid::path)),
@@ -110,9 +110,10 @@ fn files() -> impl Strategy<Value = Vec<StoredFile>> {
         let files = files.into_iter();
         files
             .map(
-                |(path, (executable, sha256, remote, source, rewritten))| StoredFile {
+                |(path, ((executable, stripped), sha256, remote, source, rewritten))| StoredFile {
                     path,
                     executable,
+                    stripped,
                     sha256,
                     remote,
                     source,
@@ -130,9 +131,10 @@ fn locks() -> impl Strategy<Value = Lock> {
         any::<bool>(),
         any::<bool>(),
         btree_set(accepted(valid::text_without_controls), 0..3),
+        btree_set(accepted(valid::text_without_controls), 0..3),
     )
         .prop_map(
-            |(scope, pin, helm, unrestricted, leave_missing)| LockOptions {
+            |(scope, pin, helm, unrestricted, leave_missing, trust_exec)| LockOptions {
                 scope,
                 pin,
                 helm,
@@ -142,6 +144,7 @@ fn locks() -> impl Strategy<Value = Lock> {
                     LoadRestrictor::RootOnly
                 },
                 leave_missing,
+                trust_exec,
             },
         );
     (
@@ -187,6 +190,7 @@ fn value(lock: &Lock) -> Value {
             ("helm", options.helm.then_some(Value::Bool(true))),
             ("load-restrictor", is_free.then(|| Value::from("none"))),
             ("leave-missing", list(&options.leave_missing)),
+            ("trust-exec", list(&options.trust_exec)),
         ])
     });
     let remotes = lock.remotes.iter().map(|remote| match remote {
@@ -226,6 +230,7 @@ fn value(lock: &Lock) -> Value {
         mapping(vec![
             ("path", text(&file.path)),
             ("mode", text(file.mode())),
+            ("stripped", file.stripped.then_some(Value::Bool(true))),
             ("sha256", text(&file.sha256)),
             ("remote", maybe(&file.remote)),
             ("source", maybe(&file.source)),

@@ -1,0 +1,424 @@
+//! Where every node of the graph goes, and what each reference must say there.
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::rc::Rc;
+
+use super::layout;
+use super::remotes;
+use super::result::{Builder, Instance, Needed, Placed, PlacedEdit};
+use super::spelling::{is_remote, new_text, text_to, value, whole};
+use crate::failure::{Failure, Result};
+use crate::kustomization::Accepts;
+use crate::reference::place::LOCALIZED_FILES;
+use crate::tree::{Entry, path};
+use crate::walk::{CarriedId, FileId, Origin, RootId, SourceId, Target};
+
+/// How many copies of roots there may be, besides one of each. Repositories that name each other
+/// twice double them with every level, and nobody builds that.
+const MOST_COPIES: usize = 10_000;
+
+/// What a reference leads to, at its place in NEW_DIR.
+enum Lead {
+    /// A root of a tree that lies there.
+    Root(Instance, RootId),
+    File(FileId, String),
+    Carried(CarriedId, String),
+    /// Nothing that has a place.
+    None,
+}
+
+/// The places of the files that hold references.
+type Holders = HashMap<FileId, BTreeSet<String>>;
+
+impl Builder<'_> {
+    /// Returns where a path of a tree lies in NEW_DIR.
+    pub(super) fn destination(&self, instance: &Instance, tree_path: &str) -> String {
+        let source = &self.graph.sources[instance.source];
+        let inside = self.graph.in_scope(instance.source, tree_path);
+        let inside = match source.repository {
+            Some(_) => self.safe.of(instance.source, inside),
+            None => inside.to_owned(),
+        };
+        path::join(&instance.base, &inside)
+    }
+
+    pub(super) fn place_root(&mut self, instance: &Instance, root: RootId) {
+        // A work list, not recursion: how deep roots are nested is up to whoever wrote them.
+        let mut todo = vec![(instance.clone(), root)];
+        while let Some((instance, root)) = todo.pop() {
+            if !self.visited.insert((instance.clone(), root)) {
+                continue;
+            }
+            if self.visited.len() > self.graph.roots.len() + MOST_COPIES {
+                self.failures.push(
+                    Failure::new(format!(
+                        "the result would hold {MOST_COPIES} more copies of remote roots than there are: each has one beside every kustomization that names it"
+                    ))
+                    .hint("let fewer remote roots name the same ones"),
+                );
+                return;
+            }
+            if let Err(failure) = self.place_one(&instance, root, &mut todo) {
+                self.failures.push(failure);
+            }
+        }
+    }
+
+    /// Says whether this tree stays where it is.
+    fn stays(&self, source: SourceId) -> bool {
+        self.in_place.is_some() && self.graph.sources[source].repository.is_none()
+    }
+
+    /// Returns where the kustomization of a root lies.
+    fn kustomization(&self, instance: &Instance, root: RootId) -> String {
+        let node = &self.graph.roots[root];
+        match &self.graph.files[node.file].origin {
+            // The file itself, if that is a link.
+            Origin::Tree { path, .. } if self.stays(node.source) => path.clone(),
+            _ => path::join(&self.destination(instance, &node.directory), node.file_name),
+        }
+    }
+
+    /// Returns the names that a root gives to what it brings in, by edge.
+    fn names_of(&mut self, root: RootId) -> Result<Rc<HashMap<usize, String>>> {
+        if let Some(names) = self.names.get(&root) {
+            return Ok(names.clone());
+        }
+        let names = Rc::new(layout::names(self.graph, root)?);
+        if !names.is_empty()
+            && let Err(failure) = self.make_way(root)
+        {
+            self.failures.push(failure);
+        }
+        self.names.insert(root, names.clone());
+        Ok(names)
+    }
+
+    /// Says whether a reference of the user's tree is to be left as it is, because what it names is not
+    /// among what is localized.
+    fn is_left(&self, root: RootId, index: usize) -> bool {
+        let graph = self.graph;
+        let edge = &graph.roots[root].edges[index];
+        match self.in_place {
+            Some(chosen) if self.stays(graph.roots[root].source) => remotes::label(graph, edge)
+                .is_some_and(|label| !chosen(&graph.label(edge.from), &label)),
+            _ => false,
+        }
+    }
+
+    fn lead(&mut self, instance: &Instance, root: RootId, index: usize) -> Result<Lead> {
+        let graph = self.graph;
+        let node = &graph.roots[root];
+        let names = self.names_of(root)?;
+        let brought = || {
+            let name = names
+                .get(&index)
+                .ok_or_else(|| Failure::new("something remote without a name"))?;
+            let directory = self.destination(instance, &node.directory);
+            Ok(path::join(&path::join(&directory, LOCALIZED_FILES), name))
+        };
+        Ok(match node.edges[index].target {
+            Target::Root { id, remote: false } => Lead::Root(instance.clone(), id),
+            Target::Root { id, remote: true } => Lead::Root(
+                Instance {
+                    source: graph.roots[id].source,
+                    base: brought()?,
+                },
+                id,
+            ),
+            Target::File(file) => match &graph.files[file].origin {
+                Origin::Tree { path, .. } => Lead::File(file, self.destination(instance, path)),
+                Origin::Remote(_) => Lead::File(file, brought()?),
+            },
+            Target::Carried(id) => {
+                Lead::Carried(id, self.destination(instance, &graph.carried[id].path))
+            }
+            Target::Kept | Target::Remote | Target::Broken => Lead::None,
+        })
+    }
+
+    /// Returns the places of the kustomization of a root, and of the plugin configurations that it lists: those
+    /// in files, and the resources of roots.
+    fn holders(&mut self, instance: &Instance, root: RootId) -> Result<Holders> {
+        let graph = self.graph;
+        let node = &graph.roots[root];
+        let own = self.kustomization(instance, root);
+        let mut holders = Holders::from([(node.file, BTreeSet::from([own]))]);
+        if node.edges.iter().all(|edge| edge.from == node.file) {
+            return Ok(holders);
+        }
+        let mut seen = HashSet::new();
+        let mut todo = vec![(instance.clone(), root, true)];
+        while let Some((instance, id, is_lister)) = todo.pop() {
+            for (index, edge) in graph.roots[id].edges.iter().enumerate() {
+                if (edge.reference.accepts == Accepts::Plugin) != is_lister
+                    || self.is_left(id, index)
+                {
+                    continue;
+                }
+                match self.lead(&instance, id, index)? {
+                    Lead::File(file, place)
+                        if is_lister || edge.reference.accepts == Accepts::Either =>
+                    {
+                        holders.entry(file).or_default().insert(place);
+                    }
+                    Lead::Root(instance, id) if seen.insert((instance.clone(), id)) => {
+                        todo.push((instance, id, false));
+                    }
+                    _ => {}
+                }
+            }
+        }
+        Ok(holders)
+    }
+
+    fn place_one(
+        &mut self,
+        instance: &Instance,
+        root: RootId,
+        todo: &mut Vec<(Instance, RootId)>,
+    ) -> Result<()> {
+        let graph = self.graph;
+        let node = &graph.roots[root];
+        let directory = self.destination(instance, &node.directory);
+        let stays = self.stays(node.source);
+        if !stays {
+            let kustomization = self.kustomization(instance, root);
+            self.place_file(&kustomization, node.file)?;
+            for id in &node.carries {
+                let place = self.destination(instance, &graph.carried[*id].path);
+                self.place_carried(*id, &place, None)?;
+            }
+        }
+        let holders = self.holders(instance, root)?;
+        for (index, edge) in node.edges.iter().enumerate() {
+            if self.is_left(root, index) {
+                continue;
+            }
+            let Some(places) = holders.get(&edge.from) else {
+                // It stands in what is left as it is.
+                continue;
+            };
+            let location = || graph.location(edge.from, &edge.reference);
+            let destination = match self.lead(instance, root, index)? {
+                Lead::Root(inner, id) => {
+                    let is_local = inner == *instance;
+                    let destination = self.destination(&inner, &graph.roots[id].directory);
+                    todo.push((inner, id));
+                    if stays && is_local {
+                        continue;
+                    }
+                    destination
+                }
+                Lead::File(file, destination) => {
+                    if stays && matches!(graph.files[file].origin, Origin::Tree { .. }) {
+                        continue;
+                    }
+                    if let Err(failure) = self.place_file(&destination, file) {
+                        self.failures.push(failure.at(location()));
+                        continue;
+                    }
+                    if edge.reference.accepts == Accepts::Program {
+                        let needed = Needed {
+                            location: location(),
+                            is_program: true,
+                        };
+                        self.need(&destination, needed);
+                    }
+                    destination
+                }
+                Lead::Carried(..) if stays => continue,
+                Lead::Carried(id, destination) => {
+                    if let Err(failure) = self.place_carried(id, &destination, Some((root, index)))
+                    {
+                        self.failures.push(failure.at(location()));
+                        continue;
+                    }
+                    destination
+                }
+                Lead::None => match edge.target {
+                    Target::Kept => {
+                        if let Some(path) = path::resolve(&directory, &edge.reference.text) {
+                            self.kept.insert(path);
+                        }
+                        continue;
+                    }
+                    _ if stays => continue,
+                    _ => {
+                        return Err(Failure::new("a reference was not resolved").at(location()));
+                    }
+                },
+            };
+            let Some(text) = new_text(&edge.reference, &directory, &destination) else {
+                continue;
+            };
+            let before = match edge.target {
+                _ if is_remote(&edge.reference) => Some(whole(&edge.reference)),
+                Target::Root { id, .. } => Some(graph.roots[id].directory.as_str())
+                    .map(|path| text_to(&edge.reference, &node.directory, path)),
+                Target::Carried(id) => Some(graph.carried[id].path.as_str())
+                    .map(|path| text_to(&edge.reference, &node.directory, path)),
+                Target::File(file) => match &graph.files[file].origin {
+                    Origin::Tree { path, .. } => {
+                        let text = text_to(&edge.reference, &node.directory, path);
+                        Some(value(&edge.reference, &text))
+                    }
+                    Origin::Remote(_) => None,
+                },
+                _ => None,
+            };
+            let value = value(&edge.reference, &text);
+            let before = before.filter(|before| *before != value);
+            for holder in places {
+                if let Err(failure) = self.hold(holder, edge.from) {
+                    // A plugin configuration may lie in a root that comes later.
+                    self.failures.push(failure);
+                    continue;
+                }
+                let edit = PlacedEdit {
+                    root,
+                    edge: index,
+                    before: before.clone(),
+                    value: value.clone(),
+                    text: text.clone(),
+                };
+                if let Err(failure) = self.edit(holder, edit) {
+                    self.failures.push(failure);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Refuses a `localized-files` that is in the way and not ours.
+    fn make_way(&self, root: RootId) -> Result<()> {
+        let node = &self.graph.roots[root];
+        let source = &self.graph.sources[node.source];
+        let place = path::join(&node.directory, LOCALIZED_FILES);
+        let there = source.tree.entry(&place)?;
+        if there.is_none()
+            || (there == Some(Entry::Directory)
+                && source.repository.is_none()
+                && (self.rules.owned)(&place))
+        {
+            return Ok(());
+        }
+        let shown = source.tree.label(&place);
+        let failure = Failure::new(format!(
+            "`{shown}` is needed for what this kustomization references, and is not ours"
+        ));
+        Err(match source.repository {
+            Some(_) => failure.hint("its repository has files there already; name another version, or copy what you need from it"),
+            None => failure.hint(format!("rename it: git mv {shown} NEW_NAME")),
+        })
+    }
+
+    /// Makes sure that a file which is going to be edited is there.
+    fn hold(&mut self, place: &str, file: FileId) -> Result<()> {
+        match &self.graph.files[file].origin {
+            Origin::Tree { source, .. } if self.stays(*source) => {
+                self.placed
+                    .entry(place.to_owned())
+                    .or_insert(Placed::new(file));
+                Ok(())
+            }
+            _ => self.place_file(place, file),
+        }
+    }
+
+    /// Places what is carried, for a reference if one names it.
+    fn place_carried(
+        &mut self,
+        id: CarriedId,
+        destination: &str,
+        edge: Option<(RootId, usize)>,
+    ) -> Result<()> {
+        let graph = self.graph;
+        for (inside, file) in &graph.carried[id].files {
+            let place = path::join(destination, inside);
+            self.place_file(&place, *file)?;
+            if let Some((root, edge)) = edge {
+                let edge = &graph.roots[root].edges[edge];
+                let needed = Needed {
+                    location: graph.location(edge.from, &edge.reference),
+                    is_program: edge.reference.accepts == Accepts::Program,
+                };
+                self.need(&place, needed);
+            }
+        }
+        Ok(())
+    }
+
+    /// Notes that a placed file may have to be executable.
+    fn need(&mut self, place: &str, needed: Needed) {
+        if let Some(placed) = self.placed.get_mut(place) {
+            let is_program = placed.needed.as_ref().is_some_and(|known| known.is_program);
+            if !is_program {
+                placed.needed = Some(needed);
+            }
+        }
+    }
+
+    fn place_file(&mut self, destination: &str, file: FileId) -> Result<()> {
+        let from = &self.graph.files[file];
+        let fetched = match &from.origin {
+            Origin::Tree { source, .. } => self.graph.sources[*source].repository.is_some(),
+            Origin::Remote(_) => true,
+        };
+        for component in path::components(destination) {
+            let options = gix::validate::path::component::Options {
+                protect_windows: fetched,
+                ..gix::validate::path::component::Options::default()
+            };
+            if let Err(error) = gix::validate::path::component(component.into(), None, options) {
+                return Err(
+                    Failure::new(format!("`{destination}` cannot be written: {error}"))
+                        .hint("git stores no file of that name: rename what is referenced"),
+                );
+            }
+        }
+        match self.placed.get(destination) {
+            None => {
+                self.placed
+                    .insert(destination.to_owned(), Placed::new(file));
+                Ok(())
+            }
+            Some(there)
+                if there.file == file || *self.graph.files[there.file].bytes == *from.bytes =>
+            {
+                Ok(())
+            }
+            Some(there) => Err(Failure::new(format!(
+                "`{}` and `{}` would both become `{destination}`",
+                self.graph.label(there.file),
+                self.graph.label(file)
+            ))),
+        }
+    }
+
+    fn edit(&mut self, holder: &str, edit: PlacedEdit) -> Result<()> {
+        let graph = self.graph;
+        let reference = &graph.roots[edit.root].edges[edit.edge].reference;
+        let from = graph.roots[edit.root].edges[edit.edge].from;
+        let Some(placed) = self.placed.get_mut(holder) else {
+            return Err(Failure::new(format!("`{holder}` was not placed")));
+        };
+        let same = placed
+            .edits
+            .iter()
+            .find(|one| graph.roots[one.root].edges[one.edge].reference.spot == reference.spot);
+        match same {
+            None => placed.edits.push(edit),
+            Some(same) if same.value == edit.value => {}
+            Some(_) => {
+                return Err(Failure::new(format!(
+                    "`{}` is listed by several kustomizations, and this reference would have to differ in each",
+                    graph.label(from)
+                ))
+                .at(graph.location(from, reference))
+                .hint("give each kustomization a plugin configuration of its own"));
+            }
+        }
+        Ok(())
+    }
+}
