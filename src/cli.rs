@@ -19,10 +19,12 @@ mod update;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 
 #[cfg(feature = "localize")]
 use online::{LocalizeArgs, LockArgs, UpdateArgs};
+
+use crate::failure::{Failure, nearest};
 
 pub use output::Color;
 
@@ -103,12 +105,39 @@ fn arguments(given: impl Iterator<Item = OsString>) -> impl Iterator<Item = OsSt
     })
 }
 
+/// Says that the first word is no command, where what follows shows that one was meant: otherwise it is a TARGET, and
+/// clap offers the options of that.
+fn misspelled(error: &clap::Error) -> Option<Failure> {
+    use clap::error::ErrorKind;
+    if !matches!(
+        error.kind(),
+        ErrorKind::UnknownArgument | ErrorKind::InvalidSubcommand
+    ) {
+        return None;
+    }
+    let mut words = std::env::args_os().skip(1);
+    let word = words.find(|word| word != "help")?;
+    let word = word.to_str().filter(|word| !word.starts_with('-'))?;
+    let command = Cli::command();
+    let names = command.get_subcommands().map(clap::Command::get_name);
+    let meant = nearest(word, names).filter(|name| *name != word)?;
+    let here = std::path::Path::new(word).is_dir();
+    (!here).then(|| {
+        Failure::new(format!("there is no command `{word}`")).hint(format!(
+            "is `{meant}` meant? git kustomize-localize {meant}"
+        ))
+    })
+}
+
 /// Reads the arguments of the process and does what they say.
 #[must_use]
 pub fn run() -> ExitCode {
     let cli = match Cli::try_parse_from(arguments(std::env::args_os())) {
         Ok(cli) => cli,
         Err(error) => {
+            if let Some(failure) = misspelled(&error) {
+                return output::failed(&failure.into(), false);
+            }
             // Help and version are results; everything else is a usage error.
             let status = if error.use_stderr() { FAILED } else { 0 };
             let _ = error.print();
@@ -142,7 +171,7 @@ fn left_out(asked: Option<&OsString>) -> ExitCode {
         Some(word) => format!("`{}` is not in this build", word.to_string_lossy()),
         None => "this build cannot localize".to_owned(),
     };
-    let failure = crate::failure::Failure::new(format!(
+    let failure = Failure::new(format!(
         "{asked}: it was made without the feature `localize`, and has `check`, `tree` and `hook` alone"
     ))
     .hint("for the whole program: cargo install --locked --path .");

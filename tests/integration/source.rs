@@ -239,6 +239,21 @@ fn a_target_that_is_not_there_is_told() {
             ],
         );
     }
+    // Nobody gives such an option to a TARGET.
+    for args in [&["chek", "--staged"][..], &["help", "chek"]] {
+        refused(
+            work,
+            args,
+            &["there is no command `chek`", "is `check` meant?"],
+        );
+    }
+    // A directory of that name is a TARGET.
+    fs::create_dir(work.path().join("chek")).unwrap();
+    refused(
+        work,
+        &["chek", "--staged"],
+        &["unexpected argument '--staged'"],
+    );
     refused(
         work,
         &["other", "--scope", ""],
