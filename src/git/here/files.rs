@@ -102,8 +102,8 @@ impl Here {
         if paths.is_empty() {
             return Ok(0);
         }
-        let mut args = vec!["diff-files", "--name-only", "-z", "--no-renames"];
-        args.extend(["--ignore-submodules=all", "--no-relative", "--"]);
+        // Unlike `diff-files`, it reads the file where only its times differ, as in a copy of the repository.
+        let mut args = vec!["ls-files", "--modified", "-z", "--full-name", "--"];
         // As many as a command line takes anywhere; one question about all files of these names
         // takes less time than many questions.
         let specs: Vec<String> = match paths.len() <= 200 {
