@@ -115,7 +115,7 @@ fn install(args: &InstallArgs) -> Result<String, Failures> {
     let mut text = told(&changes);
     let directory = hook::Directory::find(&here)?;
     if directory.in_tree {
-        text += "these files are in the working tree: commit them, and everybody has the hook\n";
+        text += "these files are in the working tree: commit them, and every clone that sets `core.hooksPath` has them\n";
     } else if directory.is_shared(&here) {
         text += "all working trees of this repository share them\n";
     }

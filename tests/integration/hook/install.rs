@@ -260,14 +260,14 @@ fn a_hook_that_is_switched_off_is_not_switched_on() {
 }
 
 #[test]
-fn hooks_in_the_working_tree_are_for_everybody() {
+fn hooks_in_the_working_tree_are_for_every_clone_that_wants_them() {
     let (_sandbox, work) = work();
     work.git(&["config", "core.hooksPath", ".githooks"]);
     fs::create_dir(work.path().join("app/sub")).unwrap();
     let sub = Repo::new(&_sandbox, work.path().join("app/sub"));
     hook(&sub, &["install"])
         .success()
-        .stdout_has("commit them, and everybody has the hook");
+        .stdout_has("commit them, and every clone that sets `core.hooksPath` has them");
     assert_eq!(
         names(&work.path().join(".githooks")),
         ["pre-commit", "pre-merge-commit"]
