@@ -84,6 +84,20 @@ pub trait Tree {
     fn label(&self, path: &str) -> String;
 }
 
+/// Returns what somebody who stands in `prefix` names on a command line, as a path of `tree`: an absolute path, one
+/// from `top` as git writes it (`:/a/b`), or one from there. `None` when it lies outside.
+#[must_use]
+pub fn named(tree: &dyn Tree, top: Option<&str>, prefix: &str, text: &str) -> Option<String> {
+    if path::is_absolute(text) {
+        return tree.absolute(text);
+    }
+    match (top, text.strip_prefix(":/")) {
+        // Nothing that is named from the top lies above it.
+        (Some(top), Some(rest)) => Some(path::join(top, &path::resolve("", rest)?)),
+        _ => path::resolve(prefix, text),
+    }
+}
+
 /// A tree that knows all of its files.
 pub trait Listing: Tree {
     /// Returns the paths of all files and links with one of these names, sorted. What lies in a

@@ -9,6 +9,7 @@ use crate::failure::{Failure, argument, pathspec};
 use crate::finding::{Finding, Rule};
 use crate::record::stored::{self, Difference};
 use crate::record::{LOCK_NAME, LoadRestrictor, Lock};
+use crate::reference::RepoSpec;
 use crate::tree::path;
 
 pub(super) fn find(context: &Context<'_>, failures: &mut Vec<Failure>) -> Vec<Finding> {
@@ -86,7 +87,9 @@ fn finding(
             )
         }
         Difference::Added => (
-            format!("`{place}` was added by hand: `{name}` does not list it"),
+            format!(
+                "`{name}` does not list `{place}`: it was added by hand, or is left of a run that was undone"
+            ),
             vec![
                 format!("git rm -f -- {}", pathspec(place)),
                 "what you need beside the localized files belongs into a directory of your own"
@@ -114,8 +117,10 @@ fn again(directory: &str, lock: &Lock, place: &str) -> String {
             command.push_str(&argument(word));
         }
     };
+    // Wherever it is read: git starts a hook at the top, whoever commits may stand elsewhere.
+    let from_top = |path: &str| format!(":/{}", if path == "." { "" } else { path });
     if let Some(scope) = &lock.options.scope {
-        add(&["--scope", scope]);
+        add(&["--scope", &from_top(scope)]);
     }
     if lock.options.pin {
         add(&["--pin"]);
@@ -126,7 +131,11 @@ fn again(directory: &str, lock: &Lock, place: &str) -> String {
     for glob in &lock.options.leave_missing {
         add(&["--leave-missing", glob]);
     }
-    add(&["--", target, directory]);
+    let target = match RepoSpec::parse(target) {
+        Ok(_) => target.clone(),
+        Err(_) => from_top(target),
+    };
+    add(&["--", &target, &from_top(directory)]);
     format!("{command} && git add -f -- {}", pathspec(directory))
 }
 
@@ -192,7 +201,7 @@ mod tests {
             told,
             [
                 "`a/localized-files/h/x.yaml` is missing, although `kustomize-localize.lock` lists it",
-                "`a/localized-files/new.yaml` was added by hand: `kustomize-localize.lock` does not list it",
+                "`kustomize-localize.lock` does not list `a/localized-files/new.yaml`: it was added by hand, or is left of a run that was undone",
             ]
         );
         assert_eq!(
@@ -216,7 +225,7 @@ mod tests {
             .file("copy/kustomize-localize.lock", &lock.render().unwrap());
         assert_eq!(
             found(scene)[0].help[0],
-            "git kustomize-localize --no-commit --overwrite --scope . --pin --leave-missing '*.env' -- app copy && git add -f -- :/copy"
+            "git kustomize-localize --no-commit --overwrite --scope :/ --pin --leave-missing '*.env' -- :/app :/copy && git add -f -- :/copy"
         );
     }
 }

@@ -134,7 +134,7 @@ mod tests {
     }
 
     const LOCK: &str = "keep the URL, and lock what it is now: git kustomize-localize lock && git add -f -- :/kustomize-localize.lock";
-    const HERE: &str = "or bring it in, here: git kustomize-localize --in-place --no-commit . && git add -f -- :/kustomization.yaml :/kustomize-localize.lock :/localized-files";
+    const HERE: &str = "or bring it in, here: git kustomize-localize --in-place --no-commit :/ && git add -f -- :/kustomization.yaml :/kustomize-localize.lock :/localized-files";
 
     #[test]
     fn a_finding_says_what_it_is_where_and_what_to_do() {
@@ -252,7 +252,7 @@ mod tests {
         let none = help("https://github.com/o/r");
         assert_eq!(none[0], "say which version: add `?ref=TAG-OR-COMMIT`");
         assert!(none[1].contains(" lock --pin && "), "{none:?}");
-        assert!(none[2].contains(" --no-commit --pin . && "), "{none:?}");
+        assert!(none[2].contains(" --no-commit --pin :/ && "), "{none:?}");
         let pinned = Scene::of("resources: [https://github.com/o/r]\n").config("pin: true\n");
         let pinned = find(pinned).remove(0).help;
         assert_eq!(pinned[1..], [LOCK, HERE]);
@@ -288,16 +288,16 @@ mod tests {
         let findings = find(scene);
         assert_eq!(
             findings[0].help[1],
-            "or bring it in, here: git kustomize-localize --in-place --no-commit './-a b' && git add -f -- \
+            "or bring it in, here: git kustomize-localize --in-place --no-commit ':/-a b' && git add -f -- \
              ':/-a b/kustomization.yml' ':/-a b/localized-files' :/base/kustomization.yaml :/base/localized-files \
              :/kustomize-localize.lock :/local/gen.yaml :/local/localized-files"
         );
         let [.., base, local] = findings.as_slice() else {
             panic!("{findings:?}");
         };
-        assert!(base.help[1].contains("--no-commit base && "));
+        assert!(base.help[1].contains("--no-commit :/base && "));
         assert_eq!(local.path, "local/gen.yaml");
-        assert!(local.help[1].contains("--no-commit local && "));
+        assert!(local.help[1].contains("--no-commit :/local && "));
     }
 
     #[test]
@@ -325,7 +325,7 @@ mod tests {
         assert_eq!(findings.len(), 61);
         assert_eq!(
             findings[0].help[1],
-            "or bring it in, here, and stage what that changes, as it says: git kustomize-localize --in-place --no-commit a"
+            "or bring it in, here, and stage what that changes, as it says: git kustomize-localize --in-place --no-commit :/a"
         );
         assert!(findings[1].help[1].contains(" && git add -f -- "));
     }

@@ -124,14 +124,10 @@ impl RemoteUse<'_> {
             (true, Some(Pin::None)) if !context.config.pin => " --pin",
             _ => "",
         };
-        let target = match start.directory.as_str() {
-            "" => ".".to_owned(),
-            directory if directory.starts_with('-') => format!("./{directory}"),
-            directory => directory.to_owned(),
-        };
+        // Wherever it is read: git starts a hook at the top, whoever commits may stand elsewhere.
         let command = format!(
             "git kustomize-localize --in-place --no-commit{pin} {}",
-            argument(&target)
+            argument(&format!(":/{}", start.directory))
         );
         Some(match &*context.changes_in_place(self.root) {
             Some(paths) => format!("or bring it in, here: {command} && git add -f -- {paths}"),

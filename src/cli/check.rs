@@ -16,7 +16,7 @@ use crate::tree::absence::Absences;
 use crate::tree::index::IndexTree;
 use crate::tree::objects::{ObjectTree, object_id};
 use crate::tree::working::WorkingTree;
-use crate::tree::{self, Listing, path};
+use crate::tree::{self, Listing};
 
 /// Arguments of `check`.
 #[derive(Debug, Clone, Args)]
@@ -256,7 +256,7 @@ pub(super) fn here() -> Result<Rc<Here>> {
 
 fn no_base() -> Failure {
     Failure::new("`new-only` needs to know what is old")
-        .hint("name a revision to compare with: --new-only=BASE")
+        .hint("name a revision to compare with: --new-only=BASE, `--new-only=HEAD` for what is to be committed")
         .hint("or show everything: --no-new-only")
 }
 
@@ -422,11 +422,12 @@ pub(super) fn configuration_in(tree: &dyn tree::Tree) -> Result<Config, Failures
 
 /// Returns a path that was given on the command line as a path from the top.
 pub(super) fn from_top(here: &Here, tree: &dyn tree::Tree, text: &str) -> Result<String> {
-    let from_top = match path::is_absolute(text) {
-        true => tree.absolute(text),
-        false => path::resolve(&here.prefix, text),
-    };
-    from_top.ok_or_else(|| {
+    // A variable that is not set would otherwise narrow the check, or widen it.
+    if text.is_empty() {
+        return Err(Failure::new("a PATH is empty")
+            .hint("name a directory of this repository, or leave PATH out to check all"));
+    }
+    tree::named(tree, Some(""), &here.prefix, text).ok_or_else(|| {
         Failure::new(format!("`{text}` lies outside of the repository"))
             .hint("name a directory of this repository")
     })

@@ -48,6 +48,8 @@ struct Local {
     tree: SharedTree,
     /// From the top of `tree` to the directory that we were started in.
     prefix: String,
+    /// From the top of `tree` to that of the repository, if there is one.
+    top: Option<String>,
     /// Whether the files are those of a commit.
     committed: bool,
     /// The lock at the top of the source, if it lies in a commit and there is one.
@@ -115,10 +117,7 @@ fn if_missing(what: &str, text: &str, local: &Local) -> String {
 /// Finds a local target and its scope in `local`. `give` names a missing directory.
 fn local_target(args: &LocalizeArgs, local: &Local) -> Result<Target> {
     let directory = |what: &str, text: &str| -> Result<String> {
-        let lexical = match path::is_absolute(text) {
-            true => local.tree.absolute(text),
-            false => path::resolve(&local.prefix, text),
-        };
+        let lexical = tree::named(&*local.tree, local.top.as_deref(), &local.prefix, text);
         let Some(lexical) = lexical else {
             return Err(Failure::new(format!(
                 "the {what} `{text}` lies outside of the repository"

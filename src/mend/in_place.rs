@@ -15,10 +15,10 @@ use std::rc::Rc;
 use super::{Ground, Troubles, lock};
 use crate::commit::working::Change;
 use crate::failure::{Failure, Failures, Result};
-use crate::localize::{self, InPlace, Rewritten};
+use crate::localize::{self, GITATTRIBUTES, InPlace, Rewritten};
 use crate::record::{LOCK_NAME, LoadRestrictor, Lock, StoredFile, stored};
 use crate::tree::overlay::OverlayTree;
-use crate::tree::{SharedTree, path};
+use crate::tree::{Entry, SharedTree, Tree, path};
 use crate::walk::{
     self, Contents, Explored, FileId, Graph, Origin, Remotes, RootId, Source, Target, Warning,
 };
@@ -62,6 +62,16 @@ pub struct Plan {
     /// The directories of the roots that build to something else if anything went wrong: those that
     /// reach what changes, and that no other root names.
     pub affected: Vec<String>,
+}
+
+/// Says whether a `localized-files` that no lock lists is one of ours all the same: that of a run that was undone with
+/// `git restore`, which leaves new files. What is in it is still not written over, as it is not listed.
+fn is_left_of_us(tree: &dyn Tree, directory: &str) -> bool {
+    let attributes = path::join(directory, ".gitattributes");
+    matches!(tree.entry(&attributes), Ok(Some(Entry::File { .. })))
+        && tree
+            .read(&attributes)
+            .is_ok_and(|bytes| bytes == GITATTRIBUTES.as_bytes())
 }
 
 /// Finds out what localizing in place changes. Nothing is written.
@@ -126,7 +136,9 @@ pub fn plan(
         owned: &|place| {
             // Of a directory that holds nothing git knows nothing: it is nobody's.
             let mut empty = ground.top.join(place).read_dir();
-            ground.owns(place) || empty.as_mut().is_ok_and(|entries| entries.next().is_none())
+            ground.owns(place)
+                || empty.as_mut().is_ok_and(|entries| entries.next().is_none())
+                || is_left_of_us(&*ground.tree, place)
         },
         trusted: &|_| false,
     };
@@ -331,9 +343,15 @@ fn to_stage(
         let home = stored::home(path).filter(|_| known.contains(path) || gone.contains(path));
         paths.insert(home.unwrap_or(path).to_owned());
     }
+    if changes.is_empty() {
+        return Ok(Vec::new());
+    }
+    let tracked = ground.here.tracked_paths()?;
+    // What an earlier run left, and nobody has added yet.
+    let new = known.iter().filter(|place| !tracked.contains_key(**place));
+    paths.extend(new.filter_map(|place| stored::home(place).map(str::to_owned)));
     if changes.iter().any(|change| change.to.is_none()) {
         // Of what is gone git can only be told what it knows.
-        let tracked = ground.here.tracked_paths()?;
         let is_known = |place: &String| {
             let written = |change: &Change| change.to.is_some() && path::is_in(&change.path, place);
             changes.iter().any(written)

@@ -408,6 +408,44 @@ fn what_is_on_disk_but_not_staged_is_counted() {
 }
 
 #[test]
+fn a_copied_repository_differs_in_nothing() {
+    let sandbox = Sandbox::new();
+    let repo = repository(&sandbox);
+    // Only the times are others.
+    let path = repo.path().join("base/kustomization.yaml");
+    let file = fs::File::options().write(true).open(path).unwrap();
+    let before = std::time::SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(1_000_000);
+    file.set_modified(before).unwrap();
+    check(&repo, &[])
+        .success()
+        .stdout_has("checked 3 kustomizations with 3 references in the index: nothing found");
+    // What is not there any more is something else.
+    repo.remove("base/kustomization.yaml");
+    check(&repo, &[])
+        .success()
+        .stdout_has("(1 differs in the working tree)");
+}
+
+#[test]
+fn a_path_that_is_checked_may_be_named_from_the_top() {
+    let sandbox = Sandbox::new();
+    let repo = repository(&sandbox);
+    for (path, status, told) in [
+        (":/overlays/dev", 0, "checked 2 kustomizations"),
+        (":/", 0, "checked 3 kustomizations"),
+        (":/dev", 2, "there is no `dev` in what is checked"),
+        (":/..", 2, "`:/..` lies outside of the repository"),
+        ("", 2, "a PATH is empty"),
+    ] {
+        let output = sandbox.run(&repo.path().join("overlays"), &["check", path]);
+        match status {
+            0 => output.success().stdout_has(told),
+            status => output.fails(status).stderr_has(told),
+        };
+    }
+}
+
+#[test]
 fn kustomizations_whose_names_are_no_text_are_told() {
     use std::os::unix::ffi::OsStrExt as _;
     let sandbox = Sandbox::new();

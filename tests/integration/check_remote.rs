@@ -82,8 +82,8 @@ fn commands(findings: &[Value]) -> Vec<String> {
     commands
 }
 
-fn shell(world: &World, repo: &Repo, command: &str) -> Output {
-    let mut shell = world.sandbox.command("sh", repo.path());
+fn shell(world: &World, directory: &Path, command: &str) -> Output {
+    let mut shell = world.sandbox.command("sh", directory);
     Running::start(shell.args(["-c", command])).wait()
 }
 
@@ -104,10 +104,15 @@ fn blocked(world: &World, files: &[(&str, &str)]) -> Vec<String> {
     commands(&findings(work))
 }
 
-/// Takes each way out in a copy of the repository; the commit must then pass, and leave nothing to find.
+/// Takes each way out in a copy of the repository, at the top and elsewhere; the commit must then pass, and leave
+/// nothing to find.
 #[track_caller]
 fn each_leads_out(world: &World, commands: &[String]) {
-    for (number, command) in commands.iter().enumerate() {
+    let places = ["", "elsewhere/deep"];
+    let ways = commands
+        .iter()
+        .flat_map(|command| places.map(|place| (command, place)));
+    for (number, (command, place)) in ways.enumerate() {
         let copy = world.sandbox.path(&format!("way-{number}"));
         let copied = std::process::Command::new("cp")
             .arg("-R")
@@ -115,7 +120,8 @@ fn each_leads_out(world: &World, commands: &[String]) {
             .status();
         assert!(copied.unwrap().success());
         let repo = Repo::new(&world.sandbox, copy);
-        shell(world, &repo, command).success();
+        fs::create_dir_all(repo.path().join(place)).unwrap();
+        shell(world, &repo.path().join(place), command).success();
         repo.git(&["commit", "-q", "-m", "localized"]);
         let left = findings(&repo);
         assert_eq!(left, [Value::Null; 0], "{command}");
@@ -145,7 +151,7 @@ fn the_way_out_of_a_remote_root() {
     assert_eq!(
         commands,
         [
-            "git kustomize-localize --in-place --no-commit apps/web && git add -f -- :/apps/web/kustomization.yaml :/apps/web/localized-files :/kustomize-localize.lock",
+            "git kustomize-localize --in-place --no-commit :/apps/web && git add -f -- :/apps/web/kustomization.yaml :/apps/web/localized-files :/kustomize-localize.lock",
             "git kustomize-localize lock && git add -f -- :/kustomize-localize.lock",
         ]
     );
@@ -217,7 +223,7 @@ fn the_way_out_of_an_overlay_and_its_base() {
         3,
     );
     // With the base alone, what the overlay names is in the lock.
-    assert!(commands[0].contains("--no-commit base "), "{commands:#?}");
+    assert!(commands[0].contains("--no-commit :/base "), "{commands:#?}");
 }
 
 #[test]
@@ -406,7 +412,7 @@ fn what_is_said_names_the_place_and_the_ways_out() {
         .stdout_has("floating-ref")
         .stdout_has("looks like a branch: it is whatever it is today")
         .stdout_has("keep the URL, and lock what it is now: git kustomize-localize lock && git add -f -- :/kustomize-localize.lock")
-        .stdout_has("git kustomize-localize --in-place --no-commit a && git add -f --");
+        .stdout_has("git kustomize-localize --in-place --no-commit :/a && git add -f --");
     let found = findings(&world.work);
     assert_eq!(found[0]["kind"], "git");
     assert_eq!(found[0]["git"]["pin"], "branch");

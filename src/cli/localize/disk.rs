@@ -36,6 +36,7 @@ pub(super) fn run(args: &LocalizeArgs) -> Result<Report, Failures> {
     let local = Local {
         tree: disk.clone(),
         prefix: prefix.clone(),
+        top: top.clone(),
         committed: false,
         lock: None,
     };
@@ -48,7 +49,13 @@ pub(super) fn run(args: &LocalizeArgs) -> Result<Report, Failures> {
         spec.as_ref(),
         found.as_ref().and_then(|target| target.base.as_deref()),
     )?;
-    let place = place(&cwd, &shown)?;
+    let place = match (
+        here.as_ref().and_then(|here| here.top.as_ref()),
+        shown.strip_prefix(":/"),
+    ) {
+        (Some(top), Some(rest)) => place(top, rest)?,
+        _ => place(&cwd, &shown)?,
+    };
     let new_dir = disk.path(&place)?;
 
     // The lock of the repository says which `localized-files` are ours.

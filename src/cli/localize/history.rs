@@ -18,7 +18,7 @@ use crate::record::{Change, Digest, LOCK_NAME, Lock, TargetTrailer, Trailers, re
 use crate::report::{Outcome, Report};
 use crate::tree::absence::Absences;
 use crate::tree::objects::{ObjectTree, object_id};
-use crate::tree::path;
+use crate::tree::{self, path};
 
 /// How many paths an error names before it only counts the rest.
 const NAMED: usize = 10;
@@ -44,6 +44,7 @@ pub(super) fn run(args: &LocalizeArgs) -> Result<Report, Failures> {
         tree: tree.clone(),
         committed: true,
         prefix: here.prefix.trim_end_matches('/').to_owned(),
+        top: Some(String::new()),
     };
     let found = match &spec {
         Some(_) => None,
@@ -185,11 +186,7 @@ fn source(args: &LocalizeArgs, here: &Here) -> Result<(CommitId, Option<String>)
 
 /// Returns NEW_DIR as a path from the top of the repository.
 fn into(local: &Local, shown: &str) -> Result<String> {
-    let into = match path::is_absolute(shown) {
-        true => local.tree.absolute(shown),
-        false => path::resolve(&local.prefix, shown),
-    };
-    match into {
+    match tree::named(&*local.tree, local.top.as_deref(), &local.prefix, shown) {
         None => Err(
             Failure::new(format!("NEW_DIR `{shown}` lies outside of the repository"))
                 .hint("choose a directory inside, or write plain files: `--no-commit`"),

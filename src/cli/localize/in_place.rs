@@ -154,11 +154,7 @@ fn target(text: &str, ground: &Ground) -> Result<String> {
         return Err(Failure::new("the target is empty").hint("name a directory"));
     }
     let prefix = ground.here.prefix.trim_end_matches('/');
-    let lexical = match path::is_absolute(text) {
-        true => ground.tree.absolute(text),
-        false => path::resolve(prefix, text),
-    };
-    let Some(lexical) = lexical else {
+    let Some(lexical) = tree::named(&*ground.tree, Some(""), prefix, text) else {
         return Err(Failure::new(format!(
             "the target `{text}` lies outside of the repository"
         ))

@@ -1,7 +1,7 @@
 //! What somebody edited, removed or put among the localized files.
 
-use super::{LIB, LOCK, follow, in_place, refused, world};
-use crate::support::deployment;
+use super::{LIB, LOCK, files, follow, in_place, refused, world};
+use crate::support::{Repo, deployment};
 
 #[test]
 fn edits_in_localized_files_are_not_lost() {
@@ -181,4 +181,52 @@ fn a_link_in_the_place_of_a_localized_file_is_replaced_on_request() {
     in_place(&world.work, &["--overwrite"]).success();
     assert_eq!(world.work.git(&["status", "--porcelain"]), "");
     assert_eq!(world.work.read("overlays/dev/kustomization.yaml"), text);
+}
+
+#[test]
+fn a_run_that_was_undone_is_run_again() {
+    let world = world();
+    world.work.git(&["commit", "-q", "-m", "remote"]);
+    in_place(&world.work, &[]).success();
+    let after = files(&world.work);
+    // This leaves the new files, and no lock that lists them.
+    world.work.git(&["restore", "."]);
+    world.work.remove("kustomize-localize.lock");
+    let file = "overlays/dev/localized-files/files.example.com/v1/app.yaml";
+    world.work.write(file, "# edited\n");
+    refused(&world, &[]).stderr_has(&format!(
+        "files are in the way that the lock does not list: `{file}`"
+    ));
+    world.work.write(file, deployment("app"));
+    let output = in_place(&world.work, &[]);
+    output.success();
+    assert_eq!(files(&world.work), after);
+    follow(&world, &output);
+    world.work.run(&["check"]).success();
+    assert_eq!(world.work.git(&["status", "--porcelain"]), "");
+}
+
+#[test]
+fn targets_are_named_from_the_top_too() {
+    let world = world();
+    world.work.git(&["commit", "-q", "-m", "remote"]);
+    let elsewhere = Repo::new(&world.sandbox, world.work.path().join("overlays/dev"));
+    for (target, told) in [
+        (":/base", "localized base in place"),
+        (":/overlays/../base/.", "localized base in place"),
+        ("../../base", "localized base in place"),
+        (":/", "no kustomization file in `.`"),
+        (":/../base", "lies outside of the repository"),
+        (
+            ":/nowhere",
+            "there is no directory `:/nowhere` for the target",
+        ),
+    ] {
+        let output = in_place(&elsewhere, &["--dry-run", target]);
+        let all = format!("{}{}", output.stdout, output.stderr);
+        assert!(
+            all.contains(told) || all.contains(&told.replacen("localized", "would localize", 1)),
+            "{target}: {all}"
+        );
+    }
 }
