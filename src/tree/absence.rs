@@ -1,7 +1,7 @@
 //! Why a path is not in a tree of this repository.
 
 use std::cell::RefCell;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::rc::Rc;
 
 use crate::git::Here;
@@ -39,10 +39,12 @@ impl Absences {
     /// Looks up many paths (from the top) with one question to git.
     pub fn learn<'a>(&self, paths: impl IntoIterator<Item = &'a str>) {
         let mut known = self.known.borrow_mut();
-        let paths: Vec<&str> = paths
+        // Each once: several kustomizations may name the same.
+        let paths: BTreeSet<&str> = paths
             .into_iter()
             .filter(|path| !known.contains_key(*path))
             .collect();
+        let paths: Vec<&str> = paths.into_iter().collect();
         // What git cannot tell is no reason to say less than that the path is missing.
         let mut ignored = self.here.ignored(&paths).unwrap_or_default();
         for path in paths {

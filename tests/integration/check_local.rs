@@ -322,6 +322,27 @@ fn a_path_that_is_on_disk_only() {
 }
 
 #[test]
+fn a_secret_that_several_kustomizations_name_is_still_ignored() {
+    let sandbox = Sandbox::new();
+    let repo = sandbox.repo("work");
+    let text = "secretGenerator:\n- {name: a, envs: [../secret.env]}\n- {name: b, envs: [../secret.env]}\n";
+    repo.write("a/kustomization.yaml", text);
+    repo.write("b/kustomization.yaml", text);
+    repo.write(".gitignore", "*.env\n");
+    repo.write(".kustomize-localize.yaml", "load-restrictor: none\n");
+    repo.write("secret.env", "password=x\n");
+    repo.git(&["add", "--all"]);
+    // Nobody is told to add it.
+    let told = told(&repo, &[]);
+    assert_eq!(told.len(), 4, "{told:?}");
+    assert!(
+        told.iter().all(|one| one.starts_with("ignored-path ")),
+        "{told:?}"
+    );
+    repo.run(&["check"]).success();
+}
+
+#[test]
 fn a_path_in_a_submodule_warns() {
     let sandbox = Sandbox::new();
     let other = sandbox.repo("other");
