@@ -30,6 +30,7 @@ pub trait Tell {
 
     /// Returns what works but should be known.
     fn warnings(&self) -> &[Warning];
+
     /// Says whether the command did what it was asked for. What it did not do, the report tells.
     fn is_done(&self) -> bool {
         true
@@ -48,6 +49,7 @@ impl Tell for Box<dyn Tell> {
     fn warnings(&self) -> &[Warning] {
         (**self).warnings()
     }
+
     fn is_done(&self) -> bool {
         (**self).is_done()
     }
@@ -105,11 +107,46 @@ pub enum Outcome {
     Written,
     /// It does not build to what the original builds to, so nothing was written.
     Differs,
+    /// Nothing was written: there are warnings, and `--strict` lets none pass.
+    Warned,
     /// Nothing was written: `--dry-run`.
     DryRun {
         /// The branch that would be committed to; none for plain files.
         branch: Option<String>,
     },
+}
+
+/// Counts warnings by their ids.
+fn by_id(warnings: &[Warning]) -> BTreeMap<&'static str, usize> {
+    let mut counts = BTreeMap::new();
+    for warning in warnings {
+        *counts.entry(warning.id).or_default() += 1;
+    }
+    counts
+}
+
+/// Returns `2 warnings (function 1, remote-chart 1)`.
+#[must_use]
+pub fn counted_warnings(warnings: &[Warning]) -> String {
+    let each: Vec<String> = by_id(warnings)
+        .iter()
+        .map(|(id, count)| format!("{id} {count}"))
+        .collect();
+    format!(
+        "{} ({})",
+        counted(warnings.len(), "warning"),
+        each.join(", ")
+    )
+}
+
+/// Says how many warnings there are, if there are any.
+fn write_warnings(out: &mut String, warnings: &[Warning]) -> std::fmt::Result {
+    use std::fmt::Write;
+
+    match warnings {
+        [] => Ok(()),
+        warnings => writeln!(out, "  {}", counted_warnings(warnings)),
+    }
 }
 
 /// Returns the text without control characters and without characters that reorder what is shown:

@@ -13,15 +13,15 @@ use clap::CommandFactory;
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 
 use super::online::{LocalizeArgs, Restrictor, Verify, tell};
-use crate::failure::{Failure, Failures, Result, nearest};
+use crate::failure::{Failure, Failures, Location, Result, nearest};
 use crate::fetch::{self, Fetcher, Tip};
 use crate::git::Here;
 use crate::localize::{Content, Localized, ResultFile, Rules, localize};
-use crate::prove::{self, After, Job, Original, Proof};
+use crate::prove::{self, After, Job, Original, Proof, Verdict};
 use crate::record::{LOCK_NAME, LoadRestrictor, Lock, LockOptions};
 use crate::redact;
 use crate::reference::{self, RepoSpec, default_new_dir};
-use crate::report::Report;
+use crate::report::{Outcome, Report};
 use crate::tree::{self, Resolved, SharedTree, path};
 use crate::walk::{self, Absence, Graph, Source, Start, Warning};
 
@@ -393,6 +393,56 @@ fn prove(args: &LocalizeArgs, job: &Job<'_>) -> Result<Proof> {
     prove::prove(job, &options)
 }
 
+/// Returns what was not built, as warnings. That there is no kustomize is one for those only who let no
+/// warning pass: the report says so anyway.
+fn not_built(args: &LocalizeArgs, proof: &Proof) -> Vec<Warning> {
+    let warning = |target: &str, message: String| Warning {
+        id: "not-built",
+        location: Location {
+            file: target.to_owned(),
+            ..Location::default()
+        },
+        message,
+    };
+    let without = proof.without.as_ref();
+    let without = without.filter(|_| args.output.strict && !args.verify.no_verify);
+    let targets = proof.targets.iter().filter_map(|one| match &one.verdict {
+        Verdict::NotBuilt { reason } => Some(warning(
+            &one.target,
+            format!("the original does not build by itself, so its copy is not verified: {reason}"),
+        )),
+        _ => None,
+    });
+    without
+        .map(|reason| {
+            warning(
+                "",
+                format!("the result is not verified by a build: {reason}"),
+            )
+        })
+        .into_iter()
+        .chain(targets)
+        .collect()
+}
+
+/// Says what becomes of a result that is not written to NEW_DIR or `branch`; none if it is.
+fn withheld(
+    args: &LocalizeArgs,
+    proof: &Proof,
+    warnings: &[Warning],
+    branch: Option<&str>,
+) -> Option<Outcome> {
+    if proof.differs() {
+        return Some(Outcome::Differs);
+    }
+    if args.output.strict && !warnings.is_empty() {
+        return Some(Outcome::Warned);
+    }
+    args.fetch.dry_run.then(|| Outcome::DryRun {
+        branch: branch.map(str::to_owned),
+    })
+}
+
 impl Copied {
     /// Returns the files of NEW_DIR with the lock.
     fn files(&self) -> Result<BTreeMap<String, ResultFile>> {
@@ -415,18 +465,25 @@ impl Copied {
         }
     }
 
+    /// Returns what works but should be known, about the proof too.
+    fn warnings(&self, args: &LocalizeArgs, proof: &Proof) -> Vec<Warning> {
+        let mut warnings: Vec<Warning> = self.graph.warnings.clone();
+        warnings.extend(self.localized.warnings.iter().cloned());
+        warnings.extend(not_built(args, proof));
+        warnings.sort();
+        warnings
+    }
+
     /// Returns the report of what was done with `files` (from [`Copied::files`]).
     fn report(
         &self,
         files: &BTreeMap<String, ResultFile>,
         new_dir: String,
         before: &Lock,
-        outcome: crate::report::Outcome,
+        outcome: Outcome,
         proof: Proof,
+        warnings: Vec<Warning>,
     ) -> Report {
-        let mut warnings: Vec<Warning> = self.graph.warnings.clone();
-        warnings.extend(self.localized.warnings.iter().cloned());
-        warnings.sort();
         Report {
             target: self.lock.target.clone().unwrap_or_default(),
             new_dir,

@@ -19,7 +19,13 @@ fn lock(args: &LockArgs) -> Result<LockReport, Failures> {
     let ground = Ground::find()?;
     let before = ground.lock.clone().unwrap_or_default();
     if let Some(relocked) = lock::up_to_date(&ground) {
-        return Ok(report(LockOutcome::Unchanged, &before, relocked));
+        return finish(
+            &ground,
+            args.fetch.dry_run,
+            args.output.strict,
+            &before,
+            relocked,
+        );
     }
     let mut fetcher = fetcher(
         Some(&ground.here),
@@ -32,17 +38,25 @@ fn lock(args: &LockArgs) -> Result<LockReport, Failures> {
         None,
     )?;
     let relocked = lock::relock(&ground, &before, &mut fetcher)?;
-    finish(&ground, args.fetch.dry_run, &before, relocked)
+    finish(
+        &ground,
+        args.fetch.dry_run,
+        args.output.strict,
+        &before,
+        relocked,
+    )
 }
 
 /// Writes a lock if it is another one, and says what came of it.
 pub(super) fn finish(
     ground: &Ground,
     dry_run: bool,
+    strict: bool,
     before: &Rc<Lock>,
     relocked: lock::Relocked,
 ) -> Result<LockReport, Failures> {
     let outcome = match (relocked.lock == **before, dry_run) {
+        _ if strict && !relocked.warnings.is_empty() => LockOutcome::Warned,
         (true, _) => LockOutcome::Unchanged,
         (false, true) => LockOutcome::DryRun,
         (false, false) => {

@@ -10,12 +10,12 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 use console::Style;
 
-use super::output::{Color, failed, print};
-use crate::failure::Failures;
+use super::output::{Color, failed, failures, print};
+use crate::failure::{Failure, Failures};
 use crate::fetch::{self, Fetcher};
 use crate::git::{Foreign, Here};
 use crate::record::Lock;
-use crate::report::{Tell, visible};
+use crate::report::{Tell, counted_warnings, visible};
 use crate::walk::Warning;
 
 /// Arguments of `lock`.
@@ -229,12 +229,16 @@ pub(super) fn fetcher(
     Fetcher::new(Foreign::new(settings), cache, options, locks, previous)
 }
 
-/// How results are shown.
+/// How results are shown, and what counts as one.
 #[derive(Debug, Clone, Args)]
 pub(super) struct OutputArgs {
     /// How the result is written to standard output
     #[arg(long, value_enum, value_name = "FORMAT", default_value_t = Format::Human)]
     pub(super) format: Format,
+
+    /// Take every warning for an error: nothing is written, exit status 1
+    #[arg(long)]
+    pub(super) strict: bool,
 
     /// Say nothing but errors
     #[arg(short, long)]
@@ -277,16 +281,35 @@ pub(super) fn tell<T: Tell>(args: &OutputArgs, outcome: Result<T, Failures>) -> 
         Ok(report) => report,
         Err(failures) => return failed(&failures, json),
     };
+    let refused = args.strict && !report.warnings().is_empty();
     if json {
         print(&report.json());
-    } else if !args.quiet {
-        print(&report.human(args.verbose));
-        warnings(report.warnings());
+    } else {
+        if !args.quiet {
+            print(&report.human(args.verbose));
+        }
+        if !args.quiet || refused {
+            warnings(report.warnings());
+        }
     }
-    match report.is_done() {
+    if refused {
+        failures(&too_strict(report.warnings()).into());
+    }
+    match report.is_done() && !refused {
         true => ExitCode::SUCCESS,
         false => ExitCode::FAILURE,
     }
+}
+
+/// Says that warnings are errors.
+fn too_strict(warnings: &[Warning]) -> Failure {
+    Failure::new(format!(
+        "nothing was written, because of {}: `--strict` lets none pass",
+        counted_warnings(warnings)
+    ))
+    .hint(
+        "what each means is in the README under \"Warnings\"; to accept them, leave `--strict` out",
+    )
 }
 
 /// Writes warnings to standard error.

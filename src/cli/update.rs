@@ -48,7 +48,13 @@ fn updated(args: &UpdateArgs) -> Result<Box<dyn Tell>, Failures> {
     if again.is_empty() {
         let relocked = mend::lock::relock(&ground, &before, &mut fetcher)?;
         refuse_moved(&fetcher, &relocked.lock)?;
-        let report = lock::finish(&ground, args.fetch.dry_run, &before, relocked)?;
+        let report = lock::finish(
+            &ground,
+            args.fetch.dry_run,
+            args.output.strict,
+            &before,
+            relocked,
+        )?;
         return Ok(Box::new(report));
     }
     let request = in_place::Request {
@@ -60,7 +66,8 @@ fn updated(args: &UpdateArgs) -> Result<Box<dyn Tell>, Failures> {
     };
     let plan = in_place::plan(&ground, &request, &mut fetcher)?;
     refuse_moved(&fetcher, &plan.lock)?;
-    let report = localize::in_place::finish(&ground, args.fetch.dry_run, plan, None)?;
+    let report =
+        localize::in_place::finish(&ground, args.fetch.dry_run, args.output.strict, plan, None)?;
     Ok(Box::new(InPlaceReport {
         updated: true,
         ..report

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use super::proof::write_proof;
-use super::{Outcome, Report, Tell, counted, short, visible};
+use super::{Outcome, Report, Tell, counted, short, visible, write_warnings};
 use crate::localize::Rewritten;
 use crate::record::{Change, Remote};
 use crate::walk::Warning;
@@ -27,7 +27,7 @@ impl Tell for Report {
     }
 
     fn is_done(&self) -> bool {
-        self.outcome != Outcome::Differs
+        !matches!(self.outcome, Outcome::Differs | Outcome::Warned)
     }
 }
 
@@ -55,6 +55,10 @@ impl Report {
                 out,
                 "not localized: {target} localized into {new_dir} does not build to the same"
             )?,
+            Outcome::Warned => writeln!(
+                out,
+                "not localized: {target} into {new_dir} comes with warnings"
+            )?,
             Outcome::DryRun {
                 branch: Some(branch),
             } => {
@@ -76,6 +80,7 @@ impl Report {
         )?;
         self.write_remotes(out)?;
         write_proof(out, &self.proof)?;
+        write_warnings(out, &self.warnings)?;
         if verbose || matches!(self.outcome, Outcome::DryRun { .. }) {
             self.write_details(out)?;
         }

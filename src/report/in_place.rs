@@ -1,5 +1,6 @@
 //! What is said about localizing in place.
 
+use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use serde::Serialize;
@@ -8,7 +9,7 @@ use super::human::write_rewritten;
 use super::json::{JsonFile, JsonMessage, JsonRemote, JsonRewritten, TOOL, Tool, remote, render};
 use super::lock::{JsonChange, write_changes};
 use super::proof::write_proof;
-use super::{LockOutcome, Tell, counted, visible};
+use super::{LockOutcome, Tell, by_id, counted, visible, write_warnings};
 use crate::failure::pathspec;
 use crate::localize::Rewritten;
 use crate::prove::Proof;
@@ -70,6 +71,7 @@ impl Tell for InPlaceReport {
             removed: &self.removed,
             rewritten: self.rewritten.iter().map(JsonRewritten::from).collect(),
             commands: self.commands(),
+            warning_counts: by_id(&self.warnings),
             warnings: self.warnings.iter().map(JsonMessage::from).collect(),
         })
     }
@@ -79,7 +81,7 @@ impl Tell for InPlaceReport {
     }
 
     fn is_done(&self) -> bool {
-        !self.differs()
+        !self.differs() && self.outcome != LockOutcome::Warned
     }
 }
 
@@ -103,10 +105,11 @@ impl InPlaceReport {
 
     fn write(&self, out: &mut String, verbose: bool) -> std::fmt::Result {
         if self.outcome == LockOutcome::Unchanged {
-            return match self.updated {
-                true => writeln!(out, "nothing to do: nothing has moved"),
-                false => writeln!(out, "nothing to do: nothing remote is referenced"),
-            };
+            match self.updated {
+                true => writeln!(out, "nothing to do: nothing has moved")?,
+                false => writeln!(out, "nothing to do: nothing remote is referenced")?,
+            }
+            return write_warnings(out, &self.warnings);
         }
         let what = match (self.updated, self.targets.as_slice()) {
             (true, _) => "what is localized".to_owned(),
@@ -115,6 +118,7 @@ impl InPlaceReport {
         };
         let would = match (self.updated, self.outcome) {
             _ if self.differs() => "not done, because it would not build to the same:",
+            (_, LockOutcome::Warned) => "not done, because it comes with warnings:",
             (true, LockOutcome::DryRun) => "would update",
             (true, _) => "updated",
             (false, LockOutcome::DryRun) => "would localize",
@@ -131,6 +135,7 @@ impl InPlaceReport {
         if let Some(proof) = &self.proof {
             write_proof(out, proof)?;
         }
+        write_warnings(out, &self.warnings)?;
         if verbose || self.outcome == LockOutcome::DryRun {
             writeln!(out, "  files:")?;
             for (path, size) in &self.written {
@@ -164,5 +169,6 @@ struct JsonInPlace<'a> {
     removed: &'a [String],
     rewritten: Vec<JsonRewritten<'a>>,
     commands: Vec<String>,
+    warning_counts: BTreeMap<&'static str, usize>,
     warnings: Vec<JsonMessage<'a>>,
 }

@@ -1,8 +1,10 @@
 //! The report for machines. Fields are only ever added; `version` changes if one goes away.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 
-use super::{Outcome, Report, is_hidden};
+use super::{Outcome, Report, by_id, is_hidden};
 use crate::failure::{Failure, Failures, Location};
 use crate::localize::Rewritten;
 use crate::record::Remote;
@@ -22,6 +24,7 @@ struct JsonReport<'a> {
     remotes: Vec<JsonRemote>,
     files: Vec<JsonFile<'a>>,
     rewritten: Vec<JsonRewritten<'a>>,
+    warning_counts: BTreeMap<&'static str, usize>,
     warnings: Vec<JsonMessage<'a>>,
 }
 
@@ -166,6 +169,7 @@ impl Report {
                 Some(source),
             ),
             Outcome::Differs => ("differs", None, None, None, None),
+            Outcome::Warned => ("warned", None, None, None, None),
             Outcome::Written => ("written", None, None, None, None),
             Outcome::DryRun { branch } => ("dry-run", branch.as_ref(), None, None, None),
         };
@@ -186,6 +190,7 @@ impl Report {
                 .map(|(path, size)| JsonFile { path, size: *size })
                 .collect(),
             rewritten: self.rewritten.iter().map(JsonRewritten::from).collect(),
+            warning_counts: by_id(&self.warnings),
             warnings: self.warnings.iter().map(JsonMessage::from).collect(),
         })
     }

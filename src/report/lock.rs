@@ -1,11 +1,12 @@
 //! What is said about a run of `lock` or `update`.
 
+use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use serde::Serialize;
 
 use super::json::{JsonMessage, JsonRemote, TOOL, Tool, remote, render};
-use super::{Tell, counted, short, visible};
+use super::{Tell, by_id, counted, short, visible, write_warnings};
 use crate::failure::pathspec;
 use crate::record::{Change, LOCK_NAME, Remote};
 use crate::walk::Warning;
@@ -32,6 +33,8 @@ pub enum LockOutcome {
     Unchanged,
     /// It would have been written: `--dry-run`.
     DryRun,
+    /// It was left as it was: there are warnings, and `--strict` lets none pass.
+    Warned,
 }
 
 impl LockOutcome {
@@ -41,6 +44,7 @@ impl LockOutcome {
             LockOutcome::Written => "written",
             LockOutcome::Unchanged => "unchanged",
             LockOutcome::DryRun => "dry-run",
+            LockOutcome::Warned => "warned",
         }
     }
 }
@@ -61,12 +65,17 @@ impl Tell for LockReport {
             lock: LOCK_NAME,
             changes: self.changes.iter().map(JsonChange::from).collect(),
             remotes: self.remotes.iter().map(remote).collect(),
+            warning_counts: by_id(&self.warnings),
             warnings: self.warnings.iter().map(JsonMessage::from).collect(),
         })
     }
 
     fn warnings(&self) -> &[Warning] {
         &self.warnings
+    }
+
+    fn is_done(&self) -> bool {
+        self.outcome != LockOutcome::Warned
     }
 }
 
@@ -75,13 +84,18 @@ impl LockReport {
         let count = counted(self.remotes.len(), "remote reference");
         match self.outcome {
             LockOutcome::Unchanged if self.remotes.is_empty() => {
-                return writeln!(out, "nothing to do: nothing remote is referenced");
+                writeln!(out, "nothing to do: nothing remote is referenced")?;
+                return write_warnings(out, &self.warnings);
             }
             LockOutcome::Unchanged => writeln!(out, "nothing to do: {LOCK_NAME} holds {count}")?,
             LockOutcome::Written => writeln!(out, "wrote {LOCK_NAME}: it holds {count}")?,
             LockOutcome::DryRun => writeln!(out, "would write {LOCK_NAME}: it would hold {count}")?,
+            LockOutcome::Warned => {
+                writeln!(out, "not written: {LOCK_NAME} comes with warnings")?;
+            }
         }
         write_changes(out, &self.changes)?;
+        write_warnings(out, &self.warnings)?;
         if verbose {
             for remote in &self.remotes {
                 let digest = remote.digest();
@@ -127,6 +141,7 @@ struct JsonLock<'a> {
     lock: &'static str,
     changes: Vec<JsonChange<'a>>,
     remotes: Vec<JsonRemote>,
+    warning_counts: BTreeMap<&'static str, usize>,
     warnings: Vec<JsonMessage<'a>>,
 }
 

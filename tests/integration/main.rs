@@ -44,6 +44,7 @@ mod scripts;
 mod secrets;
 mod source;
 mod stories;
+mod strict;
 mod support;
 mod tree;
 mod update;

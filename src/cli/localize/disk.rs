@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use super::{
     Local, copy, fetched_target, fetcher, local_target, lock_at, new_dir, owns, proven,
-    remote_target,
+    remote_target, withheld,
 };
 use crate::cli::LocalizeArgs;
 use crate::commit::directory;
@@ -107,15 +107,15 @@ pub(super) fn run(args: &LocalizeArgs) -> Result<Report, Failures> {
     let files = copied.files()?;
     let before = before.map(|lock| (*lock).clone()).unwrap_or_default();
     let proof = proven(args, &copied)?;
-    let outcome = match (proof.differs(), args.fetch.dry_run) {
-        (true, _) => Outcome::Differs,
-        (false, true) => Outcome::DryRun { branch: None },
-        (false, false) => {
+    let warnings = copied.warnings(args, &proof);
+    let outcome = match withheld(args, &proof, &warnings, None) {
+        Some(outcome) => outcome,
+        None => {
             directory::write(&place, &shown, &files, replaces)?;
             Outcome::Written
         }
     };
-    Ok(copied.report(&files, shown, &before, outcome, proof))
+    Ok(copied.report(&files, shown, &before, outcome, proof, warnings))
 }
 
 /// Returns where NEW_DIR goes: a real path but for its last component, which may not be there yet.

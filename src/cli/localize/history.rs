@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use super::{
     Copied, Local, copy, fetched_target, fetcher, local_target, lock_at, new_dir, owns, proven,
-    remote_target,
+    remote_target, withheld,
 };
 use crate::cli::LocalizeArgs;
 use crate::commit::branch::{self, Branch};
@@ -142,13 +142,9 @@ pub(super) fn run(args: &LocalizeArgs) -> Result<Report, Failures> {
     }
     let files = copied.files()?;
     let proof = proven(args, &copied)?;
-    if proof.differs() {
-        return Ok(copied.report(&files, into, &before, Outcome::Differs, proof));
-    }
-    if args.fetch.dry_run {
-        let branch = Some(branch.name);
-        let outcome = Outcome::DryRun { branch };
-        return Ok(copied.report(&files, into, &before, outcome, proof));
+    let warnings = copied.warnings(args, &proof);
+    if let Some(outcome) = withheld(args, &proof, &warnings, Some(&branch.name)) {
+        return Ok(copied.report(&files, into, &before, outcome, proof, warnings));
     }
     let others = state
         .as_ref()
@@ -167,7 +163,7 @@ pub(super) fn run(args: &LocalizeArgs) -> Result<Report, Failures> {
         &before,
         &proof.trailer(),
     )?;
-    Ok(copied.report(&files, into, &before, outcome, proof))
+    Ok(copied.report(&files, into, &before, outcome, proof, warnings))
 }
 
 /// Returns the source commit, and the full name of the ref that named it.

@@ -53,9 +53,12 @@ pub(super) fn run(args: &LocalizeArgs) -> Result<InPlaceReport, Failures> {
         overwrite: args.overwrite,
         again: BTreeSet::new(),
     };
-    let plan = in_place::plan(&ground, &request, &mut fetcher)?;
+    let mut plan = in_place::plan(&ground, &request, &mut fetcher)?;
     let proof = proven(args, request.load_restrictor, &plan)?;
-    let report = finish(&ground, args.fetch.dry_run, plan, proof)?;
+    if let Some(proof) = &proof {
+        plan.warnings.extend(super::not_built(args, proof));
+    }
+    let report = finish(&ground, args.fetch.dry_run, args.output.strict, plan, proof)?;
     Ok(InPlaceReport { targets, ..report })
 }
 
@@ -89,11 +92,13 @@ fn proven(
 pub(in crate::cli) fn finish(
     ground: &Ground,
     dry_run: bool,
+    strict: bool,
     plan: in_place::Plan,
     proof: Option<Proof>,
 ) -> Result<InPlaceReport, Failures> {
     let differs = proof.as_ref().is_some_and(Proof::differs);
     let outcome = match (plan.changes.is_empty(), dry_run || differs) {
+        _ if strict && !differs && !plan.warnings.is_empty() => LockOutcome::Warned,
         (true, _) => LockOutcome::Unchanged,
         (false, true) => LockOutcome::DryRun,
         (false, false) => {

@@ -1,0 +1,146 @@
+//! Warnings are counted, and `--strict` lets none pass.
+
+use serde_json::{Value, json};
+
+use crate::support::{Project, World, config_map};
+
+/// Three things that work but should be known, two of one sort.
+const WARNED: &str = "namePrefix: a-\nnamePrefix: b-\nnameSuffix: -a\nnameSuffix: -b\nresources: [config.yaml]\n---\nresources: [other.yaml]\n";
+const COUNTED: &str = "3 warnings (duplicate-key 2, extra-document 1)";
+
+fn warned() -> World {
+    let world = World::new();
+    world.commit(&[
+        ("app/kustomization.yaml", WARNED),
+        ("app/config.yaml", &config_map("app")),
+    ]);
+    world
+}
+
+#[test]
+fn warnings_are_counted() {
+    let world = warned();
+    let output = world.work.run(&["app"]);
+    output.success().stdout_has(&format!("\n  {COUNTED}\n"));
+    assert_eq!(output.stderr.matches("warning[").count(), 3, "{output:?}");
+    let output = world.work.run(&["app", "--format", "json"]);
+    let told: Value = serde_json::from_str(&output.success().stdout).unwrap();
+    assert_eq!(
+        told["warning_counts"],
+        json!({"duplicate-key": 2, "extra-document": 1})
+    );
+    assert_eq!(told["warnings"].as_array().unwrap().len(), 3);
+}
+
+#[test]
+fn strict_commits_nothing() {
+    let world = warned();
+    for more in [&[][..], &["--dry-run"], &["--no-commit"], &["--quiet"]] {
+        let before = world.work.state();
+        let output = world
+            .work
+            .run(&[&["app", "--strict", "--no-verify"], more].concat());
+        output
+            .fails(1)
+            .stderr_has("warning[duplicate-key]: app/kustomization.yaml:1:1")
+            .stderr_has(&format!(
+                "error: nothing was written, because of {COUNTED}: `--strict` lets none pass"
+            ))
+            .stderr_has("leave `--strict` out");
+        assert_eq!(output.stderr.matches("warning[").count(), 3, "{output:?}");
+        match more {
+            ["--quiet"] => assert_eq!(output.stdout, ""),
+            _ => drop(output.stdout_has("not localized: app into localized-app")),
+        }
+        before.assert_same(&world.work.state());
+    }
+    let output = world
+        .work
+        .run(&["app", "--strict", "--no-verify", "--format", "json"]);
+    let told: Value = serde_json::from_str(&output.fails(1).stdout).unwrap();
+    assert_eq!(told["outcome"], "warned");
+    assert_eq!(told["commit"], Value::Null);
+    assert_eq!(told["warning_counts"]["duplicate-key"], 2);
+}
+
+#[test]
+fn strict_lets_pass_what_has_no_warnings() {
+    let project = Project::new();
+    if project.sandbox.builds().is_none() {
+        return;
+    }
+    project.overlay(&["--strict"]).success().lacks("warning");
+    // Once more, with nothing to do.
+    project.overlay(&["--strict"]).success().lacks("warning");
+}
+
+#[test]
+fn strict_wants_a_build() {
+    let project = Project::new();
+    let before = project.work.state();
+    project
+        .overlay(&["--strict"])
+        .fails(1)
+        .stderr_has("warning[not-built]: the result is not verified by a build: ")
+        .stderr_has("1 warning (not-built 1)");
+    before.assert_same(&project.work.state());
+    project.overlay(&["--strict", "--no-verify"]).success();
+}
+
+#[test]
+fn an_original_that_does_not_build_is_a_warning() {
+    let world = World::new();
+    if world.sandbox.builds().is_none() {
+        return;
+    }
+    let twice = [config_map("app"), config_map("app")].join("---\n");
+    world.commit(&[
+        ("app/kustomization.yaml", "resources: [config.yaml]\n"),
+        ("app/config.yaml", &twice),
+    ]);
+    let before = world.work.state();
+    let warning = "warning[not-built]: app: the original does not build by itself, so its copy is not verified: ";
+    world
+        .work
+        .run(&["app", "--strict"])
+        .fails(1)
+        .stderr_has(warning);
+    before.assert_same(&world.work.state());
+    world.work.run(&["app"]).success().stderr_has(warning);
+}
+
+#[test]
+fn strict_in_place_and_for_the_lock() {
+    let project = Project::new();
+    let work = &project.work;
+    work.write(
+        "other/kustomization.yaml",
+        "resources: [config.yaml, missing.yaml]\n",
+    );
+    work.commit("something is missing");
+    let in_place = ["--in-place", "--no-commit", "--no-verify", "--strict"];
+    for args in [&["lock", "--strict"][..], &in_place] {
+        let before = work.state();
+        work.run(args)
+            .fails(1)
+            .stderr_has("warning[not-followed]: other/kustomization.yaml:1:26: ")
+            .stderr_has("because of 1 warning (not-followed 1)");
+        before.assert_same(&work.state());
+    }
+    work.run(&["lock"])
+        .success()
+        .stdout_has("\n  1 warning (not-followed 1)\n");
+    // Nothing is left to write, but what is warned of is still there.
+    let before = work.state();
+    for args in [&["lock", "--strict"][..], &["update", "--strict"]] {
+        let output = work.run(&[args, &["--format", "json"]].concat());
+        let told: Value = serde_json::from_str(&output.fails(1).stdout).unwrap();
+        assert_eq!(told["outcome"], "warned", "{output:?}");
+        assert_eq!(told["warning_counts"], json!({"not-followed": 1}));
+    }
+    before.assert_same(&work.state());
+    work.write("other/kustomization.yaml", "resources: [config.yaml]\n");
+    work.run(&["lock", "--strict"]).success();
+    work.commit("nothing is missing");
+    work.run(&in_place).success();
+}
