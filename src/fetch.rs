@@ -21,13 +21,14 @@ pub use tip::Tip;
 use std::collections::{HashMap, HashSet};
 use std::io::IsTerminal;
 use std::rc::Rc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use crate::failure::{Failure, Result};
 use crate::git::Foreign;
 use crate::kustomization;
 use crate::process::Terminal;
-use crate::record::{Lock, Remote, sha256_hex};
+use crate::record::{Change, Digest, Lock, Remote, sha256_hex};
 use crate::redact;
 use crate::reference::{self, Pin, RepoSpec};
 use crate::tree::{self, Resolved, SharedTree};
@@ -140,6 +141,56 @@ impl Fetcher {
     #[must_use]
     pub fn is_tag(&self, url: &str, reference: &str) -> bool {
         self.git.is_tag(url, reference)
+    }
+
+    /// Asks again for everything that this run took (files; with `repositories` those, too), and returns what is
+    /// something else now. What cannot be asked is left out.
+    #[must_use]
+    pub fn moved(&self, repositories: bool) -> Vec<Change> {
+        if self.options.offline {
+            return Vec::new();
+        }
+        let never = AtomicBool::new(false);
+        let timeout = self.options.timeout.unwrap_or(DEFAULT_TIMEOUT);
+        let mut moved = Vec::new();
+        for (url, file) in &self.files {
+            let Ok(file) = file else { continue };
+            let Ok(body) = self.client.get(url, &never) else {
+                continue;
+            };
+            let now = sha256_hex(&body.bytes);
+            if now != file.sha256 {
+                moved.push(Change::Moved {
+                    label: redact::url(url),
+                    old: Digest::Sha256(file.sha256.clone()),
+                    new: Digest::Sha256(now),
+                });
+            }
+        }
+        for (key, repository) in self.repositories.iter().filter(|_| repositories) {
+            let Ok(repository) = repository else { continue };
+            let wish = Wish {
+                url: key.url.clone(),
+                reference: key.reference.clone(),
+                commit: None,
+                by_repository: false,
+            };
+            let Ok(now) = self.git.resolve(&wish, timeout) else {
+                continue;
+            };
+            if now != repository.commit {
+                moved.push(Change::Moved {
+                    label: label(key),
+                    old: Digest::GitCommit(repository.commit.clone()),
+                    new: Digest::GitCommit(now),
+                });
+            }
+        }
+        moved.sort_by_key(|change| match change {
+            Change::Moved { label, .. } => label.clone(),
+            Change::Added { .. } | Change::Removed { .. } => String::new(),
+        });
+        moved
     }
 
     fn locked_commit(&self, key: &Key) -> Option<String> {

@@ -25,7 +25,7 @@ pub use program::{Program, Search};
 use crate::failure::{Failure, Result};
 use crate::interrupt::Scratch;
 use crate::localize::ResultFile;
-use crate::record::LoadRestrictor;
+use crate::record::{Change, LoadRestrictor};
 use crate::walk::Graph;
 use build::{Git, Room};
 use closed::Network;
@@ -43,6 +43,8 @@ pub struct Options {
     pub arguments: Vec<String>,
     /// Whether the original is built against its live upstream, with the real git.
     pub full: bool,
+    /// Whether the network is closed for the original as well.
+    pub offline: bool,
     /// How long one build may take.
     pub timeout: Option<Duration>,
 }
@@ -57,6 +59,8 @@ pub struct Job<'a> {
     pub targets: Vec<Target>,
     /// Where files may lie.
     pub load_restrictor: LoadRestrictor,
+    /// Asks upstream again, for files and maybe for repositories: what is something else than what was fetched.
+    pub moved: &'a dyn Fn(bool) -> Vec<Change>,
 }
 
 /// What localizing yields.
@@ -98,6 +102,8 @@ pub struct Proof {
     pub network: Option<Network>,
     /// What came of each target.
     pub targets: Vec<TargetProof>,
+    /// What upstream holds now is something else, where that may be why a target differs.
+    pub moved: Vec<Change>,
 }
 
 /// What came of building one target.
@@ -124,6 +130,7 @@ impl Proof {
             without: Some(reason.to_owned()),
             network: None,
             targets: Vec::new(),
+            moved: Vec::new(),
         }
     }
 
@@ -177,15 +184,22 @@ pub fn prove(job: &Job<'_>, options: &Options) -> Result<Proof> {
         scene: &scene,
         arguments,
         full: options.full,
+        offline: options.offline,
         timeout: options.timeout.unwrap_or(TIMEOUT),
         asked: Metadata::asked(job.before),
     };
-    Ok(Proof {
+    let mut proof = Proof {
         program: Some(program.name()),
         without: None,
         network: Some(program.network),
         targets: stage.all(&job.targets)?,
-    })
+        moved: Vec::new(),
+    };
+    let live = options.full || proof.targets.iter().any(|target| target.live.is_some());
+    if proof.differs() && (live || !scene.is_complete) {
+        proof.moved = (job.moved)(live);
+    }
+    Ok(proof)
 }
 
 /// Everything that is the same for all targets. No tree is in it: those cannot be read side by side.
@@ -194,6 +208,7 @@ struct Stage<'a> {
     scene: &'a Scene,
     arguments: Vec<String>,
     full: bool,
+    offline: bool,
     timeout: Duration,
     asked: Metadata,
 }
@@ -242,16 +257,17 @@ impl Stage<'_> {
             )
         };
         let source = scene.original(&target.original);
-        let original = || {
-            let git = match self.full {
-                true => Git::Real,
-                false => Git::StandIn(&scene.manifest),
-            };
-            let room = Room {
-                git,
-                closed: !self.full && scene.is_complete,
-            };
-            build("original", source.as_os_str(), room)
+        let fetched = || Room {
+            git: Git::StandIn(&scene.manifest),
+            closed: self.offline || scene.is_complete,
+        };
+        let live = || Room {
+            git: Git::Real,
+            closed: false,
+        };
+        let original = |what: &str, full: bool| {
+            let room = if full { live() } else { fetched() };
+            build(what, source.as_os_str(), room)
         };
         let localized = || {
             let room = Room {
@@ -261,35 +277,36 @@ impl Stage<'_> {
             let directory = scene.localized(&target.localized);
             build("localized", directory.as_os_str(), room)
         };
-        let (original, localized) = std::thread::scope(|threads| {
+        let (first, localized) = std::thread::scope(|threads| {
             let localized = threads.spawn(localized);
-            let original = original();
+            let first = original("original", self.full);
             let lost = || Err(Failure::new("a build was lost"));
-            (original, localized.join().unwrap_or_else(|_| lost()))
+            (first, localized.join().unwrap_or_else(|_| lost()))
         });
-        let (mut original, localized) = (original?, localized?);
-        let mut live = None;
-        if !original.success
-            && !self.full
-            && let Some(unknown) = stand_in::unknown(&scene.manifest)
-        {
-            let room = Room {
-                git: Git::Real,
-                closed: false,
-            };
-            original = build("live", source.as_os_str(), room)?;
-            live = Some(unknown);
+        let (mut first, localized) = (first?, localized?);
+        let mut unknown = None;
+        if !first.success && !self.full && !self.offline {
+            unknown = stand_in::unknown(&scene.manifest);
+            if unknown.is_some() {
+                first = original("live", true)?;
+            }
         }
-        let verdict = match (original.success, localized.success) {
+        let mut verdict = match (first.success, localized.success) {
             (false, _) => Verdict::NotBuilt {
-                reason: scene.plain(&original.said),
+                reason: scene.plain(&first.said),
             },
             (true, false) => compare::does_not_build(&scene.plain(&localized.said)),
-            (true, true) => compare::compare(&original.stdout, &localized.stdout, self.asked),
+            (true, true) => compare::compare(&first.stdout, &localized.stdout, self.asked),
         };
+        if let Verdict::Differs(difference) = &verdict {
+            let again = original("again", self.full || unknown.is_some())?;
+            if again.success && again.stdout != first.stdout {
+                verdict = Verdict::Unsteady(difference.clone());
+            }
+        }
         let kept = match verdict {
             Verdict::Differs(_) | Verdict::Unsteady(_) => {
-                Some(keep(&original, &localized).map_err(|error| {
+                Some(keep(&first, &localized).map_err(|error| {
                     Failure::new(format!("the outputs could not be kept: {error}"))
                 })?)
             }
@@ -298,8 +315,8 @@ impl Stage<'_> {
         Ok(TargetProof {
             target: target.name.clone(),
             verdict,
-            size: original.stdout.len() as u64,
-            live,
+            size: first.stdout.len() as u64,
+            live: unknown,
             kept,
         })
     }

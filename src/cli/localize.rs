@@ -357,7 +357,7 @@ fn copy(
 }
 
 /// Builds original and result and compares them, unless the arguments say not to.
-fn proven(args: &LocalizeArgs, copied: &Copied) -> Result<Proof> {
+fn proven(args: &LocalizeArgs, copied: &Copied, fetcher: &Fetcher) -> Result<Proof> {
     let graph = &copied.graph;
     let target = prove::Target {
         name: copied.lock.target.clone().unwrap_or_default(),
@@ -375,6 +375,7 @@ fn proven(args: &LocalizeArgs, copied: &Copied) -> Result<Proof> {
         after: After::Copy(&copied.localized.files),
         targets: vec![target],
         load_restrictor: copied.lock.options.load_restrictor,
+        moved: &|repositories| fetcher.moved(repositories),
     };
     prove(args, &job)
 }
@@ -388,6 +389,7 @@ fn prove(args: &LocalizeArgs, job: &Job<'_>) -> Result<Proof> {
         program: args.verify.kustomize.clone(),
         arguments: args.verify.build_arg.clone(),
         full: args.verify.verify == Verify::Full,
+        offline: args.offline,
         timeout: args.fetch.timeout.map(Duration::from_secs),
     };
     prove::prove(job, &options)

@@ -167,7 +167,7 @@ pub(super) struct VerifyArgs {
     pub(super) no_verify: bool,
 
     /// What the build of the original reads from upstream
-    #[arg(long, value_enum, value_name = "WHAT", conflicts_with = "no_verify", default_value_t = Verify::Fetched)]
+    #[arg(long, value_enum, value_name = "WHAT", conflicts_with_all = ["no_verify", "offline"], default_value_t = Verify::Fetched)]
     pub(super) verify: Verify,
 
     /// The kustomize that builds [default: the environment variable KUSTOMIZE, else `kustomize` on

@@ -2,8 +2,9 @@
 
 use std::fmt::Write;
 
-use super::visible;
+use super::{short, visible};
 use crate::prove::{Proof, Verdict};
+use crate::record::Change;
 
 /// Says what came of building.
 pub(super) fn write_proof(out: &mut String, proof: &Proof) -> std::fmt::Result {
@@ -42,7 +43,12 @@ pub(super) fn write_proof(out: &mut String, proof: &Proof) -> std::fmt::Result {
                 "  not verified: {which}{program} does not build the original: {}",
                 visible(reason)
             )?,
-            Verdict::Differs(what) | Verdict::Unsteady(what) => {
+            Verdict::Unsteady(what) => writeln!(
+                out,
+                "  {which}the original does not build to the same twice; {} ({how})",
+                visible(what)
+            )?,
+            Verdict::Differs(what) => {
                 writeln!(out, "  {which}{} ({how})", visible(what))?;
             }
         }
@@ -56,6 +62,17 @@ pub(super) fn write_proof(out: &mut String, proof: &Proof) -> std::fmt::Result {
         if let Some(kept) = &target.kept {
             let kept = kept.display().to_string();
             writeln!(out, "  {which}both outputs: {}", visible(&kept))?;
+        }
+    }
+    for change in &proof.moved {
+        if let Change::Moved { label, old, new } = change {
+            writeln!(
+                out,
+                "  upstream has moved meanwhile: {} {} -> {}",
+                visible(label),
+                short(old.hex()),
+                short(new.hex())
+            )?;
         }
     }
     Ok(())

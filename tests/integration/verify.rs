@@ -1,6 +1,8 @@
 //! Original and result are built, and compared, before anything is written.
 
 mod in_place;
+mod program;
+mod upstream;
 
 use std::fs;
 use std::path::PathBuf;

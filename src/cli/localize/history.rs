@@ -141,7 +141,7 @@ pub(super) fn run(args: &LocalizeArgs) -> Result<Report, Failures> {
         refuse_changed(&here, &used)?;
     }
     let files = copied.files()?;
-    let proof = proven(args, &copied)?;
+    let proof = proven(args, &copied, &fetcher)?;
     let warnings = copied.warnings(args, &proof);
     if let Some(outcome) = withheld(args, &proof, &warnings, Some(&branch.name)) {
         return Ok(copied.report(&files, into, &before, outcome, proof, warnings));

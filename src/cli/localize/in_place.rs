@@ -6,7 +6,7 @@ use super::globs;
 use crate::cli::online::{LocalizeArgs, Restrictor, fetcher};
 use crate::commit::working;
 use crate::failure::{Failure, Failures, Result};
-use crate::fetch::{self, Tip};
+use crate::fetch::{self, Fetcher, Tip};
 use crate::mend::{Ground, in_place};
 use crate::prove::{self, After, Job, Original, Proof};
 use crate::record::{LoadRestrictor, Lock};
@@ -54,7 +54,7 @@ pub(super) fn run(args: &LocalizeArgs) -> Result<InPlaceReport, Failures> {
         again: BTreeSet::new(),
     };
     let mut plan = in_place::plan(&ground, &request, &mut fetcher)?;
-    let proof = proven(args, request.load_restrictor, &plan)?;
+    let proof = proven(args, request.load_restrictor, &plan, &fetcher)?;
     if let Some(proof) = &proof {
         plan.warnings.extend(super::not_built(args, proof));
     }
@@ -67,6 +67,7 @@ fn proven(
     args: &LocalizeArgs,
     load_restrictor: LoadRestrictor,
     plan: &in_place::Plan,
+    fetcher: &Fetcher,
 ) -> Result<Option<Proof>> {
     if plan.affected.is_empty() {
         return Ok(None);
@@ -84,6 +85,7 @@ fn proven(
         after: After::InPlace(&plan.after),
         targets: plan.affected.iter().map(target).collect(),
         load_restrictor,
+        moved: &|repositories| fetcher.moved(repositories),
     };
     super::prove(args, &job).map(Some)
 }

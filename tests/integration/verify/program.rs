@@ -1,0 +1,201 @@
+//! Which program builds, and what becomes of one that cannot.
+
+use std::fs;
+
+use crate::support::Project;
+
+fn trailer(project: &Project) -> String {
+    let format = "--format=%(trailers:key=Kustomize-Localize-Verified,valueonly)";
+    project.work.git(&["log", "-1", format, "localized/main"])
+}
+
+#[test]
+fn a_program_that_is_named_must_be_one_that_builds() {
+    let project = Project::new();
+    let sandbox = &project.sandbox;
+    sandbox.script("other", "echo git version 2.47");
+    sandbox.script("broken", "echo it is broken >&2; exit 1");
+    fs::write(sandbox.path("bin/text"), "no program").unwrap();
+    let before = project.work.state();
+    for (name, reason) in [
+        ("other", "does not say its version as kustomize does"),
+        ("broken", "does not say its version: it is broken"),
+        ("text", "is not executable"),
+        ("nowhere", "is not there"),
+    ] {
+        let program = sandbox.path(&format!("bin/{name}")).display().to_string();
+        project
+            .overlay(&["--kustomize", &program])
+            .fails(2)
+            .stderr_has(&format!("error: `{program}` (--kustomize) {reason}"))
+            .stderr_has("hint: name the executable of kustomize with --kustomize");
+        sandbox.set("KUSTOMIZE", &program);
+        project
+            .overlay(&[])
+            .fails(2)
+            .stderr_has(&format!("error: `{program}` (KUSTOMIZE) {reason}"));
+        sandbox.unset("KUSTOMIZE");
+    }
+    before.assert_same(&project.work.state());
+}
+
+#[test]
+fn what_is_named_comes_before_what_is_on_path() {
+    let project = Project::new();
+    let Some(kustomize) = project.sandbox.builds() else {
+        return;
+    };
+    // Of these nobody could build anything.
+    let sandbox = &project.sandbox;
+    sandbox.script("kustomize", "exit 7");
+    sandbox.set("KUSTOMIZE", "");
+    project
+        .overlay(&["--no-commit", "one"])
+        .success()
+        .stdout_has("  not verified by a build: `")
+        .stdout_has("/bin/kustomize` does not say its version");
+    sandbox.set("KUSTOMIZE", "/dev/null");
+    let named = kustomize.program().display().to_string();
+    project
+        .overlay(&["--kustomize", &named])
+        .success()
+        .stdout_has("  verified: ");
+    // A relative name is one from here, as for any file.
+    fs::copy(kustomize.program(), project.work.path().join("builder")).unwrap();
+    project
+        .overlay(&["--no-commit", "two", "--kustomize", "builder"])
+        .success()
+        .stdout_has("  verified: ");
+}
+
+#[test]
+fn a_program_from_where_we_are_is_nobody_s() {
+    let project = Project::new();
+    let sandbox = &project.sandbox;
+    sandbox.script("kustomize", "touch \"$HOME/ran\"; exit 1");
+    fs::rename(
+        sandbox.path("bin/kustomize"),
+        project.work.path().join("kustomize"),
+    )
+    .unwrap();
+    let git = sandbox.path("bin/git");
+    let path = std::env::var_os("PATH").unwrap();
+    let real = std::env::split_paths(&path)
+        .map(|directory| directory.join("git"))
+        .find(|file| file.is_file());
+    std::os::unix::fs::symlink(real.unwrap(), git).unwrap();
+    for path in [".", ""] {
+        let path = format!("{path}:{}", sandbox.path("bin").display());
+        sandbox.set("PATH", path);
+        project
+            .overlay(&["--no-commit", "copy", "--overwrite"])
+            .success()
+            .stdout_has("there is neither `kustomize` nor `kubectl` on PATH");
+    }
+    assert!(!sandbox.path("home/ran").exists());
+}
+
+#[test]
+fn kubectl_builds_where_there_is_no_kustomize() {
+    let project = Project::new();
+    let Some(kustomize) = project.sandbox.builds() else {
+        return;
+    };
+    let sandbox = &project.sandbox;
+    sandbox.unset("KUSTOMIZE");
+    let real = kustomize.program().display();
+    sandbox.script(
+        "kubectl",
+        &format!(
+            "case $1 in\nversion) echo '{{\"clientVersion\": {{\"gitVersion\": \"v1.34.1\"}}}}';;\n\
+             kustomize) shift; exec {real} build \"$@\";;\nesac"
+        ),
+    );
+    project
+        .overlay(&[])
+        .success()
+        .stdout_has("  verified: it builds to the same ")
+        .stdout_has("(kubectl/v1.34.1, network closed");
+    assert_eq!(trailer(&project), "identical 1/1 kubectl/v1.34.1");
+}
+
+#[test]
+fn arguments_reach_both_builds() {
+    let project = Project::new();
+    let Some(kustomize) = project.sandbox.builds() else {
+        return;
+    };
+    let sandbox = &project.sandbox;
+    let real = kustomize.program().display();
+    let log = sandbox.path("log");
+    sandbox.script(
+        "logging",
+        &format!(
+            "[ $1 = version ] || echo \"$@\" >> {}; exec {real} \"$@\"",
+            log.display()
+        ),
+    );
+    sandbox.set("KUSTOMIZE", sandbox.path("bin/logging"));
+    project
+        .overlay(&[
+            "--load-restrictor=none",
+            "--build-arg=--enable-helm",
+            "--build-arg",
+            "--helm-command=nothing",
+        ])
+        .success()
+        .stdout_has("  verified: ");
+    let log = fs::read_to_string(log).unwrap();
+    let arguments =
+        "build --enable-helm --helm-command=nothing --load-restrictor=LoadRestrictionsNone -- /";
+    assert_eq!(log.lines().count(), 2, "{log}");
+    for line in log.lines() {
+        assert!(line.starts_with(arguments), "{log}");
+    }
+}
+
+#[test]
+fn arguments_that_leave_nothing_to_compare_are_refused() {
+    let project = Project::new();
+    if project.sandbox.builds().is_none() {
+        return;
+    }
+    for argument in [
+        "-o",
+        "-oout",
+        "--output=out",
+        "--output",
+        "--help",
+        "-h",
+        "--",
+    ] {
+        project
+            .overlay(&[&format!("--build-arg={argument}")])
+            .fails(2)
+            .stderr_has(&format!(
+                "error: `--build-arg {argument}` would leave nothing to compare"
+            ));
+    }
+    // What kustomize does not know is the original's to say.
+    project
+        .overlay(&["--build-arg=--nonsense"])
+        .success()
+        .stdout_has("does not build the original: unknown flag: --nonsense");
+}
+
+#[test]
+fn options_of_a_verification_that_is_not_wanted() {
+    let project = Project::new();
+    for more in [
+        &["--verify=full"] as &[&str],
+        &["--kustomize=k"],
+        &["--build-arg=x"],
+    ] {
+        let args = [&["--no-verify"], more].concat();
+        project.overlay(&args).fails(2).stderr_has("--no-verify");
+    }
+    project
+        .overlay(&["--offline", "--verify=full"])
+        .fails(2)
+        .stderr_has("--offline");
+}

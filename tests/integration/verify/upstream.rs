@@ -1,0 +1,329 @@
+//! What the build of the original sees of the upstream.
+
+use std::fs;
+
+use crate::support::{Project, World, base_of, config, config_map};
+
+/// Puts a kustomize in the place of the real one that leaves what the original builds to in `original.yaml`.
+fn watched(project: &Project) -> bool {
+    let Some(kustomize) = project.sandbox.builds() else {
+        return false;
+    };
+    let real = kustomize.program().display();
+    let seen = project.sandbox.path("original.yaml");
+    project.sandbox.script(
+        "kustomize",
+        &format!(
+            "case \"$*\" in */original/*) {real} \"$@\" | tee {};; *) {real} \"$@\";; esac",
+            seen.display()
+        ),
+    );
+    let script = project.sandbox.path("bin/kustomize");
+    project.sandbox.set("KUSTOMIZE", script);
+    true
+}
+
+/// Runs the program, and returns what the original was built to.
+#[track_caller]
+fn original(project: &Project, more: &[&str]) -> String {
+    let seen = project.sandbox.path("original.yaml");
+    fs::remove_file(&seen).ok();
+    let output = project.overlay(more);
+    output.success().stdout_has("  verified: ");
+    fs::read_to_string(seen).unwrap()
+}
+
+/// Builds one original with what was fetched and with the live upstream: the outputs are the same.
+#[track_caller]
+fn both_ways(project: &Project) {
+    let fetched = original(project, &["--no-commit", "fetched"]);
+    let live = original(project, &["--no-commit", "live", "--verify=full"]);
+    assert!(fetched.contains("kind: "), "{fetched}");
+    assert_eq!(fetched, live);
+}
+
+#[test]
+fn what_was_fetched_builds_as_the_live_upstream_does() {
+    let project = Project::new();
+    if !watched(&project) {
+        return;
+    }
+    let upstream = &project.upstream;
+    // Every way to name a ref, directories, links, line ends that a checkout makes, a root that goes up.
+    upstream.write(".gitattributes", "*.txt text eol=crlf\n");
+    upstream.write("data/lines.txt", "one\ntwo\n");
+    upstream.write(
+        "data/kustomization.yaml",
+        "resources: [../shared]\nconfigMapGenerator:\n- name: lines\n  files: [lines.txt]\n",
+    );
+    upstream.write("shared/kustomization.yaml", "resources: [link.yaml]\n");
+    upstream.write("shared/real.yaml", config("shared"));
+    let shared = upstream.path().join("shared/link.yaml");
+    std::os::unix::fs::symlink("real.yaml", shared).unwrap();
+    std::os::unix::fs::symlink("data", upstream.path().join("linked")).unwrap();
+    upstream.commit("more");
+    upstream.git(&["tag", "-a", "-m", "v2", "v2"]);
+    upstream.git(&["branch", "feature/one"]);
+    let commit = upstream.git(&["rev-parse", "HEAD"]);
+    for (number, reference) in [
+        "https://example.com/acme/remote.git?ref=v1",
+        "https://example.com/acme/remote.git//data?ref=v2",
+        "https://example.com/acme/remote.git//linked/?ref=v2",
+        "https://example.com/acme/remote.git//shared?ref=feature/one",
+        "https://example.com/acme/remote.git//shared?version=refs/tags/v2",
+        "https://example.com/acme/remote.git//shared?submodules=false&ref=v2",
+        &format!("https://example.com/acme/remote.git//data?ref={commit}"),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        project.work.write(
+            &format!("example/part-{number}/kustomization.yaml"),
+            format!("resources: ['{reference}']\nnamePrefix: part-{number}-\n"),
+        );
+    }
+    let parts: String = (0..7).map(|part| format!("- ../part-{part}\n")).collect();
+    let overlay = format!("resources:\n- ../base\n{parts}");
+    project
+        .work
+        .write("example/overlay/kustomization.yaml", overlay);
+    project.work.commit("parts");
+    both_ways(&project);
+}
+
+#[test]
+fn submodules_are_there_where_they_are_asked_for() {
+    let project = Project::new();
+    if !watched(&project) {
+        return;
+    }
+    let sandbox = &project.sandbox;
+    sandbox.configure("protocol.file.allow", "always");
+    let inner = sandbox.repo("upstream/acme/inner.git");
+    inner.write("kustomization.yaml", "resources: [map.yaml]\n");
+    inner.write("map.yaml", config("inner"));
+    inner.commit("inner");
+    let upstream = &project.upstream;
+    let url = format!("file://{}", inner.path().display());
+    upstream.git(&["submodule", "--quiet", "add", &url, "inner"]);
+    upstream.commit("with a submodule");
+    upstream.git(&["tag", "v2"]);
+    let url = format!("file://{}", upstream.path().display());
+    for (name, reference) in [
+        ("with", format!("{url}//inner?ref=v2")),
+        ("without", format!("{url}?ref=v2&submodules=false")),
+    ] {
+        project.work.write(
+            &format!("example/{name}/kustomization.yaml"),
+            format!("resources: ['{reference}']\nnamePrefix: {name}-\n"),
+        );
+    }
+    project.work.write(
+        "example/overlay/kustomization.yaml",
+        "resources: [../with, ../without]\n",
+    );
+    project.work.commit("both");
+    both_ways(&project);
+}
+
+#[test]
+fn local_links_and_an_upper_scope() {
+    let project = Project::new();
+    if !watched(&project) {
+        return;
+    }
+    let work = &project.work;
+    work.write("shared/maps/map.yaml", config("linked"));
+    work.write("shared/maps/kustomization.yaml", "resources: [map.yaml]\n");
+    for (link, target) in [
+        ("example/maps", "../shared/maps"),
+        ("shared/maps/again.yaml", "./map.yaml"),
+    ] {
+        std::os::unix::fs::symlink(target, work.path().join(link)).unwrap();
+    }
+    work.write(
+        "example/overlay/kustomization.yaml",
+        "resources: [../base, ../maps]\nconfigMapGenerator:\n- name: g\n  files: [own.txt]\n",
+    );
+    work.write("example/overlay/real.txt", "data");
+    let own = work.path().join("example/overlay/own.txt");
+    std::os::unix::fs::symlink("real.txt", own).unwrap();
+    work.commit("links");
+    let output = work.run(&["example/overlay", "copy", "--scope", "."]);
+    output.success().stdout_has("  verified: ");
+    work.run(&["example/overlay", "plain", "--scope", ".", "--no-commit"])
+        .success()
+        .stdout_has("  verified: ");
+}
+
+#[test]
+fn a_remote_target_is_built_by_its_url() {
+    let project = Project::new();
+    if project.sandbox.builds().is_none() {
+        return;
+    }
+    let upstream = &project.upstream;
+    upstream.write("deep/app/kustomization.yaml", "resources: [../../shared]\n");
+    upstream.write("shared/kustomization.yaml", "resources: [map.yaml]\n");
+    upstream.write("shared/map.yaml", config("shared"));
+    upstream.commit("deep");
+    upstream.git(&["tag", "v2"]);
+    let url = "https://example.com/acme/remote.git//deep/app?ref=v2";
+    for more in [&[] as &[&str], &["--verify=full", "again"]] {
+        let args = [&[url], more].concat();
+        project
+            .work
+            .run(&args)
+            .success()
+            .stdout_has("  verified: it builds to the same ");
+    }
+}
+
+#[test]
+fn what_git_is_asked_beside_that_is_told_and_answered_by_git() {
+    let project = Project::new();
+    let Some(kustomize) = project.sandbox.builds() else {
+        return;
+    };
+    // As a kustomize of tomorrow may: it asks something that we do not know.
+    let real = kustomize.program().display();
+    project.sandbox.script(
+        "kustomize",
+        &format!(
+            "case \"$*\" in */original/*) git --exec-path >/dev/null || exit 1;; esac\nexec {real} \"$@\""
+        ),
+    );
+    let script = project.sandbox.path("bin/kustomize");
+    project.sandbox.set("KUSTOMIZE", script);
+    project
+        .overlay(&[])
+        .success()
+        .stdout_has("  verified: ")
+        .stdout_has("the original was built with the live upstream: `git --exec-path`: nobody stands in for this");
+}
+
+#[test]
+fn what_was_fetched_answers_nobody_else() {
+    let project = Project::new();
+    let sandbox = &project.sandbox;
+    let program = env!("CARGO_BIN_EXE_git-kustomize-localize");
+    std::os::unix::fs::symlink(program, sandbox.path("bin/git")).unwrap();
+    let git = sandbox.path("bin/git");
+    let run = |name: &str| {
+        let program = sandbox.path(&format!("bin/{name}"));
+        let mut command = sandbox.command(program, &sandbox.path(""));
+        crate::support::Running::start(command.args(["init"])).wait()
+    };
+    // Without the variable it is the program under another name.
+    let output = run("git");
+    assert_ne!(output.status, 0);
+    assert!(!sandbox.path(".git").exists());
+    // With it, a manifest that is none answers nothing but what needs none.
+    let manifest = sandbox.path("manifest.json");
+    fs::write(&manifest, "{}").unwrap();
+    sandbox.set("KUSTOMIZE_LOCALIZE_STAND_IN", &manifest);
+    std::os::unix::fs::symlink(&git, sandbox.path("bin/git-kustomize-localize")).unwrap();
+    assert_ne!(run("git-kustomize-localize").status, 0);
+    assert!(!sandbox.path(".git").exists());
+}
+
+#[test]
+fn a_locked_file_that_changed_is_seen_by_a_full_verification() {
+    let world = World::new();
+    if world.sandbox.builds().is_none() {
+        return;
+    }
+    let url = "https://files.example.com/map.yaml";
+    world.file(url, config_map("one"));
+    let kustomization = format!("resources: ['{url}']\n");
+    world.commit(&[("app/kustomization.yaml", &kustomization)]);
+    world.work.run(&["lock"]).success();
+    world.work.commit("locked");
+    let full = ["app", "--verify=full"];
+    let verified = world.work.run(&full);
+    verified.success().stdout_has("  verified: ");
+
+    world.file(url, config_map("two"));
+    world.commit(&[("app/another.yaml", "unused")]);
+    let before = world.work.state();
+    world
+        .work
+        .run(&full)
+        .fails(1)
+        .stdout_has(&format!("  upstream has moved meanwhile: {url} "));
+    before.assert_same(&world.work.state());
+}
+
+#[test]
+fn a_locked_ref_that_moved_is_seen_by_a_full_verification() {
+    let project = Project::new();
+    if project.sandbox.builds().is_none() {
+        return;
+    }
+    project.work.run(&["lock"]).success();
+    project.work.git(&["add", "--all"]);
+    project.work.commit("locked");
+    project.upstream.write("service.yaml", config("moved"));
+    project.upstream.commit("moved");
+    project.upstream.git(&["tag", "-f", "v1"]);
+    project.overlay(&["--no-commit", "one"]).success();
+    project
+        .overlay(&["--no-commit", "two", "--verify=full"])
+        .fails(1)
+        .stdout_has("  upstream has moved meanwhile: https://example.com/acme/remote.git?ref=v1 ");
+    assert!(!project.work.path().join("two").exists());
+}
+
+#[test]
+fn a_build_that_differs_from_itself_is_told_as_such() {
+    let project = Project::new();
+    let Some(kustomize) = project.sandbox.builds() else {
+        return;
+    };
+    let real = kustomize.program().display();
+    let body = format!("{real} \"$@\" || exit; [ $1 = version ] || date '+# %s%N'");
+    project.sandbox.script("kustomize", &body);
+    let script = project.sandbox.path("bin/kustomize");
+    project.sandbox.set("KUSTOMIZE", script);
+    let before = project.work.state();
+    project
+        .overlay(&[])
+        .fails(1)
+        .stdout_has("the original does not build to the same twice");
+    before.assert_same(&project.work.state());
+}
+
+#[test]
+fn offline_nothing_reaches_out() {
+    let world = World::new();
+    if world.sandbox.builds().is_none() {
+        return;
+    }
+    let url = "https://files.example.com/map.yaml";
+    world.file(url, config_map("one"));
+    world.commit(&[("app/kustomization.yaml", &format!("resources: ['{url}']\n"))]);
+    world.work.run(&["app"]).success();
+    world.server.forget();
+    world.commit(&[(
+        "app/kustomization.yaml",
+        &format!("resources: ['{url}']\nnamePrefix: a-\n"),
+    )]);
+    world.work.run(&["app", "--offline"]).success();
+    assert_eq!(world.server.log(), [""; 0]);
+}
+
+#[test]
+fn the_original_is_what_is_committed() {
+    let project = Project::new();
+    if project.sandbox.builds().is_none() {
+        return;
+    }
+    let commit = project.work.git(&["rev-parse", "HEAD"]);
+    project
+        .work
+        .write("example/base/kustomization.yaml", base_of("nowhere"));
+    project
+        .overlay(&["--rev", &commit, "--branch", "copies"])
+        .success()
+        .stdout_has("  verified: ");
+}
