@@ -44,10 +44,18 @@ pub fn survey(tree: Rc<dyn Listing>, config: &Config, paths: &[String]) -> Resul
     let roots = roots
         .into_iter()
         .filter(|root| !flux.contains(&explored.graph.roots[*root].file));
-    let starts = match paths.is_empty() {
-        true => unnamed(&explored.graph, roots.collect()),
-        false => roots.collect(),
+    let roots: Vec<RootId> = roots.collect();
+    // What is asked for is shown, and of what lies below it what nothing else leads to.
+    let is_asked_for = |root: &RootId| {
+        let root = &explored.graph.roots[*root];
+        let file = path::join(&root.directory, root.file_name);
+        paths
+            .iter()
+            .any(|path| [&root.directory, &file].contains(&path))
     };
+    let mut starts: BTreeSet<RootId> = roots.iter().copied().filter(is_asked_for).collect();
+    starts.extend(unnamed(&explored.graph, roots));
+    let starts: Vec<RootId> = starts.into_iter().collect();
     Ok(Outline::of(&explored, &starts, &locks))
 }
 

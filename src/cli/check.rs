@@ -105,8 +105,8 @@ pub(super) enum What {
 pub(super) enum Base {
     /// All findings count, whatever the configuration says.
     Nothing,
-    /// Nobody said; the configuration must not ask for it.
-    NotGiven,
+    /// Nobody said; the configuration must not ask for it. With what to say then.
+    NotGiven(&'static [&'static str]),
     /// These revisions; a finding that one of them has is not new.
     Revisions(Vec<String>),
     /// These revisions, if the configuration asks for it: in a hook.
@@ -179,12 +179,12 @@ fn request(args: &CheckArgs) -> Result<Request, Failures> {
         },
         no_allow: args.no_allow,
         base: match (&args.new_only, args.no_new_only) {
-            (Some(base), _) if base.is_empty() => return Err(no_base().into()),
+            (Some(base), _) if base.is_empty() => return Err(no_base(SAY_BASE).into()),
             (Some(base), _) => Base::Revisions(vec![base.clone()]),
             (None, true) => Base::Nothing,
             (None, false) => match &args.base {
                 Some(base) => Base::IfConfigured(vec![base.clone()]),
-                None => Base::NotGiven,
+                None => Base::NotGiven(SAY_BASE),
             },
         },
     })
@@ -254,10 +254,17 @@ pub(super) fn here() -> Result<Rc<Here>> {
     }
 }
 
-fn no_base() -> Failure {
-    Failure::new("`new-only` needs to know what is old")
-        .hint("name a revision to compare with: --new-only=BASE, `--new-only=HEAD` for what is to be committed")
-        .hint("or show everything: --no-new-only")
+/// How a check of ours is told what is old.
+const SAY_BASE: &[&str] = &[
+    "name a revision to compare with: --new-only=BASE, `--new-only=HEAD` for what is to be committed",
+    "or show everything: --no-new-only",
+];
+
+fn no_base(hints: &[&str]) -> Failure {
+    let failure = Failure::new("`new-only` needs to know what is old");
+    hints
+        .iter()
+        .fold(failure, |failure, hint| failure.hint(*hint))
 }
 
 /// Checks what is asked for.
@@ -279,11 +286,11 @@ pub(super) fn checked(here: &Rc<Here>, request: &Request) -> Result<Checked, Fai
     }
     let revisions = match &request.base {
         Base::Nothing => return Ok(checked),
-        Base::NotGiven if config.new_only => return Err(no_base().into()),
+        Base::NotGiven(hints) if config.new_only => return Err(no_base(hints).into()),
         Base::IfConfigured(_) if !config.new_only => return Ok(checked),
         // Everything is new where there is nothing yet.
         Base::IfConfigured(revisions) if revisions.is_empty() => return Ok(checked),
-        Base::NotGiven => return Ok(checked),
+        Base::NotGiven(_) => return Ok(checked),
         Base::Revisions(revisions) | Base::IfConfigured(revisions) => revisions,
     };
     let mut old = Vec::new();

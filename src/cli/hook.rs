@@ -230,7 +230,10 @@ fn request(judged: &Judged) -> Request {
         no_allow: false,
         base: match &judged.old {
             Some(old) => Base::IfConfigured(old.clone()),
-            None => Base::NotGiven,
+            // Only the framework leaves it open, where no commit is being made.
+            None => {
+                Base::NotGiven(&["say what is new: pre-commit run --from-ref REV --to-ref REV"])
+            }
         },
     }
 }

@@ -122,7 +122,10 @@ fn a_clean_checkout_is_no_empty_check() {
         work.git(&["add", "."]);
         work.git(&["commit", "--quiet", "--no-verify", "-m", "new only"]);
         let output = framework.run(&["run", "--all-files"]);
-        framework.refused(&output, "--new-only=BASE");
+        framework.refused(
+            &output,
+            "say what is new: pre-commit run --from-ref REV --to-ref REV",
+        );
         // Two revisions say what is new.
         framework
             .run(&["run", "--from-ref", "HEAD^", "--to-ref", "HEAD"])

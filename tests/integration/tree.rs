@@ -125,6 +125,23 @@ fn it_shows_what_is_asked_for() {
 }
 
 #[test]
+fn what_lies_below_a_root_that_names_it_is_no_tree_of_its_own() {
+    let sandbox = Sandbox::new();
+    let repo = sandbox.repo("work");
+    repo.write("app/kustomization.yaml", "resources: [part]\n");
+    repo.write("app/part/kustomization.yaml", "namePrefix: a-\n");
+    repo.commit("Begin");
+    let whole = "app\n└── app/part\n";
+    assert_eq!(tree(&repo, &["app"]), whole);
+    assert_eq!(tree(&repo, &["app/kustomization.yaml"]), whole);
+    // Unless it is asked for.
+    assert_eq!(
+        tree(&repo, &["app", "app/part"]),
+        format!("{whole}\napp/part\n")
+    );
+}
+
+#[test]
 fn what_changes_can_be_seen_alone() {
     let sandbox = Sandbox::new();
     let repo = repository(&sandbox);
