@@ -5,6 +5,7 @@ mod generate;
 mod hook;
 mod output;
 mod tree;
+mod verify;
 
 // What a build without the feature `localize` leaves out: the commands that reach the network.
 #[cfg(feature = "localize")]
@@ -68,6 +69,9 @@ enum Command {
     /// Let git run the check: before a commit, a merge, a push
     #[command(subcommand)]
     Hook(hook::HookCommand),
+
+    /// Hold a commit with localized files against its own record
+    Verify(verify::VerifyArgs),
 
     /// Show what names what, and what of it is remote
     Tree(tree::TreeArgs),
@@ -147,6 +151,7 @@ pub fn run() -> ExitCode {
     match cli.command {
         Some(Command::Check(args)) => check::run(&args),
         Some(Command::Hook(command)) => hook::run(&command),
+        Some(Command::Verify(args)) => verify::run(&args),
         Some(Command::Tree(args)) => tree::run(&args),
         Some(Command::Generate(command)) => generate::run(&command),
         #[cfg(feature = "localize")]
@@ -172,7 +177,7 @@ fn left_out(asked: Option<&OsString>) -> ExitCode {
         None => "this build cannot localize".to_owned(),
     };
     let failure = Failure::new(format!(
-        "{asked}: it was made without the feature `localize`, and has `check`, `tree` and `hook` alone"
+        "{asked}: it was made without the feature `localize`, and has `check`, `verify`, `tree` and `hook` alone"
     ))
     .hint("for the whole program: cargo install --locked --path .");
     output::failed(&failure.into(), false)

@@ -27,6 +27,7 @@
 //! | [`cli`] | arguments to calls, one file per command |
 //! | [`hook`](mod@hook) | hooks of git: putting them in, taking them out, what one that runs has to judge |
 //! | [`check`](mod@check) | the rules: what a hermetic build could not resolve |
+//! | [`verify`](mod@verify) | what a commit holds, against its own record |
 //! | [`outline`] | the graph as people see it: what names what, in which state |
 //! | [`report`] | what is said: for people, as JSON |
 //! | [`mend`] | what makes a working tree pass the check: its lock brought up to date, localizing where it stands |
@@ -77,5 +78,6 @@ pub mod redact;
 pub mod reference;
 pub mod report;
 pub mod tree;
+pub mod verify;
 pub mod walk;
 mod yaml;

@@ -8,6 +8,7 @@ mod json;
 mod lock;
 pub mod outline;
 mod proof;
+pub mod verify;
 
 pub use in_place::InPlaceReport;
 pub use json::failures_json;

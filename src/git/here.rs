@@ -268,6 +268,19 @@ impl Here {
         }
     }
 
+    /// Looks at the signature of a commit as `git verify-commit` does. The inner error is what git said; nothing
+    /// when there is no signature.
+    ///
+    /// # Errors
+    /// When git cannot be run.
+    pub fn verify_commit(&self, commit: &str) -> Result<std::result::Result<(), String>> {
+        let output = self.run(&["verify-commit", commit], None)?;
+        Ok(match output.status.success() {
+            true => Ok(()),
+            false => Err(output.stderr.trim().to_owned()),
+        })
+    }
+
     /// Returns the commits that `tip` reaches over first parents with their whole messages, newest
     /// first, at most `limit`.
     ///

@@ -2,7 +2,7 @@
 
 mod history;
 mod meanwhile;
-mod signed;
+pub(crate) mod signed;
 mod storage;
 mod tip;
 

@@ -50,6 +50,7 @@ mod tree;
 mod update;
 mod update_lock;
 mod verify;
+mod verify_record;
 mod workflows;
 
 use std::fs;

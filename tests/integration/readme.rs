@@ -105,6 +105,12 @@ fn every_option_is_in_the_table() {
     let mut tree = options(&["tree", "--help"]);
     tree.insert("TARGET".to_owned());
     assert_eq!(first_column(section(&readme, "## What names what")), tree);
+    let mut verify = options(&["verify", "--help"]);
+    verify.extend(["REV".to_owned(), "PATH".to_owned()]);
+    assert_eq!(
+        first_column(section(&readme, "## The gate of the branch")),
+        verify
+    );
     let lock = options(&["lock", "--help"]);
     let mut update = options(&["update", "--help"]);
     update.insert("URL".to_owned());

@@ -61,7 +61,7 @@ fn without_an_identity_nothing_is_committed() {
 }
 
 /// Makes a key for signatures and returns its file.
-fn key(project: &Project) -> String {
+pub(crate) fn key(project: &Project) -> String {
     let file = project.sandbox.path("key");
     let mut command = Command::new("ssh-keygen");
     command

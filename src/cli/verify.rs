@@ -1,0 +1,86 @@
+//! `verify`: what a commit holds, against its own record.
+
+use std::process::ExitCode;
+
+use clap::{Args, ValueEnum};
+
+use super::check;
+use super::output::{self, Color};
+use crate::failure::{Failures, Result};
+use crate::report::verify as report;
+use crate::tree::objects::{ObjectTree, object_id};
+use crate::verify::{Request, Verified, verify};
+
+/// Arguments of `verify`.
+#[derive(Debug, Clone, Args)]
+pub(super) struct VerifyArgs {
+    /// The commit that holds localized files
+    #[arg(default_value = "HEAD")]
+    rev: String,
+
+    /// Only what lies in or below these [default: every record]
+    #[arg(value_name = "PATH", last = true)]
+    paths: Vec<String>,
+
+    /// The commit must have a signature that is good, as `git verify-commit` says
+    #[arg(long)]
+    require_signature: bool,
+
+    /// How the result is written to standard output
+    #[arg(long, value_enum, value_name = "FORMAT", default_value_t = Format::Human)]
+    format: Format,
+
+    /// Say nothing but errors
+    #[arg(short, long)]
+    quiet: bool,
+
+    /// When to use colour
+    #[arg(long, value_enum, value_name = "WHEN", default_value_t = Color::Auto)]
+    color: Color,
+}
+
+/// How the result is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// For people
+    Human,
+    /// For machines: one JSON object
+    Json,
+}
+
+/// Verifies what the arguments say, and says what differs.
+pub(super) fn run(args: &VerifyArgs) -> ExitCode {
+    args.color.apply();
+    let json = args.format == Format::Json;
+    let verified = match verified(args) {
+        Ok(verified) => verified,
+        Err(failures) => return output::failed(&failures, json),
+    };
+    let is_quiet = args.quiet && verified.status() == 0;
+    match args.format {
+        Format::Json => output::print(&report::json(&verified)),
+        Format::Human if is_quiet => {}
+        Format::Human => output::print(&report::human(&verified)),
+    }
+    output::failures(&Failures(verified.failures.clone()));
+    ExitCode::from(verified.status())
+}
+
+fn verified(args: &VerifyArgs) -> Result<Verified, Failures> {
+    let here = check::here()?;
+    let mut paths = Vec::new();
+    if let (false, Some(id)) = (args.paths.is_empty(), here.commit(&args.rev)?) {
+        let tree = ObjectTree::of_here(here.clone(), object_id(&id.tree)?)?;
+        for text in &args.paths {
+            paths.push(check::from_top(&here, &tree, text)?);
+        }
+    }
+    verify(
+        &here,
+        &Request {
+            rev: &args.rev,
+            paths: &paths,
+            require_signature: args.require_signature,
+        },
+    )
+}

@@ -1,0 +1,127 @@
+//! What is said about a run of `verify`.
+
+use serde::Serialize;
+
+use super::json::{JsonMessage, TOOL, Tool, render};
+use super::{counted, short, visible};
+use crate::verify::{Difference, Record, Verified};
+
+/// Returns what differs, and what was looked at.
+#[must_use]
+pub fn human(verified: &Verified) -> String {
+    let mut out = String::new();
+    for difference in &verified.differences {
+        let path = visible(&difference.path);
+        let place = match (path.is_empty(), difference.place) {
+            (true, _) => String::new(),
+            (false, Some((line, column))) => format!("{path}:{line}:{column}: "),
+            (false, None) => format!("{path}: "),
+        };
+        out.push_str(&format!("{place}{}\n", visible(&difference.message)));
+    }
+    if !verified.differences.is_empty() {
+        out.push('\n');
+    }
+    for record in &verified.records {
+        out.push_str(&format!("{}\n", told(record)));
+    }
+    let result = match verified.differences.len() {
+        0 if verified.failures.is_empty() => "as recorded".to_owned(),
+        0 => "not everything could be looked at".to_owned(),
+        count => counted(count, "difference"),
+    };
+    let rev = visible(&verified.rev);
+    let commit = short(&verified.commit);
+    let named = match verified.commit.starts_with(&rev) && rev.len() >= 12 {
+        true => commit.to_owned(),
+        false => format!("{rev} ({commit})"),
+    };
+    out.push_str(&format!("verified {named}: {result}\n"));
+    out
+}
+
+fn told(record: &Record) -> String {
+    let directory = match record.directory.as_str() {
+        "" => ".".to_owned(),
+        directory => visible(directory),
+    };
+    let from = match &record.target {
+        Some(target) => format!(" from {}", visible(target)),
+        None => String::new(),
+    };
+    let message = match &record.recorded_by {
+        Some(commit) => format!("also in the message of {}", short(commit)),
+        None => "no commit message tells of it any more, the lock alone does".to_owned(),
+    };
+    format!(
+        "{directory}{from}: {}, {}; {message}",
+        counted(record.files, "file"),
+        counted(record.remotes, "remote")
+    )
+}
+
+#[derive(Serialize)]
+struct JsonVerified<'a> {
+    version: u32,
+    tool: Tool,
+    rev: &'a str,
+    commit: &'a str,
+    records: Vec<JsonRecord<'a>>,
+    differences: Vec<JsonDifference<'a>>,
+    failures: Vec<JsonMessage<'a>>,
+}
+
+#[derive(Serialize)]
+struct JsonRecord<'a> {
+    directory: &'a str,
+    target: Option<&'a str>,
+    files: usize,
+    remotes: usize,
+    recorded_by: Option<&'a str>,
+}
+
+#[derive(Serialize)]
+struct JsonDifference<'a> {
+    kind: &'static str,
+    path: &'a str,
+    line: Option<usize>,
+    column: Option<usize>,
+    message: &'a str,
+}
+
+/// Returns the same as one JSON object.
+#[must_use]
+pub fn json(verified: &Verified) -> String {
+    render(&JsonVerified {
+        version: 1,
+        tool: TOOL,
+        rev: &verified.rev,
+        commit: &verified.commit,
+        records: verified.records.iter().map(record).collect(),
+        differences: verified.differences.iter().map(difference).collect(),
+        failures: verified.failures.iter().map(JsonMessage::from).collect(),
+    })
+}
+
+fn record(record: &Record) -> JsonRecord<'_> {
+    JsonRecord {
+        directory: match record.directory.as_str() {
+            "" => ".",
+            directory => directory,
+        },
+        target: record.target.as_deref(),
+        files: record.files,
+        remotes: record.remotes,
+        recorded_by: record.recorded_by.as_deref(),
+    }
+}
+
+fn difference(difference: &Difference) -> JsonDifference<'_> {
+    JsonDifference {
+        kind: difference.kind.name(),
+        path: &difference.path,
+        line: difference.place.map(|(line, _)| line),
+        column: difference.place.map(|(_, column)| column),
+        message: &difference.message,
+    }
+}

@@ -1,0 +1,393 @@
+//! `verify`: what a commit holds, against its own record. Offline, from the lock and the message alone.
+//!
+//! That proves that nothing changed since the record was made. Who made it is proven by the signature of the
+//! commit; lock and files that were changed together agree with each other.
+
+use std::collections::BTreeSet;
+use std::rc::Rc;
+
+use crate::check::{self, Checking, Input};
+use crate::commit::objects::lookup;
+use crate::config::{Config, Locked};
+use crate::failure::{Failure, Failures, Result};
+use crate::finding::{Finding, Rule};
+use crate::git::{CommitId, Here};
+use crate::record::stored::{self, Difference as Stored};
+use crate::record::{LOCK_NAME, Lock, Trailers};
+use crate::tree::objects::{self, ObjectTree, object_id};
+use crate::tree::{Listing, Tree, path};
+
+/// How far back a message with a record is looked for.
+const HISTORY: usize = 1000;
+
+/// What came of it.
+#[derive(Debug, Clone)]
+pub struct Verified {
+    /// The commit as it was named.
+    pub rev: String,
+    /// Its full id.
+    pub commit: String,
+    /// The records that it holds, by directory.
+    pub records: Vec<Record>,
+    /// What is not as it must be, by path.
+    pub differences: Vec<Difference>,
+    /// What could not be looked at. Everything else was.
+    pub failures: Vec<Failure>,
+}
+
+/// One record.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Record {
+    /// The directory of its lock from the top of the repository; empty for the top.
+    pub directory: String,
+    /// What was localized there; none for what was localized where it stands.
+    pub target: Option<String>,
+    /// How many files the lock lists.
+    pub files: usize,
+    /// How many remotes the lock lists.
+    pub remotes: usize,
+    /// The commit whose message holds the other copy of the record; none when no message does any more.
+    pub recorded_by: Option<String>,
+}
+
+/// Something that is not as the record says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Difference {
+    /// What sort of thing it is.
+    pub kind: Kind,
+    /// The file or directory from the top of the repository; empty where the commit is meant.
+    pub path: String,
+    /// Line and column, from 1, where a reference is meant.
+    pub place: Option<(usize, usize)>,
+    /// What is wrong: a lower-case phrase.
+    pub message: String,
+}
+
+/// The sorts of [`Difference`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Kind {
+    /// A file is not what the lock says.
+    File,
+    /// A lock that the message names is gone.
+    Lock,
+    /// Something remote is left.
+    Remote,
+    /// The directory is not the tree that the message names.
+    Tree,
+    /// Lock and message disagree.
+    Trailers,
+    /// The signature of the commit is not good.
+    Signature,
+}
+
+impl Kind {
+    /// Returns its name, as in JSON.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::File => "file",
+            Kind::Lock => "lock",
+            Kind::Remote => "remote",
+            Kind::Tree => "tree",
+            Kind::Trailers => "trailers",
+            Kind::Signature => "signature",
+        }
+    }
+}
+
+impl Verified {
+    /// Returns the exit status: 0 as recorded, 1 something differs, 2 something could not be looked at.
+    #[must_use]
+    pub fn status(&self) -> u8 {
+        match self.failures.is_empty() {
+            false => 2,
+            true => u8::from(!self.differences.is_empty()),
+        }
+    }
+}
+
+/// What is to be verified.
+pub struct Request<'a> {
+    /// The revision.
+    pub rev: &'a str,
+    /// Only what lies in or below these, from the top of the repository; everything when empty.
+    pub paths: &'a [String],
+    /// Whether the signature of the commit counts.
+    pub require_signature: bool,
+}
+
+/// Verifies a commit.
+///
+/// # Errors
+/// When there is no such commit, no record in it, or a lock that cannot be read.
+pub fn verify(here: &Rc<Here>, request: &Request<'_>) -> Result<Verified, Failures> {
+    let id = here.commit(request.rev)?.ok_or_else(|| {
+        Failure::new(format!("`{}` names no commit", request.rev))
+            .hint("fetch it first, or name another one")
+    })?;
+    let tree = Rc::new(ObjectTree::of_here(here.clone(), object_id(&id.tree)?)?);
+    let mut verifier = Verifier {
+        here,
+        id: &id,
+        tree,
+        paths: request.paths,
+        differences: Vec::new(),
+    };
+    let locks = verifier.locks()?;
+    let messages = here.first_parents(&id.commit, HISTORY)?;
+    let mut records = Vec::new();
+    for (directory, lock) in &locks {
+        verifier.files(directory, lock)?;
+        let recorded_by = verifier.message(directory, lock, &messages)?;
+        records.push(Record {
+            directory: directory.clone(),
+            target: lock.target.clone(),
+            files: lock.files.len(),
+            remotes: lock.remotes.len(),
+            recorded_by,
+        });
+    }
+    verifier.gone(&locks, &messages)?;
+    if records.is_empty() && verifier.differences.is_empty() {
+        return Err(no_record(request).into());
+    }
+    let failures = verifier.remotes(&locks)?;
+    if request.require_signature {
+        verifier.signature()?;
+    }
+    let mut differences = verifier.differences;
+    differences.sort_by(|one, other| {
+        let key = |one: &Difference| (one.path.clone(), one.place, one.kind);
+        key(one).cmp(&key(other))
+    });
+    differences.dedup();
+    Ok(Verified {
+        rev: request.rev.to_owned(),
+        commit: id.commit,
+        records,
+        differences,
+        failures,
+    })
+}
+
+fn no_record(request: &Request<'_>) -> Failure {
+    let rev = request.rev;
+    match request.paths {
+        [] => Failure::new(format!(
+            "`{rev}` holds no record: no `{LOCK_NAME}` in it lists localized files"
+        ))
+        .hint("name the commit or branch with the localized files, as localized/main"),
+        [path, ..] => Failure::new(format!("`{rev}` holds no record of `{path}`"))
+            .hint("see what it holds: git kustomize-localize verify, without PATH"),
+    }
+}
+
+struct Verifier<'a> {
+    here: &'a Rc<Here>,
+    id: &'a CommitId,
+    tree: Rc<ObjectTree>,
+    paths: &'a [String],
+    differences: Vec<Difference>,
+}
+
+impl Verifier<'_> {
+    /// Returns the locks that list what was localized, by directory.
+    fn locks(&self) -> Result<Vec<(String, Lock)>> {
+        let mut locks = Vec::new();
+        for place in self.tree.locks()? {
+            let directory = path::parent(&place).to_owned();
+            let asked =
+                |path: &String| path::is_in(&directory, path) || path::is_in(path, &directory);
+            if !self.paths.is_empty() && !self.paths.iter().any(asked) {
+                continue;
+            }
+            let lock = Lock::parse(&self.tree.read(&place)?, &place)?;
+            // One on main may only hold what URLs are locked to.
+            if lock.target.is_some() || !lock.files.is_empty() {
+                locks.push((directory, lock));
+            }
+        }
+        Ok(locks)
+    }
+
+    fn is_asked(&self, place: &str) -> bool {
+        self.paths.is_empty() || self.paths.iter().any(|path| path::is_in(place, path))
+    }
+
+    fn add(&mut self, kind: Kind, path: &str, message: String) {
+        self.differences.push(Difference {
+            kind,
+            path: path.to_owned(),
+            place: None,
+            message,
+        });
+    }
+
+    /// Holds every file against the lock.
+    fn files(&mut self, directory: &str, lock: &Lock) -> Result<()> {
+        for (place, difference) in stored::differences(&*self.tree, directory, lock)? {
+            if !self.is_asked(&place) {
+                continue;
+            }
+            let message = match difference {
+                Stored::Missing => "is missing, although the lock lists it".to_owned(),
+                Stored::NoFile => "is no file, although the lock lists it as one".to_owned(),
+                Stored::Edited { sha256 } => {
+                    format!("was changed: its sha256 is {sha256}, not what the lock lists")
+                }
+                Stored::Mode => "has another mode than the lock lists".to_owned(),
+                Stored::Added => "was added: the lock does not list it".to_owned(),
+            };
+            self.add(Kind::File, &place, message);
+        }
+        Ok(())
+    }
+
+    /// Holds the lock and its directory against the newest message that tells of it. Returns the commit of that.
+    fn message(
+        &mut self,
+        directory: &str,
+        lock: &Lock,
+        messages: &[(String, String)],
+    ) -> Result<Option<String>> {
+        let found = messages.iter().find_map(|(commit, message)| {
+            // What cannot be read is as good as gone; the lock is the other copy.
+            let trailers = Trailers::parse(message).ok().flatten()?;
+            is_about(&trailers, directory).then_some((commit, trailers))
+        });
+        let Some((commit, trailers)) = found else {
+            return Ok(None);
+        };
+        let name = path::join(directory, LOCK_NAME);
+        let by = commit.get(..12).unwrap_or(commit);
+        if self.is_asked(&name) {
+            let listed: BTreeSet<_> = lock.remote_trailers().into_iter().collect();
+            let told: BTreeSet<_> = trailers.remotes.iter().cloned().collect();
+            for remote in listed.symmetric_difference(&told) {
+                let (here, there) = match listed.contains(remote) {
+                    true => ("lists", "does not"),
+                    false => ("does not list", "does"),
+                };
+                let message = format!(
+                    "{here} {} at {}, the message of {by} {there}",
+                    remote.label, remote.digest
+                );
+                self.add(Kind::Trailers, &name, message);
+            }
+            if let Some(target) = &lock.target
+                && (*target != trailers.target.target
+                    || lock.options.scope != trailers.target.scope)
+            {
+                let message = format!(
+                    "names the target `{target}`, the message of {by} `{}`, or another scope",
+                    trailers.target.target
+                );
+                self.add(Kind::Trailers, &name, message);
+            }
+        }
+        // In place, the whole repository is the tree: every later commit has another one.
+        let is_own = !trailers.target.in_place || *commit == self.id.commit;
+        if is_own && self.is_asked(directory) {
+            let repository = objects::open(&self.here.git_dir)?;
+            let found = match directory {
+                "" => Some(object_id(&self.id.tree)?),
+                _ => lookup(&repository, object_id(&self.id.tree)?, directory)?.map(|(_, id)| id),
+            };
+            let found = found.map(|id| id.to_string()).unwrap_or_default();
+            if found != trailers.tree.hex() {
+                let message = format!(
+                    "is the tree {found}, in the message of {by} it is {}",
+                    trailers.tree.hex()
+                );
+                self.add(Kind::Tree, directory, message);
+            }
+        }
+        Ok(Some(commit.clone()))
+    }
+
+    /// Finds what the newest message tells of, but has no lock any more.
+    fn gone(&mut self, locks: &[(String, Lock)], messages: &[(String, String)]) -> Result<()> {
+        let newest = messages
+            .iter()
+            .find_map(|(_, message)| Trailers::parse(message).ok().flatten());
+        let Some(directory) = newest.and_then(|trailers| trailers.target.into) else {
+            return Ok(());
+        };
+        let is_there = matches!(
+            self.tree.entry(&directory)?,
+            Some(crate::tree::Entry::Directory)
+        );
+        let name = path::join(&directory, LOCK_NAME);
+        if is_there && self.is_asked(&name) && !locks.iter().any(|(other, _)| *other == directory) {
+            self.add(
+                Kind::Lock,
+                &name,
+                "is gone, or lists nothing any more".to_owned(),
+            );
+        }
+        Ok(())
+    }
+
+    /// Finds what is still remote, with the rules of `check`: nothing allows it, and to be locked is not enough.
+    fn remotes(&mut self, locks: &[(String, Lock)]) -> Result<Vec<Failure>> {
+        let mut failures = Vec::new();
+        for (directory, lock) in locks {
+            let config = Config {
+                locked: Locked::Error,
+                load_restrictor: lock.options.load_restrictor,
+                ..Config::default()
+            };
+            let inside = [directory.clone()];
+            let checked = check::check(Input {
+                checking: Checking::Commit {
+                    rev: self.id.commit.clone(),
+                    commit: self.id.commit.clone(),
+                },
+                tree: self.tree.clone(),
+                paths: if directory.is_empty() { &[] } else { &inside },
+                config: &config,
+                no_allow: true,
+                absences: None,
+            })?;
+            failures.extend(checked.failures);
+            for finding in checked.findings {
+                if is_remote(&finding) && self.is_asked(&finding.path) {
+                    self.differences.push(Difference {
+                        kind: Kind::Remote,
+                        path: finding.path,
+                        place: finding.span.map(|span| (span.line, span.column)),
+                        message: format!(
+                            "`{}` is still remote ({})",
+                            finding.reference, finding.field
+                        ),
+                    });
+                }
+            }
+        }
+        Ok(failures)
+    }
+
+    fn signature(&mut self) -> Result<()> {
+        if let Err(said) = self.here.verify_commit(&self.id.commit)? {
+            let commit = self.id.commit.get(..12).unwrap_or(&self.id.commit);
+            let message = match said.lines().last().unwrap_or_default() {
+                "" => format!("the commit {commit} is not signed"),
+                line => format!("the signature of {commit} is not good: {line}"),
+            };
+            self.add(Kind::Signature, "", message);
+        }
+        Ok(())
+    }
+}
+
+fn is_remote(finding: &Finding) -> bool {
+    matches!(finding.rule, Rule::RemoteReference | Rule::RemoteChart)
+}
+
+/// Says whether a message tells of what lies in a directory.
+fn is_about(trailers: &Trailers, directory: &str) -> bool {
+    match &trailers.target.into {
+        Some(into) => into == directory,
+        None => trailers.target.in_place && directory.is_empty(),
+    }
+}

@@ -1,0 +1,288 @@
+//! `verify`: a commit with localized files, held against its own record.
+
+use serde_json::Value;
+
+use crate::branch::signed::key;
+use crate::support::{Output, Project, Repo, Sandbox};
+
+const PLACE: &str =
+    "localized-overlay/base/localized-files/example.com/acme/remote/v1/service.yaml";
+const LOCK: &str = "localized-overlay/kustomize-localize.lock";
+
+/// Returns a repository whose working tree is the localized branch.
+fn localized() -> Project {
+    let project = Project::new();
+    project.overlay(&["--no-verify"]).success();
+    project.work.git(&["switch", "--quiet", "localized/main"]);
+    project
+}
+
+/// Verifies, which changes nothing.
+#[track_caller]
+fn verify(repo: &Repo, args: &[&str]) -> Output {
+    let before = repo.state();
+    let output = repo.run(&[&["verify"], args].concat());
+    before.assert_same(&repo.state());
+    output
+}
+
+/// Commits what is on disk by hand.
+fn tamper(repo: &Repo) {
+    repo.git(&["add", "--all"]);
+    repo.git(&["commit", "--quiet", "--message", "By hand"]);
+}
+
+#[test]
+fn what_was_made_is_as_recorded() {
+    let project = localized();
+    let work = &project.work;
+    let commit = work.id("HEAD");
+    let by = &commit[..12];
+    for args in [
+        &[][..],
+        &["HEAD"],
+        &["localized/main"],
+        &["--", "."],
+        &["--", "localized-overlay"],
+    ] {
+        verify(work, args)
+            .success()
+            .stdout_has(&format!(
+                "localized-overlay from example/overlay: 6 files, 1 remote; also in the message of {by}\n"
+            ))
+            .stdout_has(": as recorded\n");
+    }
+    assert_eq!(verify(work, &["--quiet"]).success().stdout, "");
+    let report: Value =
+        serde_json::from_str(&verify(work, &["--format", "json"]).success().stdout).unwrap();
+    assert_eq!(report["version"], 1);
+    assert_eq!(report["commit"], commit);
+    assert_eq!(report["records"][0]["directory"], "localized-overlay");
+    assert_eq!(report["records"][0]["recorded_by"], commit);
+    assert_eq!(report["differences"], Value::Array(vec![]));
+    // From elsewhere, and later.
+    work.git(&["switch", "--quiet", "main"]);
+    work.git(&["merge", "--quiet", "--squash", "localized/main"]);
+    work.git(&["commit", "--quiet", "--no-edit"]);
+    verify(work, &[])
+        .success()
+        .stdout_has("also in the message of");
+    work.git(&[
+        "commit",
+        "--quiet",
+        "--amend",
+        "--message",
+        "Nothing is told here",
+    ]);
+    verify(work, &[])
+        .success()
+        .stdout_has("no commit message tells of it any more");
+    let inside = project.sandbox.run(
+        &work.path().join("example"),
+        &["verify", "--", "../localized-overlay"],
+    );
+    inside.success().stdout_has("as recorded");
+}
+
+/// A change by hand, and what is said of it.
+type Tampering = (fn(&Repo), &'static str);
+
+#[test]
+fn every_change_is_named() {
+    let changes: &[Tampering] = &[
+        (
+            |repo| repo.write(PLACE, repo.read(PLACE).replace("one", "two")),
+            "service.yaml: was changed: its sha256 is ",
+        ),
+        (
+            |repo| {
+                repo.write(
+                    "localized-overlay/overlay/kustomization.yaml",
+                    "resources: [../base]\n",
+                )
+            },
+            "localized-overlay/overlay/kustomization.yaml: was changed",
+        ),
+        (
+            |repo| repo.remove(PLACE),
+            "service.yaml: is missing, although the lock lists it",
+        ),
+        (
+            |repo| {
+                repo.remove(PLACE);
+                repo.symlink(PLACE, "kustomization.yaml");
+            },
+            "service.yaml: is no file, although the lock lists it as one",
+        ),
+        (
+            |repo| repo.write_executable(PLACE, repo.read(PLACE)),
+            "service.yaml: has another mode than the lock lists",
+        ),
+        (
+            |repo| repo.write("localized-overlay/base/more.yaml", "a: b\n"),
+            "localized-overlay/base/more.yaml: was added: the lock does not list it",
+        ),
+        (
+            |repo| {
+                let lock = repo.read(LOCK);
+                let (head, rest) = lock.split_once("commit: ").unwrap();
+                let changed = if rest.starts_with('0') { "1" } else { "0" };
+                repo.write(LOCK, format!("{head}commit: {changed}{}", &rest[1..]));
+            },
+            "kustomize-localize.lock: lists https://example.com/acme/remote",
+        ),
+        (
+            |repo| {
+                repo.write(
+                    LOCK,
+                    repo.read(LOCK)
+                        .replace("target: example/overlay", "target: example/base"),
+                )
+            },
+            "kustomize-localize.lock: names the target `example/base`",
+        ),
+        (|repo| repo.remove(LOCK), "kustomize-localize.lock: is gone"),
+    ];
+    for (change, expected) in changes {
+        let project = localized();
+        let work = &project.work;
+        change(work);
+        tamper(work);
+        let output = verify(work, &[]);
+        output.fails(1).stdout_has(expected);
+        assert!(!output.stdout.contains("as recorded"), "{output:?}");
+        // The commit before is as it was.
+        verify(work, &["HEAD^"]).success();
+        let report: Value =
+            serde_json::from_str(&verify(work, &["--format", "json"]).fails(1).stdout).unwrap();
+        assert!(!report["differences"].as_array().unwrap().is_empty());
+        // What lies elsewhere is not asked for.
+        if work.path().join(LOCK).exists() {
+            let output = verify(work, &["--", "localized-overlay/base/config.yaml"]);
+            assert!(!output.stdout.contains("service.yaml"), "{output:?}");
+        }
+    }
+}
+
+#[test]
+fn files_and_lock_that_were_changed_together_disagree_with_the_message_only() {
+    let project = localized();
+    let work = &project.work;
+    let sum = |text: &str| {
+        use sha2::{Digest as _, Sha256};
+        let bytes = Sha256::digest(text.as_bytes());
+        bytes
+            .iter()
+            .map(|byte| format!("{byte:02x}"))
+            .collect::<String>()
+    };
+    let before = work.read(PLACE);
+    let after = before.replace("one", "two");
+    work.write(PLACE, &after);
+    let lock = work.read(LOCK);
+    assert!(lock.contains(&sum(&before)));
+    work.write(LOCK, lock.replace(&sum(&before), &sum(&after)));
+    tamper(work);
+    let output = verify(work, &[]);
+    output
+        .fails(1)
+        .stdout_has("localized-overlay: is the tree ");
+    assert!(!output.stdout.contains("was changed"), "{output:?}");
+    // Without the message, nothing offline tells: README says so.
+    let tree = work.git(&["write-tree"]);
+    let rewritten = work.git(&["commit-tree", "-m", "Rewritten", &tree]);
+    verify(work, &[&rewritten])
+        .success()
+        .stdout_has("no commit message tells of it any more");
+}
+
+#[test]
+fn what_is_still_remote_is_named() {
+    let project = Project::new();
+    let work = &project.work;
+    work.write(
+        ".kustomize-localize.yaml",
+        "allow:\n- url: 'https://example.com/**'\n  refs: any\n  reason: ours\nrules:\n  remote-reference: 'off'\n",
+    );
+    work.commit("allowed");
+    work.run(&["--in-place", "--no-commit", "example/base"])
+        .success();
+    work.write(
+        "other/kustomization.yaml",
+        "resources:\n# kustomize-localize: allow[remote-reference] ours\n- https://example.com/acme/remote.git?ref=v1\n",
+    );
+    tamper(work);
+    work.run(&["check"]).success();
+    verify(work, &[])
+        .fails(1)
+        .stdout_has("other/kustomization.yaml:3:3: `https://example.com/acme/remote.git?ref=v1` is still remote (resources[0])\n")
+        .stdout_has(": 1 difference\n");
+    verify(work, &["--", "example"]).success();
+    // That it is locked, too, is not enough.
+    work.run(&["lock"]).success().stdout_has("nothing to do");
+}
+
+#[test]
+fn a_commit_without_a_record_is_an_error() {
+    let project = Project::new();
+    let work = &project.work;
+    verify(work, &[])
+        .fails(2)
+        .stderr_has("`HEAD` holds no record")
+        .stderr_has("localized/main");
+    // A lock of URLs is none.
+    work.run(&["lock"]).success();
+    work.commit("locked");
+    verify(work, &[])
+        .fails(2)
+        .stderr_has("`HEAD` holds no record");
+    project.overlay(&[]).success();
+    verify(work, &["localized/main", "--", "example"])
+        .fails(2)
+        .stderr_has("`localized/main` holds no record of `example`");
+    verify(work, &["nothing"])
+        .fails(2)
+        .stderr_has("`nothing` names no commit");
+    let output = verify(work, &["nothing", "--format", "json"]);
+    let report: Value = serde_json::from_str(&output.fails(2).stdout).unwrap();
+    assert!(report.to_string().contains("names no commit"), "{report}");
+    work.git(&["switch", "--quiet", "localized/main"]);
+    work.write(LOCK, "<<<<<<< HEAD\n");
+    tamper(work);
+    verify(work, &[])
+        .fails(2)
+        .stderr_has("localized-overlay/kustomize-localize.lock:1");
+    let empty = Sandbox::new();
+    empty
+        .run(&empty.path(""), &["verify"])
+        .fails(2)
+        .stderr_has("not a git repository");
+}
+
+#[test]
+fn a_signature_can_be_required() {
+    let project = Project::new();
+    let key = key(&project);
+    let work = &project.work;
+    project.overlay(&[&format!("-S{key}")]).success();
+    verify(work, &["localized/main", "--require-signature"]).success();
+    work.git(&["switch", "--quiet", "localized/main"]);
+    work.git(&[
+        "commit",
+        "--quiet",
+        "--no-gpg-sign",
+        "--allow-empty",
+        "--message",
+        "Not signed",
+    ]);
+    verify(work, &[]).success();
+    verify(work, &["--require-signature"])
+        .fails(1)
+        .stdout_has("is not signed");
+    project
+        .sandbox
+        .configure("gpg.ssh.allowedSignersFile", "/dev/null");
+    verify(work, &["HEAD^", "--require-signature"])
+        .fails(1)
+        .stdout_has("the signature of ");
+}
