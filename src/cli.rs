@@ -64,6 +64,9 @@ enum Command {
     Localize(Box<LocalizeArgs>),
 
     /// Find what a build without a network could not resolve
+    #[command(
+        after_help = "Exit status: 0 nothing that fails; 1 findings that are errors; 2 something could not be looked at."
+    )]
     Check(check::CheckArgs),
 
     /// Let git run the check: before a commit, a merge, a push

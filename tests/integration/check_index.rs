@@ -427,6 +427,17 @@ fn a_copied_repository_differs_in_nothing() {
 }
 
 #[test]
+fn the_help_says_what_the_status_means() {
+    let sandbox = Sandbox::new();
+    let repo = repository(&sandbox);
+    for flag in ["-h", "--help"] {
+        check(&repo, &[flag]).success().stdout_has(
+            "Exit status: 0 nothing that fails; 1 findings that are errors; 2 something could not be looked at.",
+        );
+    }
+}
+
+#[test]
 fn a_path_that_is_checked_may_be_named_from_the_top() {
     let sandbox = Sandbox::new();
     let repo = repository(&sandbox);
