@@ -100,8 +100,12 @@ impl Builder<'_> {
         let graph = self.graph;
         let edge = &graph.roots[root].edges[index];
         match self.in_place {
-            Some(chosen) if self.stays(graph.roots[root].source) => remotes::label(graph, edge)
-                .is_some_and(|label| !chosen(&graph.label(edge.from), &label)),
+            Some(chosen) if self.stays(graph.roots[root].source) => {
+                let absolute = || path::is_absolute(&edge.reference.text).then(String::new);
+                remotes::label(graph, edge)
+                    .or_else(absolute)
+                    .is_some_and(|label| !chosen(&graph.label(edge.from), &label))
+            }
             _ => false,
         }
     }
@@ -212,9 +216,10 @@ impl Builder<'_> {
                 }
                 Lead::File(file, destination) => {
                     if stays && matches!(graph.files[file].origin, Origin::Tree { .. }) {
-                        continue;
-                    }
-                    if let Err(failure) = self.place_file(&destination, file) {
+                        if !path::is_absolute(&edge.reference.text) {
+                            continue;
+                        }
+                    } else if let Err(failure) = self.place_file(&destination, file) {
                         self.failures.push(failure.at(location()));
                         continue;
                     }

@@ -116,7 +116,8 @@ pub struct InPlace {
     pub kept: HashSet<String>,
 }
 
-/// Says whether a remote with this label, named by this file of the user, is to be localized.
+/// Says whether a remote with this label (empty: an absolute path), named by this file of the user, is to be
+/// localized.
 pub type Chosen<'a> = dyn Fn(&str, &str) -> bool + 'a;
 
 /// Localizes the roots `starts` of a walked graph, and what they reach, where they stand. What could

@@ -1,15 +1,17 @@
 //! Where both builds find their files.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::stand_in::{Manifest, Upstream};
 use super::{After, Job, Original};
 use crate::failure::{Failure, Result};
+use crate::kustomization::{self, Edit};
+use crate::localize;
 use crate::reference::RepoSpec;
 use crate::tree::{Entry, Tree, path};
-use crate::walk::{File, FileId, Graph, Origin, SourceId, Target};
+use crate::walk::{File, FileId, Graph, Origin, Root, SourceId, Target};
 
 /// Original and result on disk, for all targets.
 pub(super) struct Scene {
@@ -42,6 +44,7 @@ impl Scene {
                 Original::Directory(_) => None,
             });
         put_out(graph, &place, &urls.collect::<Vec<_>>())?;
+        move_absolute(graph, &top.join("original"))?;
         let mut manifest = Manifest::default();
         for (number, source) in graph.sources.iter().enumerate() {
             if let Some(repository) = &source.repository {
@@ -56,7 +59,10 @@ impl Scene {
         }
         let localized = top.join("localized");
         match &job.after {
-            After::InPlace(graph) => put_out(graph, &|_| localized.clone(), &[])?,
+            After::InPlace(graph) => {
+                put_out(graph, &|_| localized.clone(), &[])?;
+                move_absolute(graph, &localized)?;
+            }
             After::Copy(files) => {
                 for (place, file) in *files {
                     write(
@@ -149,6 +155,10 @@ fn put_out(graph: &Graph, place: &dyn Fn(SourceId) -> PathBuf, urls: &[&str]) ->
         Some(real) if real == named => Ok(()),
         _ => outs[source].put(named),
     };
+    let lexical = |root: &Root, text: &str| match path::is_absolute(text) {
+        true => graph.sources[root.source].tree.absolute(text),
+        false => path::resolve(&root.directory, text),
+    };
     let directory = |text: &str| RepoSpec::parse(text).map(|spec| spec.directory()).ok();
     for directory in urls.iter().copied().filter_map(directory) {
         put(0, &directory, Some(&graph.roots[0].directory))?;
@@ -163,21 +173,58 @@ fn put_out(graph: &Graph, place: &dyn Fn(SourceId) -> PathBuf, urls: &[&str]) ->
                     let target = &graph.roots[id];
                     let named = match remote {
                         true => directory(text),
-                        false => path::resolve(&root.directory, text),
+                        false => lexical(root, text),
                     };
                     (target.source, named, Some(target.directory.as_str()))
                 }
                 Target::File(file) => match real(file) {
-                    Some(real) => {
-                        let named = path::resolve(&root.directory, text);
-                        (root.source, named, Some(real))
-                    }
+                    Some(real) => (root.source, lexical(root, text), Some(real)),
                     None => continue,
                 },
                 _ => continue,
             };
             if let Some(named) = named {
                 put(source, &named, real)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Lets absolute paths of the user's tree, which lies in `top` now, lead there.
+fn move_absolute(graph: &Graph, top: &Path) -> Result<()> {
+    let Some(top) = top.to_str() else {
+        return Ok(());
+    };
+    let mut edits: BTreeMap<FileId, Vec<Edit<'_>>> = BTreeMap::new();
+    for root in &graph.roots {
+        for edge in &root.edges {
+            let reference = &edge.reference;
+            if !path::is_absolute(&reference.text) {
+                continue;
+            }
+            let (source, real) = match edge.target {
+                Target::File(file) => match &graph.files[file].origin {
+                    Origin::Tree { source, path } => (*source, path),
+                    Origin::Remote(_) => continue,
+                },
+                Target::Carried(id) => (graph.carried[id].source, &graph.carried[id].path),
+                _ => continue,
+            };
+            let text = path::join(top, graph.in_scope(source, real));
+            edits.entry(edge.from).or_default().push(Edit {
+                spot: &reference.spot,
+                value: localize::value(reference, &text),
+            });
+        }
+    }
+    for (file, edits) in edits {
+        let file = &graph.files[file];
+        if let Origin::Tree { source, path } = &file.origin {
+            let place = Path::new(top).join(graph.in_scope(*source, path));
+            // What cannot be edited stays as it is, and the build says what it makes of it.
+            if let Ok(bytes) = kustomization::edit(&file.bytes, &edits) {
+                write(&place, &bytes, file.executable).map_err(|error| not_put(&error))?;
             }
         }
     }

@@ -76,7 +76,10 @@ impl Walker<'_> {
             ));
         }
         let Some(path) = self.local_path(root, text)? else {
-            return Err(outside("lies outside"));
+            return Err(match path::is_absolute(text) {
+                true => nowhere(text),
+                false => outside("lies outside"),
+            });
         };
         self.not_forbidden(source_id, &path, text)?;
         match tree::resolve(&*tree, &path)? {
@@ -132,11 +135,9 @@ impl Walker<'_> {
         if path::is_absolute(text) {
             return Err(Stop::new(
                 TroubleKind::OutOfScope(Beyond::Absolute),
-                format!("`{text}` is an absolute path"),
+                format!("`{text}` is an absolute path, which leads to no file here"),
             )
-            .hint(
-                "`kustomize build` takes those for files in their root only: write a relative path",
-            ));
+            .hint("`kustomize build` takes those for files only, in or below the root that names them: write a relative path"));
         }
         let source_id = self.graph.roots[root].source;
         let source = &self.graph.sources[source_id];
@@ -340,6 +341,15 @@ impl Walker<'_> {
         });
         Target::Kept
     }
+}
+
+/// Says that an absolute path leads to nothing in the tree.
+fn nowhere(text: &str) -> Stop {
+    Stop::new(
+        TroubleKind::OutOfScope(Beyond::Absolute),
+        format!("`{text}` is an absolute path, which leads to nothing in this repository"),
+    )
+    .hint("it holds on one machine, in one checkout only: write it relative to the kustomization")
 }
 
 /// Says so where a reference was surely meant to be remote, but not for kustomize.

@@ -36,6 +36,7 @@ mod lock;
 mod message;
 mod offline;
 mod parity;
+mod paths;
 mod pre_commit;
 mod readme;
 mod references;

@@ -7,7 +7,7 @@ const CUSTOM: &str = "apiVersion: example.com/v1\nkind: Custom\nmetadata:\n  nam
                       map: the-map\n";
 
 /// What the files of [`every_field`] hold, by name.
-fn contents() -> Vec<(&'static str, String)> {
+pub(crate) fn contents() -> Vec<(&'static str, String)> {
     let text = |text: &str| text.to_owned();
     vec![
         ("deployment.yaml", deployment("the-deployment")),
@@ -69,7 +69,7 @@ fn contents() -> Vec<(&'static str, String)> {
 }
 
 /// A kustomization in which every field of the table names its file at `PLACE`.
-fn every_field(place: &str) -> String {
+pub(crate) fn every_field(place: &str) -> String {
     "\
 resources: [PLACE/deployment.yaml]
 bases:
