@@ -13,6 +13,7 @@ use std::collections::{BTreeSet, HashSet};
 use std::path::PathBuf;
 use std::rc::Rc;
 
+use crate::commit::working::{self, Change};
 use crate::config::{self, Config};
 use crate::failure::{Failure, Failures, Result};
 use crate::git::Here;
@@ -20,16 +21,17 @@ use crate::kustomization;
 use crate::localize;
 use crate::record::{LOCK_NAME, Lock};
 use crate::reference::place::LOCALIZED_FILES;
+use crate::tree::objects::ObjectTree;
 use crate::tree::working::WorkingTree;
 use crate::tree::{self, Entry, Listing, Resolved, SharedTree, Tree, path};
 use crate::walk::{Explored, Graph, Origin, Source, Trouble, TroubleKind, Warning};
 
-/// The working tree that is mended.
+/// What is mended: the working tree, or for a branch of ours the source commit.
 pub struct Ground {
     /// The repository.
     pub here: Rc<Here>,
-    /// The top of the working tree.
-    pub top: PathBuf,
+    /// The top of the working tree; none where a commit is localized.
+    pub top: Option<PathBuf>,
     /// Its files.
     pub tree: SharedTree,
     /// What the team has decided.
@@ -60,6 +62,37 @@ impl Ground {
                 .hint("run it in a clone, or in a linked worktree")
         })?;
         let tree = Rc::new(WorkingTree::open(here.clone())?);
+        let mut ground = Ground::of(here, Some(top), tree.clone(), &*tree)?;
+        for (place, is_left_out) in ground.here.tracked_paths()? {
+            if is_left_out
+                && kustomization::FILE_NAMES.contains(&path::name(&place))
+                && !ground.is_owned(&place)
+                && tree.entry(&place)?.is_none()
+            {
+                ground.hidden.push(place);
+            }
+        }
+        ground.hidden.sort();
+        Ok(ground)
+    }
+
+    /// Takes a commit as it is. All of it is localized, whatever its configuration leaves out of a check.
+    ///
+    /// # Errors
+    /// When its configuration or lock cannot be read.
+    pub fn at(here: Rc<Here>, tree: Rc<ObjectTree>) -> Result<Ground, Failures> {
+        let mut ground = Ground::of(here, None, tree.clone(), &*tree)?;
+        ground.config.include.clear();
+        ground.config.exclude.clear();
+        Ok(ground)
+    }
+
+    fn of(
+        here: Rc<Here>,
+        top: Option<PathBuf>,
+        tree: SharedTree,
+        listing: &dyn Listing,
+    ) -> Result<Ground, Failures> {
         let config = match tree.entry(config::FILE_NAME)? {
             Some(Entry::File { .. }) => {
                 Config::parse(&tree.read(config::FILE_NAME)?, config::FILE_NAME)?
@@ -92,7 +125,7 @@ impl Ground {
             roots: Vec::new(),
             hidden: Vec::new(),
             owned: HashSet::new(),
-            tree: tree.clone(),
+            tree,
         };
         for file in ground.lock.iter().flat_map(|lock| &lock.files) {
             let mut directory = path::parent(&file.path);
@@ -101,24 +134,25 @@ impl Ground {
             }
         }
         let mut roots = BTreeSet::new();
-        for place in tree.kustomizations()? {
+        for place in listing.kustomizations()? {
             let directory = path::parent(&place);
             if !roots.contains(directory) && !ground.is_owned(&place) && !ground.is_flux(&place)? {
                 roots.insert(directory.to_owned());
             }
         }
         ground.roots = roots.into_iter().collect();
-        for (place, is_left_out) in ground.here.tracked_paths()? {
-            if is_left_out
-                && kustomization::FILE_NAMES.contains(&path::name(&place))
-                && !ground.is_owned(&place)
-                && tree.entry(&place)?.is_none()
-            {
-                ground.hidden.push(place);
-            }
-        }
-        ground.hidden.sort();
         Ok(ground)
+    }
+
+    /// Makes changes in the working tree.
+    ///
+    /// # Errors
+    /// When something cannot be written: everything is then as before.
+    pub fn apply(&self, changes: &[Change]) -> Result<()> {
+        match &self.top {
+            Some(top) => working::apply(top, changes),
+            None => Err(Failure::new("a commit cannot be changed")),
+        }
     }
 
     /// Returns where a walk of the whole tree starts.

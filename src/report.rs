@@ -10,7 +10,7 @@ pub mod outline;
 mod proof;
 pub mod verify;
 
-pub use in_place::InPlaceReport;
+pub use in_place::{InPlaceReport, OnBranch};
 pub use json::failures_json;
 pub use lock::{LockOutcome, LockReport};
 

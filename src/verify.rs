@@ -133,8 +133,12 @@ pub fn verify(here: &Rc<Here>, request: &Request<'_>) -> Result<Verified, Failur
         paths: request.paths,
         differences: Vec::new(),
     };
-    let locks = verifier.locks()?;
     let messages = here.first_parents(&id.commit, HISTORY)?;
+    let newest = messages
+        .iter()
+        .find_map(|(_, message)| Trailers::parse(message).ok().flatten());
+    let is_in_place = newest.as_ref().is_some_and(|newest| newest.target.in_place);
+    let locks = verifier.locks(is_in_place)?;
     let mut records = Vec::new();
     for (directory, lock) in &locks {
         verifier.files(directory, lock)?;
@@ -147,7 +151,7 @@ pub fn verify(here: &Rc<Here>, request: &Request<'_>) -> Result<Verified, Failur
             recorded_by,
         });
     }
-    verifier.gone(&locks, &messages)?;
+    verifier.gone(&locks, newest)?;
     if records.is_empty() && verifier.differences.is_empty() {
         return Err(no_record(request).into());
     }
@@ -191,8 +195,9 @@ struct Verifier<'a> {
 }
 
 impl Verifier<'_> {
-    /// Returns the locks that list what was localized, by directory.
-    fn locks(&self) -> Result<Vec<(String, Lock)>> {
+    /// Returns the locks that list what was localized, by directory. In place, that is the one at the top, also
+    /// where nothing was remote.
+    fn locks(&self, is_in_place: bool) -> Result<Vec<(String, Lock)>> {
         let mut locks = Vec::new();
         for place in self.tree.locks()? {
             let directory = path::parent(&place).to_owned();
@@ -203,9 +208,14 @@ impl Verifier<'_> {
             }
             let lock = Lock::parse(&self.tree.read(&place)?, &place)?;
             // One on main may only hold what URLs are locked to.
-            if lock.target.is_some() || !lock.files.is_empty() {
+            let is_top = is_in_place && directory.is_empty();
+            if lock.target.is_some() || !lock.files.is_empty() || is_top {
                 locks.push((directory, lock));
             }
+        }
+        let top = |(directory, _): &(String, Lock)| directory.is_empty();
+        if is_in_place && self.paths.is_empty() && !locks.iter().any(top) {
+            locks.insert(0, (String::new(), Lock::default()));
         }
         Ok(locks)
     }
@@ -306,10 +316,7 @@ impl Verifier<'_> {
     }
 
     /// Finds what the newest message tells of, but has no lock any more.
-    fn gone(&mut self, locks: &[(String, Lock)], messages: &[(String, String)]) -> Result<()> {
-        let newest = messages
-            .iter()
-            .find_map(|(_, message)| Trailers::parse(message).ok().flatten());
+    fn gone(&mut self, locks: &[(String, Lock)], newest: Option<Trailers>) -> Result<()> {
         let Some(directory) = newest.and_then(|trailers| trailers.target.into) else {
             return Ok(());
         };

@@ -1,6 +1,7 @@
 //! `localize`: a copy of a kustomization with everything it references, committed or on disk.
 
 mod disk;
+mod following;
 mod history;
 pub(super) mod in_place;
 
@@ -28,7 +29,13 @@ use crate::walk::{self, Absence, Graph, Source, Start, Warning};
 /// Localizes what the arguments say, and says what was done.
 pub(super) fn run(args: &LocalizeArgs) -> ExitCode {
     if args.in_place {
-        return tell(&args.output, in_place::run(args));
+        return tell(
+            &args.output,
+            match args.no_commit {
+                true => in_place::run(args),
+                false => following::run(args),
+            },
+        );
     }
     let outcome = match args.more.first() {
         Some(more) => Err(

@@ -81,9 +81,9 @@ pub(super) struct LocalizeArgs {
     #[arg(hide = true)]
     pub(super) more: Vec<PathBuf>,
 
-    /// Localize where the kustomizations stand: what is brought in goes to `localized-files` beside
-    /// them; so far with `--no-commit` only
-    #[arg(long, conflicts_with_all = ["scope", "branch", "rev", "message", "gpg_sign", "no_gpg_sign", "signoff", "update"])]
+    /// Localize the whole repository where it stands, and commit that on a branch; with `--no-commit` the
+    /// files on disk. What is brought in goes to `localized-files` beside the kustomizations
+    #[arg(long, conflicts_with = "scope")]
     pub(super) in_place: bool,
 
     /// The directory that bounds what a local target may reach [default: the target]

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use gix::ObjectId;
 use gix::objs::tree::{EntryKind, EntryMode};
 
+use super::working::Change;
 use crate::failure::{Failure, Result};
 use crate::localize::{Content, ResultFile};
 use crate::tree::objects::object_id;
@@ -107,6 +108,64 @@ pub struct Written {
     pub directory: ObjectId,
 }
 
+/// Writes `base` with some files written and others removed. Returns the tree.
+///
+/// # Errors
+/// When an object cannot be written.
+pub fn write_changes(
+    repository: &gix::Repository,
+    base: ObjectId,
+    changes: &[Change],
+) -> Result<ObjectId> {
+    let mut editor = editor(repository, base)?;
+    for change in changes {
+        let place = path::components(&change.path);
+        match &change.to {
+            None => editor.remove(place).map_err(|error| failed(&error))?,
+            Some((bytes, executable)) => {
+                let id = repository
+                    .write_blob(&bytes[..])
+                    .map_err(|error| failed(&error))?;
+                editor
+                    .upsert(place, kind(*executable), id.detach())
+                    .map_err(|error| failed(&error))?
+            }
+        };
+    }
+    editor
+        .write(|tree| repository.write_object(tree).map(gix::Id::detach))
+        .map_err(|error| failed(&error))
+}
+
+fn failed(error: &dyn std::error::Error) -> Failure {
+    Failure::new(format!(
+        "could not write to the object database: {}",
+        with_sources(error)
+    ))
+    .hint("check that the repository can be written and that the disk has room")
+}
+
+fn kind(executable: bool) -> EntryKind {
+    match executable {
+        true => EntryKind::BlobExecutable,
+        false => EntryKind::Blob,
+    }
+}
+
+/// Not the repository's own editor, which wants every blob that a tree names to be at hand: in a partial
+/// clone they are not.
+fn editor(repository: &gix::Repository, base: ObjectId) -> Result<gix::objs::tree::Editor<'_>> {
+    let root = repository
+        .find_tree(base)
+        .and_then(|tree| Ok(tree.decode()?.to_owned()))
+        .map_err(|error| failed(&error))?;
+    Ok(gix::objs::tree::Editor::new(
+        root,
+        &repository.objects,
+        repository.object_hash(),
+    ))
+}
+
 /// Writes the files of NEW_DIR and the tree that holds them: `base` (the tree of the source) with
 /// `others` (directories to take over, by path) and NEW_DIR put into it.
 ///
@@ -119,21 +178,7 @@ pub fn write(
     new_dir: &str,
     files: &BTreeMap<String, ResultFile>,
 ) -> Result<Written> {
-    let failed = |error: &dyn std::error::Error| {
-        Failure::new(format!(
-            "could not write to the object database: {}",
-            with_sources(error)
-        ))
-        .hint("check that the repository can be written and that the disk has room")
-    };
-    let root = repository
-        .find_tree(base)
-        .and_then(|tree| Ok(tree.decode()?.to_owned()))
-        .map_err(|error| failed(&error))?;
-    // Not the repository's own editor, which wants every blob that a tree names to be at hand: in a
-    // partial clone they are not.
-    let mut editor =
-        gix::objs::tree::Editor::new(root, &repository.objects, repository.object_hash());
+    let mut editor = editor(repository, base)?;
     for (place, id) in others {
         editor
             .upsert(path::components(place), EntryKind::Tree, *id)
@@ -150,14 +195,10 @@ pub fn write(
                 .map_err(|error| failed(&error))?
                 .detach(),
         };
-        let kind = match file.executable {
-            true => EntryKind::BlobExecutable,
-            false => EntryKind::Blob,
-        };
         editor
             .upsert(
                 path::components(new_dir).chain(path::components(place)),
-                kind,
+                kind(file.executable),
                 id,
             )
             .map_err(|error| failed(&error))?;

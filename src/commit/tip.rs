@@ -78,12 +78,14 @@ pub fn examine(
         }
     }
     let Some((made, trailers)) = ours else {
-        return Err(Failure::new(format!(
-            "branch `{branch}` was not made by this tool: no commit of it holds a record"
-        ))
-        .hint("commit to another branch: `--branch NAME`")
-        .hint(format!("or remove it: git branch -D {branch}")));
+        return Err(not_ours(branch));
     };
+    if trailers.target.in_place {
+        return Err(Failure::new(format!(
+            "branch `{branch}` holds the repository, localized where it stands, and no copies"
+        ))
+        .hint("commit copies to another branch: `--branch NAME`"));
+    }
     let made_tree = match made == commit {
         true => tree,
         false => here
@@ -123,6 +125,96 @@ pub fn examine(
         made: trailers.target,
         new_dirs,
         edited: whole,
+        edited_by,
+    })
+}
+
+fn not_ours(branch: &str) -> Failure {
+    Failure::new(format!(
+        "branch `{branch}` was not made by this tool: no commit of it holds a record"
+    ))
+    .hint("commit to another branch: `--branch NAME`")
+    .hint(format!("or remove it: git branch -D {branch}"))
+}
+
+/// The tip of a branch that holds the repository localized where it stands.
+#[derive(Debug, Clone)]
+pub struct InPlaceTip {
+    /// Its commit.
+    pub commit: String,
+    /// The tree of that commit.
+    pub tree: ObjectId,
+    /// Its lock, unless somebody edited that.
+    pub lock: Option<Rc<Lock>>,
+    /// The paths that somebody edited by hand, sorted.
+    pub edited: Vec<String>,
+    /// The commits (abbreviated) that did it, newest first; empty if one of ours was rewritten.
+    pub edited_by: Vec<String>,
+}
+
+/// Looks at the tip of a branch where the repository is localized where it stands.
+///
+/// # Errors
+/// When the branch is not such a one, or its record cannot be read.
+pub fn examine_in_place(
+    here: &Rc<Here>,
+    repository: &gix::Repository,
+    branch: &str,
+    commit: &str,
+) -> Result<InPlaceTip> {
+    let id = here
+        .commit(commit)?
+        .ok_or_else(|| Failure::new(format!("the tip {commit} of `{branch}` cannot be read")))?;
+    let tree = object_id(&id.tree)?;
+    let mut edited_by = Vec::new();
+    let mut ours = None;
+    for (ancestor, message) in here.first_parents(commit, HISTORY)? {
+        match Trailers::parse(&message)? {
+            Some(trailers) => {
+                ours = Some((ancestor, trailers));
+                break;
+            }
+            None => edited_by.push(ancestor.chars().take(12).collect()),
+        }
+    }
+    let Some((made, trailers)) = ours else {
+        return Err(not_ours(branch));
+    };
+    if !trailers.target.in_place {
+        return Err(Failure::new(format!(
+            "branch `{branch}` holds copies, as `{}`",
+            trailers.target.into.unwrap_or(trailers.target.target)
+        ))
+        .hint("localize in place on another branch: `--branch NAME`"));
+    }
+    let recorded = object_id(trailers.tree.hex())?;
+    let mut edited = match entries(repository, recorded) {
+        Ok(_) => differences(repository, recorded, tree, &BTreeSet::new())?,
+        // Not even the commit of that record holds its tree: it was rewritten.
+        Err(_) => vec![LOCK_NAME.to_owned()],
+    };
+    if edited.is_empty() || made == commit {
+        // A merge that changed nothing, an empty commit; or our own commit was rewritten.
+        edited_by.clear();
+    }
+    edited.sort();
+    let lock = match edited.iter().any(|place| place == LOCK_NAME) {
+        true => None,
+        false => {
+            let tree = ObjectTree::of_here(here.clone(), tree)?;
+            match tree.entry(LOCK_NAME)? {
+                Some(crate::tree::Entry::File { .. }) => {
+                    Some(Rc::new(Lock::parse(&tree.read(LOCK_NAME)?, LOCK_NAME)?))
+                }
+                _ => None,
+            }
+        }
+    };
+    Ok(InPlaceTip {
+        commit: commit.to_owned(),
+        tree,
+        lock,
+        edited,
         edited_by,
     })
 }

@@ -10,6 +10,7 @@ mod proof;
 mod restore;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::path::PathBuf;
 use std::rc::Rc;
 
 use super::{Ground, Troubles, lock};
@@ -135,9 +136,12 @@ pub fn plan(
     let rules = localize::Rules {
         owned: &|place| {
             // Of a directory that holds nothing git knows nothing: it is nobody's.
-            let mut empty = ground.top.join(place).read_dir();
+            let is_empty = |top: &PathBuf| {
+                let entries = top.join(place).read_dir();
+                entries.is_ok_and(|mut entries| entries.next().is_none())
+            };
             ground.owns(place)
-                || empty.as_mut().is_ok_and(|entries| entries.next().is_none())
+                || ground.top.as_ref().is_some_and(is_empty)
                 || is_left_of_us(&*ground.tree, place)
         },
         trusted: &|_| false,
@@ -343,7 +347,7 @@ fn to_stage(
         let home = stored::home(path).filter(|_| known.contains(path) || gone.contains(path));
         paths.insert(home.unwrap_or(path).to_owned());
     }
-    if changes.is_empty() {
+    if changes.is_empty() || ground.top.is_none() {
         return Ok(Vec::new());
     }
     let tracked = ground.here.tracked_paths()?;

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use super::{Ground, Troubles};
-use crate::commit::working::{self, Change};
+use crate::commit::working::Change;
 use crate::failure::{Failures, Location, Result};
 use crate::localize;
 use crate::record::{GitRemote, LOCK_NAME, Lock, Remote};
@@ -209,5 +209,5 @@ pub fn write(ground: &Ground, lock: &Lock) -> Result<()> {
         path: LOCK_NAME.to_owned(),
         to: Some((lock.render()?.into_bytes().into(), false)),
     };
-    working::apply(&ground.top, &[change])
+    ground.apply(&[change])
 }

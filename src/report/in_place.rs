@@ -9,7 +9,7 @@ use super::human::write_rewritten;
 use super::json::{JsonFile, JsonMessage, JsonRemote, JsonRewritten, TOOL, Tool, remote, render};
 use super::lock::{JsonChange, write_changes};
 use super::proof::write_proof;
-use super::{LockOutcome, Tell, by_id, counted, visible, write_warnings};
+use super::{LockOutcome, Tell, by_id, counted, short, visible, write_warnings};
 use crate::failure::pathspec;
 use crate::localize::Rewritten;
 use crate::prove::Proof;
@@ -41,6 +41,19 @@ pub struct InPlaceReport {
     pub warnings: Vec<Warning>,
     /// What came of building the affected roots; none where no root is affected.
     pub proof: Option<Proof>,
+    /// The branch that this is about; none for the working tree.
+    pub branch: Option<OnBranch>,
+}
+
+/// Where the repository is committed, localized in place.
+#[derive(Debug, Clone)]
+pub struct OnBranch {
+    /// The short name of the branch.
+    pub name: String,
+    /// Its tip, unless nothing was or is committed.
+    pub commit: Option<String>,
+    /// The source commit.
+    pub source: String,
 }
 
 impl Tell for InPlaceReport {
@@ -61,6 +74,12 @@ impl Tell for InPlaceReport {
             },
             in_place: true,
             targets: &self.targets,
+            branch: self.branch.as_ref().map(|branch| branch.name.as_str()),
+            commit: self
+                .branch
+                .as_ref()
+                .and_then(|branch| branch.commit.as_deref()),
+            source: self.branch.as_ref().map(|branch| branch.source.as_str()),
             changes: self.changes.iter().map(JsonChange::from).collect(),
             remotes: self.remotes.iter().map(remote).collect(),
             files: self
@@ -104,6 +123,16 @@ impl InPlaceReport {
     }
 
     fn write(&self, out: &mut String, verbose: bool) -> std::fmt::Result {
+        if let (LockOutcome::Unchanged, Some(branch)) = (self.outcome, &self.branch) {
+            writeln!(
+                out,
+                "nothing to do: branch {} ({}) holds {} localized already",
+                visible(&branch.name),
+                short(branch.commit.as_deref().unwrap_or_default()),
+                short(&branch.source)
+            )?;
+            return write_warnings(out, &self.warnings);
+        }
         if self.outcome == LockOutcome::Unchanged {
             match self.updated {
                 true => writeln!(out, "nothing to do: nothing has moved")?,
@@ -124,9 +153,17 @@ impl InPlaceReport {
             (false, LockOutcome::DryRun) => "would localize",
             (false, _) => "localized",
         };
+        let place = match &self.branch {
+            None => String::new(),
+            Some(branch) => {
+                let commit = branch.commit.as_deref().map(short);
+                let commit = commit.map_or(String::new(), |commit| format!(" ({commit})"));
+                format!(" on branch {}{commit}", visible(&branch.name))
+            }
+        };
         writeln!(
             out,
-            "{would} {what}: {} written, {} rewritten, {} removed",
+            "{would} {what}{place}: {} written, {} rewritten, {} removed",
             counted(self.written.len(), "file"),
             counted(self.rewritten.len(), "reference"),
             self.removed.len(),
@@ -146,7 +183,10 @@ impl InPlaceReport {
             }
             write_rewritten(out, &self.rewritten)?;
         }
-        if self.outcome == LockOutcome::Written {
+        if let (LockOutcome::Written, Some(branch)) = (self.outcome, &self.branch) {
+            let commit = short(branch.commit.as_deref().unwrap_or_default());
+            writeln!(out, "  to look at it: git show --stat {commit}")?;
+        } else if self.outcome == LockOutcome::Written {
             writeln!(out, "  to commit it:")?;
             for command in self.commands() {
                 writeln!(out, "    {command}")?;
@@ -163,6 +203,12 @@ struct JsonInPlace<'a> {
     outcome: &'static str,
     in_place: bool,
     targets: &'a [String],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    branch: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    commit: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    source: Option<&'a str>,
     changes: Vec<JsonChange<'a>>,
     remotes: Vec<JsonRemote>,
     files: Vec<JsonFile<'a>>,

@@ -384,12 +384,6 @@ fn locked_and_offline_say_what_is_missing() {
 fn options_that_make_no_sense_are_refused() {
     let world = world();
     let before = world.work.state();
-    world
-        .work
-        .run(&["--in-place"])
-        .fails(2)
-        .stderr_has("what was localized in place cannot be committed yet")
-        .stderr_has("add `--no-commit`");
     for other in [
         &["--scope", "."][..],
         &["--branch", "x"],

@@ -28,6 +28,7 @@ mod example;
 mod features;
 mod fetch_git;
 mod fetch_http;
+mod following;
 mod generate;
 mod hook;
 mod in_place;

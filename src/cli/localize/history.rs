@@ -9,7 +9,7 @@ use super::{
 };
 use crate::cli::LocalizeArgs;
 use crate::commit::branch::{self, Branch};
-use crate::commit::objects::{self, Written};
+use crate::commit::objects;
 use crate::commit::tip::{self, TipState};
 use crate::failure::{Failure, Failures, Result, shown};
 use crate::fetch::Tip;
@@ -22,6 +22,8 @@ use crate::tree::{self, path};
 
 /// How many paths an error names before it only counts the rest.
 const NAMED: usize = 10;
+/// How many kustomizations a message names before it only counts the rest.
+const MOST_LINES: usize = 50;
 
 pub(super) fn run(args: &LocalizeArgs) -> Result<Report, Failures> {
     let here = match args.offline {
@@ -151,23 +153,49 @@ pub(super) fn run(args: &LocalizeArgs) -> Result<Report, Failures> {
         .map(|state| others(state, &into))
         .unwrap_or_default();
     let written = objects::write(&repository, source_tree, &others, &into, &files)?;
-    let outcome = commit(
-        args,
-        &here,
-        &branch,
-        state.as_ref(),
-        &source,
-        written,
-        &copied,
-        &into,
-        &before,
-        &proof.trailer(),
-    )?;
+    let tree = written.directory.to_string();
+    let entry = Entry {
+        source: &source,
+        tip: state
+            .as_ref()
+            .map(|state| (state.commit.as_str(), state.tree)),
+        tree: written.tree,
+        text: default_message(&copied, &into, &before, state.as_ref()),
+        trailers: Trailers {
+            target: TargetTrailer {
+                target: copied.lock.target.clone().unwrap_or_default(),
+                scope: copied.lock.options.scope.clone(),
+                into: Some(into.clone()),
+                in_place: false,
+            },
+            source: Some(Digest::GitCommit(source.commit.clone())),
+            remotes: copied.lock.remote_trailers(),
+            tree: Digest::GitTree(tree.clone()),
+            verified: proof.trailer(),
+            tool: tool(),
+        },
+    };
+    let (commit, is_new) = commit(args, &here, &branch, entry)?;
+    let (branch, source) = (branch.name, source.commit);
+    let outcome = match is_new {
+        true => Outcome::Committed {
+            branch,
+            commit,
+            tree,
+            source,
+        },
+        false => Outcome::Unchanged {
+            branch,
+            commit,
+            tree,
+            source,
+        },
+    };
     Ok(copied.report(&files, into, &before, outcome, proof, warnings))
 }
 
 /// Returns the source commit, and the full name of the ref that named it.
-fn source(args: &LocalizeArgs, here: &Here) -> Result<(CommitId, Option<String>)> {
+pub(super) fn source(args: &LocalizeArgs, here: &Here) -> Result<(CommitId, Option<String>)> {
     let rev = args.rev.as_deref().unwrap_or("HEAD");
     match here.commit(rev)? {
         Some(commit) => Ok((commit, here.ref_of(rev)?)),
@@ -219,22 +247,32 @@ fn examine(
         return Ok(None);
     }
     let state = tip::examine(here, repository, &branch.name, tip, source_tree)?;
-    if state.edited.is_empty() || args.overwrite {
-        return Ok(Some(state));
+    refuse_edited(args, &branch.name, &state.edited, &state.edited_by)?;
+    Ok(Some(state))
+}
+
+/// Refuses to go on from a tip that somebody edited, unless the edits are to be discarded.
+pub(super) fn refuse_edited(
+    args: &LocalizeArgs,
+    branch: &str,
+    edited: &[String],
+    by: &[String],
+) -> Result<()> {
+    if edited.is_empty() || args.overwrite {
+        return Ok(());
     }
-    let by = match state.edited_by.as_slice() {
+    let by = match by {
         [] => String::new(),
         commits => format!(" by {}", commits.join(", ")),
     };
     Err(Failure::new(format!(
-        "`{}` was edited by hand{by}: {}",
-        branch.name,
-        named(&state.edited)
+        "`{branch}` was edited by hand{by}: {}",
+        named(edited)
     ))
     .hint("what should be deployed belongs in the source; to discard these edits: --overwrite"))
 }
 
-fn named(paths: &[String]) -> String {
+pub(super) fn named(paths: &[String]) -> String {
     let mut text = paths
         .iter()
         .take(NAMED)
@@ -248,7 +286,7 @@ fn named(paths: &[String]) -> String {
 }
 
 /// Refuses to take what is `used` from the source commit where it looks different on disk or in the index.
-fn refuse_changed(here: &Here, used: &BTreeSet<String>) -> Result<()> {
+pub(super) fn refuse_changed(here: &Here, used: &BTreeSet<String>) -> Result<()> {
     if here.top.is_none() {
         return Ok(());
     }
@@ -277,78 +315,62 @@ fn others(state: &TipState, into: &str) -> BTreeMap<String, gix::ObjectId> {
         .collect()
 }
 
-#[allow(clippy::too_many_arguments)]
-fn commit(
+/// What goes into a commit on a branch of ours.
+pub(super) struct Entry<'a> {
+    /// The source commit.
+    pub(super) source: &'a CommitId,
+    /// The tip to continue from, with its tree.
+    pub(super) tip: Option<(&'a str, gix::ObjectId)>,
+    /// The tree of the commit.
+    pub(super) tree: gix::ObjectId,
+    /// What the message says when the user says nothing.
+    pub(super) text: String,
+    /// The record.
+    pub(super) trailers: Trailers,
+}
+
+/// Commits to the branch, unless its tip holds just this. Returns the commit, and whether it is a new one.
+pub(super) fn commit(
     args: &LocalizeArgs,
     here: &Here,
     branch: &Branch,
-    state: Option<&TipState>,
-    source: &CommitId,
-    written: Written,
-    copied: &Copied,
-    into: &str,
-    before: &Lock,
-    verified: &str,
-) -> Result<Outcome> {
-    let name = branch.name.clone();
-    let tree = written.directory.to_string();
-    if let Some(state) = state
-        && state.tree == written.tree
-        && here.is_ancestor(&source.commit, &state.commit)?
+    entry: Entry<'_>,
+) -> Result<(String, bool)> {
+    let contains = |tip: &str| here.is_ancestor(&entry.source.commit, tip);
+    if let Some((tip, tree)) = entry.tip
+        && tree == entry.tree
+        && contains(tip)?
     {
         if branch.local.is_none() {
             // So that what comes next, as a push, finds the branch whether or not there was news.
             let reason = "kustomize-localize: as it is at the remote";
-            here.update_ref(&branch.full_name(), &state.commit, None, reason)?;
+            here.update_ref(&branch.full_name(), tip, None, reason)?;
         }
-        return Ok(Outcome::Unchanged {
-            branch: name,
-            commit: state.commit.clone(),
-            tree,
-            source: source.commit.clone(),
-        });
+        return Ok((tip.to_owned(), false));
     }
-    let trailers = Trailers {
-        target: TargetTrailer {
-            target: copied.lock.target.clone().unwrap_or_default(),
-            scope: copied.lock.options.scope.clone(),
-            into: Some(into.to_owned()),
-            in_place: false,
-        },
-        source: Some(Digest::GitCommit(source.commit.clone())),
-        remotes: copied.lock.remote_trailers(),
-        tree: Digest::GitTree(tree.clone()),
-        verified: verified.to_owned(),
-        tool: concat!(env!("CARGO_PKG_NAME"), "/", env!("CARGO_PKG_VERSION")).to_owned(),
-    };
     let text = match args.message.is_empty() {
-        true => default_message(copied, into, before, state),
+        true => entry.text,
         false => args.message.join("\n\n"),
     };
     let signoff: Vec<String> = match args.signoff {
         true => vec![format!("Signed-off-by: {}", here.committer()?)],
         false => Vec::new(),
     };
-    let message = render_message(&text, &signoff, &trailers)?;
+    let message = render_message(&text, &signoff, &entry.trailers)?;
     let sign = match &args.gpg_sign {
         _ if args.no_gpg_sign => None,
         Some(key) => Some(format!("-S{key}")),
         None if here.config_bool("commit.gpgsign")? => Some("-S".to_owned()),
         None => None,
     };
-    let parents = match &state {
-        None => vec![source.commit.clone()],
-        Some(state) if here.is_ancestor(&source.commit, &state.commit)? => {
-            vec![state.commit.clone()]
-        }
-        Some(state) => vec![state.commit.clone(), source.commit.clone()],
+    let source = entry.source.commit.clone();
+    let parents = match entry.tip {
+        None => vec![source],
+        Some((tip, _)) if contains(tip)? => vec![tip.to_owned()],
+        Some((tip, _)) => vec![tip.to_owned(), source],
     };
-    let commit = here.commit_tree(
-        &written.tree.to_string(),
-        &parents,
-        &message,
-        sign.as_deref(),
-    )?;
+    let tree = entry.tree.to_string();
+    let commit = here.commit_tree(&tree, &parents, &message, sign.as_deref())?;
     let reason = format!(
         "kustomize-localize: {}",
         message.lines().next().unwrap_or_default()
@@ -359,18 +381,40 @@ fn commit(
         branch.local.as_deref(),
         &reason,
     )?;
-    Ok(Outcome::Committed {
-        branch: name,
-        commit,
-        tree,
-        source: source.commit.clone(),
-    })
+    Ok((commit, true))
+}
+
+/// What wrote the commit, as its record says.
+pub(super) fn tool() -> String {
+    concat!(env!("CARGO_PKG_NAME"), "/", env!("CARGO_PKG_VERSION")).to_owned()
 }
 
 /// Says what was localized, and what changed since the tip.
 fn default_message(copied: &Copied, into: &str, before: &Lock, state: Option<&TipState>) -> String {
     let target = copied.lock.target.as_deref().unwrap_or_default();
-    let mut text = format!("Localize {target} into {into}\n");
+    let discarded: Option<Vec<String>> = state.map(|state| {
+        let is_here = |place: &&String| {
+            let others = others(state, into);
+            !others.keys().any(|other| path::is_in(place, other))
+        };
+        state.edited.iter().filter(is_here).cloned().collect()
+    });
+    message(
+        &format!("Localize {target} into {into}"),
+        &Lock::changes(before, &copied.lock),
+        &[],
+        &discarded.unwrap_or_default(),
+    )
+}
+
+/// Words what a commit changes.
+pub(super) fn message(
+    subject: &str,
+    changes: &[Change],
+    kustomizations: &[String],
+    discarded: &[String],
+) -> String {
+    let mut text = format!("{subject}\n");
     let mut section = |title: &str, lines: Vec<String>| {
         if !lines.is_empty() {
             text.push_str(&format!("\n{title}:\n\n"));
@@ -379,7 +423,6 @@ fn default_message(copied: &Copied, into: &str, before: &Lock, state: Option<&Ti
             }
         }
     };
-    let changes = Lock::changes(before, &copied.lock);
     let of = |pick: &dyn Fn(&Change) -> Option<String>| {
         changes.iter().filter_map(pick).collect::<Vec<_>>()
     };
@@ -406,19 +449,17 @@ fn default_message(copied: &Copied, into: &str, before: &Lock, state: Option<&Ti
             _ => None,
         }),
     );
-    if let Some(state) = state {
-        let discarded: Vec<String> = state
-            .edited
-            .iter()
-            .filter(|place| {
-                !others(state, into)
-                    .keys()
-                    .any(|other| path::is_in(place, other))
-            })
-            .map(|place| shown(place))
-            .collect();
-        section("Edits by hand that are discarded", discarded);
+    let mut named: Vec<String> = kustomizations
+        .iter()
+        .take(MOST_LINES)
+        .map(|place| shown(place))
+        .collect();
+    if kustomizations.len() > MOST_LINES {
+        named.push(format!("and {} more", kustomizations.len() - MOST_LINES));
     }
+    section("Kustomizations", named);
+    let discarded = discarded.iter().map(|place| shown(place)).collect();
+    section("Edits by hand that are discarded", discarded);
     text
 }
 

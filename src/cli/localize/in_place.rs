@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 
 use super::globs;
 use crate::cli::online::{LocalizeArgs, Restrictor, fetcher};
-use crate::commit::working;
 use crate::failure::{Failure, Failures, Result};
 use crate::fetch::{self, Fetcher, Tip};
 use crate::mend::{Ground, in_place};
@@ -15,10 +14,10 @@ use crate::report::{InPlaceReport, LockOutcome};
 use crate::tree::{self, Resolved, path};
 
 pub(super) fn run(args: &LocalizeArgs) -> Result<InPlaceReport, Failures> {
-    if !args.no_commit {
+    if args.update {
         return Err(
-            Failure::new("what was localized in place cannot be committed yet")
-                .hint("localize in the working tree, then commit yourself: add `--no-commit`")
+            Failure::new("`--update` cannot be used with `--in-place --no-commit`")
+                .hint("to resolve again what the lock holds: git kustomize-localize update")
                 .into(),
         );
     }
@@ -63,7 +62,7 @@ pub(super) fn run(args: &LocalizeArgs) -> Result<InPlaceReport, Failures> {
 }
 
 /// Builds every affected root as it is and as it is going to be, unless the arguments say not to.
-fn proven(
+pub(super) fn proven(
     args: &LocalizeArgs,
     load_restrictor: LoadRestrictor,
     plan: &in_place::Plan,
@@ -104,7 +103,7 @@ pub(in crate::cli) fn finish(
         (true, _) => LockOutcome::Unchanged,
         (false, true) => LockOutcome::DryRun,
         (false, false) => {
-            working::apply(&ground.top, &plan.changes)?;
+            ground.apply(&plan.changes)?;
             LockOutcome::Written
         }
     };
@@ -133,6 +132,7 @@ pub(in crate::cli) fn finish(
         stage: plan.paths,
         warnings: plan.warnings,
         proof,
+        branch: None,
     })
 }
 

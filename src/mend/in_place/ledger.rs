@@ -45,7 +45,7 @@ fn there(ground: &Ground, place: &str, sha256: &str, mode: Option<bool>) -> Resu
 
 /// Says whether the mode of a file on disk means anything.
 fn has_modes(ground: &Ground) -> Result<bool> {
-    Ok(ground.here.config("core.filemode")?.as_deref() != Some("false"))
+    Ok(ground.top.is_none() || ground.here.config("core.filemode")?.as_deref() != Some("false"))
 }
 
 /// Returns the localized files that a lock lists. It comes with a pull request: nothing that lies anywhere
@@ -182,7 +182,7 @@ impl<'a> Ledger<'a> {
             .filter(|(place, _, there)| self.is_local(place) && *there != There::Same)
             .map(|(place, ..)| *place)
             .collect();
-        if edits.is_empty() {
+        if edits.is_empty() || self.ground.top.is_none() {
             return Ok(None);
         }
         let unstaged = self.ground.here.unstaged_paths()?;
@@ -371,7 +371,10 @@ impl<'a> Ledger<'a> {
             .filter_map(|place| home(place).map(str::to_owned))
             .collect();
         for directory in directories {
-            for place in files_below(&self.ground.top.join(&directory), &directory) {
+            let Some(top) = &self.ground.top else {
+                break;
+            };
+            for place in files_below(&top.join(&directory), &directory) {
                 if !known.contains(place.as_str()) && !self.owned.contains_key(place.as_str()) {
                     warnings.push(Warning {
                         id: "unknown-file",

@@ -1,0 +1,234 @@
+//! In place, on a branch: the repository as a source commit holds it, localized where it stands. The branch follows
+//! its source also when nothing remote is left.
+
+use std::collections::BTreeSet;
+use std::rc::Rc;
+
+use super::history::{self, Entry, message, refuse_changed, refuse_edited, source};
+use super::{globs, in_place};
+use crate::cli::LocalizeArgs;
+use crate::cli::online::{Restrictor, fetcher};
+use crate::commit::branch::{self, Branch};
+use crate::commit::objects::{self, differences};
+use crate::commit::tip::{self, InPlaceTip};
+use crate::failure::{Failure, Failures, Result};
+use crate::fetch::{self, Tip};
+use crate::git::{CommitId, Here};
+use crate::mend::{Ground, in_place as mend};
+use crate::prove::Proof;
+use crate::record::{Digest, LOCK_NAME, LoadRestrictor, Lock, TargetTrailer, Trailers, stored};
+use crate::report::{InPlaceReport, LockOutcome, OnBranch};
+use crate::tree::objects::{ObjectTree, object_id};
+use crate::tree::{Listing, path};
+use crate::walk::{Graph, Origin};
+
+pub(super) fn run(args: &LocalizeArgs) -> Result<InPlaceReport, Failures> {
+    if let Some(target) = &args.target {
+        return Err(Failure::new(format!(
+            "`{target}`: on a branch the whole repository is localized in place"
+        ))
+        .hint("leave TARGET out; or localize it on disk: add `--no-commit`")
+        .into());
+    }
+    let here = match args.offline {
+        true => Here::discover_offline()?,
+        false => Here::discover()?,
+    };
+    let here = Rc::new(here.ok_or_else(|| {
+        Failure::new("this is not a git repository, so there is nowhere to commit to")
+            .hint("run it in a repository")
+    })?);
+    let (source, source_ref) = source(args, &here)?;
+    let source_tree = object_id(&source.tree)?;
+    let name = branch::choose(args.branch.as_deref(), source_ref.as_deref())?;
+    let branch = branch::open(&here, &name, source_ref.as_deref())?;
+    let repository = crate::tree::objects::open(&here.git_dir)?;
+    let tip = match &branch.tip {
+        Some(tip) => examine(args, &here, &repository, &branch, tip, &source)?,
+        None => None,
+    };
+    let tree = Rc::new(ObjectTree::of_here(here.clone(), source_tree)?);
+    let ground = Ground::at(here.clone(), tree.clone())?;
+    let held = tip.as_ref().filter(|_| !args.update);
+    let held = held.and_then(|tip| Some((tip.tree, tip.lock.clone()?)));
+    let previous = match &held {
+        Some((tree, lock)) => Some(Tip {
+            tree: Rc::new(ObjectTree::of_here(here.clone(), *tree)?),
+            directory: String::new(),
+            lock: lock.clone(),
+        }),
+        None => None,
+    };
+    let locks = ground.lock.iter().cloned();
+    let mut fetcher = fetcher(
+        Some(&here),
+        fetch::Options {
+            pin: args.fetch.pin || ground.config.pin,
+            locked: args.locked,
+            offline: args.offline,
+            ..args.fetch.options(&args.output)
+        },
+        locks.chain(held.map(|(_, lock)| lock)).collect(),
+        previous,
+    )?;
+    let patterns = globs("--leave-missing", &args.leave_missing)?;
+    let leave_missing = |path: &str| patterns.is_match(path);
+    let request = mend::Request {
+        targets: &[],
+        load_restrictor: match args.load_restrictor {
+            Restrictor::None => LoadRestrictor::None,
+            Restrictor::RootOnly => ground.config.load_restrictor,
+        },
+        leave_missing: (!args.leave_missing.is_empty())
+            .then_some(&leave_missing as &dyn Fn(&str) -> bool),
+        overwrite: false,
+        again: BTreeSet::new(),
+    };
+    let mut plan = mend::plan(&ground, &request, &mut fetcher)?;
+    if args.rev.is_none() {
+        refuse_changed(&here, &used(&tree, &plan.before, &ground))?;
+    }
+    let proof = in_place::proven(args, request.load_restrictor, &plan, &fetcher)?;
+    if let Some(proof) = &proof {
+        plan.warnings.extend(super::not_built(args, proof));
+    }
+    let before = tip.as_ref().and_then(|tip| tip.lock.as_deref().cloned());
+    let changes = Lock::changes(&before.unwrap_or_default(), &plan.lock);
+    let differs = proof.as_ref().is_some_and(Proof::differs);
+    let outcome = match () {
+        () if args.output.strict && !differs && !plan.warnings.is_empty() => {
+            Some(LockOutcome::Warned)
+        }
+        () if args.fetch.dry_run || differs => Some(LockOutcome::DryRun),
+        () => None,
+    };
+    let (outcome, commit) = match outcome {
+        Some(outcome) => (outcome, None),
+        None => {
+            let tree = objects::write_changes(&repository, source_tree, &plan.changes)?;
+            let old = tip.as_ref().map_or(source_tree, |tip| tip.tree);
+            let kustomizations = kustomizations(&here, &repository, old, tree)?;
+            let discarded = tip.as_ref().map(|tip| tip.edited.clone());
+            let subject = match &source_ref {
+                Some(name) => format!("Localize {}", short_name(name)),
+                None => "Localize the repository in place".to_owned(),
+            };
+            let entry = Entry {
+                source: &source,
+                tip: tip.as_ref().map(|tip| (tip.commit.as_str(), tip.tree)),
+                tree,
+                text: message(
+                    &subject,
+                    &changes,
+                    &kustomizations,
+                    &discarded.unwrap_or_default(),
+                ),
+                trailers: Trailers {
+                    target: TargetTrailer {
+                        target: ".".to_owned(),
+                        in_place: true,
+                        ..TargetTrailer::default()
+                    },
+                    source: Some(Digest::GitCommit(source.commit.clone())),
+                    remotes: plan.lock.remote_trailers(),
+                    tree: Digest::GitTree(tree.to_string()),
+                    verified: proof
+                        .as_ref()
+                        .map_or_else(|| "not built".to_owned(), Proof::trailer),
+                    tool: history::tool(),
+                },
+            };
+            let (commit, is_new) = history::commit(args, &here, &branch, entry)?;
+            let outcome = match is_new {
+                true => LockOutcome::Written,
+                false => LockOutcome::Unchanged,
+            };
+            (outcome, Some(commit))
+        }
+    };
+    let written = plan.changes.iter().filter_map(|change| {
+        let (bytes, _) = change.to.as_ref()?;
+        Some((change.path.clone(), bytes.len() as u64))
+    });
+    let removed = plan
+        .changes
+        .iter()
+        .filter(|change| change.to.is_none())
+        .map(|change| change.path.clone());
+    Ok(InPlaceReport {
+        outcome,
+        updated: false,
+        targets: Vec::new(),
+        changes,
+        written: written.collect(),
+        removed: removed.collect(),
+        remotes: plan.lock.remotes,
+        rewritten: plan.rewritten,
+        stage: Vec::new(),
+        warnings: plan.warnings,
+        proof,
+        branch: Some(OnBranch {
+            name: branch.name,
+            commit,
+            source: source.commit,
+        }),
+    })
+}
+
+/// Looks at the tip. `None` when it holds nothing that is not in the source: a new branch.
+fn examine(
+    args: &LocalizeArgs,
+    here: &Rc<Here>,
+    repository: &gix::Repository,
+    branch: &Branch,
+    tip: &str,
+    source: &CommitId,
+) -> Result<Option<InPlaceTip>> {
+    if here.is_ancestor(tip, &source.commit)? {
+        return Ok(None);
+    }
+    let tip = tip::examine_in_place(here, repository, &branch.name, tip)?;
+    refuse_edited(args, &branch.name, &tip.edited, &tip.edited_by)?;
+    Ok(Some(tip))
+}
+
+/// Returns the files of the source that the result depends on.
+fn used(tree: &ObjectTree, graph: &Graph, ground: &Ground) -> BTreeSet<String> {
+    let mut used = tree.followed();
+    used.extend(graph.files.iter().filter_map(|file| match &file.origin {
+        Origin::Tree { source: 0, path } => Some(path.clone()),
+        _ => None,
+    }));
+    if ground.lock.is_some() {
+        used.insert(LOCK_NAME.to_owned());
+    }
+    used
+}
+
+/// Returns the kustomizations of the user that are different since the tip, or else since the source.
+fn kustomizations(
+    here: &Rc<Here>,
+    repository: &gix::Repository,
+    before: gix::ObjectId,
+    after: gix::ObjectId,
+) -> Result<Vec<String>> {
+    // Of a directory that is new or gone this names the directory alone.
+    let changed = differences(repository, before, after, &BTreeSet::new())?;
+    let is_changed = |place: &String| {
+        stored::home(place).is_none() && changed.iter().any(|changed| path::is_in(place, changed))
+    };
+    let mut found = BTreeSet::new();
+    for tree in [before, after] {
+        let tree = ObjectTree::of_here(here.clone(), tree)?;
+        found.extend(tree.kustomizations()?.into_iter().filter(is_changed));
+    }
+    Ok(found.into_iter().collect())
+}
+
+/// Returns a ref as people say it.
+fn short_name(full: &str) -> &str {
+    ["refs/heads/", "refs/tags/", "refs/remotes/"]
+        .iter()
+        .find_map(|prefix| full.strip_prefix(prefix))
+        .unwrap_or(full)
+}
