@@ -7,6 +7,7 @@
 mod cache;
 mod checkout;
 mod git;
+mod helm;
 pub mod http;
 mod progress;
 mod submodule;
@@ -32,7 +33,7 @@ use crate::record::{Change, Digest, Lock, Remote, sha256_hex};
 use crate::redact;
 use crate::reference::{self, Pin, RepoSpec};
 use crate::tree::{self, Resolved, SharedTree};
-use crate::walk::{Found, RemoteFile, Remotes, Repository, Wanted, Wants};
+use crate::walk::{Found, Pulled, RemoteFile, Remotes, Repository, Wanted, WantedChart, Wants};
 
 use checkout::CheckoutTree;
 use tip::TipTree;
@@ -53,6 +54,8 @@ pub struct Options {
     pub locked: bool,
     /// Use only what locks, tip and cache hold.
     pub offline: bool,
+    /// Pull charts with the user's helm.
+    pub helm: bool,
     /// Show no progress.
     pub quiet: bool,
 }
@@ -68,6 +71,7 @@ pub struct Fetcher {
     tip: Option<Tip>,
     files: HashMap<String, Result<Rc<RemoteFile>, FetchFailure>>,
     repositories: HashMap<Key, Result<Rc<Repository>, FetchFailure>>,
+    charts: HashMap<WantedChart, Result<Pulled>>,
     progress: Progress,
 }
 
@@ -117,6 +121,7 @@ impl Fetcher {
             tip,
             files: HashMap::new(),
             repositories: HashMap::new(),
+            charts: HashMap::new(),
         })
     }
 
@@ -588,6 +593,20 @@ impl Fetcher {
 }
 
 impl Remotes for Fetcher {
+    fn charts(&mut self, wanted: &[WantedChart]) -> Vec<Result<Pulled>> {
+        let charts = helm::Charts {
+            cache: &self.cache,
+            locks: &self.locks,
+            tip: self.tip.as_ref(),
+            progress: &self.progress,
+            helm: self.options.helm,
+            locked: self.options.locked,
+            offline: self.options.offline,
+            timeout: self.options.timeout.unwrap_or(DEFAULT_TIMEOUT),
+        };
+        charts.bring(wanted, &mut self.charts)
+    }
+
     fn resolve(&mut self, wanted: &[Wanted]) -> Vec<Result<Found>> {
         let ways: Vec<&[Way]> = wanted.iter().map(|one| self.ways(one)).collect();
         for round in 0..2 {

@@ -251,6 +251,8 @@ pub enum NoteKind {
         version: String,
         /// Whether `valuesFile` is set; otherwise the chart's own `values.yaml` is read, below the root only.
         values_file: bool,
+        /// Whether `devel` is set: without a version, the newest one may be one under development.
+        devel: bool,
         /// Where `repo` is written.
         repo_spot: Spot,
     },

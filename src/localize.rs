@@ -2,6 +2,7 @@
 //! (layout), the references are edited (rewrite), the files are collected (result). Nothing is
 //! written here.
 
+mod chart;
 mod files;
 mod layout;
 mod place;

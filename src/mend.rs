@@ -268,8 +268,8 @@ fn is_remote(graph: &Graph, trouble: &Trouble) -> bool {
     let by_file = trouble
         .file
         .is_some_and(|file| match &graph.files[file].origin {
-            Origin::Remote(_) => true,
+            Origin::Remote(_) | Origin::Archive { .. } => true,
             Origin::Tree { source, .. } => fetched(*source),
         });
-    by_edge || by_file || trouble.kind == TroubleKind::Unsafe
+    by_edge || by_file || matches!(trouble.kind, TroubleKind::Unsafe | TroubleKind::Chart)
 }

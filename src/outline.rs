@@ -433,7 +433,7 @@ impl Maker<'_> {
     fn origin(&self, file: FileId) -> Option<String> {
         match &self.graph.files[file].origin {
             Origin::Tree { path, .. } => self.brought.get(path).cloned(),
-            Origin::Remote(_) => None,
+            Origin::Remote(_) | Origin::Archive { .. } => None,
         }
     }
 
@@ -486,7 +486,7 @@ fn why(trouble: Option<&TroubleKind>) -> &'static str {
         Some(TroubleKind::Cycle) => "cycle",
         Some(TroubleKind::Unsafe) => "unsafe",
         Some(TroubleKind::Unsupported) => "unsupported",
-        Some(TroubleKind::Failed) => "unreadable",
+        Some(TroubleKind::Failed | TroubleKind::Chart) => "unreadable",
         Some(TroubleKind::Problem(_) | TroubleKind::Refused) | None => "invalid",
     }
 }

@@ -5,6 +5,7 @@
 
 mod ahead;
 mod carry;
+mod chart;
 mod cycle;
 mod graph;
 mod local;
@@ -12,6 +13,7 @@ mod plugin;
 mod remote;
 mod trouble;
 
+pub use chart::{Archive, CHART_HOME, Chart, Named, Place, Pulled, WantedChart};
 pub use graph::{
     Carried, CarriedId, Edge, File, FileId, Graph, Noted, Origin, RemoteFile, Repository, Root,
     RootId, Source, SourceId, Target, Warning,
@@ -121,6 +123,12 @@ pub trait Remotes {
     /// Resolves references that were found at one depth, side by side: one answer for each, in
     /// their order. The same reference is never asked for twice in one call.
     fn resolve(&mut self, wanted: &[Wanted]) -> Vec<Result<Found>>;
+
+    /// Brings in charts, side by side: one answer for each, in their order.
+    fn charts(&mut self, wanted: &[WantedChart]) -> Vec<Result<Pulled>> {
+        let left = |_| Ok(Pulled::Left("nothing here brings in charts"));
+        wanted.iter().map(left).collect()
+    }
 }
 
 /// What changes how a walk goes.
@@ -257,6 +265,9 @@ pub fn explore(
             break;
         }
         walker.resolve_pending(remotes);
+    }
+    if let Some(remotes) = remotes {
+        walker.bring_charts(remotes);
     }
     walker.finish(starts)
 }
@@ -585,11 +596,13 @@ impl Walker<'_> {
             column: note.column,
             field: note.field.clone(),
         };
-        self.graph.warnings.push(Warning {
-            id: warning_id(&note.kind),
-            message: format!("{}{}", note.message, left_behind(&note.kind)),
-            location,
-        });
+        if let Some(id) = warning_id(&note.kind) {
+            self.graph.warnings.push(Warning {
+                id,
+                message: format!("{}{}", note.message, left_behind(&note.kind)),
+                location,
+            });
+        }
         self.graph.notes.push(Noted { root, file, note });
     }
 
@@ -631,12 +644,10 @@ impl Walker<'_> {
 /// What a note means for the result: what was found is left as it is.
 fn left_behind(kind: &NoteKind) -> &'static str {
     match kind {
-        NoteKind::RemoteChart { .. } => {
-            "; left as it is: to build the copy takes helm and the network"
-        }
-        NoteKind::LocalChart { .. } | NoteKind::ChartHome { .. } | NoteKind::ConfigHome { .. } => {
-            "; left as it is: the copy does not hold it"
-        }
+        NoteKind::RemoteChart { .. }
+        | NoteKind::LocalChart { .. }
+        | NoteKind::ChartHome { .. }
+        | NoteKind::ConfigHome { .. } => "",
         NoteKind::KrmFunction { .. } | NoteKind::LegacyPlugin { .. } => {
             "; left as it is: the copy does not hold its code"
         }
@@ -644,17 +655,18 @@ fn left_behind(kind: &NoteKind) -> &'static str {
     }
 }
 
-/// The stable id of the warning that a note becomes.
-fn warning_id(kind: &NoteKind) -> &'static str {
-    match kind {
+/// The stable id of the warning that a note becomes, if it becomes one at once.
+fn warning_id(kind: &NoteKind) -> Option<&'static str> {
+    Some(match kind {
         NoteKind::DuplicateKey { .. } => "duplicate-key",
         NoteKind::ExtraDocument => "extra-document",
         NoteKind::SplitUrl => "split-url",
-        NoteKind::RemoteChart { .. } => "remote-chart",
-        NoteKind::LocalChart { .. } => "local-chart",
-        NoteKind::ChartHome { .. } => "chart-home",
-        NoteKind::ConfigHome { .. } => "config-home",
+        // What becomes of charts is known once all of them are.
+        NoteKind::RemoteChart { .. }
+        | NoteKind::LocalChart { .. }
+        | NoteKind::ChartHome { .. }
+        | NoteKind::ConfigHome { .. } => return None,
         NoteKind::KrmFunction { .. } => "function",
         NoteKind::LegacyPlugin { .. } => "legacy-plugin",
-    }
+    })
 }

@@ -145,6 +145,7 @@ impl<'a> Context<'a> {
         match &self.graph.files[file].origin {
             Origin::Tree { path, .. } => path,
             Origin::Remote(remote) => &remote.url,
+            Origin::Archive { path, .. } => path,
         }
     }
 

@@ -223,7 +223,7 @@ impl One<'_> {
             Target::Root { id, remote: false } => context.graph.roots[id].directory.as_str(),
             Target::File(id) => match &context.graph.files[id].origin {
                 Origin::Tree { path, .. } => path,
-                Origin::Remote(_) => return None,
+                Origin::Remote(_) | Origin::Archive { .. } => return None,
             },
             _ => return None,
         };

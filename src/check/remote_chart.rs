@@ -2,21 +2,19 @@
 //!
 //! kustomize calls `helm pull` unless the directory of the chart is there: `{chartHome}/{name}-{version}/{name}`
 //! with a repository and a version, else `{chartHome}/{name}` (`HelmChartInflationGenerator.go`). What is in it
-//! is not looked at. So only the tree decides; a chart on disk that is not staged is none.
+//! is not looked at ([`crate::walk::Named`]). So only the tree decides; a chart on disk that is not staged is none.
+//! An entry of the lock at the top fulfils it, unless the configuration says `locked: error`.
 //!
 //! A chart without a repository that is not there is a path that names nothing: `missing-path`.
 
 use super::Context;
+use crate::config::Locked;
 use crate::failure::argument;
 use crate::finding::{Finding, Rule, Subject};
-use crate::kustomization::NoteKind;
 use crate::redact;
 use crate::tree::absence::Absence;
-use crate::tree::{self, Resolved, path};
-use crate::walk::Noted;
-
-/// Where kustomize looks for charts when nothing says so.
-const CHART_HOME: &str = "charts";
+use crate::tree::path;
+use crate::walk::{self, Noted};
 
 /// Returns the charts that would be downloaded.
 pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
@@ -113,86 +111,33 @@ enum Place {
 }
 
 fn charts<'a>(context: &Context<'a>) -> Vec<Chart<'a>> {
-    context
-        .graph
-        .notes
-        .iter()
-        .filter(|noted| !context.is_owned(context.path(noted.file)))
-        .filter_map(|noted| {
-            let (repo, name, version) = match &noted.note.kind {
-                NoteKind::RemoteChart {
-                    repo,
-                    name,
-                    version,
-                    ..
-                } => (Some(repo.as_str()), name, version),
-                NoteKind::LocalChart { name, version, .. } => (None, name, version),
-                _ => return None,
+    // A tree that cannot be read is told elsewhere.
+    let named = context.graph.named_charts().unwrap_or_default();
+    named
+        .into_iter()
+        .filter(|chart| !context.is_owned(context.path(chart.noted.file)))
+        .filter_map(|chart| {
+            let wanted = chart.wanted();
+            let lock = context.lock().filter(|lock| lock.target.is_none());
+            let is_locked = || wanted?.locked(lock?).map(|_| ());
+            let place = match chart.place {
+                walk::Place::There(_) => return None,
+                walk::Place::Outside => Place::Outside(chart.home.0.to_owned()),
+                walk::Place::Submodule(path) => Place::Submodule(path),
+                walk::Place::Missing(path) => Place::Missing(path),
             };
-            let home = home(context, noted);
-            let below = match (repo, version.as_str()) {
-                (Some(_), version) if !version.is_empty() => format!("{name}-{version}/{name}"),
-                _ => name.clone(),
-            };
-            let directory = &context.graph.roots[noted.root].directory;
-            let home_path = match path::is_absolute(home) {
-                true => context.tree.absolute(home),
-                false => path::resolve(directory, home),
-            };
-            let place = match home_path.and_then(|home| path::resolve(&home, &below)) {
-                None => Place::Outside(home.to_owned()),
-                Some(place) => match tree::resolve(context.tree, &place) {
-                    Ok(Resolved::Missing { path }) => Place::Missing(path),
-                    Ok(Resolved::Submodule { path }) => Place::Submodule(path),
-                    Ok(Resolved::Leaves { .. }) => Place::Outside(home.to_owned()),
-                    _ => return None,
-                },
-            };
-            (!name.is_empty()).then_some(Chart {
-                noted,
-                repo,
-                name,
-                version,
+            if context.config.locked == Locked::Allow && is_locked().is_some() {
+                return None;
+            }
+            Some(Chart {
+                noted: chart.noted,
+                repo: chart.repo,
+                name: chart.name,
+                version: chart.version,
                 place,
             })
         })
         .collect()
-}
-
-/// Returns where kustomize looks for a chart, as written.
-///
-/// The charts of a kustomization share one place: that of `helmGlobals` where there is such a field, else the
-/// last one of the old generator (`SplitHelmParameters`). A plugin configuration has its own.
-fn home<'a>(context: &Context<'a>, chart: &Noted) -> &'a str {
-    let root = &context.graph.roots[chart.root];
-    let notes = || {
-        let notes = context.graph.notes.iter();
-        notes.filter(|noted| noted.root == chart.root && noted.file == chart.file)
-    };
-    let home = |noted: &'a Noted| match &noted.note.kind {
-        NoteKind::ChartHome { path, .. } => Some(path.as_str()),
-        _ => None,
-    };
-    let field = chart.note.field.as_str();
-    let of_kustomization = ["helmCharts[", "helmChartInflationGenerator["]
-        .iter()
-        .any(|prefix| field.starts_with(prefix));
-    let found = if chart.file == root.file && of_kustomization {
-        let globals = |noted: &&Noted| noted.note.field.starts_with("helmGlobals.");
-        match notes().any(|noted| globals(&noted)) {
-            true => notes().filter(globals).find_map(home),
-            false => notes()
-                .filter(|noted| noted.note.field.starts_with("helmChartInflationGenerator["))
-                .filter_map(home)
-                .next_back(),
-        }
-    } else {
-        let own = format!("{field}.chartHome");
-        notes()
-            .filter(|noted| noted.note.field == own)
-            .find_map(home)
-    };
-    found.filter(|home| !home.is_empty()).unwrap_or(CHART_HOME)
 }
 
 impl Chart<'_> {

@@ -27,8 +27,17 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
         .filter_map(|one| one.locked)
         .map(std::ptr::from_ref)
         .collect();
+    let charts: HashSet<String> = context
+        .graph
+        .named_charts()
+        .unwrap_or_default()
+        .iter()
+        .filter_map(|chart| Some(chart.wanted()?.label()))
+        .collect();
+    let is_chart =
+        |remote: &Remote| matches!(remote, Remote::Chart(_)) && charts.contains(&remote.label());
     let stale: HashSet<*const Remote> = lock
-        .stale(|remote| named.contains(&std::ptr::from_ref(remote)))
+        .stale(|remote| named.contains(&std::ptr::from_ref(remote)) || is_chart(remote))
         .into_iter()
         .map(std::ptr::from_ref)
         .collect();

@@ -343,13 +343,13 @@ fn copy(
         options: LockOptions {
             scope: target.scope,
             pin: args.fetch.pin,
-            helm: false,
+            helm: args.fetch.helm,
             load_restrictor: options.load_restrictor,
             leave_missing: args.leave_missing.iter().cloned().collect(),
             trust_exec: args.trust_exec.iter().cloned().collect(),
         },
         remotes: localized.remotes.clone(),
-        left: std::collections::BTreeSet::new(),
+        left: localized.left.clone(),
         files: localized
             .files
             .iter()

@@ -18,7 +18,7 @@ pub(super) fn run(args: &LockArgs) -> ExitCode {
 fn lock(args: &LockArgs) -> Result<LockReport, Failures> {
     let ground = Ground::find()?;
     let before = ground.lock.clone().unwrap_or_default();
-    if let Some(relocked) = lock::up_to_date(&ground) {
+    if let Some(relocked) = lock::up_to_date(&ground, args.fetch.helm) {
         return finish(
             &ground,
             args.fetch.dry_run,
@@ -31,13 +31,16 @@ fn lock(args: &LockArgs) -> Result<LockReport, Failures> {
         Some(&ground.here),
         fetch::Options {
             pin: args.fetch.pin || ground.config.pin,
+            helm: args.fetch.helm || before.options.helm,
             offline: args.offline,
             ..args.fetch.options(&args.output)
         },
         Vec::from_iter(ground.lock.clone()),
         None,
     )?;
-    let relocked = lock::relock(&ground, &before, &mut fetcher)?;
+    let mut held = (*before).clone();
+    held.options.helm |= args.fetch.helm;
+    let relocked = lock::relock(&ground, &held, &mut fetcher)?;
     finish(
         &ground,
         args.fetch.dry_run,

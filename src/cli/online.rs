@@ -58,6 +58,10 @@ pub(super) struct FetchArgs {
     #[arg(long)]
     pub(super) pin: bool,
 
+    /// Bring in the Helm charts of repositories, with the `helm` on PATH
+    #[arg(long)]
+    pub(super) helm: bool,
+
     /// Give up on one repository or file after this time [default: what the URL says, else 300]
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
     pub(super) timeout: Option<u64>,
@@ -207,6 +211,7 @@ impl FetchArgs {
         fetch::Options {
             timeout: self.timeout.map(Duration::from_secs),
             pin: self.pin,
+            helm: self.helm,
             quiet: output.quiet,
             ..fetch::Options::default()
         }

@@ -28,6 +28,7 @@ fn updated(args: &UpdateArgs) -> Result<Box<dyn Tell>, Failures> {
         Some(&ground.here),
         fetch::Options {
             pin: args.fetch.pin || ground.config.pin,
+            helm: args.fetch.helm || before.options.helm,
             ..args.fetch.options(&args.output)
         },
         vec![held],
@@ -46,7 +47,9 @@ fn updated(args: &UpdateArgs) -> Result<Box<dyn Tell>, Failures> {
     };
     let again = update::stored(&before, &selected);
     if again.is_empty() {
-        let relocked = mend::lock::relock(&ground, &before, &mut fetcher)?;
+        let mut relocked_from = (*before).clone();
+        relocked_from.options.helm |= args.fetch.helm;
+        let relocked = mend::lock::relock(&ground, &relocked_from, &mut fetcher)?;
         refuse_moved(&fetcher, &relocked.lock)?;
         let report = lock::finish(
             &ground,
@@ -61,6 +64,7 @@ fn updated(args: &UpdateArgs) -> Result<Box<dyn Tell>, Failures> {
         targets: &[],
         load_restrictor: ground.config.load_restrictor,
         leave_missing: None,
+        helm: args.fetch.helm,
         overwrite: false,
         again,
     };

@@ -56,6 +56,20 @@ impl Tip {
         (!files.is_empty()).then_some(files)
     }
 
+    /// Returns the files of a chart that was localized before, by their path in it; `None` unless all of them
+    /// are still what the lock says.
+    #[must_use]
+    pub fn chart(&self, label: &str) -> Option<BTreeMap<String, Rc<[u8]>>> {
+        let files: Option<BTreeMap<String, Rc<[u8]>>> = self
+            .lock
+            .files
+            .iter()
+            .filter(|file| file.remote.as_deref() == Some(label))
+            .map(|file| Some((file.source.clone()?, self.read(file).ok()?.into())))
+            .collect();
+        files.filter(|files| !files.is_empty())
+    }
+
     fn read(&self, file: &StoredFile) -> Result<Vec<u8>> {
         let place = path::join(&self.directory, &file.path);
         let bytes = self.tree.read(&place)?;

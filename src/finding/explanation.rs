@@ -21,7 +21,9 @@ impl Rule {
             Rule::RemoteChart => {
                 "A Helm chart has a `repo`, and the chart is not in the tree: helm downloads it during the build. \
                  What it downloads is pinned by nothing but a version. Commit the chart below the chart home, where \
-                 helm finds it without the network."
+                 helm finds it without the network: `git kustomize-localize --in-place --no-commit --helm` puts it \
+                 there. An entry of the lock at the top (`lock --helm`) fulfils it too, unless the configuration \
+                 says `locked: error`."
             }
             Rule::OutOfScope => {
                 "A path leads out of its kustomization root (for a file), out of its scope (for a root), or is \

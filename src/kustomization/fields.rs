@@ -12,6 +12,8 @@ pub(super) enum Shape {
     /// A string.
     Text(Role),
     Bool,
+    /// A boolean: whether the newest version of a chart may be one under development.
+    Devel,
     Integer,
     /// A slice. An empty one is a value, `null` is none.
     List(&'static Shape),
@@ -186,6 +188,7 @@ static HELM_PLUGIN: Struct = Struct {
         ("additionalValuesFiles", Shape::List(&FILE)),
         ("chartHome", Shape::Text(Role::ChartHome)),
         ("configHome", Shape::Text(Role::ConfigHome)),
+        ("devel", Shape::Devel),
         ("name", Shape::Text(Role::ChartName)),
         ("repo", Shape::Text(Role::ChartRepo)),
         ("valuesFile", Shape::Text(Role::ValuesFile)),
@@ -244,7 +247,7 @@ static HELM_CHART: Struct = Struct {
         ("additionalValuesFiles", Shape::List(&FILE)),
         ("apiVersions", PLAINS),
         ("debug", Shape::Bool),
-        ("devel", Shape::Bool),
+        ("devel", Shape::Devel),
         ("includeCRDs", Shape::Bool),
         ("kubeVersion", PLAIN),
         ("name", Shape::Text(Role::ChartName)),

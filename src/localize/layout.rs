@@ -105,7 +105,7 @@ fn candidate(graph: &Graph, index: usize, edge: &Edge) -> Result<Option<Candidat
                     is_file: true,
                 })
             }
-            Origin::Tree { .. } => None,
+            Origin::Tree { .. } | Origin::Archive { .. } => None,
         },
         _ => None,
     })

@@ -28,7 +28,7 @@ enum Lead {
 }
 
 /// The places of the files that hold references.
-type Holders = HashMap<FileId, BTreeSet<String>>;
+pub(super) type Holders = HashMap<FileId, BTreeSet<String>>;
 
 impl Builder<'_> {
     /// Returns where a path of a tree lies in NEW_DIR.
@@ -65,7 +65,7 @@ impl Builder<'_> {
     }
 
     /// Says whether this tree stays where it is.
-    fn stays(&self, source: SourceId) -> bool {
+    pub(super) fn stays(&self, source: SourceId) -> bool {
         self.in_place.is_some() && self.graph.sources[source].repository.is_none()
     }
 
@@ -132,7 +132,7 @@ impl Builder<'_> {
             ),
             Target::File(file) => match &graph.files[file].origin {
                 Origin::Tree { path, .. } => Lead::File(file, self.destination(instance, path)),
-                Origin::Remote(_) => Lead::File(file, brought()?),
+                Origin::Remote(_) | Origin::Archive { .. } => Lead::File(file, brought()?),
             },
             Target::Carried(id) => {
                 Lead::Carried(id, self.destination(instance, &graph.carried[id].path))
@@ -195,6 +195,7 @@ impl Builder<'_> {
             }
         }
         let holders = self.holders(instance, root)?;
+        self.place_charts(instance, root, &holders)?;
         for (index, edge) in node.edges.iter().enumerate() {
             if self.is_left(root, index) {
                 continue;
@@ -268,7 +269,7 @@ impl Builder<'_> {
                         let text = text_to(&edge.reference, &node.directory, path);
                         Some(value(&edge.reference, &text))
                     }
-                    Origin::Remote(_) => None,
+                    Origin::Remote(_) | Origin::Archive { .. } => None,
                 },
                 _ => None,
             };
@@ -319,7 +320,7 @@ impl Builder<'_> {
     }
 
     /// Makes sure that a file which is going to be edited is there.
-    fn hold(&mut self, place: &str, file: FileId) -> Result<()> {
+    pub(super) fn hold(&mut self, place: &str, file: FileId) -> Result<()> {
         match &self.graph.files[file].origin {
             Origin::Tree { source, .. } if self.stays(*source) => {
                 self.placed
@@ -364,11 +365,11 @@ impl Builder<'_> {
         }
     }
 
-    fn place_file(&mut self, destination: &str, file: FileId) -> Result<()> {
+    pub(super) fn place_file(&mut self, destination: &str, file: FileId) -> Result<()> {
         let from = &self.graph.files[file];
         let fetched = match &from.origin {
             Origin::Tree { source, .. } => self.graph.sources[*source].repository.is_some(),
-            Origin::Remote(_) => true,
+            Origin::Remote(_) | Origin::Archive { .. } => true,
         };
         for component in path::components(destination) {
             let options = gix::validate::path::component::Options {

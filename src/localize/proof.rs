@@ -10,7 +10,7 @@ use crate::record::LoadRestrictor;
 use crate::redact;
 use crate::tree::memory::MemoryTree;
 use crate::tree::path;
-use crate::walk::{self, Source, Start, Target};
+use crate::walk::{self, Place, Source, Start, Target};
 
 /// Walks the result once more, with no network: every reference must lead to something in it.
 pub(super) fn prove(
@@ -51,6 +51,23 @@ pub(super) fn prove(
                 .collect(),
         )
     })?;
+    for chart in graph.named_charts()? {
+        let wanted = chart.wanted();
+        let is_left = match (&chart.place, wanted) {
+            (Place::Missing(path), None) => kept.contains(path),
+            (_, Some(wanted)) => localized.left.contains(&wanted.label()),
+            _ => false,
+        };
+        if !matches!(chart.place, Place::There(_)) && !is_left {
+            return Err(Failure::new(format!(
+                "the result does not hold the chart `{}`",
+                chart.name
+            ))
+            .at(graph.note_location(chart.note))
+            .hint("this is a defect of git-kustomize-localize: please report it with the kustomization")
+            .into());
+        }
+    }
     for root in &graph.roots {
         for edge in &root.edges {
             let text = &edge.reference.text;

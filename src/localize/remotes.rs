@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::failure::{Failure, Result};
-use crate::record::{FileRemote, GitRemote, Remote};
+use crate::record::{ChartRemote, FileRemote, GitRemote, Remote};
 use crate::redact;
 use crate::reference::RepoSpec;
-use crate::walk::{Edge, Graph, Origin, Repository, Target};
+use crate::walk::{Archive, Edge, FileId, Graph, Origin, Repository, Target};
 
 /// Returns what the lock says of a repository, without the paths in it.
 pub(super) fn git(repository: &Repository) -> Remote {
@@ -31,7 +31,7 @@ pub fn remotes(graph: &Graph) -> Result<Vec<Remote>> {
     }
     for edge in graph.roots.iter().flat_map(|root| &root.edges) {
         let mut remote = named(graph, edge);
-        if let (Some(remote), Some(label)) = (&mut remote, through(graph, edge))
+        if let (Some(remote), Some(label)) = (&mut remote, through(graph, edge.from))
             && remote.label() != label
         {
             remote.through_mut().insert(label);
@@ -39,7 +39,32 @@ pub fn remotes(graph: &Graph) -> Result<Vec<Remote>> {
         add(&mut by_label, remote)
             .map_err(|failure| failure.at(graph.location(edge.from, &edge.reference)))?;
     }
+    for chart in &graph.charts {
+        let Some((archive, _)) = &chart.brought else {
+            continue;
+        };
+        let mut remote = self::chart(archive);
+        let from = graph.notes[chart.note].file;
+        remote.through_mut().extend(through(graph, from));
+        add(&mut by_label, Some(remote))
+            .map_err(|failure| failure.at(graph.note_location(chart.note)))?;
+    }
     Ok(by_label.into_values().collect())
+}
+
+/// Returns what the lock says of a chart.
+fn chart(archive: &Archive) -> Remote {
+    let version = Some(archive.chart.version.clone()).filter(|version| !version.is_empty());
+    Remote::Chart(ChartRemote {
+        url: redact::url(&archive.chart.repo),
+        chart: archive.chart.name.clone(),
+        resolved: Some(archive.resolved.clone())
+            .filter(|resolved| version.as_ref() != Some(resolved)),
+        version,
+        sha256: archive.sha256.clone(),
+        size: archive.size,
+        through: BTreeSet::new(),
+    })
 }
 
 /// Returns the label of what a reference brings in.
@@ -65,15 +90,16 @@ fn named(graph: &Graph, edge: &Edge) -> Option<Remote> {
                 size: file.bytes.len() as u64,
                 through: BTreeSet::new(),
             })),
-            Origin::Tree { .. } => None,
+            Origin::Tree { .. } | Origin::Archive { .. } => None,
         },
         _ => None,
     }
 }
 
 /// Returns the label of the remote that holds a reference; none where the tree of the user does.
-fn through(graph: &Graph, edge: &Edge) -> Option<String> {
-    match &graph.files[edge.from].origin {
+fn through(graph: &Graph, from: FileId) -> Option<String> {
+    match &graph.files[from].origin {
+        Origin::Archive { archive, .. } => Some(archive.chart.label()),
         Origin::Remote(file) => Some(redact::url(&file.url)),
         Origin::Tree { source, .. } => graph.sources[*source]
             .repository

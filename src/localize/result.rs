@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::rc::Rc;
 
 use super::GITATTRIBUTES;
+use super::chart::ChartEdits;
 use super::files::{Content, Localized, ResultFile, Rewritten, Untrusted};
 use super::layout::SafePaths;
 use super::{proof, remotes};
@@ -27,6 +28,7 @@ pub(super) struct Instance {
 pub(super) struct Placed {
     pub(super) file: FileId,
     pub(super) edits: Vec<PlacedEdit>,
+    pub(super) charts: ChartEdits,
     /// For what it may have to be executable.
     pub(super) needed: Option<Needed>,
 }
@@ -36,6 +38,7 @@ impl Placed {
         Placed {
             file,
             edits: Vec::new(),
+            charts: ChartEdits::default(),
             needed: None,
         }
     }
@@ -76,6 +79,8 @@ pub(super) struct Builder<'a> {
     pub(super) visited: HashSet<(Instance, RootId)>,
     pub(super) placed: BTreeMap<String, Placed>,
     pub(super) kept: HashSet<String>,
+    /// The directories of charts that become the user's own.
+    pub(super) vendored: BTreeSet<String>,
     pub(super) failures: Vec<Failure>,
     /// Whether the tree of the user stays where it is, so that nothing in it needs to be changed but
     /// what names something remote, of remotes with these labels.
@@ -173,6 +178,7 @@ impl<'a> Builder<'a> {
             visited: HashSet::new(),
             placed: BTreeMap::new(),
             kept: HashSet::new(),
+            vendored: BTreeSet::new(),
             failures: Vec::new(),
             in_place,
         }
@@ -190,6 +196,9 @@ impl Builder<'_> {
             let file = &graph.files[placed.file];
             let (remote, source) = match &file.origin {
                 Origin::Remote(remote) => (Some(redact::url(&remote.url)), None),
+                Origin::Archive { archive, path } => {
+                    (Some(archive.chart.label()), Some(path.clone()))
+                }
                 Origin::Tree { source, path } => match &graph.sources[*source].repository {
                     Some(repository) => {
                         (Some(remotes::git(repository).label()), Some(path.clone()))
@@ -208,6 +217,7 @@ impl Builder<'_> {
                         Origin::Tree { .. } => file.executable,
                         // Nothing tells the mode of what is downloaded.
                         Origin::Remote(_) => needed.is_program,
+                        Origin::Archive { .. } => false,
                     }
             });
             let is_trusted = may_run.is_some() && (self.rules.trusted)(place);
@@ -226,11 +236,13 @@ impl Builder<'_> {
                     location: needed.location.clone(),
                     remote: match &file.origin {
                         Origin::Remote(remote) => redact::url(&remote.url),
-                        Origin::Tree { .. } => result.remote.clone().unwrap_or_default(),
+                        Origin::Tree { .. } | Origin::Archive { .. } => {
+                            result.remote.clone().unwrap_or_default()
+                        }
                     },
                 });
             }
-            if !placed.edits.is_empty() {
+            if !placed.edits.is_empty() || !placed.charts.is_empty() {
                 let edits: Vec<Edit<'_>> = placed
                     .edits
                     .iter()
@@ -238,8 +250,12 @@ impl Builder<'_> {
                         spot: &graph.roots[edit.root].edges[edit.edge].reference.spot,
                         value: edit.value.clone(),
                     })
+                    .chain(placed.charts.edits(graph))
                     .collect();
-                match kustomization::edit(&file.bytes, &edits) {
+                let edited = kustomization::edit(&file.bytes, &edits).and_then(|bytes| {
+                    kustomization::remove(&bytes, &placed.charts.removals(graph))
+                });
+                match edited {
                     Ok(bytes) => result.content = Content::Bytes(bytes.into()),
                     Err(error) => {
                         let location = Location {
@@ -254,6 +270,16 @@ impl Builder<'_> {
                                 .hint("write the value out where it is used, plainly quoted"),
                         );
                         continue;
+                    }
+                }
+            }
+            if !placed.charts.is_empty() {
+                rewritten.extend(placed.charts.rewritten(graph, place));
+                if result.remote.is_some() {
+                    // What was taken out cannot be turned back: this file is fetched again.
+                    result.source = None;
+                    if matches!(file.origin, Origin::Remote(_)) {
+                        result.remote = None;
                     }
                 }
             }
@@ -297,6 +323,13 @@ impl Builder<'_> {
                 None => String::new(),
             },
             local_files,
+            vendored: self.vendored.clone(),
+            left: graph
+                .charts
+                .iter()
+                .filter(|chart| chart.brought.is_none() && !chart.label.is_empty())
+                .map(|chart| chart.label.clone())
+                .collect(),
             untrusted,
             warnings: self.rewritten_data(),
         })
@@ -308,7 +341,7 @@ impl Builder<'_> {
         let edited: HashSet<FileId> = self
             .placed
             .values()
-            .filter(|placed| !placed.edits.is_empty())
+            .filter(|placed| !placed.edits.is_empty() || !placed.charts.is_empty())
             .map(|placed| placed.file)
             .collect();
         let for_plugins = graph.plugin_roots();
@@ -340,7 +373,7 @@ impl Builder<'_> {
         let file = &self.graph.files[file];
         let stored = match &file.origin {
             Origin::Tree { source, path } => self.graph.sources[*source].tree.stored(path),
-            Origin::Remote(_) => None,
+            Origin::Remote(_) | Origin::Archive { .. } => None,
         };
         match stored {
             Some(id) => Content::Stored(id, file.bytes.clone()),

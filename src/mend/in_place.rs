@@ -17,11 +17,12 @@ use super::{Ground, Troubles, lock};
 use crate::commit::working::Change;
 use crate::failure::{Failure, Failures, Result};
 use crate::localize::{self, GITATTRIBUTES, InPlace, Rewritten};
-use crate::record::{LOCK_NAME, LoadRestrictor, Lock, StoredFile, stored};
+use crate::record::{LOCK_NAME, LoadRestrictor, Lock, LockOptions, StoredFile, stored};
 use crate::tree::overlay::OverlayTree;
 use crate::tree::{Entry, SharedTree, Tree, path};
 use crate::walk::{
-    self, Contents, Explored, FileId, Graph, Origin, Remotes, RootId, Source, Target, Warning,
+    self, Chart, Contents, Explored, FileId, Graph, Origin, Remotes, RootId, Source, Target,
+    Warning,
 };
 
 use ledger::Ledger;
@@ -38,6 +39,8 @@ pub struct Request<'a> {
     pub load_restrictor: LoadRestrictor,
     /// Says of a path that it may be missing.
     pub leave_missing: Option<&'a dyn Fn(&str) -> bool>,
+    /// Whether charts are brought in from now on.
+    pub helm: bool,
     /// Whether edits in localized files are discarded.
     pub overwrite: bool,
     /// The labels of remotes whose localized files are brought in again. Then nothing else is localized.
@@ -207,6 +210,13 @@ pub fn plan(
         files: files.clone(),
         ..(**held).clone()
     };
+    let before = Lock {
+        options: LockOptions {
+            helm: held.options.helm || request.helm,
+            ..before.options
+        },
+        ..before
+    };
     let named = lock::still_named(&after.graph, held);
     let (lock, unsure) = lock::merged(&before, found, &named, !troubles.unread.is_empty());
 
@@ -239,7 +249,7 @@ pub fn plan(
     let affected = affected(graph, &touched);
     Ok(Plan {
         affected,
-        paths: to_stage(ground, &changes, &known, &gone)?,
+        paths: to_stage(ground, &changes, &known, &gone, &ledger)?,
         changes,
         lock,
         rewritten: ledger.rewritten(),
@@ -261,7 +271,8 @@ fn affected(graph: &Graph, touched: &BTreeSet<&str>) -> Vec<String> {
     let mut todo = Vec::new();
     for id in (0..graph.roots.len()).filter(ours) {
         let root = &graph.roots[id];
-        let mut hit = is_touched(root.file);
+        let is_brought = |chart: &Chart| chart.root == id && chart.brought.is_some();
+        let mut hit = is_touched(root.file) || graph.charts.iter().any(is_brought);
         for edge in &root.edges {
             hit |= is_touched(edge.from);
             match edge.target {
@@ -339,12 +350,14 @@ fn to_stage(
     changes: &[Change],
     known: &BTreeSet<&str>,
     gone: &[&StoredFile],
+    ledger: &Ledger<'_>,
 ) -> Result<Vec<String>> {
     let gone: BTreeSet<&str> = gone.iter().map(|file| file.path.as_str()).collect();
     let mut paths = BTreeSet::new();
     for change in changes {
         let path = change.path.as_str();
         let home = stored::home(path).filter(|_| known.contains(path) || gone.contains(path));
+        let home = home.or_else(|| ledger.vendored(path));
         paths.insert(home.unwrap_or(path).to_owned());
     }
     if changes.is_empty() || ground.top.is_none() {

@@ -11,7 +11,9 @@ use crate::commit::working::Change;
 use crate::failure::{Failures, Location, Result};
 use crate::localize;
 use crate::record::{GitRemote, LOCK_NAME, Lock, Remote};
-use crate::walk::{self, Contents, Edge, Explored, Graph, Remotes, Target, Wanted, Warning};
+use crate::walk::{
+    self, Contents, Edge, Explored, Graph, Place, Remotes, Target, Wanted, WantedChart, Warning,
+};
 
 /// A lock that fits the tree.
 pub struct Relocked {
@@ -23,11 +25,14 @@ pub struct Relocked {
 
 /// Returns what to say if the lock fits the tree as it is. Nothing is fetched for that.
 #[must_use]
-pub fn up_to_date(ground: &Ground) -> Option<Relocked> {
+pub fn up_to_date(ground: &Ground, helm: bool) -> Option<Relocked> {
     let explored = explore(ground, None);
     let troubles = Troubles::of(ground, &explored);
     let empty = Rc::default();
     let lock = ground.lock.as_ref().unwrap_or(&empty);
+    if helm && !lock.options.helm {
+        return None;
+    }
     let named = named(&explored.graph, lock)?;
     let is_named = |remote: &Remote| named.contains_key(&remote.label());
     // What a kustomization that cannot be read needs is not known, so nothing is dropped for it.
@@ -58,7 +63,26 @@ fn named(graph: &Graph, lock: &Lock) -> Option<BTreeMap<String, BTreeSet<String>
             named.entry(label).or_default().extend(directory);
         }
     }
+    for (wanted, is_there) in charts(graph) {
+        match wanted.locked(lock) {
+            Some(_) => {
+                named.entry(wanted.label()).or_default();
+            }
+            None if lock.options.helm && !is_there => return None,
+            None => {}
+        }
+    }
     Some(named)
+}
+
+/// Returns the charts of repositories that the tree itself names, and whether each is in the tree.
+fn charts(graph: &Graph) -> Vec<(WantedChart, bool)> {
+    // A tree that cannot be read is a trouble of the walk.
+    let charts = graph.named_charts().unwrap_or_default();
+    charts
+        .iter()
+        .filter_map(|chart| Some((chart.wanted()?, matches!(chart.place, Place::There(_)))))
+        .collect()
 }
 
 /// Returns the label of the entry that a reference has in the lock, and the directory that it names
@@ -96,13 +120,20 @@ pub fn relock(
     if !troubles.remote.is_empty() {
         return Err(Failures(troubles.remote));
     }
-    let found = localize::remotes(&explored.graph)?;
+    let graph = &explored.graph;
+    let found = localize::remotes(graph)?;
     let keep = !troubles.unread.is_empty();
-    let (lock, kept) = merged(held, found, &BTreeSet::new(), keep);
-    Ok(Relocked {
-        warnings: warnings(&troubles, &kept),
-        lock,
-    })
+    // A chart that is in the tree is not brought in, and what it was stays known.
+    let named = charts(graph).into_iter().map(|(chart, _)| chart.label());
+    let (lock, kept) = merged(held, found, &named.collect(), keep);
+    let mut warnings = warnings(&troubles, &kept);
+    let of_charts = graph.warnings.iter();
+    warnings.extend(
+        of_charts
+            .filter(|warning| warning.id == "remote-chart")
+            .cloned(),
+    );
+    Ok(Relocked { warnings, lock })
 }
 
 /// Returns the labels of the entries of `held` that a walk without a network still finds named.
@@ -114,6 +145,7 @@ pub(super) fn still_named(graph: &Graph, held: &Lock) -> BTreeSet<String> {
         .filter(|edge| edge.target == Target::Remote)
         .filter_map(|edge| entry(edge, held))
         .map(|(label, _)| label)
+        .chain(charts(graph).into_iter().map(|(chart, _)| chart.label()))
         .collect()
 }
 

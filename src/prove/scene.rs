@@ -11,7 +11,7 @@ use crate::kustomization::{self, Edit};
 use crate::localize;
 use crate::reference::RepoSpec;
 use crate::tree::{Entry, Tree, path};
-use crate::walk::{File, FileId, Graph, Origin, Root, SourceId, Target};
+use crate::walk::{File, FileId, Graph, Origin, Place, Root, SourceId, Target};
 
 /// Original and result on disk, for all targets.
 pub(super) struct Scene {
@@ -148,7 +148,7 @@ fn put_out(graph: &Graph, place: &dyn Fn(SourceId) -> PathBuf, urls: &[&str]) ->
     }
     let real = |file: FileId| match &graph.files[file].origin {
         Origin::Tree { path, .. } => Some(path.as_str()),
-        Origin::Remote(_) => None,
+        Origin::Remote(_) | Origin::Archive { .. } => None,
     };
     let mut put = |source: SourceId, named: &str, real: Option<&str>| match real {
         // No link is on the way.
@@ -188,6 +188,32 @@ fn put_out(graph: &Graph, place: &dyn Fn(SourceId) -> PathBuf, urls: &[&str]) ->
             }
         }
     }
+    for carried in &graph.carried {
+        for (inside, file) in &carried.files {
+            let named = path::join(&carried.path, inside);
+            put(carried.source, &named, real(*file))?;
+        }
+    }
+    put_charts(graph, place)
+}
+
+/// Puts the charts that were pulled where kustomize looks for them, so that it pulls none itself.
+fn put_charts(graph: &Graph, place: &dyn Fn(SourceId) -> PathBuf) -> Result<()> {
+    for named in graph.named_charts()? {
+        let chart = graph.charts.iter().find(|chart| chart.note == named.note);
+        let brought = chart.and_then(|chart| chart.brought.as_ref());
+        let (Some((archive, _)), Place::Missing(directory)) = (brought, &named.place) else {
+            continue;
+        };
+        let source = graph.roots[named.noted.root].source;
+        let Some(inside) = path::below(directory, &graph.sources[source].scope) else {
+            continue;
+        };
+        for (name, bytes) in &archive.files {
+            let to = place(source).join(inside).join(name);
+            write(&to, bytes, false).map_err(|error| not_put(&error))?;
+        }
+    }
     Ok(())
 }
 
@@ -206,7 +232,7 @@ fn move_absolute(graph: &Graph, top: &Path) -> Result<()> {
             let (source, real) = match edge.target {
                 Target::File(file) => match &graph.files[file].origin {
                     Origin::Tree { source, path } => (*source, path),
-                    Origin::Remote(_) => continue,
+                    Origin::Remote(_) | Origin::Archive { .. } => continue,
                 },
                 Target::Carried(id) => (graph.carried[id].source, &graph.carried[id].path),
                 _ => continue,

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashSet};
 use std::rc::Rc;
 
+use super::chart::{Archive, Chart};
 use crate::failure::Location;
 use crate::kustomization::{Accepts, Kind, Note, Reference};
 use crate::tree::{SharedTree, path};
@@ -27,6 +28,8 @@ pub struct Graph {
     pub files: Vec<File>,
     /// What is needed as a whole, each once.
     pub carried: Vec<Carried>,
+    /// The charts of repositories that are not in the tree.
+    pub charts: Vec<Chart>,
     /// What works but should be known.
     pub warnings: Vec<Warning>,
     /// What kustomize accepts but a person should know, with the data that rules need.
@@ -128,6 +131,13 @@ pub enum Origin {
     },
     /// A remote file.
     Remote(Rc<RemoteFile>),
+    /// A chart that was pulled.
+    Archive {
+        /// Which one.
+        archive: Rc<Archive>,
+        /// The path in the directory of the chart.
+        path: String,
+    },
 }
 
 /// A file that was downloaded.
@@ -190,6 +200,19 @@ impl Graph {
         match &self.files[file].origin {
             Origin::Tree { source, path } => self.sources[*source].tree.label(path),
             Origin::Remote(remote) => crate::redact::url(&remote.url),
+            Origin::Archive { archive, path } => format!("{}: {path}", archive.chart.shown()),
+        }
+    }
+
+    /// Returns the place of a note.
+    #[must_use]
+    pub fn note_location(&self, note: usize) -> Location {
+        let Noted { file, note, .. } = &self.notes[note];
+        Location {
+            file: self.label(*file),
+            line: note.line,
+            column: note.column,
+            field: note.field.clone(),
         }
     }
 

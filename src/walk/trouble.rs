@@ -23,6 +23,8 @@ pub struct Trouble {
 pub enum TroubleKind {
     /// Something could not be read or fetched, so that nobody knows.
     Failed,
+    /// A chart could not be brought in.
+    Chart,
     /// The reference holds what git or kustomize could take for something else.
     Unsafe,
     /// The reference was surely meant to be remote, but kustomize cannot read it.

@@ -30,6 +30,7 @@ mod fetch_git;
 mod fetch_http;
 mod following;
 mod generate;
+mod helm;
 mod hook;
 mod in_place;
 mod layout;

@@ -196,12 +196,12 @@ fn helm_values_are_localized_and_charts_named() {
         ),
         ("app/map.yaml", &config_map("map")),
         ("app/more.yaml", "b: 2\n"),
+        ("app/charts/near/Chart.yaml", "name: near\n"),
     ]);
     let output = world.work.run(&["app"]);
     output
         .success()
         .stderr_has("warning[remote-chart]")
-        .stderr_has("warning[local-chart]")
         .stderr_has("app/kustomization.yaml:4:9: helmCharts[0]");
     let clone = world.clone_of_branch();
     let text = clone.read("localized-app/kustomization.yaml");
@@ -214,6 +214,15 @@ fn helm_values_are_localized_and_charts_named() {
         "{text}"
     );
     assert!(text.contains("repo: https://charts.example.com"), "{text}");
+    assert_eq!(
+        clone.read("localized-app/charts/near/Chart.yaml"),
+        "name: near\n"
+    );
+    assert!(
+        clone
+            .read("localized-app/kustomize-localize.lock")
+            .contains("left: [\"https://charts.example.com#far@1.0.0\"]\n")
+    );
 }
 
 #[test]

@@ -29,6 +29,7 @@ pub(super) struct Chart {
     pub version: String,
     pub repo: Option<(Place, String)>,
     pub values_file: bool,
+    pub devel: bool,
 }
 
 impl<'d> Reader<'d> {
@@ -72,6 +73,13 @@ impl<'d> Reader<'d> {
         match shape {
             Shape::Text(role) => self.text(*role, layers, field),
             Shape::Bool => self.plain(layers, field, "a boolean", &[Type::Bool]),
+            Shape::Devel => {
+                let devel = self.plain(layers, field, "a boolean", &[Type::Bool]);
+                if let Some(chart) = self.chart.as_mut().filter(|_| !self.dead) {
+                    chart.devel = devel;
+                }
+                devel
+            }
             Shape::Integer => self.plain(layers, field, "a whole number", &[Type::Integer]),
             Shape::List(item) => {
                 self.list(item, layers, field);
@@ -136,7 +144,11 @@ impl<'d> Reader<'d> {
                 }
                 if self.document.scalar_type(entry.place.node, self.dialect) == Some(Type::Null) {
                     match shape {
-                        Shape::Text(_) | Shape::Bool | Shape::Integer | Shape::Struct(_) => {}
+                        Shape::Text(_)
+                        | Shape::Bool
+                        | Shape::Devel
+                        | Shape::Integer
+                        | Shape::Struct(_) => {}
                         _ => {
                             let gone = std::mem::take(&mut values[known]);
                             self.discard(shape, &gone, &join(field, name));
@@ -184,7 +196,11 @@ impl<'d> Reader<'d> {
                 let is_null = self.document.scalar_type(*node, self.dialect) == Some(Type::Null);
                 match item {
                     _ if !is_null => items[i].push(layer.child(*node, i)),
-                    Shape::Text(_) | Shape::Bool | Shape::Integer | Shape::Struct(_) => {}
+                    Shape::Text(_)
+                    | Shape::Bool
+                    | Shape::Devel
+                    | Shape::Integer
+                    | Shape::Struct(_) => {}
                     _ => {
                         let gone = std::mem::take(&mut items[i]);
                         self.discard(item, &gone, &format!("{field}[{i}]"));

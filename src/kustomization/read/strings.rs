@@ -234,6 +234,7 @@ impl<'d> Reader<'d> {
             version,
             repo,
             values_file,
+            devel,
         } = chart;
         if name.is_empty() && repo.is_none() {
             return;
@@ -248,6 +249,7 @@ impl<'d> Reader<'d> {
                     name,
                     version,
                     values_file,
+                    devel,
                     repo_spot,
                 };
                 self.note(at.node, field, kind, message);

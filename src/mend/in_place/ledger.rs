@@ -13,7 +13,7 @@ use crate::record::stored::home;
 use crate::record::{Lock, StoredFile, sha256_hex};
 use crate::reference::place::LOCALIZED_FILES;
 use crate::tree::{Entry, path};
-use crate::walk::{Explored, Graph, Origin, TroubleKind, Warning};
+use crate::walk::{Explored, Graph, Origin, Place, TroubleKind, Warning};
 
 /// What is at the place of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -110,6 +110,14 @@ impl<'a> Ledger<'a> {
             &file.sha256,
             self.modes.then_some(file.executable),
         )
+    }
+
+    /// Returns the directory of the chart that a file is of, if it becomes the user's own.
+    pub(super) fn vendored(&self, place: &str) -> Option<&'a str> {
+        let vendored = self.localized.vendored.iter();
+        vendored
+            .map(String::as_str)
+            .find(|directory| path::is_in(place, directory))
     }
 
     fn is_local(&self, place: &str) -> bool {
@@ -209,7 +217,7 @@ impl<'a> Ledger<'a> {
     pub(super) fn brought(&self) -> impl Iterator<Item = (&'a str, &'a ResultFile)> {
         self.places
             .iter()
-            .filter(|(place, ..)| !self.is_local(place))
+            .filter(|(place, ..)| !self.is_local(place) && self.vendored(place).is_none())
             .map(|(place, file, _)| (*place, *file))
     }
 
@@ -222,6 +230,18 @@ impl<'a> Ledger<'a> {
         for file in &graph.files {
             if let Origin::Tree { source: 0, path } = &file.origin {
                 used.insert(path);
+            }
+        }
+        // What is carried, and charts, are of use as a whole.
+        let mut whole: Vec<String> = graph
+            .carried
+            .iter()
+            .filter(|carried| carried.source == 0)
+            .map(|carried| carried.path.clone())
+            .collect();
+        for chart in graph.named_charts().unwrap_or_default() {
+            if let Place::There(path) = chart.place {
+                whole.push(path);
             }
         }
         let mut missing: Vec<&str> = Vec::new();
@@ -249,6 +269,7 @@ impl<'a> Ledger<'a> {
             .collect();
         let may_be_used = |file: &StoredFile| {
             if used.contains(file.path.as_str())
+                || whole.iter().any(|path| path::is_in(&file.path, path))
                 || missing.iter().any(|path| path::is_in(&file.path, path))
             {
                 return true;

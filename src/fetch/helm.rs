@@ -1,0 +1,358 @@
+//! Helm charts: pulled with the user's own helm, once each, and kept as the archive that helm got.
+//!
+//! kustomize runs `helm pull --untar` into the kustomization's own directory. Here helm only downloads, into a
+//! temporary directory and with homes of its own, as kustomize gives it homes of its own
+//! (`HelmChartInflationGenerator.go`); what the archive holds is decided by [`archive`], not by helm.
+
+mod archive;
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::process::Command;
+use std::rc::Rc;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use super::git::RELOCK;
+use super::{Cache, MAX_BYTES, Progress, Tip};
+use crate::config::is_one_version;
+use crate::failure::{Failure, Result, argument};
+use crate::interrupt::Scratch;
+use crate::process::{self, Limits, Terminal};
+use crate::record::{ChartRemote, Lock, sha256_hex};
+use crate::redact;
+use crate::walk::{Archive, Pulled, WantedChart};
+
+/// How many charts are pulled side by side.
+const SIDE_BY_SIDE: usize = 4;
+
+/// What decides about charts.
+pub(super) struct Charts<'a> {
+    pub(super) cache: &'a Cache,
+    pub(super) locks: &'a [Rc<Lock>],
+    pub(super) tip: Option<&'a Tip>,
+    pub(super) progress: &'a Progress,
+    /// Whether helm may be asked.
+    pub(super) helm: bool,
+    pub(super) locked: bool,
+    pub(super) offline: bool,
+    pub(super) timeout: Duration,
+}
+
+/// What helm gave for one chart.
+enum Got {
+    Bytes(Vec<u8>),
+    /// There is no helm.
+    NoHelm,
+}
+
+impl Charts<'_> {
+    /// Brings in charts, each once.
+    pub(super) fn bring(
+        &self,
+        wanted: &[WantedChart],
+        known: &mut HashMap<WantedChart, Result<Pulled>>,
+    ) -> Vec<Result<Pulled>> {
+        let mut jobs: Vec<&WantedChart> = Vec::new();
+        for chart in wanted {
+            if known.contains_key(chart) || jobs.contains(&chart) {
+                continue;
+            }
+            match self.without_helm(chart) {
+                Some(answer) => {
+                    known.insert(chart.clone(), answer);
+                }
+                None => jobs.push(chart),
+            }
+        }
+        for (chart, got) in jobs.iter().zip(self.pull(&jobs)) {
+            known.insert((*chart).clone(), self.received(chart, got));
+        }
+        let lost = || Err(Failure::new("the chart was not pulled"));
+        wanted
+            .iter()
+            .map(|chart| known.get(chart).cloned().unwrap_or_else(lost))
+            .collect()
+    }
+
+    fn entry(&self, chart: &WantedChart) -> Option<&ChartRemote> {
+        self.locks.iter().find_map(|lock| chart.locked(lock))
+    }
+
+    /// Returns what can be told without asking helm; none if helm is to be asked.
+    fn without_helm(&self, chart: &WantedChart) -> Option<Result<Pulled>> {
+        if let Err(failure) = chart.refuse_unsafe() {
+            return Some(Err(failure));
+        }
+        let shown = chart.shown();
+        if let Some(entry) = self.entry(chart) {
+            if let Some(held) = self
+                .tip
+                .and_then(|tip| held_by_tip(tip, chart, entry))
+                .map(Rc::new)
+            {
+                return Some(Ok(Pulled::Archive(held)));
+            }
+            if let Some(bytes) = self.cache.file(&entry.sha256) {
+                return Some(unpacked(chart, &bytes));
+            }
+        } else if !self.helm {
+            return Some(Ok(Pulled::Left("to bring it in: `--helm`")));
+        } else if self.locked {
+            return Some(Err(Failure::new(format!("{shown} is not in the lock"))
+                .hint("run once without `--locked`")));
+        }
+        if self.offline {
+            return Some(Err(Failure::new(format!("{shown} is not in the cache"))
+                .hint("run once without `--offline`")));
+        }
+        None
+    }
+
+    /// Runs helm for each, side by side.
+    fn pull(&self, jobs: &[&WantedChart]) -> Vec<Result<Got>> {
+        let next = AtomicUsize::new(0);
+        let answers: Vec<Mutex<Result<Got>>> = jobs
+            .iter()
+            .map(|_| Mutex::new(Err(Failure::new("the chart was not pulled"))))
+            .collect();
+        let (progress, timeout) = (self.progress, self.timeout);
+        progress.expect(jobs.len());
+        std::thread::scope(|threads| {
+            for _ in 0..jobs.len().min(SIDE_BY_SIDE) {
+                threads.spawn(|| {
+                    loop {
+                        let index = next.fetch_add(1, Ordering::Relaxed);
+                        let Some(chart) = jobs.get(index) else {
+                            break;
+                        };
+                        let shown = chart.shown();
+                        progress.begin(&shown);
+                        let got = pull(chart, timeout);
+                        progress.end(&shown);
+                        *answers[index]
+                            .lock()
+                            .unwrap_or_else(std::sync::PoisonError::into_inner) = got;
+                    }
+                });
+            }
+        });
+        progress.clear();
+        answers
+            .into_iter()
+            .map(|answer| {
+                answer
+                    .into_inner()
+                    .unwrap_or_else(std::sync::PoisonError::into_inner)
+            })
+            .collect()
+    }
+
+    fn received(&self, chart: &WantedChart, got: Result<Got>) -> Result<Pulled> {
+        let shown = chart.shown();
+        let bytes = match got? {
+            Got::Bytes(bytes) => bytes,
+            Got::NoHelm if self.entry(chart).is_some() => {
+                return Err(
+                    Failure::new(format!("{shown} is locked, but in no cache here"))
+                        .hint("to download it, helm must be on PATH"),
+                );
+            }
+            Got::NoHelm => return Ok(Pulled::Left("there is no helm on PATH to bring it in")),
+        };
+        let sha256 = sha256_hex(&bytes);
+        if let Some(entry) = self.entry(chart)
+            && entry.sha256 != sha256
+        {
+            return Err(Failure::new(format!(
+                "{shown} has changed since it was locked: sha256 {sha256} instead of {}",
+                entry.sha256
+            ))
+            .hint(RELOCK));
+        }
+        let pulled = unpacked(chart, &bytes)?;
+        self.cache.keep_file(&bytes, &sha256)?;
+        Ok(pulled)
+    }
+}
+
+/// Runs `helm pull` as kustomize does, except that nothing is unpacked.
+fn pull(chart: &WantedChart, timeout: Duration) -> Result<Got> {
+    let no_room = |error: std::io::Error| {
+        Failure::new(format!("no temporary directory for helm: {error}"))
+            .hint("set TMPDIR to a directory that can be written and has room")
+    };
+    let scratch = Scratch::new().map_err(no_room)?;
+    let directory = |name: &str| scratch.path().join(name);
+    for name in ["pulled", "config", "cache", "data"] {
+        std::fs::create_dir(directory(name)).map_err(no_room)?;
+    }
+    let mut command = Command::new("helm");
+    command
+        .current_dir(scratch.path())
+        .env("HELM_CONFIG_HOME", directory("config"))
+        .env("HELM_CACHE_HOME", directory("cache"))
+        .env("HELM_DATA_HOME", directory("data"))
+        .arg("pull")
+        .arg("--destination")
+        .arg(directory("pulled"));
+    // As one argument each, so that none can be taken for an option of its own.
+    match chart.version.as_str() {
+        "" if chart.devel => {
+            command.arg("--devel");
+        }
+        "" => {}
+        version => {
+            command.arg(format!("--version={version}"));
+        }
+    }
+    if chart.is_oci() {
+        let repository = chart.repo.trim_end_matches('/');
+        command
+            .arg("--")
+            .arg(format!("{repository}/{}", chart.name));
+    } else {
+        command.arg(format!("--repo={}", chart.repo));
+        command.arg("--").arg(&chart.name);
+    }
+    let limits = Limits {
+        timeout: Some(timeout),
+        cancel: None,
+    };
+    let output = match process::run(&mut command, None, limits, Terminal::Detached) {
+        Ok(output) => output,
+        Err(process::Error::NotFound(_)) => return Ok(Got::NoHelm),
+        Err(error @ process::Error::Deadline(..)) => {
+            return Err(Failure::new(format!("{}: {error}", chart.shown()))
+                .hint("give it more time with `--timeout SECONDS`"));
+        }
+        Err(error) => return Err(Failure::new(format!("{}: {error}", chart.shown()))),
+    };
+    if !output.status.success() {
+        return Err(Failure::new(format!(
+            "{}: helm could not pull it: {}",
+            chart.shown(),
+            said(&output.stderr)
+        ))
+        .hint(format!("to see what helm does: {}", by_hand(chart))));
+    }
+    Ok(Got::Bytes(the_archive(chart, &directory("pulled"))?))
+}
+
+/// Returns what helm said when it failed, on one line.
+fn said(stderr: &str) -> String {
+    let text = redact::text(stderr);
+    let lines: Vec<&str> = text
+        .lines()
+        .map(str::trim)
+        .filter(|line| !line.is_empty() && !line.starts_with("WARNING:"))
+        .map(|line| line.strip_prefix("Error: ").unwrap_or(line))
+        .collect();
+    match lines.is_empty() {
+        true => "it did not say why".to_owned(),
+        false => lines.join("; "),
+    }
+}
+
+/// The command that a person can run.
+fn by_hand(chart: &WantedChart) -> String {
+    let shown = redact::url(&chart.repo);
+    let version = match chart.version.as_str() {
+        "" => String::new(),
+        version => format!(" --version {}", argument(version)),
+    };
+    match chart.is_oci() {
+        true => {
+            let name = format!("{}/{}", shown.trim_end_matches('/'), chart.name);
+            format!("helm pull{version} {}", argument(&name))
+        }
+        false => format!(
+            "helm pull{version} --repo {} {}",
+            argument(&shown),
+            argument(&chart.name)
+        ),
+    }
+}
+
+/// Returns the one archive that helm left.
+fn the_archive(chart: &WantedChart, directory: &Path) -> Result<Vec<u8>> {
+    let unreadable =
+        |error: std::io::Error| Failure::new(format!("what helm left cannot be read: {error}"));
+    let mut archives = Vec::new();
+    for entry in directory.read_dir().map_err(unreadable)? {
+        let path = entry.map_err(unreadable)?.path();
+        let is_file = path.symlink_metadata().map_err(unreadable)?.is_file();
+        if is_file && path.extension().is_some_and(|extension| extension == "tgz") {
+            archives.push(path);
+        }
+    }
+    let [path] = archives.as_slice() else {
+        return Err(Failure::new(format!(
+            "{}: helm left {} archives where one was to be",
+            chart.shown(),
+            archives.len()
+        )));
+    };
+    let size = path.metadata().map_err(unreadable)?.len();
+    if size > MAX_BYTES {
+        return Err(Failure::new(format!(
+            "{} is an archive of {size} bytes: more than the {MAX_BYTES} that are taken",
+            chart.shown()
+        )));
+    }
+    std::fs::read(path).map_err(unreadable)
+}
+
+/// Takes an archive apart, and holds what it says of itself against what was asked for.
+fn unpacked(chart: &WantedChart, bytes: &[u8]) -> Result<Pulled> {
+    let shown = chart.shown();
+    let files = archive::unpack(bytes)
+        .map_err(|reason| Failure::new(format!("the archive of {shown} is refused: {reason}")))?;
+    let (name, version) = archive::metadata(&files)
+        .map_err(|reason| Failure::new(format!("the archive of {shown} is no chart: {reason}")))?;
+    if name != chart.name {
+        return Err(
+            Failure::new(format!("{shown} is an archive of the chart `{name}`"))
+                .hint("its repository is wrong about it: ask whoever runs it"),
+        );
+    }
+    let bare = |version: &str| {
+        let version = version.strip_prefix('v').unwrap_or(version);
+        // What follows is no part of the precedence, and OCI tags cannot hold a `+`.
+        version.split(['+', '_']).next().map(str::to_owned)
+    };
+    if is_one_version(&chart.version) && bare(&chart.version) != bare(&version) {
+        return Err(
+            Failure::new(format!("{shown} is an archive of the version `{version}`"))
+                .hint("its repository is wrong about it: ask whoever runs it"),
+        );
+    }
+    Ok(Pulled::Archive(Rc::new(Archive {
+        chart: chart.clone(),
+        resolved: version,
+        sha256: sha256_hex(bytes),
+        size: bytes.len() as u64,
+        files,
+    })))
+}
+
+/// Returns a chart that was localized before, from the files that the lock lists for it.
+fn held_by_tip(tip: &Tip, chart: &WantedChart, entry: &ChartRemote) -> Option<Archive> {
+    let held = chart.locked(&tip.lock)?;
+    if held.sha256 != entry.sha256 {
+        return None;
+    }
+    let files = tip.chart(&chart.label())?;
+    let (name, resolved) = archive::metadata(&files).ok()?;
+    (name == chart.name).then(|| Archive {
+        chart: chart.clone(),
+        resolved,
+        sha256: entry.sha256.clone(),
+        size: entry.size,
+        files,
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,141 @@
+//! The archive of a chart, taken apart in memory. Whoever made it decides nothing but what is in the files.
+
+use std::collections::BTreeMap;
+use std::io::Read;
+use std::rc::Rc;
+
+use flate2::read::MultiGzDecoder;
+use serde::Deserialize;
+use tar::EntryType;
+
+/// The most bytes that all files of a chart may have: helm's own limit is the same.
+const MOST_BYTES: u64 = 100 << 20;
+/// The most files of a chart.
+const MOST_FILES: usize = 20_000;
+/// The longest path in a chart.
+const LONGEST_PATH: usize = 1024;
+
+/// The files of a chart by their path below its directory.
+pub(super) type Files = BTreeMap<String, Rc<[u8]>>;
+
+/// Takes an archive apart. What lies in its one directory are the files of the chart, as for helm
+/// (`LoadArchiveFiles`). Modes are not kept: helm unpacks everything as 0644.
+///
+/// # Errors
+/// With the reason, when it is no archive, leads out of its directory, holds links or devices, one name twice, or
+/// more than a chart can be.
+pub(super) fn unpack(bytes: &[u8]) -> Result<Files, String> {
+    if !bytes.starts_with(&[0x1f, 0x8b]) {
+        return Err("it is not compressed with gzip".to_owned());
+    }
+    // The headers count too, so that nothing without an end is read to its end.
+    let most = MOST_BYTES + MOST_FILES as u64 * 2048;
+    let mut archive = tar::Archive::new(MultiGzDecoder::new(bytes).take(most));
+    let broken = |error: std::io::Error| format!("it is damaged, or too large ({error})");
+    let mut files = Files::new();
+    let mut total = 0;
+    for entry in archive.entries().map_err(broken)? {
+        let mut entry = entry.map_err(broken)?;
+        let kind = entry.header().entry_type();
+        let raw = entry.path_bytes().into_owned();
+        let shown = crate::failure::shown(&String::from_utf8_lossy(&raw));
+        match kind {
+            EntryType::Regular => {}
+            EntryType::Directory | EntryType::XGlobalHeader => continue,
+            EntryType::Symlink | EntryType::Link => {
+                return Err(format!("`{shown}` is a link"));
+            }
+            _ => return Err(format!("`{shown}` is no regular file")),
+        }
+        let text =
+            String::from_utf8(raw).map_err(|_| format!("the name `{shown}` is not UTF-8"))?;
+        let place = place(&text).map_err(|reason| format!("`{shown}` {reason}"))?;
+        if files.len() >= MOST_FILES {
+            return Err(format!("it holds more than {MOST_FILES} files"));
+        }
+        let mut content = Vec::new();
+        let left = MOST_BYTES - total;
+        (&mut entry)
+            .take(left + 1)
+            .read_to_end(&mut content)
+            .map_err(broken)?;
+        if content.len() as u64 != entry.size() || content.len() as u64 > left {
+            return Err(format!(
+                "`{shown}` is cut short, or the files are more than {MOST_BYTES} bytes"
+            ));
+        }
+        total += content.len() as u64;
+        if files.insert(place, content.into()).is_some() {
+            return Err(format!("`{shown}` is there twice"));
+        }
+    }
+    // Everything is a file, so nothing may be the directory of something else.
+    let inside = |path: &str, other: &String| {
+        other
+            .strip_prefix(path)
+            .is_some_and(|rest| rest.starts_with('/'))
+    };
+    for path in files.keys() {
+        let next = format!("{path}/");
+        if files
+            .range(next..)
+            .next()
+            .is_some_and(|(other, _)| inside(path, other))
+        {
+            return Err(format!("`{path}` is a file and a directory"));
+        }
+    }
+    Ok(files)
+}
+
+/// Returns the path below the chart's directory that a name in the archive means.
+fn place(text: &str) -> Result<String, &'static str> {
+    if text.len() > LONGEST_PATH {
+        return Err("is longer than a path in a chart can be");
+    }
+    if text.starts_with('/') {
+        return Err("is absolute");
+    }
+    if text.contains(['\\', ':']) || text.contains(char::is_control) {
+        return Err("holds a character that no path of a chart can hold");
+    }
+    let mut parts = text.split('/').filter(|part| !matches!(*part, "" | "."));
+    if text.split('/').any(|part| part == "..") {
+        return Err("leads out of the archive");
+    }
+    parts.next();
+    let rest: Vec<&str> = parts.collect();
+    match rest.is_empty() {
+        true => Err("does not lie in the directory of the chart"),
+        false => Ok(rest.join("/")),
+    }
+}
+
+#[derive(Deserialize)]
+struct Metadata {
+    #[serde(default)]
+    name: String,
+    #[serde(default)]
+    version: String,
+}
+
+/// Returns name and version, as `Chart.yaml` has them.
+///
+/// # Errors
+/// With the reason, when there are none.
+pub(super) fn metadata(files: &Files) -> Result<(String, String), String> {
+    let bytes = files
+        .get("Chart.yaml")
+        .ok_or("there is no `Chart.yaml` in it")?;
+    let text = std::str::from_utf8(bytes).map_err(|_| "its `Chart.yaml` is not UTF-8")?;
+    let metadata: Metadata = serde_yaml::from_str(text)
+        .map_err(|error| format!("its `Chart.yaml` cannot be read: {error}"))?;
+    if metadata.name.is_empty() || metadata.version.is_empty() {
+        return Err("its `Chart.yaml` has no name or no version".to_owned());
+    }
+    let is_text = |text: &str| !text.contains(['/', '\\']) && !text.contains(char::is_control);
+    match is_text(&metadata.name) && is_text(&metadata.version) {
+        true => Ok((metadata.name, metadata.version)),
+        false => Err("its `Chart.yaml` has an impossible name or version".to_owned()),
+    }
+}

@@ -1,0 +1,529 @@
+//! Charts: where kustomize looks for them, and bringing in those that are not there.
+//!
+//! kustomize calls `helm pull` unless the directory of the chart is there: `{chartHome}/{name}-{version}/{name}`
+//! with a repository and a version, else `{chartHome}/{name}` (`HelmChartInflationGenerator.go`). What is in it is
+//! not looked at.
+
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use super::trouble::{Beyond, Step, Stop, TroubleKind};
+use super::{File, FileId, Graph, Noted, Origin, Remotes, RootId, Walker, Warning};
+use crate::config::is_one_version;
+use crate::failure::{Failure, Result};
+use crate::kustomization::{NoteKind, Spot};
+use crate::record::{ChartRemote, Lock, chart_label};
+use crate::redact;
+use crate::tree::{self, Resolved, path};
+
+/// Where kustomize looks for charts when nothing says so.
+pub const CHART_HOME: &str = "charts";
+
+/// A chart of a repository.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct WantedChart {
+    /// The repository as written. May hold a secret.
+    pub repo: String,
+    /// Its name.
+    pub name: String,
+    /// The version as written; empty when none is.
+    pub version: String,
+    /// Whether the newest version may be one under development.
+    pub devel: bool,
+}
+
+/// A chart that was pulled.
+pub struct Archive {
+    /// What was asked for.
+    pub chart: WantedChart,
+    /// The version that it is.
+    pub resolved: String,
+    /// The SHA-256 of the archive, in hex.
+    pub sha256: String,
+    /// The number of its bytes.
+    pub size: u64,
+    /// Its files by their path in the directory of the chart.
+    pub files: BTreeMap<String, Rc<[u8]>>,
+}
+
+/// What came of a chart that was asked for.
+#[derive(Clone)]
+pub enum Pulled {
+    /// It is here.
+    Archive(Rc<Archive>),
+    /// It is left remote; the rest of a sentence says why, or what to do.
+    Left(&'static str),
+}
+
+/// A chart of a repository that is not in the tree, and what became of it.
+pub struct Chart {
+    /// The root whose kustomization or plugin configuration names it.
+    pub root: RootId,
+    /// Where it is named: index into [`Graph::notes`].
+    pub note: usize,
+    /// Its name.
+    pub name: String,
+    /// What names it in a record; empty for one that should be in the tree, and may be missing.
+    pub label: String,
+    /// The archive, and its files by their path in the directory of the chart; none where it is left remote.
+    pub brought: Option<(Rc<Archive>, BTreeMap<String, FileId>)>,
+}
+
+impl WantedChart {
+    /// Returns what names it in a record.
+    #[must_use]
+    pub fn label(&self) -> String {
+        let version = Some(self.version.as_str()).filter(|version| !version.is_empty());
+        chart_label(&redact::url(&self.repo), &self.name, version)
+    }
+
+    /// Returns it as it may be shown.
+    #[must_use]
+    pub fn shown(&self) -> String {
+        self.label()
+    }
+
+    /// Says whether it is an artifact of a registry.
+    #[must_use]
+    pub fn is_oci(&self) -> bool {
+        self.repo.starts_with("oci://")
+    }
+
+    /// Returns what a lock says that it is.
+    #[must_use]
+    pub fn locked<'a>(&self, lock: &'a Lock) -> Option<&'a ChartRemote> {
+        let version = Some(self.version.as_str()).filter(|version| !version.is_empty());
+        lock.find_chart(&redact::url(&self.repo), &self.name, version)
+    }
+
+    /// Refuses what helm, or a path, could take for something else.
+    ///
+    /// # Errors
+    /// With what is wrong.
+    pub fn refuse_unsafe(&self) -> Result<()> {
+        let refuse = |what: &str| {
+            Err(
+                Failure::new(format!("the chart {} is refused: {what}", self.shown()))
+                    .hint("what helm or a path could take for something else is never passed on"),
+            )
+        };
+        let texts = [&self.repo, &self.name, &self.version];
+        if texts.iter().any(|text| text.contains(char::is_control)) {
+            return refuse("it holds control characters");
+        }
+        if texts.iter().any(|text| text.starts_with('-')) {
+            return refuse("a part of it begins with `-`");
+        }
+        if matches!(self.name.as_str(), "." | "..") || self.name.contains(['/', '\\', ':']) {
+            return refuse("its name is no name of a directory");
+        }
+        if self.version.contains(['/', '\\']) {
+            return refuse("its version holds a slash");
+        }
+        let scheme = self.repo.split_once("://").map(|(scheme, _)| scheme);
+        if !matches!(scheme, Some("https" | "http" | "oci")) {
+            return refuse("its repository has no https, http or oci URL");
+        }
+        Ok(())
+    }
+}
+
+/// A chart that a kustomization or plugin configuration names.
+pub struct Named<'a> {
+    /// Where, as an index into [`Graph::notes`].
+    pub note: usize,
+    /// Where.
+    pub noted: &'a Noted,
+    /// The repository as written; none for one that must be in the tree.
+    pub repo: Option<&'a str>,
+    /// Its name.
+    pub name: &'a str,
+    /// The version as written; empty when none is.
+    pub version: &'a str,
+    /// Where charts are looked for, as written, and where that is written.
+    pub home: (&'a str, Option<&'a Spot>),
+    /// Where it is looked for.
+    pub place: Place,
+}
+
+impl Named<'_> {
+    /// Returns the chart as it is asked for; none if it must be in the tree.
+    #[must_use]
+    pub fn wanted(&self) -> Option<WantedChart> {
+        let devel = matches!(
+            self.noted.note.kind,
+            NoteKind::RemoteChart { devel: true, .. }
+        );
+        Some(WantedChart {
+            repo: self.repo?.to_owned(),
+            name: self.name.to_owned(),
+            version: self.version.to_owned(),
+            devel: devel && self.version.is_empty(),
+        })
+    }
+}
+
+/// Where a chart is looked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Place {
+    /// At this path, from the top, and something is there.
+    There(String),
+    /// At this path, links on the way followed, and there is nothing.
+    Missing(String),
+    /// In this submodule.
+    Submodule(String),
+    /// Out of the tree.
+    Outside,
+}
+
+impl Graph {
+    /// Returns the charts that roots name, in the order of the notes.
+    ///
+    /// # Errors
+    /// When a tree cannot be read.
+    pub fn named_charts(&self) -> Result<Vec<Named<'_>>> {
+        let mut charts = Vec::new();
+        for (note, noted) in self.notes.iter().enumerate() {
+            let (repo, name, version) = match &noted.note.kind {
+                NoteKind::RemoteChart {
+                    repo,
+                    name,
+                    version,
+                    ..
+                } => (Some(repo.as_str()), name, version),
+                NoteKind::LocalChart { name, version, .. } => (None, name, version),
+                _ => continue,
+            };
+            if name.is_empty() {
+                continue;
+            }
+            let home = self.chart_home(noted);
+            let below = match (repo, version.as_str()) {
+                (Some(_), version) if !version.is_empty() => format!("{name}-{version}/{name}"),
+                _ => name.clone(),
+            };
+            let tree = &*self.sources[self.roots[noted.root].source].tree;
+            let place = match self
+                .home_path(noted.root, home.0)
+                .and_then(|home| path::resolve(&home, &below))
+            {
+                None => Place::Outside,
+                Some(place) => match tree::resolve(tree, &place)? {
+                    Resolved::Missing { path } => Place::Missing(path),
+                    Resolved::Submodule { path } => Place::Submodule(path),
+                    Resolved::Leaves { .. } => Place::Outside,
+                    _ => Place::There(place),
+                },
+            };
+            charts.push(Named {
+                note,
+                noted,
+                repo,
+                name,
+                version,
+                home,
+                place,
+            });
+        }
+        Ok(charts)
+    }
+
+    /// Returns the path in the tree that a home of charts means to a root; none out of the tree.
+    #[must_use]
+    pub fn home_path(&self, root: RootId, home: &str) -> Option<String> {
+        let root = &self.roots[root];
+        match path::is_absolute(home) {
+            true => self.sources[root.source].tree.absolute(home),
+            false => path::resolve(&root.directory, home),
+        }
+    }
+
+    /// Returns where kustomize looks for a chart, as written, and where that is written.
+    ///
+    /// The charts of a kustomization share one place: that of `helmGlobals` where there is such a field, else the
+    /// last one of the old generator (`SplitHelmParameters`). A plugin configuration has its own.
+    #[must_use]
+    pub fn chart_home<'a>(&'a self, chart: &Noted) -> (&'a str, Option<&'a Spot>) {
+        let root = &self.roots[chart.root];
+        let notes = || {
+            let notes = self.notes.iter();
+            notes.filter(|noted| noted.root == chart.root && noted.file == chart.file)
+        };
+        let home = |noted: &'a Noted| match &noted.note.kind {
+            NoteKind::ChartHome { path, spot } => Some((path.as_str(), Some(spot))),
+            _ => None,
+        };
+        let field = chart.note.field.as_str();
+        let of_kustomization = ["helmCharts[", "helmChartInflationGenerator["]
+            .iter()
+            .any(|prefix| field.starts_with(prefix));
+        let found = if chart.file == root.file && of_kustomization {
+            let globals = |noted: &&Noted| noted.note.field.starts_with("helmGlobals.");
+            match notes().any(|noted| globals(&noted)) {
+                true => notes().filter(globals).find_map(home),
+                false => notes()
+                    .filter(|noted| noted.note.field.starts_with("helmChartInflationGenerator["))
+                    .filter_map(home)
+                    .next_back(),
+            }
+        } else {
+            let own = format!("{field}.chartHome");
+            notes()
+                .filter(|noted| noted.note.field == own)
+                .find_map(home)
+        };
+        found
+            .filter(|(home, _)| !home.is_empty())
+            .unwrap_or((CHART_HOME, None))
+    }
+}
+
+/// A chart of the tree at hand, by its place and what names it.
+struct Local {
+    note: usize,
+    path: String,
+}
+
+/// A chart to be brought in.
+struct Missing {
+    note: usize,
+    wanted: WantedChart,
+}
+
+impl Walker<'_> {
+    /// Brings along the charts that are in the tree, and brings in those that are not.
+    pub(super) fn bring_charts(&mut self, remotes: &mut dyn Remotes) {
+        let (mut locals, mut missing, mut absent) = (Vec::new(), Vec::new(), Vec::new());
+        match self.graph.named_charts() {
+            Ok(charts) => {
+                let mut stops = Vec::new();
+                for chart in charts {
+                    let note = chart.note;
+                    match (&chart.place, chart.wanted()) {
+                        (Place::There(path), _) => {
+                            let path = path.clone();
+                            locals.push(Local { note, path });
+                        }
+                        (_, Some(wanted)) => missing.push(Missing { note, wanted }),
+                        (Place::Missing(path), None)
+                            if self.may_be_missing(
+                                self.graph.roots[chart.noted.root].source,
+                                path,
+                            ) =>
+                        {
+                            absent.push((note, chart.name.to_owned(), path.clone()));
+                        }
+                        (Place::Missing(path), None) => {
+                            stops.push((note, no_chart(&self.graph, note, chart.name, path)));
+                        }
+                        (Place::Submodule(path), None) => {
+                            let shown = &chart.name;
+                            let stop = Stop::new(
+                                TroubleKind::Submodule { path: path.clone() },
+                                format!(
+                                    "the chart `{shown}` lies in the submodule `{path}`, whose files this repository does not hold"
+                                ),
+                            );
+                            stops.push((note, stop.hint("copy the chart into this repository")));
+                        }
+                        (Place::Outside, None) => {
+                            stops.push((note, outside(chart.name, chart.home.0)));
+                        }
+                    }
+                }
+                for (note, stop) in stops {
+                    self.chart_trouble(note, stop);
+                }
+            }
+            Err(failure) => self.trouble(failure.into(), None, None),
+        }
+        for (note, name, path) in absent {
+            let shown = self.graph.sources[0].tree.label(&path);
+            self.graph.warnings.push(Warning {
+                id: "left-missing",
+                location: self.graph.note_location(note),
+                message: format!(
+                    "the chart `{name}` is left as it is: there is no `{shown}`, so the result does not build without it"
+                ),
+            });
+            self.graph.charts.push(Chart {
+                root: self.graph.notes[note].root,
+                note,
+                name,
+                label: String::new(),
+                brought: None,
+            });
+        }
+        self.bring_config_homes();
+        for Local { note, path } in locals {
+            if let Err(stop) = self.carry_chart(note, &path) {
+                self.chart_trouble(note, stop);
+            }
+        }
+        if missing.is_empty() {
+            return;
+        }
+        let wanted: Vec<WantedChart> = missing.iter().map(|one| one.wanted.clone()).collect();
+        let answers = remotes.charts(&wanted);
+        for (Missing { note, wanted }, answer) in missing.into_iter().zip(answers) {
+            match answer {
+                Ok(Pulled::Archive(archive)) => self.brought_chart(note, &wanted, archive),
+                Ok(Pulled::Left(why)) => self.left_chart(note, &wanted, why),
+                Err(failure) => {
+                    let kind = Box::new(TroubleKind::Chart);
+                    self.chart_trouble(note, Stop { kind, failure });
+                }
+            }
+        }
+    }
+
+    /// Brings along the directory of a chart that is in the tree.
+    fn carry_chart(&mut self, note: usize, place: &str) -> Step<()> {
+        let root = self.graph.notes[note].root;
+        let source = self.graph.roots[root].source;
+        let scope = self.graph.sources[source].scope.clone();
+        let tree = self.graph.sources[source].tree.clone();
+        let real = match tree::resolve(&*tree, place)? {
+            Resolved::Directory { path } => path,
+            _ => {
+                return Err(Stop::new(
+                    TroubleKind::Refused,
+                    format!("`{}` is no directory, so it is no chart", tree.label(place)),
+                )
+                .hint("unpack the chart there"));
+            }
+        };
+        if !path::is_in(place, &scope) || !path::is_in(&real, &scope) {
+            let message = format!(
+                "the chart `{}` lies outside the scope `{}`",
+                tree.label(&real),
+                tree.label(&scope)
+            );
+            return Err(Stop::new(TroubleKind::OutOfScope(Beyond::Scope), message)
+                .hint("name a directory that holds both with `--scope DIR`"));
+        }
+        let id = self.bring(source, place, &scope)?;
+        let carries = &mut self.graph.roots[root].carries;
+        if !carries.contains(&id) {
+            carries.push(id);
+        }
+        Ok(())
+    }
+
+    /// Brings along the directories that configure helm, as far as they are there.
+    fn bring_config_homes(&mut self) {
+        for note in 0..self.graph.notes.len() {
+            let noted = &self.graph.notes[note];
+            let NoteKind::ConfigHome { path: text, .. } = &noted.note.kind else {
+                continue;
+            };
+            let (root, text) = (noted.root, text.clone());
+            let source = self.graph.roots[root].source;
+            let scope = self.graph.sources[source].scope.clone();
+            let tree = self.graph.sources[source].tree.clone();
+            let home = self.graph.home_path(root, &text);
+            let home = home.filter(|home| path::is_in(home, &scope));
+            let there = home.and_then(|home| match tree::resolve(&*tree, &home) {
+                Ok(Resolved::Directory { path }) if path::is_in(&path, &scope) => Some(home),
+                _ => None,
+            });
+            let brought = match there {
+                Some(home) => self.bring(source, &home, &scope).map(Some),
+                None => Ok(None),
+            };
+            match brought {
+                Ok(Some(id)) => {
+                    let carries = &mut self.graph.roots[root].carries;
+                    if !carries.contains(&id) {
+                        carries.push(id);
+                    }
+                }
+                Ok(None) => self.graph.warnings.push(Warning {
+ id: "config-home",
+ location: self.graph.note_location(note),
+ message: format!("`{text}` configures helm and is not in the scope: the result does not hold it"),
+ }),
+                Err(stop) => self.chart_trouble(note, stop),
+            }
+        }
+    }
+
+    fn brought_chart(&mut self, note: usize, wanted: &WantedChart, archive: Rc<Archive>) {
+        if !is_one_version(&wanted.version) {
+            self.graph.warnings.push(Warning {
+                id: "floating-chart",
+                location: self.graph.note_location(note),
+                message: format!(
+                    "{} names no single version: taken as {}, which the lock holds",
+                    wanted.shown(),
+                    archive.resolved
+                ),
+            });
+        }
+        let files = archive
+            .files
+            .iter()
+            .map(|(path, bytes)| {
+                let id = self.graph.files.len();
+                self.graph.files.push(File {
+                    origin: Origin::Archive {
+                        archive: archive.clone(),
+                        path: path.clone(),
+                    },
+                    bytes: bytes.clone(),
+                    executable: false,
+                });
+                (path.clone(), id)
+            })
+            .collect();
+        self.graph.charts.push(Chart {
+            root: self.graph.notes[note].root,
+            note,
+            name: wanted.name.clone(),
+            label: wanted.label(),
+            brought: Some((archive, files)),
+        });
+    }
+
+    fn left_chart(&mut self, note: usize, wanted: &WantedChart, why: &str) {
+        self.graph.warnings.push(Warning {
+            id: "remote-chart",
+            location: self.graph.note_location(note),
+            message: format!(
+                "{} is left as it is, so to build the result takes helm and the network; {why}",
+                wanted.shown()
+            ),
+        });
+        self.graph.charts.push(Chart {
+            root: self.graph.notes[note].root,
+            note,
+            name: wanted.name.clone(),
+            label: wanted.label(),
+            brought: None,
+        });
+    }
+
+    fn chart_trouble(&mut self, note: usize, mut stop: Stop) {
+        stop.failure = stop.failure.at(self.graph.note_location(note));
+        let file = self.graph.notes[note].file;
+        self.trouble(stop, None, Some(file));
+    }
+}
+
+fn no_chart(graph: &Graph, note: usize, name: &str, path: &str) -> Stop {
+    let root = &graph.roots[graph.notes[note].root];
+    let shown = graph.sources[root.source].tree.label(path);
+    Stop::new(
+        TroubleKind::Refused,
+        format!("there is no `{shown}`, and the chart `{name}` names no repository to get it from"),
+    )
+    .hint("put the chart there, or name its `repo`")
+}
+
+fn outside(name: &str, home: &str) -> Stop {
+    Stop::new(
+        TroubleKind::OutOfScope(Beyond::Scope),
+        format!("the chart `{name}` is looked for in `{home}`, out of the repository"),
+    )
+    .hint("name a directory of this repository in `chartHome`, and put the chart there")
+}

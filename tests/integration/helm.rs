@@ -1,0 +1,293 @@
+//! Helm charts, local and remote.
+//!
+//! No real helm is to be had where these tests run: a stand-in plays it, a shell script with the two calls that
+//! matter. `pull` copies the archive that a chart repository would send, and writes down what it was asked and in
+//! which homes; `template` prints, for a chart directory and values, a ConfigMap that holds every byte that helm would
+//! have read. The kustomize is the real one, with `--enable-helm --helm-command STAND-IN`.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::support::{Kustomize, Output, Repo, Sandbox};
+
+/// What plays helm. Archives lie in `$CHARTS/{repository, with _ for what no file name has}/{name}-{version}.tgz`.
+const STAND_IN: &str = r##"
+log="$STAND_IN_HELM/log"
+command=$1; shift
+case $command in
+version) echo "v3.99.0"; exit 0;;
+pull)
+  destination=. repo= version= name= untar= untardir=
+  all="$*"
+  while [ $# -gt 0 ]; do
+    case $1 in
+    --destination) destination=$2; shift;;
+    --untardir) untardir=$2; shift;;
+    --untar) untar=yes;;
+    --version) version=$2; shift;;
+    --version=*) version=${1#--version=};;
+    --repo) repo=$2; shift;;
+    --repo=*) repo=${1#--repo=};;
+    --devel|--) ;;
+    -*) echo "Error: unknown flag: $1" >&2; exit 1;;
+    *) name=$1;;
+    esac
+    shift
+  done
+  case $name in
+  oci://*) repo=${name%/*}; name=${name##*/};;
+  esac
+  echo "pull $repo $name $version" >>"$log"
+  case $HELM_CONFIG_HOME$HELM_CACHE_HOME$HELM_DATA_HOME in *home*|"") echo "not isolated" >>"$log";; esac
+  touch "$HELM_CACHE_HOME/index" "$HELM_CONFIG_HOME/used" 2>/dev/null
+  directory=$STAND_IN_HELM/$(printf %s "$repo" | tr -c 'a-zA-Z0-9.-' _)
+  [ -f "$directory/slow" ] && sleep 30
+  found=$directory/$name-$version.tgz
+  [ -f "$found" ] || found=$(ls "$directory/$name-"*.tgz 2>/dev/null | tail -n 1)
+  [ -f "$found" ] || { echo "Error: chart \"$name\" version \"$version\" not found in $repo repository" >&2; exit 1; }
+  if [ -n "$untar" ]; then
+    mkdir -p "$untardir" && tar -xzf "$found" -C "$untardir"
+  else
+    cp "$found" "$destination/"
+  fi;;
+template)
+  while [ $# -gt 0 ]; do
+    case $1 in
+    -f|--values) values="$values $2"; shift;;
+    --namespace|--name-template|--kube-version|--api-versions) shift;;
+    -*) ;;
+    *) [ -d "$1" ] && chart=$1 || release=$1;;
+    esac
+    shift
+  done
+  echo "template $release" >>"$log"
+  printf 'apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: %s\ndata:\n' "$release"
+  (cd "$chart" && find . -type f | LC_ALL=C sort) | while read -r file; do
+    printf '  "%s": "%s"\n' "$(printf %s "$file" | tr / _ | sed 's/^\._//' | tr -c 'a-zA-Z0-9._-' -)" "$(cksum <"$chart/$file")"
+  done
+  for file in $values; do cksum <"$file"; done | awk '{ printf "  values%d: \"%s\"\n", NR, $0 }';;
+*) echo "Error: unknown command" >&2; exit 1;;
+esac
+"##;
+
+/// A repository `work`, the stand-in, and a place for what it serves.
+struct Stage {
+    sandbox: Sandbox,
+    work: Repo,
+}
+
+impl Stage {
+    fn new() -> Stage {
+        let sandbox = Sandbox::new();
+        fs::create_dir(sandbox.path("served")).unwrap();
+        sandbox.set("STAND_IN_HELM", sandbox.path("served"));
+        sandbox.script("helm", STAND_IN);
+        let work = sandbox.repo("work");
+        Stage { sandbox, work }
+    }
+
+    /// Has the stand-in serve a chart, and returns the archive's place.
+    fn serve(&self, repo: &str, name: &str, version: &str) -> PathBuf {
+        let chart = self.sandbox.path("made").join(name);
+        let _ = fs::remove_dir_all(&chart);
+        write_chart(&chart, name, version);
+        self.pack(repo, name, version)
+    }
+
+    /// Packs what lies in `made/NAME` as an archive.
+    fn pack(&self, repo: &str, name: &str, version: &str) -> PathBuf {
+        let directory: String = repo
+            .chars()
+            .map(|c| match c.is_ascii_alphanumeric() || ".-".contains(c) {
+                true => c,
+                false => '_',
+            })
+            .collect();
+        let directory = self.sandbox.path("served").join(directory);
+        fs::create_dir_all(&directory).unwrap();
+        let archive = directory.join(format!("{name}-{version}.tgz"));
+        let made = self.sandbox.path("made");
+        let mut tar = self.sandbox.command("tar", &made);
+        tar.args(["--sort=name", "--mtime=@0", "-czf"])
+            .arg(&archive)
+            .arg(name);
+        assert!(tar.status().unwrap().success());
+        archive
+    }
+
+    /// What the stand-in was asked to do.
+    fn pulls(&self) -> Vec<String> {
+        let log = fs::read_to_string(self.sandbox.path("served/log")).unwrap_or_default();
+        log.lines()
+            .filter(|line| !line.starts_with("template"))
+            .map(str::to_owned)
+            .collect()
+    }
+
+    /// Builds a directory with the real kustomize and the stand-in. `None` without a kustomize.
+    fn build(&self, directory: &Path) -> Option<Output> {
+        let helm = self.sandbox.path("bin/helm");
+        let args = ["build", "--enable-helm", "--helm-command"];
+        let args = [&args[..], &[helm.to_str().unwrap(), "."]].concat();
+        Some(Kustomize::find()?.run(&self.sandbox, directory, &args))
+    }
+
+    /// Builds a directory where no chart can be had.
+    fn build_alone(&self, directory: &Path) -> Option<Output> {
+        let served = self.sandbox.path("served");
+        let away = self.sandbox.path("away");
+        fs::rename(&served, &away).unwrap();
+        fs::create_dir(&served).unwrap();
+        let output = self.build(directory);
+        fs::remove_dir_all(&served).unwrap();
+        fs::rename(&away, &served).unwrap();
+        output
+    }
+
+    /// Localizes on disk and proves with the real kustomize that the copy, without any repository of charts, builds to
+    /// what the target builds to. The target is built last: kustomize unpacks charts into it.
+    #[track_caller]
+    fn same(&self, target: &str, args: &[&str]) -> PathBuf {
+        let copy = self.sandbox.path("copy");
+        let _ = fs::remove_dir_all(&copy);
+        let all = [&["--no-commit", "--no-verify", target, "../copy"], args].concat();
+        self.work.run(&all).success();
+        let inside = match args {
+            [scope, directory, ..] if *scope == "--scope" => Path::new(target)
+                .strip_prefix(directory)
+                .unwrap_or(Path::new(target))
+                .to_owned(),
+            _ => PathBuf::new(),
+        };
+        let Some(localized) = self.build_alone(&copy.join(&inside)) else {
+            return copy;
+        };
+        let original = self.build(&self.work.path().join(target)).unwrap();
+        assert_eq!(
+            localized.success().stdout,
+            original.success().stdout,
+            "{localized:?}"
+        );
+        assert!(
+            localized.stdout.contains("kind: ConfigMap"),
+            "{localized:?}"
+        );
+        copy
+    }
+}
+
+/// Writes the files of a chart.
+fn write_chart(directory: &Path, name: &str, version: &str) {
+    let write = |path: &str, text: &str| {
+        let path = directory.join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    };
+    write(
+        "Chart.yaml",
+        &format!("apiVersion: v2\nname: {name}\nversion: {version}\n"),
+    );
+    write("values.yaml", "replicas: 1\n");
+    write("templates/deployment.yaml", "{{ .Values.replicas }}\r\n");
+    write("templates/_helpers.tpl", "{{- define \"x\" }}\n");
+    write(".helmignore", "*.orig\n");
+    write("charts/sub-1.0.0.tgz", "not opened by anybody\n");
+    write("files/odd name.txt", version);
+}
+
+fn read(path: &Path) -> String {
+    fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+const REPO: &str = "https://charts.example/stable";
+
+#[test]
+fn a_remote_chart_is_pulled_once_and_built_without_its_repository() {
+    let stage = Stage::new();
+    stage.serve(REPO, "nginx", "1.2.3");
+    stage.work.write(
+        "app/kustomization.yaml",
+        "# ours\nhelmCharts:\n  # the proxy\n  - name: nginx\n    repo: https://charts.example/stable # theirs\n    version: 1.2.3 # pinned\n    releaseName: one\n  - name: nginx\n    version: 1.2.3\n    repo: https://charts.example/stable\n    releaseName: two\n    valuesInline: {a: b}\n",
+    );
+    stage.work.commit("chart");
+    let copy = stage.same("app", &["--helm"]);
+    assert_eq!(
+        read(&copy.join("kustomization.yaml")),
+        "# ours\nhelmCharts:\n  # the proxy\n  - name: nginx\n    version: 1.2.3 # pinned\n    releaseName: one\n  - name: nginx\n    version: 1.2.3\n    releaseName: two\n    valuesInline: {a: b}\n"
+    );
+    let made = stage.sandbox.path("made/nginx");
+    for file in [
+        "Chart.yaml",
+        ".helmignore",
+        "templates/deployment.yaml",
+        "templates/_helpers.tpl",
+        "charts/sub-1.0.0.tgz",
+        "files/odd name.txt",
+    ] {
+        assert_eq!(
+            fs::read(copy.join("charts/nginx").join(file)).unwrap(),
+            fs::read(made.join(file)).unwrap(),
+            "{file}"
+        );
+    }
+    // Once for us, in homes of its own, and once for kustomize.
+    assert_eq!(
+        stage.pulls()[..1],
+        ["pull https://charts.example/stable nginx 1.2.3"]
+    );
+    assert!(!stage.pulls().contains(&"not isolated".to_owned()));
+    let lock = read(&copy.join("kustomize-localize.lock"));
+    assert!(
+        lock.contains("options:\n  helm: true\nremotes:\n  - url: https://charts.example/stable\n    chart: nginx\n    version: \"1.2.3\"\n    sha256: "),
+        "{lock}"
+    );
+    assert!(
+        lock.contains("    remote: \"https://charts.example/stable#nginx@1.2.3\"\n    source: templates/_helpers.tpl\n"),
+        "{lock}"
+    );
+    assert_eq!(stage.sandbox.leftovers(), [""; 0]);
+}
+
+#[test]
+fn two_versions_of_one_chart_keep_their_repository() {
+    let stage = Stage::new();
+    stage.serve(REPO, "nginx", "1.2.3");
+    stage.serve(REPO, "nginx", "2.0.0");
+    let text = "helmCharts:\n- {name: nginx, repo: 'https://charts.example/stable', version: 1.2.3, releaseName: one}\n- {name: nginx, repo: 'https://charts.example/stable', version: 2.0.0, releaseName: two}\n";
+    stage.work.write("app/kustomization.yaml", text);
+    stage.work.commit("charts");
+    let copy = stage.same("app", &["--helm"]);
+    assert_eq!(read(&copy.join("kustomization.yaml")), text);
+    for version in ["1.2.3", "2.0.0"] {
+        let chart = format!("charts/nginx-{version}/nginx/Chart.yaml");
+        assert!(read(&copy.join(chart)).contains(version));
+    }
+}
+
+#[test]
+fn local_charts_and_values_come_along() {
+    let stage = Stage::new();
+    let app = stage.work.path().join("app");
+    write_chart(&app.join("charts/nginx"), "nginx", "1.2.3");
+    write_chart(&app.join("charts/unused"), "unused", "1.0.0");
+    stage
+        .work
+        .write_executable("app/charts/nginx/tool.sh", "#!/bin/sh\n");
+    stage.work.write("app/values/prod.yaml", "replicas: 3\n");
+    stage.work.write("app/values/more.yaml", "replicas: 4\n");
+    stage.work.write("app/values/unused.yaml", "");
+    stage.work.write(
+        "app/kustomization.yaml",
+        "helmCharts:\n- name: nginx\n  releaseName: one\n  valuesFile: values/prod.yaml\n  additionalValuesFiles: [values/more.yaml]\n",
+    );
+    stage.work.commit("chart");
+    let copy = stage.same("app", &[]);
+    assert!(copy.join("charts/nginx/charts/sub-1.0.0.tgz").exists());
+    assert!(!copy.join("charts/unused").exists());
+    assert!(!copy.join("values/unused.yaml").exists());
+    use std::os::unix::fs::PermissionsExt as _;
+    let mode = |path: &str| fs::metadata(copy.join(path)).unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode("charts/nginx/tool.sh") & 0o111, 0o111);
+    assert_eq!(mode("charts/nginx/Chart.yaml") & 0o111, 0);
+    assert_eq!(stage.pulls(), [""; 0]);
+}
