@@ -27,7 +27,7 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
                 findings.extend(several(context, directory, names));
             }
             TroubleKind::NoKustomization { directory } if told.insert(directory.as_str()) => {
-                findings.extend(links(context, directory));
+                findings.extend(no_files(context, directory));
             }
             _ => {}
         }
@@ -96,13 +96,23 @@ fn several(context: &Context<'_>, directory: &str, names: &[&str]) -> Option<Fin
     ))
 }
 
-/// Tells the links that are named as a kustomization and are none, in a directory without one.
-fn links(context: &Context<'_>, directory: &str) -> Vec<Finding> {
+/// Tells what is named as a kustomization and is none, in a directory without one: links, and directories.
+fn no_files(context: &Context<'_>, directory: &str) -> Vec<Finding> {
     let mut findings = Vec::new();
     for name in FILE_NAMES {
         let place = path::join(directory, name);
-        if !matches!(context.tree.entry(&place), Ok(Some(Entry::Link))) {
-            continue;
+        match context.tree.entry(&place) {
+            Ok(Some(Entry::Link)) => {}
+            Ok(Some(Entry::Directory | Entry::Submodule)) => {
+                findings.push(context.at_path(
+                    RULE,
+                    &place,
+                    format!("`{place}` is a directory: kustomize sees no kustomization"),
+                    vec!["put a kustomization there, as a file".to_owned()],
+                ));
+                continue;
+            }
+            _ => continue,
         }
         let target = context.tree.read(&place).unwrap_or_default();
         let target = String::from_utf8_lossy(&target).into_owned();
@@ -243,6 +253,21 @@ mod tests {
                         .into()
                 ),
             ]
+        );
+    }
+
+    #[test]
+    fn a_directory_is_no_kustomization() {
+        let scene = Scene::default()
+            .file("a/kustomization.yaml", "resources: [../base]\n")
+            .file("base/kustomization.yaml/x", "");
+        assert_eq!(
+            told(scene),
+            [(
+                "base/kustomization.yaml".into(),
+                0,
+                "`base/kustomization.yaml` is a directory: kustomize sees no kustomization".into()
+            )]
         );
     }
 
