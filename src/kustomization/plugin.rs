@@ -258,7 +258,8 @@ fn read_object(reader: &mut Reader<'_>, object: Object) {
         kind,
         ..
     } = object;
-    if api_version == "builtin" {
+    // The group is empty in both (`resid.ParseGroupVersion`).
+    if matches!(api_version.as_str(), "builtin" | "/builtin") {
         match BUILTIN_PLUGINS.iter().find(|(name, _)| *name == kind) {
             Some((_, record)) => {
                 reader.root(record, place);

@@ -15,6 +15,12 @@ fn plugin_references(text: &str) -> Vec<String> {
     all.map(|r| format!("{}={}", r.field, r.text)).collect()
 }
 
+#[test]
+fn an_empty_group_is_none() {
+    let text = builtin("ConfigMapGenerator", "files: [a]").replace("builtin", "/builtin");
+    assert_eq!(plugin_references(&text), ["ConfigMapGenerator.files[0]=a"]);
+}
+
 /// The only problem of a plugin file.
 fn problem(text: &str) -> (usize, ProblemKind, String) {
     let mut found = read_plugin(text.as_bytes()).expect_err(text);
