@@ -47,7 +47,7 @@ pub const FAILED: u8 = 2;
     version,
     args_conflicts_with_subcommands = true,
     subcommand_negates_reqs = true,
-    after_help = "Exit status: 0 done, also when there was nothing to do; 2 could not do the work."
+    after_help = "Exit status: 0 done, also when there was nothing to do; 1 original and result do not build to the same, or warnings with --strict; 2 could not do the work."
 )]
 struct Cli {
     #[command(subcommand)]
@@ -59,7 +59,7 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Copy a kustomization with everything it references to NEW_DIR, and commit that on a branch
+    /// Copy a kustomization with all it references, and commit that on a branch (default)
     #[cfg(feature = "localize")]
     Localize(Box<LocalizeArgs>),
 
@@ -69,9 +69,13 @@ enum Command {
     )]
     Check(check::CheckArgs),
 
-    /// Let git run the check: before a commit, a merge, a push
-    #[command(subcommand)]
-    Hook(hook::HookCommand),
+    /// Bring kustomize-localize.lock up to date with what the working tree references
+    #[cfg(feature = "localize")]
+    Lock(LockArgs),
+
+    /// Resolve again what kustomize-localize.lock holds
+    #[cfg(feature = "localize")]
+    Update(UpdateArgs),
 
     /// Hold a commit with localized files against its own record
     Verify(verify::VerifyArgs),
@@ -79,17 +83,13 @@ enum Command {
     /// Show what names what, and what of it is remote
     Tree(tree::TreeArgs),
 
+    /// Let git run the check: before a commit, a merge, a push
+    #[command(subcommand)]
+    Hook(hook::HookCommand),
+
     /// Write manual pages and shell completions
     #[command(subcommand)]
     Generate(generate::GenerateCommand),
-
-    /// Add what the working tree references to kustomize-localize.lock, drop what it no longer does
-    #[cfg(feature = "localize")]
-    Lock(LockArgs),
-
-    /// Resolve again what kustomize-localize.lock holds
-    #[cfg(feature = "localize")]
-    Update(UpdateArgs),
 
     #[cfg(not(feature = "localize"))]
     #[command(external_subcommand)]

@@ -55,7 +55,7 @@ pub(super) struct UpdateArgs {
 #[derive(Debug, Clone, Args)]
 pub(super) struct FetchArgs {
     /// Accept a remote root without a ref: take what HEAD is now, and record it
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     pub(super) pin: bool,
 
     /// Bring in the Helm charts of repositories, with the `helm` on PATH
@@ -63,7 +63,7 @@ pub(super) struct FetchArgs {
     pub(super) helm: bool,
 
     /// Give up on one repository or file after this time [default: what the URL says, else 300]
-    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..), hide_short_help = true)]
     pub(super) timeout: Option<u64>,
 
     /// Say what would be done; may fetch into the cache, writes nothing else
@@ -107,12 +107,12 @@ pub(super) struct LocalizeArgs {
     pub(super) no_commit: bool,
 
     /// Discard edits that were made by hand in what this tool wrote
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     pub(super) overwrite: bool,
 
     /// Resolve refs again that only the lock of NEW_DIR holds; the lock at the top of the source
     /// still decides
-    #[arg(long, conflicts_with_all = ["locked", "offline"])]
+    #[arg(long, conflicts_with_all = ["locked", "offline"], hide_short_help = true)]
     pub(super) update: bool,
 
     /// Fail if something would have to be resolved that no lock holds
@@ -125,16 +125,16 @@ pub(super) struct LocalizeArgs {
 
     /// Leave references to local files that are not there as they are, where GLOB matches the
     /// path from the top of the repository; may be given several times
-    #[arg(long, value_name = "GLOB")]
+    #[arg(long, value_name = "GLOB", hide_short_help = true)]
     pub(super) leave_missing: Vec<String>,
 
     /// Leave programs executable that come from elsewhere, where GLOB matches the path of the
     /// copy (in place: of the repository); may be given several times
-    #[arg(long, value_name = "GLOB")]
+    #[arg(long, value_name = "GLOB", hide_short_help = true)]
     pub(super) trust_exec: Vec<String>,
 
     /// Where files that a kustomization names may lie
-    #[arg(long, value_enum, value_name = "WHICH", default_value_t = Restrictor::RootOnly)]
+    #[arg(long, value_enum, value_name = "WHICH", default_value_t = Restrictor::RootOnly, hide_short_help = true)]
     pub(super) load_restrictor: Restrictor,
 
     #[command(flatten)]
@@ -144,19 +144,25 @@ pub(super) struct LocalizeArgs {
     pub(super) fetch: FetchArgs,
 
     /// Subject and body of the commit, as in `git commit`; each further one is a paragraph
-    #[arg(short, long, value_name = "TEXT", conflicts_with = "no_commit")]
+    #[arg(
+        short,
+        long,
+        value_name = "TEXT",
+        conflicts_with = "no_commit",
+        hide_short_help = true
+    )]
     pub(super) message: Vec<String>,
 
     /// Sign the commit, as in `git commit`
-    #[arg(short = 'S', long, value_name = "KEYID", num_args = 0..=1, require_equals = true, default_missing_value = "", conflicts_with = "no_commit", overrides_with = "no_gpg_sign")]
+    #[arg(short = 'S', long, value_name = "KEYID", num_args = 0..=1, require_equals = true, default_missing_value = "", conflicts_with = "no_commit", overrides_with = "no_gpg_sign", hide_short_help = true)]
     pub(super) gpg_sign: Option<String>,
 
     /// Do not sign the commit, whatever `commit.gpgSign` says
-    #[arg(long, overrides_with = "gpg_sign")]
+    #[arg(long, overrides_with = "gpg_sign", hide_short_help = true)]
     pub(super) no_gpg_sign: bool,
 
     /// Add a Signed-off-by trailer, as in `git commit`
-    #[arg(short, long, conflicts_with = "no_commit")]
+    #[arg(short, long, conflicts_with = "no_commit", hide_short_help = true)]
     pub(super) signoff: bool,
 
     #[command(flatten)]
@@ -167,16 +173,21 @@ pub(super) struct LocalizeArgs {
 #[derive(Debug, Clone, Args)]
 pub(super) struct VerifyArgs {
     /// Do not build original and result to compare them
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     pub(super) no_verify: bool,
 
     /// What the build of the original reads from upstream
-    #[arg(long, value_enum, value_name = "WHAT", conflicts_with_all = ["no_verify", "offline"], default_value_t = Verify::Fetched)]
+    #[arg(long, value_enum, value_name = "WHAT", conflicts_with_all = ["no_verify", "offline"], default_value_t = Verify::Fetched, hide_short_help = true)]
     pub(super) verify: Verify,
 
     /// The kustomize that builds [default: the environment variable KUSTOMIZE, else `kustomize` on
     /// PATH, else `kubectl`]
-    #[arg(long, value_name = "FILE", conflicts_with = "no_verify")]
+    #[arg(
+        long,
+        value_name = "FILE",
+        conflicts_with = "no_verify",
+        hide_short_help = true
+    )]
     pub(super) kustomize: Option<PathBuf>,
 
     /// Another argument for both builds, as --enable-helm; may be given several times
@@ -184,7 +195,8 @@ pub(super) struct VerifyArgs {
         long,
         value_name = "ARG",
         allow_hyphen_values = true,
-        conflicts_with = "no_verify"
+        conflicts_with = "no_verify",
+        hide_short_help = true
     )]
     pub(super) build_arg: Vec<String>,
 }
@@ -238,11 +250,11 @@ pub(super) fn fetcher(
 #[derive(Debug, Clone, Args)]
 pub(super) struct OutputArgs {
     /// How the result is written to standard output
-    #[arg(long, value_enum, value_name = "FORMAT", default_value_t = Format::Human)]
+    #[arg(long, value_enum, value_name = "FORMAT", default_value_t = Format::Human, hide_short_help = true)]
     pub(super) format: Format,
 
     /// Take every warning for an error: nothing is written, exit status 1
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     pub(super) strict: bool,
 
     /// Say nothing but errors
@@ -254,7 +266,7 @@ pub(super) struct OutputArgs {
     pub(super) verbose: bool,
 
     /// When to use colour
-    #[arg(long, value_enum, value_name = "WHEN", default_value_t = Color::Auto)]
+    #[arg(long, value_enum, value_name = "WHEN", default_value_t = Color::Auto, hide_short_help = true)]
     pub(super) color: Color,
 }
 

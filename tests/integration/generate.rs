@@ -184,3 +184,34 @@ fn scripts_for_other_shells_name_every_command() {
         assert!(script.contains("git-kustomize-localize"), "{shell}");
     }
 }
+
+#[test]
+fn the_short_help_is_one_screen() {
+    let sandbox = Sandbox::new();
+    let short = sandbox
+        .run(&sandbox.path(""), &["-h"])
+        .success()
+        .stdout
+        .clone();
+    let lines = short.lines().count();
+    assert!(lines <= 42, "{lines} lines: {short}");
+    for name in [
+        "--in-place",
+        "--scope",
+        "--branch",
+        "--no-commit",
+        "check",
+        "verify",
+    ] {
+        assert!(short.contains(name), "{name}: {short}");
+    }
+    // Everything is in the long one.
+    let long = sandbox
+        .run(&sandbox.path(""), &["--help"])
+        .success()
+        .stdout
+        .clone();
+    for name in ["--load-restrictor", "--gpg-sign", "--kustomize"] {
+        assert!(!short.contains(name) && long.contains(name), "{name}");
+    }
+}
