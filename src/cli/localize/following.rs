@@ -64,6 +64,7 @@ pub(super) fn run(args: &LocalizeArgs) -> Result<InPlaceReport, Failures> {
         Some(&here),
         fetch::Options {
             pin: args.fetch.pin || ground.config.pin,
+            helm: args.fetch.helm || ground.lock.as_ref().is_some_and(|lock| lock.options.helm),
             locked: args.locked,
             offline: args.offline,
             ..args.fetch.options(&args.output)
@@ -81,6 +82,7 @@ pub(super) fn run(args: &LocalizeArgs) -> Result<InPlaceReport, Failures> {
         },
         leave_missing: (!args.leave_missing.is_empty())
             .then_some(&leave_missing as &dyn Fn(&str) -> bool),
+        helm: args.fetch.helm,
         overwrite: false,
         again: BTreeSet::new(),
     };
