@@ -32,8 +32,8 @@ mod yaml;
 
 pub use body::{is_flux_object, looks_like_html, looks_like_resources};
 pub use edit::{Edit, EditError, edit, remove};
-pub use plugin::{FunctionRuntime, read_plugin};
-pub use read::read;
+pub use plugin::{FunctionRuntime, home_path, is_pinned, read_plugin};
+pub use read::{read, reshaping};
 
 /// The names that make a directory a kustomization root, in kustomize's order
 /// (`RecognizedKustomizationFileNames`, api/konfig/general.go).
@@ -70,6 +70,21 @@ pub struct PluginFile {
     pub references: Vec<Reference>,
     /// Functions, plugins that are not built in, and charts.
     pub notes: Vec<Note>,
+    /// Whether nothing in it could hold a path, whatever is changed in it.
+    pub is_inert: bool,
+}
+
+/// A field that makes resources, or changes what is in them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Reshaping {
+    /// The field.
+    pub field: &'static str,
+    /// Whether it makes resources, not only changes them.
+    pub makes_resources: bool,
+    /// 1-based line of its key.
+    pub line: usize,
+    /// 1-based column of its key, in characters.
+    pub column: usize,
 }
 
 /// One scalar that names a file or a root.
@@ -287,7 +302,7 @@ pub enum NoteKind {
         api_version: String,
         /// `kind` of the configuration.
         kind: String,
-        /// String values with a `/` in them, which may name files or URLs, with their fields.
+        /// String values that may name files or URLs, with their fields.
         strings: Vec<(String, String)>,
     },
     /// An exec or Go plugin, looked up in the plugin home at `{group}/{version}/{lower(kind)}/{kind}`.
@@ -298,7 +313,7 @@ pub enum NoteKind {
         kind: String,
         /// `argsFromFile`: a file or URL that kustomize reads.
         args_from_file: Option<String>,
-        /// String values with a `/` in them, which may name files or URLs, with their fields.
+        /// String values that may name files or URLs, with their fields.
         strings: Vec<(String, String)>,
     },
 }

@@ -229,7 +229,7 @@ impl Troubles {
                 continue;
             }
             let hides = match trouble.kind {
-                TroubleKind::Problem(_) | TroubleKind::Failed => true,
+                TroubleKind::Problem(_) | TroubleKind::Failed | TroubleKind::Reshaped(_) => true,
                 TroubleKind::SeveralKustomizations { .. } => trouble.edge.is_none(),
                 _ => false,
             };

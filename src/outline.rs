@@ -487,6 +487,8 @@ fn why(trouble: Option<&TroubleKind>) -> &'static str {
         Some(TroubleKind::Unsafe) => "unsafe",
         Some(TroubleKind::Unsupported) => "unsupported",
         Some(TroubleKind::Failed | TroubleKind::Chart) => "unreadable",
-        Some(TroubleKind::Problem(_) | TroubleKind::Refused) | None => "invalid",
+        Some(TroubleKind::Problem(_) | TroubleKind::Refused | TroubleKind::Reshaped(_)) | None => {
+            "invalid"
+        }
     }
 }

@@ -24,7 +24,7 @@ use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
 use crate::failure::{Failure, Failures, Location, Result};
-use crate::kustomization::{self, Accepts, Kind, NoteKind, Problem, Reference};
+use crate::kustomization::{self, Accepts, FunctionRuntime, Kind, NoteKind, Problem, Reference};
 use crate::record::{LoadRestrictor, Lock, Remote};
 use crate::reference::{self, RepoSpec, Unsafe};
 pub use crate::tree::absence::Absence;
@@ -225,6 +225,7 @@ pub fn explore(
         plugin_roots: Vec::new(),
         plugins: HashSet::new(),
         carried: HashMap::new(),
+        inert: HashSet::new(),
         troubles: Vec::new(),
         unread: HashSet::new(),
     };
@@ -295,6 +296,8 @@ struct Walker<'a> {
     plugin_roots: Vec<PluginRoot>,
     /// The plugin configurations that were read, each with the root that it is read for.
     plugins: HashSet<(RootId, FileId)>,
+    /// Those in which nothing could hold a path.
+    inert: HashSet<FileId>,
     /// What is carried, by source, path and bound.
     carried: HashMap<(SourceId, String, String), CarriedId>,
     troubles: Vec<Trouble>,
@@ -557,11 +560,7 @@ impl Walker<'_> {
                 if let Some(wanted) = &wanted
                     && wanted.wants == Wants::Either
                 {
-                    let is_git = wanted.spec.is_some() && reference::has_git_marker(text);
-                    return match accepts {
-                        Accepts::Plugin if is_git => self.keep_plugin_root(root, edge, wanted),
-                        _ => self.wait(root, edge, wanted.clone(), accepts),
-                    };
+                    return self.wait(root, edge, wanted.clone(), accepts);
                 }
                 if self.is_local_file(root, text)? {
                     let target = self.local_file(root, edge, text)?;
@@ -570,22 +569,24 @@ impl Walker<'_> {
                     }
                     return Ok(target);
                 }
-                match (wanted, accepts) {
-                    (Some(wanted), Accepts::Plugin) => self.keep_plugin_root(root, edge, &wanted),
-                    (Some(wanted), accepts) => self.wait(root, edge, wanted, accepts),
-                    (None, accepts) => {
-                        let target = self.local_root(root, edge, text, accepts)?;
-                        if let (Accepts::Plugin, Target::Root { id, .. }) = (accepts, target) {
-                            self.plugin_roots.push(PluginRoot {
-                                lister: root,
-                                root: id,
-                                field: reference.field.clone(),
-                            });
-                        }
-                        Ok(target)
-                    }
+                if let Some(wanted) = wanted {
+                    return self.wait(root, edge, wanted, accepts);
                 }
+                let target = self.local_root(root, edge, text, accepts)?;
+                self.list_plugins(root, reference, target);
+                Ok(target)
             }
+        }
+    }
+
+    /// Remembers a root that is listed for the plugin configurations in it.
+    fn list_plugins(&mut self, lister: RootId, reference: &Reference, target: Target) {
+        if let (Accepts::Plugin, Target::Root { id, .. }) = (reference.accepts, target) {
+            self.plugin_roots.push(PluginRoot {
+                lister,
+                root: id,
+                field: reference.field.clone(),
+            });
         }
     }
 
@@ -596,10 +597,11 @@ impl Walker<'_> {
             column: note.column,
             field: note.field.clone(),
         };
-        if let Some(id) = warning_id(&note.kind) {
+        self.warn_of_custom_fields(root, &location, &note.kind);
+        if let (Some(id), Some(left)) = (warning_id(&note.kind), left_behind(&note.kind)) {
             self.graph.warnings.push(Warning {
                 id,
-                message: format!("{}{}", note.message, left_behind(&note.kind)),
+                message: format!("{}{left}", note.message),
                 location,
             });
         }
@@ -625,6 +627,7 @@ impl Walker<'_> {
     }
 
     fn finish(mut self, starts: Vec<Option<RootId>>) -> Explored {
+        self.refuse_reshaped_plugins();
         self.troubles.extend(cycle::find(&self.graph));
         // Remote references fail after local ones, but a file is read from its top.
         self.troubles
@@ -641,18 +644,31 @@ impl Walker<'_> {
     }
 }
 
-/// What a note means for the result: what was found is left as it is.
-fn left_behind(kind: &NoteKind) -> &'static str {
-    match kind {
+/// What a note means for the result: what was found is left as it is. `None` where nothing needs to be said.
+fn left_behind(kind: &NoteKind) -> Option<&'static str> {
+    Some(match kind {
         NoteKind::RemoteChart { .. }
         | NoteKind::LocalChart { .. }
         | NoteKind::ChartHome { .. }
         | NoteKind::ConfigHome { .. } => "",
-        NoteKind::KrmFunction { .. } | NoteKind::LegacyPlugin { .. } => {
-            "; left as it is: the copy does not hold its code"
-        }
+        NoteKind::KrmFunction { runtime, .. } => match runtime {
+            // A program of the tree, or one that is downloaded: it comes along.
+            FunctionRuntime::Exec { path } if path.contains('/') => return None,
+            FunctionRuntime::Exec { .. } => {
+                ", which is looked up on the PATH of who builds: the copy does not hold it"
+            }
+            FunctionRuntime::Container { .. } => {
+                ": left as it is, so that to build the copy takes docker and that image"
+            }
+            FunctionRuntime::Starlark { url, .. } if !url.is_empty() => {
+                ": left as it is, and not downloaded"
+            }
+            FunctionRuntime::Starlark { .. } => ": only an older kustomize can build the copy",
+            FunctionRuntime::Unknown => "; left as it is: the copy does not hold its code",
+        },
+        NoteKind::LegacyPlugin { .. } => " (a Go plugin with `.so`): the copy does not hold it",
         NoteKind::DuplicateKey { .. } | NoteKind::ExtraDocument | NoteKind::SplitUrl => "",
-    }
+    })
 }
 
 /// The stable id of the warning that a note becomes, if it becomes one at once.

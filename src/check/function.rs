@@ -1,20 +1,33 @@
 //! `function`: a function or plugin whose code is not in the tree, or can be another tomorrow.
 //!
-//! A build runs the programs and images that plugin configurations name. What is certain fails: a program out
-//! of the repository or named by a URL (nothing downloads it), an image that is not pinned by its digest,
-//! the network. What a team may have reason for is a warning: a program on the `PATH`, a plugin in the plugin
-//! home, Starlark. Strings that only a function understands are not looked at.
+//! A build runs the programs and images that plugin configurations name. What is certain fails: an image that is
+//! not pinned by its digest, the network. What a team may have reason for is a warning: a program on the `PATH` or
+//! named by a URL, which only a localized copy has, a plugin in the plugin home, Starlark, configurations that
+//! are changed before they are used. A program, mount or file of arguments that is not where it should be is a path like any other.
 
 use super::Context;
-use crate::failure::argument;
-use crate::finding::{Finding, Rule, Subject};
-use crate::kustomization::{FunctionRuntime, NoteKind};
+use crate::finding::{Finding, Rule};
+use crate::kustomization::{FunctionRuntime, NoteKind, home_path, is_pinned};
 use crate::redact;
-use crate::tree::{self, Resolved, path};
-use crate::walk::Noted;
+use crate::walk::{Noted, TroubleKind};
 
 pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     let mut found = Vec::new();
+    for trouble in context.troubles {
+        if let (TroubleKind::Reshaped(reshaping), Some(file)) = (&trouble.kind, trouble.file) {
+            let finding = context.at_place(
+                Rule::Function,
+                file,
+                (reshaping.line, reshaping.column),
+                trouble.failure.message.clone(),
+                trouble.failure.hints.clone(),
+            );
+            found.push(Context::warning(Finding {
+                field: reshaping.field.to_owned(),
+                ..finding
+            }));
+        }
+    }
     for noted in &context.graph.notes {
         if context.is_owned(context.path(noted.file)) {
             continue;
@@ -23,18 +36,8 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
         match &noted.note.kind {
             NoteKind::KrmFunction { runtime, kind, .. } => one.function(runtime, kind, &mut found),
             NoteKind::LegacyPlugin {
-                api_version,
-                kind,
-                args_from_file,
-                ..
-            } => {
-                found.push(one.plugin(api_version, kind));
-                found.extend(
-                    args_from_file
-                        .as_deref()
-                        .and_then(|file| one.arguments(file)),
-                );
-            }
+                api_version, kind, ..
+            } => found.push(one.plugin(api_version, kind)),
             _ => {}
         }
     }
@@ -46,25 +49,16 @@ struct One<'a> {
     noted: &'a Noted,
 }
 
-/// How what a function names may be bounded.
-#[derive(Clone, Copy)]
-enum Bound {
-    /// Programs may lie anywhere for kustomize, for us in the scope.
-    Scope,
-    /// Mounts and arguments lie below the root.
-    Root,
-}
-
 impl One<'_> {
     fn function(&self, runtime: &FunctionRuntime, kind: &str, found: &mut Vec<Finding>) {
         match runtime {
             FunctionRuntime::Exec { path } if is_url(path) => {
                 let shown = redact::url(path);
-                found.push(self.remote(
+                found.push(Context::warning(self.finding(
                     path,
-                    format!("the function `{kind}` runs `{shown}`, which nothing downloads"),
-                    "put the program into this repository, and name it by its path",
-                ));
+                    format!("the function `{kind}` runs `{shown}`, which kustomize does not download: only a localized copy has it"),
+                    vec!["put the program into this repository, and name it by its path".to_owned()],
+                )));
             }
             FunctionRuntime::Exec { path } if !path.contains('/') => {
                 found.push(Context::warning(self.finding(
@@ -75,15 +69,8 @@ impl One<'_> {
                     )],
                 )));
             }
-            FunctionRuntime::Exec { path } => {
-                let what = format!("the program `{path}` of the function `{kind}`");
-                found.extend(self.local(path, Bound::Scope, &what));
-            }
-            FunctionRuntime::Container {
-                image,
-                network,
-                mounts,
-            } => {
+            FunctionRuntime::Exec { .. } => {}
+            FunctionRuntime::Container { image, network, .. } => {
                 if !is_pinned(image) {
                     found.push(self.finding(
                         image,
@@ -100,10 +87,6 @@ impl One<'_> {
                         format!("the function `{kind}` asks for the network"),
                         vec!["commit what it fetches, and leave `network` out".to_owned()],
                     ));
-                }
-                for mount in mounts {
-                    let what = format!("the mount `{mount}` of the function `{kind}`");
-                    found.extend(self.local(mount, Bound::Root, &what));
                 }
             }
             FunctionRuntime::Starlark { url, .. } if !url.is_empty() => {
@@ -130,7 +113,7 @@ impl One<'_> {
     }
 
     fn plugin(&self, api_version: &str, kind: &str) -> Finding {
-        let place = format!("{api_version}/{}/{kind}", kind.to_lowercase());
+        let place = home_path(api_version, kind);
         Context::warning(self.finding(
             kind,
             format!(
@@ -140,64 +123,9 @@ impl One<'_> {
         ))
     }
 
-    fn arguments(&self, file: &str) -> Option<Finding> {
-        if is_url(file) {
-            return Some(self.remote(
-                file,
-                format!("`argsFromFile` fetches {}", redact::url(file)),
-                "put the file into this repository, and name it by its path",
-            ));
-        }
-        self.local(file, Bound::Root, &format!("`{file}` of `argsFromFile`"))
-    }
-
-    /// Looks whether something local is where it should be.
-    fn local(&self, text: &str, bound: Bound, what: &str) -> Option<Finding> {
-        let context = self.context;
-        let directory = &context.graph.roots[self.noted.root].directory;
-        let (bound, name) = match bound {
-            Bound::Root => (directory.clone(), "its kustomization root"),
-            Bound::Scope => match context.config.scope_of(directory) {
-                Some(scope) => (scope, "its scope"),
-                None => (String::new(), "the repository"),
-            },
-        };
-        let outside = || {
-            let message = format!("{what} lies outside {name}");
-            self.finding(text, message, vec!["put it inside".to_owned()])
-        };
-        if path::is_absolute(text) {
-            return Some(outside());
-        }
-        let Some(place) = path::resolve(directory, text).filter(|place| path::is_in(place, &bound))
-        else {
-            return Some(outside());
-        };
-        match tree::resolve(context.tree, &place) {
-            Ok(Resolved::File { path, .. } | Resolved::Directory { path }) => {
-                (!path::is_in(&path, &bound)).then(outside)
-            }
-            Ok(Resolved::Leaves { .. }) => Some(outside()),
-            Ok(Resolved::Missing { path }) => {
-                let on_disk = context
-                    .absences
-                    .is_some_and(|absences| absences.is_on_disk(&path));
-                let help = match on_disk {
-                    true => format!(
-                        "it is there, but not added: git add -f -- {}",
-                        argument(&format!(":/{path}"))
-                    ),
-                    false => format!("put it there: `{path}`"),
-                };
-                Some(self.finding(text, format!("{what} is not in the tree"), vec![help]))
-            }
-            _ => None,
-        }
-    }
-
     fn remote(&self, url: &str, message: String, help: &str) -> Finding {
         Finding {
-            subject: Subject::Http {
+            subject: crate::finding::Subject::Http {
                 url: redact::url(url),
             },
             ..self.finding(url, message, vec![help.to_owned()])
@@ -217,12 +145,6 @@ impl One<'_> {
 
 fn is_url(text: &str) -> bool {
     text.contains("://")
-}
-
-fn is_pinned(image: &str) -> bool {
-    image.rsplit_once("@sha256:").is_some_and(|(name, digest)| {
-        !name.is_empty() && digest.len() == 64 && digest.bytes().all(|b| b.is_ascii_hexdigit())
-    })
 }
 
 #[cfg(test)]
@@ -263,55 +185,116 @@ mod tests {
 
     #[test]
     fn programs() {
-        use Severity::{Error, Warning};
-        for (path, severity, message) in [
+        use Severity::Warning;
+        for (path, message) in [
             (
                 "https://example.com/run.sh",
-                Error,
-                "the function `Gen` runs `https://example.com/run.sh`, which nothing downloads",
-            ),
-            (
-                "/usr/bin/run",
-                Error,
-                "the program `/usr/bin/run` of the function `Gen` lies outside the repository",
-            ),
-            (
-                "../../run.sh",
-                Error,
-                "the program `../../run.sh` of the function `Gen` lies outside the repository",
-            ),
-            (
-                "./gone.sh",
-                Error,
-                "the program `./gone.sh` of the function `Gen` is not in the tree",
+                "the function `Gen` runs `https://example.com/run.sh`, which kustomize does not download: only a localized copy has it",
             ),
             (
                 "sed",
-                Warning,
                 "the function `Gen` runs `sed`, whatever that is on the PATH of who builds",
             ),
         ] {
             let found = find(function(&format!("exec: {{path: '{path}'}}")));
-            assert_eq!(found, [(severity, message.to_owned())]);
+            assert_eq!(found, [(Warning, message.to_owned())]);
         }
         for path in ["./run.sh", "../b/run.sh", "data/../run.sh"] {
-            let scene = || function(&format!("exec: {{path: '{path}'}}"));
-            assert_eq!(find(scene()), [], "{path}");
+            let found = function(&format!("exec: {{path: '{path}'}}"))
+                .check()
+                .findings;
+            assert_eq!(found, [], "{path}");
         }
-        let scoped = function("exec: {path: ../b/run.sh}").config("scopes: [a]\n");
+    }
+
+    /// What other rules say of a function with this spec.
+    fn others(scene: Scene) -> Vec<(Rule, String)> {
+        let findings = scene.check().findings;
+        findings
+            .into_iter()
+            .map(|finding| (finding.rule, finding.message))
+            .collect()
+    }
+
+    #[test]
+    fn what_a_function_names_is_a_path_like_any_other() {
+        let exec = |path: &str| function(&format!("exec: {{path: '{path}'}}"));
+        for (path, rule, message) in [
+            (
+                "/usr/bin/run",
+                Rule::OutOfScope,
+                "`/usr/bin/run` is an absolute path, which names nothing in another checkout",
+            ),
+            (
+                "../../run.sh",
+                Rule::OutOfScope,
+                "`../../run.sh` leads out of the repository",
+            ),
+            ("./gone.sh", Rule::MissingPath, "there is no `a/gone.sh`"),
+            (
+                "./data",
+                Rule::InvalidKustomization,
+                "`./data` is a directory, not a program",
+            ),
+        ] {
+            assert_eq!(others(exec(path)), [(rule, message.to_owned())]);
+        }
+        let scoped = "`../b/run.sh` names `b/run.sh`, outside of the scope `a` that .kustomize-localize.yaml sets";
         assert_eq!(
-            find(scoped)[0].1,
-            "the program `../b/run.sh` of the function `Gen` lies outside its scope"
+            others(exec("../b/run.sh").config("scopes: [a]\n")),
+            [(Rule::OutOfScope, scoped.to_owned())]
         );
-        let mut linked = function("exec: {path: ./link.sh}");
-        linked.tree.link("a/link.sh", "../../run.sh");
-        assert_eq!(find(linked).len(), 1);
-        let mut linked = function("exec: {path: ./link.sh}").config("scopes: [a]\n");
-        linked.tree.link("a/link.sh", "../b/run.sh");
-        assert_eq!(find(linked).len(), 1);
-        let mut linked = function("exec: {path: ./link.sh}");
-        linked.tree.link("a/link.sh", "../b/run.sh");
-        assert_eq!(find(linked), []);
+        for (target, config, count) in [
+            ("../../run.sh", "", 1),
+            ("../b/run.sh", "scopes: [a]\n", 1),
+            ("../b/run.sh", "", 0),
+        ] {
+            let mut linked = exec("./link.sh");
+            linked.tree.link("a/link.sh", target);
+            let linked = match config {
+                "" => linked,
+                config => linked.config(config),
+            };
+            assert_eq!(others(linked).len(), count, "{target} {config}");
+        }
+        let url = others(exec("https://example.com/v1.2.3/run.sh"));
+        assert_eq!(
+            url.iter().map(|(rule, _)| *rule).collect::<Vec<_>>(),
+            [Rule::Function, Rule::RemoteReference]
+        );
+    }
+
+    #[test]
+    fn configurations_that_are_changed_before_they_are_used() {
+        let scene = |kind: &str, more: &str| {
+            Scene::of("generators: [gens]\n")
+                .file(
+                    "gens/kustomization.yaml",
+                    &format!("resources: [g.yaml]\n{more}"),
+                )
+                .file(
+                    "gens/g.yaml",
+                    &format!("apiVersion: builtin\nkind: {kind}\nmetadata: {{name: a}}\n"),
+                )
+        };
+        let patch = "patches: [{patch: '[]', target: {kind: A}}]\n";
+        let found = scene("ConfigMapGenerator", patch).find(Rule::Function);
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert_eq!(found[0].severity, Severity::Warning);
+        assert_eq!(
+            (&*found[0].path, &*found[0].field),
+            ("gens/kustomization.yaml", "patches")
+        );
+        for (kind, more, count) in [
+            ("PrefixTransformer", patch, 0),
+            ("PrefixTransformer", "patches: []\n", 0),
+            ("PrefixTransformer", "Generators: [g.yaml]\n", 1),
+            ("ConfigMapGenerator", "namePrefix: a-\nlabels: []\n", 0),
+            ("ConfigMapGenerator", "replacements: [{path: g.yaml}]\n", 1),
+        ] {
+            let found = scene(kind, more).find(Rule::Function);
+            assert_eq!(found.len(), count, "{kind} {more} {found:?}");
+        }
     }
 
     #[test]
@@ -349,20 +332,23 @@ mod tests {
                 "  mounts:\n  - {{type: bind, src: '{src}', dst: /x}}\n"
             ))
         };
-        assert_eq!(find(mounts("data")), []);
-        assert_eq!(find(mounts("./data/x")), []);
-        for (src, message) in [
-            ("../b", "lies outside its kustomization root"),
-            ("/etc", "lies outside its kustomization root"),
-            ("gone", "is not in the tree"),
+        for src in ["data", "./data/x"] {
+            assert_eq!(others(mounts(src)), [], "{src}");
+        }
+        for (src, rule, message) in [
+            (
+                "../b",
+                Rule::OutOfScope,
+                "`../b` lies outside of its kustomization root `a`, and kustomize mounts nothing else",
+            ),
+            (
+                "/etc",
+                Rule::OutOfScope,
+                "`/etc` is an absolute path, which names nothing in another checkout",
+            ),
+            ("gone", Rule::MissingPath, "there is no `a/gone`"),
         ] {
-            assert_eq!(
-                find(mounts(src)),
-                [(
-                    Severity::Error,
-                    format!("the mount `{src}` of the function `Gen` {message}")
-                )]
-            );
+            assert_eq!(others(mounts(src)), [(rule, message.to_owned())]);
         }
         let old = Scene::of(
             "transformers:\n- |\n  apiVersion: a/v1\n  kind: A\n  metadata: {name: a, annotations: {config.kubernetes.io/container: x}}\n",
@@ -394,28 +380,21 @@ mod tests {
                 )
                 .file("args", "")
         };
-        let first = (
-            Warning,
-            "the code of the plugin `DatePrefixer` is not in the repository, but in the plugin home of who builds: `example.com/v1/dateprefixer/DatePrefixer`"
-                .to_owned(),
-        );
+        let first = "the code of the plugin `DatePrefixer` is not in the repository, but in the plugin home of who builds: `example.com/v1/dateprefixer/DatePrefixer`";
         assert_eq!(
             find(plugin("argsFromFile: args\n")),
-            std::slice::from_ref(&first)
+            [(Warning, first.to_owned())]
         );
-        for (args, message) in [
-            (
-                "https://example.com/args",
-                "`argsFromFile` fetches https://example.com/args",
-            ),
-            ("gone", "`gone` of `argsFromFile` is not in the tree"),
-            (
-                "../args",
-                "`../args` of `argsFromFile` lies outside its kustomization root",
-            ),
+        for (args, rule) in [
+            ("https://example.com/v1/args", Rule::RemoteReference),
+            ("gone", Rule::MissingPath),
+            ("../args", Rule::OutOfScope),
         ] {
-            let found = find(plugin(&format!("argsFromFile: {args}\n")));
-            assert_eq!(found, [first.clone(), (Error, message.to_owned())]);
+            let rules: Vec<Rule> = others(plugin(&format!("argsFromFile: {args}\n")))
+                .iter()
+                .map(|(rule, _)| *rule)
+                .collect();
+            assert_eq!(rules, [Rule::Function, rule], "{args}");
         }
     }
 

@@ -73,7 +73,7 @@ pub(super) fn absent<'a>(context: &Context<'a>) -> Vec<Absent<'a>> {
     let is_root = |absent: &&mut Absent<'_>| {
         absent.why == Absence::Nowhere
             && absent.directory.is_none()
-            && absent.edge.reference.accepts != Accepts::File
+            && may_be_root(absent.edge.reference.accepts)
     };
     // A rule for directories (`build/`) says nothing of a path that is not there, but of what would be in it.
     if let Some(absences) = context.absences {
@@ -93,6 +93,13 @@ pub(super) fn absent<'a>(context: &Context<'a>) -> Vec<Absent<'a>> {
     absent
 }
 
+fn may_be_root(accepts: Accepts) -> bool {
+    matches!(
+        accepts,
+        Accepts::Root { .. } | Accepts::Either | Accepts::Plugin
+    )
+}
+
 fn names(directory: &str) -> impl Iterator<Item = String> {
     FILE_NAMES
         .into_iter()
@@ -110,7 +117,7 @@ fn words(context: &Context<'_>, absent: &Absent<'_>) -> (String, Vec<String>) {
     if absent.why == Absence::Untracked {
         // A directory may hold what is ignored for good reason: only a file is added by force.
         let force = match absent.edge.reference.accepts {
-            Accepts::File => "-f ",
+            Accepts::File | Accepts::Program => "-f ",
             _ if absent.directory.is_some() || path::name(place).contains('.') => "-f ",
             _ => "",
         };
@@ -165,7 +172,7 @@ fn near(context: &Context<'_>, absent: &Absent<'_>) -> Option<String> {
                 !matches!(accepts, Accepts::Root { .. }) && path::is_in(&path, directory)
             }
             Ok(Resolved::Directory { path }) => {
-                accepts != Accepts::File
+                may_be_root(accepts)
                     && !path::is_in(directory, &path)
                     && names(&path).any(|name| matches!(context.tree.entry(&name), Ok(Some(_))))
             }

@@ -41,7 +41,9 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
             root,
             edge,
         };
-        if matches!(edge.target, Target::File(_)) && path::is_absolute(one.text()) {
+        if matches!(edge.target, Target::File(_) | Target::Carried(_))
+            && path::is_absolute(one.text())
+        {
             let (message, help) = one.absolute();
             findings.push(one.finding(message, help));
         } else if let Some((message, help)) = one.beyond_scope() {
@@ -82,6 +84,12 @@ impl One<'_> {
             return self.beyond_repository();
         };
         let root = shown(&self.root.directory);
+        if matches!(self.edge.reference.accepts, Accepts::Carried { .. }) {
+            let message = format!(
+                "`{text}` lies outside of its kustomization root `{root}`, and kustomize mounts nothing else"
+            );
+            return (message, vec![format!("put what it names below `{root}`")]);
+        }
         let real = match tree::resolve(self.context.tree, &local) {
             Ok(Resolved::File { path, .. }) => Some(path),
             _ => None,
@@ -171,14 +179,13 @@ impl One<'_> {
 
     fn beyond_repository(&self) -> (String, Vec<String>) {
         let what = match self.edge.reference.accepts {
-            Accepts::File => "its https URL",
-            _ => "its URL, with `?ref=TAG-OR-COMMIT`",
+            Accepts::File => ", or name it by its https URL",
+            Accepts::Program | Accepts::Carried { .. } => "",
+            _ => ", or name it by its URL, with `?ref=TAG-OR-COMMIT`",
         };
         (
             format!("`{}` leads out of the repository", self.text()),
-            vec![format!(
-                "bring what it names into this repository, or name it by {what}"
-            )],
+            vec![format!("bring what it names into this repository{what}")],
         )
     }
 
@@ -220,14 +227,20 @@ impl One<'_> {
         let context = self.context;
         let scope = context.config.scope_of(&self.root.directory)?;
         let real = match self.edge.target {
-            Target::Root { id, remote: false } => context.graph.roots[id].directory.as_str(),
+            Target::Root { id, remote: false } => context.graph.roots[id].directory.clone(),
             Target::File(id) => match &context.graph.files[id].origin {
-                Origin::Tree { path, .. } => path,
+                Origin::Tree { path, .. } => path.clone(),
                 Origin::Remote(_) | Origin::Archive { .. } => return None,
             },
+            Target::Carried(id) => {
+                match tree::resolve(context.tree, &context.graph.carried[id].path) {
+                    Ok(Resolved::File { path, .. } | Resolved::Directory { path }) => path,
+                    _ => return None,
+                }
+            }
             _ => return None,
         };
-        if path::is_in(real, &scope) {
+        if path::is_in(&real, &scope) {
             return None;
         }
         let file = match context.config.file.is_empty() {
@@ -237,7 +250,7 @@ impl One<'_> {
         let message = format!(
             "`{}` names `{}`, outside of the scope `{}` that {file} sets",
             self.text(),
-            shown(real),
+            shown(&real),
             shown(&scope)
         );
         let help = vec![

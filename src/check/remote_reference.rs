@@ -35,17 +35,11 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
 pub(super) fn is_fulfilled(context: &Context<'_>, one: &RemoteUse<'_>) -> bool {
     one.locked.is_some()
         && context.config.locked == Locked::Allow
-        && !one.is_plugin_root()
         && one.unlocked_directory().is_none()
 }
 
 fn message(context: &Context<'_>, one: &RemoteUse<'_>) -> String {
     let shown = one.shown();
-    if one.is_plugin_root() {
-        return format!(
-            "`{shown}` is a git repository of plugin configurations, which cannot be localized"
-        );
-    }
     let what = match one.repository() {
         None => "a remote file".to_owned(),
         Some(spec) => {
@@ -79,12 +73,6 @@ fn message(context: &Context<'_>, one: &RemoteUse<'_>) -> String {
 }
 
 fn help(context: &Context<'_>, one: &RemoteUse<'_>) -> Vec<String> {
-    if one.is_plugin_root() {
-        return vec![
-            "name its files one by one, each by its https URL, or copy them into this repository"
-                .to_owned(),
-        ];
-    }
     if let Some(hint) = reference::web_page(&one.wanted.text) {
         return vec![hint];
     }
@@ -438,19 +426,27 @@ mod tests {
     #[test]
     fn a_repository_of_plugins_is_remote_locked_or_not() {
         for field in ["generators", "transformers", "validators"] {
-            for text in ["https://github.com/o/r//gen?ref=v1", "git@h:o/r?ref=v1"] {
-                let scene = Scene::of(&format!("{field}: ['{text}']\n"))
-                    .git("https://github.com/o/r", Some("v1"));
-                let findings = find(scene);
+            for (text, url) in [
+                (
+                    "https://github.com/o/r//gen?ref=v1",
+                    "https://github.com/o/r",
+                ),
+                ("git@h:o/r?ref=v1", "git@h:o/r"),
+            ] {
+                let scene = || Scene::of(&format!("{field}: ['{text}']\n"));
+                let findings = find(scene());
                 assert_eq!(findings.len(), 1, "{field} {text}");
-                assert_eq!(
-                    findings[0].message,
-                    format!(
-                        "`{text}` is a git repository of plugin configurations, which cannot be localized"
-                    )
+                assert!(
+                    findings[0]
+                        .message
+                        .ends_with("neither localized nor locked")
                 );
-                assert_eq!(findings[0].help.len(), 1);
-                assert!(!findings[0].help[0].contains("git kustomize-localize"));
+                assert_eq!(findings[0].help, [LOCK, HERE]);
+                let mut locked = scene().git(url, Some("v1"));
+                if let Some(crate::record::Remote::Git(git)) = locked.lock.remotes.first_mut() {
+                    git.paths = [".".to_owned(), "gen".to_owned()].into();
+                }
+                assert_eq!(find(locked), [], "{field} {text}");
             }
         }
         let local = Scene::of("generators: [gen]\n")

@@ -38,8 +38,7 @@ pub(super) fn all<'a>(
     let mut all = Vec::new();
     for (id, root) in graph.roots.iter().enumerate() {
         for edge in &root.edges {
-            // What the walk leaves as it is may be a repository of plugin configurations.
-            if !matches!(edge.target, Target::Remote | Target::Kept) {
+            if edge.target != Target::Remote {
                 continue;
             }
             let Some(wanted) = Wanted::of(&edge.reference) else {
@@ -67,11 +66,6 @@ impl RemoteUse<'_> {
     /// Returns how it may be shown.
     pub(super) fn shown(&self) -> String {
         redact::url(&self.wanted.text)
-    }
-
-    /// Returns whether it is a repository of plugin configurations, which nothing brings in yet.
-    pub(super) fn is_plugin_root(&self) -> bool {
-        self.edge.target == Target::Kept
     }
 
     /// Returns the directory that it wants of a repository of which the lock holds others only: what
@@ -102,7 +96,6 @@ impl RemoteUse<'_> {
     pub(super) fn lock_command(&self, context: &Context<'_>) -> Option<String> {
         let add = format!("git add -f -- :/{LOCK_NAME}");
         match (self.repository().is_some(), self.pin()) {
-            _ if self.is_plugin_root() => None,
             (true, Some(Pin::ShortCommit)) => None,
             (true, Some(Pin::None)) if !context.config.pin => Some(format!(
                 "or keep the URL, and lock what its HEAD is now: git kustomize-localize lock --pin && {add}"
@@ -117,9 +110,7 @@ impl RemoteUse<'_> {
     pub(super) fn in_place_command(&self, context: &Context<'_>) -> Option<String> {
         let start = &context.graph.roots[self.root];
         let pin = match (self.repository().is_some(), self.pin()) {
-            _ if self.is_plugin_root() || context.is_owned(context.path(self.edge.from)) => {
-                return None;
-            }
+            _ if context.is_owned(context.path(self.edge.from)) => return None,
             (true, Some(Pin::ShortCommit)) => return None,
             (true, Some(Pin::None)) if !context.config.pin => " --pin",
             _ => "",

@@ -23,7 +23,6 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     let named: HashSet<*const Remote> = context
         .remotes
         .iter()
-        .filter(|one| !one.is_plugin_root())
         .filter_map(|one| one.locked)
         .map(std::ptr::from_ref)
         .collect();
@@ -89,7 +88,10 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
 fn hides_references(trouble: &Trouble) -> bool {
     matches!(
         trouble.kind,
-        TroubleKind::Failed | TroubleKind::Problem(_) | TroubleKind::SeveralKustomizations { .. }
+        TroubleKind::Failed
+            | TroubleKind::Problem(_)
+            | TroubleKind::Reshaped(_)
+            | TroubleKind::SeveralKustomizations { .. }
     )
 }
 
@@ -208,12 +210,11 @@ mod tests {
         assert_eq!(find(scene), [""; 0]);
     }
 
-    /// `lock` does not keep an entry for it either.
     #[test]
-    fn what_names_plugins_needs_no_entry() {
+    fn what_names_plugins_needs_an_entry() {
         let scene =
             Scene::of("generators: ['https://h/o/r//x?ref=v1']\n").git("https://h/o/r", Some("v1"));
-        assert_eq!(find(scene), ["https://h/o/r?ref=v1"]);
+        assert_eq!(find(scene), [""; 0]);
     }
 
     #[test]

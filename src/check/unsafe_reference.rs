@@ -48,11 +48,7 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     for noted in &context.graph.notes {
         let url = match &noted.note.kind {
             NoteKind::RemoteChart { repo, .. } => repo,
-            NoteKind::LegacyPlugin {
-                args_from_file: Some(url),
-                ..
-            }
-            | NoteKind::KrmFunction {
+            NoteKind::KrmFunction {
                 runtime: FunctionRuntime::Starlark { url, .. },
                 ..
             } => url,

@@ -14,7 +14,7 @@ use clap::CommandFactory;
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 
 use super::online::{LocalizeArgs, Restrictor, Verify, tell};
-use crate::failure::{Failure, Failures, Location, Result, nearest};
+use crate::failure::{Failure, Failures, Location, Result, argument, nearest};
 use crate::fetch::{self, Fetcher, Tip};
 use crate::git::Here;
 use crate::localize::{Content, Localized, ResultFile, Rules, localize};
@@ -285,7 +285,10 @@ fn load_restrictor(args: &LocalizeArgs) -> LoadRestrictor {
     }
 }
 
-fn globs(option: &str, patterns: &[String]) -> Result<GlobSet> {
+pub(super) fn globs<'a>(
+    option: &str,
+    patterns: impl IntoIterator<Item = &'a String>,
+) -> Result<GlobSet> {
     let mut set = GlobSetBuilder::new();
     for pattern in patterns {
         let glob = GlobBuilder::new(pattern)
@@ -478,6 +481,8 @@ impl Copied {
     fn warnings(&self, args: &LocalizeArgs, proof: &Proof) -> Vec<Warning> {
         let mut warnings: Vec<Warning> = self.graph.warnings.clone();
         warnings.extend(self.localized.warnings.iter().cloned());
+        let untrusted = self.localized.untrusted.iter();
+        warnings.extend(untrusted.map(|program| program.warning(&again_trusting)));
         warnings.extend(not_built(args, proof));
         warnings.sort();
         warnings
@@ -508,6 +513,19 @@ impl Copied {
             proof,
         }
     }
+}
+
+/// Returns the command line that we were started with, and that trusts what a pattern matches.
+fn again_trusting(pattern: &str) -> String {
+    let given = std::env::args_os().skip(1);
+    let mut given = given
+        .map(|given| redact::url(&given.to_string_lossy()))
+        .peekable();
+    let mut command = vec!["git kustomize-localize".to_owned()];
+    command.extend(given.next_if(|given| given == "localize"));
+    command.push(format!("--trust-exec {}", argument(pattern)));
+    command.extend(given.map(|given| argument(&given).to_string()));
+    command.join(" ")
 }
 
 /// Returns the lock that `tree` holds at `place`, if there is one.

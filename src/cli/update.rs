@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use super::online::{UpdateArgs, fetcher, tell};
 use super::{localize, lock};
-use crate::failure::{Failure, Failures};
+use crate::failure::{Failure, Failures, argument};
 use crate::fetch::{self, Fetcher, Tip};
 use crate::mend::{self, Ground, in_place, update};
 use crate::record::Lock;
@@ -60,7 +60,16 @@ fn updated(args: &UpdateArgs) -> Result<Box<dyn Tell>, Failures> {
         )?;
         return Ok(Box::new(report));
     }
+    let trusted = localize::globs("trust-exec", &before.options.trust_exec)?;
     let request = in_place::Request {
+        trusted: &|path| trusted.is_match(path),
+        trust_exec: before.options.trust_exec.clone(),
+        again_trusting: &|pattern| {
+            format!(
+                "git kustomize-localize --in-place --no-commit --trust-exec {}",
+                argument(pattern)
+            )
+        },
         targets: &[],
         load_restrictor: ground.config.load_restrictor,
         leave_missing: None,

@@ -6,13 +6,16 @@ use std::collections::HashSet;
 use super::fields::BUILTIN_PLUGINS;
 use super::read::{self, Found, Place, Reader, Whereabouts};
 use super::yaml::{Dialect, Document, NodeId, NodeKind, Stream, Type};
-use super::{NoteKind, PluginFile, Problem, ProblemKind, opinion};
+use super::{Accepts, NoteKind, PluginFile, Problem, ProblemKind, opinion};
 
 /// How many objects one file may hold because of aliases.
 const MOST_OBJECTS: usize = 100_000;
 
 /// How many strings of a foreign configuration are noted.
 const MOST_STRINGS: usize = 64;
+
+/// Longer strings name nothing.
+const LONGEST_NAME: usize = 1024;
 
 /// The annotations that make an object a function, in the order in which kustomize looks for them
 /// (kyaml/fn/runtime/runtimeutil/functiontypes.go).
@@ -61,6 +64,7 @@ pub fn read_plugin(bytes: &[u8]) -> Result<PluginFile, Vec<Problem>> {
     Ok(PluginFile {
         references: found.references,
         notes: found.notes,
+        is_inert: !found.leads_somewhere,
     })
 }
 
@@ -262,6 +266,7 @@ fn read_object(reader: &mut Reader<'_>, object: Object) {
     if matches!(api_version.as_str(), "builtin" | "/builtin") {
         match BUILTIN_PLUGINS.iter().find(|(name, _)| *name == kind) {
             Some((_, record)) => {
+                reader.found.leads_somewhere |= !record.fields.is_empty();
                 reader.root(record, place);
             }
             None => {
@@ -272,14 +277,24 @@ fn read_object(reader: &mut Reader<'_>, object: Object) {
         }
         return;
     }
+    reader.found.leads_somewhere = true;
     let mut strings = Vec::new();
     reader.strings(&place, "", &mut strings);
     if let Some(runtime) = function(reader, &place) {
         let message = match &runtime {
             FunctionRuntime::Exec { path } => format!("a function runs the program `{path}`"),
-            FunctionRuntime::Container { image, .. } => {
-                format!("a function runs the image `{image}`")
-            }
+            FunctionRuntime::Container { image, network, .. } => format!(
+                "a function runs the image `{image}`, {}{}",
+                match is_pinned(image) {
+                    true => "pinned by its digest",
+                    false => "not pinned by a digest",
+                },
+                if *network { ", with the network" } else { "" }
+            ),
+            FunctionRuntime::Starlark { url, .. } if !url.is_empty() => format!(
+                "a function runs the Starlark at {}, which kustomize dropped in 5.5",
+                crate::redact::url(url)
+            ),
             FunctionRuntime::Starlark { .. } => {
                 "a function runs Starlark, which kustomize dropped in 5.5".to_owned()
             }
@@ -294,9 +309,12 @@ fn read_object(reader: &mut Reader<'_>, object: Object) {
         reader.note(place.node, "", note, message);
         return;
     }
-    let message = format!("the code of plugin `{kind}` lies outside the repository");
+    let message = format!(
+        "the code of plugin `{kind}` is in the plugin home of who builds, at `{}`",
+        home_path(&api_version, &kind)
+    );
     let note = NoteKind::LegacyPlugin {
-        args_from_file: reader.word(&place, &["argsFromFile"]),
+        args_from_file: reader.named(&place, &["argsFromFile"], Accepts::File),
         api_version,
         kind,
         strings,
@@ -304,13 +322,29 @@ fn read_object(reader: &mut Reader<'_>, object: Object) {
     reader.note(place.node, "", note, message);
 }
 
+/// Returns where below the plugin home kustomize looks for the code of a plugin
+/// (api/internal/plugins/loader/loader.go). A Go plugin has `.so` at the end.
+#[must_use]
+pub fn home_path(api_version: &str, kind: &str) -> String {
+    format!("{api_version}/{}/{kind}", kind.to_lowercase())
+}
+
+/// Says whether an image is named by its digest.
+#[must_use]
+pub fn is_pinned(image: &str) -> bool {
+    image.rsplit_once("@sha256:").is_some_and(|(name, digest)| {
+        !name.is_empty() && digest.len() == 64 && digest.bytes().all(|b| b.is_ascii_hexdigit())
+    })
+}
+
 /// Finds out what an object runs, if it is a function.
 fn function(reader: &mut Reader<'_>, place: &Place) -> Option<FunctionRuntime> {
     for name in FUNCTION_ANNOTATIONS {
-        if let Some(text) = reader.word(place, &["metadata", "annotations", name]) {
+        let keys = ["metadata", "annotations", name];
+        if let (Some(at), Some(text)) = (reader.at(place, &keys), reader.word(place, &keys)) {
             let runtime = opinion::read(&text, 1)
                 .ok()
-                .and_then(|stream| runtime(&stream, Dialect::Objects, None));
+                .and_then(|stream| runtime(reader, &at, &text, &stream));
             return Some(runtime.unwrap_or(FunctionRuntime::Unknown));
         }
     }
@@ -325,23 +359,36 @@ fn function(reader: &mut Reader<'_>, place: &Place) -> Option<FunctionRuntime> {
     })
 }
 
-fn runtime(stream: &Stream<'_>, dialect: Dialect, at: Option<Place>) -> Option<FunctionRuntime> {
+/// Reads a `FunctionSpec` that is the text of an annotation.
+fn runtime(
+    reader: &mut Reader<'_>,
+    at: &Place,
+    text: &str,
+    stream: &Stream<'_>,
+) -> Option<FunctionRuntime> {
     let document = stream.documents.first()?;
-    let place = at.or_else(|| document.root().map(Place::root))?;
-    let mut scratch = Found::default();
-    let whereabouts = Whereabouts::file(stream);
-    let mut reader = Reader::new(document, 0, dialect, whereabouts, &mut scratch);
-    runtime_at(&mut reader, &place)
+    let place = document.root().map(Place::root)?;
+    let label = reader.whereabouts.label("");
+    let whereabouts = reader.within_scalar(at, text, stream).within(&label);
+    let mut inner = Reader::new(document, 0, Dialect::Objects, whereabouts, reader.found);
+    runtime_at(&mut inner, &place)
 }
 
 /// Reads a `FunctionSpec`.
 fn runtime_at(reader: &mut Reader<'_>, place: &Place) -> Option<FunctionRuntime> {
     if let Some(path) = reader.word(place, &["exec", "path"]) {
+        // Without a slash it is looked for on the `PATH`.
+        if path.contains('/') {
+            reader.named(place, &["exec", "path"], Accepts::Program);
+        }
         return Some(FunctionRuntime::Exec { path });
     }
+    let below = Accepts::Carried { anywhere: false };
     if let Some(script) = reader.at(place, &["starlark"]) {
         return Some(FunctionRuntime::Starlark {
-            path: reader.word(&script, &["path"]).unwrap_or_default(),
+            path: reader
+                .named_in(&script, "starlark", &["path"], below)
+                .unwrap_or_default(),
             url: reader.word(&script, &["url"]).unwrap_or_default(),
         });
     }
@@ -354,11 +401,15 @@ fn runtime_at(reader: &mut Reader<'_>, place: &Place) -> Option<FunctionRuntime>
             reader
                 .items(&mounts)
                 .iter()
-                .filter_map(|mount| {
+                .enumerate()
+                .filter_map(|(i, mount)| {
                     // A volume has a name, no path.
                     let kind = reader.word(mount, &["type"]);
                     let is_bound = kind.is_none_or(|kind| kind == "bind");
-                    is_bound.then(|| reader.word(mount, &["src"])).flatten()
+                    let field = format!("container.mounts[{i}]");
+                    is_bound
+                        .then(|| reader.named_in(mount, &field, &["src"], below))
+                        .flatten()
                 })
                 .collect()
         }),
@@ -385,6 +436,28 @@ impl Reader<'_> {
         }
     }
 
+    /// Returns the same word, as a reference too.
+    fn named(&mut self, place: &Place, keys: &[&str], accepts: Accepts) -> Option<String> {
+        self.named_in(place, "", keys, accepts)
+    }
+
+    /// Returns the same word, as a reference too. `field` is what is at `place`.
+    fn named_in(
+        &mut self,
+        place: &Place,
+        field: &str,
+        keys: &[&str],
+        accepts: Accepts,
+    ) -> Option<String> {
+        let word = self.word(place, keys)?;
+        let place = self.at(place, keys)?;
+        if self.document.scalar_type(place.node, Dialect::Objects) == Some(Type::Text) {
+            let field = read::join(field, &keys.join("."));
+            self.reference(accepts, &place, &field, &word, None);
+        }
+        Some(word)
+    }
+
     fn items(&self, place: &Place) -> Vec<Place> {
         match &self.document.resolved(place.node).kind {
             NodeKind::Sequence(items) => items
@@ -396,13 +469,14 @@ impl Reader<'_> {
         }
     }
 
-    /// Collects strings with a `/` in them, except those that every object has.
+    /// Collects strings that may name something, except those that every object has.
     fn strings(&mut self, place: &Place, field: &str, strings: &mut Vec<(String, String)>) {
         if strings.len() >= MOST_STRINGS || place.path.len() > 32 {
             return;
         }
         if let Some(word) = self.document.scalar(place.node) {
-            if word.contains('/') {
+            let may_name = word.contains(['/', '.']) && !word.contains(char::is_whitespace);
+            if may_name && word.len() <= LONGEST_NAME {
                 strings.push((field.to_owned(), word.to_owned()));
             }
             return;

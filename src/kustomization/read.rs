@@ -7,8 +7,8 @@ mod report;
 mod strings;
 
 use super::fields::KUSTOMIZATION;
-use super::yaml::{Dialect, Stream, Type};
-use super::{Kind, Kustomization, Note, NoteKind, Problem, ProblemKind, Reference};
+use super::yaml::{Dialect, NodeKind, Stream, Type};
+use super::{Kind, Kustomization, Note, NoteKind, Problem, ProblemKind, Reference, Reshaping};
 
 pub(super) use decode::{Reader, join};
 pub(super) use place::{Place, Whereabouts};
@@ -73,6 +73,67 @@ pub fn read(bytes: &[u8]) -> Result<Kustomization, Vec<Problem>> {
     })
 }
 
+/// The fields that make resources, or change what is in them; and whether they can do the former.
+const RESHAPING: [(&str, bool); 13] = [
+    ("components", true),
+    ("configMapGenerator", true),
+    ("configurations", false),
+    ("generators", true),
+    ("helmChartInflationGenerator", true),
+    ("helmCharts", true),
+    ("patches", false),
+    ("patchesJson6902", false),
+    ("patchesStrategicMerge", false),
+    ("replacements", false),
+    ("secretGenerator", true),
+    ("transformers", true),
+    ("vars", false),
+];
+
+/// Returns the fields of a kustomization that make resources of their own or change what is in others, in the order
+/// of the text: what is built there is not what stands in the files that it names. Names and labels do not count.
+#[must_use]
+pub fn reshaping(bytes: &[u8]) -> Vec<Reshaping> {
+    let Ok(stream) = parse(bytes, 1) else {
+        return Vec::new();
+    };
+    let Some((document, root)) = stream
+        .documents
+        .first()
+        .and_then(|document| Some((document, document.root()?)))
+    else {
+        return Vec::new();
+    };
+    let mut scratch = Found::default();
+    let whereabouts = Whereabouts::file(&stream);
+    let dialect = Dialect::Kustomization;
+    let mut reader = Reader::new(document, 0, dialect, whereabouts, &mut scratch);
+    let mut found = Vec::new();
+    for entry in reader.entries(&Place::root(root), "").unwrap_or_default() {
+        let Some((field, makes_resources)) = RESHAPING
+            .into_iter()
+            .find(|(field, _)| keys::equal(field, &entry.key))
+        else {
+            continue;
+        };
+        let is_empty = match &document.resolved(entry.place.node).kind {
+            NodeKind::Sequence(items) => items.is_empty(),
+            NodeKind::Mapping(pairs) => pairs.is_empty(),
+            _ => true,
+        };
+        if !is_empty {
+            let (line, column) = reader.whereabouts.start(document.node(entry.key_node));
+            found.push(Reshaping {
+                field,
+                makes_resources,
+                line,
+                column,
+            });
+        }
+    }
+    found
+}
+
 /// Reads bytes as YAML, twice.
 pub(super) fn parse(bytes: &[u8], limit: usize) -> Result<Stream<'_>, Problem> {
     let text = std::str::from_utf8(bytes).map_err(|error| {
@@ -108,6 +169,8 @@ pub(super) struct Found {
     declared_kind: Option<Declared>,
     declared_version: Option<Declared>,
     visits: usize,
+    /// Whether a plugin configuration could hold a path.
+    pub leads_somewhere: bool,
 }
 
 /// The value of `kind` or `apiVersion`, with its position.

@@ -96,6 +96,31 @@ pub struct Untrusted {
     pub remote: String,
 }
 
+impl Untrusted {
+    /// Returns what to say of it. `command` makes of a pattern the command line that trusts what it matches.
+    #[must_use]
+    pub fn warning(&self, command: &dyn Fn(&str) -> String) -> Warning {
+        let mut pattern = String::with_capacity(self.path.len());
+        for character in self.path.chars() {
+            if matches!(character, '*' | '?' | '[' | ']' | '{' | '}' | '\\') {
+                pattern.push('\\');
+            }
+            pattern.push(character);
+        }
+        Warning {
+            id: "stripped-executable",
+            location: self.location.clone(),
+            message: format!(
+                "`{}` (sha256 {}) is a program from {}, so its execute bit was taken off; once it is trusted: {}",
+                self.path,
+                self.sha256,
+                self.remote,
+                command(&pattern)
+            ),
+        }
+    }
+}
+
 /// A reference that was changed.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Rewritten {

@@ -17,7 +17,7 @@ use super::{Ground, Troubles, lock};
 use crate::commit::working::Change;
 use crate::failure::{Failure, Failures, Result};
 use crate::localize::{self, GITATTRIBUTES, InPlace, Rewritten};
-use crate::record::{LOCK_NAME, LoadRestrictor, Lock, LockOptions, StoredFile, stored};
+use crate::record::{LOCK_NAME, LoadRestrictor, Lock, StoredFile, stored};
 use crate::tree::overlay::OverlayTree;
 use crate::tree::{Entry, SharedTree, Tree, path};
 use crate::walk::{
@@ -43,6 +43,12 @@ pub struct Request<'a> {
     pub helm: bool,
     /// Whether edits in localized files are discarded.
     pub overwrite: bool,
+    /// Says of a path that a program from elsewhere may be executable there.
+    pub trusted: &'a dyn Fn(&str) -> bool,
+    /// The patterns that say so, for the lock.
+    pub trust_exec: BTreeSet<String>,
+    /// Makes of a pattern the command line that trusts what it matches.
+    pub again_trusting: &'a dyn Fn(&str) -> String,
     /// The labels of remotes whose localized files are brought in again. Then nothing else is localized.
     pub again: BTreeSet<String>,
 }
@@ -147,7 +153,7 @@ pub fn plan(
                 || ground.top.as_ref().is_some_and(is_empty)
                 || is_left_of_us(&*ground.tree, place)
         },
-        trusted: &|_| false,
+        trusted: request.trusted,
     };
     let in_place = localize::localize_in_place(
         graph,
@@ -193,6 +199,13 @@ pub fn plan(
         .iter()
         .map(|file| (file.path.as_str(), (*file).clone()))
         .collect();
+    let trusted = ledger.trusted(&kept, &restored, request.trusted)?;
+    for (place, _) in &trusted {
+        if let Some(file) = files.get_mut(place.as_str()) {
+            file.executable = true;
+            file.stripped = false;
+        }
+    }
     for (place, file) in ledger.brought() {
         files.insert(place, file.record(place));
     }
@@ -206,17 +219,12 @@ pub fn plan(
         .collect();
 
     let found = localize::remotes(graph)?;
-    let before = Lock {
+    let mut before = Lock {
         files: files.clone(),
         ..(**held).clone()
     };
-    let before = Lock {
-        options: LockOptions {
-            helm: held.options.helm || request.helm,
-            ..before.options
-        },
-        ..before
-    };
+    before.options.helm |= request.helm;
+    before.options.trust_exec.clone_from(&request.trust_exec);
     let named = lock::still_named(&after.graph, held);
     let (lock, unsure) = lock::merged(&before, found, &named, !troubles.unread.is_empty());
 
@@ -231,6 +239,11 @@ pub fn plan(
             })
         })
         .collect();
+    written.retain(|change| !trusted.iter().any(|(place, _)| *place == change.path));
+    written.extend(trusted.into_iter().map(|(path, bytes)| Change {
+        path,
+        to: Some((bytes.into(), true)),
+    }));
     written.extend(ledger.writes());
     if lock != **held || (ground.lock.is_none() && !written.is_empty()) {
         changes.push(Change {
@@ -242,6 +255,8 @@ pub fn plan(
     let mut warnings = lock::warnings(&troubles, &unsure);
     warnings.extend(graph.warnings.iter().cloned());
     warnings.extend(in_place.localized.warnings.iter().cloned());
+    let untrusted = in_place.localized.untrusted.iter();
+    warnings.extend(untrusted.map(|program| program.warning(request.again_trusting)));
     warnings.extend(ledger.warnings(&known, request.overwrite)?);
     warnings.sort();
     warnings.dedup();

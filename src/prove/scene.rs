@@ -193,8 +193,31 @@ fn put_out(graph: &Graph, place: &dyn Fn(SourceId) -> PathBuf, urls: &[&str]) ->
             let named = path::join(&carried.path, inside);
             put(carried.source, &named, real(*file))?;
         }
+        if carried.files.is_empty() {
+            let tree = &*graph.sources[carried.source].tree;
+            for named in files_below(tree, &carried.path)? {
+                put(carried.source, &named, None)?;
+            }
+        }
     }
     put_charts(graph, place)
+}
+
+/// Returns the files and links of a directory that the walk did not look into.
+fn files_below(tree: &dyn Tree, directory: &str) -> Result<Vec<String>> {
+    let mut files = Vec::new();
+    let mut todo = vec![directory.to_owned()];
+    while let Some(directory) = todo.pop() {
+        for name in tree.names(&directory)? {
+            let place = path::join(&directory, &name);
+            match tree.entry(&place)? {
+                Some(Entry::Directory) => todo.push(place),
+                Some(Entry::File { .. } | Entry::Link) => files.push(place),
+                _ => {}
+            }
+        }
+    }
+    Ok(files)
 }
 
 /// Puts the charts that were pulled where kustomize looks for them, so that it pulls none itself.

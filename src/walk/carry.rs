@@ -72,8 +72,18 @@ impl Walker<'_> {
                     .hint("no checkout of its repository has such a file"),
             );
         }
+        if path::is_absolute(text) && within == Within::Root {
+            let message = format!("`{text}` is an absolute path, and kustomize mounts none");
+            return Err(
+                Stop::new(TroubleKind::OutOfScope(Beyond::Absolute), message)
+                    .hint("write it relative to the kustomization"),
+            );
+        }
         let Some(place) = self.local_path(root, text)? else {
-            return Err(outside());
+            return Err(match path::is_absolute(text) {
+                true => super::local::nowhere(text),
+                false => outside(),
+            });
         };
         self.not_forbidden(source_id, &place, text)?;
         let resolved = tree::resolve(&*tree, &place)?;

@@ -344,7 +344,7 @@ impl Walker<'_> {
 }
 
 /// Says that an absolute path leads to nothing in the tree.
-fn nowhere(text: &str) -> Stop {
+pub(super) fn nowhere(text: &str) -> Stop {
     Stop::new(
         TroubleKind::OutOfScope(Beyond::Absolute),
         format!("`{text}` is an absolute path, which leads to nothing in this repository"),

@@ -1,12 +1,18 @@
 //! Plugin configurations: what `generators`, `transformers` and `validators` list. They may be files, or
 //! roots whose resources they are.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
-use super::trouble::Step;
-use super::{Edge, FileId, RootId, Target, Walker, Wanted, Warning};
-use crate::kustomization::{self, Accepts};
+use super::trouble::{Step, Trouble, TroubleKind};
+use super::{Edge, FileId, RootId, Target, Walker, Warning};
+use crate::failure::{Failure, Location};
+use crate::kustomization::{self, Accepts, NoteKind, Reshaping};
 use crate::redact;
+use crate::reference::{self, RepoSpec};
+use crate::tree::{self, Resolved, path};
+
+/// How many fields of one configuration a warning names.
+const MOST_FIELDS: usize = 5;
 
 /// A root that is listed for the plugin configurations in it.
 pub(super) struct PluginRoot {
@@ -19,18 +25,6 @@ pub(super) struct PluginRoot {
 }
 
 impl Walker<'_> {
-    /// Leaves a repository of plugin configurations where it is: it is not fetched, as it stays what
-    /// it is.
-    pub(super) fn keep_plugin_root(
-        &mut self,
-        root: RootId,
-        edge: usize,
-        wanted: &Wanted,
-    ) -> Step<Target> {
-        super::remote::refuse_unsafe(wanted)?;
-        Ok(self.keep_plugin(root, edge))
-    }
-
     /// Adds the references of a plugin configuration to the root that lists it: kustomize resolves
     /// them there, wherever the configuration itself lies.
     pub(super) fn read_plugin(&mut self, root: RootId, file: FileId, field: &str) -> Step<()> {
@@ -40,6 +34,9 @@ impl Walker<'_> {
         let bytes = self.bytes(file)?;
         match kustomization::read_plugin(&bytes) {
             Ok(plugin) => {
+                if plugin.is_inert {
+                    self.inert.insert(file);
+                }
                 for note in plugin.notes {
                     self.note(root, file, note);
                 }
@@ -57,20 +54,6 @@ impl Walker<'_> {
         Ok(())
     }
 
-    pub(super) fn keep_plugin(&mut self, root: RootId, edge: usize) -> Target {
-        let edge = &self.graph.roots[root].edges[edge];
-        let location = self.graph.location(edge.from, &edge.reference);
-        self.graph.warnings.push(Warning {
-            id: "plugin-root",
-            message: format!(
-                "`{}` is a git URL of plugin configurations: left as it is, so the result may not build without it",
-                redact::url(&edge.reference.text)
-            ),
-            location,
-        });
-        Target::Kept
-    }
-
     /// Reads the resources of roots that are listed as plugin configurations, as far as they are known.
     /// Says whether there were any that had not been read.
     pub(super) fn read_plugin_roots(&mut self) -> bool {
@@ -82,7 +65,7 @@ impl Walker<'_> {
                 field,
             } = &self.plugin_roots[index];
             let (lister, field) = (*lister, field.clone());
-            for file in self.resources(*root) {
+            for file in self.configurations(*root).1 {
                 if self.plugins.contains(&(lister, file)) {
                     continue;
                 }
@@ -99,13 +82,17 @@ impl Walker<'_> {
         any
     }
 
-    /// Returns the files that hold the resources of a root, those of the roots that it names included.
-    fn resources(&self, root: RootId) -> Vec<FileId> {
+    /// Returns a root and those that it names, and the files that hold their resources.
+    fn configurations(&self, root: RootId) -> (Vec<RootId>, Vec<FileId>) {
         let mut files = Vec::new();
+        let mut roots = Vec::new();
         let mut seen = HashSet::from([root]);
         let mut todo = vec![root];
         while let Some(root) = todo.pop() {
-            let edges = self.graph.roots[root].edges.iter();
+            roots.push(root);
+            let node = &self.graph.roots[root];
+            // What a configuration names is none.
+            let edges = node.edges.iter().filter(|edge| edge.from == node.file);
             for edge in edges.filter(|edge| edge.reference.accepts != Accepts::Plugin) {
                 match edge.target {
                     Target::File(file) if edge.reference.accepts == Accepts::Either => {
@@ -116,6 +103,104 @@ impl Walker<'_> {
                 }
             }
         }
-        files
+        (roots, files)
+    }
+
+    /// Notes the roots of plugin configurations that are not simply those in their files.
+    pub(super) fn refuse_reshaped_plugins(&mut self) {
+        let mut reshaping: HashMap<RootId, Vec<Reshaping>> = HashMap::new();
+        let mut told = HashSet::new();
+        for index in 0..self.plugin_roots.len() {
+            let top = self.plugin_roots[index].root;
+            let (roots, files) = self.configurations(top);
+            let are_inert = files.iter().all(|file| self.inert.contains(file));
+            for root in roots {
+                let file = self.graph.roots[root].file;
+                let fields = reshaping
+                    .entry(root)
+                    .or_insert_with(|| kustomization::reshaping(&self.graph.files[file].bytes));
+                // What is changed in a configuration that knows no path gives it none.
+                let found = fields
+                    .iter()
+                    .find(|field| field.makes_resources || !are_inert);
+                let Some(found) = found.copied().filter(|_| told.insert(root)) else {
+                    continue;
+                };
+                let location = Location {
+                    file: self.graph.label(file),
+                    line: found.line,
+                    column: found.column,
+                    field: found.field.to_owned(),
+                };
+                let failure = Failure::new(format!(
+                    "`{}` is listed for its plugin configurations, and `{}` changes them before they are used: nobody can tell without a build which files they name",
+                    self.graph.root_label(root),
+                    found.field
+                ))
+                .hint("build it once, and list what comes out as a file: kustomize build DIRECTORY > plugins.yaml")
+                .at(location);
+                self.troubles.push(Trouble {
+                    kind: TroubleKind::Reshaped(found),
+                    edge: None,
+                    file: Some(file),
+                    failure,
+                });
+            }
+        }
+    }
+
+    /// Warns of strings in a configuration that only its code understands, where they look like names of
+    /// files or URLs.
+    pub(super) fn warn_of_custom_fields(
+        &mut self,
+        root: RootId,
+        location: &Location,
+        kind: &NoteKind,
+    ) {
+        let (strings, known): (&[(String, String)], Option<&str>) = match kind {
+            NoteKind::KrmFunction { strings, .. } => (strings, None),
+            NoteKind::LegacyPlugin {
+                strings,
+                args_from_file,
+                ..
+            } => (strings, args_from_file.as_deref()),
+            _ => return,
+        };
+        let node = &self.graph.roots[root];
+        let tree = &self.graph.sources[node.source].tree;
+        let names_something = |text: &str| {
+            if text.contains("://") || RepoSpec::parse(text).is_ok() {
+                return text.contains("://") || reference::has_git_marker(text);
+            }
+            let place = path::resolve(&node.directory, text).filter(|_| !path::is_absolute(text));
+            place.is_some_and(|place| {
+                matches!(
+                    tree::resolve(&**tree, &place),
+                    Ok(Resolved::File { .. } | Resolved::Directory { .. })
+                )
+            })
+        };
+        let found: Vec<String> = strings
+            .iter()
+            .filter(|(field, text)| {
+                !(field == "argsFromFile" && Some(text.as_str()) == known) && names_something(text)
+            })
+            .map(|(field, text)| format!("`{field}: {}`", redact::url(text)))
+            .collect();
+        if found.is_empty() {
+            return;
+        }
+        let more = found.len().saturating_sub(MOST_FIELDS);
+        let mut named = found[..found.len() - more].join(", ");
+        if more > 0 {
+            named.push_str(&format!(" and {more} more"));
+        }
+        self.graph.warnings.push(Warning {
+            id: "custom-field",
+            message: format!(
+                "only its code knows whether this names something that a build reads, so it is left as it is and nothing is brought along for it: {named}"
+            ),
+            location: location.clone(),
+        });
     }
 }

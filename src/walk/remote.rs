@@ -5,7 +5,8 @@ use std::rc::Rc;
 
 use super::trouble::{Step, Stop, TroubleKind};
 use super::{
-    Found, Pending, Remotes, Repository, RootId, Source, SourceId, Target, Walker, Wanted, Wants,
+    Found, Origin, Pending, Remotes, Repository, RootId, Source, SourceId, Target, Walker, Wanted,
+    Wants,
 };
 use crate::failure::{Failure, Result};
 use crate::kustomization::{Accepts, Reference};
@@ -23,11 +24,7 @@ impl Walker<'_> {
         accepts: Accepts,
     ) -> Step<Target> {
         refuse_unsafe(&wanted)?;
-        let referrer = &self.graph.sources[self.graph.roots[root].source].repository;
-        if wanted.spec.as_ref().is_some_and(RepoSpec::is_file)
-            && referrer
-                .as_ref()
-                .is_some_and(|repository| !repository.url.starts_with("file://"))
+        if wanted.spec.as_ref().is_some_and(RepoSpec::is_file) && self.is_from_elsewhere(root, edge)
         {
             return Err(Stop::new(
                 TroubleKind::Unsafe,
@@ -47,6 +44,18 @@ impl Walker<'_> {
             });
         }
         Ok(Target::Remote)
+    }
+
+    /// Says whether what holds a reference came from another machine.
+    fn is_from_elsewhere(&self, root: RootId, edge: usize) -> bool {
+        let from = self.graph.roots[root].edges[edge].from;
+        match &self.graph.files[from].origin {
+            Origin::Remote(_) | Origin::Archive { .. } => true,
+            Origin::Tree { source, .. } => self.graph.sources[*source]
+                .repository
+                .as_ref()
+                .is_some_and(|repository| !repository.url.starts_with("file://")),
+        }
     }
 
     pub(super) fn resolve_pending(&mut self, remotes: &mut dyn Remotes) {
@@ -129,7 +138,6 @@ impl Walker<'_> {
                 }
                 Ok(Target::File(file))
             }
-            Found::Root(_) if one.plugin => Ok(self.keep_plugin(one.root, one.edge)),
             Found::Root(repository) => {
                 let spec = one
                     .wanted
@@ -170,7 +178,9 @@ impl Walker<'_> {
                 };
                 let id = self.enter(source, &directory)?;
                 self.check_kind(id, &one.wanted.text, reference.accepts)?;
-                Ok(Target::Root { id, remote: true })
+                let target = Target::Root { id, remote: true };
+                self.list_plugins(one.root, reference, target);
+                Ok(target)
             }
         }
     }

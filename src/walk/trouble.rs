@@ -3,7 +3,7 @@
 use super::Absence;
 use super::graph::{FileId, RootId};
 use crate::failure::Failure;
-use crate::kustomization::ProblemKind;
+use crate::kustomization::{ProblemKind, Reshaping};
 
 /// Something that the walk could not follow, or that kustomize refuses.
 #[derive(Debug, Clone)]
@@ -57,6 +57,8 @@ pub enum TroubleKind {
     },
     /// Roots lead back to themselves.
     Cycle,
+    /// Plugin configurations are not simply what stands in their files.
+    Reshaped(Reshaping),
     /// What kustomize refuses in a file.
     Problem(ProblemKind),
     /// What else `kustomize build` refuses: a file for a directory, a component among resources.

@@ -226,52 +226,6 @@ fn helm_values_are_localized_and_charts_named() {
 }
 
 #[test]
-fn code_and_plugin_repositories_are_left_with_a_warning() {
-    let world = World::new();
-    world.upstream_of("acme/gens", &[("kustomization.yaml", "resources: []\n")]);
-    world.commit(&[
-        (
-            "app/kustomization.yaml",
-            "resources: [map.yaml]\ngenerators:\n- ../gens\n- https://github.com/acme/gens?ref=v1\n- https://github.com/acme/gens//?ref=v1\n- git@github.com:acme/gens?ref=v1\n- https://example.com/acme/never.git\ntransformers: [function.yaml, plugin.yaml]\n",
-        ),
-        ("app/map.yaml", &config_map("map")),
-        (
-            "app/function.yaml",
-            "apiVersion: example.com/v1\nkind: Fn\nmetadata:\n  name: fn\n  annotations:\n    config.kubernetes.io/function: |\n      exec: {path: ./fn.sh}\n",
-        ),
-        ("app/plugin.yaml", "apiVersion: example.com/v1\nkind: Plug\nmetadata:\n  name: plug\n"),
-        ("gens/kustomization.yaml", "resources: [gen.yaml]\n"),
-        (
-            "gens/gen.yaml",
-            "apiVersion: builtin\nkind: ConfigMapGenerator\nmetadata:\n  name: g\nliterals: [a=b]\n",
-        ),
-    ]);
-    let output = world.work.run(&["app", "--scope", ".", "--no-verify"]);
-    output
-        .success()
-        .stderr_has("warning[function]")
-        .stderr_has("./fn.sh")
-        .stderr_has("warning[legacy-plugin]")
-        .stderr_has("generators[1]: `https://github.com/acme/gens?ref=v1` is a git URL")
-        .stderr_has("generators[2]: ")
-        .stderr_has("generators[3]: ")
-        .stderr_has("generators[4]: `https://example.com/acme/never.git` is a git URL");
-    assert_eq!(output.stderr.matches("warning[plugin-root]").count(), 4);
-    // What stays as it is is not fetched, where its URL says that it is no file.
-    assert_eq!(
-        world.server.log(),
-        ["GET https://github.com/acme/gens?ref=v1"]
-    );
-    let clone = world.clone_of_branch();
-    for name in ["kustomization.yaml", "function.yaml", "plugin.yaml"] {
-        assert_eq!(
-            clone.read(&format!("localized-app/app/{name}")),
-            world.work.read(&format!("app/{name}"))
-        );
-    }
-}
-
-#[test]
 fn plugin_configurations_may_be_the_resources_of_a_directory() {
     let world = World::new();
     world.file(&format!("{FILES}/far.txt"), "far\n");

@@ -59,6 +59,14 @@ pub(super) fn run(args: &LocalizeArgs) -> Result<InPlaceReport, Failures> {
         }),
         None => None,
     };
+    // What the branch trusts stays trusted.
+    let trusting = ground.lock.iter().chain(held.iter().map(|(_, lock)| lock));
+    let trust_exec: BTreeSet<String> = trusting
+        .flat_map(|lock| &lock.options.trust_exec)
+        .chain(&args.trust_exec)
+        .cloned()
+        .collect();
+    let trusted = globs("--trust-exec", &trust_exec)?;
     let locks = ground.lock.iter().cloned();
     let mut fetcher = fetcher(
         Some(&here),
@@ -75,6 +83,9 @@ pub(super) fn run(args: &LocalizeArgs) -> Result<InPlaceReport, Failures> {
     let patterns = globs("--leave-missing", &args.leave_missing)?;
     let leave_missing = |path: &str| patterns.is_match(path);
     let request = mend::Request {
+        trusted: &|path| trusted.is_match(path),
+        trust_exec,
+        again_trusting: &super::again_trusting,
         targets: &[],
         load_restrictor: match args.load_restrictor {
             Restrictor::None => LoadRestrictor::None,

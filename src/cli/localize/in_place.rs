@@ -42,7 +42,13 @@ pub(super) fn run(args: &LocalizeArgs) -> Result<InPlaceReport, Failures> {
         Vec::from_iter(ground.lock.clone()),
         previous,
     )?;
+    let held = ground.lock.iter().flat_map(|lock| &lock.options.trust_exec);
+    let trust_exec: BTreeSet<String> = held.chain(&args.trust_exec).cloned().collect();
+    let trusted = globs("--trust-exec", &trust_exec)?;
     let request = in_place::Request {
+        trusted: &|path| trusted.is_match(path),
+        trust_exec,
+        again_trusting: &super::again_trusting,
         targets: &targets,
         load_restrictor: match args.load_restrictor {
             Restrictor::None => LoadRestrictor::None,

@@ -15,8 +15,8 @@ pub(in crate::kustomization) struct Reader<'d> {
     /// Index of the document in its stream.
     pub(super) index: usize,
     pub(super) dialect: Dialect,
-    pub(super) whereabouts: Whereabouts<'d>,
-    pub(super) found: &'d mut Found,
+    pub(in crate::kustomization) whereabouts: Whereabouts<'d>,
+    pub(in crate::kustomization) found: &'d mut Found,
     /// What is read is replaced by something else; only its problems count.
     pub(super) dead: bool,
     pub(super) chart: Option<Chart>,

@@ -42,6 +42,38 @@ struct Outer {
     literal: Option<Literal>,
     start: (usize, usize),
     end: (usize, usize),
+    /// The scalar that holds this one, where the stream around it is no file either.
+    above: Option<Box<Outer>>,
+}
+
+impl Outer {
+    /// Returns the position in the file of one in the stream; `whole` where lines cannot be told.
+    fn position(
+        &self,
+        (line, column): (usize, usize),
+        whole: &impl Fn(&Outer) -> (usize, usize),
+    ) -> (usize, usize) {
+        let Some(literal) = &self.literal else {
+            return whole(self);
+        };
+        let outside = (literal.first_line + line - 1, literal.indent + column);
+        match &self.above {
+            Some(above) => above.position(outside, whole),
+            None => outside,
+        }
+    }
+}
+
+/// Puts a spot into the innermost scalar of another one.
+fn inside(outer: &Spot, spot: Spot) -> Spot {
+    let inner = match &outer.inner {
+        Some(deeper) => inside(deeper, spot),
+        None => spot,
+    };
+    Spot {
+        inner: Some(Box::new(inner)),
+        ..outer.clone()
+    }
 }
 
 impl<'s> Whereabouts<'s> {
@@ -69,6 +101,7 @@ impl<'s> Whereabouts<'s> {
                 literal: content.and_then(|node| Literal::find(self.stream, node)),
                 start: self.start(node),
                 end: self.end(node),
+                above: self.outer.clone().map(Box::new),
             }),
             prefix: String::new(),
         }
@@ -107,10 +140,7 @@ impl<'s> Whereabouts<'s> {
     ) -> (usize, usize) {
         match &self.outer {
             None => (line, column),
-            Some(outer) => match &outer.literal {
-                Some(literal) => (literal.first_line + line - 1, literal.indent + column),
-                None => whole(outer),
-            },
+            Some(outer) => outer.position((line, column), &whole),
         }
     }
 
@@ -118,10 +148,7 @@ impl<'s> Whereabouts<'s> {
     pub(crate) fn spot(&self, spot: Spot) -> Spot {
         match &self.outer {
             None => spot,
-            Some(outer) => Spot {
-                inner: Some(Box::new(spot)),
-                ..outer.spot.clone()
-            },
+            Some(outer) => inside(&outer.spot, spot),
         }
     }
 }

@@ -1,9 +1,9 @@
 //! What a string means where it stands.
 
 use super::decode::{Chart, Reader};
-use super::{Declared, Place};
+use super::{Declared, Place, Whereabouts};
 use crate::kustomization::fields::Role;
-use crate::kustomization::yaml::{NodeId, Type};
+use crate::kustomization::yaml::{NodeId, Stream, Type};
 use crate::kustomization::{Accepts, GeneratorKey, NoteKind, ProblemKind, Reference, Spot, plugin};
 
 impl<'d> Reader<'d> {
@@ -144,19 +144,25 @@ impl<'d> Reader<'d> {
     fn plugin(&mut self, place: &Place, field: &str, text: &str) {
         match plugin::objects(text) {
             Ok(inline) => {
-                let node = self.document.node(self.document.target(place.node));
-                let is_alias = self.document.target(place.node) != place.node;
-                let outer = self.spot(place, text);
-                let whereabouts = if is_alias {
-                    self.whereabouts
-                        .nested(self.document.node(place.node), None, &inline, outer)
-                } else {
-                    self.whereabouts.nested(node, Some(node), &inline, outer)
-                };
+                let whereabouts = self.within_scalar(place, text, &inline);
                 plugin::read_objects(&inline, &whereabouts, &format!("{field}#"), self.found);
             }
             Err(why) => self.path_unless_inline(Accepts::Plugin, place, field, text, &why),
         }
+    }
+
+    /// Returns where the nodes of a stream are that is the text of a scalar.
+    pub(in crate::kustomization) fn within_scalar<'i>(
+        &self,
+        place: &Place,
+        text: &str,
+        inline: &'i Stream<'i>,
+    ) -> Whereabouts<'i> {
+        let outer = self.spot(place, text);
+        let node = self.document.node(place.node);
+        let is_alias = self.document.target(place.node) != place.node;
+        self.whereabouts
+            .nested(node, (!is_alias).then_some(node), inline, outer)
     }
 
     /// A path, if it can be one; otherwise it was meant as an inline configuration.
@@ -182,7 +188,7 @@ impl<'d> Reader<'d> {
         }
     }
 
-    fn reference(
+    pub(in crate::kustomization) fn reference(
         &mut self,
         accepts: Accepts,
         place: &Place,

@@ -1,5 +1,5 @@
 use super::{Accepts, GeneratorKey, NoteKind, ProblemKind, good, read, references};
-use crate::kustomization::{FunctionRuntime, PluginFile, read_plugin};
+use crate::kustomization::{Edit, FunctionRuntime, PluginFile, edit, read_plugin};
 
 fn plugin(text: &str) -> PluginFile {
     read_plugin(text.as_bytes()).unwrap_or_else(|problems| panic!("{text}\n{problems:#?}"))
@@ -332,7 +332,9 @@ fn functions_are_noted() {
 fn other_plugins_are_noted_and_keep_their_paths() {
     let text = "generators:\n- |\n  apiVersion: team.example.com/v1\n  kind: Foo\n  metadata: {name: x}\n  path: a/b\n  files: [c]\n  argsFromFile: d\n";
     let file = good(text);
-    assert!(file.references.is_empty());
+    assert_eq!(file.references.len(), 1);
+    assert_eq!(file.references[0].field, "generators[0]#Foo.argsFromFile");
+    assert_eq!(file.references[0].accepts, Accepts::File);
     assert_eq!((file.notes[0].line, file.notes[0].column), (3, 3));
     assert_eq!(file.notes[0].field, "generators[0]#Foo");
     assert_eq!(
@@ -344,6 +346,66 @@ fn other_plugins_are_noted_and_keep_their_paths() {
             strings: vec![("path".to_owned(), "a/b".to_owned())],
         }
     );
+}
+
+/// The program stands in YAML that is a string in YAML that is a string in a kustomization.
+#[test]
+fn what_functions_run_and_mount_is_referenced_where_it_stands() {
+    let text = "\
+generators:
+- |
+  apiVersion: a/v1
+  kind: A
+  metadata:
+    name: a
+    annotations:
+      config.kubernetes.io/function: |
+        exec:
+          path: ./fn.sh # run
+";
+    let read = good(text);
+    let program = &read.references[0];
+    assert_eq!(program.accepts, Accepts::Program);
+    assert_eq!(program.field, "generators[0]#A.exec.path");
+    assert_eq!((program.line, program.column), (10, 17));
+    assert_eq!((program.end_line, program.end_column), (10, 24));
+    let edited = edit(
+        text.as_bytes(),
+        &[Edit {
+            spot: &program.spot,
+            value: "localized-files/h/fn.sh".to_owned(),
+        }],
+    );
+    assert_eq!(
+        String::from_utf8(edited.unwrap()).unwrap(),
+        text.replace("./fn.sh", "localized-files/h/fn.sh")
+    );
+    let flow = "apiVersion: a/v1\nkind: A\nmetadata: {name: a, annotations: {config.kubernetes.io/function: \"container: {image: i, mounts: [{type: bind, src: data}, {type: volume, src: v}, {src: ./x}]}\"}}\n";
+    let read = plugin(flow);
+    let mounts: Vec<_> = read
+        .references
+        .iter()
+        .map(|one| (one.field.as_str(), one.text.as_str(), one.accepts))
+        .collect();
+    let below = Accepts::Carried { anywhere: false };
+    assert_eq!(
+        mounts,
+        [
+            ("A.container.mounts[0].src", "data", below),
+            ("A.container.mounts[2].src", "./x", below)
+        ]
+    );
+    for none in [
+        "exec: {path: fn}",
+        "exec: {path: 1}",
+        "exec: {path: ''}",
+        "{[",
+    ] {
+        let text = format!(
+            "apiVersion: a/v1\nkind: A\nmetadata:\n  name: a\n  annotations:\n    config.kubernetes.io/function: |\n      {none}\n"
+        );
+        assert_eq!(plugin(&text).references, [], "{none}");
+    }
 }
 
 #[test]

@@ -82,11 +82,10 @@ impl TurnBack<'_> {
             return Ok(());
         };
         for reference in &read.references {
-            if reference.accepts == Accepts::Plugin
-                && let Some(Resolved::File { path, executable }) =
-                    self.leads(directory, reference)?
-                && !self.owned.contains_key(path.as_str())
-            {
+            if reference.accepts != Accepts::Plugin {
+                continue;
+            }
+            for (path, executable) in self.configurations(directory, reference)? {
                 let bytes = self.tree.read(&path)?;
                 if let Ok(plugin) = kustomization::read_plugin(&bytes) {
                     self.file(directory, &path, bytes, executable, &plugin.references)?;
@@ -94,6 +93,42 @@ impl TurnBack<'_> {
             }
         }
         self.file(directory, &path, bytes, executable, &read.references)
+    }
+
+    /// Returns the files of the user that hold the plugin configurations which a reference names: that file, or the
+    /// resources of that root.
+    fn configurations(
+        &self,
+        directory: &str,
+        reference: &Reference,
+    ) -> Result<Vec<(String, bool)>> {
+        let mut found = Vec::new();
+        let mut seen = BTreeSet::new();
+        let mut todo: Vec<Resolved> = self.leads(directory, reference)?.into_iter().collect();
+        while let Some(resolved) = todo.pop() {
+            match resolved {
+                Resolved::File { path, executable } => found.push((path, executable)),
+                Resolved::Directory { path: directory } if seen.insert(directory.clone()) => {
+                    for name in FILE_NAMES {
+                        let place = path::join(&directory, name);
+                        let Resolved::File { path, .. } = tree::resolve(&**self.tree, &place)?
+                        else {
+                            continue;
+                        };
+                        let Ok(read) = kustomization::read(&self.tree.read(&path)?) else {
+                            continue;
+                        };
+                        let resources = read.references.iter();
+                        for reference in resources.filter(|one| one.accepts == Accepts::Either) {
+                            todo.extend(self.leads(&directory, reference)?);
+                        }
+                    }
+                }
+                _ => {}
+            }
+        }
+        found.retain(|(path, _)| !self.owned.contains_key(path.as_str()));
+        Ok(found)
     }
 
     fn file(

@@ -5,6 +5,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use super::super::Ground;
 use super::named;
+use super::restore::Restored;
 use crate::commit::working::Change;
 use crate::failure::{Failure, Failures, Location, Result, pathspec};
 use crate::kustomization::FILE_NAMES;
@@ -253,6 +254,7 @@ impl<'a> Ledger<'a> {
                 TroubleKind::Problem(_)
                 | TroubleKind::Failed
                 | TroubleKind::Refused
+                | TroubleKind::Reshaped(_)
                 | TroubleKind::SeveralKustomizations { .. } => {
                     let file = trouble.file.map(|file| &graph.files[file].origin);
                     if let Some(Origin::Tree { path, .. }) = file {
@@ -304,6 +306,31 @@ impl<'a> Ledger<'a> {
         });
         kept.extend(attributes);
         kept
+    }
+
+    /// Returns which of the files that stay are programs that have become trusted, with their bytes.
+    pub(super) fn trusted(
+        &self,
+        kept: &[&StoredFile],
+        restored: &Restored,
+        is_trusted: &dyn Fn(&str) -> bool,
+    ) -> Result<Vec<(String, Vec<u8>)>> {
+        let mut trusted = Vec::new();
+        for file in kept {
+            if !file.stripped || !is_trusted(&file.path) {
+                continue;
+            }
+            if let Some((bytes, _)) = restored.files.get(&file.path) {
+                trusted.push((file.path.clone(), bytes.clone()));
+                continue;
+            }
+            // Whether it is executable on disk already makes no difference, what it holds does.
+            if there(self.ground, &file.path, &file.sha256, None)? == There::Same {
+                let bytes = self.ground.tree.read(&file.path)?;
+                trusted.push((file.path.clone(), bytes));
+            }
+        }
+        Ok(trusted)
     }
 
     /// Returns the removal of files that nothing needs any more.
@@ -411,10 +438,17 @@ impl<'a> Ledger<'a> {
 
 /// Says whether the user's tree itself references the file at `place`.
 fn is_used(graph: &Graph, place: &str) -> bool {
-    graph
-        .files
-        .iter()
-        .any(|file| matches!(&file.origin, Origin::Tree { source: 0, path } if path == place))
+    is_carried(graph, place)
+        || graph
+            .files
+            .iter()
+            .any(|file| matches!(&file.origin, Origin::Tree { source: 0, path } if path == place))
+}
+
+/// Says whether the file at `place` belongs to what the user's tree needs as a whole.
+fn is_carried(graph: &Graph, place: &str) -> bool {
+    let mut carried = graph.carried.iter();
+    carried.any(|carried| carried.source == 0 && path::is_in(place, &carried.path))
 }
 
 fn is_attributes(place: &str) -> bool {

@@ -1,0 +1,561 @@
+//! KRM functions, and plugins with code of their own: what they run and mount comes along, and what came from elsewhere
+//! runs only when somebody said that it is trusted.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+
+use crate::support::{Kustomize, Output, Repo, World, config_map};
+
+const FLAGS: [&str; 2] = ["--enable-alpha-plugins", "--enable-exec"];
+const BUILD: [&str; 2] = [
+    "--build-arg=--enable-alpha-plugins",
+    "--build-arg=--enable-exec",
+];
+
+/// A program that makes a ConfigMap of what stands in a file beside it.
+const PROGRAM: &str = "#!/bin/sh\ncat > /dev/null\nprintf 'apiVersion: config.kubernetes.io/v1\\nkind: ResourceList\\nitems:\\n- apiVersion: v1\\n  kind: ConfigMap\\n  metadata: {name: %s}\\n  data: {by: \"%s\"}\\n' \"$(basename \"$0\" .sh)\" \"$0\"\n";
+
+/// The configuration of a function with this specification.
+fn function(spec: &str) -> String {
+    format!(
+        "apiVersion: example.com/v1\nkind: Gen\nmetadata:\n  name: gen\n  annotations:\n    config.kubernetes.io/function: |\n      {}\n",
+        spec.replace('\n', "\n      ")
+    )
+}
+
+fn run(repo: &Repo, args: &[&str]) -> Output {
+    repo.run(&[args, &BUILD[..]].concat())
+}
+
+fn mode(repo: &Repo, path: &str) -> u32 {
+    fs::metadata(repo.path().join(path))
+        .unwrap()
+        .permissions()
+        .mode()
+        & 0o777
+}
+
+fn sha256(text: &str) -> String {
+    git_kustomize_localize::record::sha256_hex(text.as_bytes())
+}
+
+/// Runs the command that the output says to trust a program with.
+fn trust(world: &World, output: &Output) -> Output {
+    let command = output
+        .stderr
+        .lines()
+        .find_map(|line| line.split_once("once it is trusted: git kustomize-localize "))
+        .map(|(_, command)| command)
+        .unwrap_or_else(|| panic!("{output:?}"));
+    assert!(!command.contains('\''), "{command}");
+    let args: Vec<&str> = command.split(' ').collect();
+    world.work.run(&args)
+}
+
+#[test]
+fn programs_of_ours_come_along_as_they_are() {
+    let world = World::new();
+    world.work.write_executable("app/fn.sh", PROGRAM);
+    world.work.write_executable("bin/shared.sh", PROGRAM);
+    world.work.symlink("base/linked.sh", "../bin/shared.sh");
+    world.commit(&[
+        (
+            "app/kustomization.yaml",
+            &format!(
+                "resources: [../base]\nnamePrefix: app-\ngenerators:\n- |\n  {}",
+                function("exec: {path: ./fn.sh}")
+                    .trim_end()
+                    .replace('\n', "\n  ")
+            ),
+        ),
+        (
+            "base/kustomization.yaml",
+            "generators: [gen.yaml, ../more]\nnamePrefix: base-\n",
+        ),
+        ("base/gen.yaml", &function("exec: {path: ./linked.sh}")),
+        ("more/kustomization.yaml", "resources: [fn.yaml]\n"),
+        (
+            "more/fn.yaml",
+            &function("exec: {path: ../bin/../bin/shared.sh}").replace("name: gen", "name: other"),
+        ),
+    ]);
+    run(&world.work, &["app", "--scope", "."])
+        .success()
+        .stdout_has("verified: it builds to the same")
+        .lacks("warning");
+    let copy = world.clone_of_branch();
+    for program in ["app/fn.sh", "base/linked.sh", "bin/shared.sh"] {
+        let place = format!("localized-app/{program}");
+        assert_eq!(copy.read(&place), PROGRAM);
+        assert_eq!(mode(&copy, &place) & 0o100, 0o100, "{place}");
+    }
+    for file in ["app/kustomization.yaml", "base/gen.yaml", "more/fn.yaml"] {
+        let place = format!("localized-app/{file}");
+        assert_eq!(copy.read(&place), world.work.read(file));
+    }
+    world.same_build_with("app", &copy, "localized-app/app", &FLAGS);
+    world.work.run(&["check"]).success().lacks("warning");
+}
+
+/// A world in which `app` names a remote root that runs a program of its own.
+fn remote_program() -> World {
+    let world = World::new();
+    let upstream = world.upstream("acme/gen");
+    upstream.write_executable("base/fn.sh", PROGRAM);
+    upstream.write("base/kustomization.yaml", "generators: [gen.yaml]\n");
+    upstream.write("base/gen.yaml", function("exec: {path: ./fn.sh}"));
+    upstream.commit("first");
+    upstream.git(&["tag", "v1"]);
+    world.commit(&[(
+        "app/kustomization.yaml",
+        "resources: ['https://github.com/acme/gen//base?ref=v1']\n",
+    )]);
+    world
+}
+
+const PLACE: &str = "localized-files/github.com/acme/gen/v1/base/fn.sh";
+
+#[test]
+fn a_program_from_elsewhere_runs_only_when_it_is_trusted() {
+    let world = remote_program();
+    let output = world.work.run(&["app", "--no-verify"]);
+    output
+        .success()
+        .stderr_has("warning[stripped-executable]: https://github.com/acme/gen?ref=v1: base/gen.yaml:7:20: ")
+        .stderr_has(&format!("`{PLACE}` (sha256 {}) is a program from https://github.com/acme/gen?ref=v1, so its execute bit was taken off", sha256(PROGRAM)))
+        .stderr_has(&format!("once it is trusted: git kustomize-localize --trust-exec {PLACE} app --no-verify\n"));
+    let copy = world.clone_of_branch();
+    let place = format!("localized-app/{PLACE}");
+    assert_eq!(mode(&copy, &place) & 0o111, 0);
+    let lock = copy.read("localized-app/kustomize-localize.lock");
+    assert!(
+        lock.contains("mode: \"100644\"\n    stripped: true\n"),
+        "{lock}"
+    );
+    if let Some(kustomize) = Kustomize::find() {
+        let args = [&["build"], &FLAGS[..], &["localized-app"]].concat();
+        kustomize
+            .run(&world.sandbox, copy.path(), &args)
+            .fails(1)
+            .stderr_has("permission denied");
+    }
+    copy.run(&["check", "localized-app"]).success();
+
+    trust(&world, &output)
+        .success()
+        .lacks("stripped-executable");
+    let copy = world.clone_of_branch();
+    assert_eq!(mode(&copy, &place) & 0o100, 0o100);
+    world.same_build_with("app", &copy, "localized-app", &FLAGS);
+    let lock = copy.read("localized-app/kustomize-localize.lock");
+    assert!(lock.contains(&format!("trust-exec: [{PLACE}]")), "{lock}");
+    assert!(!lock.contains("stripped"), "{lock}");
+    copy.run(&["check", "localized-app"]).success();
+    // The same bytes as before are still trusted, with no network; without the option they are not.
+    let trusting = ["app", "--no-verify", "--offline", "--trust-exec", PLACE];
+    world
+        .work
+        .run(&trusting)
+        .success()
+        .stdout_has("nothing to do");
+    world
+        .work
+        .run(&["app", "--no-verify", "--offline"])
+        .success()
+        .stderr_has("stripped-executable");
+    let again = world.clone_of_branch();
+    assert_eq!(mode(&again, &place) & 0o111, 0);
+    // A pattern that matches something else trusts nothing.
+    world
+        .work
+        .run(&["app", "--no-verify", "--trust-exec", "localized-files/*.sh"])
+        .success()
+        .stderr_has("stripped-executable");
+}
+
+#[test]
+fn a_program_from_elsewhere_is_trusted_in_place() {
+    let world = remote_program();
+    let output = world
+        .work
+        .run(&["--in-place", "--no-commit", "--no-verify", "app"]);
+    output.success().stderr_has(&format!(
+        "once it is trusted: git kustomize-localize --trust-exec app/{PLACE} --in-place --no-commit --no-verify app\n"
+    ));
+    let place = format!("app/{PLACE}");
+    assert_eq!(mode(&world.work, &place) & 0o111, 0);
+    world.work.commit("localized");
+    world.work.run(&["check"]).success();
+
+    trust(&world, &output)
+        .success()
+        .stdout_has("2 files written");
+    assert_eq!(mode(&world.work, &place) & 0o100, 0o100);
+    world.work.run(&["check", "--working-tree"]).success();
+    world.work.git(&["add", "--all"]);
+    world.work.run(&["check"]).success();
+    let lock = world.work.read("kustomize-localize.lock");
+    assert!(lock.contains(&format!("trust-exec: [{place}]")), "{lock}");
+    if let Some(kustomize) = Kustomize::find() {
+        let args = [&["build"], &FLAGS[..], &["app"]].concat();
+        kustomize
+            .run(&world.sandbox, world.work.path(), &args)
+            .success()
+            .stdout_has("name: fn");
+    }
+    // It stays so: the lock says it.
+    let state = world.work.state();
+    world
+        .work
+        .run(&["--in-place", "--no-commit", "--no-verify", "app"])
+        .success();
+    state.assert_same(&world.work.state());
+}
+
+#[test]
+fn a_program_at_a_url_is_downloaded() {
+    let world = World::new();
+    let url = "https://files.example.com/v1.0.0/fn.sh";
+    world.file(url, PROGRAM);
+    world.commit(&[
+        ("app/kustomization.yaml", "generators: [gen.yaml]\n"),
+        (
+            "app/gen.yaml",
+            &function(&format!("exec:\n  path: {url} # run")),
+        ),
+    ]);
+    world
+        .work
+        .run(&["check"])
+        .fails(1)
+        .stdout_has("error[remote-reference]")
+        .stdout_has("warning[function]: the function `Gen` runs `https://files.example.com/v1.0.0/fn.sh`, which kustomize does not download");
+    let output = world.work.run(&["app", "--no-verify"]);
+    let place = "localized-files/files.example.com/v1.0.0/fn.sh";
+    output
+        .success()
+        .stderr_has(
+            "warning[stripped-executable]: app/gen.yaml:8:15: generators[0] > Gen.exec.path: ",
+        )
+        .stderr_has(&sha256(PROGRAM));
+    let copy = world.clone_of_branch();
+    assert_eq!(
+        copy.read("localized-app/gen.yaml"),
+        function(&format!("exec:\n  path: {place} # run"))
+    );
+    let at = format!("localized-app/{place}");
+    assert_eq!(
+        (copy.read(&at).as_str(), mode(&copy, &at) & 0o111),
+        (PROGRAM, 0)
+    );
+    trust(&world, &output)
+        .success()
+        .lacks("stripped-executable");
+    let copy = world.clone_of_branch();
+    assert_eq!(mode(&copy, &at) & 0o100, 0o100);
+    if let Some(kustomize) = Kustomize::find() {
+        let args = [&["build"], &FLAGS[..], &["localized-app"]].concat();
+        kustomize
+            .run(&world.sandbox, copy.path(), &args)
+            .success()
+            .stdout_has(&format!("by: {place}"));
+    }
+    copy.run(&["check", "localized-app"]).success();
+}
+
+fn container(mounts: &[&str]) -> String {
+    let mounts: Vec<String> = mounts
+        .iter()
+        .map(|src| format!("{{type: bind, src: '{src}', dst: /x}}"))
+        .collect();
+    function(&format!(
+        "container: {{image: example.com/fn:v1, mounts: [{}]}}",
+        mounts.join(", ")
+    ))
+}
+
+#[test]
+fn mounts_come_along_with_every_file() {
+    let world = World::new();
+    world.work.write_executable("app/data/bin/tool", PROGRAM);
+    world.work.write("app/data/Odd Name.txt", "odd\r\n");
+    world.work.write("app/data/.hidden", [0_u8, 159, 146, 150]);
+    world.work.symlink("app/data/link", "bin");
+    world.work.symlink("app/data/file", "./Odd Name.txt");
+    world.commit(&[
+        (
+            "app/kustomization.yaml",
+            "resources: [map.yaml]\ntransformers: [fn.yaml]\n",
+        ),
+        ("app/map.yaml", &config_map("map")),
+        ("app/fn.yaml", &container(&["./data", "one.txt"])),
+        ("app/one.txt", "one\n"),
+        ("app/unused.txt", "unused\n"),
+    ]);
+    let output = world.work.run(&["app"]);
+    output
+        .success()
+        .stderr_has("warning[function]: app/fn.yaml:1:1: Gen: a function runs the image `example.com/fn:v1`, not pinned by a digest: left as it is")
+        .lacks("stripped-executable");
+    let files = world.work.files("localized/main");
+    let files: Vec<&str> = files
+        .iter()
+        .filter_map(|file| file.split_once("localized-app/"))
+        .map(|(_, path)| path)
+        .collect();
+    assert_eq!(
+        files,
+        [
+            "data/.hidden",
+            "data/Odd Name.txt",
+            "data/bin/tool",
+            "data/file",
+            "data/link/tool",
+            "fn.yaml",
+            "kustomization.yaml",
+            "kustomize-localize.lock",
+            "map.yaml",
+            "one.txt",
+        ]
+    );
+    let copy = world.clone_of_branch();
+    assert_eq!(copy.read("localized-app/data/file"), "odd\r\n");
+    for tool in ["data/bin/tool", "data/link/tool"] {
+        assert_eq!(mode(&copy, &format!("localized-app/{tool}")) & 0o100, 0o100);
+    }
+    // The same on disk.
+    world.work.run(&["app", "disk", "--no-commit"]).success();
+    assert_eq!(
+        fs::read(world.work.path().join("disk/data/.hidden")).unwrap(),
+        [0_u8, 159, 146, 150]
+    );
+}
+
+#[test]
+fn mounts_of_remote_roots_come_along_and_lose_their_execute_bit() {
+    let world = World::new();
+    let upstream = world.upstream("acme/gen");
+    upstream.write_executable("base/some data/tool [1].sh", PROGRAM);
+    upstream.write("base/some data/A.txt", "A\n");
+    upstream.write("base/kustomization.yaml", "transformers: [fn.yaml]\n");
+    upstream.write("base/fn.yaml", container(&["some data"]));
+    upstream.commit("first");
+    upstream.git(&["tag", "v1"]);
+    world.commit(&[(
+        "app/kustomization.yaml",
+        "resources: ['https://github.com/acme/gen//base?ref=v1']\n",
+    )]);
+    let output = world.work.run(&["app"]);
+    output
+        .success()
+        .stderr_has("stripped-executable")
+        .stderr_has("tool \\[1\\].sh");
+    let copy = world.clone_of_branch();
+    let base = "localized-app/localized-files/github.com/acme/gen/v1/base";
+    let fn_yaml = copy.read(&format!("{base}/fn.yaml"));
+    let (_, rest) = fn_yaml.split_once("src: '").unwrap();
+    let (src, _) = rest.split_once('\'').unwrap();
+    // The directory has a safe name, what is in it keeps its own.
+    assert!(!src.contains(' '), "{src}");
+    for (name, text) in [("tool [1].sh", PROGRAM), ("A.txt", "A\n")] {
+        let place = format!("{base}/{src}/{name}");
+        assert_eq!(copy.read(&place), text);
+        assert_eq!(mode(&copy, &place) & 0o111, 0);
+    }
+    world
+        .work
+        .run(&["app", "--offline"])
+        .success()
+        .stdout_has("nothing to do");
+    world
+        .work
+        .run(&["app", "--trust-exec", "localized-files/**/*.sh"])
+        .success()
+        .lacks("stripped-executable");
+    let copy = world.clone_of_branch();
+    let tool = format!("{base}/{src}/tool [1].sh");
+    assert_eq!(mode(&copy, &tool) & 0o100, 0o100);
+
+    // In place, a second time finds everything where it is.
+    let here = ["--in-place", "--no-commit", "app"];
+    world.work.run(&here).success();
+    world.work.commit("localized");
+    let state = world.work.state();
+    world.work.run(&here).success().lacks("unknown-file");
+    state.assert_same(&world.work.state());
+    world.work.run(&["check"]).success();
+}
+
+#[test]
+fn what_leads_out_is_refused() {
+    let world = World::new();
+    world.commit(&[
+        ("app/kustomization.yaml", "generators: [gen.yaml]\n"),
+        ("app/data/x", "x\n"),
+        ("outside/x", "x\n"),
+        ("outside/fn.sh", PROGRAM),
+    ]);
+    world.work.symlink("app/leaves/link", "../../outside/x");
+    world.work.symlink("app/far/link", "/etc/passwd");
+    world.work.symlink("app/back/loop", "..");
+    world.work.symlink("app/gone/link", "nowhere");
+    world.work.symlink("app/fn.sh", "../outside/fn.sh");
+    for (spec, message, hint) in [
+        (
+            function("exec: {path: /usr/bin/env}"),
+            "Gen.exec.path: `/usr/bin/env` is an absolute path, which leads to nothing in this repository",
+            "",
+        ),
+        (
+            function("exec: {path: ../outside/fn.sh}"),
+            "`../outside/fn.sh` lies outside the scope `app`",
+            "--scope DIR",
+        ),
+        (
+            function("exec: {path: ./fn.sh}"),
+            "`./fn.sh` lies outside the scope `app`",
+            "--scope DIR",
+        ),
+        (
+            function("exec: {path: ./none.sh}"),
+            "`./none.sh` does not exist",
+            "",
+        ),
+        (
+            function("exec: {path: ./data}"),
+            "`./data` is a directory, not a program",
+            "",
+        ),
+        (
+            container(&["../outside"]),
+            "Gen.container.mounts[0].src: `../outside` lies outside its kustomization root `app`",
+            "put it below the root",
+        ),
+        (
+            container(&["/etc"]),
+            "`/etc` is an absolute path, and kustomize mounts none",
+            "",
+        ),
+        (
+            container(&["leaves"]),
+            "the link `app/leaves/link` leads to `outside/x`, out of `app`",
+            "replace the link by what it points to",
+        ),
+        (
+            container(&["far"]),
+            "the link `app/far/link`",
+            "replace the link by what it points to",
+        ),
+        (
+            container(&["back"]),
+            "the link `app/back/loop` leads back to a directory that it lies in",
+            "take the link out",
+        ),
+        (
+            container(&["gone"]),
+            "the link `app/gone/link` leads nowhere: there is no `nowhere`",
+            "take the link out",
+        ),
+    ] {
+        world.work.write("app/gen.yaml", &spec);
+        world.work.commit("hostile");
+        world
+            .says_no(&["app"])
+            .stderr_has("app/gen.yaml:7:")
+            .stderr_has(message)
+            .stderr_has(hint);
+    }
+    // An absolute path into the scope is one that can be written relative.
+    let inside = world.work.path().join("app/own.sh");
+    world.work.write_executable("app/own.sh", PROGRAM);
+    world.commit(&[(
+        "app/gen.yaml",
+        &function(&format!("exec: {{path: {}}}", inside.display())),
+    )]);
+    // What runs is told another name of itself: the builds differ if it says it.
+    world.work.run(&["app", "--no-verify"]).success();
+    let copy = world.clone_of_branch();
+    assert_eq!(
+        copy.read("localized-app/gen.yaml"),
+        function("exec: {path: ./own.sh}")
+    );
+}
+
+#[test]
+fn a_directory_that_is_too_large_is_refused() {
+    let world = World::new();
+    // Links that double with every level: 2 to the 20th files.
+    world.work.write("app/data/00/x", "x\n");
+    for level in 1..20 {
+        for name in ["a", "b"] {
+            let link = format!("app/more/{level:02}/{name}");
+            let target = format!("../{:02}", level - 1);
+            world.work.symlink(&link, &target);
+        }
+    }
+    world.work.write("app/more/00/x", "x\n");
+    world.commit(&[
+        ("app/kustomization.yaml", "generators: [gen.yaml]\n"),
+        ("app/gen.yaml", &container(&["more"])),
+    ]);
+    world
+        .refused(&["app"])
+        .stderr_has("`app/more` holds more than 20000 files or 256 MiB")
+        .stderr_has("hint: name the directory with what is needed, and nothing else");
+}
+
+#[test]
+fn what_cannot_come_along_is_told() {
+    let world = World::new();
+    let digest = "0".repeat(64);
+    world.file("https://files.example.com/args", "--flag\n");
+    let plain = |spec: &str, more: &str| format!("{}{more}", function(spec));
+    world.commit(&[
+        (
+            "app/kustomization.yaml",
+            "resources: [map.yaml]\ntransformers: [path.yaml, pinned.yaml, star.yaml, url.yaml, odd.yaml, plugin.yaml]\n",
+        ),
+        ("app/map.yaml", &config_map("map")),
+        ("app/path.yaml", &plain("exec: {path: sed}", "spec:\n  file: map.yaml\n  to: https://api.example.com/x?token=hunter2\n  none: a/b.yaml\n  list: [./data, 1.2.3]\n")),
+        ("app/data/x", "x\n"),
+        ("app/pinned.yaml", &function(&format!("container: {{image: 'h/fn@sha256:{digest}', network: true}}"))),
+        ("app/star.yaml", &function("starlark: {path: fn.star}")),
+        ("app/fn.star", "star\n"),
+        ("app/url.yaml", &function("starlark: {url: 'https://me:hunter2@h/fn.star'}")),
+        ("app/odd.yaml", &function("other: {}")),
+        (
+            "app/plugin.yaml",
+            "apiVersion: team.example.com/v1\nkind: Plug\nmetadata: {name: plug}\nargsFromFile: https://files.example.com/args\n",
+        ),
+    ]);
+    let output = world.work.run(&["app", "--no-verify"]);
+    output
+        .success()
+        .stderr_has("warning[function]: app/path.yaml:1:1: Gen: a function runs the program `sed`, which is looked up on the PATH of who builds: the copy does not hold it")
+        .stderr_has("warning[custom-field]: app/path.yaml:1:1: Gen: only its code knows")
+        .stderr_has("`spec.file: map.yaml`, `spec.to: https://api.example.com/x")
+        .stderr_has("`spec.list[0]: ./data`\n")
+        .stderr_has(&format!("a function runs the image `h/fn@sha256:{digest}`, pinned by its digest, with the network: left as it is, so that to build the copy takes docker and that image"))
+        .stderr_has("app/star.yaml:1:1: Gen: a function runs Starlark, which kustomize dropped in 5.5: only an older kustomize can build the copy")
+        .stderr_has("app/url.yaml:1:1: Gen: a function runs the Starlark at https://h/fn.star, which kustomize dropped in 5.5: left as it is, and not downloaded")
+        .stderr_has("app/odd.yaml:1:1: Gen: a function of an unknown sort")
+        .stderr_has("warning[legacy-plugin]: app/plugin.yaml:1:1: Plug: the code of plugin `Plug` is in the plugin home of who builds, at `team.example.com/v1/plug/Plug` (a Go plugin with `.so`): the copy does not hold it")
+        .lacks("hunter2");
+    let copy = world.clone_of_branch();
+    assert_eq!(copy.read("localized-app/fn.star"), "star\n");
+    assert_eq!(
+        copy.read("localized-app/localized-files/files.example.com/args"),
+        "--flag\n"
+    );
+    for name in ["path", "pinned", "star", "url", "odd"] {
+        let place = format!("{name}.yaml");
+        assert_eq!(
+            copy.read(&format!("localized-app/{place}")),
+            world.work.read(&format!("app/{place}"))
+        );
+    }
+    assert!(
+        copy.read("localized-app/plugin.yaml")
+            .contains("argsFromFile: localized-files/files.example.com/args\n")
+    );
+}
