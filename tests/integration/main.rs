@@ -42,6 +42,7 @@ mod parity;
 mod paths;
 mod plugins;
 mod pre_commit;
+mod proof;
 mod readme;
 mod references;
 mod refused;

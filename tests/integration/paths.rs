@@ -1,7 +1,7 @@
 //! Absolute paths, and files outside of the root that names them.
 
 use crate::references::{contents, every_field};
-use crate::support::{Output, Project, Repo, World, config_map};
+use crate::support::{Kustomize, Project, Repo, World, config_map};
 
 /// Writes the files of [`every_field`] into `directory`, and commits a kustomization `app` that names them at `place`.
 fn every_field_at(world: &World, directory: &str, place: &str) {
@@ -12,27 +12,13 @@ fn every_field_at(world: &World, directory: &str, place: &str) {
     world.commit(&[("app/kustomization.yaml", &every_field(place))]);
 }
 
-/// Runs the program, which must build both and find them the same where there is a kustomize.
-#[track_caller]
-fn verified(world: &World, args: &[&str]) -> Output {
-    let output = match world.sandbox.builds() {
-        Some(_) => world.work.run(&[args, &["--strict"]].concat()),
-        None => world.work.run(args),
-    };
-    output.success();
-    if world.sandbox.builds().is_some() {
-        output.stdout_has("verified: it builds to the same");
-    }
-    output
-}
-
 #[test]
 fn every_field_with_absolute_paths() {
     let world = World::new();
     let top = world.work.path().display().to_string();
     let place = format!("{top}/app/files");
     every_field_at(&world, "app/files", &place);
-    verified(&world, &["app"]);
+    world.verified(&["app"]);
     let clone = world.clone_of_branch();
     world.same_build("app", &clone, "localized-app");
     let relative = every_field("files").replace("a=files", &format!("a={place}"));
@@ -41,7 +27,7 @@ fn every_field_with_absolute_paths() {
     assert_eq!(absolute.stdout, "localized-app/kustomization.yaml\n");
 
     // The same where it stands: a literal is no path.
-    verified(&world, &["--in-place", "--no-commit"]);
+    world.verified(&["--in-place", "--no-commit"]);
     assert_eq!(world.work.read("app/kustomization.yaml"), relative);
     world.work.run(&["check", "--working-tree"]).success();
 }
@@ -65,7 +51,7 @@ fn absolute_paths_through_links() {
     world.work.commit("link");
     let expected = "resources: [map.yaml]\nconfigMapGenerator:\n- name: g\n  files: [files/data.txt, link.txt=files/data.txt]\n";
     // From the working directory under its own name, and under that of the link.
-    verified(&world, &["app"]);
+    world.verified(&["app"]);
     let clone = world.clone_of_branch();
     world.same_build("app", &clone, "localized-app");
     assert_eq!(clone.read("localized-app/kustomization.yaml"), expected);
@@ -174,7 +160,7 @@ fn absolute_paths_that_kustomize_refuses() {
             .refused(&["app", "--scope", "."])
             .stderr_has(&message)
             .stderr_has(hint);
-        if let Some(kustomize) = crate::support::Kustomize::find() {
+        if let Some(kustomize) = Kustomize::find() {
             let build = kustomize.build(&world.sandbox, world.work.path(), "app");
             assert_ne!(build.status, 0, "{build:?}");
         }
@@ -197,7 +183,7 @@ fn every_field_outside_of_its_root() {
             .stderr_has("give `--load-restrictor none`")
             .stderr_has("openapi.path: ")
             .stderr_has("replacements[0].path: ");
-        verified(&world, &[&["app", "--scope", "."], &none[..]].concat());
+        world.verified(&[&["app", "--scope", "."], &none[..]].concat());
         let clone = world.clone_of_branch();
         world.same_build_with("app", &clone, "localized-app/app", &flag);
         let relative =
@@ -230,7 +216,7 @@ fn a_link_may_leave_its_root_without_the_load_restrictor() {
         .refused(&scope)
         .stderr_has("resources[0]: `map.yaml` lies outside its kustomization root `app`");
     let none = ["--load-restrictor", "none"];
-    verified(&world, &[&scope[..], &none].concat());
+    world.verified(&[&scope[..], &none].concat());
     let clone = world.clone_of_branch();
     let flag = ["--load-restrictor", "LoadRestrictionsNone"];
     world.same_build_with("app", &clone, "localized-app/app", &flag);
@@ -257,7 +243,7 @@ fn what_a_remote_root_names_stays_in_its_root() {
         format!("resources: ['{reference}']\n"),
     );
     project.work.commit("up");
-    if let Some(kustomize) = crate::support::Kustomize::find() {
+    if let Some(kustomize) = Kustomize::find() {
         let args = [
             "build",
             "other",

@@ -1,6 +1,8 @@
 //! A repository to localize, an internet to localize it from, and the builds before and after.
 
 use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::{Kustomize, Output, Reply, Repo, Running, Sandbox, Server};
@@ -125,7 +127,22 @@ impl World {
         assert_eq!(before.stdout, after.stdout, "{after:?}");
     }
 
-    fn build(
+    /// Runs the program, which must build original and result and find them the same, where there is a kustomize;
+    /// nothing may be worth a warning.
+    #[track_caller]
+    pub(crate) fn verified(&self, args: &[&str]) -> Output {
+        if self.sandbox.builds().is_none() {
+            let output = self.work.run(args);
+            output.success();
+            return output;
+        }
+        let output = self.work.run(&[args, &["--strict"]].concat());
+        output.success().stdout_has("verified: ");
+        output
+    }
+
+    /// Builds with the real kustomize; with nothing but the files of `directory` if `closed`.
+    pub(crate) fn build(
         &self,
         kustomize: &Kustomize,
         directory: &Path,
@@ -133,7 +150,14 @@ impl World {
         args: &[&str],
         closed: bool,
     ) -> Output {
-        let mut command = self.sandbox.command(kustomize.program(), directory);
+        let unshare = closed && can_unshare();
+        let mut command = match unshare {
+            true => self.sandbox.command("unshare", directory),
+            false => self.sandbox.command(kustomize.program(), directory),
+        };
+        if unshare {
+            command.arg("-rn").arg(kustomize.program());
+        }
         command.arg("build").args(args).arg(target);
         if closed {
             // Nobody listens on the port of the discard protocol.
@@ -144,6 +168,16 @@ impl World {
         }
         Running::start(&mut command).wait()
     }
+}
+
+/// Says whether this machine lets anybody start something in a network of its own.
+fn can_unshare() -> bool {
+    static CAN: OnceLock<bool> = OnceLock::new();
+    *CAN.get_or_init(|| {
+        let mut command = Command::new("unshare");
+        let status = command.args(["-rn", "true"]).stderr(Stdio::null()).status();
+        status.is_ok_and(|status| status.success())
+    })
 }
 
 /// Returns a ConfigMap of this name.

@@ -1,0 +1,244 @@
+//! What is localized builds to the same bytes, with the real kustomize and no network: the rows that are easily
+//! missed. Most have a test where their subject is, so that none is written twice:
+//!
+//! | row | test |
+//! |---|---|
+//! | origin annotations | here |
+//! | a symlinked generator source | here |
+//! | two URLs that differ only in port or query | here, for generators; `layout::files_that_would_meet_get_paths_of_their_own` |
+//! | a scope two and three levels above the target | here |
+//! | `.` as target | here |
+//! | a remote target in a sub-directory | `stories::a_remote_target_builds_without_a_network`, and here |
+//! | a remote base with CRLF attributes | `bytes::a_remote_root_has_the_bytes_of_a_checkout`, and here with a submodule |
+//! | every field | `references::every_field_with_…`, `paths::every_field_…` |
+//! | any tree | `generated` |
+
+use serde::Deserialize as _;
+use serde_yaml::Value;
+
+use crate::support::{World, config_map};
+
+/// Returns files of a base that generates a ConfigMap.
+fn base(name: &str) -> Vec<(String, String)> {
+    vec![
+        (
+            "kustomization.yaml".to_owned(),
+            format!(
+                "resources: [map.yaml]\nconfigMapGenerator:\n- name: {name}-data\n  files: [data.txt]\n"
+            ),
+        ),
+        ("map.yaml".to_owned(), config_map(name)),
+        ("data.txt".to_owned(), format!("data of {name}\n")),
+    ]
+}
+
+fn write_base(world: &World, directory: &str, name: &str) {
+    for (path, text) in base(name) {
+        world.work.write(&format!("{directory}/{path}"), text);
+    }
+}
+
+/// Localizes, with the program's own proof, and builds once more without it.
+#[track_caller]
+fn same(world: &World, args: &[&str], original: &str, result: &str) {
+    world.verified(args);
+    world.same_build(original, &world.clone_of_branch(), result);
+}
+
+#[test]
+fn origin_annotations() {
+    let world = World::new();
+    let Some(kustomize) = world.sandbox.builds() else {
+        return;
+    };
+    let files = base("remote");
+    let files: Vec<(&str, &str)> = files.iter().map(|(a, b)| (&**a, &**b)).collect();
+    world.upstream_of("acme/base", &files);
+    world.commit(&[
+        (
+            "app/kustomization.yaml",
+            "resources: [map.yaml, 'https://github.com/acme/base?ref=v1']\nbuildMetadata: [originAnnotations, transformerAnnotations]\nnamePrefix: a-\n",
+        ),
+        ("app/map.yaml", &config_map("map")),
+    ]);
+    // What verifying makes of it is told elsewhere.
+    world.work.run(&["app", "--no-verify"]).success();
+    let clone = world.clone_of_branch();
+    let before = world.build(&kustomize, world.work.path(), "app", &[], false);
+    let after = world.build(&kustomize, clone.path(), "localized-app", &[], true);
+    before
+        .success()
+        .stdout_has("repo: https://github.com/acme/base");
+    after.success().lacks("repo: ");
+    assert_eq!(
+        without_origin(&before.stdout),
+        without_origin(&after.stdout)
+    );
+    assert_eq!(without_origin(&before.stdout).len(), 3);
+}
+
+/// Returns the objects without what tells where they come from, and makes sure that each had that.
+fn without_origin(text: &str) -> Vec<Value> {
+    let documents = serde_yaml::Deserializer::from_str(text);
+    documents
+        .map(|document| {
+            let mut object = Value::deserialize(document).unwrap();
+            let metadata = object["metadata"].as_mapping_mut().unwrap();
+            let annotations = metadata.remove("annotations").unwrap();
+            assert!(annotations.get("config.kubernetes.io/origin").is_some());
+            object
+        })
+        .collect()
+}
+
+#[test]
+fn a_symlinked_generator_source() {
+    let world = World::new();
+    world.commit(&[
+        (
+            "app/kustomization.yaml",
+            "configMapGenerator:\n- name: g\n  files: [data.txt, dir/other.txt, key=data.txt]\n  envs: [link.env]\n",
+        ),
+        ("app/real/source", "data\n"),
+        ("app/real/env", "A=1\n"),
+    ]);
+    world.work.symlink("app/data.txt", "real/source");
+    world.work.symlink("app/dir", "real");
+    world.work.symlink("app/real/other.txt", "../data.txt");
+    world.work.symlink("app/link.env", "real/env");
+    world.work.commit("links");
+    same(&world, &["app"], "app", "localized-app");
+    // The key is that of the link, not of the file.
+    let text = world
+        .work
+        .show("localized/main", "localized-app/kustomization.yaml");
+    assert_eq!(
+        text,
+        "configMapGenerator:\n- name: g\n  files: [data.txt=real/source, other.txt=real/source, key=real/source]\n  envs: [real/env]\n"
+    );
+}
+
+#[test]
+fn generator_sources_that_differ_in_port_or_query() {
+    let world = World::new();
+    let urls = [
+        "https://files.example.com/data.txt",
+        "https://files.example.com:8443/data.txt",
+        "https://files.example.com/data.txt?one",
+        "https://files.example.com/data.txt?two",
+    ];
+    let mut text = "configMapGenerator:\n".to_owned();
+    for (number, url) in urls.iter().enumerate() {
+        world.file(url, format!("data {number}\n"));
+        text.push_str(&format!("- name: g{number}\n  files: ['{url}']\n"));
+        text.push_str(&format!("  envs: ['{}']\n", url.replace("data.txt", "env")));
+        world.file(&url.replace("data.txt", "env"), format!("E={number}\n"));
+    }
+    world.commit(&[("app/kustomization.yaml", &text)]);
+    same(&world, &["app"], "app", "localized-app");
+}
+
+#[test]
+fn scopes_above_the_target() {
+    let world = World::new();
+    let files = base("remote");
+    let files: Vec<(&str, &str)> = files.iter().map(|(a, b)| (&**a, &**b)).collect();
+    world.upstream_of("acme/base", &files);
+    write_base(&world, "one/two/base", "two");
+    write_base(&world, "one/base", "one");
+    write_base(&world, "base", "zero");
+    let remote = "https://github.com/acme/base?ref=v1";
+    for (bases, scope, result) in [
+        ("../../base", "one/two", "localized-app/three/app"),
+        (
+            "../../base, ../../../base",
+            "one",
+            "localized-app/two/three/app",
+        ),
+        (
+            "../../base, ../../../base, ../../../../base",
+            ".",
+            "localized-app/one/two/three/app",
+        ),
+    ] {
+        let text = format!("resources: [{bases}, '{remote}']\nnamePrefix: app-\n");
+        world.commit(&[("one/two/three/app/kustomization.yaml", &text)]);
+        let target = "one/two/three/app";
+        let args = [target, "--scope", scope, "--overwrite"];
+        world
+            .work
+            .git(&["update-ref", "-d", "refs/heads/localized/main"]);
+        same(&world, &args, target, result);
+    }
+}
+
+#[test]
+fn the_directory_that_we_are_in() {
+    let world = World::new();
+    world.file("https://files.example.com/map.yaml", config_map("file"));
+    write_base(&world, "base", "base");
+    let text = "resources: [../base, 'https://files.example.com/map.yaml']\n";
+    world.commit(&[("app/kustomization.yaml", text)]);
+    let inside = world.work.path().join("app");
+    let strict = match world.sandbox.builds() {
+        Some(_) => "--strict",
+        None => "--no-verify",
+    };
+    for (directory, args, result) in [
+        (
+            &*inside,
+            &[".", "--scope", ".."][..],
+            "app/localized-app/app",
+        ),
+        (&*inside, &["--scope", ".."], "app/localized-app/app"),
+        (world.work.path(), &[".", "copy"], "copy"),
+    ] {
+        world
+            .sandbox
+            .try_git(world.work.path(), &["branch", "-D", "localized/main"]);
+        if directory == world.work.path() {
+            // The top is a root as well.
+            world.commit(&[("kustomization.yaml", "resources: [app]\n")]);
+        }
+        let args = [args, &[strict]].concat();
+        world.sandbox.run(directory, &args).success();
+        let original = match directory == world.work.path() {
+            true => ".",
+            false => "app",
+        };
+        world.same_build(original, &world.clone_of_branch(), result);
+    }
+}
+
+#[test]
+fn a_remote_target_with_a_submodule_of_crlf_files() {
+    let world = World::new();
+    world.sandbox.configure("protocol.file.allow", "always");
+    let library = world.upstream("acme/library");
+    library.write(".gitattributes", "*.txt text eol=crlf\n");
+    for (path, text) in base("library") {
+        library.write(&format!("base/{path}"), text);
+    }
+    library.commit("library");
+    let shop = world.upstream("acme/shop");
+    shop.git(&[
+        "submodule",
+        "-q",
+        "add",
+        "https://github.com/acme/library",
+        "lib",
+    ]);
+    shop.write(
+        "deploy/app/kustomization.yaml",
+        "resources: [../../lib/base]\nnamePrefix: shop-\n",
+    );
+    shop.commit("shop");
+    shop.git(&["tag", "v1"]);
+    world.commit(&[("README.md", "ours\n")]);
+    let url = "https://github.com/acme/shop//deploy/app?ref=v1";
+    same(&world, &[url, "shop"], url, "shop/deploy/app");
+    let data = world.work.show("localized/main", "shop/lib/base/data.txt");
+    assert_eq!(data, "data of library\r\n");
+    // Against the live upstream, with the real git, too.
+    world.verified(&[url, "again", "--verify", "full", "--branch", "again"]);
+}
