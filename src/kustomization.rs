@@ -318,5 +318,12 @@ pub enum NoteKind {
     },
 }
 
+/// Returns every field in which a string may name a file or a root, as `patches[].path`; those of a built-in plugin
+/// begin with its kind: `PatchTransformer.path`.
+#[must_use]
+pub fn reference_fields() -> Vec<String> {
+    fields::referring()
+}
+
 #[cfg(test)]
 mod tests;

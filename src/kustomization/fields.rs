@@ -62,6 +62,53 @@ pub(super) enum Role {
     ConfigHome,
 }
 
+/// Returns every field in which a string may name a file or a root.
+pub(super) fn referring() -> Vec<String> {
+    let mut found = Vec::new();
+    add_referring(&KUSTOMIZATION, "", &mut found);
+    for (kind, fields) in BUILTIN_PLUGINS {
+        add_referring(fields, &format!("{kind}."), &mut found);
+    }
+    found.sort();
+    found
+}
+
+fn add_referring(of: &Struct, prefix: &str, found: &mut Vec<String>) {
+    for (name, shape) in of.fields {
+        add_shape(shape, format!("{prefix}{name}"), found);
+    }
+}
+
+fn add_shape(shape: &Shape, field: String, found: &mut Vec<String>) {
+    match shape {
+        Shape::Text(role) if role.refers() => found.push(field),
+        Shape::List(of) | Shape::Folded(of) => add_shape(of, format!("{field}[]"), found),
+        Shape::Texts(keys) => {
+            let keys = keys.iter().filter(|(_, role)| role.refers());
+            found.extend(keys.map(|(key, _)| format!("{field}.{key}")));
+        }
+        Shape::Struct(of) | Shape::Pointer(of) => {
+            add_referring(of, &format!("{field}."), found);
+        }
+        Shape::Text(_) | Shape::Bool | Shape::Integer | Shape::Values | Shape::Devel => {}
+    }
+}
+
+impl Role {
+    fn refers(self) -> bool {
+        matches!(
+            self,
+            Role::Reference(_)
+                | Role::FileSource
+                | Role::PatchOrFile
+                | Role::Plugin
+                | Role::ValuesFile
+                | Role::ChartHome
+                | Role::ConfigHome
+        )
+    }
+}
+
 const FILE: Shape = Shape::Text(Role::Reference(Accepts::File));
 const PLAIN: Shape = Shape::Text(Role::Plain);
 const PLAINS: Shape = Shape::List(&PLAIN);

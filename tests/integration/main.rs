@@ -31,6 +31,7 @@ mod fetch_http;
 mod following;
 mod functions;
 mod generate;
+mod generated;
 mod helm;
 mod hook;
 mod in_place;
