@@ -3,6 +3,8 @@
 //! Without its `repo`, a chart is taken from `{chartHome}/{name}` by every kustomize. Where that is another chart
 //! already, `repo` and `version` stay, and kustomize (since 5.3) looks in `{chartHome}/{name}-{version}/{name}`.
 
+use std::collections::HashMap;
+
 use super::files::Rewritten;
 use super::place::Holders;
 use super::result::{Builder, Instance};
@@ -66,6 +68,24 @@ impl ChartEdits {
     }
 }
 
+/// Returns what is known of charts, by the root that names them: indexes into the graph's notes.
+pub(super) fn notes(graph: &Graph) -> HashMap<RootId, Vec<usize>> {
+    let mut notes: HashMap<RootId, Vec<usize>> = HashMap::new();
+    for (index, noted) in graph.notes.iter().enumerate() {
+        let is_of_charts = matches!(
+            noted.note.kind,
+            NoteKind::RemoteChart { .. }
+                | NoteKind::LocalChart { .. }
+                | NoteKind::ChartHome { .. }
+                | NoteKind::ConfigHome { .. }
+        );
+        if is_of_charts {
+            notes.entry(noted.root).or_default().push(index);
+        }
+    }
+    notes
+}
+
 fn home_spot(graph: &Graph, note: usize) -> Option<&Spot> {
     match &graph.notes[note].note.kind {
         NoteKind::ChartHome { spot, .. } | NoteKind::ConfigHome { spot, .. } => Some(spot),
@@ -81,6 +101,9 @@ impl Builder<'_> {
         root: RootId,
         holders: &Holders,
     ) -> Result<()> {
+        if !self.chart_notes.contains_key(&root) {
+            return Ok(());
+        }
         let graph = self.graph;
         let node = &graph.roots[root];
         let stays = self.stays(node.source);
@@ -211,10 +234,8 @@ impl Builder<'_> {
         let node = &graph.roots[root];
         let directory = self.destination(instance, &node.directory);
         let scope = graph.sources[node.source].scope.clone();
-        for (index, noted) in graph.notes.iter().enumerate() {
-            if noted.root != root {
-                continue;
-            }
+        for index in self.chart_notes.get(&root).cloned().unwrap_or_default() {
+            let noted = &graph.notes[index];
             let (text, spot, is_chart_home) = match &noted.note.kind {
                 NoteKind::ChartHome { path, spot } => (path, spot, true),
                 NoteKind::ConfigHome { path, spot } => (path, spot, false),

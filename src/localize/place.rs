@@ -148,7 +148,11 @@ impl Builder<'_> {
         let node = &graph.roots[root];
         let own = self.kustomization(instance, root);
         let mut holders = Holders::from([(node.file, BTreeSet::from([own]))]);
-        if node.edges.iter().all(|edge| edge.from == node.file) {
+        let notes = self.chart_notes.get(&root);
+        let mut notes = notes.into_iter().flatten();
+        if node.edges.iter().all(|edge| edge.from == node.file)
+            && notes.all(|note| graph.notes[*note].file == node.file)
+        {
             return Ok(holders);
         }
         let mut seen = HashSet::new();

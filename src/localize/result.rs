@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::rc::Rc;
 
 use super::GITATTRIBUTES;
-use super::chart::ChartEdits;
+use super::chart::{self, ChartEdits};
 use super::files::{Content, Localized, ResultFile, Rewritten, Untrusted};
 use super::layout::SafePaths;
 use super::{proof, remotes};
@@ -79,6 +79,8 @@ pub(super) struct Builder<'a> {
     pub(super) visited: HashSet<(Instance, RootId)>,
     pub(super) placed: BTreeMap<String, Placed>,
     pub(super) kept: HashSet<String>,
+    /// What is known of charts, by the root that names them: indexes into the graph's notes.
+    pub(super) chart_notes: HashMap<RootId, Vec<usize>>,
     /// The directories of charts that become the user's own.
     pub(super) vendored: BTreeSet<String>,
     pub(super) failures: Vec<Failure>,
@@ -178,6 +180,7 @@ impl<'a> Builder<'a> {
             visited: HashSet::new(),
             placed: BTreeMap::new(),
             kept: HashSet::new(),
+            chart_notes: chart::notes(graph),
             vendored: BTreeSet::new(),
             failures: Vec::new(),
             in_place,

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use super::stand_in::{Manifest, Upstream};
 use super::{After, Job, Original};
 use crate::failure::{Failure, Result};
-use crate::kustomization::{self, Edit};
+use crate::kustomization::{self, Edit, NoteKind};
 use crate::localize;
 use crate::reference::RepoSpec;
 use crate::tree::{Entry, Tree, path};
@@ -264,6 +264,22 @@ fn move_absolute(graph: &Graph, top: &Path) -> Result<()> {
             edits.entry(edge.from).or_default().push(Edit {
                 spot: &reference.spot,
                 value: localize::value(reference, &text),
+            });
+        }
+    }
+    for noted in &graph.notes {
+        let (NoteKind::ChartHome { path: text, spot } | NoteKind::ConfigHome { path: text, spot }) =
+            &noted.note.kind
+        else {
+            continue;
+        };
+        if path::is_absolute(text)
+            && let Some(home) = graph.home_path(noted.root, text)
+        {
+            let source = graph.roots[noted.root].source;
+            edits.entry(noted.file).or_default().push(Edit {
+                spot,
+                value: path::join(top, graph.in_scope(source, &home)),
             });
         }
     }

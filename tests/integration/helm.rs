@@ -5,6 +5,11 @@
 //! which homes; `template` prints, for a chart directory and values, a ConfigMap that holds every byte that helm would
 //! have read. The kustomize is the real one, with `--enable-helm --helm-command STAND-IN`.
 
+mod local;
+mod mended;
+mod refused;
+mod remote;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -62,7 +67,7 @@ template)
   done
   echo "template $release" >>"$log"
   printf 'apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: %s\ndata:\n' "$release"
-  (cd "$chart" && find . -type f | LC_ALL=C sort) | while read -r file; do
+  (cd "$chart" && find -L . -type f | LC_ALL=C sort) | while read -r file; do
     printf '  "%s": "%s"\n' "$(printf %s "$file" | tr / _ | sed 's/^\._//' | tr -c 'a-zA-Z0-9._-' -)" "$(cksum <"$chart/$file")"
   done
   for file in $values; do cksum <"$file"; done | awk '{ printf "  values%d: \"%s\"\n", NR, $0 }';;
@@ -200,94 +205,3 @@ fn read(path: &Path) -> String {
 }
 
 const REPO: &str = "https://charts.example/stable";
-
-#[test]
-fn a_remote_chart_is_pulled_once_and_built_without_its_repository() {
-    let stage = Stage::new();
-    stage.serve(REPO, "nginx", "1.2.3");
-    stage.work.write(
-        "app/kustomization.yaml",
-        "# ours\nhelmCharts:\n  # the proxy\n  - name: nginx\n    repo: https://charts.example/stable # theirs\n    version: 1.2.3 # pinned\n    releaseName: one\n  - name: nginx\n    version: 1.2.3\n    repo: https://charts.example/stable\n    releaseName: two\n    valuesInline: {a: b}\n",
-    );
-    stage.work.commit("chart");
-    let copy = stage.same("app", &["--helm"]);
-    assert_eq!(
-        read(&copy.join("kustomization.yaml")),
-        "# ours\nhelmCharts:\n  # the proxy\n  - name: nginx\n    version: 1.2.3 # pinned\n    releaseName: one\n  - name: nginx\n    version: 1.2.3\n    releaseName: two\n    valuesInline: {a: b}\n"
-    );
-    let made = stage.sandbox.path("made/nginx");
-    for file in [
-        "Chart.yaml",
-        ".helmignore",
-        "templates/deployment.yaml",
-        "templates/_helpers.tpl",
-        "charts/sub-1.0.0.tgz",
-        "files/odd name.txt",
-    ] {
-        assert_eq!(
-            fs::read(copy.join("charts/nginx").join(file)).unwrap(),
-            fs::read(made.join(file)).unwrap(),
-            "{file}"
-        );
-    }
-    // Once for us, in homes of its own, and once for kustomize.
-    assert_eq!(
-        stage.pulls()[..1],
-        ["pull https://charts.example/stable nginx 1.2.3"]
-    );
-    assert!(!stage.pulls().contains(&"not isolated".to_owned()));
-    let lock = read(&copy.join("kustomize-localize.lock"));
-    assert!(
-        lock.contains("options:\n  helm: true\nremotes:\n  - url: https://charts.example/stable\n    chart: nginx\n    version: \"1.2.3\"\n    sha256: "),
-        "{lock}"
-    );
-    assert!(
-        lock.contains("    remote: \"https://charts.example/stable#nginx@1.2.3\"\n    source: templates/_helpers.tpl\n"),
-        "{lock}"
-    );
-    assert_eq!(stage.sandbox.leftovers(), [""; 0]);
-}
-
-#[test]
-fn two_versions_of_one_chart_keep_their_repository() {
-    let stage = Stage::new();
-    stage.serve(REPO, "nginx", "1.2.3");
-    stage.serve(REPO, "nginx", "2.0.0");
-    let text = "helmCharts:\n- {name: nginx, repo: 'https://charts.example/stable', version: 1.2.3, releaseName: one}\n- {name: nginx, repo: 'https://charts.example/stable', version: 2.0.0, releaseName: two}\n";
-    stage.work.write("app/kustomization.yaml", text);
-    stage.work.commit("charts");
-    let copy = stage.same("app", &["--helm"]);
-    assert_eq!(read(&copy.join("kustomization.yaml")), text);
-    for version in ["1.2.3", "2.0.0"] {
-        let chart = format!("charts/nginx-{version}/nginx/Chart.yaml");
-        assert!(read(&copy.join(chart)).contains(version));
-    }
-}
-
-#[test]
-fn local_charts_and_values_come_along() {
-    let stage = Stage::new();
-    let app = stage.work.path().join("app");
-    write_chart(&app.join("charts/nginx"), "nginx", "1.2.3");
-    write_chart(&app.join("charts/unused"), "unused", "1.0.0");
-    stage
-        .work
-        .write_executable("app/charts/nginx/tool.sh", "#!/bin/sh\n");
-    stage.work.write("app/values/prod.yaml", "replicas: 3\n");
-    stage.work.write("app/values/more.yaml", "replicas: 4\n");
-    stage.work.write("app/values/unused.yaml", "");
-    stage.work.write(
-        "app/kustomization.yaml",
-        "helmCharts:\n- name: nginx\n  releaseName: one\n  valuesFile: values/prod.yaml\n  additionalValuesFiles: [values/more.yaml]\n",
-    );
-    stage.work.commit("chart");
-    let copy = stage.same("app", &[]);
-    assert!(copy.join("charts/nginx/charts/sub-1.0.0.tgz").exists());
-    assert!(!copy.join("charts/unused").exists());
-    assert!(!copy.join("values/unused.yaml").exists());
-    use std::os::unix::fs::PermissionsExt as _;
-    let mode = |path: &str| fs::metadata(copy.join(path)).unwrap().permissions().mode() & 0o777;
-    assert_eq!(mode("charts/nginx/tool.sh") & 0o111, 0o111);
-    assert_eq!(mode("charts/nginx/Chart.yaml") & 0o111, 0);
-    assert_eq!(stage.pulls(), [""; 0]);
-}

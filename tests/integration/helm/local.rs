@@ -1,0 +1,211 @@
+//! Charts that lie in the tree.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+
+use super::{Stage, read, write_chart};
+
+#[test]
+fn local_charts_and_values_come_along() {
+    let stage = Stage::new();
+    let app = stage.work.path().join("app");
+    write_chart(&app.join("charts/nginx"), "nginx", "1.2.3");
+    write_chart(&app.join("charts/unused"), "unused", "1.0.0");
+    stage
+        .work
+        .write_executable("app/charts/nginx/tool.sh", "#!/bin/sh\n");
+    stage.work.write("app/values/prod.yaml", "replicas: 3\n");
+    stage.work.write("app/values/more.yaml", "replicas: 4\n");
+    stage.work.write("app/values/unused.yaml", "");
+    stage.work.write(
+        "app/kustomization.yaml",
+        "helmCharts:\n- name: nginx\n  releaseName: one\n  valuesFile: values/prod.yaml\n  additionalValuesFiles: [values/more.yaml]\n",
+    );
+    stage.work.commit("chart");
+    let copy = stage.same("app", &[]);
+    assert!(copy.join("charts/nginx/charts/sub-1.0.0.tgz").exists());
+    assert!(!copy.join("charts/unused").exists());
+    assert!(!copy.join("values/unused.yaml").exists());
+    let mode = |path: &str| fs::metadata(copy.join(path)).unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode("charts/nginx/tool.sh") & 0o111, 0o111);
+    assert_eq!(mode("charts/nginx/Chart.yaml") & 0o111, 0);
+    assert_eq!(stage.pulls(), [""; 0]);
+}
+
+#[test]
+fn homes_lie_where_they_lay() {
+    for (home, place, scope) in [
+        (".", "app/nginx", "app"),
+        ("./deep/../near", "app/near/nginx", "app"),
+        ("../shared", "shared/nginx", "."),
+    ] {
+        let stage = Stage::new();
+        write_chart(&stage.work.path().join(place), "nginx", "1.2.3");
+        stage.work.write("app/values.yaml", "replicas: 2\n");
+        stage.work.write(
+            "app/kustomization.yaml",
+            format!("helmGlobals: {{chartHome: {home}}}\nhelmCharts: [{{name: nginx, releaseName: one, valuesFile: values.yaml}}]\n"),
+        );
+        let copy = stage.same("app", &["--scope", scope]);
+        let inside = match scope {
+            "." => place,
+            _ => place.strip_prefix("app/").unwrap(),
+        };
+        assert!(copy.join(inside).join("templates/_helpers.tpl").exists());
+    }
+}
+
+#[test]
+fn an_absolute_home_becomes_a_relative_one() {
+    let stage = Stage::new();
+    let home = stage.work.path().join("app/home");
+    write_chart(&home.join("nginx"), "nginx", "1.2.3");
+    let text = |home: &str| {
+        format!(
+            "helmGlobals: {{chartHome: '{home}'}} # here\nhelmCharts: [{{name: nginx, releaseName: one}}]\n"
+        )
+    };
+    stage
+        .work
+        .write("app/kustomization.yaml", text(home.to_str().unwrap()));
+    let copy = stage.same("app", &[]);
+    assert_eq!(read(&copy.join("kustomization.yaml")), text("home"));
+    if stage.sandbox.builds().is_none() {
+        return;
+    }
+    let helm = format!(
+        "--helm-command={}",
+        stage.sandbox.path("bin/helm").display()
+    );
+    let args = [
+        "app",
+        "../proven",
+        "--no-commit",
+        "--build-arg=--enable-helm",
+        "--build-arg",
+    ];
+    stage
+        .work
+        .run(&[&args[..], &[helm.as_str()]].concat())
+        .success()
+        .stdout_has("verified: it builds to the same");
+}
+
+#[test]
+fn links_become_what_they_lead_to() {
+    let stage = Stage::new();
+    write_chart(&stage.work.path().join("app/real/nginx"), "nginx", "1.2.3");
+    stage.work.write("app/shared/_common.tpl", "common");
+    stage.work.write("app/shared/more/a.txt", "a");
+    stage.work.symlink("app/charts", "real");
+    stage.work.symlink(
+        "app/real/nginx/templates/_common.tpl",
+        "../../../shared/_common.tpl",
+    );
+    stage
+        .work
+        .symlink("app/real/nginx/files/more", "../../../shared/more");
+    stage.work.write(
+        "app/kustomization.yaml",
+        "helmCharts: [{name: nginx, releaseName: one}]\n",
+    );
+    let args = ["--no-commit", "--no-verify", "app", "../copy"];
+    stage.work.run(&args).success();
+    let chart = stage.sandbox.path("copy/charts/nginx");
+    for (path, text) in [
+        ("templates/_common.tpl", "common"),
+        ("files/more/a.txt", "a"),
+    ] {
+        assert_eq!(read(&chart.join(path)), text);
+        assert!(fs::symlink_metadata(chart.join(path)).unwrap().is_file());
+    }
+    assert!(!stage.sandbox.path("copy/real").exists());
+    stage.same("app", &[]);
+}
+
+#[test]
+fn links_that_leave_are_refused() {
+    let stage = Stage::new();
+    write_chart(
+        &stage.work.path().join("app/charts/nginx"),
+        "nginx",
+        "1.2.3",
+    );
+    stage.work.write("secret", "s");
+    stage.work.write(
+        "app/kustomization.yaml",
+        "helmCharts: [{name: nginx, releaseName: one}]\n",
+    );
+    for target in ["../../../secret", "/etc/hostname", "nowhere", "."] {
+        stage.work.symlink("app/charts/nginx/link", target);
+        stage
+            .work
+            .run(&["--no-commit", "--no-verify", "app", "../copy"])
+            .fails(2)
+            .stderr_has("error: app/kustomization.yaml:1:14: helmCharts[0]: ")
+            .stderr_has("charts/nginx/link")
+            .stderr_has("hint: ");
+        assert!(!stage.sandbox.path("copy").exists());
+        stage.work.remove("app/charts/nginx/link");
+    }
+}
+
+#[test]
+fn a_chart_that_is_nowhere_is_an_error_unless_it_may_be() {
+    let stage = Stage::new();
+    stage.work.write(
+        "app/kustomization.yaml",
+        "resources: [map.yaml]\nhelmCharts: [{name: nginx, releaseName: one}]\n",
+    );
+    stage
+        .work
+        .write("app/map.yaml", crate::support::config("map"));
+    let args = ["--no-commit", "--no-verify", "app", "../copy"];
+    stage
+        .work
+        .run(&args)
+        .fails(2)
+        .stderr_has("error: app/kustomization.yaml:2:14: helmCharts[0]: there is no `app/charts/nginx`, and the chart `nginx` names no repository to get it from")
+        .stderr_has("hint: put the chart there, or name its `repo`");
+    assert!(!stage.sandbox.path("copy").exists());
+    let missing = ["--leave-missing", "app/charts/nginx"];
+    stage
+        .work
+        .run(&[&args[..], &missing].concat())
+        .success()
+        .stderr_has("warning[left-missing]: app/kustomization.yaml:2:14: helmCharts[0]: the chart `nginx` is left as it is");
+    let outside = "helmGlobals: {chartHome: ../charts}\nhelmCharts: [{name: nginx}]\n";
+    stage.work.write("app/kustomization.yaml", outside);
+    write_chart(&stage.work.path().join("charts/nginx"), "nginx", "1.2.3");
+    stage
+        .work
+        .run(&["--no-commit", "--no-verify", "app", "../other"])
+        .fails(2)
+        .stderr_has("the chart `charts/nginx` lies outside the scope `app`")
+        .stderr_has("hint: name a directory that holds both with `--scope DIR`");
+}
+
+#[test]
+fn what_configures_helm_comes_along() {
+    let stage = Stage::new();
+    write_chart(
+        &stage.work.path().join("app/charts/nginx"),
+        "nginx",
+        "1.2.3",
+    );
+    stage.work.write("app/helm/registry.json", "{}");
+    let text = |home: &str| {
+        format!(
+            "helmGlobals: {{configHome: {home}}}\nhelmCharts: [{{name: nginx, releaseName: one}}]\n"
+        )
+    };
+    stage.work.write("app/kustomization.yaml", text("helm"));
+    let copy = stage.same("app", &[]);
+    assert_eq!(read(&copy.join("helm/registry.json")), "{}");
+    stage.work.write("app/kustomization.yaml", text("../far"));
+    stage
+        .work
+        .run(&["--no-commit", "--no-verify", "app", "../other"])
+        .success()
+        .stderr_has("warning[config-home]: app/kustomization.yaml:1:27: helmGlobals.configHome: `../far` configures helm and is not in the scope");
+}

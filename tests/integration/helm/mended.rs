@@ -1,0 +1,142 @@
+//! `lock`, `check` and localizing in place.
+
+use std::fs;
+
+use super::{REPO, Stage};
+
+const TEXT: &str = "helmCharts:\n- name: nginx\n  repo: https://charts.example/stable\n  version: 1.2.3\n  releaseName: one\n";
+
+/// A repository with one chart that is not in it.
+fn stage() -> Stage {
+    let stage = Stage::new();
+    stage.serve(REPO, "nginx", "1.2.3");
+    stage.work.write("app/kustomization.yaml", TEXT);
+    stage.work.commit("chart");
+    stage
+}
+
+#[test]
+fn a_locked_chart_is_fulfilled() {
+    let stage = stage();
+    stage
+        .work
+        .run(&["check"])
+        .fails(1)
+        .stdout_has("remote-chart");
+    // Without the option nothing is asked for.
+    stage.work.run(&["lock"]).success();
+    assert_eq!(stage.pulls(), [""; 0]);
+    stage
+        .work
+        .run(&["lock", "--helm"])
+        .success()
+        .stdout_has("  added https://charts.example/stable#nginx@1.2.3 ");
+    let lock = stage.work.read("kustomize-localize.lock");
+    assert!(lock.contains("options:\n  helm: true\n"), "{lock}");
+    stage.work.git(&["add", "--all"]);
+    stage.work.run(&["check"]).success();
+    assert_eq!(stage.pulls().len(), 1);
+    stage
+        .work
+        .run(&["lock"])
+        .success()
+        .stdout_has("nothing to do: kustomize-localize.lock holds 1 remote reference");
+    assert_eq!(stage.pulls().len(), 1);
+    stage
+        .work
+        .write(".kustomize-localize.yaml", "locked: error\n");
+    stage.work.git(&["add", "--all"]);
+    stage
+        .work
+        .run(&["check"])
+        .fails(1)
+        .stdout_has("remote-chart");
+    fs::remove_file(stage.work.path().join(".kustomize-localize.yaml")).unwrap();
+    stage
+        .work
+        .write("app/kustomization.yaml", "resources: []\n");
+    stage.work.git(&["add", "--all"]);
+    stage
+        .work
+        .run(&["check"])
+        .stdout_has("nothing references `https://charts.example/stable#nginx@1.2.3`");
+    stage.work.run(&["lock"]).success();
+    assert!(!stage.work.read("kustomize-localize.lock").contains("nginx"));
+}
+
+#[test]
+fn in_place_a_chart_goes_where_kustomize_would_put_it() {
+    let stage = stage();
+    stage.work.write(".gitignore", "charts/\n");
+    stage.work.commit("ignore");
+    let args = ["--in-place", "--no-commit", "--no-verify"];
+    stage
+        .work
+        .run(&args)
+        .success()
+        .stderr_has("warning[remote-chart]");
+    let args = [&args[..], &["--helm"]].concat();
+    let output = stage.work.run(&args);
+    output
+        .success()
+        .stdout_has("git add -f -- :/app/charts/nginx-1.2.3/nginx :/kustomize-localize.lock");
+    assert_eq!(stage.work.read("app/kustomization.yaml"), TEXT);
+    let chart = "app/charts/nginx-1.2.3/nginx";
+    assert!(
+        stage
+            .work
+            .read(&format!("{chart}/templates/_helpers.tpl"))
+            .starts_with("{{-")
+    );
+    let lock = stage.work.read("kustomize-localize.lock");
+    assert!(lock.contains("    chart: nginx\n"), "{lock}");
+    assert!(!lock.contains("files:"), "{lock}");
+    stage
+        .work
+        .git(&["add", "-f", chart, "kustomize-localize.lock"]);
+    stage.work.run(&["check"]).success();
+    // It is the user's own now: nothing is done about it again, whatever is in it.
+    stage
+        .work
+        .write(&format!("{chart}/values.yaml"), "replicas: 9\n");
+    stage.work.git(&["add", "-f", chart]);
+    stage.work.run(&args).success().stdout_has("nothing to do");
+    stage.work.run(&["lock"]).success();
+    assert_eq!(stage.work.read("kustomize-localize.lock"), lock);
+    assert_eq!(stage.pulls().len(), 1);
+    if let Some(built) = stage.build_alone(&stage.work.path().join("app")) {
+        built.success().stdout_has("kind: ConfigMap");
+    }
+}
+
+#[test]
+fn in_place_nothing_is_overwritten() {
+    let stage = stage();
+    stage.work.write("app/charts/nginx-1.2.3/nginx", "a file\n");
+    stage.work.commit("in the way");
+    stage
+        .work
+        .run(&["--in-place", "--no-commit", "--no-verify", "--helm"])
+        .success()
+        .stderr_has("warning[not-followed]: app/kustomization.yaml:3:9: helmCharts[0]: `app/charts/nginx-1.2.3/nginx` is no directory, so it is no chart");
+    assert_eq!(stage.work.read("app/charts/nginx-1.2.3/nginx"), "a file\n");
+    assert_eq!(stage.pulls(), [""; 0]);
+}
+
+#[test]
+fn a_branch_with_charts_follows_its_source() {
+    let stage = stage();
+    let args = ["--in-place", "--no-verify", "--helm"];
+    stage.work.run(&args).success();
+    let show = |path: &str| stage.work.git(&["show", &format!("localized/main:{path}")]);
+    assert!(show("app/charts/nginx-1.2.3/nginx/Chart.yaml").contains("1.2.3"));
+    stage.work.run(&args).success();
+    stage
+        .work
+        .write("other/kustomization.yaml", "resources: []\n");
+    stage.work.commit("other");
+    stage.work.run(&args).success();
+    assert!(show("app/charts/nginx-1.2.3/nginx/Chart.yaml").contains("1.2.3"));
+    assert_eq!(show("other/kustomization.yaml"), "resources: []");
+    assert_eq!(stage.pulls().len(), 1);
+}

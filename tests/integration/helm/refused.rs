@@ -1,0 +1,189 @@
+//! What is left, and what is refused.
+
+use std::fs;
+
+use super::{REPO, Stage, read, write_chart};
+
+const ARGS: [&str; 5] = ["--no-commit", "--no-verify", "--helm", "app", "../copy"];
+
+fn chart(repo: &str, name: &str, version: &str) -> String {
+    format!(
+        "helmCharts:\n- name: \"{name}\"\n  repo: \"{repo}\"\n  version: \"{version}\"\n  releaseName: one\n"
+    )
+}
+
+#[test]
+fn without_helm_a_chart_is_left_where_it_is_and_said() {
+    let stage = Stage::new();
+    stage.serve(REPO, "nginx", "1.2.3");
+    let text = chart(REPO, "nginx", "1.2.3");
+    stage.work.write("app/kustomization.yaml", &text);
+    let left = |args: &[&str], why: &str| {
+        let copy = stage.sandbox.path("copy");
+        let _ = fs::remove_dir_all(&copy);
+        let expected = format!(
+            "warning[remote-chart]: app/kustomization.yaml:3:9: helmCharts[0]: https://charts.example/stable#nginx@1.2.3 is left as it is, so to build the result takes helm and the network; {why}"
+        );
+        stage.work.run(args).success().stderr_has(&expected);
+        assert_eq!(read(&copy.join("kustomization.yaml")), text);
+        let lock = read(&copy.join("kustomize-localize.lock"));
+        assert!(
+            lock.contains("\nleft: [\"https://charts.example/stable#nginx@1.2.3\"]\n"),
+            "{lock}"
+        );
+        assert!(!lock.contains("remotes:"), "{lock}");
+        assert!(!copy.join("charts").exists());
+    };
+    let without = ["--no-commit", "--no-verify", "app", "../copy"];
+    left(&without, "to bring it in: `--helm`");
+    fs::remove_file(stage.sandbox.path("bin/helm")).unwrap();
+    left(&ARGS, "there is no helm on PATH to bring it in");
+    assert_eq!(stage.pulls(), [""; 0]);
+}
+
+#[test]
+fn what_helm_could_take_for_something_else_never_reaches_it() {
+    let stage = Stage::new();
+    stage.serve(REPO, "nginx", "1.2.3");
+    for (repo, name, version, said) in [
+        (REPO, "--help", "1.2.3", "a part of it begins with `-`"),
+        (REPO, "nginx", "--devel", "a part of it begins with `-`"),
+        ("--help", "nginx", "1.2.3", "a part of it begins with `-`"),
+        (
+            REPO,
+            "../nginx",
+            "1.2.3",
+            "its name is no name of a directory",
+        ),
+        (
+            REPO,
+            "a/nginx",
+            "1.2.3",
+            "its name is no name of a directory",
+        ),
+        (REPO, "nginx", "1/../../2", "its version holds a slash"),
+        (REPO, "nginx", "1\\n2", "it holds control characters"),
+        (
+            "file:///srv/charts",
+            "nginx",
+            "1.2.3",
+            "no https, http or oci URL",
+        ),
+        ("/srv/charts", "nginx", "1.2.3", "no https, http or oci URL"),
+    ] {
+        stage
+            .work
+            .write("app/kustomization.yaml", chart(repo, name, version));
+        stage
+            .work
+            .run(&ARGS)
+            .fails(2)
+            .stderr_has("error: app/kustomization.yaml:3:9: helmCharts[0]: the chart ")
+            .stderr_has(said);
+        assert!(!stage.sandbox.path("copy").exists());
+    }
+    assert_eq!(stage.pulls(), [""; 0]);
+}
+
+#[test]
+fn a_failing_helm_is_told_with_what_it_said() {
+    let stage = Stage::new();
+    stage.serve(REPO, "nginx", "1.2.3");
+    stage.work.write(
+        "app/kustomization.yaml",
+        chart(
+            "https://user:secret@charts.example/stable",
+            "absent",
+            "1.2.3",
+        ),
+    );
+    let output = stage.work.run(&ARGS);
+    output
+        .fails(2)
+        .stderr_has("error: app/kustomization.yaml:3:9: helmCharts[0]: https://charts.example/stable#absent@1.2.3: helm could not pull it: chart \"absent\" version \"1.2.3\" not found in https://charts.example/stable repository")
+        .stderr_has("hint: to see what helm does: helm pull --version 1.2.3 --repo https://charts.example/stable absent");
+    assert!(!output.stderr.contains("secret"), "{output:?}");
+    // No end of it: the deadline.
+    stage
+        .work
+        .write("app/kustomization.yaml", chart(REPO, "nginx", "1.2.3"));
+    fs::write(
+        stage
+            .sandbox
+            .path("served/https___charts.example_stable/slow"),
+        "",
+    )
+    .unwrap();
+    stage
+        .work
+        .run(&[&ARGS[..], &["--timeout", "1"]].concat())
+        .fails(2)
+        .stderr_has("https://charts.example/stable#nginx@1.2.3: `helm` did not finish within 1 s")
+        .stderr_has("hint: give it more time with `--timeout SECONDS`");
+    assert!(!stage.sandbox.path("copy").exists());
+    assert_eq!(stage.sandbox.leftovers(), [""; 0]);
+}
+
+#[test]
+fn an_archive_that_is_something_else_is_refused() {
+    let stage = Stage::new();
+    stage
+        .work
+        .write("app/kustomization.yaml", chart(REPO, "nginx", "1.2.3"));
+    let made = stage.sandbox.path("made/nginx");
+    let refused = |said: &str| {
+        stage.work.run(&ARGS).fails(2).stderr_has(said);
+        assert!(!stage.sandbox.path("copy").exists());
+    };
+    write_chart(&made, "redis", "1.2.3");
+    let archive = stage.pack(REPO, "nginx", "1.2.3");
+    refused("https://charts.example/stable#nginx@1.2.3 is an archive of the chart `redis`");
+    write_chart(&made, "nginx", "1.2.4");
+    stage.pack(REPO, "nginx", "1.2.3");
+    refused("https://charts.example/stable#nginx@1.2.3 is an archive of the version `1.2.4`");
+    write_chart(&made, "nginx", "1.2.3");
+    std::os::unix::fs::symlink("/etc/passwd", made.join("link")).unwrap();
+    stage.pack(REPO, "nginx", "1.2.3");
+    refused(
+        "the archive of https://charts.example/stable#nginx@1.2.3 is refused: `nginx/link` is a link",
+    );
+    fs::write(&archive, "<!doctype html>").unwrap();
+    refused("is refused: it is not compressed with gzip");
+}
+
+#[test]
+fn another_archive_than_the_locked_one_is_refused() {
+    let stage = Stage::new();
+    stage.serve(REPO, "nginx", "1.2.3");
+    stage
+        .work
+        .write("app/kustomization.yaml", chart(REPO, "nginx", "1.2.3"));
+    stage.work.commit("chart");
+    stage.work.run(&["lock", "--helm"]).success();
+    fs::remove_dir_all(stage.sandbox.path("cache")).unwrap();
+    let made = stage.sandbox.path("made/nginx");
+    fs::write(made.join("values.yaml"), "replicas: 666\n").unwrap();
+    stage.pack(REPO, "nginx", "1.2.3");
+    stage.work.commit("lock");
+    let before = stage.work.state();
+    stage
+        .work
+        .run(&["app", "--no-verify"])
+        .fails(2)
+        .stderr_has(
+            "https://charts.example/stable#nginx@1.2.3 has changed since it was locked: sha256 ",
+        )
+        .stderr_has("hint: ");
+    assert_eq!(stage.work.state(), before);
+    stage
+        .work
+        .run(&["update"])
+        .fails(2)
+        .stderr_has(
+            "https://charts.example/stable#nginx@1.2.3: the chart `1.2.3` is another archive: ",
+        )
+        .stderr_has("update --accept-moved");
+    stage.work.run(&["update", "--accept-moved"]).success();
+    stage.work.commit("moved");
+    stage.work.run(&["app", "--no-verify"]).success();
+}

@@ -1,0 +1,297 @@
+//! Charts of repositories, brought in with `--helm`.
+
+use std::fs;
+
+use super::{REPO, Stage, read};
+
+#[test]
+fn a_remote_chart_is_pulled_once_and_built_without_its_repository() {
+    let stage = Stage::new();
+    stage.serve(REPO, "nginx", "1.2.3");
+    stage.work.write(
+        "app/kustomization.yaml",
+        "# ours\nhelmCharts:\n  # the proxy\n  - name: nginx\n    repo: https://charts.example/stable # theirs\n    version: 1.2.3 # pinned\n    releaseName: one\n  - name: nginx\n    version: 1.2.3\n    repo: https://charts.example/stable\n    releaseName: two\n    valuesInline: {a: b}\n",
+    );
+    stage.work.commit("chart");
+    let copy = stage.same("app", &["--helm"]);
+    assert_eq!(
+        read(&copy.join("kustomization.yaml")),
+        "# ours\nhelmCharts:\n  # the proxy\n  - name: nginx\n    version: 1.2.3 # pinned\n    releaseName: one\n  - name: nginx\n    version: 1.2.3\n    releaseName: two\n    valuesInline: {a: b}\n"
+    );
+    let made = stage.sandbox.path("made/nginx");
+    for file in [
+        "Chart.yaml",
+        ".helmignore",
+        "templates/deployment.yaml",
+        "templates/_helpers.tpl",
+        "charts/sub-1.0.0.tgz",
+        "files/odd name.txt",
+    ] {
+        assert_eq!(
+            fs::read(copy.join("charts/nginx").join(file)).unwrap(),
+            fs::read(made.join(file)).unwrap(),
+            "{file}"
+        );
+    }
+    // Once for us, in homes of its own, and once for kustomize.
+    assert_eq!(
+        stage.pulls()[..1],
+        ["pull https://charts.example/stable nginx 1.2.3"]
+    );
+    assert!(!stage.pulls().contains(&"not isolated".to_owned()));
+    let lock = read(&copy.join("kustomize-localize.lock"));
+    assert!(
+        lock.contains("options:\n  helm: true\nremotes:\n  - url: https://charts.example/stable\n    chart: nginx\n    version: \"1.2.3\"\n    sha256: "),
+        "{lock}"
+    );
+    assert!(
+        lock.contains("    remote: \"https://charts.example/stable#nginx@1.2.3\"\n    source: templates/_helpers.tpl\n"),
+        "{lock}"
+    );
+    assert_eq!(stage.sandbox.leftovers(), [""; 0]);
+}
+
+#[test]
+fn two_versions_of_one_chart_keep_their_repository() {
+    let stage = Stage::new();
+    stage.serve(REPO, "nginx", "1.2.3");
+    stage.serve(REPO, "nginx", "2.0.0");
+    let text = "helmCharts:\n- {name: nginx, repo: 'https://charts.example/stable', version: 1.2.3, releaseName: one}\n- {name: nginx, repo: 'https://charts.example/stable', version: 2.0.0, releaseName: two}\n";
+    stage.work.write("app/kustomization.yaml", text);
+    stage.work.commit("charts");
+    let copy = stage.same("app", &["--helm"]);
+    assert_eq!(read(&copy.join("kustomization.yaml")), text);
+    for version in ["1.2.3", "2.0.0"] {
+        let chart = format!("charts/nginx-{version}/nginx/Chart.yaml");
+        assert!(read(&copy.join(chart)).contains(version));
+    }
+}
+
+#[test]
+fn the_old_field_and_both_kinds_of_plugins_lose_their_repository() {
+    let stage = Stage::new();
+    stage.serve(REPO, "nginx", "1.2.3");
+    stage.serve("oci://registry.example/charts", "redis", "7.0.0");
+    let plugin = |name: &str, more: &str| {
+        format!(
+            "apiVersion: builtin\nkind: HelmChartInflationGenerator\nmetadata: {{name: {name}}}\nname: redis\nreleaseName: {name}\nrepo: oci://registry.example/charts # here\nversion: 7.0.0\n{more}"
+        )
+    };
+    stage
+        .work
+        .write("app/plugin.yaml", plugin("listed", "chartHome: own\n"));
+    let inline = plugin("inline", "").trim_end().replace('\n', "\n  ");
+    let old = "helmChartInflationGenerator:\n- chartRepoUrl: https://charts.example/stable\n  chartName: nginx\n  chartVersion: 1.2.3\n  releaseName: old\n";
+    stage.work.write(
+        "app/kustomization.yaml",
+        format!("{old}generators:\n- plugin.yaml\n- |-\n  {inline}\n"),
+    );
+    let copy = stage.same("app", &["--helm"]);
+    let gone = "repo: oci://registry.example/charts # here\n";
+    assert_eq!(
+        read(&copy.join("plugin.yaml")),
+        plugin("listed", "chartHome: own\n").replace(gone, "")
+    );
+    assert_eq!(
+        read(&copy.join("kustomization.yaml")),
+        format!(
+            "helmChartInflationGenerator:\n- chartName: nginx\n  chartVersion: 1.2.3\n  releaseName: old\ngenerators:\n- plugin.yaml\n- |-\n  {}\n",
+            inline.replace(&format!("{gone}  "), "")
+        )
+    );
+    for chart in ["charts/nginx", "charts/redis", "own/redis"] {
+        assert!(copy.join(chart).join("Chart.yaml").exists(), "{chart}");
+    }
+    let lock = read(&copy.join("kustomize-localize.lock"));
+    assert!(
+        lock.contains("  - url: oci://registry.example/charts\n    chart: redis\n"),
+        "{lock}"
+    );
+}
+
+#[test]
+fn a_version_that_may_move_is_recorded_and_said() {
+    let stage = Stage::new();
+    stage.serve(REPO, "nginx", "1.2.3");
+    stage.work.write(
+        "app/kustomization.yaml",
+        "helmCharts:\n- {name: nginx, repo: 'https://charts.example/stable', version: ^1.2, releaseName: one}\n",
+    );
+    stage.work.write(
+        "newest/kustomization.yaml",
+        "helmCharts:\n- {name: nginx, repo: 'https://charts.example/stable', releaseName: one}\n",
+    );
+    let copy = stage.same("app", &["--helm"]);
+    let lock = read(&copy.join("kustomize-localize.lock"));
+    assert!(
+        lock.contains("    version: \"^1.2\"\n    resolved: \"1.2.3\"\n"),
+        "{lock}"
+    );
+    let args = [
+        "newest",
+        "../newest",
+        "--no-commit",
+        "--no-verify",
+        "--helm",
+    ];
+    stage
+        .work
+        .run(&args)
+        .success()
+        .stderr_has("warning[floating-chart]: newest/kustomization.yaml:2:23: helmCharts[0]: https://charts.example/stable#nginx names no single version: taken as 1.2.3, which the lock holds");
+    let lock = read(&stage.sandbox.path("newest/kustomize-localize.lock"));
+    assert!(
+        lock.contains("    chart: nginx\n    resolved: \"1.2.3\"\n"),
+        "{lock}"
+    );
+}
+
+#[test]
+fn what_is_locked_is_not_asked_for_again() {
+    let stage = Stage::new();
+    let archive = stage.serve(REPO, "nginx", "1.2.3");
+    stage.work.write(
+        "app/kustomization.yaml",
+        "helmCharts:\n- {name: nginx, repo: 'https://charts.example/stable', version: 1.2.3}\n",
+    );
+    stage.work.commit("chart");
+    let args = ["app", "--helm", "--no-verify"];
+    stage.work.run(&args).success();
+    assert_eq!(stage.pulls().len(), 1);
+    let shown = |path: &str| stage.work.git(&["show", &format!("localized/main:{path}")]);
+    let message = stage
+        .work
+        .git(&["log", "-1", "--format=%B", "localized/main"]);
+    let lock = shown("localized-app/kustomize-localize.lock");
+    let digest = lock.split("sha256: ").nth(1).unwrap()[..64].to_owned();
+    assert!(
+        message.contains(&format!(
+            "Kustomize-Localize-Remote: https://charts.example/stable#nginx@1.2.3 sha256:{digest}\n"
+        )),
+        "{message}"
+    );
+    let chart = shown("localized-app/charts/nginx/Chart.yaml");
+    assert!(chart.contains("version: 1.2.3"));
+
+    // From the branch, without cache, network and helm.
+    fs::remove_file(&archive).unwrap();
+    fs::remove_dir_all(stage.sandbox.path("cache")).unwrap();
+    stage.work.write("app/more.yaml", "");
+    stage.work.write(
+        "app/kustomization.yaml",
+        "namePrefix: a-\nhelmCharts:\n- {name: nginx, repo: 'https://charts.example/stable', version: 1.2.3}\n",
+    );
+    stage.work.commit("prefix");
+    let offline = [&args[..], &["--offline", "--locked"]].concat();
+    stage.work.run(&offline).success();
+    assert_eq!(shown("localized-app/charts/nginx/Chart.yaml"), chart);
+    assert_eq!(
+        shown("localized-app/kustomize-localize.lock")
+            .matches(&digest)
+            .count(),
+        1
+    );
+    assert_eq!(stage.pulls().len(), 1);
+
+    // What is not locked is not asked for either.
+    let elsewhere = |more: &str| {
+        stage.work.run(&[
+            "app",
+            "../elsewhere",
+            "--no-commit",
+            "--no-verify",
+            "--helm",
+            more,
+        ])
+    };
+    elsewhere("--offline")
+        .fails(2)
+        .stderr_has("https://charts.example/stable#nginx@1.2.3 is not in the cache")
+        .stderr_has("hint: run once without `--offline`");
+    elsewhere("--locked")
+        .fails(2)
+        .stderr_has("https://charts.example/stable#nginx@1.2.3 is not in the lock");
+    assert_eq!(stage.pulls().len(), 1);
+}
+
+#[test]
+fn a_chart_of_a_remote_root_comes_with_it() {
+    let stage = Stage::new();
+    stage.serve(REPO, "nginx", "1.2.3");
+    let upstream = stage.sandbox.repo("upstream/acme/base.git");
+    upstream.write(
+        "web/kustomization.yaml",
+        "helmCharts:\n- name: nginx\n  repo: https://charts.example/stable\n  version: 1.2.3\n  releaseName: one\n",
+    );
+    upstream.commit("one");
+    upstream.git(&["tag", "v1"]);
+    let base = format!("file://{}/", stage.sandbox.path("upstream").display());
+    stage.sandbox.pretend("https://example.com/", &base);
+    stage.work.write(
+        "app/kustomization.yaml",
+        "resources: ['https://example.com/acme/base.git//web?ref=v1']\n",
+    );
+    let copy = stage.same("app", &["--helm"]);
+    let root = copy.join("localized-files/example.com/acme/base/v1/web");
+    assert!(!read(&root.join("kustomization.yaml")).contains("repo"));
+    assert!(root.join("charts/nginx/templates/_helpers.tpl").exists());
+    let lock = read(&copy.join("kustomize-localize.lock"));
+    assert!(
+        lock.contains("    through: [\"https://example.com/acme/base.git?ref=v1\"]\n"),
+        "{lock}"
+    );
+    // A file without what it was taken from is fetched again, so that the second run gives the same.
+    stage.same("app", &["--helm"]);
+}
+
+#[test]
+fn a_chart_home_out_of_the_scope_becomes_one_below_the_root() {
+    let stage = Stage::new();
+    stage.serve(REPO, "nginx", "1.2.3");
+    stage.work.write("app/values.yaml", "replicas: 2\n");
+    stage.work.write(
+        "app/kustomization.yaml",
+        "helmGlobals:\n  chartHome: ../../far # away\nhelmCharts:\n- name: nginx\n  repo: https://charts.example/stable\n  version: 1.2.3\n  releaseName: one\n  valuesFile: values.yaml\n",
+    );
+    let copy = stage.same("app", &["--helm"]);
+    assert!(
+        read(&copy.join("kustomization.yaml"))
+            .starts_with("helmGlobals:\n  chartHome: charts # away\n")
+    );
+    assert!(copy.join("charts/nginx/Chart.yaml").exists());
+}
+
+#[test]
+fn both_builds_see_the_same_archive() {
+    let stage = Stage::new();
+    stage.serve(REPO, "nginx", "1.2.3");
+    stage.work.write(
+        "app/kustomization.yaml",
+        "helmCharts:\n- {name: nginx, repo: 'https://charts.example/stable', version: 1.2.3, releaseName: one}\n",
+    );
+    stage.work.commit("chart");
+    if stage.sandbox.builds().is_none() {
+        return;
+    }
+    let helm = format!(
+        "--helm-command={}",
+        stage.sandbox.path("bin/helm").display()
+    );
+    let output = stage.work.run(&[
+        "app",
+        "--helm",
+        "--build-arg=--enable-helm",
+        "--build-arg",
+        &helm,
+    ]);
+    output.success();
+    let message = stage
+        .work
+        .git(&["log", "-1", "--format=%B", "localized/main"]);
+    assert!(
+        message.contains("Kustomize-Localize-Verified: identical 1/1 kustomize/"),
+        "{message}{output:?}"
+    );
+    // kustomize had no chart to pull.
+    assert_eq!(stage.pulls().len(), 1);
+}
