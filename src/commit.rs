@@ -5,3 +5,4 @@ pub mod directory;
 pub mod objects;
 pub mod tip;
 pub mod working;
+pub mod worktree;

@@ -11,7 +11,7 @@ mod here;
 
 pub(crate) use foreign::untied;
 pub use foreign::{Asked, Foreign};
-pub use here::{CommitId, Here, Hooks, Ignored, Ref, Staged, Worktree};
+pub use here::{CommitId, Here, Hooks, Ignored, Listed, Ref, Staged};
 
 use std::process::Command;
 

@@ -85,8 +85,7 @@ pub(super) struct LocalizeArgs {
     #[arg(hide = true)]
     pub(super) more: Vec<PathBuf>,
 
-    /// Localize the whole repository where it stands, and commit that on a branch; with `--no-commit` the
-    /// files on disk. What is brought in goes to `localized-files` beside the kustomizations
+    /// Localize the whole repository where it stands, on a branch; with `--no-commit` on disk
     #[arg(long, conflicts_with = "scope")]
     pub(super) in_place: bool,
 
@@ -97,6 +96,10 @@ pub(super) struct LocalizeArgs {
     /// The branch to commit to [default: localized/SOURCE-BRANCH]
     #[arg(long, value_name = "NAME", conflicts_with = "no_commit")]
     pub(super) branch: Option<String>,
+
+    /// Also have the branch checked out in a linked worktree at DIR
+    #[arg(long, value_name = "DIR", conflicts_with = "no_commit")]
+    pub(super) worktree: Option<PathBuf>,
 
     /// The commit to localize [default: HEAD]
     #[arg(long, value_name = "REV", conflicts_with = "no_commit")]

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::failure::{Failure, Result};
+use super::worktree::Linked;
+use crate::failure::{Failure, Result, argument};
 use crate::git::{Here, Ref};
 
 /// Below this name lie the branches that we make.
@@ -59,12 +60,18 @@ pub fn choose(asked: Option<&str>, source: Option<&str>) -> Result<String> {
     }
 }
 
-/// Looks at the branch: whether it may be moved, and where it is. `source` as in [`choose`].
+/// Looks at the branch: whether it may be moved, and where it is. `source` as in [`choose`]; `worktree` may have
+/// it checked out.
 ///
 /// # Errors
 /// When it has no legal name, cannot exist beside another one, is checked out somewhere, or is
 /// behind its remote-tracking ref.
-pub fn open(here: &Here, name: &str, source: Option<&str>) -> Result<Branch> {
+pub fn open(
+    here: &Here,
+    name: &str,
+    source: Option<&str>,
+    worktree: Option<&Linked>,
+) -> Result<Branch> {
     if !here.is_branch_name(name)? {
         return Err(Failure::new(format!("`{name}` is no name for a branch"))
             .hint("see `git help check-ref-format`"));
@@ -79,17 +86,32 @@ pub fn open(here: &Here, name: &str, source: Option<&str>) -> Result<Branch> {
                 .hint(format!("git symbolic-ref --delete {full}")),
         );
     }
-    if let Some(worktree) = here.checked_out_at(&full)? {
-        let directory = worktree.directory;
-        return Err(match worktree.is_gone {
+    let mut worktrees = here.worktrees()?.into_iter().enumerate();
+    let checked_out = worktrees.find(|(_, listed)| {
+        let is_ours = worktree.is_some_and(|worktree| worktree.is_at(&listed.directory));
+        listed.branch.as_ref() == Some(&full) && !is_ours
+    });
+    if let Some((index, checked_out)) = checked_out {
+        let directory = checked_out.directory;
+        return Err(match checked_out.is_gone {
             true => Failure::new(format!(
                 "branch `{name}` is checked out in a worktree that is gone: `{directory}`"
             ))
             .hint("to let git forget such worktrees: git worktree prune"),
-            false => Failure::new(format!(
-                "branch `{name}` is checked out at `{directory}`, whose files would not follow"
-            ))
-            .hint("check out another branch there, or commit to another one: `--branch NAME`"),
+            false => {
+                let failure = Failure::new(format!(
+                    "branch `{name}` is checked out at `{directory}`, whose files would not follow"
+                ))
+                .hint("check out another branch there, or commit to another one: `--branch NAME`");
+                // The main one comes first, and its files are the user's.
+                match index {
+                    0 => failure,
+                    _ => failure.hint(format!(
+                        "or bring its files up to date as well: --worktree {}",
+                        argument(&directory)
+                    )),
+                }
+            }
         });
     }
     let local = found.map(|found| found.id.clone());

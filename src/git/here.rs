@@ -3,9 +3,11 @@
 mod files;
 mod hooks;
 mod objects;
+mod worktrees;
 
 pub use files::{Ignored, Staged};
 pub use hooks::Hooks;
+pub use worktrees::Listed;
 
 use std::cell::{OnceCell, RefCell};
 use std::collections::BTreeMap;
@@ -53,15 +55,6 @@ pub struct Ref {
     pub id: String,
     /// The ref that it is only another name of.
     pub other_name: Option<String>,
-}
-
-/// A working tree of this repository.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Worktree {
-    /// Where it is.
-    pub directory: String,
-    /// Whether it was removed without git being told.
-    pub is_gone: bool,
 }
 
 /// A line of the configuration.
@@ -232,24 +225,6 @@ impl Here {
             .run(&["check-ref-format", &format!("refs/heads/{branch}")], None)?
             .status
             .success())
-    }
-
-    /// Returns the worktree that has `branch` (a full ref name) checked out.
-    ///
-    /// # Errors
-    /// When git cannot list its worktrees.
-    pub fn checked_out_at(&self, branch: &str) -> Result<Option<Worktree>> {
-        let list = ok(self.run(&["worktree", "list", "--porcelain"], None)?)?;
-        for worktree in list.split("\n\n") {
-            let field = |name: &str| worktree.lines().find_map(|line| line.strip_prefix(name));
-            if field("branch ") == Some(branch) {
-                return Ok(Some(Worktree {
-                    directory: field("worktree ").unwrap_or_default().to_owned(),
-                    is_gone: field("prunable").is_some(),
-                }));
-            }
-        }
-        Ok(None)
     }
 
     /// Says whether `old` is `new` or one of its ancestors.

@@ -59,6 +59,7 @@ mod update_lock;
 mod verify;
 mod verify_record;
 mod workflows;
+mod worktree;
 
 use std::fs;
 use std::path::Path;

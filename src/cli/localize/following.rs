@@ -41,7 +41,8 @@ pub(super) fn run(args: &LocalizeArgs) -> Result<InPlaceReport, Failures> {
     let (source, source_ref) = source(args, &here)?;
     let source_tree = object_id(&source.tree)?;
     let name = branch::choose(args.branch.as_deref(), source_ref.as_deref())?;
-    let branch = branch::open(&here, &name, source_ref.as_deref())?;
+    let worktree = history::worktree(args, &here, &name)?;
+    let branch = branch::open(&here, &name, source_ref.as_deref(), worktree.as_ref())?;
     let repository = crate::tree::objects::open(&here.git_dir)?;
     let tip = match &branch.tip {
         Some(tip) => examine(args, &here, &repository, &branch, tip, &source)?,
@@ -151,7 +152,7 @@ pub(super) fn run(args: &LocalizeArgs) -> Result<InPlaceReport, Failures> {
                     tool: history::tool(),
                 },
             };
-            let (commit, is_new) = history::commit(args, &here, &branch, entry)?;
+            let (commit, is_new) = history::commit(args, &here, &branch, worktree.as_ref(), entry)?;
             let outcome = match is_new {
                 true => LockOutcome::Written,
                 false => LockOutcome::Unchanged,

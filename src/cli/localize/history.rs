@@ -11,6 +11,7 @@ use crate::cli::LocalizeArgs;
 use crate::commit::branch::{self, Branch};
 use crate::commit::objects;
 use crate::commit::tip::{self, TipState};
+use crate::commit::worktree::Linked;
 use crate::failure::{Failure, Failures, Result, shown};
 use crate::fetch::Tip;
 use crate::git::{CommitId, Here};
@@ -38,7 +39,13 @@ pub(super) fn run(args: &LocalizeArgs) -> Result<Report, Failures> {
     let (source, source_ref) = source(args, &here)?;
     let source_tree = object_id(&source.tree)?;
     let branch_name = branch::choose(args.branch.as_deref(), source_ref.as_deref())?;
-    let branch = branch::open(&here, &branch_name, source_ref.as_deref())?;
+    let worktree = worktree(args, &here, &branch_name)?;
+    let branch = branch::open(
+        &here,
+        &branch_name,
+        source_ref.as_deref(),
+        worktree.as_ref(),
+    )?;
 
     let tree = Rc::new(ObjectTree::of_here(here.clone(), source_tree)?);
     let local = Local {
@@ -175,7 +182,7 @@ pub(super) fn run(args: &LocalizeArgs) -> Result<Report, Failures> {
             tool: tool(),
         },
     };
-    let (commit, is_new) = commit(args, &here, &branch, entry)?;
+    let (commit, is_new) = commit(args, &here, &branch, worktree.as_ref(), entry)?;
     let (branch, source) = (branch.name, source.commit);
     let outcome = match is_new {
         true => Outcome::Committed {
@@ -334,6 +341,7 @@ pub(super) fn commit(
     args: &LocalizeArgs,
     here: &Here,
     branch: &Branch,
+    worktree: Option<&Linked>,
     entry: Entry<'_>,
 ) -> Result<(String, bool)> {
     let contains = |tip: &str| here.is_ancestor(&entry.source.commit, tip);
@@ -344,7 +352,12 @@ pub(super) fn commit(
         if branch.local.is_none() {
             // So that what comes next, as a push, finds the branch whether or not there was news.
             let reason = "kustomize-localize: as it is at the remote";
-            here.update_ref(&branch.full_name(), tip, None, reason)?;
+            move_branch(here, branch, worktree, tip, reason)?;
+        } else if let Some(worktree) = worktree {
+            let before = worktree.put_out(here, tip)?;
+            worktree
+                .settle(here, &branch.full_name())
+                .inspect_err(|_| worktree.take_back(here, &before, tip))?;
         }
         return Ok((tip.to_owned(), false));
     }
@@ -375,13 +388,32 @@ pub(super) fn commit(
         "kustomize-localize: {}",
         message.lines().next().unwrap_or_default()
     );
-    here.update_ref(
-        &branch.full_name(),
-        &commit,
-        branch.local.as_deref(),
-        &reason,
-    )?;
+    move_branch(here, branch, worktree, &commit, &reason)?;
     Ok((commit, true))
+}
+
+/// Moves the branch, and its worktree with it.
+fn move_branch(
+    here: &Here,
+    branch: &Branch,
+    worktree: Option<&Linked>,
+    commit: &str,
+    reason: &str,
+) -> Result<()> {
+    let name = branch.full_name();
+    let moved = || here.update_ref(&name, commit, branch.local.as_deref(), reason);
+    let Some(worktree) = worktree else {
+        return moved();
+    };
+    let before = worktree.put_out(here, commit)?;
+    moved().inspect_err(|_| worktree.take_back(here, &before, commit))?;
+    worktree.settle(here, &name)
+}
+
+/// Returns the worktree that the arguments name.
+pub(super) fn worktree(args: &LocalizeArgs, here: &Here, branch: &str) -> Result<Option<Linked>> {
+    let find = |directory| Linked::find(here, directory, &format!("refs/heads/{branch}"));
+    args.worktree.as_deref().map(find).transpose()
 }
 
 /// What wrote the commit, as its record says.

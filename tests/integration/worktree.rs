@@ -1,0 +1,212 @@
+//! `--worktree`: the branch checked out in a linked worktree, which changes together with it.
+
+use std::fs;
+use std::path::PathBuf;
+
+use crate::support::{OVERLAY, Output, Project, Repo};
+
+const SERVICE: &str = "example/base/localized-files/example.com/acme/remote/v1/service.yaml";
+
+/// The directory of the worktree.
+fn place(project: &Project) -> PathBuf {
+    project.sandbox.path("deployed")
+}
+
+/// Localizes in place, with the worktree.
+fn follow(project: &Project, more: &[&str]) -> Output {
+    let directory = place(project);
+    let args = [
+        "--in-place",
+        "--no-verify",
+        "--worktree",
+        directory.to_str().unwrap(),
+    ];
+    project.work.run(&[&args, more].concat())
+}
+
+/// Asserts that the worktree has just what the branch has.
+#[track_caller]
+fn is_clean(project: &Project) {
+    let deployed = Repo::new(&project.sandbox, place(project));
+    assert_eq!(deployed.git(&["status", "--porcelain"]), "");
+    assert_eq!(
+        deployed.git(&["symbolic-ref", "HEAD"]),
+        "refs/heads/localized/main"
+    );
+    assert_eq!(deployed.id("HEAD"), project.work.id("localized/main"));
+}
+
+#[test]
+fn it_is_made_and_follows() {
+    let project = Project::new();
+    follow(&project, &[]).success();
+    is_clean(&project);
+    assert!(place(&project).join(SERVICE).is_file());
+    let main = project.work.git(&["status", "--porcelain", "--branch"]);
+    assert_eq!(main, "## main");
+    // Nothing to do.
+    follow(&project, &[]).success().stdout_has("nothing to do");
+    is_clean(&project);
+    project.second_version();
+    project.work.write(
+        "example/base/kustomization.yaml",
+        crate::support::base_of("v2"),
+    );
+    project.work.commit("v2");
+    // What is only touched is not changed, and what git does not know stays.
+    fs::write(place(&project).join("notes.txt"), "mine").unwrap();
+    let file = place(&project).join("README.md");
+    fs::write(&file, fs::read(&file).unwrap()).unwrap();
+    follow(&project, &[]).success();
+    assert!(!place(&project).join(SERVICE).exists());
+    fs::remove_file(place(&project).join("notes.txt")).unwrap();
+    is_clean(&project);
+    // Without it, the branch that is checked out does not move.
+    project.work.write("README.md", "more");
+    project.work.commit("more");
+    project
+        .work
+        .run(&["--in-place", "--no-verify"])
+        .fails(2)
+        .stderr_has("branch `localized/main` is checked out at ")
+        .stderr_has("or bring its files up to date as well: --worktree /");
+    follow(&project, &[]).success();
+    is_clean(&project);
+}
+
+#[test]
+fn a_branch_without_news_gets_one_too() {
+    let project = Project::new();
+    project.work.run(&["--in-place", "--no-verify"]).success();
+    let tip = project.work.id("localized/main");
+    follow(&project, &[]).success().stdout_has("nothing to do");
+    assert_eq!(project.work.id("localized/main"), tip);
+    is_clean(&project);
+    // From a sub-directory, and for a copy.
+    project.work.git(&[
+        "worktree",
+        "remove",
+        "--force",
+        place(&project).to_str().unwrap(),
+    ]);
+    fs::create_dir(place(&project)).unwrap();
+    let args = [
+        &OVERLAY[1..],
+        &[
+            "overlay",
+            "../localized",
+            "--no-verify",
+            "--branch",
+            "localized/copy",
+            "--worktree",
+            "../../deployed",
+        ],
+    ]
+    .concat();
+    let args: Vec<&str> = args
+        .into_iter()
+        .filter(|one| *one != "--scope" && *one != "example")
+        .collect();
+    project
+        .sandbox
+        .run(
+            &project.work.path().join("example"),
+            &[&args[..], &["--scope", "."]].concat(),
+        )
+        .success();
+    assert!(
+        place(&project)
+            .join("localized/overlay/kustomization.yaml")
+            .is_file()
+    );
+}
+
+#[test]
+fn what_is_in_the_way_stops_it_before_anything_changes() {
+    let project = Project::new();
+    let work = &project.work;
+    let refused = |expected: &str| {
+        let before = work.state();
+        follow(&project, &[]).fails(2).stderr_has(expected);
+        before.assert_same(&work.state());
+    };
+    fs::create_dir(place(&project)).unwrap();
+    fs::write(place(&project).join("mine"), "").unwrap();
+    refused("is there already, and no worktree of this repository");
+    assert_eq!(fs::read_dir(place(&project)).unwrap().count(), 1);
+    fs::remove_dir_all(place(&project)).unwrap();
+    fs::write(place(&project), "").unwrap();
+    refused("is there already");
+    fs::remove_file(place(&project)).unwrap();
+    work.git(&[
+        "worktree",
+        "add",
+        "-q",
+        "-b",
+        "other",
+        place(&project).to_str().unwrap(),
+    ]);
+    refused("is a worktree that has `other` checked out");
+    work.git(&["worktree", "remove", place(&project).to_str().unwrap()]);
+    let before = work.state();
+    work.run(&["--in-place", "--no-verify", "--worktree", "."])
+        .fails(2)
+        .stderr_has("is the main worktree, whose files are yours");
+    work.run(&["--in-place", "--no-commit", "--worktree", "x"])
+        .fails(2)
+        .stderr_has("cannot be used with");
+    before.assert_same(&work.state());
+
+    follow(&project, &[]).success();
+    let tip = work.id("localized/main");
+    work.write("README.md", "more");
+    work.commit("more");
+    // Changes of its own, staged or not.
+    let deployed = Repo::new(&project.sandbox, place(&project));
+    deployed.write(SERVICE, "changed");
+    refused("has changes of its own");
+    deployed.git(&["add", "--all"]);
+    refused("has changes of its own");
+    deployed.git(&["reset", "-q", "--hard"]);
+    // What git does not know, where something comes.
+    work.write("fresh.yaml", "a: b");
+    work.commit("fresh");
+    deployed.write("fresh.yaml", "mine");
+    refused("cannot be brought up to date");
+    assert_eq!(deployed.read("fresh.yaml"), "mine");
+    assert_eq!(work.id("localized/main"), tip);
+    deployed.remove("fresh.yaml");
+    is_clean(&project);
+    follow(&project, &[]).success();
+    is_clean(&project);
+}
+
+#[test]
+fn a_run_that_was_killed_in_between_is_gone_on_from() {
+    let project = Project::new();
+    let work = &project.work;
+    follow(&project, &[]).success();
+    let old = work.id("localized/main");
+    work.write("README.md", "more");
+    work.commit("more");
+    follow(&project, &[]).success();
+    let new = work.id("localized/main");
+    // Files first: then the branch did not move.
+    work.git(&["update-ref", "refs/heads/localized/main", &old]);
+    let deployed = Repo::new(&project.sandbox, place(&project));
+    assert_ne!(deployed.git(&["status", "--porcelain"]), "");
+    follow(&project, &[]).success();
+    is_clean(&project);
+    assert_eq!(
+        work.id("localized/main^{tree}"),
+        work.id(&format!("{new}^{{tree}}"))
+    );
+    // A ref that somebody else holds: the files are as before.
+    work.write("README.md", "even more");
+    work.commit("even more");
+    let lock = work.git_directory().join("refs/heads/localized/main.lock");
+    fs::write(&lock, "").unwrap();
+    follow(&project, &[]).fails(2).stderr_has("remove the lock");
+    fs::remove_file(&lock).unwrap();
+    is_clean(&project);
+}
