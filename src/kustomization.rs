@@ -264,7 +264,8 @@ pub enum NoteKind {
         name: String,
         /// The version; empty when floating.
         version: String,
-        /// Whether `valuesFile` is set; otherwise the chart's own `values.yaml` is read, below the root only.
+        /// Whether `valuesFile` is set or the values are replaced; otherwise the chart's own `values.yaml` is
+        /// read, below the root only.
         values_file: bool,
         /// Whether `devel` is set: without a version, the newest one may be one under development.
         devel: bool,
@@ -277,7 +278,7 @@ pub enum NoteKind {
         name: String,
         /// The version; ignored by kustomize.
         version: String,
-        /// Whether `valuesFile` is set.
+        /// As of a remote chart.
         values_file: bool,
     },
     /// A directory of charts other than `charts`; may lie anywhere.

@@ -21,6 +21,7 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
         })
         .collect();
     findings.extend(remote_chart::find_missing(context));
+    findings.extend(remote_chart::find_refused(context, Rule::MissingPath));
     findings
 }
 
@@ -47,7 +48,8 @@ pub(super) fn absent<'a>(context: &Context<'a>) -> Vec<Absent<'a>> {
         let (place, directory, why) = match &trouble.kind {
             TroubleKind::Missing { path, absence } => (path.clone(), None, absence.clone()),
             TroubleKind::NoKustomization { directory } => {
-                // A link that kustomize does not follow is a matter of `invalid-kustomization`.
+                // A link that kustomize does not follow, or a directory of that name, is a matter of
+                // `invalid-kustomization`.
                 if names(directory).any(|name| matches!(context.tree.entry(&name), Ok(Some(_)))) {
                     continue;
                 }

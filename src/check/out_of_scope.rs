@@ -2,7 +2,7 @@
 //! one of the `scopes` of the configuration, a link the repository. And an absolute path, which names
 //! something of one machine.
 
-use super::{Checking, Context};
+use super::{Checking, Context, remote_chart};
 use crate::config::FILE_NAME;
 use crate::failure::{argument, pathspec};
 use crate::finding::{Finding, Rule};
@@ -50,6 +50,7 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
             findings.push(one.finding(message, help));
         }
     }
+    findings.extend(remote_chart::find_refused(context, Rule::OutOfScope));
     findings
 }
 

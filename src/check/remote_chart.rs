@@ -5,15 +5,19 @@
 //! is not looked at ([`crate::walk::Named`]). So only the tree decides; a chart on disk that is not staged is none.
 //! An entry of the lock at the top fulfils it, unless the configuration says `locked: error`.
 //!
-//! A chart without a repository that is not there is a path that names nothing: `missing-path`.
+//! A chart without a repository that is not there is a path that names nothing: `missing-path`. So is the
+//! `values.yaml` of a chart that is there, which kustomize reads like a file of the root; one beyond the root
+//! is `out-of-scope`.
 
 use super::Context;
 use crate::config::Locked;
-use crate::failure::argument;
+use crate::failure::{argument, pathspec};
 use crate::finding::{Finding, Rule, Subject};
+use crate::kustomization::NoteKind;
+use crate::record::LoadRestrictor;
 use crate::redact;
 use crate::tree::absence::Absence;
-use crate::tree::path;
+use crate::tree::{self, Resolved, path};
 use crate::walk::{self, Noted};
 
 /// Returns the charts that would be downloaded.
@@ -40,6 +44,7 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
                     "the chart `{}` {version} of {shown} is not in the tree: helm downloads it to `{directory}`",
                     chart.name
                 ),
+                Place::NoValues(_) | Place::ValuesBeyond(_) => return None,
             };
             let finding = context.at_note(
                 Rule::RemoteChart,
@@ -81,17 +86,61 @@ pub(super) fn find_missing(context: &Context<'_>) -> Vec<Finding> {
                 "there is no `{directory}`, and the chart `{}` names no repository to download it from",
                 chart.name
             );
-            let finding =
-                context.at_note(Rule::MissingPath, chart.noted, message, chart.help(context));
-            Some(Finding {
-                reference: chart.name.to_owned(),
-                ..finding
-            })
+            Some(chart.local(context, Rule::MissingPath, message, chart.help(context)))
         })
         .collect()
 }
 
-/// A chart that is not in the tree.
+/// Returns what kustomize refuses about charts that nobody downloads: findings of this rule, `missing-path` or
+/// `out-of-scope`.
+pub(super) fn find_refused(context: &Context<'_>, rule: Rule) -> Vec<Finding> {
+    let own = "or name a `valuesFile` below the kustomization root".to_owned();
+    all(context)
+        .into_iter()
+        .filter_map(|chart| {
+            let (wrong, message, help) = match &chart.place {
+                Place::NoValues(path) => (
+                    Rule::MissingPath,
+                    format!(
+                        "there is no `{path}`, which kustomize reads for the chart `{}`",
+                        chart.name
+                    ),
+                    vec![
+                        format!(
+                            "add it, be it empty: touch -- \"$(git rev-parse --show-toplevel)\"/{} && git add -f -- {}",
+                            argument(path),
+                            pathspec(path)
+                        ),
+                        own.clone(),
+                    ],
+                ),
+                Place::ValuesBeyond(path) => (
+                    Rule::OutOfScope,
+                    format!(
+                        "`{path}`, the values of the chart `{}`, lies outside of its kustomization root",
+                        chart.name
+                    ),
+                    vec![
+                        "name a copy of it below the kustomization root as `valuesFile`".to_owned(),
+                        "or put the chart home below the kustomization root".to_owned(),
+                    ],
+                ),
+                Place::Outside(home) if chart.repo.is_none() => (
+                    Rule::OutOfScope,
+                    format!(
+                        "the chart `{}` is looked for in `{home}`, out of the repository",
+                        chart.name
+                    ),
+                    chart.help(context),
+                ),
+                _ => return None,
+            };
+            (wrong == rule).then(|| chart.local(context, rule, message, help))
+        })
+        .collect()
+}
+
+/// A chart that helm or kustomize does not find as it is.
 struct Chart<'a> {
     noted: &'a Noted,
     repo: Option<&'a str>,
@@ -108,9 +157,27 @@ enum Place {
     Submodule(String),
     /// Below this chart home, which lies out of the repository.
     Outside(String),
+    /// There is one, but not its values, at this path.
+    NoValues(String),
+    /// There is one, but its values, at this path, lie beyond the root.
+    ValuesBeyond(String),
 }
 
+impl Place {
+    fn is_chart(&self) -> bool {
+        matches!(self, Place::NoValues(_) | Place::ValuesBeyond(_))
+    }
+}
+
+/// Returns the charts that are not in the tree.
 fn charts<'a>(context: &Context<'a>) -> Vec<Chart<'a>> {
+    let mut charts = all(context);
+    charts.retain(|chart| !chart.place.is_chart());
+    charts
+}
+
+/// Returns the charts with which something is wrong.
+fn all<'a>(context: &Context<'a>) -> Vec<Chart<'a>> {
     // A tree that cannot be read is told elsewhere.
     let named = context.graph.named_charts().unwrap_or_default();
     named
@@ -121,12 +188,13 @@ fn charts<'a>(context: &Context<'a>) -> Vec<Chart<'a>> {
             let lock = context.lock().filter(|lock| lock.target.is_none());
             let is_locked = || wanted?.locked(lock?).map(|_| ());
             let place = match chart.place {
-                walk::Place::There(_) => return None,
+                walk::Place::There(path) => values(context, chart.noted, &path)?,
                 walk::Place::Outside => Place::Outside(chart.home.0.to_owned()),
                 walk::Place::Submodule(path) => Place::Submodule(path),
                 walk::Place::Missing(path) => Place::Missing(path),
             };
-            if context.config.locked == Locked::Allow && is_locked().is_some() {
+            if !place.is_chart() && context.config.locked == Locked::Allow && is_locked().is_some()
+            {
                 return None;
             }
             Some(Chart {
@@ -140,10 +208,51 @@ fn charts<'a>(context: &Context<'a>) -> Vec<Chart<'a>> {
         .collect()
 }
 
+/// Returns what is wrong with the values of a chart that is there.
+fn values(context: &Context<'_>, noted: &Noted, chart: &str) -> Option<Place> {
+    if let NoteKind::RemoteChart {
+        values_file: true, ..
+    }
+    | NoteKind::LocalChart {
+        values_file: true, ..
+    } = &noted.note.kind
+    {
+        return None;
+    }
+    let place = path::join(chart, "values.yaml");
+    let real = match tree::resolve(context.tree, &place) {
+        Ok(Resolved::File { path, .. }) => path,
+        Ok(Resolved::Leaves { .. }) => return Some(Place::ValuesBeyond(place)),
+        Ok(_) => return Some(Place::NoValues(place)),
+        Err(_) => return None,
+    };
+    let bound = match context.config.load_restrictor {
+        LoadRestrictor::None => "",
+        LoadRestrictor::RootOnly => &context.graph.roots[noted.root].directory,
+    };
+    (!path::is_in(path::parent(&real), bound)).then_some(Place::ValuesBeyond(place))
+}
+
 impl Chart<'_> {
+    /// Makes a finding about a chart in the tree.
+    fn local(
+        &self,
+        context: &Context<'_>,
+        rule: Rule,
+        message: String,
+        help: Vec<String>,
+    ) -> Finding {
+        Finding {
+            reference: self.name.to_owned(),
+            ..context.at_note(rule, self.noted, message, help)
+        }
+    }
+
     fn help(&self, context: &Context<'_>) -> Vec<String> {
         let directory = match &self.place {
-            Place::Missing(directory) => directory,
+            Place::Missing(directory)
+            | Place::NoValues(directory)
+            | Place::ValuesBeyond(directory) => directory,
             Place::Submodule(_) => {
                 return vec!["copy the chart into this repository".to_owned()];
             }
@@ -336,8 +445,72 @@ mod tests {
             found[0].message,
             "there is no `charts/nginx`, and the chart `nginx` names no repository to download it from"
         );
-        let there = Scene::of(text).file("charts/nginx/Chart.yaml", "");
+        let there = Scene::of(text).file("charts/nginx/values.yaml", "");
         assert_eq!(there.check().findings, []);
+        let file = Scene::of(text).file("charts/nginx", "");
+        assert_eq!(file.find(Rule::MissingPath).len(), 1);
+    }
+
+    #[test]
+    fn a_file_is_no_chart() {
+        let found = find(Scene::of(CHART).file("charts/nginx-1.2.3/nginx", ""));
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert!(found[0].message.contains("is not in the tree"), "{found:?}");
+    }
+
+    #[test]
+    fn the_values_of_a_chart_are_a_file_of_the_root() {
+        let scene = |fields: &str, globals: &str, place: &str| {
+            let text = format!("helmCharts: [{{name: nginx{fields}}}]\n{globals}");
+            Scene::default()
+                .file("a/kustomization.yaml", &text)
+                .file("a/v.yaml", "")
+                .file(place, "")
+        };
+        let told = |scene: Scene| -> Vec<(Rule, String)> {
+            let findings = scene.check().findings.into_iter();
+            findings.map(|one| (one.rule, one.message)).collect()
+        };
+        let chart = "a/charts/nginx/Chart.yaml";
+        let missing = (
+            Rule::MissingPath,
+            "there is no `a/charts/nginx/values.yaml`, which kustomize reads for the chart `nginx`"
+                .to_owned(),
+        );
+        for fields in ["", ", valuesInline: {a: b}", ", repo: 'https://h'"] {
+            assert_eq!(
+                told(scene(fields, "", chart)),
+                [missing.clone()],
+                "{fields}"
+            );
+        }
+        for fields in [
+            ", valuesFile: v.yaml",
+            ", valuesInline: {a: b}, valuesMerge: replace",
+        ] {
+            assert_eq!(told(scene(fields, "", chart)), [], "{fields}");
+        }
+        let up = "helmGlobals: {chartHome: ../c}\n";
+        let beyond = (
+            Rule::OutOfScope,
+            "`c/nginx/values.yaml`, the values of the chart `nginx`, lies outside of its kustomization root"
+                .to_owned(),
+        );
+        assert_eq!(told(scene("", up, "c/nginx/values.yaml")), [beyond]);
+        let any = scene("", up, "c/nginx/values.yaml").config("load-restrictor: none\n");
+        assert_eq!(told(any), []);
+        assert_eq!(
+            told(scene(", valuesFile: v.yaml", up, "c/nginx/Chart.yaml")),
+            []
+        );
+        let abroad = "helmGlobals: {chartHome: /opt/charts}\n";
+        assert_eq!(
+            told(scene(", valuesFile: v.yaml", abroad, "x")),
+            [(
+                Rule::OutOfScope,
+                "the chart `nginx` is looked for in `/opt/charts`, out of the repository".into()
+            )]
+        );
     }
 
     #[test]

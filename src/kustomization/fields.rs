@@ -55,6 +55,8 @@ pub(super) enum Role {
     Plugin,
     /// The values file of a chart.
     ValuesFile,
+    /// How a chart's values and those that are written here are put together.
+    ValuesMerge,
     ChartName,
     ChartVersion,
     ChartRepo,
@@ -239,6 +241,7 @@ static HELM_PLUGIN: Struct = Struct {
         ("name", Shape::Text(Role::ChartName)),
         ("repo", Shape::Text(Role::ChartRepo)),
         ("valuesFile", Shape::Text(Role::ValuesFile)),
+        ("valuesMerge", Shape::Text(Role::ValuesMerge)),
         ("version", Shape::Text(Role::ChartVersion)),
     ],
 };
@@ -306,7 +309,7 @@ static HELM_CHART: Struct = Struct {
         ("skipTests", Shape::Bool),
         ("valuesFile", Shape::Text(Role::ValuesFile)),
         ("valuesInline", Shape::Values),
-        ("valuesMerge", PLAIN),
+        ("valuesMerge", Shape::Text(Role::ValuesMerge)),
         ("version", Shape::Text(Role::ChartVersion)),
     ],
 };
@@ -328,7 +331,7 @@ static OLD_HELM_CHART: Struct = Struct {
         ("releaseNamespace", PLAIN),
         ("values", Shape::Text(Role::ValuesFile)),
         ("valuesLocal", Shape::Values),
-        ("valuesMerge", PLAIN),
+        ("valuesMerge", Shape::Text(Role::ValuesMerge)),
     ],
 };
 

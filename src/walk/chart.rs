@@ -212,7 +212,9 @@ impl Graph {
                     Resolved::Missing { path } => Place::Missing(path),
                     Resolved::Submodule { path } => Place::Submodule(path),
                     Resolved::Leaves { .. } => Place::Outside,
-                    _ => Place::There(place),
+                    Resolved::Directory { .. } => Place::There(place),
+                    // helm is called for what is no directory, too.
+                    Resolved::File { .. } | Resolved::Loop { .. } => Place::Missing(place),
                 },
             };
             charts.push(Named {

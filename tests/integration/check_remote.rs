@@ -23,7 +23,7 @@ fn world() -> World {
         "test \"$1 $2 $3\" = 'pull --untar --untardir' || exit 64\n\
          directory=$4\n\
          for last; do :; done\n\
-         mkdir -p \"$directory/${last##*/}\" && echo 'name: x' > \"$directory/${last##*/}/Chart.yaml\"",
+         mkdir -p \"$directory/${last##*/}\" && echo 'name: x' > \"$directory/${last##*/}/Chart.yaml\" && echo 'a: b' > \"$directory/${last##*/}/values.yaml\"",
     );
     world.upstream_of(
         "acme/deep",
@@ -71,7 +71,7 @@ fn commands(findings: &[Value]) -> Vec<String> {
         .flat_map(|finding| finding["help"].as_array().unwrap())
         .filter_map(|help| {
             let help = help.as_str().unwrap();
-            ["git ", "helm "].iter().find_map(|program| {
+            ["git ", "helm ", "touch "].iter().find_map(|program| {
                 let at = help.find(&format!(": {program}"))?;
                 Some(help[at + 2..].to_owned())
             })
@@ -244,6 +244,15 @@ fn the_way_out_of_charts() {
         );
         assert!(commands[0].starts_with("helm pull "), "{commands:?}");
     }
+    // kustomize reads the values of a chart, even of one that has none.
+    let taken = ways_out(
+        &[
+            ("a b/kustomization.yaml", &chart("")),
+            ("a b/charts/nginx/Chart.yaml", "name: nginx\n"),
+        ],
+        1,
+    );
+    assert!(taken[0].starts_with("touch "), "{taken:?}");
     // On disk already, but not staged: with a repository and without.
     for (repo, place) in [
         (
@@ -256,6 +265,7 @@ fn the_way_out_of_charts() {
         world
             .work
             .write(&format!("{place}/Chart.yaml"), "name: nginx\n");
+        world.work.write(&format!("{place}/values.yaml"), "");
         world.work.write(".git/info/exclude", "charts/\n");
         world.work.write("kustomization.yaml", chart(repo));
         world.work.git(&["add", "kustomization.yaml"]);

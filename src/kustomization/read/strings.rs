@@ -59,6 +59,14 @@ impl<'d> Reader<'d> {
                 }
                 self.reference(Accepts::File, place, field, text, None);
             }
+            // Nothing else is read then; that there are values to replace them by is taken for granted.
+            Role::ValuesMerge => {
+                if let Some(chart) = &mut self.chart
+                    && text == "replace"
+                {
+                    chart.values_file = true;
+                }
+            }
             Role::ChartName => {
                 if let Some(chart) = &mut self.chart {
                     chart.name = text.to_owned();
