@@ -65,6 +65,45 @@ mod tests {
         assert!(finding.fails());
     }
 
+    /// A ring of roots, each of which names the hub as well, and the hub them.
+    #[test]
+    fn cycles_without_end_take_no_time_without_end() {
+        let count = 3_000;
+        let mut roots = vec![("hub".to_owned(), String::new())];
+        for at in 0..count {
+            let next = (at + 1) % count;
+            roots[0].1.push_str(&format!("../r{at}, "));
+            roots.push((format!("r{at}"), format!("../r{next}, ../hub")));
+        }
+        let roots: Vec<(&str, &str)> = roots
+            .iter()
+            .map(|(at, names)| (at.as_str(), names.as_str()))
+            .collect();
+        let begin = std::time::Instant::now();
+        let findings = scene(&roots).check().findings;
+        assert!(findings.len() >= count, "{}", findings.len());
+        let longest = findings.iter().map(|finding| finding.message.len()).max();
+        assert!(longest < Some(1_000), "{longest:?}");
+        assert!(begin.elapsed().as_secs() < 20);
+    }
+
+    #[test]
+    fn a_long_cycle_is_told_by_its_ends() {
+        let roots: Vec<(String, String)> = (0..100)
+            .map(|at| (format!("r{at}"), format!("../r{}", (at + 1) % 100)))
+            .collect();
+        let roots: Vec<(&str, &str)> = roots
+            .iter()
+            .map(|(at, name)| (at.as_str(), name.as_str()))
+            .collect();
+        let told = told(scene(&roots));
+        assert_eq!(told.len(), 1);
+        assert!(
+            told[0].contains("`r16` -> 68 more -> `r85` -> "),
+            "{told:?}"
+        );
+    }
+
     #[test]
     fn every_cycle_is_told() {
         assert_eq!(

@@ -9,6 +9,12 @@ use crate::failure::Failure;
 use crate::redact;
 use crate::tree::path;
 
+/// How many steps are looked at for the chains of all cycles together. With cycles without end, such as
+/// thousands of roots that all name each other, the later ones are told without theirs.
+const MOST_LOOKS: usize = 1_000_000;
+/// How many roots of a chain are shown, at its begin and at its end.
+const SHOWN: usize = 16;
+
 /// One step from root to root.
 #[derive(Clone, Copy)]
 struct Step {
@@ -47,9 +53,13 @@ pub(super) fn find(graph: &Graph) -> Vec<Trouble> {
     });
     let knots = knots(&steps);
     let mut troubles = Vec::new();
+    let mut looks = MOST_LOOKS;
     for closing in closing_steps(&steps, &order, &knots) {
-        let inside = |step: &Step| knots[step.to] == knots[closing.to];
-        let mut chain = chain(&steps, closing.to, closing.from, inside).unwrap_or_default();
+        let along = |step: &Step| {
+            looks = looks.saturating_sub(1);
+            looks > 0 && knots[step.to] == knots[closing.to]
+        };
+        let mut chain = chain(&steps, closing.to, closing.from, along).unwrap_or_default();
         chain.push(closing);
         troubles.push(trouble(graph, &chain, "leads back to itself"));
     }
@@ -155,7 +165,7 @@ fn chain(
     steps: &[Vec<Step>],
     from: RootId,
     to: RootId,
-    along: impl Fn(&Step) -> bool,
+    mut along: impl FnMut(&Step) -> bool,
 ) -> Option<Vec<Step>> {
     if from == to {
         return Some(Vec::new());
@@ -280,7 +290,13 @@ fn trouble(graph: &Graph, chain: &[Step], what: &str) -> Trouble {
         );
     };
     let mut shown = format!("`{}`", graph.root_label(first.from));
-    for step in chain {
+    for (at, step) in chain.iter().enumerate() {
+        if at >= SHOWN && at + SHOWN < chain.len() {
+            if at == SHOWN {
+                shown.push_str(&format!(" -> {} more", chain.len() - 2 * SHOWN));
+            }
+            continue;
+        }
         let text = &graph.roots[step.from].edges[step.edge].reference.text;
         shown.push_str(&format!(" -> `{}`", graph.root_label(step.to)));
         if step.remote {
