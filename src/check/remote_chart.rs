@@ -480,7 +480,7 @@ mod tests {
         for fields in ["", ", valuesInline: {a: b}", ", repo: 'https://h'"] {
             assert_eq!(
                 told(scene(fields, "", chart)),
-                [missing.clone()],
+                std::slice::from_ref(&missing),
                 "{fields}"
             );
         }
