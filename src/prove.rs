@@ -8,6 +8,8 @@
 mod build;
 pub mod closed;
 pub mod compare;
+mod diff;
+mod objects;
 mod program;
 mod scene;
 pub mod stand_in;
@@ -19,11 +21,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 pub use build::Build;
-pub use compare::{Metadata, Verdict};
+pub use compare::{Changed, Difference, DifferenceKind, Metadata, ObjectChange, Verdict};
 pub use program::{Program, Search};
 
 use crate::failure::{Failure, Result};
 use crate::interrupt::Scratch;
+use crate::kustomization::{FunctionRuntime, NoteKind};
 use crate::localize::ResultFile;
 use crate::record::{Change, LoadRestrictor};
 use crate::walk::Graph;
@@ -80,6 +83,8 @@ pub struct Target {
     pub original: Original,
     /// The directory to build for the result, from where it begins.
     pub localized: String,
+    /// Which annotations about the build the kustomization asks for.
+    pub asked: Metadata,
 }
 
 /// What is built for the original.
@@ -137,9 +142,7 @@ impl Proof {
     /// Says whether some result does not build to what its original builds to.
     #[must_use]
     pub fn differs(&self) -> bool {
-        self.targets
-            .iter()
-            .any(|target| matches!(target.verdict, Verdict::Differs(_) | Verdict::Unsteady(_)))
+        self.targets.iter().any(|target| target.verdict.differs())
     }
 
     /// Returns what the trailer says.
@@ -162,6 +165,59 @@ impl Proof {
     }
 }
 
+impl TargetProof {
+    /// Returns what to do about the verdict.
+    #[must_use]
+    pub fn next_steps(&self) -> Vec<String> {
+        let steps: &[&str] = match &self.verdict {
+            Verdict::Identical | Verdict::AnnotationsOnly => &[],
+            Verdict::Differs(_) => &["to take it as it is all the same: --no-verify"],
+            Verdict::Unsteady(_) => &[
+                "let it build to the same each time (charts need a release name, functions no clock), or leave it unverified: --no-verify",
+            ],
+            Verdict::NotBuilt { reason } | Verdict::Broken { reason } => {
+                let step = NEXT_STEPS.iter().find(|(said, _)| reason.contains(said));
+                match step {
+                    Some((_, step)) => &[*step],
+                    None => &[],
+                }
+            }
+        };
+        steps.iter().map(|step| (*step).to_owned()).collect()
+    }
+}
+
+/// What kustomize says where a build needs something that it was not given, and what to do.
+const NEXT_STEPS: [(&str, &str); 6] = [
+    (
+        "must specify --enable-helm",
+        "to build it with helm: --build-arg=--enable-helm",
+    ),
+    (
+        "external plugins disabled",
+        "to run its plugins and functions, which is to run their code: --build-arg=--enable-alpha-plugins, and for programs --build-arg=--enable-exec",
+    ),
+    (
+        SKIPPED,
+        "to run them, which is to run their code: --build-arg=--enable-alpha-plugins --build-arg=--enable-exec, with kustomize",
+    ),
+    (
+        "is not in or below",
+        "if it is built with files from outside of their root: --load-restrictor=none",
+    ),
+    (
+        "permission denied",
+        "a program that was brought in is not executable before you trust it: see the warnings",
+    ),
+    (
+        "did not finish within",
+        "give it more time: --timeout SECONDS",
+    ),
+];
+
+/// What is said where a build would leave functions out without a word.
+const SKIPPED: &str = "functions that are programs are left out silently";
+
 /// Builds original and result of each target, and compares what comes out.
 ///
 /// # Errors
@@ -179,14 +235,22 @@ pub fn prove(job: &Job<'_>, options: &Options) -> Result<Proof> {
     if job.load_restrictor == LoadRestrictor::None {
         arguments.push("--load-restrictor=LoadRestrictionsNone".to_owned());
     }
+    // kustomize skips them unless it was told to run programs, and kubectl cannot be told.
+    let has = |name: &str| {
+        let on = [name.to_owned(), format!("{name}=true")];
+        arguments.iter().any(|argument| on.contains(argument))
+    };
+    let skips = has("--enable-alpha-plugins")
+        && (program.kind == program::Kind::Kubectl || !has("--enable-exec"))
+        && runs_programs(job.before);
     let stage = Stage {
+        skips,
         program: &program,
         scene: &scene,
         arguments,
         full: options.full,
         offline: options.offline,
         timeout: options.timeout.unwrap_or(TIMEOUT),
-        asked: Metadata::asked(job.before),
     };
     let mut proof = Proof {
         program: Some(program.name()),
@@ -209,8 +273,9 @@ struct Stage<'a> {
     arguments: Vec<String>,
     full: bool,
     offline: bool,
+    /// Whether the builds leave functions out.
+    skips: bool,
     timeout: Duration,
-    asked: Metadata,
 }
 
 impl Stage<'_> {
@@ -295,22 +360,27 @@ impl Stage<'_> {
             (false, _) => Verdict::NotBuilt {
                 reason: scene.plain(&first.said),
             },
-            (true, false) => compare::does_not_build(&scene.plain(&localized.said)),
-            (true, true) => compare::compare(&first.stdout, &localized.stdout, self.asked),
+            (true, false) => Verdict::Broken {
+                reason: scene.plain(&localized.said),
+            },
+            (true, true) => compare::compare(&first.stdout, &localized.stdout, target.asked),
         };
+        if self.skips && verdict.is_same() {
+            verdict = Verdict::NotBuilt {
+                reason: SKIPPED.to_owned(),
+            };
+        }
         if let Verdict::Differs(difference) = &verdict {
             let again = original("again", self.full || unknown.is_some())?;
             if again.success && again.stdout != first.stdout {
                 verdict = Verdict::Unsteady(difference.clone());
             }
         }
-        let kept = match verdict {
-            Verdict::Differs(_) | Verdict::Unsteady(_) => {
-                Some(keep(&first, &localized).map_err(|error| {
-                    Failure::new(format!("the outputs could not be kept: {error}"))
-                })?)
-            }
-            _ => None,
+        let kept = match verdict.differs() {
+            true => Some(keep(&first, &localized).map_err(|error| {
+                Failure::new(format!("the outputs could not be kept: {error}"))
+            })?),
+            false => None,
         };
         Ok(TargetProof {
             target: target.name.clone(),
@@ -320,6 +390,19 @@ impl Stage<'_> {
             kept,
         })
     }
+}
+
+/// Says whether a function of the graph is a program.
+fn runs_programs(graph: &Graph) -> bool {
+    graph.notes.iter().any(|noted| {
+        matches!(
+            noted.note.kind,
+            NoteKind::KrmFunction {
+                runtime: FunctionRuntime::Exec { .. },
+                ..
+            }
+        )
+    })
 }
 
 /// Keeps what was built, for the user to look at. Only the user can: it may hold secrets.

@@ -18,7 +18,7 @@ use crate::failure::{Failure, Failures, Location, Result, argument, nearest};
 use crate::fetch::{self, Fetcher, Tip};
 use crate::git::Here;
 use crate::localize::{Content, Localized, ResultFile, Rules, localize};
-use crate::prove::{self, After, Job, Original, Proof, Verdict};
+use crate::prove::{self, After, Job, Metadata, Original, Proof, Verdict};
 use crate::record::{LOCK_NAME, LoadRestrictor, Lock, LockOptions};
 use crate::redact;
 use crate::reference::{self, RepoSpec, default_new_dir};
@@ -379,6 +379,7 @@ fn proven(args: &LocalizeArgs, copied: &Copied, fetcher: &Fetcher) -> Result<Pro
             }
         },
         localized: copied.localized.target.clone(),
+        asked: Metadata::of(&graph.files[graph.roots[0].file].bytes),
     };
     let job = Job {
         before: graph,

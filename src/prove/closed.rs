@@ -34,6 +34,15 @@ const PROXIES: [&str; 6] = [
 ];
 
 impl Network {
+    /// Returns its name, as in JSON.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Network::Namespace => "namespace",
+            Network::Proxies => "proxies",
+        }
+    }
+
     /// Closes the network for what `command` is going to start.
     pub(super) fn close(self, command: &mut Command) {
         for name in PROXIES {

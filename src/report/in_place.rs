@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::human::write_rewritten;
 use super::json::{JsonFile, JsonMessage, JsonRemote, JsonRewritten, TOOL, Tool, remote, render};
 use super::lock::{JsonChange, write_changes};
-use super::proof::write_proof;
+use super::proof::{JsonProof, write_proof};
 use super::{LockOutcome, Tell, by_id, counted, short, visible, write_warnings};
 use crate::failure::pathspec;
 use crate::localize::Rewritten;
@@ -92,6 +92,7 @@ impl Tell for InPlaceReport {
             commands: self.commands(),
             warning_counts: by_id(&self.warnings),
             warnings: self.warnings.iter().map(JsonMessage::from).collect(),
+            verified: self.proof.as_ref().map(JsonProof::from),
         })
     }
 
@@ -217,4 +218,6 @@ struct JsonInPlace<'a> {
     commands: Vec<String>,
     warning_counts: BTreeMap<&'static str, usize>,
     warnings: Vec<JsonMessage<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    verified: Option<JsonProof<'a>>,
 }

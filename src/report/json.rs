@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+use super::proof::JsonProof;
 use super::{Outcome, Report, by_id, is_hidden};
 use crate::failure::{Failure, Failures, Location};
 use crate::localize::Rewritten;
@@ -26,6 +27,7 @@ struct JsonReport<'a> {
     rewritten: Vec<JsonRewritten<'a>>,
     warning_counts: BTreeMap<&'static str, usize>,
     warnings: Vec<JsonMessage<'a>>,
+    verified: JsonProof<'a>,
 }
 
 #[derive(Serialize)]
@@ -192,6 +194,7 @@ impl Report {
             rewritten: self.rewritten.iter().map(JsonRewritten::from).collect(),
             warning_counts: by_id(&self.warnings),
             warnings: self.warnings.iter().map(JsonMessage::from).collect(),
+            verified: (&self.proof).into(),
         })
     }
 }

@@ -14,6 +14,8 @@ pub(crate) struct Scene {
     pub(crate) name: &'static str,
     /// How many times faster than kustomize we want to be.
     pub(crate) goal: f64,
+    /// The same where both verify.
+    pub(crate) verified: f64,
     /// How many roots the user names.
     roots: usize,
     /// How many files each upstream has beside its roots.
@@ -26,6 +28,7 @@ pub(crate) const SCENES: [Scene; 3] = [
     Scene {
         name: "60 references to one repository and ref",
         goal: 20.0,
+        verified: 5.0,
         roots: 60,
         ballast: 0,
         chain: 1,
@@ -33,6 +36,7 @@ pub(crate) const SCENES: [Scene; 3] = [
     Scene {
         name: "8 roots of a repository with 5,000 files",
         goal: 5.0,
+        verified: 3.0,
         roots: 8,
         ballast: 5_000,
         chain: 1,
@@ -40,6 +44,7 @@ pub(crate) const SCENES: [Scene; 3] = [
     Scene {
         name: "a chain of 4 repositories",
         goal: 1.5,
+        verified: 1.5,
         roots: 1,
         ballast: 0,
         chain: 4,

@@ -1,5 +1,6 @@
 //! Original and result are built, and compared, before anything is written.
 
+mod differs;
 mod in_place;
 mod program;
 mod upstream;
@@ -73,7 +74,7 @@ fn a_result_that_does_not_build_is_a_difference() {
     project
         .overlay(&[])
         .fails(1)
-        .stdout_has("the result does not build: it broke");
+        .stdout_has("  the original builds, the result does not: it broke\n");
     before.assert_same(&project.work.state());
 }
 
@@ -97,9 +98,9 @@ fn the_network_is_closed_for_the_result() {
             &format!("{reach} >/dev/null || exit 1"),
         );
         let output = project.overlay(&[]);
-        output
-            .fails(1)
-            .stdout_has("the result does not build: fatal: nobody stands in for this");
+        output.fails(1).stdout_has(
+            "the original builds, the result does not: fatal: nobody stands in for this",
+        );
     }
 }
 

@@ -7,11 +7,12 @@ use crate::cli::online::{LocalizeArgs, Restrictor, fetcher};
 use crate::failure::{Failure, Failures, Result};
 use crate::fetch::{self, Fetcher, Tip};
 use crate::mend::{Ground, in_place};
-use crate::prove::{self, After, Job, Original, Proof};
+use crate::prove::{self, After, Job, Metadata, Original, Proof};
 use crate::record::{LoadRestrictor, Lock};
 use crate::reference::RepoSpec;
 use crate::report::{InPlaceReport, LockOutcome};
 use crate::tree::{self, Resolved, path};
+use crate::walk::{Graph, Root};
 
 pub(super) fn run(args: &LocalizeArgs) -> Result<InPlaceReport, Failures> {
     if args.update {
@@ -86,6 +87,7 @@ pub(super) fn proven(
         },
         original: Original::Directory(directory.clone()),
         localized: directory.clone(),
+        asked: asked(&plan.before, directory),
     };
     let job = Job {
         before: &plan.before,
@@ -95,6 +97,15 @@ pub(super) fn proven(
         moved: &|repositories| fetcher.moved(repositories),
     };
     super::prove(args, &job).map(Some)
+}
+
+/// Returns which annotations about the build the kustomization in a directory asks for.
+fn asked(graph: &Graph, directory: &str) -> Metadata {
+    let is_it = |root: &&Root| root.source == 0 && root.directory == directory;
+    let root = graph.roots.iter().find(is_it);
+    root.map_or(Metadata::default(), |root| {
+        Metadata::of(&graph.files[root.file].bytes)
+    })
 }
 
 /// Makes the changes of a plan, and says what came of it.

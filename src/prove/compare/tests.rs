@@ -1,0 +1,233 @@
+use super::*;
+
+fn map(name: &str, value: &str) -> String {
+    format!("apiVersion: v1\ndata:\n  key: {value}\nkind: ConfigMap\nmetadata:\n  name: {name}\n")
+}
+
+fn both(before: &[&str], after: &[&str], asked: Metadata) -> Verdict {
+    let join = |objects: &[&str]| objects.join("---\n");
+    compare(join(before).as_bytes(), join(after).as_bytes(), asked)
+}
+
+fn difference(before: &[&str], after: &[&str]) -> Difference {
+    match both(before, after, Metadata::default()) {
+        Verdict::Differs(difference) => difference,
+        verdict => panic!("{verdict:?}"),
+    }
+}
+
+fn changes(difference: &Difference) -> Vec<(&str, Changed)> {
+    let changes = difference.objects.iter();
+    changes.map(|one| (one.id.as_str(), one.change)).collect()
+}
+
+#[test]
+fn the_same_bytes_are_the_same() {
+    let one = map("a", "1");
+    assert_eq!(
+        both(&[&one], &[&one], Metadata::default()),
+        Verdict::Identical
+    );
+    assert_eq!(both(&[], &[], Metadata::default()), Verdict::Identical);
+}
+
+#[test]
+fn what_was_added_removed_and_changed_is_named() {
+    let (a, b, c) = (map("a", "1"), map("b", "1"), map("c", "1"));
+    let other = map("b", "2");
+    let found = difference(&[&a, &b], &[&other, &c]);
+    assert_eq!(found.kind, DifferenceKind::Content);
+    assert_eq!(
+        changes(&found),
+        [
+            ("v1 ConfigMap a", Changed::Removed),
+            ("v1 ConfigMap b", Changed::Changed),
+            ("v1 ConfigMap c", Changed::Added),
+        ]
+    );
+    assert!(
+        found.diff.contains("--- original: v1 ConfigMap b\n"),
+        "{}",
+        found.diff
+    );
+    assert!(
+        found.diff.contains("\n-  key: 1\n+  key: 2\n"),
+        "{}",
+        found.diff
+    );
+    // An empty output is one without objects.
+    assert_eq!(
+        changes(&difference(&[&a], &[])),
+        [("v1 ConfigMap a", Changed::Removed)]
+    );
+}
+
+#[test]
+fn another_order_is_told_as_such() {
+    let (a, b) = (map("a", "1"), map("b", "1"));
+    let found = difference(&[&a, &b], &[&b, &a]);
+    assert_eq!(found.kind, DifferenceKind::OrderOnly);
+    assert_eq!(changes(&found), []);
+    assert!(found.diff.contains("+v1 ConfigMap b\n"), "{}", found.diff);
+    // The same object twice is not one object.
+    let found = difference(&[&a, &a, &b], &[&a, &b]);
+    assert_eq!(changes(&found), [("v1 ConfigMap a", Changed::Removed)]);
+}
+
+#[test]
+fn another_way_to_write_the_same_is_told_as_such() {
+    let found = difference(&[&map("a", "x")], &[&map("a", "'x'")]);
+    assert_eq!(found.kind, DifferenceKind::Spelling);
+    assert_eq!(changes(&found), [("v1 ConfigMap a", Changed::Changed)]);
+}
+
+#[test]
+fn a_generated_name_with_another_hash_is_the_same_object() {
+    let found = difference(
+        &[&map("conf-5h2fd7mbt9", "1"), &map("app-deploy", "1")],
+        &[&map("conf-bkbf4thkt8", "2"), &map("app-deploy", "1")],
+    );
+    assert_eq!(
+        changes(&found),
+        [("v1 ConfigMap conf-5h2fd7mbt9", Changed::Changed)]
+    );
+}
+
+fn annotated(annotations: &str) -> String {
+    format!("apiVersion: v1\nkind: ConfigMap\nmetadata:\n  annotations:\n{annotations}  name: a\n")
+}
+
+#[test]
+fn annotations_count_as_the_same_only_where_they_are_asked_for() {
+    let origin = |path: &str| {
+        annotated(&format!(
+            "    config.kubernetes.io/origin: |\n      path: {path}\n"
+        ))
+    };
+    let transformed = |path: &str| {
+        annotated(&format!(
+            "    alpha.config.kubernetes.io/transformations: '{path}'\n"
+        ))
+    };
+    let asked = |origin: bool, transformer: bool| Metadata {
+        origin,
+        transformer,
+    };
+    for (before, after, wants) in [
+        (origin("a"), origin("b"), asked(true, false)),
+        (transformed("a"), transformed("b"), asked(false, true)),
+        // One side without any.
+        (
+            origin("a"),
+            map("a", "1").replace("data:\n  key: 1\n", ""),
+            asked(true, false),
+        ),
+    ] {
+        let verdict = |asked: Metadata| both(&[&before], &[&after], asked);
+        assert_eq!(verdict(wants), Verdict::AnnotationsOnly, "{before}{after}");
+        assert_eq!(verdict(asked(true, true)), Verdict::AnnotationsOnly);
+        for wrong in [
+            asked(false, false),
+            asked(!wants.origin, !wants.transformer),
+        ] {
+            let Verdict::Differs(difference) = verdict(wrong) else {
+                panic!("{before}{after}");
+            };
+            assert_eq!(difference.kind, DifferenceKind::Annotations);
+        }
+    }
+    // Anything else beside them is a difference.
+    let more = origin("b").replace("name: a", "name: b");
+    let verdict = both(&[&origin("a")], &[&more], asked(true, true));
+    assert!(matches!(verdict, Verdict::Differs(_)));
+    let mine = |value: &str| annotated(&format!("    mine: '{value}'\n"));
+    let verdict = both(&[&mine("a")], &[&mine("b")], asked(true, true));
+    assert!(matches!(verdict, Verdict::Differs(_)));
+}
+
+#[test]
+fn what_secrets_hold_is_not_shown() {
+    let secret = |password: &str| {
+        format!(
+            "apiVersion: v1\ndata:\n  password: {password}\n  same: c2FtZQ==\nkind: Secret\nmetadata:\n  name: s\nstringData:\n  plain: {password}\n"
+        )
+    };
+    let list = |password: &str| {
+        let items = secret(password);
+        let items: Vec<String> = items.lines().map(|line| format!("  {line}")).collect();
+        format!(
+            "apiVersion: v1\nitems:\n- {}\nkind: List\nmetadata:\n  name: l\n",
+            items.join("\n").trim_start()
+        )
+    };
+    for (before, after) in [
+        (secret("aHVudGVyMg"), secret("b3RoZXI")),
+        (list("aHVudGVyMg"), list("b3RoZXI")),
+        (secret("aHVudGVyMg"), map("a", "1")),
+        (map("a", "1"), secret("b3RoZXI")),
+        // What cannot be read may be one.
+        (
+            format!("{}\t: [\n", secret("aHVudGVyMg")),
+            secret("b3RoZXI"),
+        ),
+        (secret("[aHVudGVyMg]"), secret("{x: b3RoZXI}")),
+        (
+            "kind: Secret\ndata: aHVudGVyMg\n".to_owned(),
+            "kind: Secret\ndata: [b3RoZXI]\n".to_owned(),
+        ),
+    ] {
+        let found = difference(&[&before], &[&after]);
+        for hidden in ["aHVudGVyMg", "b3RoZXI", "c2FtZQ"] {
+            assert!(!found.diff.contains(hidden), "{}", found.diff);
+        }
+        assert!(!found.objects.is_empty());
+        assert!(!found.diff.is_empty());
+    }
+    let found = difference(&[&secret("aHVudGVyMg")], &[&secret("b3RoZXI")]);
+    let (minus, plus) = (
+        "-  password: '*** (another one: original)'",
+        "+  password: '*** (another one: localized)'",
+    );
+    assert!(
+        found.diff.contains(minus) && found.diff.contains(plus),
+        "{}",
+        found.diff
+    );
+    assert!(!found.diff.contains("-  same"), "{}", found.diff);
+}
+
+#[test]
+fn a_long_difference_is_cut() {
+    let long = |value: &str| map("a", &value.repeat(10_000));
+    let found = difference(&[&long("x")], &[&long("y")]);
+    assert!(found.diff.len() < 2_000, "{}", found.diff.len());
+    let many = |value: &str| {
+        let lines: String = (0..1_000)
+            .map(|line| format!("  key-{line}: {value}\n"))
+            .collect();
+        format!("apiVersion: v1\ndata:\n{lines}kind: ConfigMap\nmetadata:\n  name: a\n")
+    };
+    let found = difference(&[&many("x"), &map("b", "1")], &[&many("y"), &map("b", "2")]);
+    assert!(found.diff.lines().count() <= 101, "{}", found.diff);
+    assert!(found.diff.ends_with("(more is not shown)\n"));
+    assert_eq!(found.objects.len(), 2, "all objects are named");
+}
+
+#[test]
+fn a_line_of_dashes_in_a_value_separates_nothing() {
+    let text = |value: &str| {
+        format!(
+            "apiVersion: v1\ndata:\n  file: |\n    ---\n    {value}\nkind: ConfigMap\nmetadata:\n  name: a\n"
+        )
+    };
+    let found = difference(&[&text("one")], &[&text("two")]);
+    assert_eq!(changes(&found), [("v1 ConfigMap a", Changed::Changed)]);
+}
+
+#[test]
+fn what_a_kustomization_asks_for_is_read() {
+    let asked = Metadata::of(b"buildMetadata: [originAnnotations, managedByLabel]\n");
+    assert_eq!((asked.origin, asked.transformer), (true, false));
+    assert_eq!(Metadata::of(b"resources: []\n"), Metadata::default());
+    assert_eq!(Metadata::of(b"]["), Metadata::default());
+}

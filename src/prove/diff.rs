@@ -1,0 +1,203 @@
+//! The lines that differ, for a person to read: limited in length, and without secrets.
+
+use std::fmt::Write;
+
+use serde_yaml::Value;
+use similar::TextDiff;
+
+use super::objects::Object;
+
+/// How many lines are shown at most.
+const LINES: usize = 100;
+/// How many characters of a line are shown at most.
+const WIDTH: usize = 200;
+/// How much text is compared line by line at most, in bytes: beyond that it takes too long.
+const LARGE: usize = 1 << 20;
+/// The fields of a Secret whose values nobody may see.
+const SECRET: [&str; 2] = ["data", "stringData"];
+
+/// Both texts of an object, as they can be shown.
+pub(super) struct Masked {
+    pub(super) before: String,
+    pub(super) after: String,
+}
+
+/// Returns both texts of an object without what a Secret holds. Only whether a value is the same can be seen.
+pub(super) fn masked(before: Option<&Object>, after: Option<&Object>) -> Masked {
+    let unreadable = |object: Option<&Object>| object.is_some_and(|object| object.value.is_none());
+    if unreadable(before) || unreadable(after) {
+        let shown = |object: Option<&Object>, which: &str| match object {
+            Some(_) => format!("(not shown, because it cannot be read: {which})\n"),
+            None => String::new(),
+        };
+        return Masked {
+            before: shown(before, "original"),
+            after: shown(after, "localized"),
+        };
+    }
+    let value = |object: Option<&Object>| object.and_then(|object| object.value.clone());
+    let (mut one, mut other) = (value(before), value(after));
+    let touched = mask(one.as_mut(), other.as_mut());
+    let text = |object: Option<&Object>, value: Option<Value>| match (object, value) {
+        (Some(object), Some(value)) if touched => {
+            serde_yaml::to_string(&value).unwrap_or_else(|_| format!("{}\n", object.id))
+        }
+        (Some(object), _) => object.text.clone(),
+        (None, _) => String::new(),
+    };
+    Masked {
+        before: text(before, one),
+        after: text(after, other),
+    }
+}
+
+/// Masks what Secrets hold, at any depth (a list may hold them). Says whether there was anything.
+fn mask(one: Option<&mut Value>, other: Option<&mut Value>) -> bool {
+    match (one, other) {
+        (Some(Value::Sequence(one)), Some(Value::Sequence(other))) => {
+            let mut touched = false;
+            for number in 0..one.len().max(other.len()) {
+                touched |= mask(one.get_mut(number), other.get_mut(number));
+            }
+            touched
+        }
+        (Some(Value::Sequence(items)), _) | (_, Some(Value::Sequence(items))) => {
+            let mut touched = false;
+            for item in items {
+                touched |= mask(Some(item), None);
+            }
+            touched
+        }
+        (mut one, mut other) => {
+            let is_mapping = |value: &Option<&mut Value>| matches!(value, Some(Value::Mapping(_)));
+            if !is_mapping(&one) && !is_mapping(&other) {
+                return false;
+            }
+            let mut touched = false;
+            let is_secret = |value: &Option<&mut Value>| {
+                let kind = value.as_ref().and_then(|value| value.get("kind"));
+                kind.and_then(Value::as_str) == Some("Secret")
+            };
+            if is_secret(&one) || is_secret(&other) {
+                for field in SECRET {
+                    let one = one.as_mut().and_then(|value| value.get_mut(field));
+                    let other = other.as_mut().and_then(|value| value.get_mut(field));
+                    touched |= mask_values(one, other);
+                }
+                for value in [&mut one, &mut other].into_iter().flatten() {
+                    // It may repeat all of it.
+                    let metadata = value.get_mut("metadata");
+                    if let Some(Value::Mapping(annotations)) =
+                        metadata.and_then(|metadata| metadata.get_mut("annotations"))
+                    {
+                        let name = "kubectl.kubernetes.io/last-applied-configuration";
+                        if let Some(applied) = annotations.get_mut(name) {
+                            *applied = "***".into();
+                            touched = true;
+                        }
+                    }
+                }
+                return touched;
+            }
+            let keys = |value: &Option<&mut Value>| match value {
+                Some(Value::Mapping(mapping)) => mapping.keys().cloned().collect(),
+                _ => Vec::new(),
+            };
+            let mut all = keys(&one);
+            all.extend(
+                keys(&other)
+                    .into_iter()
+                    .filter(|key| !all.contains(key))
+                    .collect::<Vec<_>>(),
+            );
+            for key in all {
+                let one = one.as_mut().and_then(|value| value.get_mut(&key));
+                let other = other.as_mut().and_then(|value| value.get_mut(&key));
+                touched |= mask(one, other);
+            }
+            touched
+        }
+    }
+}
+
+/// Masks all values of a mapping, or what stands in its place: `***`, and where they differ which one it is.
+fn mask_values(one: Option<&mut Value>, other: Option<&mut Value>) -> bool {
+    let held = |value: &Option<&mut Value>| value.as_deref().cloned();
+    let (before, after) = (held(&one), held(&other));
+    for (value, others, name) in [(one, after, "original"), (other, before, "localized")] {
+        let Some(value) = value else { continue };
+        let hidden = |is_same: bool| match is_same {
+            true => Value::from("***"),
+            false => Value::from(format!("*** (another one: {name})")),
+        };
+        match value {
+            Value::Mapping(mapping) => {
+                for (key, value) in mapping {
+                    let other = others.as_ref().and_then(|others| others.get(&*key));
+                    *value = hidden(other.is_none_or(|other| *other == *value));
+                }
+            }
+            value => *value = hidden(others.is_none_or(|others| others == *value)),
+        }
+    }
+    true
+}
+
+/// A diff that grows up to its limit.
+#[derive(Default)]
+pub(super) struct Limited {
+    text: String,
+    lines: usize,
+    left_out: usize,
+}
+
+impl Limited {
+    /// Adds what differs between two texts.
+    pub(super) fn add(&mut self, what: &str, before: &str, after: &str) {
+        if before == after {
+            return;
+        }
+        if self.lines >= LINES {
+            self.left_out += 1;
+            return;
+        }
+        if before.len() + after.len() > LARGE {
+            self.line(&format!("--- {what}: too large to show"));
+            return;
+        }
+        let diff = TextDiff::from_lines(before, after);
+        let mut unified = diff.unified_diff();
+        let unified = unified
+            .context_radius(2)
+            .header(&format!("original: {what}"), &format!("localized: {what}"))
+            .to_string();
+        for line in unified.lines() {
+            self.line(line);
+        }
+    }
+
+    fn line(&mut self, line: &str) {
+        if self.lines >= LINES {
+            self.left_out += 1;
+            return;
+        }
+        self.lines += 1;
+        let mut characters = line.chars();
+        let shown: String = characters.by_ref().take(WIDTH).collect();
+        let more = if characters.next().is_some() {
+            "…"
+        } else {
+            ""
+        };
+        // Writing to a string cannot fail.
+        let _ = writeln!(self.text, "{shown}{more}");
+    }
+
+    /// Returns the text.
+    pub(super) fn finish(mut self) -> String {
+        if self.left_out > 0 {
+            self.text.push_str("(more is not shown)\n");
+        }
+        self.text
+    }
+}

@@ -1,0 +1,126 @@
+//! The objects of an output.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use serde_yaml::Value;
+
+/// One document of an output.
+#[derive(Debug, Clone)]
+pub(super) struct Object {
+    /// What names it: `apps/v1 Deployment NAMESPACE/NAME`, or its place where it is none.
+    pub(super) id: String,
+    /// The document as it was written.
+    pub(super) text: String,
+    /// What it says; none if that cannot be read.
+    pub(super) value: Option<Value>,
+}
+
+/// Splits what kustomize wrote into its documents.
+pub(super) fn split(text: &str) -> Vec<Object> {
+    let mut documents = vec![String::new()];
+    for line in text.split_inclusive('\n') {
+        // Nothing in an object stands at the beginning of a line like this: it would be indented or quoted.
+        match line.trim_end() == "---" {
+            true => documents.push(String::new()),
+            false => documents
+                .last_mut()
+                .into_iter()
+                .for_each(|document| document.push_str(line)),
+        }
+    }
+    let is_filled = |document: &String| !document.trim().is_empty();
+    let documents = documents.into_iter().filter(is_filled);
+    documents
+        .enumerate()
+        .map(|(number, text)| {
+            let value: Option<Value> = serde_yaml::from_str(&text).ok();
+            let id = value.as_ref().and_then(id);
+            Object {
+                id: id.unwrap_or_else(|| format!("document {}", number + 1)),
+                text,
+                value,
+            }
+        })
+        .collect()
+}
+
+fn id(value: &Value) -> Option<String> {
+    let text = |value: Option<&Value>| value.and_then(Value::as_str).map(str::to_owned);
+    let kind = text(value.get("kind"))?;
+    let version = text(value.get("apiVersion")).unwrap_or_default();
+    let metadata = value.get("metadata");
+    let name = text(metadata.and_then(|metadata| metadata.get("name"))).unwrap_or_default();
+    let namespace = text(metadata.and_then(|metadata| metadata.get("namespace")));
+    let namespace = namespace.map_or(String::new(), |namespace| format!("{namespace}/"));
+    Some(format!("{version} {kind} {namespace}{name}"))
+}
+
+impl Object {
+    /// Returns what it says without these annotations; none if that cannot be read.
+    pub(super) fn without(&self, names: &[&str]) -> Option<Value> {
+        let mut value = self.value.clone()?;
+        if names.is_empty() {
+            return Some(value);
+        }
+        if let Some(Value::Mapping(metadata)) = value.get_mut("metadata")
+            && let Some(Value::Mapping(annotations)) = metadata.get_mut("annotations")
+        {
+            for name in names {
+                annotations.remove(*name);
+            }
+            if annotations.is_empty() {
+                metadata.remove("annotations");
+            }
+        }
+        Some(value)
+    }
+
+    /// Returns what names it without the hash that a generator adds.
+    fn stem(&self) -> &str {
+        const HASH: usize = 10;
+        let is_generated = self.id.contains(" ConfigMap ") || self.id.contains(" Secret ");
+        match self.id.rsplit_once('-') {
+            Some((stem, hash))
+                if is_generated
+                    && hash.len() == HASH
+                    && hash.chars().all(|one| one.is_ascii_alphanumeric()) =>
+            {
+                stem
+            }
+            _ => &self.id,
+        }
+    }
+}
+
+/// Says which object of the one output is which of the other: by name, else by name without a generator's hash. In the
+/// order of the first, then those that only the second has.
+pub(super) fn pairs<'a>(
+    before: &'a [Object],
+    after: &'a [Object],
+) -> Vec<(Option<&'a Object>, Option<&'a Object>)> {
+    let mut partners: Vec<Option<usize>> = vec![None; before.len()];
+    let mut taken = vec![false; after.len()];
+    let names: [fn(&Object) -> &str; 2] = [|object| &object.id, Object::stem];
+    for name in names {
+        let mut free: BTreeMap<&str, VecDeque<usize>> = BTreeMap::new();
+        for (number, object) in after.iter().enumerate() {
+            if !taken[number] {
+                free.entry(name(object)).or_default().push_back(number);
+            }
+        }
+        for (number, object) in before.iter().enumerate() {
+            if partners[number].is_none()
+                && let Some(partner) = free.get_mut(name(object)).and_then(VecDeque::pop_front)
+            {
+                partners[number] = Some(partner);
+                taken[partner] = true;
+            }
+        }
+    }
+    let first = before.iter().zip(&partners);
+    let first = first.map(|(object, partner)| (Some(object), partner.map(|other| &after[other])));
+    let rest = after.iter().zip(&taken).filter(|(_, taken)| !**taken);
+    first
+        .chain(rest.map(|(object, _)| (None, Some(object))))
+        .collect()
+}

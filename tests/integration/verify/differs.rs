@@ -1,0 +1,163 @@
+//! Each way in which outputs differ.
+
+use super::altering;
+use crate::support::{Output, Project};
+
+/// Runs the program with a kustomize that pipes what a result builds to through `filter`.
+fn filtered(project: &Project, filter: &str, more: &[&str]) -> Option<Output> {
+    let kustomize = project.sandbox.builds()?;
+    let real = kustomize.program().display();
+    project.sandbox.script(
+        "kustomize",
+        &format!(
+            "case \"$*\" in */localized/*) {real} \"$@\" | {filter};; *) exec {real} \"$@\";; esac"
+        ),
+    );
+    let script = project.sandbox.path("bin/kustomize");
+    project.sandbox.set("KUSTOMIZE", script);
+    Some(project.overlay(more))
+}
+
+#[test]
+fn an_object_that_was_changed_is_shown_with_its_lines() {
+    let project = Project::new();
+    let Some(output) = filtered(&project, "sed s/dev-base/dev-other/", &[]) else {
+        return;
+    };
+    output
+        .fails(1)
+        .stdout_has("  the outputs differ (kustomize/")
+        .stdout_has("    removed v1 ConfigMap dev-base\n")
+        .stdout_has("    added v1 ConfigMap dev-other\n")
+        .stdout_has("    --- original: v1 ConfigMap dev-base\n")
+        .stdout_has("    -  name: dev-base\n")
+        .stdout_has("  to take it as it is all the same: --no-verify\n");
+    let json = project.overlay(&["--format=json"]);
+    json.fails(1)
+        .stdout_has("\"verdict\": \"differs\"")
+        .stdout_has("\"kind\": \"content\"")
+        .stdout_has("\"id\": \"v1 ConfigMap dev-other\"")
+        .stdout_has("\"outputs\": \"");
+}
+
+#[test]
+fn another_order_is_a_difference() {
+    let project = Project::new();
+    let swap = "awk 'BEGIN{RS=\"---\\n\"} {a[NR]=$0} END{for(i=NR;i>0;i--){if(i<NR)print \"---\"; printf \"%s\",a[i]}}'";
+    let Some(output) = filtered(&project, swap, &[]) else {
+        return;
+    };
+    output
+        .fails(1)
+        .stdout_has("  the same objects in another order (kustomize/");
+}
+
+#[test]
+fn origins_may_differ_where_the_kustomization_asks_for_them() {
+    let project = Project::new();
+    if project.sandbox.builds().is_none() {
+        return;
+    }
+    project.work.write(
+        "example/overlay/kustomization.yaml",
+        "resources:\n  - ../base\nbuildMetadata: [originAnnotations, transformerAnnotations]\nnamePrefix: dev-\n",
+    );
+    project.work.commit("with origins");
+    project
+        .overlay(&[])
+        .success()
+        .stdout_has("but for the annotations that name paths (kustomize/");
+    let format = "--format=%(trailers:key=Kustomize-Localize-Verified,valueonly)";
+    let trailer = project.work.git(&["log", "-1", format, "localized/main"]);
+    assert!(trailer.starts_with("identical 1/1 kustomize/"), "{trailer}");
+    project
+        .overlay(&["--no-commit", "plain", "--format=json"])
+        .success()
+        .stdout_has("\"verdict\": \"annotations-only\"");
+}
+
+#[test]
+fn what_a_secret_holds_is_not_shown() {
+    let project = Project::new();
+    project.work.write(
+        "example/base/config.yaml",
+        "apiVersion: v1\nkind: Secret\nmetadata:\n  name: s\nstringData:\n  password: hunter2\n",
+    );
+    project.work.commit("a secret");
+    let Some(output) = filtered(&project, "sed s/hunter2/hunter3/", &[]) else {
+        return;
+    };
+    output
+        .fails(1)
+        .stdout_has("    changed v1 Secret dev-s\n")
+        .stdout_has("+  password: '*** (another one: localized)'\n")
+        .lacks("hunter");
+}
+
+#[test]
+fn what_a_build_needs_is_said() {
+    let project = Project::new();
+    if project.sandbox.builds().is_none() {
+        return;
+    }
+    let work = &project.work;
+    work.write("example/base/charts/c/Chart.yaml", "name: c\n");
+    work.write("example/base/charts/c/values.yaml", "");
+    for (text, step) in [
+        (
+            "helmCharts:\n- name: c\n  releaseName: r\n",
+            "  to build it with helm: --build-arg=--enable-helm\n",
+        ),
+        (
+            "transformers:\n- |-\n  apiVersion: example.com/v1\n  kind: Mine\n  metadata:\n    name: m\n    annotations:\n      config.kubernetes.io/function: |\n        exec: {path: ./fn.sh}\n",
+            "--build-arg=--enable-alpha-plugins",
+        ),
+    ] {
+        work.write("example/base/fn.sh", "#!/bin/sh\ncat\n");
+        work.write("example/base/kustomization.yaml", text);
+        work.commit("needs a flag");
+        project
+            .overlay(&["--no-commit", "plain", "--overwrite"])
+            .success()
+            .stdout_has("does not build the original: ")
+            .stdout_has(step);
+    }
+}
+
+#[test]
+fn functions_that_are_left_out_are_no_success() {
+    let project = Project::new();
+    if project.sandbox.builds().is_none() {
+        return;
+    }
+    let work = &project.work;
+    work.write(
+        "example/base/kustomization.yaml",
+        "resources: [config.yaml]\ntransformers:\n- |-\n  apiVersion: example.com/v1\n  kind: Mine\n  metadata:\n    name: m\n    annotations:\n      config.kubernetes.io/function: |\n        exec: {path: ./fn.sh}\n",
+    );
+    work.write("example/base/fn.sh", "#!/bin/sh\ncat\n");
+    work.commit("a function");
+    project
+        .overlay(&["--build-arg=--enable-alpha-plugins"])
+        .success()
+        .stdout_has("functions that are programs are left out silently")
+        .stdout_has("--build-arg=--enable-exec");
+    let format = "--format=%(trailers:key=Kustomize-Localize-Verified,valueonly)";
+    let trailer = work.git(&["log", "-1", format, "localized/main"]);
+    assert_eq!(trailer, "not built");
+}
+
+#[test]
+fn a_build_that_takes_too_long_is_ended() {
+    let project = Project::new();
+    let Some(kustomize) = project.sandbox.builds() else {
+        return;
+    };
+    altering(&project.sandbox, &kustomize, "sleep 30");
+    project
+        .overlay(&["--timeout=1"])
+        .fails(1)
+        .stdout_has("the result does not: `")
+        .stdout_has("did not finish within 1 s")
+        .stdout_has("  give it more time: --timeout SECONDS\n");
+}
