@@ -47,7 +47,7 @@ pub const FAILED: u8 = 2;
     version,
     args_conflicts_with_subcommands = true,
     subcommand_negates_reqs = true,
-    after_help = "Exit status: 0 done, also when there was nothing to do; 1 original and result do not build to the same, or warnings with --strict; 2 could not do the work."
+    after_help = "Exit status: 0 done; 1 the builds differ, or --strict and warnings; 2 could not do the work."
 )]
 struct Cli {
     #[command(subcommand)]

@@ -85,7 +85,7 @@ pub(super) struct LocalizeArgs {
     #[arg(hide = true)]
     pub(super) more: Vec<PathBuf>,
 
-    /// Localize the whole repository where it stands, on a branch; with `--no-commit` on disk
+    /// Localize all of the repository where it stands; with `--no-commit` on disk
     #[arg(long, conflicts_with = "scope")]
     pub(super) in_place: bool,
 
