@@ -3,7 +3,7 @@
 //!
 //! The trees are those of a seed, the same on every machine. What a failure prints makes the one tree again:
 //! `KUSTOMIZE_LOCALIZE_SEED` (default 1), `KUSTOMIZE_LOCALIZE_TREES` (how many; default 200),
-//! `KUSTOMIZE_LOCALIZE_TREE` (this one only). Every failure ever found has a test with a name in `generated::found`.
+//! `KUSTOMIZE_LOCALIZE_TREE` (this one only). What a tree finds gets a test of its own as well.
 
 mod plan;
 mod write;
@@ -61,12 +61,16 @@ fn random_trees_build_to_the_same() {
     let next = AtomicUsize::new(0);
     let verdicts = Mutex::new(BTreeMap::new());
     let work = || {
-        while let Some(batch) = batches.get(next.fetch_add(1, Ordering::Relaxed)) {
+        loop {
+            let number = next.fetch_add(1, Ordering::Relaxed);
+            let Some(batch) = batches.get(number) else {
+                return;
+            };
             let plans: Vec<RootPlan> = batch
                 .iter()
                 .map(|index| planned(seed, *index).current())
                 .collect();
-            let found = tried(&kustomize, &plans);
+            let found = tried(&kustomize, &plans, number.is_multiple_of(2));
             verdicts
                 .lock()
                 .unwrap()
@@ -148,7 +152,7 @@ fn smallest(kustomize: &Kustomize, seed: usize, index: usize) -> Option<(String,
     let mut found = None;
     for _ in 0..number("KUSTOMIZE_LOCALIZE_SHRINK", 60) {
         let plan = tree.current();
-        let fails = match tried(kustomize, std::slice::from_ref(&plan)).pop() {
+        let fails = match tried(kustomize, std::slice::from_ref(&plan), true).pop() {
             Some(Verdict::Broken(why)) => {
                 found = Some((format!("{plan:#?}"), why));
                 true
@@ -166,8 +170,9 @@ fn smallest(kustomize: &Kustomize, seed: usize, index: usize) -> Option<(String,
     found
 }
 
-/// Writes the trees into one world, and localizes and builds each of them.
-fn tried(kustomize: &Kustomize, plans: &[RootPlan]) -> Vec<Verdict> {
+/// Writes the trees into one world, and localizes and builds each of them: as copies, and where they stand if
+/// that is wanted too.
+fn tried(kustomize: &Kustomize, plans: &[RootPlan], in_place: bool) -> Vec<Verdict> {
     let world = World::new();
     let upstream = world.sandbox.path("upstream");
     let base = format!("file://{}/", upstream.display());
@@ -206,7 +211,8 @@ fn tried(kustomize: &Kustomize, plans: &[RootPlan]) -> Vec<Verdict> {
         .filter(|(_, verdict)| verdict.is_none())
         .map(|(one, _)| one.target.as_str())
         .collect();
-    if !targets.is_empty() {
+    // That is one run, but as many builds again.
+    if !targets.is_empty() && (in_place || plans.len() == 1) {
         let args = [
             "--in-place",
             "--no-commit",

@@ -4,11 +4,11 @@ use serde_json::Value;
 
 /// Returns the value as YAML in a style that the number chooses.
 pub(super) fn emit(value: &Value, style: u64) -> String {
-    if style % 11 == 0 {
+    if style.is_multiple_of(11) {
         return serde_json::to_string_pretty(value).unwrap() + "\n";
     }
     let mut out = String::new();
-    if style % 5 == 0 {
+    if style.is_multiple_of(5) {
         out.push_str("# A comment.\n");
     }
     let mut emitter = Emitter { out, style };
@@ -69,14 +69,16 @@ impl Emitter {
                     self.out.push_str(&format!(" {text}\n"));
                 }
             }
-            Value::Object(_) | Value::Array(_) if self.roll() % 3 == 0 && !has_lines(value) => {
+            Value::Object(_) | Value::Array(_)
+                if self.roll().is_multiple_of(3) && !has_lines(value) =>
+            {
                 self.out.push(' ');
                 self.flow(value);
                 self.out.push('\n');
             }
             Value::Object(_) | Value::Array(_) => {
                 self.out.push('\n');
-                let list_in_place = value.is_array() && self.roll() % 2 == 0;
+                let list_in_place = value.is_array() && self.roll().is_multiple_of(2);
                 match list_in_place && !self.out.trim_end().ends_with('-') {
                     true => self.block(value, indent),
                     false => self.block(value, indent + 2),
@@ -85,7 +87,7 @@ impl Emitter {
             value => {
                 self.out.push(' ');
                 self.scalar(value);
-                if self.roll() % 9 == 0 {
+                if self.roll().is_multiple_of(9) {
                     self.out.push_str(" # kept");
                 }
                 self.out.push('\n');
