@@ -188,7 +188,11 @@ fn all<'a>(context: &Context<'a>) -> Vec<Chart<'a>> {
             let lock = context.lock().filter(|lock| lock.target.is_none());
             let is_locked = || wanted?.locked(lock?).map(|_| ());
             let place = match chart.place {
-                walk::Place::There(path) => values(context, chart.noted, &path)?,
+                walk::Place::There(path) => match tree::resolve(context.tree, &path) {
+                    Ok(Resolved::Directory { .. }) => values(context, chart.noted, &path)?,
+                    // helm is called for what is no directory, too.
+                    _ => Place::Missing(path),
+                },
                 walk::Place::Outside => Place::Outside(chart.home.0.to_owned()),
                 walk::Place::Submodule(path) => Place::Submodule(path),
                 walk::Place::Missing(path) => Place::Missing(path),

@@ -212,9 +212,7 @@ impl Graph {
                     Resolved::Missing { path } => Place::Missing(path),
                     Resolved::Submodule { path } => Place::Submodule(path),
                     Resolved::Leaves { .. } => Place::Outside,
-                    Resolved::Directory { .. } => Place::There(place),
-                    // helm is called for what is no directory, too.
-                    Resolved::File { .. } | Resolved::Loop { .. } => Place::Missing(place),
+                    _ => Place::There(place),
                 },
             };
             charts.push(Named {
