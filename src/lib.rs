@@ -34,7 +34,7 @@
 //! | [`commit`] | the branch, the tip, trees and blobs, a plain directory |
 //! | [`prove`] | the build of the original, that of the result, and what they have in common |
 //! | [`localize`] | layout, rewrite, result |
-//! | [`fetch`] | git, http, cache, what the tip holds: the only room that reaches the network |
+//! | [`fetch`] | git, http, helm, cache, what the tip holds: the only room that reaches the network |
 //! | [`walk`] | the graph of roots, files and references; defines [`walk::Remotes`], which `fetch` implements |
 //! | [`config`] | `.kustomize-localize.yaml`: what a team decides for its repository |
 //! | [`record`] | lock and trailers, written, read and checked by the same code |

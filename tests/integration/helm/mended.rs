@@ -140,3 +140,58 @@ fn a_branch_with_charts_follows_its_source() {
     assert_eq!(show("other/kustomization.yaml"), "resources: []");
     assert_eq!(stage.pulls().len(), 1);
 }
+
+#[test]
+fn in_place_a_chart_of_a_remote_root_is_localized_with_it() {
+    let stage = Stage::new();
+    stage.serve(REPO, "nginx", "1.2.3");
+    let upstream = stage.sandbox.repo("upstream/acme/base.git");
+    upstream.write("kustomization.yaml", TEXT);
+    upstream.commit("one");
+    upstream.git(&["tag", "v1"]);
+    let base = format!("file://{}/", stage.sandbox.path("upstream").display());
+    stage.sandbox.pretend("https://example.com/", &base);
+    stage.work.write(
+        "app/kustomization.yaml",
+        "resources: ['https://example.com/acme/base.git?ref=v1']\n",
+    );
+    stage.work.commit("remote");
+    let args = ["--in-place", "--no-commit", "--no-verify", "--helm"];
+    stage.work.run(&args).success();
+    let root = "app/localized-files/example.com/acme/base/v1";
+    assert!(
+        !stage
+            .work
+            .read(&format!("{root}/kustomization.yaml"))
+            .contains("repo:")
+    );
+    let chart = format!("{root}/charts/nginx");
+    assert!(
+        stage
+            .work
+            .read(&format!("{chart}/Chart.yaml"))
+            .contains("nginx")
+    );
+    let lock = stage.work.read("kustomize-localize.lock");
+    assert!(
+        lock.contains(&format!("  - path: {chart}/templates/_helpers.tpl\n")),
+        "{lock}"
+    );
+    stage.work.commit("localized");
+    stage.work.run(&["check"]).success();
+    // All of it is in use, and nothing is brought in again.
+    for args in [&args[..], &args[..3], &["lock"]] {
+        stage.work.run(args).success().stdout_has("nothing to do");
+        assert_eq!(stage.work.read("kustomize-localize.lock"), lock);
+    }
+    // An edit is told, as of every localized file.
+    stage
+        .work
+        .write(&format!("{chart}/values.yaml"), "replicas: 9\n");
+    stage.work.git(&["add", "--all"]);
+    stage
+        .work
+        .run(&["check"])
+        .fails(1)
+        .stdout_has("edited-copy");
+}

@@ -147,6 +147,13 @@ fn an_archive_that_is_something_else_is_refused() {
     refused(
         "the archive of https://charts.example/stable#nginx@1.2.3 is refused: `nginx/link` is a link",
     );
+    fs::remove_file(made.join("link")).unwrap();
+    fs::create_dir(made.join(".git")).unwrap();
+    fs::write(made.join(".git/config"), "[core]\n").unwrap();
+    stage.pack(REPO, "nginx", "1.2.3");
+    refused(
+        "error: app/kustomization.yaml:3:9: helmCharts[0]: `charts/nginx/.git/config` cannot be written: ",
+    );
     fs::write(&archive, "<!doctype html>").unwrap();
     refused("is refused: it is not compressed with gzip");
 }
