@@ -3,7 +3,7 @@
 //!
 //! Both are put out into a private directory at the same relative path ([`scene`]) and built side by side with
 //! the same flags ([`build`]). The original sees the upstream as this run fetched it: where kustomize calls git,
-//! our own executable answers ([`stand_in`]). The result is built with the network closed ([`closed`]).
+//! our own executable answers ([`stand_in`]), and for remote files a proxy on this machine (`proxy`). The result is built with the network closed ([`closed`]).
 
 mod build;
 pub mod closed;
@@ -11,6 +11,7 @@ pub mod compare;
 mod diff;
 mod objects;
 mod program;
+mod proxy;
 mod scene;
 pub mod stand_in;
 
@@ -30,8 +31,7 @@ use crate::kustomization::{FunctionRuntime, NoteKind};
 use crate::localize::ResultFile;
 use crate::record::{Change, LoadRestrictor};
 use crate::walk::Graph;
-use build::{Git, Room};
-use closed::Network;
+use build::{Git, Network, Room};
 use scene::Scene;
 
 /// How long one build may take where the user does not say.
@@ -104,7 +104,7 @@ pub struct Proof {
     /// Why nothing was built.
     pub without: Option<String>,
     /// How the network was closed for the result.
-    pub network: Option<Network>,
+    pub network: Option<closed::Network>,
     /// What came of each target.
     pub targets: Vec<TargetProof>,
     /// What upstream holds now is something else, where that may be why a target differs.
@@ -324,11 +324,15 @@ impl Stage<'_> {
         let source = scene.original(&target.original);
         let fetched = || Room {
             git: Git::StandIn(&scene.manifest),
-            closed: self.offline || scene.is_complete,
+            network: match &scene.proxy {
+                Some(proxy) if scene.is_complete || !self.offline => Network::Fetched(proxy),
+                None if !scene.is_complete && !self.offline => Network::Open,
+                _ => Network::Closed,
+            },
         };
         let live = || Room {
             git: Git::Real,
-            closed: false,
+            network: Network::Open,
         };
         let original = |what: &str, full: bool| {
             let room = if full { live() } else { fetched() };
@@ -337,7 +341,7 @@ impl Stage<'_> {
         let localized = || {
             let room = Room {
                 git: Git::StandIn(&scene.nothing),
-                closed: true,
+                network: Network::Closed,
             };
             let directory = scene.localized(&target.localized);
             build("localized", directory.as_os_str(), room)
@@ -351,7 +355,9 @@ impl Stage<'_> {
         let (mut first, localized) = (first?, localized?);
         let mut unknown = None;
         if !first.success && !self.full && !self.offline {
-            unknown = stand_in::unknown(&scene.manifest);
+            let proxy = scene.proxy.as_ref();
+            unknown = stand_in::unknown(&scene.manifest)
+                .or_else(|| proxy.and_then(|proxy| proxy.unknown(&first.said)));
             if unknown.is_some() {
                 first = original("live", true)?;
             }

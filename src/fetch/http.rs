@@ -23,6 +23,7 @@ use url::Url;
 use crate::failure::{Failure, Result};
 
 pub use self::credentials::Source;
+pub(crate) use self::credentials::is_loopback;
 use self::credentials::{Credentials, Target, forget_userinfo};
 pub use self::error::{HttpError, RedirectError};
 use self::netrc::Netrc;

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use super::program::Program;
+use super::proxy::Proxy;
 use super::stand_in;
 use crate::failure::{Failure, Result};
 use crate::git::untied;
@@ -30,11 +31,21 @@ pub(super) enum Git<'a> {
     StandIn(&'a Path),
 }
 
+/// What a build reaches over http and https.
+#[derive(Clone, Copy)]
+pub(super) enum Network<'a> {
+    /// Everything.
+    Open,
+    /// What was fetched, and what is on this machine.
+    Fetched(&'a Proxy),
+    /// Nothing.
+    Closed,
+}
+
 /// What is around a build.
 pub(super) struct Room<'a> {
     pub(super) git: Git<'a>,
-    /// Whether its network is closed.
-    pub(super) closed: bool,
+    pub(super) network: Network<'a>,
 }
 
 /// What lets a build run plugins, which look for their code in the user's home.
@@ -82,8 +93,10 @@ pub(super) fn build(
             .env("PATH", first_on_path(&bin))
             .env(stand_in::VARIABLE, manifest);
     }
-    if room.closed {
-        program.network.close(&mut command);
+    match room.network {
+        Network::Open => {}
+        Network::Fetched(proxy) => proxy.serve(&mut command),
+        Network::Closed => program.network.close(&mut command),
     }
     let limits = Limits {
         timeout: Some(timeout),

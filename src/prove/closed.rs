@@ -24,7 +24,7 @@ impl fmt::Display for Network {
 }
 
 /// What programs read that tells them through which proxy to go.
-const PROXIES: [&str; 6] = [
+pub(super) const PROXIES: [&str; 6] = [
     "HTTP_PROXY",
     "HTTPS_PROXY",
     "ALL_PROXY",

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use super::proxy::{self, Proxy};
 use super::stand_in::{Manifest, Upstream};
 use super::{After, Job, Original};
 use crate::failure::{Failure, Result};
@@ -11,7 +12,7 @@ use crate::kustomization::{self, Edit, NoteKind};
 use crate::localize;
 use crate::reference::RepoSpec;
 use crate::tree::{Entry, Tree, path};
-use crate::walk::{File, FileId, Graph, Origin, Place, Root, SourceId, Target};
+use crate::walk::{FileId, Graph, Origin, Place, RemoteFile, Root, SourceId, Target};
 
 /// Original and result on disk, for all targets.
 pub(super) struct Scene {
@@ -20,7 +21,9 @@ pub(super) struct Scene {
     pub(super) manifest: PathBuf,
     /// A manifest that holds nothing.
     pub(super) nothing: PathBuf,
-    /// Whether everything that the originals need is here.
+    /// Serves the remote files of the originals, where that can be.
+    pub(super) proxy: Option<Proxy>,
+    /// Whether everything that the originals need is here or served, so that nothing is requested again.
     pub(super) is_complete: bool,
 }
 
@@ -74,11 +77,25 @@ impl Scene {
                 }
             }
         }
-        let is_remote = |file: &File| matches!(file.origin, Origin::Remote(_));
+        let remote = || {
+            graph.files.iter().filter_map(|file| match &file.origin {
+                Origin::Remote(remote) => Some(&**remote),
+                Origin::Tree { .. } | Origin::Archive { .. } => None,
+            })
+        };
+        let proxy = match proxy::IS_TRUSTED && remote().next().is_some() {
+            true => Some(Proxy::start(
+                remote().map(|file| (file.url.as_str(), &*file.bytes)),
+                top,
+            )?),
+            false => None,
+        };
+        let is_here = |file: &RemoteFile| proxy.is_some() && !proxy::is_direct(&file.url);
         let scene = Scene {
             manifest: top.join("fetched.json"),
             nothing: top.join("nothing.json"),
-            is_complete: !graph.files.iter().any(is_remote),
+            is_complete: remote().all(is_here),
+            proxy,
             top: top.to_owned(),
         };
         manifest.write(&scene.manifest)?;

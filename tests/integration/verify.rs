@@ -3,6 +3,7 @@
 mod differs;
 mod in_place;
 mod program;
+mod remote_files;
 mod upstream;
 
 use std::fs;

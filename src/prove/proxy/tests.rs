@@ -1,0 +1,198 @@
+use super::*;
+
+fn proxy(files: &[(&str, &[u8])]) -> (tempfile::TempDir, Proxy) {
+    let directory = tempfile::tempdir().unwrap();
+    let proxy = Proxy::start(files.iter().copied(), directory.path()).unwrap();
+    (directory, proxy)
+}
+
+/// Asks the proxy as a client does, and returns the status and the body.
+fn get(proxy: &Proxy, url: &str) -> Result<(u16, String), reqwest::Error> {
+    let pem = std::fs::read(&proxy.certificate).unwrap();
+    let address = format!("http://{}", proxy.address);
+    let mut roots = rustls::RootCertStore::empty();
+    let certificate = rustls::pki_types::pem::PemObject::from_pem_slice(&pem).unwrap();
+    roots.add(certificate).unwrap();
+    let tls = rustls::ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    let client = reqwest::blocking::Client::builder()
+        .tls_backend_preconfigured(tls)
+        .proxy(reqwest::Proxy::all(address).unwrap())
+        .build()?;
+    let response = client.get(url).send()?;
+    let status = response.status().as_u16();
+    Ok((status, response.text()?))
+}
+
+fn refused(proxy: &Proxy) -> Vec<String> {
+    locked(&proxy.shared.refused).clone()
+}
+
+fn raw(proxy: &Proxy, text: &[u8]) -> String {
+    let mut stream = TcpStream::connect(proxy.address).unwrap();
+    stream.write_all(text).unwrap();
+    stream.shutdown(Shutdown::Write).unwrap();
+    let mut said = Vec::new();
+    stream.read_to_end(&mut said).ok();
+    String::from_utf8_lossy(&said).into_owned()
+}
+
+#[test]
+fn what_was_fetched_is_served_over_http_and_https() {
+    let (_directory, proxy) = proxy(&[
+        ("https://files.example.com/a/map.yaml", b"one"),
+        ("https://files.example.com:8443/map.yaml?v=1&w=a b", b"two"),
+        ("http://plain.example.com/sp%61ce%20d.yaml#part", b"three"),
+        (
+            "https://user:hunter2@FILES.example.com/secret.yaml",
+            b"four",
+        ),
+        ("https://192.0.2.7/ip.yaml", b"ip"),
+        ("https://files.example.com/empty", b""),
+    ]);
+    for (url, body) in [
+        ("https://files.example.com/a/map.yaml", "one"),
+        ("https://files.example.com:443/a/map.yaml", "one"),
+        ("https://files.example.com:8443/map.yaml?v=1&w=a%20b", "two"),
+        ("http://plain.example.com/space%20d.yaml", "three"),
+        ("https://files.example.com/secret.yaml", "four"),
+        ("https://192.0.2.7/ip.yaml", "ip"),
+        ("https://files.example.com/empty", ""),
+    ] {
+        assert_eq!(get(&proxy, url).unwrap(), (200, body.to_owned()), "{url}");
+    }
+    assert_eq!(refused(&proxy), [""; 0]);
+}
+
+#[test]
+fn everything_else_is_refused_and_remembered_without_secrets() {
+    let (_directory, proxy) = proxy(&[("https://files.example.com/map.yaml", b"one")]);
+    for url in [
+        "https://files.example.com/other.yaml",
+        "https://files.example.com/map.yaml?v=2",
+        "https://files.example.com//map.yaml",
+        "http://files.example.com/map.yaml",
+        "http://files.example.com/map.yaml?token=hunter2",
+    ] {
+        let (status, body) = get(&proxy, url).unwrap();
+        assert_eq!(
+            (status, body.as_str()),
+            (403, "this was not fetched\n"),
+            "{url}"
+        );
+    }
+    // No certificate is made for a host that nothing was fetched from.
+    assert!(get(&proxy, "https://elsewhere.example.com/map.yaml").is_err());
+    assert!(get(&proxy, "https://files.example.com:8443/map.yaml").is_ok_and(|(s, _)| s == 403));
+    let failed = "Get \"https://elsewhere.example.com/map.yaml\": Forbidden";
+    let unknown = "`https://elsewhere.example.com:443`: it was not fetched";
+    assert_eq!(proxy.unknown(failed).as_deref(), Some(unknown));
+    assert_eq!(
+        proxy.unknown("missing metadata.name in elsewhere.example.com"),
+        None
+    );
+    assert_eq!(
+        proxy.unknown("Get \"https://nowhere.example.com/a\": Forbidden"),
+        None
+    );
+    let refused = refused(&proxy);
+    assert_eq!(refused.len(), 7, "{refused:?}");
+    assert!(
+        refused.contains(&"https://files.example.com/other.yaml".to_owned()),
+        "{refused:?}"
+    );
+    assert!(
+        refused.contains(&"https://elsewhere.example.com:443".to_owned()),
+        "{refused:?}"
+    );
+    assert!(!refused.concat().contains("hunter2"), "{refused:?}");
+    // Asking is all that can be done.
+    let said = raw(
+        &proxy,
+        b"POST http://files.example.com/map.yaml HTTP/1.1\r\n\r\n",
+    );
+    assert!(said.starts_with("HTTP/1.1 403 "), "{said}");
+}
+
+#[test]
+fn one_address_with_two_contents_is_served_by_neither() {
+    let (_directory, proxy) = proxy(&[
+        ("http://one:a@files.example.com/map.yaml", b"one"),
+        ("http://two:b@files.example.com/map.yaml", b"two"),
+        ("http://one:a@files.example.com/same.yaml", b"same"),
+        ("http://two:b@files.example.com/same.yaml", b"same"),
+    ]);
+    assert_eq!(
+        get(&proxy, "http://files.example.com/map.yaml").unwrap().0,
+        403
+    );
+    assert_eq!(
+        get(&proxy, "http://files.example.com/same.yaml").unwrap().0,
+        200
+    );
+}
+
+#[test]
+fn what_is_no_request_does_no_harm() {
+    let (_directory, proxy) = proxy(&[("http://files.example.com/map.yaml", b"one")]);
+    for text in [
+        b"" as &[u8],
+        b"\r\n\r\n",
+        b"GET\r\n\r\n",
+        b"GET /map.yaml HTTP/1.1\r\nHost: files.example.com\r\n",
+        b"\xff\xfe\r\n\r\n",
+        b"\x16\x03\x01\x00",
+        b"CONNECT  HTTP/1.1\r\n\r\n",
+        b"CONNECT a b c HTTP/1.1\r\n\r\n",
+        &[b'a'; 100_000],
+    ] {
+        assert!(!raw(&proxy, text).contains("200"), "{text:?}");
+    }
+    // More at the same time than are answered.
+    let idle: Vec<_> = (0..2 * CONNECTIONS)
+        .map(|_| TcpStream::connect(proxy.address).unwrap())
+        .collect();
+    drop(idle);
+    std::thread::sleep(Duration::from_millis(100));
+    assert_eq!(
+        get(&proxy, "http://files.example.com/map.yaml").unwrap().0,
+        200
+    );
+}
+
+#[test]
+fn it_ends_when_it_is_dropped_and_leaves_no_key() {
+    let (directory, proxy) = proxy(&[("https://files.example.com/map.yaml", b"one")]);
+    let address = proxy.address;
+    assert!(address.ip().is_loopback());
+    let waiting = TcpStream::connect(address).unwrap();
+    drop(proxy);
+    assert!(TcpStream::connect(address).is_err());
+    let mut waiting = waiting;
+    assert!(matches!(waiting.read(&mut [0; 1]), Ok(0) | Err(_)));
+    for file in std::fs::read_dir(directory.path()).unwrap() {
+        let text = std::fs::read_to_string(file.unwrap().path()).unwrap();
+        assert!(
+            text.contains("BEGIN CERTIFICATE") && !text.contains("KEY"),
+            "{text}"
+        );
+    }
+}
+
+#[test]
+fn hosts_on_this_machine_are_told_apart() {
+    for (url, expected) in [
+        ("http://127.0.0.1:80/a", true),
+        ("http://127.9.9.9/a", true),
+        ("http://localhost/a", true),
+        ("https://[::1]/a", true),
+        ("https://example.com/a", false),
+        ("https://127.0.0.1.example.com/a", false),
+        ("nothing", false),
+    ] {
+        assert_eq!(is_direct(url), expected, "{url}");
+    }
+}
