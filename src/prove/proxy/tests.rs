@@ -33,8 +33,9 @@ fn refused(proxy: &Proxy) -> Vec<String> {
 
 fn raw(proxy: &Proxy, text: &[u8]) -> String {
     let mut stream = TcpStream::connect(proxy.address).unwrap();
-    stream.write_all(text).unwrap();
-    stream.shutdown(Shutdown::Write).unwrap();
+    // It may hang up before it has read all of it.
+    stream.write_all(text).ok();
+    stream.shutdown(Shutdown::Write).ok();
     let mut said = Vec::new();
     stream.read_to_end(&mut said).ok();
     String::from_utf8_lossy(&said).into_owned()
@@ -156,11 +157,14 @@ fn what_is_no_request_does_no_harm() {
         .map(|_| TcpStream::connect(proxy.address).unwrap())
         .collect();
     drop(idle);
-    std::thread::sleep(Duration::from_millis(100));
-    assert_eq!(
-        get(&proxy, "http://files.example.com/map.yaml").unwrap().0,
-        200
-    );
+    let answers = || get(&proxy, "http://files.example.com/map.yaml").is_ok_and(|(s, _)| s == 200);
+    let end = std::time::Instant::now() + Duration::from_secs(10);
+    while !answers() {
+        assert!(
+            std::time::Instant::now() < end,
+            "idle connections have ended"
+        );
+    }
 }
 
 #[test]
