@@ -375,9 +375,14 @@ impl Builder<'_> {
             Origin::Tree { source, .. } => self.graph.sources[*source].repository.is_some(),
             Origin::Remote(_) | Origin::Archive { .. } => true,
         };
+        // What the user's own directories are called is not up to us.
+        let mut is_ours = !destination
+            .split('/')
+            .any(|component| component == LOCALIZED_FILES);
         for component in path::components(destination) {
+            is_ours |= component == LOCALIZED_FILES;
             let options = gix::validate::path::component::Options {
-                protect_windows: fetched,
+                protect_windows: fetched && is_ours,
                 ..gix::validate::path::component::Options::default()
             };
             if let Err(error) = gix::validate::path::component(component.into(), None, options) {

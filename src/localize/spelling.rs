@@ -33,9 +33,11 @@ pub(super) fn text_to(reference: &Reference, directory: &str, destination: &str)
 /// Returns the text that leads from one directory to another place of the same tree.
 fn spelled(directory: &str, destination: &str) -> String {
     let relative = path::relative(directory, destination);
-    // Text that kustomize would take for a URL again needs a `./`.
+    // Text that kustomize would take for a URL again needs a `./`, and so does what is something else in YAML: a patch
+    // and a plugin are looked for there before they are taken for a path (`&a` is empty, `- a` a list).
     let looks_remote = RepoSpec::parse(&relative).is_ok() || reference::is_remote_file(&relative);
-    match looks_remote {
+    let means_more = relative.starts_with(|first: char| "!\"#%&'*,-:<=>?@[]`{|}~".contains(first));
+    match looks_remote || means_more {
         true => format!("./{relative}"),
         false => relative,
     }

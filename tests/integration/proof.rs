@@ -11,6 +11,7 @@
 //! | a remote target in a sub-directory | `stories::a_remote_target_builds_without_a_network`, and here |
 //! | a remote base with CRLF attributes | `bytes::a_remote_root_has_the_bytes_of_a_checkout`, and here with a submodule |
 //! | every field | `references::every_field_with_…`, `paths::every_field_…` |
+//! | names that a random tree (`generated`) found | here |
 //! | any tree | `generated` |
 
 use serde::Deserialize as _;
@@ -241,4 +242,56 @@ fn a_remote_target_with_a_submodule_of_crlf_files() {
     assert_eq!(data, "data of library\r\n");
     // Against the live upstream, with the real git, too.
     world.verified(&[url, "again", "--verify", "full", "--branch", "again"]);
+}
+
+#[test]
+fn names_that_are_something_else_in_yaml() {
+    let world = World::new();
+    let merge = format!("{}data: {{merged: 'yes'}}\n", config_map("map"));
+    let plugin =
+        "apiVersion: builtin\nkind: ConfigMapGenerator\nmetadata: {name: g}\nliterals: [a=b]\n";
+    world.commit(&[
+        (
+            "app/kustomization.yaml",
+            "resources: [map.yaml]\npatchesStrategicMerge: [x/../&merge]\ngenerators: ['x/../- plugin', './#hash']\ntransformers: ['x/../[merge]']\n",
+        ),
+        ("app/map.yaml", &config_map("map")),
+        ("app/&merge", &merge),
+        ("app/- plugin", plugin),
+        ("app/#hash", &plugin.replace("name: g", "name: h")),
+        (
+            "app/[merge]",
+            "apiVersion: builtin\nkind: PatchStrategicMergeTransformer\nmetadata: {name: t}\npaths: ['x/../&merge']\n",
+        ),
+    ]);
+    same(&world, &["app"], "app", "localized-app");
+    // The directory above belongs to the copy now, so that nothing needs to climb.
+    world.commit(&[(
+        "app/kustomization.yaml",
+        "resources: [map.yaml]\npatchesStrategicMerge: [../app/&merge]\ngenerators: ['../app/- plugin', '../app/#hash']\ntransformers: ['../app/[merge]']\n",
+    )]);
+    same(&world, &["app"], "app", "localized-app");
+    let text = world
+        .work
+        .show("localized/main", "localized-app/kustomization.yaml");
+    assert!(text.contains("[./&merge]"), "{text}");
+    assert!(text.contains("['./- plugin', './#hash']"), "{text}");
+}
+
+#[test]
+fn directories_of_the_user_may_have_any_name() {
+    let world = World::new();
+    let files = base("remote");
+    let files: Vec<(&str, &str)> = files.iter().map(|(a, b)| (&**a, &**b)).collect();
+    world.upstream_of("acme/base", &files);
+    world.file("https://files.example.com/map.yaml", config_map("file"));
+    // No system but Windows minds, and it could not have checked this out in the first place.
+    world.commit(&[
+        (
+            "app/a\"b. /kustomization.yaml",
+            "resources: ['https://github.com/acme/base?ref=v1', 'https://files.example.com/map.yaml']\n",
+        ),
+        ("app/kustomization.yaml", "resources: ['a\"b. ']\n"),
+    ]);
+    same(&world, &["app"], "app", "localized-app");
 }

@@ -15,7 +15,7 @@ pub(super) const REPOSITORIES: usize = 3;
 /// What they are called after `https://github.com/`.
 pub(super) const OWNER: &str = "acme";
 const KUSTOMIZATIONS: [&str; 3] = ["kustomization.yaml", "kustomization.yml", "Kustomization"];
-const DIRECTORIES: [&str; 8] = [
+const DIRECTORIES: [&str; 12] = [
     "",
     "",
     "files",
@@ -24,8 +24,12 @@ const DIRECTORIES: [&str; 8] = [
     "a'b",
     "x [1]",
     "#hash & co",
+    "localized",
+    "a.git",
+    "_git",
+    "c:d",
 ];
-const NAMES: [&str; 16] = [
+const NAMES: [&str; 23] = [
     "data.txt",
     "a b.yaml",
     "größe.json",
@@ -42,10 +46,34 @@ const NAMES: [&str; 16] = [
     "%41.yaml",
     "~tilde",
     "- dash",
+    "-",
+    "a\"b",
+    "..data",
+    "x:y",
+    "why?ref=v1",
+    "e\u{301}",
+    "a%20b?x",
 ];
-const ROOT_NAMES: [&str; 8] = ["app", "mit leer", "ünï", "a'b", "x+y", "#r", "{r}", "v1.2"];
+const ROOT_NAMES: [&str; 16] = [
+    "app",
+    "mit leer",
+    "ünï",
+    "a'b",
+    "x+y",
+    "#r",
+    "{r}",
+    "v1.2",
+    "-dash",
+    "a=b",
+    "a,b",
+    "%2e",
+    "x.git",
+    "_git",
+    "github.com",
+    "a\"b",
+];
 /// In a URL.
-const HTTP_NAMES: [&str; 8] = [
+const HTTP_NAMES: [&str; 14] = [
     "data.txt",
     "a%20b.yaml",
     "UPPER.json",
@@ -54,8 +82,16 @@ const HTTP_NAMES: [&str; 8] = [
     "~tilde",
     "v1%2E2.txt",
     "x@y",
+    "data.TXT",
+    "Data.txt",
+    "a'b",
+    "x:y",
+    "con.yaml",
+    "trailing.",
 ];
-const REMOTE_NAMES: [&str; 6] = ["app", "x+y", "v1.2", "~r", "x_y", "Base"];
+const REMOTE_NAMES: [&str; 12] = [
+    "app", "x+y", "v1.2", "~r", "x_y", "Base", "base", "BASE", "a,b", "a'b", "aux", "x@y",
+];
 
 /// Where a root lies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
