@@ -17,6 +17,8 @@ use crate::walk::{FileId, Graph, Origin, Place, RemoteFile, Root, SourceId, Targ
 /// Original and result on disk, for all targets.
 pub(super) struct Scene {
     top: PathBuf,
+    /// Where the scope of the originals is.
+    original: PathBuf,
     /// The manifest of what was fetched.
     pub(super) manifest: PathBuf,
     /// A manifest that holds nothing.
@@ -35,8 +37,11 @@ impl Scene {
     /// Puts out everything that the builds of a job read, below `top`.
     pub(super) fn put(job: &Job<'_>, top: &Path) -> Result<Scene> {
         let graph = job.before;
+        // Below directories of the same names: a path may climb out of the scope and come back.
+        let scope = graph.sources.first().map_or("", |source| &source.scope);
+        let original = top.join("original").join(scope);
         let place = |source: SourceId| match graph.sources[source].repository {
-            None => top.join("original"),
+            None => original.clone(),
             Some(_) => top.join(format!("upstream/{source}")),
         };
         let urls = job
@@ -47,7 +52,7 @@ impl Scene {
                 Original::Directory(_) => None,
             });
         put_out(graph, &place, &urls.collect::<Vec<_>>())?;
-        move_absolute(graph, &top.join("original"))?;
+        move_absolute(graph, &original)?;
         let mut manifest = Manifest::default();
         for (number, source) in graph.sources.iter().enumerate() {
             if let Some(repository) = &source.repository {
@@ -97,6 +102,7 @@ impl Scene {
             is_complete: remote().all(is_here),
             proxy,
             top: top.to_owned(),
+            original,
         };
         manifest.write(&scene.manifest)?;
         Manifest::default().write(&scene.nothing)?;
@@ -106,7 +112,7 @@ impl Scene {
     /// Returns what to build for an original.
     pub(super) fn original(&self, original: &Original) -> PathBuf {
         match original {
-            Original::Directory(directory) => self.top.join("original").join(directory),
+            Original::Directory(directory) => self.original.join(directory),
             Original::Url(url) => PathBuf::from(url),
         }
     }
@@ -124,8 +130,8 @@ impl Scene {
     /// Returns what a build said without the temporary directories that it names, on one line.
     pub(super) fn plain(&self, said: &str) -> String {
         let mut text = said.to_owned();
-        for directory in ["original", "localized"] {
-            let place = self.top.join(directory).display().to_string();
+        for place in [&self.original, &self.top.join("localized")] {
+            let place = place.display().to_string();
             text = text.replace(&format!("{place}/"), "").replace(&place, ".");
         }
         let text = text.trim();
