@@ -45,6 +45,7 @@ mod plugins;
 mod pre_commit;
 mod proof;
 mod readme;
+mod recipes;
 mod references;
 mod refused;
 mod scripts;

@@ -1,0 +1,103 @@
+//! The recipes of the README, run as far as there is no GitHub.
+
+use std::fs;
+use std::path::Path;
+
+use crate::support::{Project, Repo, Running};
+
+/// Returns the script of a step of a workflow in the README.
+fn step(workflow: &str, name: &str) -> String {
+    let readme =
+        fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md")).unwrap();
+    let (_, rest) = readme
+        .split_once(&format!("```yaml\n# {workflow}\n"))
+        .unwrap_or_else(|| panic!("no {workflow}"));
+    let (text, _) = rest.split_once("```").unwrap();
+    let workflow: serde_json::Value = serde_yaml::from_str(text).unwrap();
+    let jobs = workflow["jobs"].as_object().unwrap();
+    let steps = jobs
+        .values()
+        .flat_map(|job| job["steps"].as_array().unwrap());
+    let mut found = steps.filter(|step| step["name"] == name);
+    found.next().unwrap()["run"].as_str().unwrap().to_owned()
+}
+
+/// Runs a step as a runner does.
+fn run(project: &Project, repo: &Repo, script: &str) -> crate::support::Output {
+    let mut bash = project.sandbox.command("bash", repo.path());
+    bash.args(["--noprofile", "--norc", "-eo", "pipefail", "-c", script]);
+    Running::start(&mut bash).wait()
+}
+
+/// Returns a checkout of `main`, as the job begins with.
+fn checkout(project: &Project, name: &str) -> Repo {
+    let directory = project.sandbox.path(name);
+    let origin = project.sandbox.path("origin.git");
+    let paths = [origin.to_str().unwrap(), directory.to_str().unwrap()];
+    project
+        .work
+        .git(&["clone", "--quiet", "--branch", "main", paths[0], paths[1]]);
+    Repo::new(&project.sandbox, directory)
+}
+
+#[test]
+fn the_branch_follows_also_when_two_jobs_run_at_once() {
+    let project = Project::new();
+    let work = &project.work;
+    let program = Path::new(env!("CARGO_BIN_EXE_git-kustomize-localize"));
+    project.sandbox.offer("git-kustomize-localize", program);
+    // The runner has a kustomize.
+    let Some(kustomize) = crate::support::Kustomize::find() else {
+        return;
+    };
+    project.sandbox.offer("kustomize", kustomize.program());
+    let origin = project.sandbox.path("origin.git");
+    work.git(&["clone", "--quiet", "--bare", ".", origin.to_str().unwrap()]);
+    work.git(&["remote", "add", "origin", origin.to_str().unwrap()]);
+    let workflow = ".github/workflows/localize.yml";
+    let [localize, verify] = ["Localize", "Verify"].map(|name| step(workflow, name));
+
+    let first = checkout(&project, "first");
+    run(&project, &first, &localize).success();
+    run(&project, &first, &verify).success();
+    let tip = first.id("refs/remotes/origin/localized/main");
+    assert_eq!(
+        work.git(&["ls-remote", "origin", "localized/main"]),
+        format!("{tip}\trefs/heads/localized/main")
+    );
+
+    // Two pushes to main, two jobs: the later commit is pushed first.
+    work.write("README.md", "one");
+    work.commit("one");
+    work.git(&["push", "--quiet", "origin", "main"]);
+    let slow = checkout(&project, "slow");
+    work.write("README.md", "two");
+    work.commit("two");
+    work.git(&["push", "--quiet", "origin", "main"]);
+    let fast = checkout(&project, "fast");
+    // What is fast gets in between what is slow and its first push.
+    run(
+        &project,
+        &fast,
+        &localize.replace("git push --quiet origin localized/main", "true"),
+    )
+    .success();
+    slow.write_executable(
+        ".git/hooks/pre-push",
+        format!(
+            "#!/bin/sh\ntest -e \"$0.done\" && exit 0\n: > \"$0.done\"\nunset GIT_DIR\ngit -C '{}' push --quiet origin localized/main\n",
+            fast.path().display()
+        ),
+    );
+    run(&project, &slow, &localize)
+        .success()
+        .stderr_has("rejected");
+    run(&project, &slow, &verify).success();
+    work.git(&["fetch", "--quiet", "origin", "localized/main"]);
+    let log = work.git(&["log", "--first-parent", "--format=%H", "FETCH_HEAD"]);
+    assert!(log.contains(&tip), "{log}");
+    assert!(
+        log.contains(&fast.id("localized/main")),
+        "nothing was forced: {log}"
+    );
+}
