@@ -10,6 +10,9 @@
 //! | `.` as target | here |
 //! | a remote target in a sub-directory | `stories::a_remote_target_builds_without_a_network`, and here |
 //! | a remote base with CRLF attributes | `bytes::a_remote_root_has_the_bytes_of_a_checkout`, and here with a submodule |
+//! | a plugin directory | `references::plugin_configurations_may_be_the_resources_of_a_directory`, `plugins` for those of repositories |
+//! | an exec function | `functions::programs_of_ours_come_along_as_they_are` |
+//! | a chart home, with what stands in for helm | `helm::local::local_charts_and_values_come_along` |
 //! | every field | `references::every_field_with_…`, `paths::every_field_…` |
 //! | names that a random tree (`generated`) found | here |
 //! | any tree | `generated` |

@@ -546,11 +546,6 @@ impl Writer<'_> {
                 (no_yaml(entry), how)
             }
             Holder::Directory(at) => {
-                // A git URL there is left as it is, with a warning.
-                let at = match at {
-                    RootPlace::Git { .. } => &RootPlace::Linked,
-                    at => at,
-                };
                 let (place, directory, entry, how) = self.room(root, at, 0);
                 self.add(
                     place,
