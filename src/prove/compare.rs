@@ -182,7 +182,19 @@ pub fn compare(original: &[u8], localized: &[u8], asked: Metadata) -> Verdict {
         };
         matches!((strip(&before), strip(&after)), (Some(one), Some(other)) if one == other)
     };
-    if asked != Metadata::default() && same_without(&asked.names()) && !same_without(&[]) {
+    let same_text_without = |names: &[&str]| {
+        let text = |objects: &[Object]| {
+            let all = objects.iter().flat_map(|object| {
+                let lines = object.text_without(names);
+                lines.into_iter().chain(["---"]).map(str::to_owned)
+            });
+            all.collect::<Vec<_>>()
+        };
+        text(&before) == text(&after)
+    };
+    let names = asked.names();
+    if !names.is_empty() && same_without(&names) && same_text_without(&names) && !same_without(&[])
+    {
         return Verdict::AnnotationsOnly;
     }
     let pairs = objects::pairs(&before, &after);

@@ -1,8 +1,9 @@
 //! The lines that differ, for a person to read: limited in length, and without secrets.
 
 use std::fmt::Write;
+use std::time::Duration;
 
-use serde_yaml::Value;
+use serde_yaml::{Mapping, Value};
 use similar::TextDiff;
 
 use super::objects::Object;
@@ -12,9 +13,13 @@ const LINES: usize = 100;
 /// How many characters of a line are shown at most.
 const WIDTH: usize = 200;
 /// How much text is compared line by line at most, in bytes: beyond that it takes too long.
-const LARGE: usize = 1 << 20;
+const LARGE: usize = 1 << 19;
 /// The fields of a Secret whose values nobody may see.
 const SECRET: [&str; 2] = ["data", "stringData"];
+/// Where `kubectl apply` keeps all that it was given.
+const APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
+/// How long lines of one object are compared: after that the diff is right, and longer than it has to be.
+const PATIENCE: Duration = Duration::from_millis(300);
 
 /// Both texts of an object, as they can be shown.
 pub(super) struct Masked {
@@ -51,77 +56,83 @@ pub(super) fn masked(before: Option<&Object>, after: Option<&Object>) -> Masked 
     }
 }
 
-/// Masks what Secrets hold, at any depth (a list may hold them). Says whether there was anything.
+/// Masks what Secrets hold, at any depth (a list may hold them). Says whether there was a Secret.
 fn mask(one: Option<&mut Value>, other: Option<&mut Value>) -> bool {
-    match (one, other) {
+    match (one.map(untagged), other.map(untagged)) {
         (Some(Value::Sequence(one)), Some(Value::Sequence(other))) => {
-            let mut touched = false;
-            for number in 0..one.len().max(other.len()) {
-                touched |= mask(one.get_mut(number), other.get_mut(number));
-            }
-            touched
+            let numbers = 0..one.len().max(other.len());
+            numbers.fold(false, |touched, number| {
+                mask(one.get_mut(number), other.get_mut(number)) | touched
+            })
         }
-        (Some(Value::Sequence(items)), _) | (_, Some(Value::Sequence(items))) => {
-            let mut touched = false;
-            for item in items {
-                touched |= mask(Some(item), None);
-            }
-            touched
+        (Some(Value::Sequence(items)), None) | (None, Some(Value::Sequence(items))) => items
+            .iter_mut()
+            .fold(false, |touched, item| mask(Some(item), None) | touched),
+        (Some(Value::Mapping(one)), Some(Value::Mapping(other))) => {
+            mask_mappings(Some(one), Some(other))
         }
-        (mut one, mut other) => {
-            let is_mapping = |value: &Option<&mut Value>| matches!(value, Some(Value::Mapping(_)));
-            if !is_mapping(&one) && !is_mapping(&other) {
-                return false;
-            }
-            let mut touched = false;
-            let is_secret = |value: &Option<&mut Value>| {
-                let kind = value.as_ref().and_then(|value| value.get("kind"));
-                kind.and_then(Value::as_str) == Some("Secret")
-            };
-            if is_secret(&one) || is_secret(&other) {
-                for field in SECRET {
-                    let one = one.as_mut().and_then(|value| value.get_mut(field));
-                    let other = other.as_mut().and_then(|value| value.get_mut(field));
-                    touched |= mask_values(one, other);
-                }
-                for value in [&mut one, &mut other].into_iter().flatten() {
-                    // It may repeat all of it.
-                    let metadata = value.get_mut("metadata");
-                    if let Some(Value::Mapping(annotations)) =
-                        metadata.and_then(|metadata| metadata.get_mut("annotations"))
-                    {
-                        let name = "kubectl.kubernetes.io/last-applied-configuration";
-                        if let Some(applied) = annotations.get_mut(name) {
-                            *applied = "***".into();
-                            touched = true;
-                        }
-                    }
-                }
-                return touched;
-            }
-            let keys = |value: &Option<&mut Value>| match value {
-                Some(Value::Mapping(mapping)) => mapping.keys().cloned().collect(),
-                _ => Vec::new(),
-            };
-            let mut all = keys(&one);
-            all.extend(
-                keys(&other)
-                    .into_iter()
-                    .filter(|key| !all.contains(key))
-                    .collect::<Vec<_>>(),
-            );
-            for key in all {
-                let one = one.as_mut().and_then(|value| value.get_mut(&key));
-                let other = other.as_mut().and_then(|value| value.get_mut(&key));
-                touched |= mask(one, other);
-            }
-            touched
+        (Some(Value::Mapping(one)), None) | (None, Some(Value::Mapping(one))) => {
+            mask_mappings(Some(one), None)
         }
+        (Some(one), Some(other)) if is_deep(one) || is_deep(other) => {
+            mask(Some(one), None) | mask(None, Some(other))
+        }
+        _ => false,
     }
 }
 
+fn is_deep(value: &Value) -> bool {
+    matches!(value, Value::Sequence(_) | Value::Mapping(_))
+}
+
+fn untagged(mut value: &mut Value) -> &mut Value {
+    while let Value::Tagged(tagged) = value {
+        value = &mut tagged.value;
+    }
+    value
+}
+
+fn mask_mappings(mut one: Option<&mut Mapping>, mut other: Option<&mut Mapping>) -> bool {
+    let is_secret = |mapping: &Option<&mut Mapping>| {
+        let kind = mapping.as_ref().and_then(|mapping| mapping.get("kind"));
+        kind.and_then(Value::as_str) == Some("Secret")
+    };
+    if is_secret(&one) || is_secret(&other) {
+        for field in SECRET {
+            let one = one.as_mut().and_then(|mapping| mapping.get_mut(field));
+            let other = other.as_mut().and_then(|mapping| mapping.get_mut(field));
+            mask_values(one, other);
+        }
+        for mapping in [one, other].into_iter().flatten() {
+            // It may repeat all of it.
+            let metadata = mapping.get_mut("metadata").map(untagged);
+            let annotations = metadata.and_then(|metadata| metadata.get_mut("annotations"));
+            if let Some(Value::Mapping(annotations)) = annotations.map(untagged)
+                && let Some(applied) = annotations.get_mut(APPLIED)
+            {
+                *applied = "***".into();
+            }
+        }
+        return true;
+    }
+    let keys = |mapping: &Option<&mut Mapping>| -> Vec<Value> {
+        let keys = mapping.iter().flat_map(|mapping| mapping.keys());
+        keys.cloned().collect()
+    };
+    let mut all = keys(&other);
+    if let Some(one) = &one {
+        all.retain(|key| !one.contains_key(key));
+    }
+    all.extend(keys(&one));
+    all.iter().fold(false, |touched, key| {
+        let one = one.as_mut().and_then(|mapping| mapping.get_mut(key));
+        let other = other.as_mut().and_then(|mapping| mapping.get_mut(key));
+        mask(one, other) | touched
+    })
+}
+
 /// Masks all values of a mapping, or what stands in its place: `***`, and where they differ which one it is.
-fn mask_values(one: Option<&mut Value>, other: Option<&mut Value>) -> bool {
+fn mask_values(one: Option<&mut Value>, other: Option<&mut Value>) {
     let held = |value: &Option<&mut Value>| value.as_deref().cloned();
     let (before, after) = (held(&one), held(&other));
     for (value, others, name) in [(one, after, "original"), (other, before, "localized")] {
@@ -130,7 +141,7 @@ fn mask_values(one: Option<&mut Value>, other: Option<&mut Value>) -> bool {
             true => Value::from("***"),
             false => Value::from(format!("*** (another one: {name})")),
         };
-        match value {
+        match untagged(value) {
             Value::Mapping(mapping) => {
                 for (key, value) in mapping {
                     let other = others.as_ref().and_then(|others| others.get(&*key));
@@ -140,7 +151,6 @@ fn mask_values(one: Option<&mut Value>, other: Option<&mut Value>) -> bool {
             value => *value = hidden(others.is_none_or(|others| others == *value)),
         }
     }
-    true
 }
 
 /// A diff that grows up to its limit.
@@ -165,7 +175,9 @@ impl Limited {
             self.line(&format!("--- {what}: too large to show"));
             return;
         }
-        let diff = TextDiff::from_lines(before, after);
+        let diff = TextDiff::configure()
+            .timeout(PATIENCE)
+            .diff_lines(before, after);
         let mut unified = diff.unified_diff();
         let unified = unified
             .context_radius(2)

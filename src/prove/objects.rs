@@ -33,7 +33,10 @@ pub(super) fn split(text: &str) -> Vec<Object> {
     documents
         .enumerate()
         .map(|(number, text)| {
-            let value: Option<Value> = serde_yaml::from_str(&text).ok();
+            let value: Option<Value> = match is_too_deep(&text) {
+                true => None,
+                false => serde_yaml::from_str(&text).ok(),
+            };
             let id = value.as_ref().and_then(id);
             Object {
                 id: id.unwrap_or_else(|| format!("document {}", number + 1)),
@@ -42,6 +45,20 @@ pub(super) fn split(text: &str) -> Vec<Object> {
             }
         })
         .collect()
+}
+
+/// Says whether brackets are nested so deep that reading them takes too long, to be refused at last.
+fn is_too_deep(text: &str) -> bool {
+    const DEPTH: usize = 1_000;
+    let mut depth = 0_usize;
+    text.bytes().any(|byte| {
+        depth = match byte {
+            b'[' | b'{' => depth + 1,
+            b']' | b'}' => depth.saturating_sub(1),
+            _ => depth,
+        };
+        depth > DEPTH
+    })
 }
 
 fn id(value: &Value) -> Option<String> {
@@ -75,6 +92,39 @@ impl Object {
         Some(value)
     }
 
+    /// Returns its text without these annotations as kustomize writes them. That values are the same is not enough:
+    /// `on` and `"on"` are the same string to us, and not to everybody.
+    pub(super) fn text_without(&self, names: &[&str]) -> Vec<&str> {
+        let mut kept: Vec<&str> = Vec::new();
+        let mut path: [&str; 2] = [""; 2];
+        let mut dropping = false;
+        for line in self.text.lines() {
+            let indent = line.len() - line.trim_start_matches(' ').len();
+            let is_deeper = line.trim().is_empty() || indent > 4;
+            if dropping && is_deeper {
+                continue;
+            }
+            dropping = false;
+            let key = line.trim_start().split(':').next().unwrap_or_default();
+            match indent {
+                0 => path = [key, ""],
+                2 => path[1] = key,
+                _ => {}
+            }
+            let is_annotation = indent == 4 && path == ["metadata", "annotations"];
+            if is_annotation && names.contains(&key) {
+                dropping = true;
+                continue;
+            }
+            if indent <= 2 {
+                drop_empty(&mut kept);
+            }
+            kept.push(line);
+        }
+        drop_empty(&mut kept);
+        kept
+    }
+
     /// Returns what names it without the hash that a generator adds.
     fn stem(&self) -> &str {
         const HASH: usize = 10;
@@ -89,6 +139,13 @@ impl Object {
             }
             _ => &self.id,
         }
+    }
+}
+
+/// Drops a map of annotations that nothing is left of.
+fn drop_empty(lines: &mut Vec<&str>) {
+    if lines.last() == Some(&"  annotations:") {
+        lines.pop();
     }
 }
 

@@ -197,6 +197,128 @@ fn what_secrets_hold_is_not_shown() {
 }
 
 #[test]
+fn secrets_hide_nowhere() {
+    let secret = |password: &str| {
+        format!(
+            "apiVersion: v1\ndata:\n  password: {password}\nkind: Secret\nmetadata:\n  annotations:\n    kubectl.kubernetes.io/last-applied-configuration: '{{\"data\":\"{password}\"}}'\n  name: s\n"
+        )
+    };
+    let inside = |before: &str, text: &str, indent: &str| {
+        let text = text.replace('\n', &format!("\n{indent}"));
+        format!(
+            "apiVersion: v1\nkind: List\nmetadata:\n  name: l\nitems:\n{before}{}\n",
+            text.trim_end()
+        )
+    };
+    let plain =
+        |value: &str| format!("apiVersion: v1\nkind: List\nmetadata:\n  name: l\nitems: {value}\n");
+    let (one, other) = (secret("aHVudGVyMg"), secret("b3RoZXI"));
+    for (before, after) in [
+        (one.clone(), other.clone()),
+        (inside("- ", &one, "  "), inside("- ", &other, "  ")),
+        // A list here, and a mapping there.
+        (inside("- ", &one, "  "), inside("  ", &other, "  ")),
+        (inside("  ", &one, "  "), inside("- ", &other, "  ")),
+        (plain("none"), inside("- ", &other, "  ")),
+        (inside("  ", &one, "  "), plain("none")),
+        // Tags and comments.
+        (format!("!mine\n{one}"), format!("!mine\n{other}")),
+        (
+            inside("- !mine\n  ", &one, "  "),
+            inside("- !mine\n  ", &other, "  "),
+        ),
+        (
+            one.replace("data:\n", "data: !mine\n"),
+            other.replace("data:\n", "data: !mine\n"),
+        ),
+        (
+            "kind: Secret # aHVudGVyMg\nmetadata: {name: s}\n".to_owned(),
+            "kind: Secret # b3RoZXI\nmetadata: {name: s}\n".to_owned(),
+        ),
+    ] {
+        let found = difference(&[&before], &[&after]);
+        for hidden in ["aHVudGVyMg", "b3RoZXI"] {
+            assert!(
+                !found.diff.contains(hidden),
+                "{before}{after}{}",
+                found.diff
+            );
+        }
+    }
+}
+
+#[test]
+fn hostile_outputs_end_soon() {
+    let start = std::time::Instant::now();
+    let map = |count: usize, value: &str| {
+        let keys: String = (0..count)
+            .map(|key| format!("  k{key}: {value}\n"))
+            .collect();
+        format!("apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\ndata:\n{keys}")
+    };
+    let deep = "[".repeat(1_000_000);
+    let many = |name: &str| map(0, "").replace("data:\n", "").replace("name: a", name);
+    let bomb: String = (0..30)
+        .map(|level| format!("a{level}: &a{level} [*a{}, *a{}]\n", level - 1, level - 1))
+        .collect();
+    // Lines in two random orders, which have much in common and nowhere for long.
+    let lines = |seed: u64| {
+        let mut state = seed;
+        let line = |_| {
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1);
+            format!("  {}\n", (state >> 33) % 50)
+        };
+        let all: String = (0..10_000).map(line).collect();
+        format!(
+            "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\ndata:\n  key: |\n{}",
+            all.replace("  ", "    ")
+        )
+    };
+    for (before, after) in [
+        (map(5_000, "x"), map(5_001, "y")),
+        (deep.clone(), format!("{deep}]")),
+        (
+            format!("{}---\n", many("name: a")).repeat(1_000),
+            format!("{}---\n", many("name: a")).repeat(1_001),
+        ),
+        (format!("a-1: &a-1 x\n{bomb}"), bomb.clone()),
+        (lines(1), lines(2)),
+        (String::new(), "\0\u{1b}[2J\r\n".to_owned()),
+    ] {
+        let verdict = compare(before.as_bytes(), after.as_bytes(), Metadata::ALL);
+        let Verdict::Differs(difference) = verdict else {
+            panic!("{verdict:?}");
+        };
+        assert!(difference.diff.lines().count() <= 101);
+    }
+    let verdict = compare(b"\xff\xfe", b"\xff", Metadata::ALL);
+    assert!(matches!(verdict, Verdict::Differs(_)), "{verdict:?}");
+    // Both are shown as the same character, and are not the same.
+    let verdict = compare(b"a: \xfe\n", b"a: \xff\n", Metadata::ALL);
+    assert!(matches!(verdict, Verdict::Differs(_)), "{verdict:?}");
+    assert!(start.elapsed().as_secs() < 20, "{:?}", start.elapsed());
+}
+
+#[test]
+fn another_spelling_beside_annotations_is_a_difference() {
+    let text = |path: &str, value: &str| {
+        format!(
+            "apiVersion: v1\ndata:\n  key: {value}\nkind: ConfigMap\nmetadata:\n  annotations:\n    config.kubernetes.io/origin: |\n      path: {path}\n  name: a\n"
+        )
+    };
+    let (one, other) = (text("a", "'on'"), text("b", "on"));
+    let verdict = both(&[&one], &[&other], Metadata::ALL);
+    assert!(matches!(verdict, Verdict::Differs(_)), "{verdict:?}");
+    let other = text("b", "'on'");
+    assert_eq!(
+        both(&[&one], &[&other], Metadata::ALL),
+        Verdict::AnnotationsOnly
+    );
+}
+
+#[test]
 fn a_long_difference_is_cut() {
     let long = |value: &str| map("a", &value.repeat(10_000));
     let found = difference(&[&long("x")], &[&long("y")]);
