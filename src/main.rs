@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    #[cfg(feature = "localize")]
     if let Some(status) = git_kustomize_localize::prove::stand_in::run() {
         return status;
     }

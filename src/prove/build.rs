@@ -14,13 +14,13 @@ use crate::redact;
 
 /// What one build left.
 #[derive(Debug, Clone)]
-pub struct Build {
+pub(super) struct Build {
     /// Everything that it wrote to its standard output.
-    pub stdout: Vec<u8>,
+    pub(super) stdout: Vec<u8>,
     /// What it said on its standard error, without secrets.
-    pub said: String,
+    pub(super) said: String,
     /// Whether it ended with status 0.
-    pub success: bool,
+    pub(super) success: bool,
 }
 
 /// Which git a build finds.

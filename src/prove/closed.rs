@@ -1,8 +1,10 @@
 //! Building with the network closed.
 
 use std::fmt;
+#[cfg(feature = "localize")]
 use std::process::Command;
 
+#[cfg(feature = "localize")]
 use crate::process::{self, Output};
 
 /// How the network is closed for a program.
@@ -24,6 +26,7 @@ impl fmt::Display for Network {
 }
 
 /// What programs read that tells them through which proxy to go.
+#[cfg(feature = "localize")]
 pub(super) const PROXIES: [&str; 6] = [
     "HTTP_PROXY",
     "HTTPS_PROXY",
@@ -44,6 +47,7 @@ impl Network {
     }
 
     /// Closes the network for what `command` is going to start.
+    #[cfg(feature = "localize")]
     pub(super) fn close(self, command: &mut Command) {
         for name in PROXIES {
             // Port 9 discards, and nothing has listened there for decades.
@@ -61,6 +65,7 @@ impl Network {
 
 /// Runs something in the tightest way that this machine allows: with a network, then with none is an
 /// error of its own.
+#[cfg(feature = "localize")]
 pub(super) fn first(
     run: impl Fn(Option<Network>) -> Result<Output, process::Error>,
 ) -> Result<(Network, Output), process::Error> {

@@ -13,7 +13,7 @@ const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// What kind of program it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub(super) enum Kind {
     /// `kustomize build`
     Kustomize,
     /// `kubectl kustomize`
@@ -22,20 +22,20 @@ pub enum Kind {
 
 /// A program that builds kustomizations.
 #[derive(Debug, Clone)]
-pub struct Program {
+pub(super) struct Program {
     /// Where it is.
-    pub path: PathBuf,
+    pub(super) path: PathBuf,
     /// What it is.
-    pub kind: Kind,
+    pub(super) kind: Kind,
     /// Its version, as it says.
-    pub version: String,
+    pub(super) version: String,
     /// How its network can be closed.
-    pub network: Network,
+    pub(super) network: Network,
 }
 
 /// What came of looking for a program.
 #[derive(Debug, Clone)]
-pub enum Search {
+pub(super) enum Search {
     /// It is there.
     Found(Program),
     /// There is none, for this reason.
@@ -45,7 +45,7 @@ pub enum Search {
 impl Program {
     /// Returns name and version, as `kustomize/v5.8.1`.
     #[must_use]
-    pub fn name(&self) -> String {
+    pub(super) fn name(&self) -> String {
         let name = match self.kind {
             Kind::Kustomize => "kustomize",
             Kind::Kubectl => "kubectl",

@@ -398,7 +398,7 @@ fn the_tip_gives_back_what_was_localized() {
     world.commit(&[("app/map.yaml", &config_map("changed"))]);
     world
         .work
-        .run(&["app", "--no-verify"])
+        .run(&["app"])
         .success()
         .stdout_has("localized app into");
     assert_eq!(

@@ -294,21 +294,49 @@ fn a_build_that_differs_from_itself_is_told_as_such() {
 }
 
 #[test]
-fn offline_nothing_reaches_out() {
+fn every_file_is_asked_for_once() {
     let world = World::new();
     if world.sandbox.builds().is_none() {
         return;
     }
-    let url = "https://files.example.com/map.yaml";
-    world.file(url, config_map("one"));
-    world.commit(&[("app/kustomization.yaml", &format!("resources: ['{url}']\n"))]);
-    world.work.run(&["app"]).success();
-    world.server.forget();
+    // Names that are written in a request in another way than in a kustomization, and one host in two ways.
+    let names = [
+        "map.yaml",
+        "a%20b.yaml",
+        "c d.yaml",
+        "q.yaml?x=1&y=2",
+        "\u{fc}.yaml",
+    ];
+    let mut resources = String::new();
+    for (number, name) in names.iter().enumerate() {
+        let asked = name.replace(' ', "%20").replace('\u{fc}', "%C3%BC");
+        let url = format!("https://files.example.com/{asked}");
+        world.file(&url, config_map(&format!("map-{number}")));
+        resources.push_str(&format!("- 'https://files.example.com/{name}'\n"));
+    }
+    world.file("https://files.example.com:8443/x.yaml", config_map("port"));
+    resources.push_str("- https://Files.example.com:8443/x.yaml\n");
     world.commit(&[(
         "app/kustomization.yaml",
-        &format!("resources: ['{url}']\nnamePrefix: a-\n"),
+        &format!("resources:\n{resources}"),
     )]);
-    world.work.run(&["app", "--offline"]).success();
+    let output = world.work.run(&["app"]);
+    output
+        .success()
+        .stdout_has("  verified: ")
+        .lacks("live upstream");
+    let mut log = world.server.log();
+    log.sort();
+    let count = log.len();
+    log.dedup();
+    assert_eq!((log.len(), count), (6, 6), "{log:?}");
+
+    // Offline not even that.
+    world.server.forget();
+    let kustomization = format!("resources:\n{resources}namePrefix: a-\n");
+    world.commit(&[("app/kustomization.yaml", &kustomization)]);
+    let offline = world.work.run(&["app", "--offline"]);
+    offline.success().stdout_has("  verified: ");
     assert_eq!(world.server.log(), [""; 0]);
 }
 

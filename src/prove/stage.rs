@@ -1,0 +1,240 @@
+//! The two builds of each target, side by side.
+
+use std::ffi::OsStr;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use super::build::{self, Build, Git, Network, Room};
+use super::program::{self, Program, Search};
+use super::scene::Scene;
+use super::{Job, Options, Proof, SKIPPED, Target, TargetProof, Verdict, compare, stand_in};
+use crate::failure::{Failure, Result};
+use crate::interrupt::Scratch;
+use crate::kustomization::{FunctionRuntime, NoteKind};
+use crate::record::LoadRestrictor;
+use crate::walk::Graph;
+
+/// How long one build may take where the user does not say.
+const TIMEOUT: Duration = Duration::from_secs(300);
+
+/// Builds original and result of each target, and compares what comes out.
+///
+/// # Errors
+/// When the program that the user named cannot be used, or nothing can be put out.
+pub fn prove(job: &Job<'_>, options: &Options) -> Result<Proof> {
+    refuse_arguments(&options.arguments)?;
+    let program = match program::find(options.program.as_deref())? {
+        Search::Found(program) => program,
+        Search::Nothing(reason) => return Ok(Proof::without(&reason)),
+    };
+    let unusable = |error| Failure::new(format!("no temporary directory: {error}"));
+    let scratch = Scratch::new().map_err(unusable)?;
+    let scene = Scene::put(job, scratch.path())?;
+    let mut arguments = options.arguments.clone();
+    if job.load_restrictor == LoadRestrictor::None {
+        arguments.push("--load-restrictor=LoadRestrictionsNone".to_owned());
+    }
+    // kustomize skips them unless it was told to run programs, and kubectl cannot be told.
+    let has = |name: &str| {
+        let on = [name.to_owned(), format!("{name}=true")];
+        arguments.iter().any(|argument| on.contains(argument))
+    };
+    let skips = has("--enable-alpha-plugins")
+        && (program.kind == program::Kind::Kubectl || !has("--enable-exec"))
+        && runs_programs(job.before);
+    let stage = Stage {
+        skips,
+        program: &program,
+        scene: &scene,
+        arguments,
+        full: options.full,
+        offline: options.offline,
+        timeout: options.timeout.unwrap_or(TIMEOUT),
+    };
+    let mut proof = Proof {
+        program: Some(program.name()),
+        without: None,
+        network: Some(program.network),
+        targets: stage.all(&job.targets)?,
+        moved: Vec::new(),
+    };
+    let live = options.full || proof.targets.iter().any(|target| target.live.is_some());
+    if proof.differs() && (live || !scene.is_complete) {
+        proof.moved = (job.moved)(live);
+    }
+    Ok(proof)
+}
+
+/// Everything that is the same for all targets. No tree is in it: those cannot be read side by side.
+struct Stage<'a> {
+    program: &'a Program,
+    scene: &'a Scene,
+    arguments: Vec<String>,
+    full: bool,
+    offline: bool,
+    /// Whether the builds leave functions out.
+    skips: bool,
+    timeout: Duration,
+}
+
+impl Stage<'_> {
+    /// Builds all targets, as many side by side as there are processors.
+    fn all(&self, targets: &[Target]) -> Result<Vec<TargetProof>> {
+        let next = AtomicUsize::new(0);
+        let work = || {
+            let mut done = Vec::new();
+            loop {
+                let number = next.fetch_add(1, Ordering::Relaxed);
+                match targets.get(number) {
+                    Some(target) => done.push((number, self.one(number, target))),
+                    None => return done,
+                }
+            }
+        };
+        let workers = std::thread::available_parallelism().map_or(1, usize::from);
+        let mut done: Vec<(usize, Result<TargetProof>)> = std::thread::scope(|threads| {
+            let workers: Vec<_> = (0..workers.min(targets.len()))
+                .map(|_| threads.spawn(work))
+                .collect();
+            let done = workers.into_iter().filter_map(|worker| worker.join().ok());
+            done.flatten().collect()
+        });
+        if done.len() < targets.len() {
+            return Err(Failure::new("a build was lost"));
+        }
+        done.sort_by_key(|(number, _)| *number);
+        done.into_iter().map(|(_, proof)| proof).collect()
+    }
+
+    fn one(&self, number: usize, target: &Target) -> Result<TargetProof> {
+        let scene = self.scene;
+        let private = scene.private(number);
+        let build = |what: &str, target: &OsStr, room: Room<'_>| {
+            let private = private.join(what);
+            build::build(
+                self.program,
+                target,
+                &self.arguments,
+                &private,
+                room,
+                self.timeout,
+            )
+        };
+        let source = scene.original(&target.original);
+        let fetched = || Room {
+            git: Git::StandIn(&scene.manifest),
+            network: match &scene.proxy {
+                Some(proxy) if scene.is_complete || !self.offline => Network::Fetched(proxy),
+                None if !scene.is_complete && !self.offline => Network::Open,
+                _ => Network::Closed,
+            },
+        };
+        let live = || Room {
+            git: Git::Real,
+            network: Network::Open,
+        };
+        let original = |what: &str, full: bool| {
+            let room = if full { live() } else { fetched() };
+            build(what, source.as_os_str(), room)
+        };
+        let localized = || {
+            let room = Room {
+                git: Git::StandIn(&scene.nothing),
+                network: Network::Closed,
+            };
+            let directory = scene.localized(&target.localized);
+            build("localized", directory.as_os_str(), room)
+        };
+        let (first, localized) = std::thread::scope(|threads| {
+            let localized = threads.spawn(localized);
+            let first = original("original", self.full);
+            let lost = || Err(Failure::new("a build was lost"));
+            (first, localized.join().unwrap_or_else(|_| lost()))
+        });
+        let (mut first, localized) = (first?, localized?);
+        let mut unknown = None;
+        if !first.success && !self.full && !self.offline {
+            let proxy = scene.proxy.as_ref();
+            unknown = stand_in::unknown(&scene.manifest)
+                .or_else(|| proxy.and_then(|proxy| proxy.unknown(&first.said)));
+            if unknown.is_some() {
+                first = original("live", true)?;
+            }
+        }
+        let mut verdict = match (first.success, localized.success) {
+            (false, _) => Verdict::NotBuilt {
+                reason: scene.plain(&first.said),
+            },
+            (true, false) => Verdict::Broken {
+                reason: scene.plain(&localized.said),
+            },
+            (true, true) => compare::compare(&first.stdout, &localized.stdout, target.asked),
+        };
+        if self.skips && verdict.is_same() {
+            verdict = Verdict::NotBuilt {
+                reason: SKIPPED.to_owned(),
+            };
+        }
+        if let Verdict::Differs(difference) = &verdict {
+            let again = original("again", self.full || unknown.is_some())?;
+            if again.success && again.stdout != first.stdout {
+                verdict = Verdict::Unsteady(difference.clone());
+            }
+        }
+        let kept = match verdict.differs() {
+            true => Some(keep(&first, &localized).map_err(|error| {
+                Failure::new(format!("the outputs could not be kept: {error}"))
+            })?),
+            false => None,
+        };
+        Ok(TargetProof {
+            target: target.name.clone(),
+            verdict,
+            size: first.stdout.len() as u64,
+            live: unknown,
+            kept,
+        })
+    }
+}
+
+/// Says whether a function of the graph is a program.
+fn runs_programs(graph: &Graph) -> bool {
+    graph.notes.iter().any(|noted| {
+        matches!(
+            noted.note.kind,
+            NoteKind::KrmFunction {
+                runtime: FunctionRuntime::Exec { .. },
+                ..
+            }
+        )
+    })
+}
+
+/// Keeps what was built, for the user to look at. Only the user can: it may hold secrets.
+fn keep(original: &Build, localized: &Build) -> std::io::Result<PathBuf> {
+    let scratch = Scratch::new()?;
+    for (name, build) in [("original", original), ("localized", localized)] {
+        let place = |end: &str| scratch.path().join(format!("{name}.{end}"));
+        std::fs::write(place("yaml"), &build.stdout)?;
+        if !build.said.is_empty() {
+            std::fs::write(place("stderr"), &build.said)?;
+        }
+    }
+    Ok(scratch.keep())
+}
+
+/// Refuses what would leave nothing to compare.
+fn refuse_arguments(arguments: &[String]) -> Result<()> {
+    for argument in arguments {
+        let name = argument.split('=').next().unwrap_or_default();
+        let short = argument.starts_with("-o") || argument.starts_with("-h");
+        if matches!(name, "--output" | "--help" | "--") || short {
+            return Err(Failure::new(format!(
+                "`--build-arg {argument}` would leave nothing to compare"
+            ))
+            .hint("leave it out"));
+        }
+    }
+    Ok(())
+}
