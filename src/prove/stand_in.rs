@@ -212,3 +212,92 @@ fn copy(from: &Path, to: &Path) -> io::Result<()> {
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A directory with one repository, fetched with and without its submodules.
+    fn fetched() -> tempfile::TempDir {
+        let top = tempfile::tempdir().unwrap();
+        let upstream = |name: &str, submodules: bool, commit: &str| {
+            let directory = top.path().join(name);
+            fs::create_dir_all(directory.join("inner")).unwrap();
+            fs::write(directory.join("inner").join(name), name).unwrap();
+            Upstream {
+                url: "https://h/o/r".to_owned(),
+                reference: Some("v1".to_owned()),
+                submodules,
+                commit: commit.to_owned(),
+                directory,
+            }
+        };
+        let mut manifest = Manifest {
+            upstreams: vec![upstream("plain", false, "1"), upstream("full", true, "1")],
+        };
+        manifest.write(&top.path().join("manifest.json")).unwrap();
+        manifest.upstreams.push(upstream("other", false, "2"));
+        manifest.write(&top.path().join("two.json")).unwrap();
+        top
+    }
+
+    fn asked(top: &Path, manifest: &str, calls: &[&str]) -> Result<(), String> {
+        let clone = top.join("clone");
+        fs::remove_dir_all(&clone).ok();
+        fs::create_dir(&clone).unwrap();
+        calls.iter().try_for_each(|call| {
+            let words: Vec<&str> = call.split(' ').collect();
+            answer(&top.join(manifest), &clone, &words)
+        })
+    }
+
+    #[test]
+    fn a_clone_holds_what_was_fetched() {
+        let top = fetched();
+        let clone = [
+            "init",
+            "remote add origin https://h/o/r",
+            "fetch --depth=1 https://u:p@h/o/r v1",
+            "checkout FETCH_HEAD",
+        ];
+        asked(top.path(), "manifest.json", &clone).unwrap();
+        let holds = |name: &str| top.path().join("clone/inner").join(name).is_file();
+        assert!(holds("plain") && !holds("full"));
+        let submodules = [&clone[..], &["submodule update --init --recursive"]].concat();
+        asked(top.path(), "manifest.json", &submodules).unwrap();
+        assert!(holds("plain") && holds("full"));
+    }
+
+    #[test]
+    fn what_was_not_fetched_is_not_answered() {
+        let top = fetched();
+        let begin = ["init", "remote add origin https://h/o/r"];
+        for (call, reason) in [
+            ("fetch --depth=1 https://h/o/r v2", "at v2 was not fetched"),
+            (
+                "fetch --depth=1 https://h/o/r HEAD",
+                "at HEAD was not fetched",
+            ),
+            (
+                "fetch --depth=1 https://u:secret@h/o/x v1",
+                "https://h/o/x at v1",
+            ),
+            ("fetch https://h/o/r v1", "nobody stands in for this"),
+            ("checkout FETCH_HEAD", "nothing was fetched"),
+            ("clone https://h/o/r", "nobody stands in for this"),
+            ("-c core.x=y fetch", "nobody stands in for this"),
+        ] {
+            let calls = [&begin[..], &[call]].concat();
+            let error = asked(top.path(), "manifest.json", &calls).unwrap_err();
+            assert!(error.contains(reason), "{call}: {error}");
+            assert!(!error.contains("secret"), "{error}");
+        }
+        let error = asked(top.path(), "manifest.json", &["checkout FETCH_HEAD"]).unwrap_err();
+        assert_eq!(error, "not a git repository");
+        // Two logins saw two commits: nobody knows which is meant.
+        let fetch = [&begin[..], &["fetch --depth=1 https://h/o/r v1"]].concat();
+        let error = asked(top.path(), "two.json", &fetch).unwrap_err();
+        assert!(error.contains("more than one login"), "{error}");
+        assert!(asked(top.path(), "nowhere.json", &fetch).is_err());
+    }
+}
