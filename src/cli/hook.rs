@@ -191,7 +191,7 @@ fn run_hook(args: &RunArgs) -> Result<u8, Failures> {
                 output::say(&format!("{}:\n", visible(&judged.refs.join(", "))));
             }
         };
-        let checked = match check::checked(&here, &request(&judged)) {
+        let checked = match check::checked(&here, &request(&judged, args.hook)) {
             Ok(checked) => checked,
             Err(failures) => {
                 heading();
@@ -215,7 +215,7 @@ fn run_hook(args: &RunArgs) -> Result<u8, Failures> {
     Ok(status)
 }
 
-fn request(judged: &Judged) -> Request {
+fn request(judged: &Judged, hook: Running) -> Request {
     Request {
         what: match &judged.commit {
             Some(commit) => What::Commit(commit.clone()),
@@ -230,10 +230,13 @@ fn request(judged: &Judged) -> Request {
         no_allow: false,
         base: match &judged.old {
             Some(old) => Base::IfConfigured(old.clone()),
-            // Only the framework leaves it open, where no commit is being made.
-            None => {
-                Base::NotGiven(&["say what is new: pre-commit run --from-ref REV --to-ref REV"])
-            }
+            // Where no commit is being made.
+            None => Base::NotGiven(match hook {
+                Running::Framework => {
+                    &["say what is new: pre-commit run --from-ref REV --to-ref REV"]
+                }
+                _ => &["outside of a commit: git kustomize-localize check --new-only=BASE"],
+            }),
         },
     }
 }

@@ -290,9 +290,13 @@ fn the_way_out_of_a_program_that_is_not_staged() {
     }
     world.work.git(&["add", "--all"]);
     world.work.write_executable("a/bin/gen", "#!/bin/sh\n");
-    let commands = commands(&findings(&world.work));
-    assert_eq!(commands, ["git add -f -- :/a/bin/gen"]);
-    each_leads_out(&world, &commands);
+    let findings = findings(&world.work);
+    assert_eq!(findings[0]["rule"], "missing-path");
+    assert_eq!(
+        findings[0]["help"],
+        serde_json::json!(["git add -f -- :/a/bin/gen"])
+    );
+    each_leads_out(&world, &["git add -f -- :/a/bin/gen".to_owned()]);
 }
 
 #[test]
