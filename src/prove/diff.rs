@@ -158,7 +158,8 @@ fn mask_values(one: Option<&mut Value>, other: Option<&mut Value>) {
 pub(super) struct Limited {
     text: String,
     lines: usize,
-    left_out: usize,
+    lines_left_out: usize,
+    texts_left_out: usize,
 }
 
 impl Limited {
@@ -168,7 +169,7 @@ impl Limited {
             return;
         }
         if self.lines >= LINES {
-            self.left_out += 1;
+            self.texts_left_out += 1;
             return;
         }
         if before.len() + after.len() > LARGE {
@@ -190,7 +191,7 @@ impl Limited {
 
     fn line(&mut self, line: &str) {
         if self.lines >= LINES {
-            self.left_out += 1;
+            self.lines_left_out += 1;
             return;
         }
         self.lines += 1;
@@ -205,10 +206,23 @@ impl Limited {
         let _ = writeln!(self.text, "{shown}{more}");
     }
 
-    /// Returns the text.
+    /// Returns the text, and says at its end how much was left out.
     pub(super) fn finish(mut self) -> String {
-        if self.left_out > 0 {
-            self.text.push_str("(more is not shown)\n");
+        let counted = |count: usize, what: &str| match count {
+            0 => None,
+            1 => Some(format!("1 {what}")),
+            count => Some(format!("{count} {what}s")),
+        };
+        let more: Vec<String> = [
+            counted(self.lines_left_out, "more line"),
+            counted(self.texts_left_out, "more object"),
+        ]
+        .into_iter()
+        .flatten()
+        .collect();
+        if !more.is_empty() {
+            // Writing to a string cannot fail.
+            let _ = writeln!(self.text, "({} not shown)", more.join(" and "));
         }
         self.text
     }

@@ -331,7 +331,13 @@ fn a_long_difference_is_cut() {
     };
     let found = difference(&[&many("x"), &map("b", "1")], &[&many("y"), &map("b", "2")]);
     assert!(found.diff.lines().count() <= 101, "{}", found.diff);
-    assert!(found.diff.ends_with("(more is not shown)\n"));
+    assert!(
+        found
+            .diff
+            .ends_with(" more lines and 1 more object not shown)\n"),
+        "{}",
+        found.diff
+    );
     assert_eq!(found.objects.len(), 2, "all objects are named");
 }
 

@@ -161,3 +161,38 @@ fn a_build_that_takes_too_long_is_ended() {
         .stdout_has("did not finish within 1 s")
         .stdout_has("  give it more time: --timeout SECONDS\n");
 }
+
+#[test]
+fn every_way_to_differ_keeps_the_branch_where_it_is() {
+    let annotate =
+        r"sed 's/^metadata:/metadata:\n  annotations:\n    config.kubernetes.io\/origin: x/'";
+    let more = r"{ cat; printf -- '---\napiVersion: v1\nkind: Secret\nmetadata:\n  name: more\nstringData:\n  password: hunter2\n'; }";
+    let less = "sed '/^---$/,$d'";
+    for (filter, kind, said) in [
+        (
+            annotate,
+            "annotations",
+            "annotations about the build differ, which the kustomization does not ask for",
+        ),
+        (more, "content", "    added v1 Secret more\n"),
+        (less, "content", "    removed v1 Service dev-one\n"),
+    ] {
+        let project = Project::new();
+        let before = project.work.state();
+        let Some(output) = filtered(&project, filter, &[]) else {
+            return;
+        };
+        output
+            .fails(1)
+            .stdout_has(said)
+            .stdout_has("  to take it as it is all the same: --no-verify\n")
+            .lacks("hunter2");
+        assert!(super::kept(&output.stdout).join("localized.yaml").exists());
+        before.assert_same(&project.work.state());
+        project
+            .overlay(&["--format=json"])
+            .fails(1)
+            .stdout_has(&format!("\"kind\": \"{kind}\""))
+            .lacks("hunter2");
+    }
+}
