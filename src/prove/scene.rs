@@ -132,10 +132,30 @@ impl Scene {
         let mut text = said.to_owned();
         for place in [&self.original, &self.top.join("localized")] {
             let place = place.display().to_string();
-            text = text.replace(&format!("{place}/"), "").replace(&place, ".");
+            let place = place.trim_end_matches('/');
+            text = text.replace(&format!("{place}/"), "").replace(place, ".");
         }
         let text = text.trim();
-        text.strip_prefix("Error: ").unwrap_or(text).to_owned()
+        cause(text.strip_prefix("Error: ").unwrap_or(text))
+    }
+}
+
+/// Returns what went wrong, and in which root: kustomize tells first of everything else that it took the root for.
+fn cause(text: &str) -> String {
+    let nested = [
+        "recursed accumulation of path '",
+        "recursed merging from path '",
+    ];
+    let innermost = nested.iter().filter_map(|words| {
+        let start = text.rfind(words)? + words.len();
+        let (path, cause) = text.get(start..)?.split_once("': ")?;
+        Some((start, path, cause))
+    });
+    match innermost.max_by_key(|(start, ..)| *start) {
+        None => text.to_owned(),
+        // A root that was fetched lies in a temporary directory, which tells nothing.
+        Some((_, path, cause)) if path.starts_with('/') => cause.to_owned(),
+        Some((_, path, cause)) => format!("in `{path}`: {cause}"),
     }
 }
 
@@ -438,4 +458,26 @@ fn link(target: &str, place: &Path) -> std::io::Result<()> {
 #[cfg(not(unix))]
 fn link(_target: &str, _place: &Path) -> std::io::Result<()> {
     Err(std::io::ErrorKind::Unsupported.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::cause;
+
+    #[test]
+    fn of_what_kustomize_says_the_cause_is_told() {
+        for (said, expected) in [
+            ("no such file", "no such file"),
+            (
+                "accumulating resources: accumulation err='accumulating resources from '../../base': 'base' must resolve to a file': recursed merging from path 'base': may not add resource",
+                "in `base`: may not add resource",
+            ),
+            (
+                "accumulating resources: accumulation err='x': recursed accumulation of path '/tmp/a/kustomize-1/gen': accumulation err='y': recursed accumulation of path '/tmp/a/kustomize-2': external plugins disabled",
+                "external plugins disabled",
+            ),
+        ] {
+            assert_eq!(cause(said), expected);
+        }
+    }
 }
