@@ -4,7 +4,7 @@
 
 use super::{Checking, Context, remote_chart};
 use crate::config::FILE_NAME;
-use crate::failure::{argument, pathspec};
+use crate::failure::{Result, argument, pathspec};
 use crate::finding::{Finding, Rule};
 use crate::kustomization::{Accepts, FILE_NAMES};
 use crate::tree::{self, Resolved, Tree, path};
@@ -46,12 +46,39 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
         {
             let (message, help) = one.absolute();
             findings.push(one.finding(message, help));
+        } else if let Some((message, help)) = one.absolute_link() {
+            findings.push(one.finding(message, help));
         } else if let Some((message, help)) = one.beyond_scope() {
             findings.push(one.finding(message, help));
         }
     }
     findings.extend(remote_chart::find_refused(context, Rule::OutOfScope));
     findings
+}
+
+/// A tree as it is in another checkout, where no absolute path leads into it.
+struct Elsewhere<'a>(&'a dyn Tree);
+
+impl Tree for Elsewhere<'_> {
+    fn entry(&self, path: &str) -> Result<Option<tree::Entry>> {
+        self.0.entry(path)
+    }
+
+    fn is_directory(&self, path: &str) -> Result<bool> {
+        self.0.is_directory(path)
+    }
+
+    fn names(&self, directory: &str) -> Result<Vec<String>> {
+        self.0.names(directory)
+    }
+
+    fn read(&self, path: &str) -> Result<Vec<u8>> {
+        self.0.read(path)
+    }
+
+    fn label(&self, path: &str) -> String {
+        self.0.label(path)
+    }
 }
 
 /// One reference.
@@ -206,8 +233,14 @@ impl One<'_> {
 
     fn link(&self, link: &str, target: &str) -> (String, Vec<String>) {
         let message = format!(
-            "`{}` follows the link `{link}` to `{target}`, out of the repository",
-            self.text()
+            "`{}` follows the link `{link}` to `{target}`, {}",
+            self.text(),
+            match self.context.tree.absolute(target) {
+                Some(_) if path::is_absolute(target) => {
+                    "an absolute path, which names nothing in another checkout"
+                }
+                _ => "out of the repository",
+            }
         );
         let help = match self.context.checking {
             Checking::Commit { .. } => "replace the link by what it names".to_owned(),
@@ -221,6 +254,21 @@ impl One<'_> {
             }
         };
         (message, vec![help])
+    }
+
+    /// Looks whether the reference follows a link to an absolute path, which leads into this checkout only.
+    fn absolute_link(&self) -> Option<(String, Vec<String>)> {
+        let real = match self.edge.target {
+            Target::File(id) => self.context.path(id),
+            Target::Root { id, remote: false } => &self.context.graph.roots[id].directory,
+            _ => return None,
+        };
+        // Where no link was followed, the path is the one that is written.
+        let local = self.local().filter(|local| local != real)?;
+        match tree::resolve(&Elsewhere(self.context.tree), &local) {
+            Ok(Resolved::Leaves { link, target }) => Some(self.link(&link, &target)),
+            _ => None,
+        }
     }
 
     /// Looks whether the reference leaves the scope that the configuration says for its root.

@@ -616,3 +616,38 @@ fn scopes_bound_what_is_in_them() {
     repo.git(&["add", "--all"]);
     repo.run(&["check"]).success();
 }
+
+#[test]
+fn an_absolute_link_names_nothing_in_another_checkout() {
+    let sandbox = Sandbox::new();
+    let repo = sandbox.repo("work");
+    repo.write("base/kustomization.yaml", "resources: [map.yaml]\n");
+    repo.write("base/map.yaml", config("base"));
+    let place = |path: &str| repo.path().join(path).to_str().unwrap().to_owned();
+    repo.write("app/more.yaml", config("more"));
+    repo.symlink("app/map.yaml", &place("app/more.yaml"));
+    repo.symlink("app/base", &place("base"));
+    repo.write("app/kustomization.yaml", "resources: [map.yaml, base]\n");
+    repo.commit("links");
+    for args in [&[][..], &["--working-tree"], &["--rev", "HEAD"]] {
+        let told = told(&repo, args);
+        assert_eq!(told.len(), 2, "{told:?}");
+        for (told, name) in told.iter().zip(["map.yaml", "base"]) {
+            assert!(
+                told.starts_with("out-of-scope app/kustomization.yaml:1: "),
+                "{told}"
+            );
+            let link = format!("follows the link `app/{name}` to `/");
+            assert!(told.contains(&link), "{told}");
+            let why = "an absolute path, which names nothing in another checkout";
+            assert!(told.ends_with(why), "{told}");
+        }
+    }
+    // A link that is relative is none of that.
+    repo.remove("app/map.yaml");
+    repo.remove("app/base");
+    repo.symlink("app/map.yaml", "more.yaml");
+    repo.symlink("app/base", "../base");
+    repo.git(&["add", "--all"]);
+    assert_eq!(told(&repo, &[]), [""; 0]);
+}
