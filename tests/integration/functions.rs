@@ -174,6 +174,34 @@ fn a_program_from_elsewhere_runs_only_when_it_is_trusted() {
 }
 
 #[test]
+fn a_build_that_needs_a_program_that_nobody_trusts_yet_says_what_to_do() {
+    let world = remote_program();
+    if Kustomize::find().is_none() {
+        return;
+    }
+    let before = world.work.state();
+    let output = run(&world.work, &["app"]);
+    before.assert_same(&world.work.state());
+    output
+        .fails(1)
+        .stdout_has("the original builds, the result does not: ")
+        .stdout_has("permission denied")
+        .stdout_has("is not executable before you trust it: see the warnings");
+    // The warning has the whole command, with what was asked for.
+    trust(&world, &output)
+        .success()
+        .stdout_has("verified: it builds to the same ");
+    // Without the flags nothing of it runs, and that is no success.
+    world
+        .work
+        .run(&["app", "--branch", "other"])
+        .success()
+        .stdout_has("not verified: ")
+        .stdout_has("--build-arg=--enable-alpha-plugins")
+        .lacks("builds to the same");
+}
+
+#[test]
 fn a_program_from_elsewhere_is_trusted_in_place() {
     let world = remote_program();
     let output = world
