@@ -66,20 +66,7 @@ pub fn examine(
         .ok_or_else(|| Failure::new(format!("the tip {commit} of `{branch}` cannot be read")))?;
     let tree = object_id(&id.tree)?;
     let mut edited = Vec::new();
-    let mut edited_by = Vec::new();
-    let mut ours = None;
-    for (ancestor, message) in here.first_parents(commit, HISTORY)? {
-        match Trailers::parse(&message)? {
-            Some(trailers) => {
-                ours = Some((ancestor, trailers));
-                break;
-            }
-            None => edited_by.push(ancestor.chars().take(12).collect()),
-        }
-    }
-    let Some((made, trailers)) = ours else {
-        return Err(not_ours(branch));
-    };
+    let (made, trailers, mut edited_by) = newest(here, branch, commit)?;
     if trailers.target.in_place {
         return Err(Failure::new(format!(
             "branch `{branch}` holds the repository, localized where it stands, and no copies"
@@ -129,6 +116,18 @@ pub fn examine(
     })
 }
 
+/// Returns the newest commit of ours that a tip contains with its record, and the commits after it, abbreviated.
+fn newest(here: &Here, branch: &str, tip: &str) -> Result<(String, Trailers, Vec<String>)> {
+    let mut after = Vec::new();
+    for (commit, message) in here.first_parents(tip, HISTORY)? {
+        match Trailers::parse(&message)? {
+            Some(trailers) => return Ok((commit, trailers, after)),
+            None => after.push(commit.chars().take(12).collect()),
+        }
+    }
+    Err(not_ours(branch))
+}
+
 fn not_ours(branch: &str) -> Failure {
     Failure::new(format!(
         "branch `{branch}` was not made by this tool: no commit of it holds a record"
@@ -166,20 +165,7 @@ pub fn examine_in_place(
         .commit(commit)?
         .ok_or_else(|| Failure::new(format!("the tip {commit} of `{branch}` cannot be read")))?;
     let tree = object_id(&id.tree)?;
-    let mut edited_by = Vec::new();
-    let mut ours = None;
-    for (ancestor, message) in here.first_parents(commit, HISTORY)? {
-        match Trailers::parse(&message)? {
-            Some(trailers) => {
-                ours = Some((ancestor, trailers));
-                break;
-            }
-            None => edited_by.push(ancestor.chars().take(12).collect()),
-        }
-    }
-    let Some((made, trailers)) = ours else {
-        return Err(not_ours(branch));
-    };
+    let (made, trailers, mut edited_by) = newest(here, branch, commit)?;
     if !trailers.target.in_place {
         return Err(Failure::new(format!(
             "branch `{branch}` holds copies, as `{}`",
