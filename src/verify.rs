@@ -48,6 +48,10 @@ pub struct Record {
     pub remotes: usize,
     /// The commit whose message holds the other copy of the record; none when no message does any more.
     pub recorded_by: Option<String>,
+    /// The commit that was localized, as that message says.
+    pub source: Option<String>,
+    /// The tree that was made, as that message says.
+    pub tree: Option<String>,
 }
 
 /// Something that is not as the record says.
@@ -76,6 +80,8 @@ pub enum Kind {
     Tree,
     /// Lock and message disagree.
     Trailers,
+    /// It is not what localizing again gives.
+    Rebuilt,
     /// The signature of the commit is not good.
     Signature,
 }
@@ -90,6 +96,7 @@ impl Kind {
             Kind::Remote => "remote",
             Kind::Tree => "tree",
             Kind::Trailers => "trailers",
+            Kind::Rebuilt => "rebuilt",
             Kind::Signature => "signature",
         }
     }
@@ -142,13 +149,19 @@ pub fn verify(here: &Rc<Here>, request: &Request<'_>) -> Result<Verified, Failur
     let mut records = Vec::new();
     for (directory, lock) in &locks {
         verifier.files(directory, lock)?;
-        let recorded_by = verifier.message(directory, lock, &messages)?;
+        let told = verifier.message(directory, lock, &messages)?;
+        let (recorded_by, told) = told.unzip();
         records.push(Record {
             directory: directory.clone(),
             target: lock.target.clone(),
             files: lock.files.len(),
             remotes: lock.remotes.len(),
             recorded_by,
+            source: told.as_ref().and_then(|told: &Trailers| {
+                let source = told.source.as_ref()?;
+                Some(source.hex().to_owned())
+            }),
+            tree: told.as_ref().map(|told| told.tree.hex().to_owned()),
         });
     }
     verifier.gone(&locks, newest)?;
@@ -253,13 +266,13 @@ impl Verifier<'_> {
         Ok(())
     }
 
-    /// Holds the lock and its directory against the newest message that tells of it. Returns the commit of that.
+    /// Holds the lock and its directory against the newest message that tells of it. Returns that, and its commit.
     fn message(
         &mut self,
         directory: &str,
         lock: &Lock,
         messages: &[(String, String)],
-    ) -> Result<Option<String>> {
+    ) -> Result<Option<(String, Trailers)>> {
         let found = messages.iter().find_map(|(commit, message)| {
             // What cannot be read is as good as gone; the lock is the other copy.
             let trailers = Trailers::parse(message).ok().flatten()?;
@@ -312,7 +325,7 @@ impl Verifier<'_> {
                 self.add(Kind::Tree, directory, message);
             }
         }
-        Ok(Some(commit.clone()))
+        Ok(Some((commit.clone(), trailers)))
     }
 
     /// Finds what the newest message tells of, but has no lock any more.

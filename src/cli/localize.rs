@@ -4,6 +4,7 @@ mod disk;
 mod following;
 mod history;
 pub(super) mod in_place;
+pub(super) mod rebuild;
 
 use std::collections::BTreeMap;
 use std::process::ExitCode;

@@ -1,5 +1,8 @@
 //! `verify`: what a commit holds, against its own record.
 
+#[cfg(feature = "localize")]
+mod rebuilt;
+
 use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
@@ -25,6 +28,11 @@ pub(super) struct VerifyArgs {
     /// The commit must have a signature that is good, as `git verify-commit` says
     #[arg(long)]
     require_signature: bool,
+
+    /// Localize again from the source commit and the lock, and compare: needs the network, or a warm cache
+    #[cfg(feature = "localize")]
+    #[arg(long)]
+    rebuild: bool,
 
     /// How the result is written to standard output
     #[arg(long, value_enum, value_name = "FORMAT", default_value_t = Format::Human)]
@@ -75,12 +83,16 @@ fn verified(args: &VerifyArgs) -> Result<Verified, Failures> {
             paths.push(check::from_top(&here, &tree, text)?);
         }
     }
-    verify(
-        &here,
-        &Request {
-            rev: &args.rev,
-            paths: &paths,
-            require_signature: args.require_signature,
-        },
-    )
+    let request = Request {
+        rev: &args.rev,
+        paths: &paths,
+        require_signature: args.require_signature,
+    };
+    #[cfg_attr(not(feature = "localize"), allow(unused_mut))]
+    let mut verified = verify(&here, &request)?;
+    #[cfg(feature = "localize")]
+    if args.rebuild {
+        rebuilt::compare(&mut verified)?;
+    }
+    Ok(verified)
 }

@@ -78,6 +78,7 @@ struct JsonRecord<'a> {
     files: usize,
     remotes: usize,
     recorded_by: Option<&'a str>,
+    source: Option<&'a str>,
 }
 
 #[derive(Serialize)]
@@ -113,6 +114,7 @@ fn record(record: &Record) -> JsonRecord<'_> {
         files: record.files,
         remotes: record.remotes,
         recorded_by: record.recorded_by.as_deref(),
+        source: record.source.as_deref(),
     }
 }
 

@@ -1,5 +1,6 @@
 //! `verify`: a commit with localized files, held against its own record.
 
+use git_kustomize_localize::record::sha256_hex;
 use serde_json::Value;
 
 use crate::branch::signed::key;
@@ -168,20 +169,18 @@ fn every_change_is_named() {
 fn files_and_lock_that_were_changed_together_disagree_with_the_message_only() {
     let project = localized();
     let work = &project.work;
-    let sum = |text: &str| {
-        use sha2::{Digest as _, Sha256};
-        let bytes = Sha256::digest(text.as_bytes());
-        bytes
-            .iter()
-            .map(|byte| format!("{byte:02x}"))
-            .collect::<String>()
-    };
     let before = work.read(PLACE);
     let after = before.replace("one", "two");
     work.write(PLACE, &after);
     let lock = work.read(LOCK);
-    assert!(lock.contains(&sum(&before)));
-    work.write(LOCK, lock.replace(&sum(&before), &sum(&after)));
+    assert!(lock.contains(&sha256_hex(before.as_bytes())));
+    work.write(
+        LOCK,
+        lock.replace(
+            &sha256_hex(before.as_bytes()),
+            &sha256_hex(after.as_bytes()),
+        ),
+    );
     tamper(work);
     let output = verify(work, &[]);
     output
@@ -285,4 +284,79 @@ fn a_signature_can_be_required() {
     verify(work, &["HEAD^", "--require-signature"])
         .fails(1)
         .stdout_has("the signature of ");
+}
+
+/// Changes a file of the tip, its lock, and the message: everything that a check without a network looks at.
+fn forge(repo: &Repo, place: &str, lock: &str, directory: &str) {
+    let before = repo.read(place);
+    let after = before.replace("one", "two");
+    assert_ne!(before, after);
+    repo.write(place, &after);
+    let [old, new] = [&before, &after].map(|text| sha256_hex(text.as_bytes()));
+    repo.write(lock, repo.read(lock).replace(&old, &new));
+    repo.git(&["add", "--all"]);
+    let tree = repo.git(&["write-tree"]);
+    let message = repo.git(&["log", "-1", "--format=%B"]);
+    let [old, new] = ["HEAD", &tree].map(|tree| repo.id(&format!("{tree}:{directory}")));
+    let message = message.replace(&old, &new);
+    repo.git(&["commit", "--quiet", "--amend", "--message", &message]);
+}
+
+#[test]
+fn localizing_again_tells_what_was_changed_together() {
+    for in_place in [false, true] {
+        let project = Project::new();
+        let work = &project.work;
+        let (place, lock, directory) = match in_place {
+            true => (
+                &PLACE["localized-overlay/".len()..],
+                "kustomize-localize.lock",
+                "",
+            ),
+            false => (PLACE, LOCK, "localized-overlay"),
+        };
+        let place = match in_place {
+            true => format!("example/{place}"),
+            false => place.to_owned(),
+        };
+        match in_place {
+            true => work.run(&["--in-place", "--no-verify"]).success(),
+            false => project.overlay(&["--no-verify"]).success(),
+        };
+        verify(work, &["localized/main", "--rebuild"])
+            .success()
+            .stdout_has("as recorded");
+        work.git(&["switch", "--quiet", "localized/main"]);
+        forge(work, &place, lock, directory);
+        verify(work, &[]).success();
+        verify(work, &["--rebuild"])
+            .fails(1)
+            .stdout_has(&format!("{place}: is not what localizing again gives\n"))
+            .stdout_has(&format!("{lock}: is not what localizing again gives\n"))
+            .stdout_has(": 2 differences\n");
+        // Not only the branch itself: what upstream held is still there, or is not.
+        std::fs::remove_dir_all(project.sandbox.path("upstream")).unwrap();
+        verify(work, &["--rebuild"]).fails(1);
+        std::fs::remove_dir_all(project.sandbox.path("cache")).unwrap();
+        verify(work, &["--rebuild"])
+            .fails(2)
+            .stderr_has("cannot be localized again");
+    }
+}
+
+#[test]
+fn localizing_again_needs_the_source_commit() {
+    let project = localized();
+    let work = &project.work;
+    work.git(&[
+        "commit",
+        "--quiet",
+        "--amend",
+        "--message",
+        "Nothing is told here",
+    ]);
+    verify(work, &[]).success();
+    verify(work, &["--rebuild"])
+        .fails(2)
+        .stderr_has("`localized-overlay` cannot be localized again: no commit message names the source commit any more");
 }

@@ -1,0 +1,80 @@
+//! `verify --rebuild`: every record, localized again and compared.
+
+use std::collections::BTreeSet;
+use std::rc::Rc;
+
+use crate::cli::localize::rebuild::rebuild;
+use crate::commit::objects::{differences, lookup};
+use crate::failure::{Failure, Failures, Result};
+use crate::git::Here;
+use crate::record::{LOCK_NAME, Lock};
+use crate::tree::objects::{ObjectTree, object_id};
+use crate::tree::{Entry, Tree, path};
+use crate::verify::{Difference, Kind, Record, Verified};
+
+/// Adds what is not what localizing again gives.
+pub(super) fn compare(verified: &mut Verified) -> Result<(), Failures> {
+    // Not the one that may reach nothing: what is fetched is configured there.
+    let here =
+        Rc::new(Here::discover()?.ok_or_else(|| Failure::new("this is not a git repository"))?);
+    let mut found = Vec::new();
+    for record in &verified.records {
+        found.extend(of(&here, verified, record)?);
+    }
+    verified.differences.extend(found);
+    Ok(())
+}
+
+fn of(here: &Rc<Here>, verified: &Verified, record: &Record) -> Result<Vec<Difference>, Failures> {
+    let shown = match record.directory.as_str() {
+        "" => ".",
+        directory => directory,
+    };
+    let source = record.source.as_deref().ok_or_else(|| {
+        Failure::new(format!(
+            "`{shown}` cannot be localized again: no commit message names the source commit any more"
+        ))
+        .hint("verify the commit of the branch itself, as localized/main")
+    })?;
+    let source = here.commit(source)?.ok_or_else(|| {
+        Failure::new(format!(
+            "the source commit {source} of `{shown}` is not here"
+        ))
+        .hint("a shallow clone may not have it: git fetch --unshallow")
+    })?;
+    let whole = here
+        .commit(&verified.commit)?
+        .ok_or_else(|| Failure::new(format!("{} cannot be read", verified.commit)))?;
+    let whole = object_id(&whole.tree)?;
+    let tree = ObjectTree::of_here(here.clone(), whole)?;
+    let name = path::join(&record.directory, LOCK_NAME);
+    let lock = match tree.entry(&name)? {
+        Some(Entry::File { .. }) => Lock::parse(&tree.read(&name)?, &name)?,
+        _ => Lock::default(),
+    };
+    let rebuilt = rebuild(here, &source, &record.directory, &Rc::new(lock))
+        .map_err(|failures| in_context(failures, shown))?;
+    let there = match record.target {
+        Some(_) => lookup(&rebuilt.repository, whole, &record.directory)?.map(|(_, id)| id),
+        // In place, a later commit of somebody else has another tree.
+        None if record.recorded_by.as_ref() == Some(&verified.commit) => Some(whole),
+        None => record.tree.as_deref().map(object_id).transpose()?,
+    };
+    let Some(there) = there else {
+        return Ok(Vec::new());
+    };
+    let paths = differences(&rebuilt.repository, rebuilt.tree, there, &BTreeSet::new())?;
+    let difference = |place: &String| Difference {
+        kind: Kind::Rebuilt,
+        path: path::join(&record.directory, place),
+        place: None,
+        message: "is not what localizing again gives".to_owned(),
+    };
+    Ok(paths.iter().map(difference).collect())
+}
+
+fn in_context(failures: Failures, shown: &str) -> Failures {
+    let context = format!("`{shown}` cannot be localized again");
+    let failures = failures.0.into_iter();
+    Failures(failures.map(|failure| failure.context(&context)).collect())
+}
