@@ -2,7 +2,7 @@
 //! a network. One file per rule.
 //!
 //! [`check`] walks every kustomization of a tree once, without a [`walk::Remotes`], and hands what
-//! the walk yields to each rule in turn ([`Context`]). Rules word messages and help themselves: what
+//! the walk yields to each rule in turn (`Context`). Rules word messages and help themselves: what
 //! a person who checks should do is not what a person who localizes should do.
 
 mod ambiguous_path;

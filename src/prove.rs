@@ -1,8 +1,8 @@
 //! The proof that localizing changed nothing: original and result are built with the user's own
 //! kustomize, and their outputs compared.
 //!
-//! Both are put out into a private directory at the same relative path ([`scene`]) and built side by side with
-//! the same flags ([`build`]). The original sees the upstream as this run fetched it: where kustomize calls git,
+//! Both are put out into a private directory at the same relative path (`scene`) and built side by side with
+//! the same flags (`build`). The original sees the upstream as this run fetched it: where kustomize calls git,
 //! our own executable answers ([`stand_in`]), and for remote files a proxy on this machine (`proxy`). The result is built with the network closed ([`closed`]).
 
 pub mod closed;

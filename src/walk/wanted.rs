@@ -1,0 +1,106 @@
+//! What a walk asks the network for, and who answers.
+
+use std::rc::Rc;
+
+use super::{Pulled, RemoteFile, Repository, WantedChart};
+use crate::failure::Result;
+use crate::kustomization::{Accepts, Reference};
+use crate::record::{Lock, Remote};
+use crate::reference::{self, RepoSpec, Unsafe};
+/// What a reference that kustomize reads over the network may turn out to be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Wants {
+    /// A file field: always an HTTP GET.
+    File,
+    /// `components`, and whatever is no http(s) URL: always git.
+    Root,
+    /// `resources`, `bases` and plugin lists: a file if the answer is one, else git.
+    Either,
+}
+
+/// A remote reference to resolve.
+#[derive(Debug, Clone)]
+pub struct Wanted {
+    /// The reference as written.
+    pub text: String,
+    /// What it may be.
+    pub wants: Wants,
+    /// How kustomize splits it, if it takes it for git.
+    pub spec: Option<RepoSpec>,
+}
+
+impl Wanted {
+    /// Returns what kustomize would read over the network for a reference, as far as its text and its
+    /// field tell; `None` for a local path. Where the field takes a file or a root, a local file of that
+    /// name comes before a repository without an http(s) URL.
+    #[must_use]
+    pub fn of(reference: &Reference) -> Option<Wanted> {
+        let text = reference.text.as_str();
+        let is_http = reference::is_remote_file(text);
+        let spec = || RepoSpec::parse(text).ok();
+        let (wants, spec) = match reference.accepts {
+            Accepts::File | Accepts::Program if is_http => (Wants::File, None),
+            Accepts::File | Accepts::Program | Accepts::Carried { .. } => return None,
+            // A URL whose path climbs is no repository for us, but it may be a file.
+            Accepts::Either | Accepts::Plugin if is_http => {
+                let escapes = |spec: &RepoSpec| {
+                    matches!(
+                        reference::refuse_unsafe(text, Some(spec)),
+                        Err(Unsafe::Escapes(_))
+                    )
+                };
+                (Wants::Either, spec().filter(|spec| !escapes(spec)))
+            }
+            _ => (Wants::Root, Some(spec()?)),
+        };
+        Some(Wanted {
+            text: text.to_owned(),
+            wants,
+            spec,
+        })
+    }
+
+    /// Returns how it is read as a repository, unless it is meant as a file. Only an answer would tell for
+    /// sure.
+    #[must_use]
+    pub fn repository(&self) -> Option<&RepoSpec> {
+        let spec = self.spec.as_ref()?;
+        match self.wants {
+            Wants::File => None,
+            Wants::Root => Some(spec),
+            Wants::Either => (reference::has_git_marker(&self.text)
+                || !reference::looks_like_file(&self.text))
+            .then_some(spec),
+        }
+    }
+
+    /// Returns what a lock says that this is. The kind of the entry decides what it is, too.
+    #[must_use]
+    pub fn locked<'a>(&self, lock: &'a Lock) -> Option<&'a Remote> {
+        let file = self.wants != Wants::Root;
+        let repository = self.spec.as_ref().filter(|_| self.wants != Wants::File);
+        lock.find(file.then_some(self.text.as_str()), repository)
+    }
+}
+
+/// What a remote reference turned out to be.
+#[derive(Clone)]
+pub enum Found {
+    /// A file.
+    File(Rc<RemoteFile>),
+    /// A repository; the root lies in the directory that the reference names.
+    Root(Rc<Repository>),
+}
+
+/// Brings in what remote references name.
+pub trait Remotes {
+    /// Resolves references that were found at one depth, side by side: one answer for each, in
+    /// their order. The same reference is never asked for twice in one call.
+    fn resolve(&mut self, wanted: &[Wanted]) -> Vec<Result<Found>>;
+
+    /// Brings in charts, side by side: one answer for each, in their order.
+    fn charts(&mut self, wanted: &[WantedChart]) -> Vec<Result<Pulled>> {
+        let left = |_| Ok(Pulled::Left("nothing here brings in charts"));
+        wanted.iter().map(left).collect()
+    }
+}
