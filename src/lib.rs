@@ -26,12 +26,12 @@
 //! |---|---|
 //! | [`cli`] | arguments to calls, one file per command |
 //! | [`hook`](mod@hook) | hooks of git: putting them in, taking them out, what one that runs has to judge |
-//! | [`check`](mod@check) | the rules: what a hermetic build could not resolve |
+//! | [`report`] | what is said: for people, as JSON |
 //! | [`verify`](mod@verify) | what a commit holds, against its own record |
 //! | [`outline`] | the graph as people see it: what names what, in which state |
-//! | [`report`] | what is said: for people, as JSON |
-//! | [`mend`] | what makes a working tree pass the check: its lock brought up to date, localizing where it stands |
-//! | [`commit`] | the branch, the tip, trees and blobs, a plain directory |
+//! | [`check`](mod@check) | the rules: what a hermetic build could not resolve |
+//! | [`mend`] | what makes a working tree pass the check: its lock brought up to date, localizing where it stands; also for a branch |
+//! | [`commit`] | the branch, the tip, trees and blobs, a linked worktree, a plain directory |
 //! | [`prove`] | the build of the original, that of the result, and what they have in common |
 //! | [`localize`] | layout, rewrite, result |
 //! | [`fetch`] | git, http, helm, cache, what the tip holds: the only room that reaches the network |
