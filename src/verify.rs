@@ -140,28 +140,36 @@ pub fn verify(here: &Rc<Here>, request: &Request<'_>) -> Result<Verified, Failur
         paths: request.paths,
         differences: Vec::new(),
     };
-    let messages = here.first_parents(&id.commit, HISTORY)?;
-    let newest = messages
-        .iter()
-        .find_map(|(_, message)| Trailers::parse(message).ok().flatten());
-    let is_in_place = newest.as_ref().is_some_and(|newest| newest.target.in_place);
+    // What cannot be read is as good as gone; the lock is the other copy.
+    let told: Vec<(String, Trailers)> = here
+        .first_parents(&id.commit, HISTORY)?
+        .into_iter()
+        .filter_map(|(commit, message)| Some((commit, Trailers::parse(&message).ok().flatten()?)))
+        .collect();
+    let newest = told.first().map(|(_, trailers)| trailers);
+    let is_in_place = newest.is_some_and(|newest| newest.target.in_place);
     let locks = verifier.locks(is_in_place)?;
     let mut records = Vec::new();
     for (directory, lock) in &locks {
         verifier.files(directory, lock)?;
-        let told = verifier.message(directory, lock, &messages)?;
-        let (recorded_by, told) = told.unzip();
+        let mut about = told
+            .iter()
+            .filter(|(_, trailers)| is_about(trailers, directory));
+        let record = about.next();
+        if let Some((commit, trailers)) = record {
+            verifier.message(directory, lock, commit, trailers)?;
+        }
         records.push(Record {
             directory: directory.clone(),
             target: lock.target.clone(),
             files: lock.files.len(),
             remotes: lock.remotes.len(),
-            recorded_by,
-            source: told.as_ref().and_then(|told: &Trailers| {
-                let source = told.source.as_ref()?;
+            recorded_by: record.map(|(commit, _)| commit.clone()),
+            source: record.and_then(|(_, trailers)| {
+                let source = trailers.source.as_ref()?;
                 Some(source.hex().to_owned())
             }),
-            tree: told.as_ref().map(|told| told.tree.hex().to_owned()),
+            tree: record.map(|(_, trailers)| trailers.tree.hex().to_owned()),
         });
     }
     verifier.gone(&locks, newest)?;
@@ -266,21 +274,14 @@ impl Verifier<'_> {
         Ok(())
     }
 
-    /// Holds the lock and its directory against the newest message that tells of it. Returns that, and its commit.
+    /// Holds the lock and its directory against the message of the commit that tells of it.
     fn message(
         &mut self,
         directory: &str,
         lock: &Lock,
-        messages: &[(String, String)],
-    ) -> Result<Option<(String, Trailers)>> {
-        let found = messages.iter().find_map(|(commit, message)| {
-            // What cannot be read is as good as gone; the lock is the other copy.
-            let trailers = Trailers::parse(message).ok().flatten()?;
-            is_about(&trailers, directory).then_some((commit, trailers))
-        });
-        let Some((commit, trailers)) = found else {
-            return Ok(None);
-        };
+        commit: &str,
+        trailers: &Trailers,
+    ) -> Result<()> {
         let name = path::join(directory, LOCK_NAME);
         let by = commit.get(..12).unwrap_or(commit);
         if self.is_asked(&name) {
@@ -309,7 +310,7 @@ impl Verifier<'_> {
             }
         }
         // In place, the whole repository is the tree: every later commit has another one.
-        let is_own = !trailers.target.in_place || *commit == self.id.commit;
+        let is_own = !trailers.target.in_place || commit == self.id.commit;
         if is_own && self.is_asked(directory) {
             let repository = objects::open(&self.here.git_dir)?;
             let found = match directory {
@@ -325,20 +326,20 @@ impl Verifier<'_> {
                 self.add(Kind::Tree, directory, message);
             }
         }
-        Ok(Some((commit.clone(), trailers)))
+        Ok(())
     }
 
     /// Finds what the newest message tells of, but has no lock any more.
-    fn gone(&mut self, locks: &[(String, Lock)], newest: Option<Trailers>) -> Result<()> {
-        let Some(directory) = newest.and_then(|trailers| trailers.target.into) else {
+    fn gone(&mut self, locks: &[(String, Lock)], newest: Option<&Trailers>) -> Result<()> {
+        let Some(directory) = newest.and_then(|trailers| trailers.target.into.as_ref()) else {
             return Ok(());
         };
         let is_there = matches!(
-            self.tree.entry(&directory)?,
+            self.tree.entry(directory)?,
             Some(crate::tree::Entry::Directory)
         );
-        let name = path::join(&directory, LOCK_NAME);
-        if is_there && self.is_asked(&name) && !locks.iter().any(|(other, _)| *other == directory) {
+        let name = path::join(directory, LOCK_NAME);
+        if is_there && self.is_asked(&name) && !locks.iter().any(|(other, _)| other == directory) {
             self.add(
                 Kind::Lock,
                 &name,
