@@ -4,10 +4,10 @@
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
-use super::history::{self, Entry, message, refuse_changed, refuse_edited, source};
+use super::history::{self, Entry, here, message, refuse_changed, refuse_edited, source};
 use super::{globs, in_place};
 use crate::cli::LocalizeArgs;
-use crate::cli::online::{Restrictor, fetcher};
+use crate::cli::online::fetcher;
 use crate::commit::branch::{self, Branch};
 use crate::commit::objects::{self, differences};
 use crate::commit::tip::{self, InPlaceTip};
@@ -16,7 +16,7 @@ use crate::fetch::{self, Tip};
 use crate::git::{CommitId, Here};
 use crate::mend::{Ground, in_place as mend};
 use crate::prove::Proof;
-use crate::record::{Digest, LOCK_NAME, LoadRestrictor, Lock, TargetTrailer, Trailers, stored};
+use crate::record::{Digest, LOCK_NAME, Lock, TargetTrailer, Trailers, stored};
 use crate::report::{InPlaceReport, LockOutcome, OnBranch};
 use crate::tree::objects::{ObjectTree, object_id};
 use crate::tree::{Listing, path};
@@ -30,14 +30,7 @@ pub(super) fn run(args: &LocalizeArgs) -> Result<InPlaceReport, Failures> {
         .hint("leave TARGET out; or localize it on disk: add `--no-commit`")
         .into());
     }
-    let here = match args.offline {
-        true => Here::discover_offline()?,
-        false => Here::discover()?,
-    };
-    let here = Rc::new(here.ok_or_else(|| {
-        Failure::new("this is not a git repository, so there is nowhere to commit to")
-            .hint("run it in a repository")
-    })?);
+    let here = here(args, "run it in a repository")?;
     let (source, source_ref) = source(args, &here)?;
     let source_tree = object_id(&source.tree)?;
     let name = branch::choose(args.branch.as_deref(), source_ref.as_deref())?;
@@ -88,10 +81,7 @@ pub(super) fn run(args: &LocalizeArgs) -> Result<InPlaceReport, Failures> {
         trust_exec,
         again_trusting: &super::again_trusting,
         targets: &[],
-        load_restrictor: match args.load_restrictor {
-            Restrictor::None => LoadRestrictor::None,
-            Restrictor::RootOnly => ground.config.load_restrictor,
-        },
+        load_restrictor: in_place::load_restrictor(args, &ground),
         leave_missing: (!args.leave_missing.is_empty())
             .then_some(&leave_missing as &dyn Fn(&str) -> bool),
         helm: args.fetch.helm,
@@ -160,32 +150,13 @@ pub(super) fn run(args: &LocalizeArgs) -> Result<InPlaceReport, Failures> {
             (outcome, Some(commit))
         }
     };
-    let written = plan.changes.iter().filter_map(|change| {
-        let (bytes, _) = change.to.as_ref()?;
-        Some((change.path.clone(), bytes.len() as u64))
-    });
-    let removed = plan
-        .changes
-        .iter()
-        .filter(|change| change.to.is_none())
-        .map(|change| change.path.clone());
     Ok(InPlaceReport {
-        outcome,
-        updated: false,
-        targets: Vec::new(),
-        changes,
-        written: written.collect(),
-        removed: removed.collect(),
-        remotes: plan.lock.remotes,
-        rewritten: plan.rewritten,
-        stage: Vec::new(),
-        warnings: plan.warnings,
-        proof,
         branch: Some(OnBranch {
             name: branch.name,
             commit,
             source: source.commit,
         }),
+        ..in_place::report(outcome, plan, changes, proof)
     })
 }
 

@@ -27,14 +27,10 @@ const NAMED: usize = 10;
 const MOST_LINES: usize = 50;
 
 pub(super) fn run(args: &LocalizeArgs) -> Result<Report, Failures> {
-    let here = match args.offline {
-        true => Here::discover_offline()?,
-        false => Here::discover()?,
-    };
-    let here = Rc::new(here.ok_or_else(|| {
-        Failure::new("this is not a git repository, so there is nowhere to commit to")
-            .hint("run it in a repository, or write plain files: `--no-commit`")
-    })?);
+    let here = here(
+        args,
+        "run it in a repository, or write plain files: `--no-commit`",
+    )?;
     let spec = remote_target(args)?;
     let (source, source_ref) = source(args, &here)?;
     let source_tree = object_id(&source.tree)?;
@@ -199,6 +195,17 @@ pub(super) fn run(args: &LocalizeArgs) -> Result<Report, Failures> {
         },
     };
     Ok(copied.report(&files, into, &before, outcome, proof, warnings))
+}
+
+/// Finds the repository to commit to. `hint` is what to do where there is none.
+pub(super) fn here(args: &LocalizeArgs, hint: &str) -> Result<Rc<Here>> {
+    let here = match args.offline {
+        true => Here::discover_offline()?,
+        false => Here::discover()?,
+    };
+    here.map(Rc::new).ok_or_else(|| {
+        Failure::new("this is not a git repository, so there is nowhere to commit to").hint(hint)
+    })
 }
 
 /// Returns the source commit, and the full name of the ref that named it.

@@ -8,7 +8,7 @@ use crate::failure::{Failure, Failures, Result};
 use crate::fetch::{self, Fetcher, Tip};
 use crate::mend::{Ground, in_place};
 use crate::prove::{self, After, Job, Metadata, Original, Proof};
-use crate::record::{LoadRestrictor, Lock};
+use crate::record::{Change, LoadRestrictor, Lock};
 use crate::reference::RepoSpec;
 use crate::report::{InPlaceReport, LockOutcome};
 use crate::tree::{self, Resolved, path};
@@ -51,10 +51,7 @@ pub(super) fn run(args: &LocalizeArgs) -> Result<InPlaceReport, Failures> {
         trust_exec,
         again_trusting: &super::again_trusting,
         targets: &targets,
-        load_restrictor: match args.load_restrictor {
-            Restrictor::None => LoadRestrictor::None,
-            Restrictor::RootOnly => ground.config.load_restrictor,
-        },
+        load_restrictor: load_restrictor(args, &ground),
         leave_missing: (!args.leave_missing.is_empty())
             .then_some(&leave_missing as &dyn Fn(&str) -> bool),
         helm: args.fetch.helm,
@@ -127,11 +124,22 @@ pub(in crate::cli) fn finish(
         }
     };
     let before = ground.lock.as_deref().cloned().unwrap_or_default();
-    Ok(InPlaceReport {
+    let changes = Lock::changes(&before, &plan.lock);
+    Ok(report(outcome, plan, changes, proof))
+}
+
+/// Returns what came of a plan, of all roots and in the working tree. `changes` are those of the lock.
+pub(super) fn report(
+    outcome: LockOutcome,
+    plan: in_place::Plan,
+    changes: Vec<Change>,
+    proof: Option<Proof>,
+) -> InPlaceReport {
+    InPlaceReport {
         outcome,
         updated: false,
         targets: Vec::new(),
-        changes: Lock::changes(&before, &plan.lock),
+        changes,
         remotes: plan.lock.remotes,
         written: plan
             .changes
@@ -152,7 +160,15 @@ pub(in crate::cli) fn finish(
         warnings: plan.warnings,
         proof,
         branch: None,
-    })
+    }
+}
+
+/// Returns which files a root may load: as the arguments say, or else the configuration.
+pub(super) fn load_restrictor(args: &LocalizeArgs, ground: &Ground) -> LoadRestrictor {
+    match args.load_restrictor {
+        Restrictor::None => LoadRestrictor::None,
+        Restrictor::RootOnly => ground.config.load_restrictor,
+    }
 }
 
 /// Returns the directories of the roots that are named, from the top.
