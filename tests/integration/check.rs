@@ -26,12 +26,7 @@ fn repository(sandbox: &Sandbox) -> Repo {
 /// Runs a check that must leave everything as it is.
 #[track_caller]
 fn check(repo: &Repo, args: &[&str]) -> Output {
-    let before = repo.state();
-    let mut all = vec!["check"];
-    all.extend(args);
-    let output = repo.run(&all);
-    before.assert_same(&repo.state());
-    output
+    repo.run_unchanged(&[&["check"], args].concat())
 }
 
 #[test]

@@ -33,12 +33,7 @@ fn fill(repo: &Repo) {
 /// Runs a check that must leave everything as it is.
 #[track_caller]
 fn check(repo: &Repo, args: &[&str]) -> Output {
-    let before = repo.state();
-    let mut all = vec!["check"];
-    all.extend(args);
-    let output = repo.run(&all);
-    before.assert_same(&repo.state());
-    output
+    repo.run_unchanged(&[&["check"], args].concat())
 }
 
 /// What stands in the index for a check: a remote reference in one overlay, and nothing else wrong.

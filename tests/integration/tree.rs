@@ -37,9 +37,7 @@ fn repository(sandbox: &Sandbox) -> Repo {
 /// Returns what `tree` says, which changes nothing.
 #[track_caller]
 fn tree(repo: &Repo, args: &[&str]) -> String {
-    let before = repo.state();
-    let output = repo.run(&[&["tree"], args].concat());
-    before.assert_same(&repo.state());
+    let output = repo.run_unchanged(&[&["tree"], args].concat());
     output.success();
     assert!(output.stderr.is_empty(), "{output:?}");
     assert!(!output.stdout.contains("secret"), "{output:?}");

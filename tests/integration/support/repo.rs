@@ -47,6 +47,15 @@ impl Repo {
         self.sandbox.run(&self.path, args)
     }
 
+    /// Runs the program, which must leave everything as it is.
+    #[track_caller]
+    pub(crate) fn run_unchanged(&self, args: &[&str]) -> Output {
+        let before = self.state();
+        let output = self.run(args);
+        before.assert_same(&self.state());
+        output
+    }
+
     /// Starts the program under test at the top of the working tree.
     pub(crate) fn start(&self, args: &[&str]) -> Running {
         self.sandbox.start(&self.path, args)
