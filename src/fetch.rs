@@ -8,6 +8,7 @@ mod cache;
 mod checkout;
 mod git;
 mod helm;
+mod history;
 pub mod http;
 mod progress;
 mod submodule;
@@ -16,6 +17,7 @@ mod work;
 
 pub use cache::Cache;
 pub use git::{FetchFailure, Fetched, GitRemotes, Trouble, Wish};
+pub use history::{Course, History};
 pub use progress::Progress;
 pub use tip::Tip;
 

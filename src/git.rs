@@ -10,7 +10,7 @@ mod foreign;
 mod here;
 
 pub(crate) use foreign::untied;
-pub use foreign::{Asked, Foreign};
+pub use foreign::{Asked, Depth, Foreign, Wanted};
 pub use here::{CommitId, Here, Hooks, Ignored, Listed, Ref, Staged};
 
 use std::process::Command;

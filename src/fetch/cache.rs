@@ -1,4 +1,5 @@
-//! What was fetched before: bare repositories, one for each (URL, commit), and files by digest.
+//! What was fetched before: bare repositories, one for each (URL, commit), files by digest, and what lies between
+//! two commits.
 //!
 //! Nothing in it is ever written again. A repository is fetched into a temporary sibling and
 //! renamed; there is no lock and no maintenance, and all of it may be deleted at any time.
@@ -100,18 +101,34 @@ impl Cache {
     /// # Errors
     /// When the cache cannot be written.
     pub fn keep_file(&self, bytes: &[u8], sha256: &str) -> Result<()> {
-        let directory = self.files()?;
-        self.make(&directory)?;
-        let place = directory.join(sha256);
-        if self.file(sha256).is_some() {
-            return Ok(());
+        match self.file(sha256) {
+            Some(_) => Ok(()),
+            None => self.write(&self.files()?, sha256, bytes),
         }
-        remove_abandoned(&directory);
+    }
+
+    /// Returns what was noted under a name. Nothing that is proven may rest on it.
+    #[must_use]
+    pub fn note(&self, name: &str) -> Option<Vec<u8>> {
+        std::fs::read(self.notes().ok()?.join(sha256_hex(name.as_bytes()))).ok()
+    }
+
+    /// Notes what will be true for ever under a name.
+    ///
+    /// # Errors
+    /// When the cache cannot be written.
+    pub fn keep_note(&self, name: &str, bytes: &[u8]) -> Result<()> {
+        self.write(&self.notes()?, &sha256_hex(name.as_bytes()), bytes)
+    }
+
+    fn write(&self, directory: &Path, name: &str, bytes: &[u8]) -> Result<()> {
+        self.make(directory)?;
+        remove_abandoned(directory);
         let write = || -> std::io::Result<()> {
-            let scratch = Scratch::beside(&directory, FETCHING)?;
+            let scratch = Scratch::beside(directory, FETCHING)?;
             let temporary = scratch.path().join("body");
             std::fs::write(&temporary, bytes)?;
-            std::fs::rename(&temporary, &place)
+            std::fs::rename(&temporary, directory.join(name))
         };
         write().map_err(|error| self.failure(&error))
     }
@@ -129,6 +146,10 @@ impl Cache {
 
     fn files(&self) -> Result<PathBuf> {
         Ok(self.directory()?.join("http"))
+    }
+
+    fn notes(&self) -> Result<PathBuf> {
+        Ok(self.directory()?.join("history"))
     }
 
     fn make(&self, directory: &Path) -> Result<()> {

@@ -80,14 +80,14 @@ impl Failure {
 }
 
 /// The time that one wish may take, however many times git is started for it.
-struct Clock<'a> {
+pub(super) struct Clock<'a> {
     start: Instant,
     timeout: Duration,
     cancel: Option<&'a AtomicBool>,
 }
 
 impl<'a> Clock<'a> {
-    fn start(timeout: Duration, cancel: Option<&'a AtomicBool>) -> Self {
+    pub(super) fn start(timeout: Duration, cancel: Option<&'a AtomicBool>) -> Self {
         Clock {
             start: Instant::now(),
             timeout,
@@ -95,7 +95,7 @@ impl<'a> Clock<'a> {
         }
     }
 
-    fn limits(&self) -> Limits<'a> {
+    pub(super) fn limits(&self) -> Limits<'a> {
         Limits {
             timeout: Some(self.timeout.saturating_sub(self.start.elapsed())),
             cancel: self.cancel,
@@ -143,6 +143,14 @@ impl GitRemotes {
     #[must_use]
     pub fn foreign(&self) -> &Foreign {
         &self.foreign
+    }
+
+    pub(super) fn cache(&self) -> &Cache {
+        &self.cache
+    }
+
+    pub(super) fn is_offline(&self) -> bool {
+        self.offline
     }
 
     /// Returns the wished commit if the cache holds it, so that nothing needs to be fetched.
@@ -308,7 +316,7 @@ impl GitRemotes {
         .into())
     }
 
-    fn not_cached(&self, wish: &Wish) -> FetchFailure {
+    pub(super) fn not_cached(&self, wish: &Wish) -> FetchFailure {
         Failure::new(format!("{} is not in the cache", self.describe(wish)))
             .hint("run once without `--offline`")
             .into()
@@ -323,7 +331,12 @@ impl GitRemotes {
         }
     }
 
-    fn not_run(&self, wish: &Wish, error: process::Error, clock: &Clock<'_>) -> FetchFailure {
+    pub(super) fn not_run(
+        &self,
+        wish: &Wish,
+        error: process::Error,
+        clock: &Clock<'_>,
+    ) -> FetchFailure {
         let shown = redact::url(&wish.url);
         match error {
             process::Error::Deadline(..) => Failure::new(format!(
@@ -336,7 +349,7 @@ impl GitRemotes {
         }
     }
 
-    fn no_such_ref(&self, wish: &Wish, reference: &str) -> FetchFailure {
+    pub(super) fn no_such_ref(&self, wish: &Wish, reference: &str) -> FetchFailure {
         let shown = redact::url(&wish.url);
         let failure = match Pin::of(Some(reference)) {
             Pin::ShortCommit => Failure::new(format!(
@@ -352,7 +365,7 @@ impl GitRemotes {
         failure.because(Trouble::NotInRepository)
     }
 
-    fn explain(&self, wish: &Wish, reference: &str, output: &Output) -> FetchFailure {
+    pub(super) fn explain(&self, wish: &Wish, reference: &str, output: &Output) -> FetchFailure {
         let shown = redact::url(&wish.url);
         let stderr = output.stderr.to_lowercase();
         let has = |texts: &[&str]| texts.iter().any(|text| stderr.contains(text));

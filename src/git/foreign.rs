@@ -49,6 +49,29 @@ pub enum Asked {
     ByRepository,
 }
 
+/// What we call the remote that commits are fetched from.
+const REMOTE: &str = "kl";
+
+/// A commit to fetch, and the name that it gets below `refs/kl/`.
+#[derive(Debug, Clone, Copy)]
+pub struct Wanted<'a> {
+    /// Its id, or a ref.
+    pub id: &'a str,
+    /// Its name.
+    pub name: &'a str,
+}
+
+/// How much of the history before a commit is fetched with it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Depth {
+    /// Nothing.
+    One,
+    /// What was made since then, in seconds since the epoch.
+    Since(u64),
+    /// All of it.
+    All,
+}
+
 /// How foreign repositories are spoken to: the user's configuration, and of the repository at hand
 /// only what concerns connections.
 #[derive(Debug, Clone, Default)]
@@ -121,6 +144,20 @@ impl Foreign {
         }
     }
 
+    /// A command that fetches into the bare repository at `directory`.
+    fn fetching(&self, directory: &Path) -> Command {
+        let mut command = self.command();
+        command
+            // `--git-dir`, not `-C`: the user may have set `safe.bareRepository=explicit`.
+            .arg(path_option("--git-dir=", directory))
+            .args(["-c", "protocol.version=2"])
+            .args(["-c", "core.hooksPath=/dev/null"])
+            .args(["-c", "gc.auto=0", "-c", "maintenance.auto=false"])
+            .args(["-c", "fetch.unpackLimit=1"])
+            .args(["-c", "protocol.ext.allow=never"]);
+        command
+    }
+
     /// Fetches `reference` of `url`, one commit deep, into the bare repository at `directory`.
     ///
     /// # Errors
@@ -135,19 +172,12 @@ impl Foreign {
         limits: Limits<'_>,
         terminal: Terminal,
     ) -> Result<Output, process::Error> {
-        let mut command = self.command();
+        let mut command = self.fetching(directory);
         if asked == Asked::ByRepository {
             // As `git submodule` does: `protocol.file.allow=user` then refuses local paths.
             command.env("GIT_PROTOCOL_FROM_USER", "0");
         }
         command
-            // `--git-dir`, not `-C`: the user may have set `safe.bareRepository=explicit`.
-            .arg(path_option("--git-dir=", directory))
-            .args(["-c", "protocol.version=2"])
-            .args(["-c", "core.hooksPath=/dev/null"])
-            .args(["-c", "gc.auto=0", "-c", "maintenance.auto=false"])
-            .args(["-c", "fetch.unpackLimit=1"])
-            .args(["-c", "protocol.ext.allow=never"])
             .args([
                 "fetch",
                 "-q",
@@ -161,6 +191,70 @@ impl Foreign {
             command.env_remove("GIT_TERMINAL_PROMPT");
         }
         process::run(&mut command, None, limits, terminal)
+    }
+
+    /// Fetches commits of `url`, none of their files where the server can leave them out, into the bare repository at
+    /// `directory`.
+    ///
+    /// # Errors
+    /// As [`Foreign::fetch`].
+    pub fn fetch_commits(
+        &self,
+        directory: &Path,
+        url: &str,
+        wanted: &[Wanted<'_>],
+        depth: Depth,
+        limits: Limits<'_>,
+        terminal: Terminal,
+    ) -> Result<Output, process::Error> {
+        // By name: git would write a URL that it is to fetch parts from into the repository's configuration.
+        let remote = Foreign {
+            settings: [
+                ("url", url),
+                ("promisor", "true"),
+                ("partialclonefilter", "tree:0"),
+            ]
+            .iter()
+            .map(|(key, value)| (format!("remote.{REMOTE}.{key}"), (*value).to_owned()))
+            .chain(self.settings.iter().cloned())
+            .collect(),
+        };
+        let mut command = remote.fetching(directory);
+        command.args(["fetch", "-q", "--no-tags", "--no-auto-maintenance"]);
+        command.args(["--no-recurse-submodules", "--filter=tree:0"]);
+        match depth {
+            Depth::One => command.arg("--depth=1"),
+            Depth::Since(seconds) => command.arg(format!("--shallow-since=@{seconds}")),
+            // What is no shallow repository cannot be made whole.
+            Depth::All if directory.join("shallow").exists() => command.arg("--unshallow"),
+            Depth::All => &mut command,
+        };
+        command.args(["--end-of-options", REMOTE]);
+        for wanted in wanted {
+            command.arg(format!("+{}:refs/kl/{}", wanted.id, wanted.name));
+        }
+        process::run(&mut command, None, limits, terminal)
+    }
+
+    /// Asks git about the commits in the bare repository at `directory`, and fetches none for that. `None` when the
+    /// answer is no.
+    ///
+    /// # Errors
+    /// When git cannot be run or is ended by `limits`.
+    pub fn commits(
+        &self,
+        directory: &Path,
+        arguments: &[&str],
+        limits: Limits<'_>,
+    ) -> Result<Option<String>, process::Error> {
+        let mut command = self.command();
+        command
+            .env("GIT_NO_LAZY_FETCH", "1")
+            .arg(path_option("--git-dir=", directory))
+            .args(arguments);
+        let output = process::run(&mut command, None, limits, Terminal::Detached)?;
+        let said = || String::from_utf8_lossy(&output.stdout).into_owned();
+        Ok(output.status.success().then(said))
     }
 
     /// Asks `url` what `reference` is, without fetching it: lines `ID<tab>REF`.

@@ -1,0 +1,231 @@
+//! What lies between two commits of a remote repository. No file of it is fetched: commits alone say whether a
+//! branch moved forward, and what its authors wrote about that.
+
+use std::path::Path;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::git::{Clock, FetchFailure, GitRemotes, Trouble, Wish};
+use crate::git::{Depth, Wanted};
+use crate::process::Terminal;
+use crate::redact;
+
+/// How many commits a [`History`] names.
+const NAMED: usize = 10;
+/// How much older than the old commit a commit between the two may say it is, before all of history is asked for.
+const MARGIN: u64 = 30 * 24 * 60 * 60;
+
+/// How one commit stands to an older one.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct History {
+    /// In which direction it lies.
+    pub course: Course,
+    /// How many commits, without merges, the new one has that the old one had not.
+    pub commits: usize,
+    /// The newest of these, newest first: id, and the first line of the message as its author wrote it.
+    pub newest: Vec<(String, String)>,
+}
+
+/// In which direction a commit lies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Course {
+    /// The new commit contains the old one.
+    Forward,
+    /// The old commit contains the new one.
+    Back,
+    /// Neither contains the other, or the old one is gone.
+    Apart,
+}
+
+impl GitRemotes {
+    /// Says what lies between the commit `old` and the one that is wished, which must be known.
+    ///
+    /// # Errors
+    /// When the repository does not answer, or gives the new commit neither by its id nor by its ref.
+    pub fn history(
+        &self,
+        wish: &Wish,
+        old: &str,
+        timeout: Duration,
+    ) -> Result<History, FetchFailure> {
+        let Some(new) = wish.commit.as_deref() else {
+            return Err(self.not_cached(wish));
+        };
+        let shown = redact::url(&wish.url);
+        let name = [shown.as_str(), old, new].join("\n");
+        if let Some(known) = self.cache().note(&name)
+            && let Ok(history) = serde_json::from_slice(&known)
+        {
+            return Ok(history);
+        }
+        if self.is_offline() {
+            return Err(self.not_cached(wish));
+        }
+        let scratch = self.cache().scratch(&shown)?;
+        let format = match old.len() {
+            64 => "sha256",
+            _ => "sha1",
+        };
+        self.foreign().init(scratch.path(), format)?;
+        let asked = Asking {
+            remotes: self,
+            wish,
+            directory: scratch.path(),
+            clock: Clock::start(timeout, None),
+        };
+        let history = asked.history(old, new)?;
+        // An old commit that is not to be had may come back.
+        if (history.course != Course::Apart || history.commits > 0)
+            && let Ok(bytes) = serde_json::to_vec(&history)
+        {
+            self.cache().keep_note(&name, &bytes)?;
+        }
+        Ok(history)
+    }
+}
+
+struct Asking<'a> {
+    remotes: &'a GitRemotes,
+    wish: &'a Wish,
+    directory: &'a Path,
+    clock: Clock<'a>,
+}
+
+impl Asking<'_> {
+    fn history(&self, old: &str, new: &str) -> Result<History, FetchFailure> {
+        let old_wanted = Wanted {
+            id: old,
+            name: "old",
+        };
+        let has_old = match self.fetch(&[old_wanted], Depth::One) {
+            Ok(()) => true,
+            // Servers may refuse to give a commit by its id. The new one may contain it all the same.
+            Err(failure) if failure.trouble == Trouble::NotInRepository => false,
+            Err(failure) => return Err(failure),
+        };
+        // Most of the time this is all: what came since then.
+        if has_old && let Some(date) = self.date(old)? {
+            let since = Depth::Since(date.saturating_sub(MARGIN));
+            if self.fetch_new(new, None, since).is_ok() && self.is_ancestor(old, new)? {
+                return self.between(Course::Forward, old, new);
+            }
+        }
+        self.fetch_new(new, has_old.then_some(old_wanted), Depth::All)?;
+        let course = match () {
+            () if !self.has(old)? => {
+                return Ok(History {
+                    course: Course::Apart,
+                    commits: 0,
+                    newest: Vec::new(),
+                });
+            }
+            () if self.is_ancestor(old, new)? => Course::Forward,
+            () if self.is_ancestor(new, old)? => Course::Back,
+            () => Course::Apart,
+        };
+        self.between(course, old, new)
+    }
+
+    /// Fetches the new commit by its id, or else by its ref.
+    fn fetch_new(
+        &self,
+        new: &str,
+        beside: Option<Wanted<'_>>,
+        depth: Depth,
+    ) -> Result<(), FetchFailure> {
+        let fetch = |id| {
+            let wanted = Wanted { id, name: "new" };
+            self.fetch(&Vec::from_iter(beside.into_iter().chain([wanted])), depth)
+        };
+        match fetch(new) {
+            Err(failure) if failure.trouble == Trouble::NotInRepository => {
+                fetch(self.wish.reference.as_deref().unwrap_or("HEAD")).map_err(|_| failure)?;
+            }
+            done => done?,
+        }
+        match self.has(new)? {
+            true => Ok(()),
+            false => Err(self.remotes.no_such_ref(self.wish, new)),
+        }
+    }
+
+    fn fetch(&self, wanted: &[Wanted<'_>], depth: Depth) -> Result<(), FetchFailure> {
+        let output = self
+            .remotes
+            .foreign()
+            .fetch_commits(
+                self.directory,
+                &self.wish.url,
+                wanted,
+                depth,
+                self.clock.limits(),
+                Terminal::Detached,
+            )
+            .map_err(|error| self.remotes.not_run(self.wish, error, &self.clock))?;
+        match output.status.success() {
+            true => Ok(()),
+            false => {
+                let id = wanted.last().map_or("HEAD", |wanted| wanted.id);
+                Err(self.remotes.explain(self.wish, id, &output))
+            }
+        }
+    }
+
+    fn ask(&self, arguments: &[&str]) -> Result<Option<String>, FetchFailure> {
+        let limits = self.clock.limits();
+        let answer = self
+            .remotes
+            .foreign()
+            .commits(self.directory, arguments, limits);
+        answer.map_err(|error| self.remotes.not_run(self.wish, error, &self.clock))
+    }
+
+    fn has(&self, commit: &str) -> Result<bool, FetchFailure> {
+        let answer = self.ask(&["cat-file", "-e", &format!("{commit}^{{commit}}")])?;
+        Ok(answer.is_some())
+    }
+
+    fn is_ancestor(&self, older: &str, newer: &str) -> Result<bool, FetchFailure> {
+        let answer = self.ask(&["merge-base", "--is-ancestor", older, newer])?;
+        Ok(answer.is_some())
+    }
+
+    /// Returns when a commit was made, in seconds since the epoch.
+    fn date(&self, commit: &str) -> Result<Option<u64>, FetchFailure> {
+        let told = self.ask(&["rev-list", "--max-count=1", "--format=%ct", commit])?;
+        let line = told.and_then(|told| Some(told.lines().nth(1)?.trim().to_owned()));
+        Ok(line.and_then(|line| line.parse().ok()))
+    }
+
+    fn between(&self, course: Course, old: &str, new: &str) -> Result<History, FetchFailure> {
+        let range = format!("{old}..{new}");
+        let commits = self
+            .ask(&["rev-list", "--count", "--no-merges", &range])?
+            .and_then(|count| count.trim().parse().ok())
+            .unwrap_or(0);
+        let most = format!("--max-count={NAMED}");
+        let told = self
+            .ask(&[
+                "rev-list",
+                "--no-merges",
+                &most,
+                "--format=%s",
+                "--encoding=UTF-8",
+                &range,
+            ])?
+            .unwrap_or_default();
+        let mut lines = told.lines();
+        let mut newest = Vec::new();
+        // A heading `commit ID`, then what was asked for, of each.
+        while let (Some(heading), Some(subject)) = (lines.next(), lines.next()) {
+            let id = heading.strip_prefix("commit ").unwrap_or(heading);
+            newest.push((id.to_owned(), subject.to_owned()));
+        }
+        Ok(History {
+            course,
+            commits,
+            newest,
+        })
+    }
+}
