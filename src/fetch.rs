@@ -17,7 +17,7 @@ mod work;
 
 pub use cache::Cache;
 pub use git::{FetchFailure, Fetched, GitRemotes, Trouble, Wish};
-pub use history::{Course, History};
+pub use history::{Course, History, Move};
 pub use progress::Progress;
 pub use tip::Tip;
 

@@ -4,6 +4,7 @@ mod disk;
 mod following;
 mod history;
 pub(super) mod in_place;
+mod message;
 pub(super) mod rebuild;
 
 use std::collections::BTreeMap;

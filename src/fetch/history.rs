@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use super::Fetcher;
 use super::git::{Clock, FetchFailure, GitRemotes, Trouble, Wish};
+use super::work::{Key, side_by_side};
 use crate::git::{Depth, Wanted};
 use crate::process::Terminal;
 use crate::redact;
@@ -15,6 +17,11 @@ use crate::redact;
 const NAMED: usize = 10;
 /// How much older than the old commit a commit between the two may say it is, before all of history is asked for.
 const MARGIN: u64 = 30 * 24 * 60 * 60;
+
+/// How long one remote may take to tell what would only be good to know.
+const SOON: Duration = Duration::from_secs(30);
+/// How many remotes are asked for that.
+const ASKED: usize = 50;
 
 /// How one commit stands to an older one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -82,6 +89,57 @@ impl GitRemotes {
             self.cache().keep_note(&name, &bytes)?;
         }
         Ok(history)
+    }
+}
+
+/// A remote repository that is at another commit than it was.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Move {
+    /// Its URL without secrets.
+    pub url: String,
+    /// The ref that named the old commit; none stands for HEAD.
+    pub from: Option<String>,
+    /// The ref that names the new one.
+    pub to: Option<String>,
+    /// The old commit.
+    pub old: String,
+    /// The new one.
+    pub new: String,
+}
+
+impl Fetcher {
+    /// Says what lies between the commits of each move, as far as the remotes tell it soon; `None` where they do not.
+    #[must_use]
+    pub fn histories(&self, moves: &[Move]) -> Vec<Option<History>> {
+        let timeout = self.options.timeout.unwrap_or(SOON).min(SOON);
+        // What was asked with a secret in its URL is asked so again.
+        let keys: Vec<&Key> = self.repositories.keys().collect();
+        let url = |shown: &str| {
+            let asked = keys.iter().find(|key| redact::url(&key.url) == shown);
+            asked.map_or_else(|| shown.to_owned(), |key| key.url.clone())
+        };
+        let wishes: Vec<Wish> = moves
+            .iter()
+            .map(|moved| Wish {
+                url: url(&moved.url),
+                reference: moved.to.clone(),
+                commit: Some(moved.new.clone()),
+                by_repository: false,
+            })
+            .collect();
+        let git: &GitRemotes = &self.git;
+        let one = |index: usize| {
+            let (moved, wish) = (moves.get(index)?, wishes.get(index)?);
+            if moved.old == moved.new {
+                return None;
+            }
+            git.history(wish, &moved.old, timeout).ok()
+        };
+        let told = side_by_side(moves.len().min(ASKED), one);
+        let told = told.into_iter().map(Option::flatten);
+        told.chain(std::iter::repeat(None))
+            .take(moves.len())
+            .collect()
     }
 }
 

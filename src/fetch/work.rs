@@ -1,7 +1,7 @@
 //! Fetching side by side.
 
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use super::git::{FetchFailure, Fetched, GitRemotes, Trouble, Wish};
@@ -74,8 +74,6 @@ pub(super) fn work(
     client: &http::Client,
     progress: &Progress,
 ) -> Vec<Option<Done>> {
-    let next = AtomicUsize::new(0);
-    let answers: Vec<Mutex<Option<Done>>> = jobs.iter().map(|_| Mutex::new(None)).collect();
     let given_up: Vec<AtomicBool> = jobs.iter().map(|_| AtomicBool::new(false)).collect();
     let never = AtomicBool::new(false);
     progress.expect(jobs.len());
@@ -106,32 +104,40 @@ pub(super) fn work(
             }
         }
         progress.end(&what);
-        *answers[index]
-            .lock()
-            .unwrap_or_else(std::sync::PoisonError::into_inner) = Some(done);
+        done
     };
+    side_by_side(jobs.len(), one)
+        .into_iter()
+        .zip(given_up)
+        .map(|(answer, given_up)| answer.filter(|_| !given_up.into_inner()))
+        .collect()
+}
+
+/// Does `one` for every number below `count` on a few threads, and returns what came of it in order. `None` is only
+/// what a thread did not come back with.
+pub(super) fn side_by_side<T: Send>(
+    count: usize,
+    one: impl Fn(usize) -> T + Sync,
+) -> Vec<Option<T>> {
+    let next = AtomicUsize::new(0);
+    let answers: Vec<Mutex<Option<T>>> = (0..count).map(|_| Mutex::new(None)).collect();
     std::thread::scope(|scope| {
-        for _ in 0..jobs.len().min(SIDE_BY_SIDE) {
+        for _ in 0..count.min(SIDE_BY_SIDE) {
             scope.spawn(|| {
                 loop {
                     let index = next.fetch_add(1, Ordering::Relaxed);
-                    if index >= jobs.len() {
+                    let Some(answer) = answers.get(index) else {
                         break;
-                    }
-                    one(index);
+                    };
+                    let done = one(index);
+                    *answer.lock().unwrap_or_else(PoisonError::into_inner) = Some(done);
                 }
             });
         }
     });
+    let answers = answers.into_iter();
     answers
-        .into_iter()
-        .zip(given_up)
-        .map(|(answer, given_up)| {
-            let answer = answer
-                .into_inner()
-                .unwrap_or_else(std::sync::PoisonError::into_inner);
-            answer.filter(|_| !given_up.into_inner())
-        })
+        .map(|answer| answer.into_inner().unwrap_or_else(PoisonError::into_inner))
         .collect()
 }
 

@@ -108,8 +108,8 @@ fn it_follows_its_source() {
     follow(work, &[]).success();
     let message = work.git(&["log", "-1", "--format=%B", BRANCH]);
     for line in [
-        "Brought in:\n\n- https://example.com/acme/remote.git?ref=v2 at ",
-        "No longer referenced:\n\n- https://example.com/acme/remote.git?ref=v1\n",
+        "Moved:\n\n- https://example.com/acme/remote.git from v1 (",
+        ") to v2 (",
         "- example/base/kustomization.yaml\n",
         "- new/kustomization.yaml\n",
         "- other/kustomization.yaml\n",

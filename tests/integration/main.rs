@@ -50,6 +50,7 @@ mod references;
 mod refused;
 mod scripts;
 mod secrets;
+mod shortlog;
 mod source;
 mod stories;
 mod strict;

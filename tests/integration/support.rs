@@ -17,7 +17,7 @@ mod world;
 pub(crate) use http::{Reply, Server};
 pub(crate) use kustomize::Kustomize;
 pub(crate) use process::{Output, Running};
-pub(crate) use project::{OVERLAY, Project, base_of, config};
+pub(crate) use project::{OVERLAY, Project, base_of, config, service};
 pub(crate) use repo::Repo;
 pub(crate) use sandbox::Sandbox;
 pub(crate) use state::State;

@@ -4,7 +4,8 @@
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
-use super::history::{self, Entry, here, message, refuse_changed, refuse_edited, source};
+use super::history::{self, Entry, here, refuse_changed, refuse_edited, source};
+use super::message::{self, News};
 use super::{globs, in_place};
 use crate::cli::LocalizeArgs;
 use crate::cli::online::fetcher;
@@ -97,7 +98,8 @@ pub(super) fn run(args: &LocalizeArgs) -> Result<InPlaceReport, Failures> {
         plan.warnings.extend(super::not_built(args, proof));
     }
     let before = tip.as_ref().and_then(|tip| tip.lock.as_deref().cloned());
-    let changes = Lock::changes(&before.unwrap_or_default(), &plan.lock);
+    let before = before.unwrap_or_default();
+    let changes = Lock::changes(&before, &plan.lock);
     let differs = proof.as_ref().is_some_and(Proof::differs);
     let outcome = match () {
         () if args.output.strict && !differs && !plan.warnings.is_empty() => {
@@ -112,21 +114,22 @@ pub(super) fn run(args: &LocalizeArgs) -> Result<InPlaceReport, Failures> {
             let tree = objects::write_changes(&repository, source_tree, &plan.changes)?;
             let old = tip.as_ref().map_or(source_tree, |tip| tip.tree);
             let kustomizations = kustomizations(&here, &repository, old, tree)?;
-            let discarded = tip.as_ref().map(|tip| tip.edited.clone());
             let subject = match &source_ref {
                 Some(name) => format!("Localize {}", short_name(name)),
                 None => "Localize the repository in place".to_owned(),
+            };
+            let news = News {
+                subject: &subject,
+                before: &before,
+                after: &plan.lock,
+                kustomizations: &kustomizations,
+                discarded: tip.as_ref().map_or(&[], |tip| &tip.edited),
             };
             let entry = Entry {
                 source: &source,
                 tip: tip.as_ref().map(|tip| (tip.commit.as_str(), tip.tree)),
                 tree,
-                text: message(
-                    &subject,
-                    &changes,
-                    &kustomizations,
-                    &discarded.unwrap_or_default(),
-                ),
+                text: message::text(&news, |moves| fetcher.histories(moves)),
                 trailers: Trailers {
                     target: TargetTrailer {
                         target: ".".to_owned(),

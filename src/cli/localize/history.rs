@@ -3,8 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
+use super::message::{self, News};
 use super::{
-    Copied, Local, copy, fetched_target, fetcher, local_target, lock_at, new_dir, owns, proven,
+    Local, copy, fetched_target, fetcher, local_target, lock_at, new_dir, owns, proven,
     remote_target, withheld,
 };
 use crate::cli::LocalizeArgs;
@@ -12,10 +13,10 @@ use crate::commit::branch::{self, Branch};
 use crate::commit::objects;
 use crate::commit::tip::{self, TipState};
 use crate::commit::worktree::Linked;
-use crate::failure::{Failure, Failures, Result, shown};
+use crate::failure::{Failure, Failures, Result};
 use crate::fetch::Tip;
 use crate::git::{CommitId, Here};
-use crate::record::{Change, Digest, LOCK_NAME, Lock, TargetTrailer, Trailers, render_message};
+use crate::record::{Digest, LOCK_NAME, TargetTrailer, Trailers, render_message};
 use crate::report::{Outcome, Report};
 use crate::tree::absence::Absences;
 use crate::tree::objects::{ObjectTree, object_id};
@@ -23,8 +24,6 @@ use crate::tree::{self, path};
 
 /// How many paths an error names before it only counts the rest.
 const NAMED: usize = 10;
-/// How many kustomizations a message names before it only counts the rest.
-const MOST_LINES: usize = 50;
 
 pub(super) fn run(args: &LocalizeArgs) -> Result<Report, Failures> {
     let here = here(
@@ -157,13 +156,26 @@ pub(super) fn run(args: &LocalizeArgs) -> Result<Report, Failures> {
         .unwrap_or_default();
     let written = objects::write(&repository, source_tree, &others, &into, &files)?;
     let tree = written.directory.to_string();
+    let text = message::text(
+        &News {
+            subject: &format!(
+                "Localize {} into {into}",
+                copied.lock.target.as_deref().unwrap_or_default()
+            ),
+            before: &before,
+            after: &copied.lock,
+            kustomizations: &[],
+            discarded: &discarded(state.as_ref(), &into),
+        },
+        |moves| fetcher.histories(moves),
+    );
     let entry = Entry {
         source: &source,
         tip: state
             .as_ref()
             .map(|state| (state.commit.as_str(), state.tree)),
         tree: written.tree,
-        text: default_message(&copied, &into, &before, state.as_ref()),
+        text,
         trailers: Trailers {
             target: TargetTrailer {
                 target: copied.lock.target.clone().unwrap_or_default(),
@@ -428,80 +440,12 @@ pub(super) fn tool() -> String {
     concat!(env!("CARGO_PKG_NAME"), "/", env!("CARGO_PKG_VERSION")).to_owned()
 }
 
-/// Says what was localized, and what changed since the tip.
-fn default_message(copied: &Copied, into: &str, before: &Lock, state: Option<&TipState>) -> String {
-    let target = copied.lock.target.as_deref().unwrap_or_default();
-    let discarded: Option<Vec<String>> = state.map(|state| {
-        let is_here = |place: &&String| {
-            let others = others(state, into);
-            !others.keys().any(|other| path::is_in(place, other))
-        };
-        state.edited.iter().filter(is_here).cloned().collect()
-    });
-    message(
-        &format!("Localize {target} into {into}"),
-        &Lock::changes(before, &copied.lock),
-        &[],
-        &discarded.unwrap_or_default(),
-    )
-}
-
-/// Words what a commit changes.
-pub(super) fn message(
-    subject: &str,
-    changes: &[Change],
-    kustomizations: &[String],
-    discarded: &[String],
-) -> String {
-    let mut text = format!("{subject}\n");
-    let mut section = |title: &str, lines: Vec<String>| {
-        if !lines.is_empty() {
-            text.push_str(&format!("\n{title}:\n\n"));
-            for line in lines {
-                text.push_str(&format!("- {line}\n"));
-            }
-        }
+/// Returns the paths whose edits by hand go away. Those in other NEW_DIRs stay.
+fn discarded(state: Option<&TipState>, into: &str) -> Vec<String> {
+    let Some(state) = state else {
+        return Vec::new();
     };
-    let of = |pick: &dyn Fn(&Change) -> Option<String>| {
-        changes.iter().filter_map(pick).collect::<Vec<_>>()
-    };
-    section(
-        "Moved",
-        of(&|change| match change {
-            Change::Moved { label, old, new } => {
-                Some(format!("{label} from {} to {}", short(old), short(new)))
-            }
-            _ => None,
-        }),
-    );
-    section(
-        "Brought in",
-        of(&|change| match change {
-            Change::Added { label, digest } => Some(format!("{label} at {}", short(digest))),
-            _ => None,
-        }),
-    );
-    section(
-        "No longer referenced",
-        of(&|change| match change {
-            Change::Removed { label, .. } => Some(label.clone()),
-            _ => None,
-        }),
-    );
-    let mut named: Vec<String> = kustomizations
-        .iter()
-        .take(MOST_LINES)
-        .map(|place| shown(place))
-        .collect();
-    if kustomizations.len() > MOST_LINES {
-        named.push(format!("and {} more", kustomizations.len() - MOST_LINES));
-    }
-    section("Kustomizations", named);
-    let discarded = discarded.iter().map(|place| shown(place)).collect();
-    section("Edits by hand that are discarded", discarded);
-    text
-}
-
-fn short(digest: &Digest) -> &str {
-    digest.hex().get(..12).unwrap_or(digest.hex())
+    let others = others(state, into);
+    let is_here = |place: &&String| !others.keys().any(|other| path::is_in(place, other));
+    state.edited.iter().filter(is_here).cloned().collect()
 }

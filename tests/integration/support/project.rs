@@ -74,6 +74,6 @@ pub(crate) fn config(name: &str) -> String {
     format!("apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: {name}\n")
 }
 
-fn service(name: &str) -> String {
+pub(crate) fn service(name: &str) -> String {
     format!("apiVersion: v1\nkind: Service\nmetadata:\n  name: {name}\n")
 }

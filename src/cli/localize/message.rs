@@ -1,0 +1,351 @@
+//! What a commit of ours tells to people: what has changed since the tip.
+
+use std::collections::BTreeSet;
+
+use crate::failure::shown;
+use crate::fetch::{Course, History, Move};
+use crate::record::{Change, Digest, GitRemote, Lock, Remote};
+
+/// How many kustomizations a message names before it only counts the rest.
+const MOST_LINES: usize = 50;
+/// How much of what somebody else wrote about a commit is told, in characters.
+const MOST_CHARACTERS: usize = 72;
+
+/// What a message tells.
+pub(super) struct News<'a> {
+    /// Its first line.
+    pub(super) subject: &'a str,
+    /// The lock of the tip.
+    pub(super) before: &'a Lock,
+    /// The lock of the commit.
+    pub(super) after: &'a Lock,
+    /// The kustomizations of the user that are different.
+    pub(super) kustomizations: &'a [String],
+    /// The paths whose edits by hand go away.
+    pub(super) discarded: &'a [String],
+}
+
+/// Words what a commit changes. `histories` says what lies between the commits of each move, where it can.
+pub(super) fn text(
+    news: &News<'_>,
+    histories: impl FnOnce(&[Move]) -> Vec<Option<History>>,
+) -> String {
+    let changes = Lock::changes(news.before, news.after);
+    let pairs = pairs(news.before, news.after);
+    // One that got another ref is told as a move alone.
+    let told: BTreeSet<String> = pairs
+        .iter()
+        .flat_map(|(old, new)| [label(old), label(new)])
+        .collect();
+    let is_told = |label: &String| told.contains(label);
+    let moves: Vec<Move> = pairs.iter().map(|(old, new)| between(old, new)).collect();
+    let histories = histories(&moves);
+    let mut moved: Vec<String> = pairs
+        .iter()
+        .zip(histories)
+        .map(|((old, new), history)| told_move(old, new, history.as_ref()))
+        .collect();
+    moved.extend(changes.iter().filter_map(|change| match change {
+        Change::Moved { label, old, new } if !matches!(new, Digest::GitCommit(_)) => {
+            Some(format!("{label} from {} to {}", short(old), short(new)))
+        }
+        _ => None,
+    }));
+    let added = changes.iter().filter_map(|change| match change {
+        Change::Added { label, digest } if !is_told(label) => {
+            Some(format!("{label} at {}", short(digest)))
+        }
+        _ => None,
+    });
+    let removed = changes.iter().filter_map(|change| match change {
+        Change::Removed { label, .. } if !is_told(label) => Some(label.clone()),
+        _ => None,
+    });
+    let all = news.kustomizations;
+    let mut kustomizations: Vec<String> =
+        all.iter().take(MOST_LINES).map(|one| shown(one)).collect();
+    if all.len() > MOST_LINES {
+        kustomizations.push(format!("and {} more", all.len() - MOST_LINES));
+    }
+    let mut text = format!("{}\n", news.subject);
+    for (title, lines) in [
+        ("Moved", moved),
+        ("Brought in", added.collect()),
+        ("No longer referenced", removed.collect()),
+        ("Kustomizations", kustomizations),
+        (
+            "Edits by hand that are discarded",
+            news.discarded.iter().map(|place| shown(place)).collect(),
+        ),
+    ] {
+        if !lines.is_empty() {
+            text.push_str(&format!("\n{title}:\n\n"));
+            for line in lines {
+                text.push_str(&format!("- {line}\n"));
+            }
+        }
+    }
+    text
+}
+
+/// Returns the repositories that are at another commit than they were: under the same ref, or else where one ref of a
+/// repository was replaced by another one.
+fn pairs<'a>(before: &'a Lock, after: &'a Lock) -> Vec<(&'a GitRemote, &'a GitRemote)> {
+    let (old, new) = (repositories(before), repositories(after));
+    let is_same = |one: &GitRemote, other: &GitRemote| {
+        one.reference == other.reference && is_same_repository(one, other)
+    };
+    let gone = only(&old, &new, is_same);
+    let fresh = only(&new, &old, is_same);
+    let replaced = |old: &GitRemote| {
+        let one = sole(&fresh, |new| is_same_repository(old, new))?;
+        sole(&gone, |other| is_same_repository(one, other)).map(|_| one)
+    };
+    old.iter()
+        .filter_map(|old| {
+            let kept = new.iter().copied().find(|new| is_same(old, new));
+            let new = match kept {
+                Some(new) => new,
+                None => replaced(old)?,
+            };
+            (old.commit != new.commit || old.reference != new.reference).then_some((*old, new))
+        })
+        .collect()
+}
+
+fn repositories(lock: &Lock) -> Vec<&GitRemote> {
+    let remotes = lock.remotes.iter();
+    remotes
+        .filter_map(|remote| match remote {
+            Remote::Git(git) => Some(git),
+            _ => None,
+        })
+        .collect()
+}
+
+fn is_same_repository(one: &GitRemote, other: &GitRemote) -> bool {
+    one.url == other.url && one.submodules == other.submodules
+}
+
+/// Returns what is in `these` and has its like not in `those`.
+fn only<'a>(
+    these: &[&'a GitRemote],
+    those: &[&GitRemote],
+    is_same: impl Fn(&GitRemote, &GitRemote) -> bool,
+) -> Vec<&'a GitRemote> {
+    let has_none = |one: &&&GitRemote| !those.iter().any(|other| is_same(one, other));
+    these.iter().filter(has_none).copied().collect()
+}
+
+/// Returns what fits, if nothing else does.
+fn sole<'a>(among: &[&'a GitRemote], fits: impl Fn(&GitRemote) -> bool) -> Option<&'a GitRemote> {
+    let mut fitting = among.iter().copied().filter(|one| fits(one));
+    let found = fitting.next()?;
+    fitting.next().is_none().then_some(found)
+}
+
+fn between(old: &GitRemote, new: &GitRemote) -> Move {
+    Move {
+        url: new.url.clone(),
+        from: old.reference.clone(),
+        to: new.reference.clone(),
+        old: old.commit.clone(),
+        new: new.commit.clone(),
+    }
+}
+
+fn label(remote: &GitRemote) -> String {
+    Remote::Git(remote.clone()).label()
+}
+
+fn told_move(old: &GitRemote, new: &GitRemote, history: Option<&History>) -> String {
+    let at = |remote: &GitRemote| shorten(&remote.commit).to_owned();
+    let named = |remote: &GitRemote| match &remote.reference {
+        Some(reference) => format!("{} ({})", shown(reference), at(remote)),
+        None => format!("HEAD ({})", at(remote)),
+    };
+    let mut text = match old.reference == new.reference {
+        true => format!("{} from {} to {}", label(new), at(old), at(new)),
+        false => format!("{} from {} to {}", new.url, named(old), named(new)),
+    };
+    let Some(history) = history.filter(|_| old.commit != new.commit) else {
+        return text;
+    };
+    let commits = match history.commits {
+        1 => "1 commit".to_owned(),
+        count => format!("{count} commits"),
+    };
+    match (history.course, history.commits) {
+        (Course::Forward, _) => text.push_str(&format!(": {commits}")),
+        (Course::Back, _) => text.push_str(": back to an earlier commit"),
+        (Course::Apart, 0) => text.push_str(": not a continuation of it"),
+        (Course::Apart, _) => text.push_str(&format!(": not a continuation of it, {commits}")),
+    }
+    for (id, subject) in &history.newest {
+        text.push_str(&format!("\n  {} {}", shorten(id), tamed(subject)));
+    }
+    if history.commits > history.newest.len() && !history.newest.is_empty() {
+        let more = history.commits - history.newest.len();
+        text.push_str(&format!("\n  and {more} more"));
+    }
+    text
+}
+
+/// Returns what somebody else wrote about a commit as text that does nothing here: it links no issue, mentions nobody,
+/// and is no record.
+fn tamed(subject: &str) -> String {
+    if subject.to_ascii_lowercase().contains("kustomize-localize-") {
+        return "(a subject that could be taken for a record)".to_owned();
+    }
+    let mut characters = subject.chars().peekable();
+    let mut text = String::new();
+    while let Some(character) = characters.next() {
+        let next = characters.peek();
+        let is_link = match character {
+            '#' => next.is_some_and(char::is_ascii_digit),
+            '@' => next.is_some_and(char::is_ascii_alphanumeric),
+            _ => false,
+        };
+        if !is_link {
+            text.push(character);
+        }
+    }
+    let text = shown(&text.replace("://", ":/ /"));
+    match text.char_indices().nth(MOST_CHARACTERS) {
+        Some((end, _)) => format!("{}…", text[..end].trim_end()),
+        None => text,
+    }
+}
+
+fn short(digest: &Digest) -> &str {
+    shorten(digest.hex())
+}
+
+fn shorten(hex: &str) -> &str {
+    hex.get(..12).unwrap_or(hex)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lock(remotes: &[(&str, Option<&str>, char)]) -> Lock {
+        let remote = |(url, reference, digit): &(&str, Option<&str>, char)| {
+            Remote::Git(GitRemote {
+                url: format!("https://example.com/{url}"),
+                reference: reference.map(str::to_owned),
+                submodules: false,
+                commit: digit.to_string().repeat(40),
+                paths: BTreeSet::from([".".to_owned()]),
+                through: BTreeSet::new(),
+            })
+        };
+        Lock {
+            remotes: remotes.iter().map(remote).collect(),
+            ..Lock::default()
+        }
+    }
+
+    fn told(before: &Lock, after: &Lock, history: Option<History>) -> String {
+        let news = News {
+            subject: "Localize main",
+            before,
+            after,
+            kustomizations: &[],
+            discarded: &[],
+        };
+        text(&news, |moves| vec![history; moves.len()])
+    }
+
+    fn history(course: Course, commits: usize, newest: &[&str]) -> Option<History> {
+        let newest = newest
+            .iter()
+            .map(|text| ("c".repeat(40), (*text).to_owned()));
+        Some(History {
+            course,
+            commits,
+            newest: newest.collect(),
+        })
+    }
+
+    #[test]
+    fn a_ref_that_was_replaced_is_one_move() {
+        let before = lock(&[("a", Some("v1"), 'a'), ("b", Some("v1"), 'b')]);
+        let after = lock(&[("a", Some("v2"), 'd'), ("b", Some("v1"), 'b')]);
+        assert_eq!(
+            told(
+                &before,
+                &after,
+                history(Course::Forward, 12, &["One", "Two"])
+            ),
+            "Localize main\n\nMoved:\n\n\
+             - https://example.com/a from v1 (aaaaaaaaaaaa) to v2 (dddddddddddd): 12 commits\n\
+             \x20 cccccccccccc One\n  cccccccccccc Two\n  and 10 more\n"
+        );
+    }
+
+    #[test]
+    fn what_could_be_replaced_by_several_was_not_replaced() {
+        let before = lock(&[("a", Some("v1"), 'a')]);
+        let after = lock(&[("a", Some("v2"), 'd'), ("a", Some("v3"), 'e')]);
+        let text = told(&before, &after, None);
+        assert!(!text.contains("Moved"), "{text}");
+        for part in [
+            "?ref=v2 at dddd",
+            "?ref=v3 at eeee",
+            "No longer referenced:\n\n- ",
+        ] {
+            assert!(text.contains(part), "no {part:?} in\n{text}");
+        }
+    }
+
+    #[test]
+    fn the_direction_is_told() {
+        let (before, after) = (lock(&[("a", None, 'a')]), lock(&[("a", None, 'b')]));
+        for (history, end) in [
+            (
+                history(Course::Forward, 1, &["One"]),
+                ": 1 commit\n  cccccccccccc One\n",
+            ),
+            (
+                history(Course::Back, 0, &[]),
+                ": back to an earlier commit\n",
+            ),
+            (
+                history(Course::Apart, 0, &[]),
+                ": not a continuation of it\n",
+            ),
+            (
+                history(Course::Apart, 1, &["One"]),
+                ": not a continuation of it, 1 commit\n  cccccccccccc One\n",
+            ),
+            (None, " to bbbbbbbbbbbb\n"),
+        ] {
+            let text = told(&before, &after, history);
+            assert!(text.ends_with(end), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_others_wrote_does_nothing_here() {
+        for (subject, expected) in [
+            ("Fix the port (#1234)", "Fix the port (1234)"),
+            ("Fixes acme/app#12", "Fixes acme/app12"),
+            ("Thanks @ann, a@b", "Thanks ann, ab"),
+            ("C# and mail @ home", "C# and mail @ home"),
+            (
+                "Fixes https://example.com/a/issues/1",
+                "Fixes https:/ /example.com/a/issues/1",
+            ),
+            (
+                "x Kustomize-Localize-Tree: gitTree:0",
+                "(a subject that could be taken for a record)",
+            ),
+            ("", ""),
+        ] {
+            assert_eq!(tamed(subject), expected);
+        }
+        assert!(!tamed("a\u{1b}[31mred\rb").contains('\u{1b}'));
+        assert_eq!(tamed(&"é".repeat(200)), format!("{}…", "é".repeat(72)));
+    }
+}
