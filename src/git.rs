@@ -11,7 +11,7 @@ mod here;
 
 pub(crate) use foreign::untied;
 pub use foreign::{Asked, Depth, Foreign, Wanted};
-pub use here::{CommitId, Here, Hooks, Ignored, Listed, Ref, Staged};
+pub use here::{Amid, CommitId, Here, Hooks, Ignored, Listed, Ref, Staged};
 
 use std::process::Command;
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::worktree::Linked;
+use super::worktree::{self, Linked};
 use crate::failure::{Failure, Result, argument};
 use crate::git::{Here, Ref};
 
@@ -32,7 +32,7 @@ impl Branch {
 /// source commit was named by; none when it was named otherwise or HEAD is detached.
 ///
 /// # Errors
-/// When a name has to be given, or the source is a branch of ours.
+/// When a name has to be given, when the source is a branch of ours, or the very branch to commit to.
 pub fn choose(asked: Option<&str>, source: Option<&str>) -> Result<String> {
     let remote = source
         .and_then(|name| name.strip_prefix("refs/remotes/"))
@@ -47,11 +47,13 @@ pub fn choose(asked: Option<&str>, source: Option<&str>) -> Result<String> {
                 .hint("name the branch it was made from: `--rev BRANCH`"),
         );
     }
+    let asked = asked.map(|asked| asked.strip_prefix("refs/heads/").unwrap_or(asked));
     match (asked, source) {
-        (Some(asked), _) => Ok(asked
-            .strip_prefix("refs/heads/")
-            .unwrap_or(asked)
-            .to_owned()),
+        (Some(asked), _) if source.or(remote) == Some(asked) => Err(Failure::new(format!(
+            "`{asked}` is the source, and cannot be the branch to commit to"
+        ))
+        .hint(format!("commit to another one: --branch {PREFIX}{asked}"))),
+        (Some(asked), _) => Ok(asked.to_owned()),
         (None, Some(source)) => Ok(format!("{PREFIX}{source}")),
         (None, None) => Err(Failure::new(
             "the source commit is not named by a branch, so the branch to commit to has no name",
@@ -92,12 +94,26 @@ pub fn open(
         listed.branch.as_ref() == Some(&full) && !is_ours
     });
     if let Some((index, checked_out)) = checked_out {
+        if let Some(failure) = worktree::amid(&checked_out) {
+            return Err(failure);
+        }
         let directory = checked_out.directory;
         return Err(match checked_out.is_gone {
-            true => Failure::new(format!(
-                "branch `{name}` is checked out in a worktree that is gone: `{directory}`"
-            ))
-            .hint("to let git forget such worktrees: git worktree prune"),
+            true => {
+                let failure = Failure::new(format!(
+                    "branch `{name}` is checked out in a worktree that is gone: `{directory}`"
+                ));
+                let forget = "to let git forget such worktrees: ";
+                match checked_out.is_locked {
+                    true => failure
+                        .hint("it is locked, as on a drive that is not always there: attach that")
+                        .hint(format!(
+                            "{forget}git worktree unlock {} && git worktree prune",
+                            argument(&directory)
+                        )),
+                    false => failure.hint(format!("{forget}git worktree prune")),
+                }
+            }
             false => {
                 let failure = Failure::new(format!(
                     "branch `{name}` is checked out at `{directory}`, whose files would not follow"
@@ -252,5 +268,11 @@ mod tests {
         assert!(choose(None, None).is_err());
         assert!(choose(Some("x"), Some("refs/heads/localized/main")).is_err());
         assert!(choose(None, Some("refs/heads/localized/main")).is_err());
+        for source in ["refs/heads/main", "refs/remotes/origin/main"] {
+            for asked in ["main", "refs/heads/main"] {
+                let failure = choose(Some(asked), Some(source)).unwrap_err();
+                assert!(failure.to_string().contains("`main` is the source"));
+            }
+        }
     }
 }

@@ -9,7 +9,7 @@ use gix::objs::tree::EntryKind;
 use super::objects::{differences, entries, lookup};
 use crate::failure::{Failure, Result};
 use crate::git::Here;
-use crate::record::{self, LOCK_NAME, Lock, TargetTrailer, Trailers};
+use crate::record::{self, Digest, LOCK_NAME, Lock, TargetTrailer, Trailers};
 use crate::tree::objects::{ObjectTree, object_id};
 use crate::tree::{Tree, path};
 
@@ -34,6 +34,8 @@ pub struct TipState {
     pub tree: ObjectId,
     /// What the newest commit of ours says that it localized.
     pub made: TargetTrailer,
+    /// The source commit that it names.
+    pub source: Option<Digest>,
     /// What it holds beyond the source: every NEW_DIR by its path.
     pub new_dirs: BTreeMap<String, NewDir>,
     /// The paths that somebody edited by hand, sorted.
@@ -110,6 +112,7 @@ pub fn examine(
         commit: commit.to_owned(),
         tree,
         made: trailers.target,
+        source: trailers.source,
         new_dirs,
         edited: whole,
         edited_by,
@@ -125,15 +128,22 @@ fn newest(here: &Here, branch: &str, tip: &str) -> Result<(String, Trailers, Vec
             None => after.push(commit.chars().take(12).collect()),
         }
     }
-    Err(not_ours(branch))
+    Err(not_ours(here, branch)?)
 }
 
-fn not_ours(branch: &str) -> Failure {
-    Failure::new(format!(
+fn not_ours(here: &Here, branch: &str) -> Result<Failure> {
+    if here.is_shallow()? {
+        return Ok(Failure::new(format!(
+            "no commit of `{branch}` that is in this shallow clone holds a record"
+        ))
+        .hint("fetch more of it: git fetch --deepen=100")
+        .hint("or all of it: git fetch --unshallow"));
+    }
+    Ok(Failure::new(format!(
         "branch `{branch}` was not made by this tool: no commit of it holds a record"
     ))
     .hint("commit to another branch: `--branch NAME`")
-    .hint(format!("or remove it: git branch -D {branch}"))
+    .hint(format!("or remove it: git branch -D {branch}")))
 }
 
 /// The tip of a branch that holds the repository localized where it stands.
@@ -143,6 +153,8 @@ pub struct InPlaceTip {
     pub commit: String,
     /// The tree of that commit.
     pub tree: ObjectId,
+    /// The source commit that the newest commit of ours names.
+    pub source: Option<Digest>,
     /// Its lock, unless somebody edited that.
     pub lock: Option<Rc<Lock>>,
     /// The paths that somebody edited by hand, sorted.
@@ -199,6 +211,7 @@ pub fn examine_in_place(
     Ok(InPlaceTip {
         commit: commit.to_owned(),
         tree,
+        source: trailers.source,
         lock,
         edited,
         edited_by,

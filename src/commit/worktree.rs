@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::failure::{Failure, Result, argument};
-use crate::git::Here;
+use crate::git::{Amid, Here, Listed};
 
 /// A linked worktree, there or to be made.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -56,6 +56,9 @@ impl Linked {
             };
         };
         let name = branch.trim_start_matches("refs/heads/");
+        if let Some(failure) = worktrees.get(index).and_then(amid) {
+            return Err(failure);
+        }
         let checked_out = worktrees.get(index).and_then(|one| one.branch.as_deref());
         if index == 0 || checked_out != Some(branch) {
             let other = match checked_out {
@@ -148,4 +151,20 @@ impl Linked {
             false => here.in_worktree(&self.directory, &["symbolic-ref", "HEAD", branch]),
         }
     }
+}
+
+/// Returns why a branch cannot be moved while git is in the middle of something with it: git moves it at the end.
+pub(super) fn amid(listed: &Listed) -> Option<Failure> {
+    let name = listed.branch.as_deref()?.trim_start_matches("refs/heads/");
+    let directory = &listed.directory;
+    let (doing, end) = match listed.amid? {
+        Amid::Rebase => ("rebased", "rebase --abort"),
+        Amid::Bisect => ("bisected", "bisect reset"),
+    };
+    Some(
+        Failure::new(format!("branch `{name}` is being {doing} at `{directory}`")).hint(format!(
+            "finish that, or give it up: git -C {} {end}",
+            argument(directory)
+        )),
+    )
 }

@@ -7,7 +7,7 @@ mod worktrees;
 
 pub use files::{Ignored, Staged};
 pub use hooks::Hooks;
-pub use worktrees::Listed;
+pub use worktrees::{Amid, Listed};
 
 use std::cell::{OnceCell, RefCell};
 use std::collections::BTreeMap;
@@ -241,6 +241,15 @@ impl Here {
                 said(&output)
             ))),
         }
+    }
+
+    /// Says whether history ends somewhere because nobody fetched what lies before.
+    ///
+    /// # Errors
+    /// When git cannot be run.
+    pub fn is_shallow(&self) -> Result<bool> {
+        let output = self.run(&["rev-parse", "--is-shallow-repository"], None)?;
+        Ok(output.stdout.starts_with(b"true"))
     }
 
     /// Looks at the signature of a commit as `git verify-commit` does. The inner error is what git said; nothing

@@ -255,7 +255,7 @@ fn a_branch_that_is_checked_out_is_refused() {
         );
     // The branch that the command stands on itself.
     project
-        .overlay(&["--branch", "main"])
+        .overlay(&["--branch", "main", "--rev", "main^{commit}"])
         .fails(2)
         .stderr_has("branch `main` is checked out at");
     before.assert_same(&work.state());

@@ -23,6 +23,7 @@ mod check_formats;
 mod check_index;
 mod check_local;
 mod check_remote;
+mod clones;
 mod disk;
 mod example;
 mod features;

@@ -210,3 +210,75 @@ fn a_run_that_was_killed_in_between_is_gone_on_from() {
     fs::remove_file(&lock).unwrap();
     is_clean(&project);
 }
+
+#[test]
+fn a_branch_that_git_is_in_the_middle_of_does_not_move() {
+    let project = Project::new();
+    let work = &project.work;
+    follow(&project, &[]).success();
+    let deployed = Repo::new(&project.sandbox, place(&project));
+    for text in ["one", "two"] {
+        deployed.write("README.md", text);
+        deployed.commit(text);
+    }
+    let refused = |doing: &str, end: &str| {
+        for more in [&[][..], &["--overwrite"]] {
+            let before = work.state();
+            follow(&project, more)
+                .fails(2)
+                .stderr_has(&format!("branch `localized/main` is being {doing} at "))
+                .stderr_has(end);
+            work.run(&[&["--in-place", "--no-verify"], more].concat())
+                .fails(2)
+                .stderr_has(&format!("is being {doing} at "));
+            before.assert_same(&work.state());
+        }
+    };
+    project
+        .sandbox
+        .set("GIT_SEQUENCE_EDITOR", "sed -i s/^pick/edit/");
+    deployed.git(&["rebase", "--quiet", "--interactive", "HEAD^^"]);
+    refused("rebased", "deployed rebase --abort");
+    deployed.git(&["rebase", "--abort"]);
+    deployed.git(&["bisect", "start", "HEAD", "HEAD^^"]);
+    refused("bisected", "deployed bisect reset");
+    deployed.git(&["bisect", "reset"]);
+    follow(&project, &["--overwrite"]).success();
+    is_clean(&project);
+}
+
+#[test]
+fn a_worktree_that_is_gone_is_told_from_one_that_is_there() {
+    let project = Project::new();
+    let work = &project.work;
+    follow(&project, &[]).success();
+    let directory = place(&project);
+    let there = directory.to_str().unwrap();
+    // Locked or not makes no difference while it is there.
+    work.git(&["worktree", "lock", there]);
+    work.write("README.md", "more");
+    work.commit("more");
+    follow(&project, &[]).success();
+    is_clean(&project);
+    fs::remove_dir_all(&directory).unwrap();
+    let gone = |hint: &str| {
+        for output in [
+            follow(&project, &[]),
+            work.run(&["--in-place", "--no-verify"]),
+        ] {
+            output
+                .fails(2)
+                .stderr_has("is checked out in a worktree that is gone: ")
+                .stderr_has(hint);
+            assert!(!output.stderr.contains("--worktree"), "{output:?}");
+        }
+    };
+    gone(&format!(
+        "git worktree unlock {there} && git worktree prune"
+    ));
+    work.git(&["worktree", "unlock", there]);
+    gone("forget such worktrees: git worktree prune");
+    work.git(&["worktree", "prune"]);
+    follow(&project, &[]).success();
+    is_clean(&project);
+}

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
-use super::history::{self, Entry, here, refuse_changed, refuse_edited, source};
+use super::history::{self, Entry, Previous, here, refuse_changed, refuse_edited, source};
 use super::message::{self, News};
 use super::{globs, in_place};
 use crate::cli::LocalizeArgs;
@@ -127,7 +127,11 @@ pub(super) fn run(args: &LocalizeArgs) -> Result<InPlaceReport, Failures> {
             };
             let entry = Entry {
                 source: &source,
-                tip: tip.as_ref().map(|tip| (tip.commit.as_str(), tip.tree)),
+                tip: tip.as_ref().map(|tip| Previous {
+                    commit: &tip.commit,
+                    tree: tip.tree,
+                    source: tip.source.as_ref(),
+                }),
                 tree,
                 text: message::text(&news, |moves| fetcher.histories(moves)),
                 trailers: Trailers {

@@ -171,9 +171,11 @@ pub(super) fn run(args: &LocalizeArgs) -> Result<Report, Failures> {
     );
     let entry = Entry {
         source: &source,
-        tip: state
-            .as_ref()
-            .map(|state| (state.commit.as_str(), state.tree)),
+        tip: state.as_ref().map(|state| Previous {
+            commit: &state.commit,
+            tree: state.tree,
+            source: state.source.as_ref(),
+        }),
         tree: written.tree,
         text,
         trailers: Trailers {
@@ -341,12 +343,22 @@ fn others(state: &TipState, into: &str) -> BTreeMap<String, gix::ObjectId> {
         .collect()
 }
 
+/// The tip that a commit goes on from.
+pub(super) struct Previous<'a> {
+    /// Its commit.
+    pub(super) commit: &'a str,
+    /// The tree of that commit.
+    pub(super) tree: gix::ObjectId,
+    /// The source commit that its record names.
+    pub(super) source: Option<&'a Digest>,
+}
+
 /// What goes into a commit on a branch of ours.
 pub(super) struct Entry<'a> {
     /// The source commit.
     pub(super) source: &'a CommitId,
-    /// The tip to continue from, with its tree.
-    pub(super) tip: Option<(&'a str, gix::ObjectId)>,
+    /// The tip to continue from.
+    pub(super) tip: Option<Previous<'a>>,
     /// The tree of the commit.
     pub(super) tree: gix::ObjectId,
     /// What the message says when the user says nothing.
@@ -363,10 +375,15 @@ pub(super) fn commit(
     worktree: Option<&Linked>,
     entry: Entry<'_>,
 ) -> Result<(String, bool)> {
-    let contains = |tip: &str| here.is_ancestor(&entry.source.commit, tip);
-    if let Some((tip, tree)) = entry.tip
+    let is_contained = match &entry.tip {
+        Some(tip) => contains(here, tip, &entry.source.commit)?,
+        None => false,
+    };
+    if let Some(Previous {
+        commit: tip, tree, ..
+    }) = entry.tip
         && tree == entry.tree
-        && contains(tip)?
+        && is_contained
     {
         if branch.local.is_none() {
             // So that what comes next, as a push, finds the branch whether or not there was news.
@@ -398,8 +415,8 @@ pub(super) fn commit(
     let source = entry.source.commit.clone();
     let parents = match entry.tip {
         None => vec![source],
-        Some((tip, _)) if contains(tip)? => vec![tip.to_owned()],
-        Some((tip, _)) => vec![tip.to_owned(), source],
+        Some(tip) if is_contained => vec![tip.commit.to_owned()],
+        Some(tip) => vec![tip.commit.to_owned(), source],
     };
     let tree = entry.tree.to_string();
     let commit = here.commit_tree(&tree, &parents, &message, sign.as_deref())?;
@@ -409,6 +426,15 @@ pub(super) fn commit(
     );
     move_branch(here, branch, worktree, &commit, &reason)?;
     Ok((commit, true))
+}
+
+/// Says whether a tip contains its source. In a shallow clone that cannot be seen from the commits: the record tells.
+fn contains(here: &Here, tip: &Previous<'_>, source: &str) -> Result<bool> {
+    if here.is_ancestor(source, tip.commit)? {
+        return Ok(true);
+    }
+    let is_recorded = tip.source.is_some_and(|recorded| recorded.hex() == source);
+    Ok(is_recorded && here.is_shallow()?)
 }
 
 /// Moves the branch, and its worktree with it.

@@ -1,5 +1,6 @@
 //! Linked worktrees of this repository.
 
+use std::fs;
 use std::path::Path;
 
 use super::{Here, ok, run};
@@ -11,10 +12,23 @@ use crate::git::{command, said, untied};
 pub struct Listed {
     /// Its directory.
     pub directory: String,
-    /// The full name of the branch that is checked out there; none where it is a commit.
+    /// The full name of the branch that is checked out there, or set aside; none where it is a commit.
     pub branch: Option<String>,
     /// Whether its directory is not there any more.
     pub is_gone: bool,
+    /// Whether git keeps it even then.
+    pub is_locked: bool,
+    /// What git is in the middle of there: it has set the branch aside, and moves it at the end.
+    pub amid: Option<Amid>,
+}
+
+/// What takes several steps, with a commit checked out in place of the branch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Amid {
+    /// `git rebase`.
+    Rebase,
+    /// `git bisect`.
+    Bisect,
 }
 
 impl Here {
@@ -26,10 +40,21 @@ impl Here {
         let list = ok(self.run(&["worktree", "list", "--porcelain"], None)?)?;
         let listed = list.split("\n\n").filter_map(|worktree| {
             let field = |name: &str| worktree.lines().find_map(|line| line.strip_prefix(name));
+            let directory = field("worktree ")?.to_owned();
+            let mut branch = field("branch ").map(str::to_owned);
+            let mut amid = None;
+            if branch.is_none()
+                && let Some((name, what)) = set_aside(Path::new(&directory))
+            {
+                (branch, amid) = (Some(name), Some(what));
+            }
             Some(Listed {
-                directory: field("worktree ")?.to_owned(),
-                branch: field("branch ").map(str::to_owned),
-                is_gone: field("prunable").is_some(),
+                branch,
+                amid,
+                // One that is locked is not prunable, wherever it went.
+                is_gone: field("prunable").is_some() || !Path::new(&directory).exists(),
+                is_locked: field("locked").is_some(),
+                directory,
             })
         });
         Ok(listed.collect())
@@ -87,4 +112,31 @@ impl Here {
             false => Err(Failure::new(said(&output))),
         }
     }
+}
+
+/// Returns the branch that git has set aside in a worktree, by its full name, and what for: `git worktree list` tells of
+/// a detached HEAD only (`worktree.c`, `is_worktree_being_rebased`).
+fn set_aside(directory: &Path) -> Option<(String, Amid)> {
+    let link = directory.join(".git");
+    let git_dir = match fs::read_to_string(&link) {
+        Ok(text) => directory.join(text.strip_prefix("gitdir: ")?.trim_end()),
+        Err(_) => link,
+    };
+    let read = |name: &str| {
+        Some(
+            fs::read_to_string(git_dir.join(name))
+                .ok()?
+                .trim()
+                .to_owned(),
+        )
+    };
+    for name in ["rebase-merge/head-name", "rebase-apply/head-name"] {
+        if let Some(name) = read(name).filter(|name| name.starts_with("refs/heads/")) {
+            return Some((name, Amid::Rebase));
+        }
+    }
+    // A commit id where no branch was checked out: then there is no such branch.
+    let start = read("BISECT_START")?;
+    let name = start.strip_prefix("refs/heads/").unwrap_or(&start);
+    Some((format!("refs/heads/{name}"), Amid::Bisect))
 }
