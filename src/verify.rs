@@ -9,7 +9,7 @@ use std::rc::Rc;
 use crate::check::{self, Checking, Input};
 use crate::commit::objects::lookup;
 use crate::config::{Config, Locked};
-use crate::failure::{Failure, Failures, Result};
+use crate::failure::{Failure, Failures, Result, argument, shown};
 use crate::finding::{Finding, Rule};
 use crate::git::{CommitId, Here};
 use crate::record::stored::{self, Difference as Stored};
@@ -42,7 +42,7 @@ pub struct Record {
     pub directory: String,
     /// What was localized there; none for what was localized where it stands.
     pub target: Option<String>,
-    /// How many files the lock lists.
+    /// How many of the files that the lock lists were looked at.
     pub files: usize,
     /// How many remotes the lock lists.
     pub remotes: usize,
@@ -149,6 +149,7 @@ pub fn verify(here: &Rc<Here>, request: &Request<'_>) -> Result<Verified, Failur
     let newest = told.first().map(|(_, trailers)| trailers);
     let is_in_place = newest.is_some_and(|newest| newest.target.in_place);
     let locks = verifier.locks(is_in_place)?;
+    verifier.refuse_nothing(request, &locks)?;
     let mut records = Vec::new();
     for (directory, lock) in &locks {
         verifier.files(directory, lock)?;
@@ -162,7 +163,9 @@ pub fn verify(here: &Rc<Here>, request: &Request<'_>) -> Result<Verified, Failur
         records.push(Record {
             directory: directory.clone(),
             target: lock.target.clone(),
-            files: lock.files.len(),
+            files: files(directory, lock)
+                .filter(|place| verifier.is_asked(place))
+                .count(),
             remotes: lock.remotes.len(),
             recorded_by: record.map(|(commit, _)| commit.clone()),
             source: record.and_then(|(_, trailers)| {
@@ -239,6 +242,27 @@ impl Verifier<'_> {
             locks.insert(0, (String::new(), Lock::default()));
         }
         Ok(locks)
+    }
+
+    /// Refuses a path at which there is nothing, and was nothing.
+    fn refuse_nothing(&self, request: &Request<'_>, locks: &[(String, Lock)]) -> Result<()> {
+        for path in self.paths {
+            let is_listed = |(directory, lock): &(String, Lock)| {
+                files(directory, lock).any(|place| path::is_in(&place, path))
+            };
+            if self.tree.entry(path)?.is_none() && !locks.iter().any(is_listed) {
+                return Err(Failure::new(format!(
+                    "`{}` holds nothing at `{}`, and no lock in it lists that",
+                    request.rev,
+                    shown(path)
+                ))
+                .hint(format!(
+                    "see what it holds: git ls-tree -r --name-only {}",
+                    argument(request.rev)
+                )));
+            }
+        }
+        Ok(())
     }
 
     fn is_asked(&self, place: &str) -> bool {
@@ -399,6 +423,12 @@ impl Verifier<'_> {
         }
         Ok(())
     }
+}
+
+/// Returns the places of the files that a lock lists.
+fn files<'a>(directory: &'a str, lock: &'a Lock) -> impl Iterator<Item = String> + 'a {
+    let files = lock.files.iter();
+    files.map(move |file| path::join(directory, &file.path))
 }
 
 fn is_remote(finding: &Finding) -> bool {

@@ -236,6 +236,13 @@ fn a_commit_without_a_record_is_an_error() {
     verify(work, &["localized/main", "--", "example"])
         .fails(2)
         .stderr_has("`localized/main` holds no record of `example`");
+    verify(work, &["localized/main", "--", "localized-overlay/nope"])
+        .fails(2)
+        .stderr_has("`localized/main` holds nothing at `localized-overlay/nope`, and no lock in it lists that")
+        .stderr_has("hint: see what it holds: git ls-tree -r --name-only localized/main\n");
+    verify(work, &["localized/main", "--", "localized-overlay/overlay"])
+        .success()
+        .stdout_has(": 1 file, 1 remote;");
     verify(work, &["nothing"])
         .fails(2)
         .stderr_has("`nothing` names no commit");
