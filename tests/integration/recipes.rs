@@ -1,14 +1,19 @@
 //! The recipes of the README, run as far as there is no GitHub.
 
+mod renovate;
+
 use std::fs;
 use std::path::Path;
 
 use crate::support::{Project, Repo, Running};
 
+fn readme() -> String {
+    fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md")).unwrap()
+}
+
 /// Returns the script of a step of a workflow in the README.
 fn step(workflow: &str, name: &str) -> String {
-    let readme =
-        fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md")).unwrap();
+    let readme = readme();
     let (_, rest) = readme
         .split_once(&format!("```yaml\n# {workflow}\n"))
         .unwrap_or_else(|| panic!("no {workflow}"));
@@ -20,6 +25,19 @@ fn step(workflow: &str, name: &str) -> String {
         .flat_map(|job| job["steps"].as_array().unwrap());
     let mut found = steps.filter(|step| step["name"] == name);
     found.next().unwrap()["run"].as_str().unwrap().to_owned()
+}
+
+/// Returns the JSON of the README that has this key.
+fn json(key: &str) -> serde_json::Value {
+    let readme = readme();
+    let blocks = readme.split("```json\n").skip(1);
+    let mut parsed = blocks.map(|rest| {
+        let (text, _) = rest.split_once("```").unwrap();
+        serde_json::from_str::<serde_json::Value>(text).unwrap()
+    });
+    parsed
+        .find(|json| !json[key].is_null())
+        .unwrap_or_else(|| panic!("no JSON with {key}"))
 }
 
 /// Runs a step as a runner does.

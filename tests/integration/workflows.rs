@@ -2,6 +2,11 @@
 
 use std::fs;
 use std::path::Path;
+use std::process::Command;
+
+use serde_json::Value;
+
+use crate::support::tool;
 
 #[test]
 fn every_action_is_pinned_and_says_what_it_is() {
@@ -24,4 +29,92 @@ fn every_action_is_pinned_and_says_what_it_is() {
         }
     }
     assert!(actions > 0);
+}
+
+/// Returns the workflows of the README, those that run here and the action, by name.
+fn workflows() -> Vec<(String, Value)> {
+    let top = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let readme = fs::read_to_string(top.join("README.md")).unwrap();
+    let mut texts = vec![(
+        "action.yml".to_owned(),
+        fs::read_to_string(top.join("action.yml")).unwrap(),
+    )];
+    for block in readme.split("```yaml\n").skip(1) {
+        let (text, _) = block.split_once("```").unwrap();
+        if let Some((name, _)) = text
+            .strip_prefix("# .github/workflows/")
+            .and_then(|rest| rest.split_once('\n'))
+        {
+            texts.push((format!("README.md: {name}"), text.to_owned()));
+        }
+    }
+    for entry in fs::read_dir(top.join(".github/workflows")).unwrap() {
+        let path = entry.unwrap().path();
+        let text = fs::read_to_string(&path).unwrap();
+        texts.push((path.display().to_string(), text));
+    }
+    let parse = |text: &str| serde_yaml::from_str(text).unwrap();
+    texts
+        .iter()
+        .map(|(name, text)| (name.clone(), parse(text)))
+        .collect()
+}
+
+/// Returns the steps of a workflow or an action.
+fn steps(workflow: &Value) -> Vec<&Value> {
+    let jobs = workflow["jobs"].as_object().into_iter().flatten();
+    jobs.map(|(_, job)| job)
+        .chain([&workflow["runs"]])
+        .flat_map(|job| job["steps"].as_array().into_iter().flatten())
+        .collect()
+}
+
+#[test]
+fn every_script_of_a_workflow_is_sound() {
+    let Some(shellcheck) = tool("shellcheck") else {
+        return;
+    };
+    let directory = tempfile::TempDir::new().unwrap();
+    let mut scripts = Vec::new();
+    for (name, workflow) in workflows() {
+        for step in steps(&workflow) {
+            let Some(script) = step["run"].as_str() else {
+                continue;
+            };
+            // What somebody else can word must come in as a variable.
+            assert!(!script.contains("${{"), "{name}: {script}");
+            let path = directory.path().join(scripts.len().to_string());
+            // As GitHub starts it.
+            fs::write(&path, format!("#!/bin/bash\nset -eo pipefail\n{script}")).unwrap();
+            scripts.push(path);
+        }
+    }
+    assert!(scripts.len() >= 8, "{}", scripts.len());
+    let output = Command::new(shellcheck).args(&scripts).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{said}");
+}
+
+#[test]
+fn every_workflow_says_what_it_may_do() {
+    let mut jobs = 0;
+    for (name, workflow) in workflows() {
+        if workflow["jobs"].is_null() {
+            continue;
+        }
+        let permissions = workflow["permissions"].as_object();
+        let permissions = permissions.unwrap_or_else(|| panic!("{name}: no permissions"));
+        assert_eq!(permissions.len(), 1, "{name}: {permissions:?}");
+        assert!(!workflow["concurrency"].is_null(), "{name}");
+        assert!(workflow["on"]["pull_request_target"].is_null(), "{name}");
+        for step in steps(&workflow) {
+            let uses = step["uses"].as_str().unwrap_or_default();
+            if uses.starts_with("actions/checkout@") {
+                let persist = &step["with"]["persist-credentials"];
+                assert!(persist.is_boolean(), "{name}: {step}");
+            }
+        }
+        jobs += 1;
+    }
+    assert!(jobs >= 3, "{jobs}");
 }
