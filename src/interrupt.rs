@@ -5,10 +5,18 @@
 //! with the status a shell expects.
 
 use std::collections::BTreeSet;
+use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
+
+use crate::effect;
+
+/// How the names of our directories among those of everybody begin.
+const TEMPORARY: &str = "kustomize-localize-tmp-";
+/// After this time a directory of which nobody can say whether its run still lives is taken for a dead one's.
+const ABANDONED: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// The status of a program ended by SIGINT, as shells report it.
 const INTERRUPTED: i32 = 130;
@@ -123,8 +131,15 @@ impl Drop for Group {
 }
 
 /// A directory that is removed when this is dropped, and when the program is interrupted.
+///
+/// What a run that was killed left is removed by the next one that makes a directory there: a living run
+/// holds a lock on its own, which ends with the process.
 #[derive(Debug)]
-pub struct Scratch(Option<tempfile::TempDir>);
+pub struct Scratch {
+    directory: Option<tempfile::TempDir>,
+    /// Locked as long as the directory is in use; none where directories cannot be locked.
+    _alive: Option<File>,
+}
 
 impl Scratch {
     /// Makes a new directory in the system's temporary directory, for nobody else to look into.
@@ -132,39 +147,72 @@ impl Scratch {
     /// # Errors
     /// When the directory cannot be made.
     pub fn new() -> std::io::Result<Self> {
-        Self::register(|| {
-            let mut builder = tempfile::Builder::new();
-            builder.prefix("kustomize-localize-");
-            #[cfg(unix)]
-            {
-                use std::os::unix::fs::PermissionsExt as _;
-                builder.permissions(std::fs::Permissions::from_mode(0o700));
-            }
-            builder.tempdir()
-        })
+        let parent = std::env::temp_dir();
+        sweep(&parent, TEMPORARY);
+        Self::make(&parent, TEMPORARY, true)
     }
 
-    /// Makes a new directory in `parent`, so that it can later be renamed to a place beside it.
+    /// Makes a new directory in the system's temporary directory, to be kept for the user alone.
+    ///
+    /// # Errors
+    /// When the directory cannot be made.
+    pub fn for_user() -> std::io::Result<Self> {
+        Self::make(&std::env::temp_dir(), "kustomize-localize-output-", true)
+    }
+
+    /// Makes a new directory in `parent`, so that it can later be renamed to a place beside it. No other
+    /// program has names there that begin with `prefix`.
     ///
     /// # Errors
     /// When the directory cannot be made.
     pub fn beside(parent: &Path, prefix: &str) -> std::io::Result<Self> {
-        Self::register(|| tempfile::Builder::new().prefix(prefix).tempdir_in(parent))
+        sweep(parent, prefix);
+        Self::make(parent, prefix, false)
     }
 
-    fn register(
-        make: impl FnOnce() -> std::io::Result<tempfile::TempDir>,
-    ) -> std::io::Result<Self> {
-        let mut directories = locked(&DIRECTORIES);
-        let directory = make()?;
-        directories.insert(directory.path().to_owned());
-        Ok(Scratch(Some(directory)))
+    /// Makes a new directory in `parent` among files of the user: git does not see it.
+    ///
+    /// # Errors
+    /// When the directory cannot be made.
+    pub fn among_files(parent: &Path) -> std::io::Result<Self> {
+        let scratch = Self::beside(parent, ".kustomize-localize-")?;
+        effect::before("let git ignore the temporary directory");
+        std::fs::write(scratch.path().join(".gitignore"), "*\n")?;
+        Ok(scratch)
+    }
+
+    fn make(parent: &Path, prefix: &str, private: bool) -> std::io::Result<Self> {
+        let mut builder = tempfile::Builder::new();
+        builder.prefix(prefix);
+        #[cfg(unix)]
+        if private {
+            use std::os::unix::fs::PermissionsExt as _;
+            builder.permissions(std::fs::Permissions::from_mode(0o700));
+        }
+        #[cfg(not(unix))]
+        let _ = private;
+        loop {
+            effect::before("make a temporary directory");
+            let mut directories = locked(&DIRECTORIES);
+            let directory = builder.tempdir_in(parent)?;
+            let alive = open(directory.path());
+            let is_locked = alive.as_ref().is_some_and(|alive| alive.lock().is_ok());
+            // Before it was locked, somebody else may have taken it for a dead run's.
+            if !directory.path().exists() {
+                continue;
+            }
+            directories.insert(directory.path().to_owned());
+            return Ok(Scratch {
+                directory: Some(directory),
+                _alive: alive.filter(|_| is_locked),
+            });
+        }
     }
 
     /// The directory.
     #[must_use]
     pub fn path(&self) -> &Path {
-        self.0
+        self.directory
             .as_ref()
             .map_or(Path::new(""), tempfile::TempDir::path)
     }
@@ -172,7 +220,7 @@ impl Scratch {
     /// Gives up ownership of the directory: it stays where it is.
     #[must_use]
     pub fn keep(mut self) -> PathBuf {
-        match self.0.take() {
+        match self.directory.take() {
             Some(directory) => {
                 let path = directory.keep();
                 locked(&DIRECTORIES).remove(&path);
@@ -195,10 +243,93 @@ impl Scratch {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        if let Some(directory) = self.0.take() {
+        if let Some(directory) = self.directory.take() {
+            effect::before("remove a temporary directory");
             let path = directory.path().to_owned();
             drop(directory);
             locked(&DIRECTORIES).remove(&path);
+        }
+    }
+}
+
+/// Opens a directory, to lock it.
+fn open(directory: &Path) -> Option<File> {
+    #[cfg(unix)]
+    {
+        use rustix::fs::{Mode, OFlags};
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let opened = rustix::fs::open(directory, flags, Mode::empty());
+        opened.ok().map(File::from)
+    }
+    #[cfg(not(unix))]
+    {
+        let _ = directory;
+        None
+    }
+}
+
+/// Locks a directory against other runs, which wait as long; where directories cannot be locked it does nothing. Dropping
+/// what it returns, and the end of the process, unlock it.
+#[must_use]
+pub fn lock(directory: &Path, patience: Duration) -> Option<Alone> {
+    let Some(opened) = open(directory) else {
+        return Some(Alone(None));
+    };
+    let start = Instant::now();
+    loop {
+        match opened.try_lock() {
+            Ok(()) => return Some(Alone(Some(opened))),
+            Err(TryLockError::Error(_)) => return Some(Alone(None)),
+            Err(TryLockError::WouldBlock) if start.elapsed() > patience => return None,
+            Err(TryLockError::WouldBlock) => std::thread::sleep(Duration::from_millis(5)),
+        }
+    }
+}
+
+/// Keeps a directory [locked](lock).
+#[derive(Debug)]
+pub struct Alone(#[allow(dead_code)] Option<File>);
+
+/// Removes the directories of dead runs whose names begin with `prefix`.
+fn sweep(parent: &Path, prefix: &str) {
+    for entry in parent.read_dir().into_iter().flatten().flatten() {
+        if !entry.file_name().to_string_lossy().starts_with(prefix) {
+            continue;
+        }
+        let is_ours = |metadata: &std::fs::Metadata| {
+            #[cfg(unix)]
+            {
+                use std::os::unix::fs::MetadataExt as _;
+                metadata.uid() == rustix::process::geteuid().as_raw()
+            }
+            #[cfg(not(unix))]
+            {
+                let _ = metadata;
+                true
+            }
+        };
+        let Ok(metadata) = entry.metadata() else {
+            continue;
+        };
+        if !metadata.is_dir() || !is_ours(&metadata) {
+            continue;
+        }
+        let directory = open(&entry.path());
+        let is_dead = match directory.as_ref().map(File::try_lock) {
+            Some(Ok(())) => true,
+            Some(Err(TryLockError::WouldBlock)) => false,
+            // Where directories cannot be locked.
+            Some(Err(TryLockError::Error(_))) | None => {
+                let age = metadata
+                    .modified()
+                    .ok()
+                    .and_then(|time| time.elapsed().ok());
+                age.is_some_and(|age| age > ABANDONED)
+            }
+        };
+        if is_dead {
+            effect::before("remove what a dead run left");
+            let _ = std::fs::remove_dir_all(entry.path());
         }
     }
 }

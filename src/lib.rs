@@ -44,6 +44,7 @@
 //! | `yaml` | YAML of our own formats: the lock, the configuration |
 //! | [`git`] | what is asked of the git executable: of this repository, of a foreign one |
 //! | [`process`], [`interrupt`] | deadlines, process groups, what must not outlive us |
+//! | [`effect`] | the moments before something changes that stays: a test ends us at each of them |
 //! | [`failure`], [`finding`], [`redact`] | what stopped the work, what is wrong with the files, what is never shown |
 //!
 //! # Rules that hold everywhere
@@ -60,6 +61,7 @@ pub mod check;
 pub mod cli;
 pub mod commit;
 pub mod config;
+pub mod effect;
 pub mod failure;
 #[cfg(feature = "localize")]
 pub mod fetch;

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use crate::effect;
 use crate::failure::{Failure, Result};
 use crate::interrupt::Scratch;
 use crate::localize::ResultFile;
@@ -134,22 +135,27 @@ pub fn write(
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         _ => Path::new("."),
     };
-    let scratch = Scratch::beside(parent, ".localizing-").map_err(failed)?;
+    let scratch = Scratch::among_files(parent).map_err(failed)?;
     let fresh = scratch.path().join("new");
+    effect::before("make NEW_DIR beside its place");
     std::fs::create_dir(&fresh).map_err(failed)?;
     for (path, file) in files {
         let target = fresh.join(path);
         if let Some(directory) = target.parent() {
             std::fs::create_dir_all(directory).map_err(failed)?;
         }
+        effect::before("write a file of NEW_DIR");
         write_file(&target, file.content.bytes(), file.executable).map_err(failed)?;
     }
     if replaces {
+        effect::before("let NEW_DIR change places with the old one");
         if exchange(&fresh, place) {
             return Ok(());
         }
         let old = scratch.path().join("old");
+        effect::before("move the old NEW_DIR away");
         std::fs::rename(place, &old).map_err(failed)?;
+        effect::before("move NEW_DIR to the place of the old one");
         if let Err(error) = std::fs::rename(&fresh, place) {
             // Back as it was; should that fail too, the old files are kept where they are.
             if std::fs::rename(&old, place).is_err() {
@@ -163,7 +169,12 @@ pub fn write(
         }
         return Ok(());
     }
-    std::fs::rename(&fresh, place).map_err(failed)
+    effect::before("move NEW_DIR to its place");
+    std::fs::rename(&fresh, place).map_err(|error| match place.exists() {
+        true => Failure::new(format!("`{shown}` was made by somebody else meanwhile"))
+            .hint("run the same command again"),
+        false => failed(error),
+    })
 }
 
 /// Lets two directories change places in one step, so that neither is missing at any moment. Says

@@ -6,6 +6,7 @@ use gix::ObjectId;
 use gix::objs::tree::{EntryKind, EntryMode};
 
 use super::working::Change;
+use crate::effect;
 use crate::failure::{Failure, Result};
 use crate::localize::{Content, ResultFile};
 use crate::tree::objects::object_id;
@@ -123,17 +124,31 @@ pub fn write_changes(
         match &change.to {
             None => editor.remove(place).map_err(|error| failed(&error))?,
             Some((bytes, executable)) => {
-                let id = repository
-                    .write_blob(&bytes[..])
-                    .map_err(|error| failed(&error))?;
+                let id = write_blob(repository, bytes)?;
                 editor
-                    .upsert(place, kind(*executable), id.detach())
+                    .upsert(place, kind(*executable), id)
                     .map_err(|error| failed(&error))?
             }
         };
     }
+    write_trees(repository, &mut editor)
+}
+
+fn write_blob(repository: &gix::Repository, bytes: &[u8]) -> Result<ObjectId> {
+    effect::before("write a blob");
+    let id = repository.write_blob(bytes);
+    Ok(id.map_err(|error| failed(&error))?.detach())
+}
+
+fn write_trees(
+    repository: &gix::Repository,
+    editor: &mut gix::objs::tree::Editor<'_>,
+) -> Result<ObjectId> {
     editor
-        .write(|tree| repository.write_object(tree).map(gix::Id::detach))
+        .write(|tree| {
+            effect::before("write a tree");
+            repository.write_object(tree).map(gix::Id::detach)
+        })
         .map_err(|error| failed(&error))
 }
 
@@ -190,10 +205,7 @@ pub fn write(
     for (place, file) in files {
         let id = match &file.content {
             Content::Stored(id, _) => object_id(id)?,
-            Content::Bytes(bytes) => repository
-                .write_blob(&bytes[..])
-                .map_err(|error| failed(&error))?
-                .detach(),
+            Content::Bytes(bytes) => write_blob(repository, bytes)?,
         };
         editor
             .upsert(
@@ -203,9 +215,7 @@ pub fn write(
             )
             .map_err(|error| failed(&error))?;
     }
-    let tree = editor
-        .write(|tree| repository.write_object(tree).map(gix::Id::detach))
-        .map_err(|error| failed(&error))?;
+    let tree = write_trees(repository, &mut editor)?;
     match lookup(repository, tree, new_dir)? {
         Some((_, directory)) => Ok(Written { tree, directory }),
         None => Err(Failure::new(format!(

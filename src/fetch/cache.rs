@@ -6,8 +6,8 @@
 
 use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
+use crate::effect;
 use crate::failure::{Failure, Result};
 use crate::interrupt::Scratch;
 use crate::record::sha256_hex;
@@ -15,8 +15,6 @@ use crate::tree::objects;
 
 /// How the names of unfinished things begin.
 const FETCHING: &str = "fetching-";
-/// After this time an unfinished thing is one that a killed run left.
-const ABANDONED: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// The user's cache directory for this program.
 #[derive(Debug, Clone)]
@@ -47,10 +45,15 @@ impl Cache {
     #[must_use]
     pub fn repository(&self, url: &str, commit: &str) -> Option<PathBuf> {
         let path = self.repositories(url).ok()?.join(commit);
+        let damaged = path.exists();
         if is_whole(&path, commit) {
             return Some(path);
         }
-        let _ = std::fs::remove_dir_all(&path);
+        // What is not there may be put there by another run in this moment.
+        if damaged {
+            effect::before("remove a damaged entry of the cache");
+            let _ = std::fs::remove_dir_all(&path);
+        }
         None
     }
 
@@ -71,7 +74,6 @@ impl Cache {
     pub fn scratch(&self, url: &str) -> Result<Scratch> {
         let parent = self.repositories(url)?;
         self.make(&parent)?;
-        remove_abandoned(&parent);
         Scratch::beside(&parent, FETCHING).map_err(|error| self.failure(&error))
     }
 
@@ -81,6 +83,7 @@ impl Cache {
     /// When the cache cannot be written.
     pub fn keep(&self, scratch: Scratch, url: &str, commit: &str) -> Result<PathBuf> {
         let path = self.repositories(url)?.join(commit);
+        effect::before("put a fetched repository into the cache");
         match scratch.persist(&path) {
             Ok(()) => Ok(path),
             // Another run was faster: the same commit holds the same bytes.
@@ -123,11 +126,12 @@ impl Cache {
 
     fn write(&self, directory: &Path, name: &str, bytes: &[u8]) -> Result<()> {
         self.make(directory)?;
-        remove_abandoned(directory);
         let write = || -> std::io::Result<()> {
             let scratch = Scratch::beside(directory, FETCHING)?;
             let temporary = scratch.path().join("body");
+            effect::before("write a file for the cache");
             std::fs::write(&temporary, bytes)?;
+            effect::before("put a file into the cache");
             std::fs::rename(&temporary, directory.join(name))
         };
         write().map_err(|error| self.failure(&error))
@@ -153,6 +157,10 @@ impl Cache {
     }
 
     fn make(&self, directory: &Path) -> Result<()> {
+        if directory.is_dir() {
+            return Ok(());
+        }
+        effect::before("make a directory of the cache");
         let mut builder = std::fs::DirBuilder::new();
         builder.recursive(true);
         // What was fetched with the user's credentials is nobody else's to read.
@@ -214,15 +222,4 @@ fn tail(path: &Path, length: usize) -> Option<Vec<u8>> {
     let mut bytes = Vec::new();
     file.read_to_end(&mut bytes).ok()?;
     Some(bytes)
-}
-
-/// Removes what runs that were killed long ago left in `directory`.
-fn remove_abandoned(directory: &Path) {
-    for entry in directory.read_dir().into_iter().flatten().flatten() {
-        let unfinished = entry.file_name().to_string_lossy().starts_with(FETCHING);
-        let age = || entry.metadata().ok()?.modified().ok()?.elapsed().ok();
-        if unfinished && age().is_some_and(|age| age > ABANDONED) {
-            let _ = std::fs::remove_dir_all(entry.path());
-        }
-    }
 }

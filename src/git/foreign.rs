@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use super::{command, not_run, said};
+use crate::effect;
 use crate::failure::{Failure, Result};
 use crate::process::{self, Limits, Output, Terminal};
 
@@ -133,6 +134,7 @@ impl Foreign {
             .args(["init", "-q", "--bare", "--template="])
             .arg(format!("--object-format={format}"))
             .arg(directory);
+        effect::before("make a repository to fetch into");
         let output = process::run(&mut command, None, Limits::default(), Terminal::Detached)
             .map_err(not_run)?;
         match output.status.success() {
@@ -187,6 +189,7 @@ impl Foreign {
             ])
             .args(["--no-recurse-submodules", "--end-of-options", url])
             .arg(format!("+{reference}:refs/kl/0"));
+        effect::before("fetch");
         if terminal == Terminal::Shared {
             command.env_remove("GIT_TERMINAL_PROMPT");
         }
@@ -233,6 +236,7 @@ impl Foreign {
         for wanted in wanted {
             command.arg(format!("+{}:refs/kl/{}", wanted.id, wanted.name));
         }
+        effect::before("fetch commits");
         process::run(&mut command, None, limits, terminal)
     }
 

@@ -213,7 +213,7 @@ fn runs_programs(graph: &Graph) -> bool {
 
 /// Keeps what was built, for the user to look at. Only the user can: it may hold secrets.
 fn keep(original: &Build, localized: &Build) -> std::io::Result<PathBuf> {
-    let scratch = Scratch::new()?;
+    let scratch = Scratch::for_user()?;
     for (name, build) in [("original", original), ("localized", localized)] {
         let place = |end: &str| scratch.path().join(format!("{name}.{end}"));
         std::fs::write(place("yaml"), &build.stdout)?;
