@@ -2,27 +2,45 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::effect;
 use crate::failure::{Failure, Result, argument};
 use crate::git::{Amid, Here, Listed};
+
+/// Names the commit whose files are being put out, in the worktree alone: a run that is killed then has left the files of this
+/// one or of the one that the branch names.
+const COMING: &str = "refs/worktree/kustomize-localize";
 
 /// A linked worktree, there or to be made.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Linked {
     /// Its directory, an absolute path.
     directory: PathBuf,
-    /// Whether it is there, with the branch checked out.
-    is_there: bool,
+    stage: Stage,
+}
+
+/// How far a worktree is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    /// Nothing is there.
+    Missing,
+    /// Nothing is there any more, but git knows of one that was never finished.
+    Lost,
+    /// A run that was killed has put it there. No branch need be checked out.
+    Unfinished,
+    /// The branch is checked out there.
+    Ready,
 }
 
 /// What a worktree was before it was changed.
 #[must_use]
 pub struct Before {
-    /// What its index held; none where there was no worktree.
-    state: Option<String>,
+    /// Whether there was one.
+    was_there: bool,
 }
 
 impl Linked {
-    /// Finds the worktree at a directory, or the place for one. `branch` is the full name of a ref.
+    /// Finds the worktree at a directory, or the place for one. `branch` is the full name of a ref. Nobody else may be
+    /// making worktrees ([`Here::alone`]).
     ///
     /// # Errors
     /// When something else is there: files, a worktree of another branch, one with changes.
@@ -30,37 +48,53 @@ impl Linked {
         let shown = directory.display();
         let absolute = std::path::absolute(directory)
             .map_err(|error| Failure::new(format!("`{shown}` cannot be used: {error}")))?;
-        let Ok(real) = absolute.canonicalize() else {
-            return Ok(Linked {
-                directory: absolute,
-                is_there: false,
-            });
-        };
         let worktrees = here.worktrees()?;
-        let listed = worktrees
-            .iter()
-            .position(|listed| Path::new(&listed.directory) == real);
-        let Some(index) = listed else {
-            let is_empty = real
-                .read_dir()
-                .is_ok_and(|mut entries| entries.next().is_none());
+        let at = |place: &Path| {
+            let is_it = |listed: &Listed| Path::new(&listed.directory) == place;
+            worktrees.iter().position(is_it)
+        };
+        let nothing = |place: PathBuf| {
+            let lost = at(&place).and_then(|index| worktrees.get(index));
+            let is_lost = lost.is_some_and(|lost| lost.is_unfinished);
+            Linked {
+                directory: place,
+                stage: if is_lost { Stage::Lost } else { Stage::Missing },
+            }
+        };
+        let Ok(real) = absolute.canonicalize() else {
+            // git names it by the real path of what is above.
+            let parent = absolute
+                .parent()
+                .and_then(|parent| parent.canonicalize().ok());
+            return Ok(nothing(match (parent, absolute.file_name()) {
+                (Some(parent), Some(name)) => parent.join(name),
+                _ => absolute,
+            }));
+        };
+        let is_empty = real
+            .read_dir()
+            .is_ok_and(|mut entries| entries.next().is_none());
+        let Some((index, listed)) =
+            at(&real).and_then(|index| Some((index, worktrees.get(index)?)))
+        else {
             return match is_empty {
-                true => Ok(Linked {
-                    directory: real,
-                    is_there: false,
-                }),
+                true => Ok(nothing(real)),
                 false => Err(Failure::new(format!(
                     "`{shown}` is there already, and no worktree of this repository"
                 ))
                 .hint("choose a directory that is empty or not there")),
             };
         };
+        if listed.is_unfinished && is_empty {
+            return Ok(nothing(real));
+        }
         let name = branch.trim_start_matches("refs/heads/");
-        if let Some(failure) = worktrees.get(index).and_then(amid) {
+        if let Some(failure) = amid(listed) {
             return Err(failure);
         }
-        let checked_out = worktrees.get(index).and_then(|one| one.branch.as_deref());
-        if index == 0 || checked_out != Some(branch) {
+        let checked_out = listed.branch.as_deref();
+        let is_bare_commit = listed.is_unfinished && checked_out.is_none();
+        if index == 0 || (checked_out != Some(branch) && !is_bare_commit) {
             let other = match checked_out {
                 Some(other) => format!("`{}`", other.trim_start_matches("refs/heads/")),
                 None => "a commit".to_owned(),
@@ -73,19 +107,32 @@ impl Linked {
         }
         let linked = Linked {
             directory: real,
-            is_there: true,
+            stage: match listed.is_unfinished {
+                true => Stage::Unfinished,
+                false => Stage::Ready,
+            },
         };
         linked.refuse_changed(here)?;
         Ok(linked)
     }
 
+    /// Looks again at what was found: other runs may have been here.
+    ///
+    /// # Errors
+    /// As [`find`](Self::find).
+    pub fn again(&self, here: &Here, branch: &str) -> Result<Linked> {
+        Linked::find(here, &self.directory, branch)
+    }
+
     /// Returns whether this is the worktree at `directory`.
     #[must_use]
     pub fn is_at(&self, directory: &str) -> bool {
-        self.is_there && self.directory == Path::new(directory)
+        matches!(self.stage, Stage::Unfinished | Stage::Ready)
+            && self.directory == Path::new(directory)
     }
 
     fn refuse_changed(&self, here: &Here) -> Result<()> {
+        effect::before("refresh the index of the worktree");
         // What is only touched is not changed.
         here.asks_worktree(&self.directory, &["update-index", "-q", "--refresh"])?;
         match here.asks_worktree(&self.directory, &["diff-files", "--quiet"])? {
@@ -96,10 +143,20 @@ impl Linked {
 
     fn has_changes(&self) -> Failure {
         let shown = self.directory.display().to_string();
-        Failure::new(format!("the worktree `{shown}` has changes of its own")).hint(format!(
-            "look at them, then discard them: git -C {0} status; git -C {0} reset --hard",
-            argument(&shown)
-        ))
+        let at = argument(&shown);
+        match self.stage {
+            Stage::Unfinished => Failure::new(format!(
+                "the worktree `{shown}` was left half made by a run that was killed"
+            ))
+            .hint(format!(
+                "look whether it holds anything of yours, then remove it: git worktree remove --force --force {at}"
+            )),
+            _ => Failure::new(format!("the worktree `{shown}` has changes of its own")).hint(
+                format!(
+                    "look at them, then discard them: git -C {at} status; git -C {at} reset --hard"
+                ),
+            ),
+        }
     }
 
     /// Puts the files of a commit out. The branch has not moved yet.
@@ -107,49 +164,71 @@ impl Linked {
     /// # Errors
     /// When git cannot, as where something untracked is in the way: the worktree is then as before.
     pub fn put_out(&self, here: &Here, commit: &str) -> Result<Before> {
-        if !self.is_there {
-            here.add_worktree(&self.directory, commit)?;
-            return Ok(Before { state: None });
+        if matches!(self.stage, Stage::Missing | Stage::Lost) {
+            here.add_worktree(&self.directory, commit, self.stage == Stage::Lost)?;
+            return Ok(Before { was_there: false });
         }
-        // A run that was killed in between has left the files of either commit.
-        let ways = ["HEAD", commit, "HEAD^"];
-        for state in ways {
+        // A run that was killed in between has left the files of one of these.
+        let states = ["HEAD", commit, "HEAD^", COMING];
+        for state in states {
             let args = ["diff-index", "--cached", "--quiet", state, "--"];
-            if here.asks_worktree(&self.directory, &args)? {
-                here.in_worktree(&self.directory, &["read-tree", "-m", "-u", state, commit])
-                    .map_err(|failure| {
-                        failure.context(format_args!(
-                            "the worktree `{}` cannot be brought up to date",
-                            self.directory.display()
-                        ))
-                    })?;
-                let state = Some(state.to_owned());
-                return Ok(Before { state });
+            if !here.asks_worktree(&self.directory, &args)? {
+                continue;
             }
+            if state == COMING {
+                // It is named otherwise from now on.
+                self.read(here, COMING, "HEAD")?;
+            }
+            effect::before("note what the worktree is going to hold");
+            here.in_worktree(&self.directory, &["update-ref", COMING, commit])?;
+            let state = if state == COMING { "HEAD" } else { state };
+            let read = self.read(here, state, commit);
+            read.inspect_err(|_| self.forget_coming(here))?;
+            return Ok(Before { was_there: true });
         }
         Err(self.has_changes())
+    }
+
+    /// Lets the files of one commit follow those of another.
+    fn read(&self, here: &Here, old: &str, new: &str) -> Result<()> {
+        effect::before("put out the files of the worktree");
+        here.in_worktree(&self.directory, &["read-tree", "-m", "-u", old, new])
+            .map_err(|failure| {
+                failure.context(format_args!(
+                    "the worktree `{}` cannot be brought up to date",
+                    self.directory.display()
+                ))
+            })
+    }
+
+    fn forget_coming(&self, here: &Here) {
+        effect::before("forget what the worktree was going to hold");
+        // Where it stays it names what nothing is compared with but the files that it describes.
+        let _ = here.in_worktree(&self.directory, &["update-ref", "-d", COMING]);
     }
 
     /// Takes back what [`put_out`](Self::put_out) did, because the branch could not be moved.
     pub fn take_back(&self, here: &Here, before: &Before, commit: &str) {
         // Nothing can be done where this fails, too; the next run finds the files of either commit.
-        let _ = match &before.state {
-            None => here.remove_worktree(&self.directory),
-            Some(state) => {
-                here.in_worktree(&self.directory, &["read-tree", "-m", "-u", commit, state])
-            }
-        };
+        if !before.was_there {
+            let _ = here.remove_worktree(&self.directory);
+        } else if self.read(here, commit, "HEAD").is_ok() {
+            self.forget_coming(here);
+        }
     }
 
     /// Lets the worktree have the branch checked out, which is where its files are from.
     ///
     /// # Errors
     /// When git cannot.
-    pub fn settle(&self, here: &Here, branch: &str) -> Result<()> {
-        match self.is_there {
-            true => Ok(()),
-            false => here.in_worktree(&self.directory, &["symbolic-ref", "HEAD", branch]),
+    pub fn settle(&self, here: &Here, before: &Before, branch: &str) -> Result<()> {
+        if self.stage != Stage::Ready {
+            here.finish_worktree(&self.directory, branch)?;
         }
+        if before.was_there {
+            self.forget_coming(here);
+        }
+        Ok(())
     }
 }
 

@@ -16,6 +16,7 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use super::{command, not_run, said};
+use crate::effect;
 use crate::failure::{Failure, Result};
 use crate::process::{self, Conversation, Limits, Output, Terminal};
 use crate::record::is_object_id;
@@ -400,6 +401,7 @@ impl Here {
             args.extend(["-p", parent]);
         }
         args.extend(["-F", "-", tree]);
+        effect::before("write the commit");
         // A signing program may have to ask for a passphrase.
         let output = process::run(
             self.command().args(&args),
@@ -425,6 +427,7 @@ impl Here {
     /// When the ref is no longer at `old`, or cannot be written.
     pub fn update_ref(&self, name: &str, new: &str, old: Option<&str>, reason: &str) -> Result<()> {
         let absent = "0".repeat(new.len());
+        effect::before("move the ref");
         let output = self.run(
             &[
                 "update-ref",
@@ -440,8 +443,26 @@ impl Here {
         )?;
         match output.status.success() {
             true => Ok(()),
+            // Another run that made the same commit was faster.
+            false if self.at(name)?.as_deref() == Some(new) => Ok(()),
             false => Err(not_moved(name, &output)),
         }
+    }
+
+    /// Refuses to go on where [`update_ref`](Self::update_ref) would.
+    ///
+    /// # Errors
+    /// When the ref is neither at `old` nor at `new` any more.
+    pub fn refuse_moved(&self, name: &str, new: &str, old: Option<&str>) -> Result<()> {
+        match self.at(name)?.as_deref() {
+            at if at == old || at == Some(new) => Ok(()),
+            _ => Err(moved_meanwhile(name)),
+        }
+    }
+
+    /// Returns where a ref is.
+    fn at(&self, name: &str) -> Result<Option<String>> {
+        Ok(self.refs(&[name])?.remove(name).map(|found| found.id))
     }
 
     fn command(&self) -> Command {
@@ -476,9 +497,14 @@ fn nameless() -> Failure {
         .hint("git config user.email MAIL")
 }
 
+fn moved_meanwhile(name: &str) -> Failure {
+    let short = name.trim_start_matches("refs/heads/");
+    Failure::new(format!("`{short}` was moved by somebody else meanwhile"))
+        .hint("run the same command again")
+}
+
 /// Says why a ref was not moved: somebody else did, a lock is in the way, or whatever git says.
 fn not_moved(name: &str, output: &Output) -> Failure {
-    let short = name.trim_start_matches("refs/heads/");
     if [
         "but expected",
         "reference already exists",
@@ -487,8 +513,7 @@ fn not_moved(name: &str, output: &Output) -> Failure {
     .iter()
     .any(|words| output.stderr.contains(words))
     {
-        return Failure::new(format!("`{short}` was moved by somebody else meanwhile"))
-            .hint("run the same command again");
+        return moved_meanwhile(name);
     }
     let failure = Failure::new(format!("git could not move `{name}`: {}", said(output)));
     let lock = output

@@ -35,8 +35,7 @@ pub(super) fn run(args: &LocalizeArgs) -> Result<InPlaceReport, Failures> {
     let (source, source_ref) = source(args, &here)?;
     let source_tree = object_id(&source.tree)?;
     let name = branch::choose(args.branch.as_deref(), source_ref.as_deref())?;
-    let worktree = history::worktree(args, &here, &name)?;
-    let branch = branch::open(&here, &name, source_ref.as_deref(), worktree.as_ref())?;
+    let (branch, worktree) = history::open(args, &here, &name, source_ref.as_deref())?;
     let repository = crate::tree::objects::open(&here.git_dir)?;
     let tip = match &branch.tip {
         Some(tip) => examine(args, &here, &repository, &branch, tip, &source)?,

@@ -34,13 +34,7 @@ pub(super) fn run(args: &LocalizeArgs) -> Result<Report, Failures> {
     let (source, source_ref) = source(args, &here)?;
     let source_tree = object_id(&source.tree)?;
     let branch_name = branch::choose(args.branch.as_deref(), source_ref.as_deref())?;
-    let worktree = worktree(args, &here, &branch_name)?;
-    let branch = branch::open(
-        &here,
-        &branch_name,
-        source_ref.as_deref(),
-        worktree.as_ref(),
-    )?;
+    let (branch, worktree) = open(args, &here, &branch_name, source_ref.as_deref())?;
 
     let tree = Rc::new(ObjectTree::of_here(here.clone(), source_tree)?);
     let local = Local {
@@ -388,12 +382,9 @@ pub(super) fn commit(
         if branch.local.is_none() {
             // So that what comes next, as a push, finds the branch whether or not there was news.
             let reason = "kustomize-localize: as it is at the remote";
-            move_branch(here, branch, worktree, tip, reason)?;
-        } else if let Some(worktree) = worktree {
-            let before = worktree.put_out(here, tip)?;
-            worktree
-                .settle(here, &branch.full_name())
-                .inspect_err(|_| worktree.take_back(here, &before, tip))?;
+            move_branch(here, branch, worktree, tip, Some(reason))?;
+        } else if worktree.is_some() {
+            move_branch(here, branch, worktree, tip, None)?;
         }
         return Ok((tip.to_owned(), false));
     }
@@ -424,7 +415,7 @@ pub(super) fn commit(
         "kustomize-localize: {}",
         message.lines().next().unwrap_or_default()
     );
-    move_branch(here, branch, worktree, &commit, &reason)?;
+    move_branch(here, branch, worktree, &commit, Some(&reason))?;
     Ok((commit, true))
 }
 
@@ -437,28 +428,45 @@ fn contains(here: &Here, tip: &Previous<'_>, source: &str) -> Result<bool> {
     Ok(is_recorded && here.is_shallow()?)
 }
 
-/// Moves the branch, and its worktree with it.
+/// Moves the branch, if there is a reason to, and its worktree with it.
 fn move_branch(
     here: &Here,
     branch: &Branch,
     worktree: Option<&Linked>,
     commit: &str,
-    reason: &str,
+    reason: Option<&str>,
 ) -> Result<()> {
     let name = branch.full_name();
-    let moved = || here.update_ref(&name, commit, branch.local.as_deref(), reason);
+    let moved = || match reason {
+        Some(reason) => here.update_ref(&name, commit, branch.local.as_deref(), reason),
+        None => Ok(()),
+    };
     let Some(worktree) = worktree else {
         return moved();
     };
+    let _alone = here.alone()?;
+    // Before a file of the worktree changes.
+    here.refuse_moved(&name, commit, branch.local.as_deref())?;
+    let worktree = worktree.again(here, &name)?;
     let before = worktree.put_out(here, commit)?;
-    moved().inspect_err(|_| worktree.take_back(here, &before, commit))?;
-    worktree.settle(here, &name)
+    let take_back = |_: &Failure| worktree.take_back(here, &before, commit);
+    moved().inspect_err(take_back)?;
+    worktree.settle(here, &before, &name)
 }
 
-/// Returns the worktree that the arguments name.
-pub(super) fn worktree(args: &LocalizeArgs, here: &Here, branch: &str) -> Result<Option<Linked>> {
-    let find = |directory| Linked::find(here, directory, &format!("refs/heads/{branch}"));
-    args.worktree.as_deref().map(find).transpose()
+/// Looks at the branch to commit to, and at the worktree that the arguments name.
+pub(super) fn open(
+    args: &LocalizeArgs,
+    here: &Here,
+    name: &str,
+    source: Option<&str>,
+) -> Result<(Branch, Option<Linked>)> {
+    // While another run makes a worktree, nobody can tell what it is.
+    let _alone = here.alone()?;
+    let find = |directory| Linked::find(here, directory, &format!("refs/heads/{name}"));
+    let worktree = args.worktree.as_deref().map(find).transpose()?;
+    let branch = branch::open(here, name, source, worktree.as_ref())?;
+    Ok((branch, worktree))
 }
 
 /// What wrote the commit, as its record says.

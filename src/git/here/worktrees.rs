@@ -2,10 +2,18 @@
 
 use std::fs;
 use std::path::Path;
+use std::time::Duration;
 
 use super::{Here, ok, run};
+use crate::effect;
 use crate::failure::{Failure, Result};
 use crate::git::{command, said, untied};
+use crate::interrupt;
+
+/// How long another run may take to put out the files of a worktree.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// Why git keeps a worktree that is being made. No other program says so.
+const UNFINISHED: &str = "git kustomize-localize is making it";
 
 /// A worktree, as `git worktree list` names it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -18,6 +26,8 @@ pub struct Listed {
     pub is_gone: bool,
     /// Whether git keeps it even then.
     pub is_locked: bool,
+    /// Whether it was made here, and is not [finished](Here::finish_worktree).
+    pub is_unfinished: bool,
     /// What git is in the middle of there: it has set the branch aside, and moves it at the end.
     pub amid: Option<Amid>,
 }
@@ -54,21 +64,44 @@ impl Here {
                 // One that is locked is not prunable, wherever it went.
                 is_gone: field("prunable").is_some() || !Path::new(&directory).exists(),
                 is_locked: field("locked").is_some(),
+                is_unfinished: field("locked ") == Some(UNFINISHED),
                 directory,
             })
         });
         Ok(listed.collect())
     }
 
-    /// Makes a linked worktree at a directory, an absolute path, with a commit checked out.
+    /// Waits until no other run of ours changes worktrees of this repository. None does before what this returns is
+    /// dropped.
+    ///
+    /// # Errors
+    /// When that takes too long.
+    pub fn alone(&self) -> Result<impl Sized> {
+        // As `gitrepository-layout(5)` says of `commondir`.
+        let common = match std::fs::read_to_string(self.git_dir.join("commondir")) {
+            Ok(common) => self.git_dir.join(common.trim_end()),
+            Err(_) => self.git_dir.clone(),
+        };
+        interrupt::lock(&common, PATIENCE).ok_or_else(|| {
+            Failure::new("another run is at work on the worktrees of this repository")
+                .hint("run the same command again when it is done")
+        })
+    }
+
+    /// Makes a linked worktree at a directory, an absolute path, with a commit checked out. It is unfinished, and git
+    /// keeps it, whatever becomes of us. `again` says that an unfinished one that is gone may be in the way.
     ///
     /// # Errors
     /// When git cannot make it: nothing is left of it then.
-    pub fn add_worktree(&self, directory: &Path, commit: &str) -> Result<()> {
+    pub fn add_worktree(&self, directory: &Path, commit: &str, again: bool) -> Result<()> {
         let mut git = self.command();
-        git.args(["worktree", "add", "--quiet", "--detach", "--"])
-            .arg(directory)
-            .arg(commit);
+        git.args(["worktree", "add", "--quiet", "--detach"])
+            .args(["--lock", "--reason", UNFINISHED]);
+        if again {
+            git.args(["--force", "--force"]);
+        }
+        git.arg("--").arg(directory).arg(commit);
+        effect::before("make the worktree");
         ok(run::<&str>(git, &[], None)?)
             .map(drop)
             .map_err(|failure| {
@@ -76,14 +109,28 @@ impl Here {
             })
     }
 
-    /// Removes a linked worktree with everything in it.
+    /// Lets a worktree that was made here have a branch (a full name) checked out, which is where its files are from.
+    ///
+    /// # Errors
+    /// When git cannot.
+    pub fn finish_worktree(&self, directory: &Path, branch: &str) -> Result<()> {
+        effect::before("check out the branch in the worktree");
+        self.in_worktree(directory, &["symbolic-ref", "HEAD", branch])?;
+        let mut git = self.command();
+        git.args(["worktree", "unlock", "--"]).arg(directory);
+        effect::before("finish the worktree");
+        ok(run::<&str>(git, &[], None)?).map(drop)
+    }
+
+    /// Removes a linked worktree with everything in it, finished or not.
     ///
     /// # Errors
     /// When git cannot remove it.
     pub fn remove_worktree(&self, directory: &Path) -> Result<()> {
         let mut git = self.command();
-        git.args(["worktree", "remove", "--force", "--"])
+        git.args(["worktree", "remove", "--force", "--force", "--"])
             .arg(directory);
+        effect::before("remove the worktree");
         ok(run::<&str>(git, &[], None)?).map(drop)
     }
 
