@@ -7,7 +7,8 @@ use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use crate::check::{self, Checking, Input};
-use crate::commit::objects::lookup;
+use crate::commit::branch;
+use crate::commit::objects::{differences, entries, lookup};
 use crate::config::{Config, Locked};
 use crate::failure::{Failure, Failures, Result, argument, shown};
 use crate::finding::{Finding, Rule};
@@ -129,8 +130,11 @@ pub struct Request<'a> {
 /// When there is no such commit, no record in it, or a lock that cannot be read.
 pub fn verify(here: &Rc<Here>, request: &Request<'_>) -> Result<Verified, Failures> {
     let id = here.commit(request.rev)?.ok_or_else(|| {
-        Failure::new(format!("`{}` names no commit", request.rev))
-            .hint("fetch it first, or name another one")
+        let failure = Failure::new(format!("`{}` names no commit", request.rev));
+        match at_remotes(here, request.rev).as_slice() {
+            [] => failure.hint("fetch it first, or name another one"),
+            names => failure.hint(format!("name it as it is here: {}", names.join(", "))),
+        }
     })?;
     let tree = Rc::new(ObjectTree::of_here(here.clone(), object_id(&id.tree)?)?);
     let mut verifier = Verifier {
@@ -138,6 +142,9 @@ pub fn verify(here: &Rc<Here>, request: &Request<'_>) -> Result<Verified, Failur
         id: &id,
         tree,
         paths: request.paths,
+        is_ours: here
+            .ref_of(request.rev)?
+            .is_some_and(|name| branch::is_ours(&name)),
         differences: Vec::new(),
     };
     // What cannot be read is as good as gone; the lock is the other copy.
@@ -198,6 +205,20 @@ pub fn verify(here: &Rc<Here>, request: &Request<'_>) -> Result<Verified, Failur
     })
 }
 
+/// Returns the remote-tracking refs that `rev` may have meant, as they are named.
+fn at_remotes(here: &Here, rev: &str) -> Vec<String> {
+    if !matches!(here.is_branch_name(rev), Ok(true)) {
+        return Vec::new();
+    }
+    let refs = here
+        .refs(&[&format!("refs/remotes/*/{rev}")])
+        .unwrap_or_default();
+    let names = refs
+        .keys()
+        .map(|name| name.trim_start_matches("refs/remotes/").to_owned());
+    names.collect()
+}
+
 fn no_record(request: &Request<'_>) -> Failure {
     let rev = request.rev;
     match request.paths {
@@ -215,6 +236,8 @@ struct Verifier<'a> {
     id: &'a CommitId,
     tree: Rc<ObjectTree>,
     paths: &'a [String],
+    /// Whether it was named by a branch of ours, to which nobody else commits.
+    is_ours: bool,
     differences: Vec<Difference>,
 }
 
@@ -292,6 +315,9 @@ impl Verifier<'_> {
                 }
                 Stored::Mode => "has another mode than the lock lists".to_owned(),
                 Stored::Added => "was added: the lock does not list it".to_owned(),
+                Stored::Unlisted { remote } => {
+                    format!("is from {remote} as the lock says, which the lock does not list")
+                }
             };
             self.add(Kind::File, &place, message);
         }
@@ -333,24 +359,77 @@ impl Verifier<'_> {
                 self.add(Kind::Trailers, &name, message);
             }
         }
-        // In place, the whole repository is the tree: every later commit has another one.
-        let is_own = !trailers.target.in_place || commit == self.id.commit;
-        if is_own && self.is_asked(directory) {
-            let repository = objects::open(&self.here.git_dir)?;
-            let found = match directory {
-                "" => Some(object_id(&self.id.tree)?),
-                _ => lookup(&repository, object_id(&self.id.tree)?, directory)?.map(|(_, id)| id),
-            };
-            let found = found.map(|id| id.to_string()).unwrap_or_default();
-            if found != trailers.tree.hex() {
-                let message = format!(
-                    "is the tree {found}, in the message of {by} it is {}",
-                    trailers.tree.hex()
-                );
-                self.add(Kind::Tree, directory, message);
+        let repository = objects::open(&self.here.git_dir)?;
+        let whole = object_id(&self.id.tree)?;
+        // In place, the whole repository is the tree. Where people commit, every later commit has another one: only
+        // the lock must be what it was.
+        if trailers.target.in_place && commit != self.id.commit && !self.is_ours {
+            let recorded = self.recorded(&repository, commit, trailers)?;
+            let lock = |tree| lookup(&repository, tree, LOCK_NAME);
+            if lock(recorded)? != lock(whole)? {
+                self.changed(LOCK_NAME, by);
+            }
+            return Ok(());
+        }
+        let found = match directory {
+            "" => Some(whole),
+            _ => lookup(&repository, whole, directory)?.map(|(_, id)| id),
+        };
+        let Some(found) = found.filter(|found| found.to_string() != trailers.tree.hex()) else {
+            return Ok(());
+        };
+        let recorded = object_id(trailers.tree.hex())?;
+        if entries(&repository, recorded).is_ok() {
+            for place in differences(&repository, recorded, found, &BTreeSet::new())? {
+                self.changed(&path::join(directory, &place), by);
             }
         }
+        // Where the tree of the message is not here, only that it is another one can be told.
+        let is_told = |told: &Difference| {
+            told.kind != Kind::Trailers
+                && !told.path.is_empty()
+                && path::is_in(&told.path, directory)
+        };
+        if self.is_asked(directory) && !self.differences.iter().any(is_told) {
+            let what = match directory {
+                "" => "the repository ",
+                _ => "",
+            };
+            let message = format!(
+                "{what}is the tree {found}, in the message of {by} it is {}",
+                trailers.tree.hex()
+            );
+            self.add(Kind::Tree, directory, message);
+        }
         Ok(())
+    }
+
+    /// Returns the tree that a commit of ours made: the one that its message names, if that is here, as the commit itself
+    /// may have been rewritten; else its own.
+    fn recorded(
+        &self,
+        repository: &gix::Repository,
+        commit: &str,
+        trailers: &Trailers,
+    ) -> Result<gix::ObjectId> {
+        let recorded = object_id(trailers.tree.hex())?;
+        if entries(repository, recorded).is_ok() {
+            return Ok(recorded);
+        }
+        let own = self.here.commit(commit)?;
+        own.map_or(Ok(recorded), |own| object_id(&own.tree))
+    }
+
+    /// Adds that something is not what a commit of ours made, unless that is told already.
+    fn changed(&mut self, place: &str, by: &str) {
+        let told = |other: &Difference| {
+            !other.path.is_empty()
+                && (path::is_in(place, &other.path) || path::is_in(&other.path, place))
+        };
+        if self.is_asked(place) && !self.differences.iter().any(told) {
+            let message = format!("is not what the message of {by} tells of");
+            self.add(Kind::Tree, place, message);
+        }
     }
 
     /// Finds what the newest message tells of, but has no lock any more.

@@ -86,6 +86,13 @@ fn finding(
                 vec![again],
             )
         }
+        Difference::Unlisted { remote } => (
+            format!("`{name}` says that `{place}` is from `{remote}`, which it does not list"),
+            vec![format!(
+                "the lock was edited; to take it as it was: git checkout HEAD -- {}",
+                pathspec(&name)
+            )],
+        ),
         Difference::Added => (
             format!(
                 "`{name}` does not list `{place}`: it was added by hand, or is left of a run that was undone"

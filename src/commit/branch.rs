@@ -28,6 +28,24 @@ impl Branch {
     }
 }
 
+/// Says whether the full name of a ref is that of a branch of ours, here or at a remote.
+#[must_use]
+pub fn is_ours(name: &str) -> bool {
+    let of_remote = |name: &str| {
+        Some(
+            name.strip_prefix("refs/remotes/")?
+                .split_once('/')?
+                .1
+                .to_owned(),
+        )
+    };
+    let branch = match name.strip_prefix("refs/heads/") {
+        Some(branch) => Some(branch.to_owned()),
+        None => of_remote(name),
+    };
+    branch.is_some_and(|branch| branch.starts_with(PREFIX))
+}
+
 /// Returns the name of the branch to commit to. `source` is the full name of the ref that the
 /// source commit was named by; none when it was named otherwise or HEAD is detached.
 ///

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{LOCK_NAME, Lock, sha256_hex};
+use super::{LOCK_NAME, Lock, Remote, sha256_hex};
 use crate::failure::Result;
 use crate::reference::place::LOCALIZED_FILES;
 use crate::tree::{Entry, Listing, path};
@@ -26,6 +26,11 @@ pub enum Difference {
     Mode,
     /// It lies where only what is listed may lie.
     Added,
+    /// Its entry says that it is from a remote that is not listed.
+    Unlisted {
+        /// The [label](super::Remote::label) of that remote.
+        remote: String,
+    },
 }
 
 /// Returns every file that is not as the lock in `directory` says, by its path from the top of the tree.
@@ -43,6 +48,7 @@ pub fn differences(
     let mut differences = Vec::new();
     let mut listed = BTreeSet::new();
     let mut homes = BTreeSet::new();
+    let remotes: BTreeSet<String> = lock.remotes.iter().map(Remote::label).collect();
     if lock.target.is_some() {
         homes.insert(directory.to_owned());
         listed.insert(path::join(directory, LOCK_NAME));
@@ -60,8 +66,14 @@ pub fn differences(
                 let converted = || tree.converts() && sha256_hex(&unix(&bytes)) == file.sha256;
                 if sha256 != file.sha256 && !converted() {
                     Some(Difference::Edited { sha256 })
+                } else if executable != file.executable {
+                    Some(Difference::Mode)
                 } else {
-                    (executable != file.executable).then_some(Difference::Mode)
+                    let unlisted = file
+                        .remote
+                        .clone()
+                        .filter(|remote| !remotes.contains(remote));
+                    unlisted.map(|remote| Difference::Unlisted { remote })
                 }
             }
             Some(_) => Some(Difference::NoFile),

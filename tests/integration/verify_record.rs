@@ -180,9 +180,12 @@ fn files_and_lock_that_were_changed_together_disagree_with_the_message_only() {
     );
     tamper(work);
     let output = verify(work, &[]);
-    output
-        .fails(1)
-        .stdout_has("localized-overlay: is the tree ");
+    for path in [PLACE, LOCK] {
+        output
+            .fails(1)
+            .stdout_has(&format!("{path}: is not what the message of "));
+    }
+    output.stdout_has(": 2 differences\n");
     assert!(!output.stdout.contains("was changed"), "{output:?}");
     // Without the message, nothing offline tells: README says so.
     let tree = work.git(&["write-tree"]);

@@ -12,16 +12,20 @@ use crate::tree::objects::{ObjectTree, object_id};
 use crate::tree::{Entry, Tree, path};
 use crate::verify::{Difference, Kind, Record, Verified};
 
-/// Adds what is not what localizing again gives.
+/// Adds what is not what localizing again gives, and why it cannot be told.
 pub(super) fn compare(verified: &mut Verified) -> Result<(), Failures> {
     // Not the one that may reach nothing: what is fetched is configured there.
     let here =
         Rc::new(Here::discover()?.ok_or_else(|| Failure::new("this is not a git repository"))?);
-    let mut found = Vec::new();
+    let (mut found, mut failures) = (Vec::new(), Vec::new());
     for record in &verified.records {
-        found.extend(of(&here, verified, record)?);
+        match of(&here, verified, record) {
+            Ok(differences) => found.extend(differences),
+            Err(error) => failures.extend(error.0),
+        }
     }
     verified.differences.extend(found);
+    verified.failures.extend(failures);
     Ok(())
 }
 
