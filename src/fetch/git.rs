@@ -283,7 +283,12 @@ impl GitRemotes {
             false => Asked::ByUser,
         };
         let key = redact::url(&wish.url);
-        for format in ["sha1", "sha256"] {
+        // The other one is where the server says so; by an id it is not asked.
+        let formats = match reference.len() == 64 && is_object_id(reference) {
+            true => ["sha256", "sha1"],
+            false => ["sha1", "sha256"],
+        };
+        for format in formats {
             let scratch = self.cache.scratch(&key)?;
             self.foreign.init(scratch.path(), format)?;
             let output = self
@@ -298,7 +303,7 @@ impl GitRemotes {
                 )
                 .map_err(|error| self.not_run(wish, error, clock))?;
             if !output.status.success() {
-                if format == "sha1" && output.stderr.contains("mismatched algorithms") {
+                if output.stderr.contains("mismatched algorithms") {
                     continue;
                 }
                 return Err(self.explain(wish, reference, &output));
