@@ -13,6 +13,7 @@ pub mod http;
 mod progress;
 mod submodule;
 mod tip;
+mod upstream;
 mod work;
 
 pub use cache::Cache;
@@ -20,6 +21,7 @@ pub use git::{FetchFailure, Fetched, GitRemotes, Trouble, Wish};
 pub use history::{Course, History, Move};
 pub use progress::Progress;
 pub use tip::Tip;
+pub use upstream::Upstream;
 
 use std::collections::{HashMap, HashSet};
 use std::io::IsTerminal;

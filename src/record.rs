@@ -9,6 +9,7 @@ pub mod lock;
 mod message;
 pub mod stored;
 pub mod trailers;
+pub mod upstream;
 mod valid;
 
 use std::fmt;

@@ -30,6 +30,12 @@ pub fn has_secret(text: &str) -> bool {
     Shown::of(text).secret
 }
 
+/// Returns whether something stands in a shown URL for what [`url()`] has hidden, so that nobody can ask for it any
+/// more. A password that is left out leaves no trace.
+pub fn lacks_secret(shown: &str) -> bool {
+    shown.contains(HIDDEN)
+}
+
 /// Returns a text from outside, as what git printed, with every URL in it shown as by [`url()`], and
 /// without control characters but newline and tab.
 pub fn text(text: &str) -> String {

@@ -1,7 +1,10 @@
-//! `verify`: what a commit holds, against its own record. Offline, from the lock and the message alone.
+//! `verify`: what a commit holds, against its own record. Offline, from the lock and the message alone, unless
+//! [upstream] is asked as well.
 //!
 //! That proves that nothing changed since the record was made. Who made it is proven by the signature of the
 //! commit; lock and files that were changed together agree with each other.
+
+pub mod upstream;
 
 use std::collections::BTreeSet;
 use std::rc::Rc;
@@ -18,6 +21,8 @@ use crate::record::{LOCK_NAME, Lock, Trailers};
 use crate::tree::objects::{self, ObjectTree, object_id};
 use crate::tree::{Listing, Tree, path};
 
+use upstream::{Ask, Listed, Upstream};
+
 /// How far back a message with a record is looked for.
 const HISTORY: usize = 1000;
 
@@ -32,6 +37,8 @@ pub struct Verified {
     pub records: Vec<Record>,
     /// What is not as it must be, by path.
     pub differences: Vec<Difference>,
+    /// What became of the remotes of the locks, in their order; none where nobody was asked.
+    pub upstream: Option<Vec<Upstream>>,
     /// What could not be looked at. Everything else was.
     pub failures: Vec<Failure>,
 }
@@ -85,6 +92,8 @@ pub enum Kind {
     Rebuilt,
     /// The signature of the commit is not good.
     Signature,
+    /// Upstream is not what the lock says.
+    Upstream,
 }
 
 impl Kind {
@@ -99,6 +108,7 @@ impl Kind {
             Kind::Trailers => "trailers",
             Kind::Rebuilt => "rebuilt",
             Kind::Signature => "signature",
+            Kind::Upstream => "upstream",
         }
     }
 }
@@ -122,6 +132,9 @@ pub struct Request<'a> {
     pub paths: &'a [String],
     /// Whether the signature of the commit counts.
     pub require_signature: bool,
+    /// Who asks upstream, where that is wanted. A lock at the top that only says what URLs are locked to is then enough of
+    /// a record.
+    pub upstream: Option<&'a Ask<'a>>,
 }
 
 /// Verifies a commit.
@@ -146,6 +159,8 @@ pub fn verify(here: &Rc<Here>, request: &Request<'_>) -> Result<Verified, Failur
             .ref_of(request.rev)?
             .is_some_and(|name| branch::is_ours(&name)),
         differences: Vec::new(),
+        listed: request.upstream.map(|_| Vec::new()),
+        is_locked: false,
     };
     // What cannot be read is as good as gone; the lock is the other copy.
     let told: Vec<(String, Trailers)> = here
@@ -183,14 +198,23 @@ pub fn verify(here: &Rc<Here>, request: &Request<'_>) -> Result<Verified, Failur
         });
     }
     verifier.gone(&locks, newest)?;
-    if records.is_empty() && verifier.differences.is_empty() {
+    let is_enough = request.upstream.is_some() && verifier.is_locked;
+    if records.is_empty() && verifier.differences.is_empty() && !is_enough {
         return Err(no_record(request).into());
     }
-    let failures = verifier.remotes(&locks)?;
+    let mut failures = verifier.remotes(&locks)?;
     if request.require_signature {
         verifier.signature()?;
     }
     let mut differences = verifier.differences;
+    let upstream = request
+        .upstream
+        .zip(verifier.listed)
+        .map(|(ask, listed)| asked(ask, listed));
+    for one in upstream.iter().flatten() {
+        differences.extend(one.difference());
+        failures.extend(one.failure());
+    }
     differences.sort_by(|one, other| {
         let key = |one: &Difference| (one.path.clone(), one.place, one.kind);
         key(one).cmp(&key(other))
@@ -201,6 +225,7 @@ pub fn verify(here: &Rc<Here>, request: &Request<'_>) -> Result<Verified, Failur
         commit: id.commit,
         records,
         differences,
+        upstream,
         failures,
     })
 }
@@ -219,9 +244,21 @@ fn at_remotes(here: &Here, rev: &str) -> Vec<String> {
     names.collect()
 }
 
+fn asked(ask: &Ask<'_>, listed: Vec<Listed>) -> Vec<Upstream> {
+    let answers = ask(&Vec::from_iter(listed.iter().map(|listed| &listed.remote)));
+    let answered = listed.into_iter().zip(answers);
+    answered
+        .map(|(listed, answer)| listed.with(answer))
+        .collect()
+}
+
 fn no_record(request: &Request<'_>) -> Failure {
     let rev = request.rev;
     match request.paths {
+        [] if request.upstream.is_some() => Failure::new(format!(
+            "`{rev}` holds no record: no `{LOCK_NAME}` at its top, and none that lists localized files"
+        ))
+        .hint("lock what it references: git kustomize-localize lock"),
         [] => Failure::new(format!(
             "`{rev}` holds no record: no `{LOCK_NAME}` in it lists localized files"
         ))
@@ -239,12 +276,16 @@ struct Verifier<'a> {
     /// Whether it was named by a branch of ours, to which nobody else commits.
     is_ours: bool,
     differences: Vec<Difference>,
+    /// The remotes to ask for; none where nobody is asked.
+    listed: Option<Vec<Listed>>,
+    /// Whether there is a lock at the top.
+    is_locked: bool,
 }
 
 impl Verifier<'_> {
     /// Returns the locks that list what was localized, by directory. In place, that is the one at the top, also
     /// where nothing was remote.
-    fn locks(&self, is_in_place: bool) -> Result<Vec<(String, Lock)>> {
+    fn locks(&mut self, is_in_place: bool) -> Result<Vec<(String, Lock)>> {
         let mut locks = Vec::new();
         for place in self.tree.locks()? {
             let directory = path::parent(&place).to_owned();
@@ -255,8 +296,16 @@ impl Verifier<'_> {
             }
             let lock = Lock::parse(&self.tree.read(&place)?, &place)?;
             // One on main may only hold what URLs are locked to.
-            let is_top = is_in_place && directory.is_empty();
-            if lock.target.is_some() || !lock.files.is_empty() || is_top {
+            let is_record = lock.target.is_some()
+                || !lock.files.is_empty()
+                || (is_in_place && directory.is_empty());
+            self.is_locked |= directory.is_empty();
+            if let Some(listed) = &mut self.listed
+                && (is_record || directory.is_empty())
+            {
+                listed.extend(upstream::listed(&self.tree, &directory, &lock, self.paths)?);
+            }
+            if is_record {
                 locks.push((directory, lock));
             }
         }

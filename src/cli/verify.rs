@@ -2,6 +2,8 @@
 
 #[cfg(feature = "localize")]
 mod rebuilt;
+#[cfg(feature = "localize")]
+mod upstream;
 
 use std::process::ExitCode;
 
@@ -16,6 +18,10 @@ use crate::verify::{Request, Verified, verify};
 
 /// Arguments of `verify`.
 #[derive(Debug, Clone, Args)]
+#[cfg_attr(
+    feature = "localize",
+    command(group(clap::ArgGroup::new("network").args(["upstream", "rebuild"]).multiple(true)))
+)]
 pub(super) struct VerifyArgs {
     /// The commit that holds localized files
     #[arg(default_value = "HEAD")]
@@ -29,10 +35,21 @@ pub(super) struct VerifyArgs {
     #[arg(long)]
     require_signature: bool,
 
+    /// Ask each remote of the locks what it is now: ok, updated, moved, gone or unreachable. Also for a lock at
+    /// the top that only says what URLs are locked to
+    #[cfg(feature = "localize")]
+    #[arg(long)]
+    upstream: bool,
+
     /// Localize again from the source commit and the lock, and compare: needs the network, or a warm cache
     #[cfg(feature = "localize")]
     #[arg(long)]
     rebuild: bool,
+
+    /// Give up on one repository or file after this time [default: 300]
+    #[cfg(feature = "localize")]
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..), requires = "network", hide_short_help = true)]
+    timeout: Option<u64>,
 
     /// How the result is written to standard output
     #[arg(long, value_enum, value_name = "FORMAT", default_value_t = Format::Human)]
@@ -83,16 +100,37 @@ fn verified(args: &VerifyArgs) -> Result<Verified, Failures> {
             paths.push(check::from_top(&here, &tree, text)?);
         }
     }
+    #[cfg(feature = "localize")]
+    let options = crate::fetch::Options {
+        timeout: args.timeout.map(std::time::Duration::from_secs),
+        quiet: args.quiet,
+        ..crate::fetch::Options::default()
+    };
+    #[cfg(feature = "localize")]
+    let upstream = match args.upstream {
+        true => Some(upstream::asker(&here, &options)?),
+        false => None,
+    };
+    #[cfg(feature = "localize")]
+    let ask = upstream
+        .as_ref()
+        .map(|upstream| |remotes: &[&crate::record::Remote]| upstream.ask(remotes));
     let request = Request {
         rev: &args.rev,
         paths: &paths,
         require_signature: args.require_signature,
+        #[cfg(feature = "localize")]
+        upstream: ask
+            .as_ref()
+            .map(|ask| ask as &crate::verify::upstream::Ask<'_>),
+        #[cfg(not(feature = "localize"))]
+        upstream: None,
     };
     #[cfg_attr(not(feature = "localize"), allow(unused_mut))]
     let mut verified = verify(&here, &request)?;
     #[cfg(feature = "localize")]
     if args.rebuild {
-        rebuilt::compare(&mut verified)?;
+        rebuilt::compare(&mut verified, options.timeout)?;
     }
     Ok(verified)
 }

@@ -57,6 +57,8 @@ pub enum Trouble {
     Login,
     /// The repository is there, but not what was wished of it.
     NotInRepository,
+    /// Somebody answered that there is no such repository, at least for us.
+    NoRepository,
     /// Nobody answered, or not in time.
     NoAnswer,
     /// Anything else.
@@ -76,6 +78,41 @@ impl Failure {
             failure: self,
             trouble,
         }
+    }
+}
+
+/// What a server answered that was asked for refs: lines `ID<tab>REF`.
+#[derive(Debug, Clone)]
+pub(super) struct Listing(String);
+
+impl Listing {
+    /// Returns the full name of a ref, and its commit: a tag object stands for that.
+    pub(super) fn find(&self, reference: &str) -> Option<(String, String)> {
+        // git's order for a short name (gitrevisions(7)).
+        let names = [
+            reference.to_owned(),
+            format!("refs/{reference}"),
+            format!("refs/tags/{reference}"),
+            format!("refs/heads/{reference}"),
+            format!("refs/remotes/{reference}"),
+            format!("refs/remotes/{reference}/HEAD"),
+        ];
+        let found = names.into_iter().find_map(|name| {
+            let id = self
+                .id(&format!("{name}^{{}}"))
+                .or_else(|| self.id(&name))?;
+            Some((name, id.to_owned()))
+        });
+        found.filter(|(_, id)| is_object_id(id))
+    }
+
+    /// Returns what a full name stands for.
+    pub(super) fn id(&self, name: &str) -> Option<&str> {
+        self.0
+            .lines()
+            .filter_map(|line| line.split_once('\t'))
+            .find(|(_, listed)| *listed == name)
+            .map(|(id, _)| id)
     }
 }
 
@@ -234,41 +271,36 @@ impl GitRemotes {
         terminal: Terminal,
     ) -> Result<String, FetchFailure> {
         let reference = wish.reference.as_deref().unwrap_or("HEAD");
-        let output = self
-            .foreign
-            .list(&wish.url, reference, clock.limits(), terminal)
-            .map_err(|error| self.not_run(wish, error, clock))?;
-        if !output.status.success() {
-            return Err(self.explain(wish, reference, &output));
-        }
-        let stdout = String::from_utf8_lossy(&output.stdout).into_owned();
-        let listed = |name: &str| {
-            stdout
-                .lines()
-                .filter_map(|line| line.split_once('\t'))
-                .find(|(_, listed)| *listed == name)
-                .map(|(id, _)| id.to_owned())
-        };
-        // git's order for a short name (gitrevisions(7)); a tag object stands for its commit.
-        let names = [
-            reference.to_owned(),
-            format!("refs/{reference}"),
-            format!("refs/tags/{reference}"),
-            format!("refs/heads/{reference}"),
-            format!("refs/remotes/{reference}"),
-            format!("refs/remotes/{reference}/HEAD"),
-        ];
-        let found = names.iter().find_map(|name| {
-            let id = listed(&format!("{name}^{{}}")).or_else(|| listed(name))?;
-            Some((name, id))
-        });
-        let (name, id) = found
-            .filter(|(_, id)| is_object_id(id))
-            .ok_or_else(|| self.no_such_ref(wish, reference))?;
+        let listing = self.list(wish, &[reference], clock, terminal)?;
+        let found = listing.find(reference);
+        let (name, id) = found.ok_or_else(|| self.no_such_ref(wish, reference))?;
         if name.starts_with("refs/tags/") {
             self.learn_tag(wish, reference);
         }
         Ok(id)
+    }
+
+    /// Asks the server of what is wished what several refs of it are.
+    ///
+    /// # Errors
+    /// As [`GitRemotes::fetch`].
+    pub(super) fn list(
+        &self,
+        wish: &Wish,
+        references: &[&str],
+        clock: &Clock<'_>,
+        terminal: Terminal,
+    ) -> Result<Listing, FetchFailure> {
+        let output = self
+            .foreign
+            .list(&wish.url, references, clock.limits(), terminal)
+            .map_err(|error| self.not_run(wish, error, clock))?;
+        match output.status.success() {
+            true => Ok(Listing(
+                String::from_utf8_lossy(&output.stdout).into_owned(),
+            )),
+            false => Err(self.explain(wish, references.first().unwrap_or(&"HEAD"), &output)),
+        }
     }
 
     fn fetch_reference(
@@ -419,23 +451,35 @@ impl GitRemotes {
                 .hint("check the host's name, the network and the proxy")
                 .because(Trouble::NoAnswer);
         }
-        let failure = if has(&["certificate"]) {
-            failure.hint(
-                "if the host uses a private CA, name its certificate in git's `http.sslCAInfo`",
-            )
-        } else if has(&[
+        if has(&["certificate"]) {
+            return failure
+                .hint(
+                    "if the host uses a private CA, name its certificate in git's `http.sslCAInfo`",
+                )
+                .into();
+        }
+        if has(&[
             "not found",
+            "could not be found",
             "does not exist",
             "does not appear to be a git repository",
             "returned error: 404",
+            "returned error: 410",
         ]) {
-            failure.hint("check the URL: kustomize splits it after two segments, at `.git`, or where `//` stands")
-        } else if has(&["no space left"]) {
-            failure.hint("make room, or set XDG_CACHE_HOME to a larger disk")
-        } else {
-            failure
-        };
-        failure.into()
+            // A program that is missing at the other end says the same of itself.
+            let trouble = match has(&["command not found"]) {
+                true => Trouble::Other,
+                false => Trouble::NoRepository,
+            };
+            return failure
+                .hint("check the URL: kustomize splits it after two segments, at `.git`, or where `//` stands")
+                .because(trouble);
+        }
+        match has(&["no space left"]) {
+            true => failure.hint("make room, or set XDG_CACHE_HOME to a larger disk"),
+            false => failure,
+        }
+        .into()
     }
 }
 

@@ -10,11 +10,10 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::process::Command;
 use std::rc::Rc;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use super::git::RELOCK;
+use super::git::{FetchFailure, RELOCK, Trouble};
+use super::work::side_by_side;
 use super::{Cache, MAX_BYTES, Progress, Tip};
 use crate::config::is_one_version;
 use crate::failure::{Failure, Result, argument};
@@ -25,7 +24,7 @@ use crate::redact;
 use crate::walk::{Archive, Pulled, WantedChart};
 
 /// How many charts are pulled side by side.
-const SIDE_BY_SIDE: usize = 4;
+pub(super) const SIDE_BY_SIDE: usize = 4;
 
 /// What decides about charts.
 pub(super) struct Charts<'a> {
@@ -41,7 +40,8 @@ pub(super) struct Charts<'a> {
 }
 
 /// What helm gave for one chart.
-enum Got {
+pub(super) enum Got {
+    /// Its archive.
     Bytes(Vec<u8>),
     /// There is no helm.
     NoHelm,
@@ -112,41 +112,17 @@ impl Charts<'_> {
 
     /// Runs helm for each, side by side.
     fn pull(&self, jobs: &[&WantedChart]) -> Vec<Result<Got>> {
-        let next = AtomicUsize::new(0);
-        let answers: Vec<Mutex<Result<Got>>> = jobs
-            .iter()
-            .map(|_| Mutex::new(Err(Failure::new("the chart was not pulled"))))
-            .collect();
         let (progress, timeout) = (self.progress, self.timeout);
         progress.expect(jobs.len());
-        std::thread::scope(|threads| {
-            for _ in 0..jobs.len().min(SIDE_BY_SIDE) {
-                threads.spawn(|| {
-                    loop {
-                        let index = next.fetch_add(1, Ordering::Relaxed);
-                        let Some(chart) = jobs.get(index) else {
-                            break;
-                        };
-                        let shown = chart.shown();
-                        progress.begin(&shown);
-                        let got = pull(chart, timeout);
-                        progress.end(&shown);
-                        *answers[index]
-                            .lock()
-                            .unwrap_or_else(std::sync::PoisonError::into_inner) = got;
-                    }
-                });
-            }
+        let got = side_by_side(jobs, SIDE_BY_SIDE, |_, chart| {
+            let shown = chart.shown();
+            progress.begin(&shown);
+            let got = pull(chart, timeout);
+            progress.end(&shown);
+            got.map_err(|failure| failure.failure)
         });
         progress.clear();
-        answers
-            .into_iter()
-            .map(|answer| {
-                answer
-                    .into_inner()
-                    .unwrap_or_else(std::sync::PoisonError::into_inner)
-            })
-            .collect()
+        got
     }
 
     fn received(&self, chart: &WantedChart, got: Result<Got>) -> Result<Pulled> {
@@ -178,7 +154,7 @@ impl Charts<'_> {
 }
 
 /// Runs `helm pull` as kustomize does, except that nothing is unpacked.
-fn pull(chart: &WantedChart, timeout: Duration) -> Result<Got> {
+pub(super) fn pull(chart: &WantedChart, timeout: Duration) -> Result<Got, FetchFailure> {
     let no_room = |error: std::io::Error| {
         Failure::new(format!("no temporary directory for helm: {error}"))
             .hint("set TMPDIR to a directory that can be written and has room")
@@ -225,17 +201,22 @@ fn pull(chart: &WantedChart, timeout: Duration) -> Result<Got> {
         Err(process::Error::NotFound(_)) => return Ok(Got::NoHelm),
         Err(error @ process::Error::Deadline(..)) => {
             return Err(Failure::new(format!("{}: {error}", chart.shown()))
-                .hint("give it more time with `--timeout SECONDS`"));
+                .hint("give it more time with `--timeout SECONDS`")
+                .because(Trouble::NoAnswer));
         }
-        Err(error) => return Err(Failure::new(format!("{}: {error}", chart.shown()))),
+        Err(error) => return Err(Failure::new(format!("{}: {error}", chart.shown())).into()),
     };
     if !output.status.success() {
-        return Err(Failure::new(format!(
-            "{}: helm could not pull it: {}",
-            chart.shown(),
-            said(&output.stderr)
-        ))
-        .hint(format!("to see what helm does: {}", by_hand(chart))));
+        let said = said(&output.stderr);
+        let trouble = match says_that_it_is_gone(&said) {
+            true => Trouble::NotInRepository,
+            false => Trouble::Other,
+        };
+        return Err(
+            Failure::new(format!("{}: helm could not pull it: {said}", chart.shown()))
+                .hint(format!("to see what helm does: {}", by_hand(chart)))
+                .because(trouble),
+        );
     }
     Ok(Got::Bytes(the_archive(chart, &directory("pulled"))?))
 }
@@ -253,6 +234,19 @@ fn said(stderr: &str) -> String {
         true => "it did not say why".to_owned(),
         false => lines.join("; "),
     }
+}
+
+/// Says whether the repository answered, and has no such chart. helm has one exit status for everything.
+fn says_that_it_is_gone(said: &str) -> bool {
+    let said = said.to_lowercase();
+    let has = |texts: &[&str]| texts.iter().any(|text| said.contains(text));
+    has(&[
+        "not found",
+        "no chart name found",
+        "no chart version found",
+        "manifest unknown",
+        "410 gone",
+    ]) && !has(&["no such host", "dial tcp", "executable file not found"])
 }
 
 /// The command that a person can run.
@@ -305,7 +299,7 @@ fn the_archive(chart: &WantedChart, directory: &Path) -> Result<Vec<u8>> {
 }
 
 /// Takes an archive apart, and holds what it says of itself against what was asked for.
-fn unpacked(chart: &WantedChart, bytes: &[u8]) -> Result<Pulled> {
+pub(super) fn unpacked(chart: &WantedChart, bytes: &[u8]) -> Result<Pulled> {
     let shown = chart.shown();
     let files = archive::unpack(bytes)
         .map_err(|reason| Failure::new(format!("the archive of {shown} is refused: {reason}")))?;

@@ -8,8 +8,10 @@ use serde::{Deserialize, Serialize};
 
 use super::Fetcher;
 use super::git::{Clock, FetchFailure, GitRemotes, Trouble, Wish};
-use super::work::{Key, side_by_side};
+use super::work::{Key, SIDE_BY_SIDE, side_by_side};
+use crate::failure::Result;
 use crate::git::{Depth, Wanted};
+use crate::interrupt::Scratch;
 use crate::process::Terminal;
 use crate::redact;
 
@@ -66,22 +68,7 @@ impl GitRemotes {
         {
             return Ok(history);
         }
-        if self.is_offline() {
-            return Err(self.not_cached(wish));
-        }
-        let scratch = self.cache().scratch(&shown)?;
-        let format = match old.len() {
-            64 => "sha256",
-            _ => "sha1",
-        };
-        self.foreign().init(scratch.path(), format)?;
-        let asked = Asking {
-            remotes: self,
-            wish,
-            directory: scratch.path(),
-            clock: Clock::start(timeout, None),
-        };
-        let history = asked.history(old, new)?;
+        let history = self.history_now(wish, old, timeout, Terminal::Detached)?;
         // An old commit that is not to be had may come back.
         if (history.course != Course::Apart || history.commits > 0)
             && let Ok(bytes) = serde_json::to_vec(&history)
@@ -89,6 +76,67 @@ impl GitRemotes {
             self.cache().keep_note(&name, &bytes)?;
         }
         Ok(history)
+    }
+
+    /// Does the same without a look into the cache: for who wants to hear it from the repository itself.
+    ///
+    /// # Errors
+    /// As [`GitRemotes::history`].
+    pub fn history_now(
+        &self,
+        wish: &Wish,
+        old: &str,
+        timeout: Duration,
+        terminal: Terminal,
+    ) -> Result<History, FetchFailure> {
+        let Some(new) = wish.commit.as_deref().filter(|_| !self.is_offline()) else {
+            return Err(self.not_cached(wish));
+        };
+        let scratch = self.bare(wish, old)?;
+        let asking = Asking {
+            remotes: self,
+            wish,
+            directory: scratch.path(),
+            clock: Clock::start(timeout, None),
+            terminal,
+        };
+        asking.history(old, new)
+    }
+
+    /// Asks for one object, as the server has it now, and returns the commit that it is or stands for.
+    ///
+    /// # Errors
+    /// As [`GitRemotes::history`]; and when the repository does not give it.
+    pub fn given(
+        &self,
+        wish: &Wish,
+        id: &str,
+        timeout: Duration,
+        terminal: Terminal,
+    ) -> Result<String, FetchFailure> {
+        let scratch = self.bare(wish, id)?;
+        let asking = Asking {
+            remotes: self,
+            wish,
+            directory: scratch.path(),
+            clock: Clock::start(timeout, None),
+            terminal,
+        };
+        asking.fetch(&[Wanted { id, name: "new" }], Depth::One)?;
+        let commit = asking.ask(&["rev-parse", "--verify", "refs/kl/new^{commit}"])?;
+        let commit = commit.ok_or_else(|| self.no_such_ref(wish, id))?;
+        Ok(commit.trim().to_owned())
+    }
+
+    /// Makes an empty repository for objects like the one with this id.
+    fn bare(&self, wish: &Wish, id: &str) -> Result<Scratch> {
+        let scratch = self.cache().scratch(&redact::url(&wish.url))?;
+        let format = match id.len() {
+            64 => "sha256",
+            _ => "sha1",
+        };
+        self.foreign().init(scratch.path(), format)?;
+        Ok(scratch)
     }
 }
 
@@ -128,16 +176,13 @@ impl Fetcher {
             })
             .collect();
         let git: &GitRemotes = &self.git;
-        let one = |index: usize| {
-            let (moved, wish) = (moves.get(index)?, wishes.get(index)?);
-            if moved.old == moved.new {
-                return None;
-            }
+        let asked = moves.len().min(ASKED);
+        let told = side_by_side(&wishes[..asked], SIDE_BY_SIDE, |index, wish| {
+            let moved = moves.get(index).filter(|moved| moved.old != moved.new)?;
             git.history(wish, &moved.old, timeout).ok()
-        };
-        let told = side_by_side(moves.len().min(ASKED), one);
-        let told = told.into_iter().map(Option::flatten);
-        told.chain(std::iter::repeat(None))
+        });
+        told.into_iter()
+            .chain(std::iter::repeat(None))
             .take(moves.len())
             .collect()
     }
@@ -148,6 +193,7 @@ struct Asking<'a> {
     wish: &'a Wish,
     directory: &'a Path,
     clock: Clock<'a>,
+    terminal: Terminal,
 }
 
 impl Asking<'_> {
@@ -218,7 +264,7 @@ impl Asking<'_> {
                 wanted,
                 depth,
                 self.clock.limits(),
-                Terminal::Detached,
+                self.terminal,
             )
             .map_err(|error| self.remotes.not_run(self.wish, error, &self.clock))?;
         match output.status.success() {

@@ -1,7 +1,6 @@
 //! Fetching side by side.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use super::git::{FetchFailure, Fetched, GitRemotes, Trouble, Wish};
@@ -15,7 +14,7 @@ use crate::reference::RepoSpec;
 /// How long a server is asked for what would only be a hint.
 const HINT_TIMEOUT: Duration = Duration::from_secs(20);
 /// How many things are fetched side by side.
-const SIDE_BY_SIDE: usize = 8;
+pub(super) const SIDE_BY_SIDE: usize = 8;
 
 /// What makes one fetched repository differ from another.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -77,13 +76,13 @@ pub(super) fn work(
     let given_up: Vec<AtomicBool> = jobs.iter().map(|_| AtomicBool::new(false)).collect();
     let never = AtomicBool::new(false);
     progress.expect(jobs.len());
-    let one = |index: usize| {
-        let what = match &jobs[index] {
+    let one = |index: usize, job: &Job| {
+        let what = match job {
             Job::Git { key, .. } => label(key),
             Job::Http { url } => redact::url(url),
         };
         progress.begin(&what);
-        let done = match &jobs[index] {
+        let done = match job {
             Job::Git {
                 wish,
                 what: Git::Refuse { query_dropped },
@@ -94,7 +93,7 @@ pub(super) fn work(
             }
             Job::Http { url } => Done::Http(client.get(url, &never).map(|body| body.bytes)),
         };
-        if let (Job::Http { url }, Done::Http(Ok(bytes))) = (&jobs[index], &done)
+        if let (Job::Http { url }, Done::Http(Ok(bytes))) = (job, &done)
             && kustomization::looks_like_resources(bytes).is_ok()
         {
             for (other, flag) in jobs.iter().zip(&given_up) {
@@ -106,39 +105,44 @@ pub(super) fn work(
         progress.end(&what);
         done
     };
-    side_by_side(jobs.len(), one)
+    let answers = side_by_side(jobs, SIDE_BY_SIDE, one);
+    answers
         .into_iter()
         .zip(given_up)
-        .map(|(answer, given_up)| answer.filter(|_| !given_up.into_inner()))
+        .map(|(answer, given_up)| (!given_up.into_inner()).then_some(answer))
         .collect()
 }
 
-/// Does `one` for every number below `count` on a few threads, and returns what came of it in order. `None` is only
-/// what a thread did not come back with.
-pub(super) fn side_by_side<T: Send>(
-    count: usize,
-    one: impl Fn(usize) -> T + Sync,
-) -> Vec<Option<T>> {
+/// Does the jobs on a few threads, `most` at once, and returns what came of each, in their order. What does one is
+/// told its index.
+pub(super) fn side_by_side<J: Sync, D: Send>(
+    jobs: &[J],
+    most: usize,
+    one: impl Fn(usize, &J) -> D + Sync,
+) -> Vec<D> {
     let next = AtomicUsize::new(0);
-    let answers: Vec<Mutex<Option<T>>> = (0..count).map(|_| Mutex::new(None)).collect();
-    std::thread::scope(|scope| {
-        for _ in 0..count.min(SIDE_BY_SIDE) {
-            scope.spawn(|| {
-                loop {
-                    let index = next.fetch_add(1, Ordering::Relaxed);
-                    let Some(answer) = answers.get(index) else {
-                        break;
-                    };
-                    let done = one(index);
-                    *answer.lock().unwrap_or_else(PoisonError::into_inner) = Some(done);
-                }
-            });
+    let worker = || {
+        let mut done = Vec::new();
+        loop {
+            let index = next.fetch_add(1, Ordering::Relaxed);
+            match jobs.get(index) {
+                Some(job) => done.push((index, one(index, job))),
+                None => return done,
+            }
         }
+    };
+    let mut done: Vec<(usize, D)> = std::thread::scope(|scope| {
+        let threads = jobs.len().min(most);
+        let threads: Vec<_> = (0..threads).map(|_| scope.spawn(worker)).collect();
+        let done = threads.into_iter().map(|thread| {
+            thread
+                .join()
+                .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        });
+        done.flatten().collect()
     });
-    let answers = answers.into_iter();
-    answers
-        .map(|answer| answer.into_inner().unwrap_or_else(PoisonError::into_inner))
-        .collect()
+    done.sort_by_key(|(index, _)| *index);
+    done.into_iter().map(|(_, done)| done).collect()
 }
 
 /// Asks what the HEAD of a repository is that was named without a ref, and says it.

@@ -236,6 +236,9 @@ impl Foreign {
         for wanted in wanted {
             command.arg(format!("+{}:refs/kl/{}", wanted.id, wanted.name));
         }
+        if terminal == Terminal::Shared {
+            command.env_remove("GIT_TERMINAL_PROMPT");
+        }
         effect::before("fetch commits");
         process::run(&mut command, None, limits, terminal)
     }
@@ -261,22 +264,25 @@ impl Foreign {
         Ok(output.status.success().then(said))
     }
 
-    /// Asks `url` what `reference` is, without fetching it: lines `ID<tab>REF`.
+    /// Asks `url` what `references` are, without fetching them: lines `ID<tab>REF`, also of refs that only end
+    /// in one of them.
     ///
     /// # Errors
     /// As [`Foreign::fetch`].
     pub fn list(
         &self,
         url: &str,
-        reference: &str,
+        references: &[&str],
         limits: Limits<'_>,
         terminal: Terminal,
     ) -> Result<Output, process::Error> {
         let mut command = self.nowhere();
         command
             .args(["-c", "protocol.version=2", "-c", "protocol.ext.allow=never"])
-            .args(["ls-remote", "--quiet", "--end-of-options", url, reference])
-            .arg(format!("{reference}^{{}}"));
+            .args(["ls-remote", "--quiet", "--end-of-options", url]);
+        for reference in references {
+            command.arg(reference).arg(format!("{reference}^{{}}"));
+        }
         if terminal == Terminal::Shared {
             command.env_remove("GIT_TERMINAL_PROMPT");
         }

@@ -1,16 +1,22 @@
-//! What is said about a run of `verify`.
+//! What is said about a run of `verify`. `schema.json` says what each field of the JSON is.
+
+mod upstream;
 
 use serde::Serialize;
 
 use super::json::{JsonMessage, TOOL, Tool, render};
 use super::{counted, short, visible};
-use crate::verify::{Difference, Record, Verified};
+use crate::verify::{Difference, Kind, Record, Verified};
+
+use upstream::JsonUpstream;
 
 /// Returns what differs, and what was looked at.
 #[must_use]
 pub fn human(verified: &Verified) -> String {
     let mut out = String::new();
-    for difference in &verified.differences {
+    // What is upstream is told below, with what has not changed.
+    let is_here = |difference: &&Difference| difference.kind != Kind::Upstream;
+    for difference in verified.differences.iter().filter(is_here) {
         let path = visible(&difference.path);
         let place = match (path.is_empty(), difference.place) {
             (true, _) => String::new(),
@@ -19,13 +25,17 @@ pub fn human(verified: &Verified) -> String {
         };
         out.push_str(&format!("{place}{}\n", visible(&difference.message)));
     }
-    if !verified.differences.is_empty() {
+    if !out.is_empty() {
         out.push('\n');
     }
     for record in &verified.records {
         out.push_str(&format!("{}\n", told(record)));
     }
+    if let Some(all) = &verified.upstream {
+        out.push_str(&upstream::human(all));
+    }
     let result = match verified.differences.len() {
+        0 if verified.failures.is_empty() && verified.records.is_empty() => "as locked".to_owned(),
         0 if verified.failures.is_empty() => "as recorded".to_owned(),
         0 => "not everything could be looked at".to_owned(),
         count => counted(count, "difference"),
@@ -68,6 +78,7 @@ struct JsonVerified<'a> {
     commit: &'a str,
     records: Vec<JsonRecord<'a>>,
     differences: Vec<JsonDifference<'a>>,
+    upstream: Option<Vec<JsonUpstream<'a>>>,
     failures: Vec<JsonMessage<'a>>,
 }
 
@@ -100,6 +111,10 @@ pub fn json(verified: &Verified) -> String {
         commit: &verified.commit,
         records: verified.records.iter().map(record).collect(),
         differences: verified.differences.iter().map(difference).collect(),
+        upstream: verified
+            .upstream
+            .as_ref()
+            .map(|all| all.iter().map(JsonUpstream::from).collect()),
         failures: verified.failures.iter().map(JsonMessage::from).collect(),
     })
 }

@@ -61,6 +61,7 @@ mod update;
 mod update_lock;
 mod verify;
 mod verify_record;
+mod verify_upstream;
 mod workflows;
 mod worktree;
 

@@ -2,6 +2,7 @@
 //! network. Nothing is written, and what the branch holds is not looked at.
 
 use std::rc::Rc;
+use std::time::Duration;
 
 use clap::Parser;
 
@@ -25,7 +26,8 @@ pub(in crate::cli) struct Rebuilt {
     pub(in crate::cli) tree: gix::ObjectId,
 }
 
-/// Localizes again what `directory` holds by its lock; the whole repository where the lock has no target.
+/// Localizes again what `directory` holds by its lock; the whole repository where the lock has no target. `timeout`
+/// holds for one repository or file.
 ///
 /// # Errors
 /// When something cannot be had any more, or would have to be resolved anew.
@@ -34,6 +36,7 @@ pub(in crate::cli) fn rebuild(
     source: &CommitId,
     directory: &str,
     lock: &Rc<Lock>,
+    timeout: Option<Duration>,
 ) -> Result<Rebuilt, Failures> {
     let repository = crate::tree::objects::open(&here.git_dir)?.with_object_memory();
     let source_tree = object_id(&source.tree)?;
@@ -48,7 +51,7 @@ pub(in crate::cli) fn rebuild(
                 prefix: String::new(),
                 top: Some(String::new()),
             };
-            let mut fetcher = locked(here, lock, lock.options.pin)?;
+            let mut fetcher = locked(here, lock, lock.options.pin, timeout)?;
             let target = match remote_target(&args)? {
                 Some(spec) => fetched_target(&args, &spec, &mut fetcher)?,
                 None => local_target(&args, &local)?,
@@ -69,7 +72,7 @@ pub(in crate::cli) fn rebuild(
         }
         None => {
             let ground = Ground::at(here.clone(), tree)?;
-            let mut fetcher = locked(here, lock, true)?;
+            let mut fetcher = locked(here, lock, true, timeout)?;
             let trusted = globs("--trust-exec", &lock.options.trust_exec)?;
             let request = mend::Request {
                 trusted: &|path| trusted.is_match(path),
@@ -91,8 +94,14 @@ pub(in crate::cli) fn rebuild(
 }
 
 /// Fetches what the lock holds, and nothing else.
-fn locked(here: &Rc<Here>, lock: &Rc<Lock>, pin: bool) -> Result<Fetcher> {
+fn locked(
+    here: &Rc<Here>,
+    lock: &Rc<Lock>,
+    pin: bool,
+    timeout: Option<Duration>,
+) -> Result<Fetcher> {
     let options = fetch::Options {
+        timeout,
         pin,
         helm: lock.options.helm,
         locked: true,

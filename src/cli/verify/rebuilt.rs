@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::rc::Rc;
+use std::time::Duration;
 
 use crate::cli::localize::rebuild::rebuild;
 use crate::commit::objects::{differences, lookup};
@@ -12,14 +13,24 @@ use crate::tree::objects::{ObjectTree, object_id};
 use crate::tree::{Entry, Tree, path};
 use crate::verify::{Difference, Kind, Record, Verified};
 
-/// Adds what is not what localizing again gives, and why it cannot be told.
-pub(super) fn compare(verified: &mut Verified) -> Result<(), Failures> {
+/// Adds what is not what localizing again gives, and why it cannot be told. `timeout` holds for one repository or
+/// file.
+pub(super) fn compare(verified: &mut Verified, timeout: Option<Duration>) -> Result<(), Failures> {
     // Not the one that may reach nothing: what is fetched is configured there.
     let here =
         Rc::new(Here::discover()?.ok_or_else(|| Failure::new("this is not a git repository"))?);
     let (mut found, mut failures) = (Vec::new(), Vec::new());
+    if verified.records.is_empty() {
+        let rev = &verified.rev;
+        failures.push(
+            Failure::new(format!(
+                "`{rev}` cannot be localized again: it holds no localized files"
+            ))
+            .hint("name the commit or branch with the localized files, as localized/main"),
+        );
+    }
     for record in &verified.records {
-        match of(&here, verified, record) {
+        match of(&here, verified, record, timeout) {
             Ok(differences) => found.extend(differences),
             Err(error) => failures.extend(error.0),
         }
@@ -29,7 +40,12 @@ pub(super) fn compare(verified: &mut Verified) -> Result<(), Failures> {
     Ok(())
 }
 
-fn of(here: &Rc<Here>, verified: &Verified, record: &Record) -> Result<Vec<Difference>, Failures> {
+fn of(
+    here: &Rc<Here>,
+    verified: &Verified,
+    record: &Record,
+    timeout: Option<Duration>,
+) -> Result<Vec<Difference>, Failures> {
     let shown = match record.directory.as_str() {
         "" => ".",
         directory => directory,
@@ -56,7 +72,7 @@ fn of(here: &Rc<Here>, verified: &Verified, record: &Record) -> Result<Vec<Diffe
         Some(Entry::File { .. }) => Lock::parse(&tree.read(&name)?, &name)?,
         _ => Lock::default(),
     };
-    let rebuilt = rebuild(here, &source, &record.directory, &Rc::new(lock))
+    let rebuilt = rebuild(here, &source, &record.directory, &Rc::new(lock), timeout)
         .map_err(|failures| in_context(failures, shown))?;
     let there = match record.target {
         Some(_) => lookup(&rebuilt.repository, whole, &record.directory)?.map(|(_, id)| id),

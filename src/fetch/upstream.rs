@@ -1,0 +1,493 @@
+//! Asking what became upstream of what a lock lists: from the lock alone, and nothing is kept.
+//!
+//! What several entries need is asked once: a repository for all of its refs together, a file or a chart for its
+//! bytes. Everything is asked side by side, and each question has the whole time limit to itself. Only of a branch
+//! that is something else now is there a second question: what lies in between.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::IsTerminal;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use super::git::{Clock, FetchFailure, GitRemotes, Listing, Trouble, Wish};
+use super::history::{Course, History};
+use super::work::{SIDE_BY_SIDE, side_by_side};
+use super::{Cache, DEFAULT_TIMEOUT, MAX_BYTES, Options, Progress, helm, http};
+use crate::config::is_one_version;
+use crate::failure::{Failure, Result};
+use crate::git::Foreign;
+use crate::kustomization;
+use crate::process::Terminal;
+use crate::record::upstream::{Answer, Verdict};
+use crate::record::{ChartRemote, Digest, FileRemote, GitRemote, Remote, chart_label, sha256_hex};
+use crate::redact;
+use crate::reference::{Pin, RepoSpec, refuse_unsafe};
+use crate::walk::{Pulled, WantedChart};
+
+/// Asks upstream.
+pub struct Upstream {
+    git: GitRemotes,
+    client: http::Client,
+    progress: Progress,
+    timeout: Duration,
+}
+
+/// What somebody has to be asked.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+enum Question {
+    /// A repository, what its refs are: all those that some entry names.
+    Refs { url: String },
+    /// A repository, for a commit or a tag object by its id.
+    Object { url: String, id: String },
+    /// A repository, what lies between two commits.
+    History {
+        url: String,
+        reference: Option<String>,
+        old: String,
+        new: String,
+    },
+    /// A server, for a file.
+    File { url: String },
+    /// helm, for a chart.
+    Chart {
+        url: String,
+        chart: String,
+        version: Option<String>,
+        devel: bool,
+    },
+}
+
+/// What was answered.
+enum Reply {
+    Refs(Listing),
+    /// The commit.
+    Object(String),
+    History(History),
+    /// The digest of the bytes, and whether they are a page for people.
+    File(String, bool),
+    /// There is a file that nobody would take: why.
+    BadFile(String),
+    /// There is no such file: why.
+    NoFile(String),
+    /// The digest of the archive, and the version that it is.
+    Chart(String, Option<String>),
+}
+
+impl Upstream {
+    /// Sets up asking. Nobody is asked yet.
+    ///
+    /// # Errors
+    /// When the options leave no time to ask.
+    pub fn new(foreign: Foreign, options: &Options) -> Result<Self> {
+        let timeout = options.timeout.unwrap_or(DEFAULT_TIMEOUT);
+        let asked = foreign.clone();
+        let client = http::Client::new(
+            http::Options {
+                deadline: timeout,
+                max_bytes: MAX_BYTES,
+                ..http::Options::default()
+            },
+            Box::new(move |url| asked.credentials(url)),
+        )?;
+        Ok(Upstream {
+            git: GitRemotes::new(foreign, Cache::of_user(), timeout, options.offline),
+            client,
+            progress: Progress::new(options.quiet),
+            timeout,
+        })
+    }
+
+    /// Returns what became of each of these, in their order.
+    #[must_use]
+    pub fn ask(&self, remotes: &[&Remote]) -> Vec<Answer> {
+        let mut references: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+        for remote in remotes {
+            if let Remote::Git(git) = remote {
+                let reference = git.reference.as_deref().unwrap_or("HEAD");
+                references.entry(&git.url).or_default().insert(reference);
+            }
+        }
+        let first: Vec<Result<Question>> = remotes.iter().map(|remote| question(remote)).collect();
+        let asked = self.replies(first.iter().flatten(), &references);
+        let judged: Vec<Judged> = remotes
+            .iter()
+            .zip(&first)
+            .map(|(remote, question)| match question {
+                Ok(question) => judge(remote, &asked[question]),
+                Err(failure) => Judged::Done(Answer::unreachable(failure.clone())),
+            })
+            .collect();
+        let further = judged.iter().filter_map(|judged| match judged {
+            Judged::Open { question, .. } => Some(question),
+            Judged::Done(_) => None,
+        });
+        let known = self.replies(further, &references);
+        self.progress.clear();
+        let answers = judged.iter().map(|judged| match judged {
+            Judged::Done(answer) => answer.clone(),
+            Judged::Open {
+                question,
+                name,
+                now,
+            } => concluded(&known[question], name, now),
+        });
+        answers.collect()
+    }
+
+    /// Asks each question once.
+    fn replies<'q>(
+        &self,
+        questions: impl Iterator<Item = &'q Question>,
+        references: &BTreeMap<&str, BTreeSet<&str>>,
+    ) -> BTreeMap<&'q Question, Result<Reply, FetchFailure>> {
+        let questions: Vec<&Question> = BTreeSet::from_iter(questions).into_iter().collect();
+        self.progress.expect(questions.len());
+        let replies = side_by_side(&questions, SIDE_BY_SIDE, |_, question| {
+            let shown = question.shown();
+            self.progress.begin(&shown);
+            let reply = self.reply(question, references, Terminal::Detached);
+            self.progress.end(&shown);
+            reply
+        });
+        let may_ask = std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
+        let replies = questions.into_iter().zip(replies).map(|(question, reply)| {
+            let reply = match reply {
+                // Alone, so that git can ask for a password.
+                Err(failure) if failure.trouble == Trouble::Login && may_ask => self
+                    .progress
+                    .suspend(|| self.reply(question, references, Terminal::Shared)),
+                reply => reply,
+            };
+            (question, reply)
+        });
+        replies.collect()
+    }
+
+    fn reply(
+        &self,
+        question: &Question,
+        references: &BTreeMap<&str, BTreeSet<&str>>,
+        terminal: Terminal,
+    ) -> Result<Reply, FetchFailure> {
+        let wish = |url: &str, reference: Option<&str>, commit: Option<&str>| Wish {
+            url: url.to_owned(),
+            reference: reference.map(str::to_owned),
+            commit: commit.map(str::to_owned),
+            by_repository: false,
+        };
+        match question {
+            Question::Refs { url } => {
+                let references: Vec<&str> = references
+                    .get(url.as_str())
+                    .into_iter()
+                    .flatten()
+                    .copied()
+                    .collect();
+                let clock = Clock::start(self.timeout, None);
+                let wish = wish(url, None, None);
+                let listing = self.git.list(&wish, &references, &clock, terminal)?;
+                Ok(Reply::Refs(listing))
+            }
+            Question::Object { url, id } => {
+                let wish = wish(url, Some(id), None);
+                let commit = self.git.given(&wish, id, self.timeout, terminal)?;
+                Ok(Reply::Object(commit))
+            }
+            Question::History {
+                url,
+                reference,
+                old,
+                new,
+            } => {
+                let wish = wish(url, reference.as_deref(), Some(new));
+                let history = self.git.history_now(&wish, old, self.timeout, terminal)?;
+                Ok(Reply::History(history))
+            }
+            Question::File { url } => self.file(url),
+            Question::Chart {
+                url,
+                chart,
+                version,
+                devel,
+            } => self.chart(&WantedChart {
+                repo: url.clone(),
+                name: chart.clone(),
+                version: version.clone().unwrap_or_default(),
+                devel: *devel,
+            }),
+        }
+    }
+
+    fn file(&self, url: &str) -> Result<Reply, FetchFailure> {
+        match self.client.get(url, &AtomicBool::new(false)) {
+            Ok(body) => {
+                let is_page = kustomization::looks_like_html(&body.bytes);
+                Ok(Reply::File(sha256_hex(&body.bytes), is_page))
+            }
+            Err(error @ (http::HttpError::Empty | http::HttpError::TooLarge { .. })) => {
+                Ok(Reply::BadFile(error.to_string()))
+            }
+            Err(error) => match error.is_status() {
+                Some(404 | 410) => Ok(Reply::NoFile(error.to_string())),
+                _ => Err(error.into_failure(url).because(Trouble::NoAnswer)),
+            },
+        }
+    }
+
+    fn chart(&self, chart: &WantedChart) -> Result<Reply, FetchFailure> {
+        chart.refuse_unsafe()?;
+        match helm::pull(chart, self.timeout)? {
+            helm::Got::Bytes(bytes) => {
+                let version = match helm::unpacked(chart, &bytes) {
+                    Ok(Pulled::Archive(archive)) => Some(archive.resolved.clone()),
+                    _ => None,
+                };
+                Ok(Reply::Chart(sha256_hex(&bytes), version))
+            }
+            helm::Got::NoHelm => Err(Failure::new(format!(
+                "{}: there is no helm on PATH to ask for it",
+                chart.shown()
+            ))
+            .hint("helm must be on PATH")
+            .into()),
+        }
+    }
+}
+
+impl Question {
+    fn shown(&self) -> String {
+        match self {
+            Question::Refs { url }
+            | Question::Object { url, .. }
+            | Question::History { url, .. }
+            | Question::File { url } => redact::url(url),
+            Question::Chart {
+                url,
+                chart,
+                version,
+                ..
+            } => chart_label(&redact::url(url), chart, version.as_deref()),
+        }
+    }
+}
+
+/// Returns what has to be asked about a remote.
+///
+/// # Errors
+/// When the lock does not hold all that is needed to ask, or what it holds must not reach git.
+fn question(remote: &Remote) -> Result<Question> {
+    let (Remote::Git(GitRemote { url, .. })
+    | Remote::File(FileRemote { url, .. })
+    | Remote::Chart(ChartRemote { url, .. })) = remote;
+    if redact::lacks_secret(url) {
+        return Err(Failure::new(format!(
+            "{url} cannot be asked for: the lock does not hold the secret in it"
+        ))
+        .hint("leave secrets out of URLs: netrc and git's credential helpers are asked for them"));
+    }
+    Ok(match remote {
+        Remote::Git(git) => {
+            refuse(git)?;
+            match git.reference.as_deref() {
+                Some(reference) if Pin::of(Some(reference)) == Pin::Commit => Question::Object {
+                    url: url.clone(),
+                    id: reference.to_ascii_lowercase(),
+                },
+                _ => Question::Refs { url: url.clone() },
+            }
+        }
+        Remote::File(_) => Question::File { url: url.clone() },
+        Remote::Chart(chart) => Question::Chart {
+            url: url.clone(),
+            chart: chart.chart.clone(),
+            version: chart.version.clone(),
+            // Without a version helm takes no pre-release unless it is told to, which the lock does not say.
+            devel: chart.version.is_none()
+                && chart
+                    .resolved
+                    .as_ref()
+                    .is_some_and(|version| version.contains('-')),
+        },
+    })
+}
+
+/// Refuses what a walk would refuse as well: a lock comes with a pull request.
+fn refuse(git: &GitRemote) -> Result<()> {
+    let refused = |why: &str| {
+        Failure::new(format!("{} is refused: {why}", git.url))
+            .hint("find out how it came into the lock")
+    };
+    let mut text = format!("{}//.", git.url);
+    if let Some(reference) = &git.reference {
+        text.push_str(&format!("?ref={reference}"));
+    }
+    let spec = RepoSpec::parse(&text)
+        .ok()
+        .filter(|spec| redact::url(&spec.clone_spec()) == git.url)
+        .ok_or_else(|| refused("no kustomization can name such a repository"))?;
+    refuse_unsafe(&text, Some(&spec)).map_err(|reason| refused(&reason.to_string()))
+}
+
+/// What can be said after the first question.
+enum Judged {
+    Done(Answer),
+    /// A ref that is no tag is something else now.
+    Open {
+        question: Question,
+        /// What it is: ``the branch `main` ``.
+        name: String,
+        now: String,
+    },
+}
+
+fn judge(remote: &Remote, reply: &Result<Reply, FetchFailure>) -> Judged {
+    let reply = match reply {
+        Ok(reply) => reply,
+        Err(failure) => return Judged::Done(failed(failure)),
+    };
+    Judged::Done(match (remote, reply) {
+        (Remote::Git(git), Reply::Refs(listing)) => return of_ref(git, listing),
+        (Remote::Git(git), Reply::Object(now)) => {
+            same_or(remote, Digest::GitCommit(now.clone()), |now| {
+                let reference = git.reference.as_deref().unwrap_or_default();
+                Answer::moved(now, format!("that is what `{reference}` stands for"))
+            })
+        }
+        (Remote::File(_), Reply::File(now, is_page)) => {
+            same_or(remote, Digest::Sha256(now.clone()), |now| match is_page {
+                true => Answer::moved(now, "it is a web page, which may be a login"),
+                false => Answer::moved(now, "it holds other bytes"),
+            })
+        }
+        (Remote::File(_), Reply::BadFile(why)) => Answer::moved(None, why),
+        (Remote::File(_), Reply::NoFile(why)) => Answer::gone(why),
+        (Remote::Chart(chart), Reply::Chart(now, version)) => {
+            same_or(remote, Digest::Sha256(now.clone()), |now| {
+                of_chart(chart, now, version.as_deref())
+            })
+        }
+        // Every question has its own sort of reply.
+        _ => Answer::unreachable(Failure::new(format!("{} was not asked", remote.label()))),
+    })
+}
+
+fn same_or(
+    remote: &Remote,
+    now: Digest,
+    otherwise: impl FnOnce(Option<Digest>) -> Answer,
+) -> Answer {
+    match now == remote.digest() {
+        true => Answer::ok(now),
+        false => otherwise(Some(now)),
+    }
+}
+
+/// Says what a failure to answer means.
+fn failed(failure: &FetchFailure) -> Answer {
+    match failure.trouble {
+        Trouble::NotInRepository | Trouble::NoRepository => {
+            Answer::gone(failure.failure.message.clone())
+        }
+        Trouble::Login | Trouble::NoAnswer | Trouble::Other => {
+            Answer::unreachable(failure.failure.clone())
+        }
+    }
+}
+
+fn of_ref(git: &GitRemote, listing: &Listing) -> Judged {
+    let reference = git.reference.as_deref().unwrap_or("HEAD");
+    let Some((name, now)) = listing.find(reference) else {
+        return Judged::Done(Answer::gone(match reference {
+            "HEAD" => "the repository has no HEAD: it is empty".to_owned(),
+            reference => format!("the repository has no ref `{reference}` any more"),
+        }));
+    };
+    let digest = Digest::GitCommit(now.clone());
+    if now == git.commit {
+        return Judged::Done(Answer::ok(digest));
+    }
+    if let Some(tag) = name.strip_prefix("refs/tags/") {
+        let hides = match listing.id(&format!("refs/heads/{tag}")) {
+            Some(_) if tag == reference => ", and hides the branch of that name",
+            _ => "",
+        };
+        let why = format!("the tag `{tag}` names another commit{hides}");
+        return Judged::Done(Answer::moved(Some(digest), why));
+    }
+    Judged::Open {
+        question: Question::History {
+            url: git.url.clone(),
+            reference: git.reference.clone(),
+            old: git.commit.clone(),
+            new: now.clone(),
+        },
+        name: match name.strip_prefix("refs/heads/") {
+            Some(branch) => format!("the branch `{branch}`"),
+            None => format!("`{name}`"),
+        },
+        now,
+    }
+}
+
+/// Says what it means that a ref which is no tag is another commit.
+fn concluded(reply: &Result<Reply, FetchFailure>, name: &str, now: &str) -> Answer {
+    let now = Some(Digest::GitCommit(now.to_owned()));
+    let history = match reply {
+        Ok(Reply::History(history)) => history,
+        Ok(_) => return Answer::moved(now, format!("{name} names another commit")),
+        Err(failure) => {
+            let failure = failure.failure.clone();
+            return Answer {
+                now,
+                ..Answer::unreachable(
+                    failure.context(format_args!("{name} has moved, nobody can tell how")),
+                )
+            };
+        }
+    };
+    match history.course {
+        Course::Forward => Answer {
+            verdict: Verdict::Updated,
+            commits: Some(history.commits),
+            newest: history.newest.clone(),
+            ..Answer::moved(now, format!("{name} moved forward"))
+        },
+        Course::Back => Answer::moved(now, format!("{name} was set back to an older commit")),
+        Course::Apart => Answer::moved(
+            now,
+            format!("{name} was rewritten: it does not contain what it was"),
+        ),
+    }
+}
+
+/// Says what it means that a chart is another archive.
+fn of_chart(chart: &ChartRemote, now: Option<Digest>, version: Option<&str>) -> Answer {
+    let was = chart.resolved.as_deref().or(chart.version.as_deref());
+    let floats = !chart.version.as_deref().is_some_and(is_one_version);
+    match (was, version) {
+        (Some(was), Some(is)) if floats && newer(is, was) => Answer {
+            verdict: Verdict::Updated,
+            ..Answer::moved(now, format!("it is version {is} now, was {was}"))
+        },
+        (Some(was), Some(is)) if was != is => {
+            Answer::moved(now, format!("it is version {is} now, was {was}"))
+        }
+        _ => Answer::moved(now, "it is another archive of the same version"),
+    }
+}
+
+/// Says whether a version comes after another one, as far as their numbers tell.
+fn newer(version: &str, than: &str) -> bool {
+    let numbers = |version: &str| -> Vec<u64> {
+        let version = version.trim_start_matches('v');
+        let numbers = version.split(['-', '+']).next().unwrap_or_default();
+        numbers.split('.').map_while(|n| n.parse().ok()).collect()
+    };
+    let is_whole = |version: &str| !version.contains('-');
+    match numbers(version).cmp(&numbers(than)) {
+        std::cmp::Ordering::Greater => true,
+        // What a pre-release is for comes after it; the order of pre-releases is not looked into.
+        std::cmp::Ordering::Equal => is_whole(version) >= is_whole(than) && version != than,
+        std::cmp::Ordering::Less => false,
+    }
+}

@@ -1,0 +1,113 @@
+//! What became upstream of what a record lists.
+
+use super::Digest;
+use crate::failure::Failure;
+
+/// What is upstream now, in one word.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Verdict {
+    /// What the record says.
+    Ok,
+    /// Something newer, as a branch is there to give: it moved forward. No difference.
+    Updated,
+    /// Something else that nobody should have put there: a tag names another commit, a branch was rewritten, a file
+    /// or an archive has other bytes.
+    Moved,
+    /// Somebody answered, and has no such thing any more.
+    Gone,
+    /// Nobody answered, or not this question.
+    Unreachable,
+}
+
+impl Verdict {
+    /// Every one of them, from the best to the worst.
+    pub const ALL: [Verdict; 5] = [
+        Verdict::Ok,
+        Verdict::Updated,
+        Verdict::Moved,
+        Verdict::Gone,
+        Verdict::Unreachable,
+    ];
+
+    /// Returns its name, as it is printed and in JSON.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Verdict::Ok => "ok",
+            Verdict::Updated => "updated",
+            Verdict::Moved => "moved",
+            Verdict::Gone => "gone",
+            Verdict::Unreachable => "unreachable",
+        }
+    }
+
+    /// Says whether upstream differs from the record in a way that somebody has to look at.
+    #[must_use]
+    pub fn differs(self) -> bool {
+        matches!(self, Verdict::Moved | Verdict::Gone)
+    }
+}
+
+/// What was found out about one remote of a record.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Answer {
+    /// What it comes to.
+    pub verdict: Verdict,
+    /// What it is now, where that is known.
+    pub now: Option<Digest>,
+    /// Why: a lower-case phrase; empty where the verdict says it all.
+    pub why: String,
+    /// How many commits, without merges, lie between what it was and what it is, where it moved forward.
+    pub commits: Option<usize>,
+    /// The newest of these, newest first: id, and the first line of the message.
+    pub newest: Vec<(String, String)>,
+    /// What to tell of one that is unreachable.
+    pub failure: Option<Failure>,
+}
+
+impl Answer {
+    /// Something that is as the record says.
+    #[must_use]
+    pub fn ok(now: Digest) -> Self {
+        Answer {
+            verdict: Verdict::Ok,
+            now: Some(now),
+            why: String::new(),
+            commits: None,
+            newest: Vec::new(),
+            failure: None,
+        }
+    }
+
+    /// Something that is something else now.
+    #[must_use]
+    pub fn moved(now: Option<Digest>, why: impl Into<String>) -> Self {
+        Answer {
+            verdict: Verdict::Moved,
+            now,
+            why: why.into(),
+            commits: None,
+            newest: Vec::new(),
+            failure: None,
+        }
+    }
+
+    /// Something that is there no more.
+    #[must_use]
+    pub fn gone(why: impl Into<String>) -> Self {
+        Answer {
+            verdict: Verdict::Gone,
+            ..Answer::moved(None, why)
+        }
+    }
+
+    /// Something that nobody could be asked about.
+    #[must_use]
+    pub fn unreachable(failure: Failure) -> Self {
+        Answer {
+            verdict: Verdict::Unreachable,
+            failure: Some(failure.clone()),
+            ..Answer::moved(None, failure.message)
+        }
+    }
+}

@@ -1,0 +1,138 @@
+//! What became upstream of what the locks list.
+
+use serde::Serialize;
+
+use crate::record::Remote;
+use crate::record::upstream::Verdict;
+use crate::report::{counted, short, visible};
+use crate::verify::upstream::Upstream;
+
+/// Returns one line for each remote, and one that counts them.
+pub(super) fn human(all: &[Upstream]) -> String {
+    let mut out = String::new();
+    for one in all {
+        let Upstream {
+            lock, line, answer, ..
+        } = one;
+        let label = visible(&one.remote.label());
+        let verdict = answer.verdict.name();
+        out.push_str(&format!("{}:{line}: {verdict}: {label}", visible(lock)));
+        let was = one.remote.digest();
+        let was = short(was.hex());
+        let now = answer.now.as_ref().map(|now| short(now.hex()));
+        match (answer.verdict, now) {
+            (Verdict::Ok, _) => out.push_str(&format!(" is {was}")),
+            (_, Some(now)) => out.push_str(&format!(" was {was}, is {now}")),
+            (_, None) => out.push_str(&format!(" was {was}")),
+        }
+        if !answer.why.is_empty() {
+            out.push_str(&format!(": {}", visible(&answer.why)));
+        }
+        if let Some(commits) = answer.commits {
+            out.push_str(&match commits {
+                0 => " by merges alone".to_owned(),
+                commits => format!(" by {}", counted(commits, "commit")),
+            });
+        }
+        out.push('\n');
+        for (commit, subject) in &answer.newest {
+            out.push_str(&format!("    {} {}\n", short(commit), visible(subject)));
+        }
+        let named = answer.newest.len();
+        if let Some(more) = answer.commits.and_then(|all| all.checked_sub(named))
+            && more > 0
+            && named > 0
+        {
+            out.push_str(&format!("    and {more} more\n"));
+        }
+    }
+    let counts: Vec<String> = Verdict::ALL
+        .iter()
+        .filter_map(|verdict| {
+            let count = all.iter().filter(|one| one.answer.verdict == *verdict);
+            match count.count() {
+                0 => None,
+                count => Some(format!("{count} {}", verdict.name())),
+            }
+        })
+        .collect();
+    out.push_str(&match counts.is_empty() {
+        true => "upstream: nothing remote is locked\n".to_owned(),
+        false => format!(
+            "upstream of {}: {}\n",
+            counted(all.len(), "remote"),
+            counts.join(", ")
+        ),
+    });
+    let is_new = |one: &Upstream| matches!(one.answer.verdict, Verdict::Updated | Verdict::Moved);
+    if all.iter().any(is_new) {
+        out.push_str(
+            "  to lock what it is now: `git kustomize-localize update` where the lock at the top decides, else `--update`\n",
+        );
+    }
+    out
+}
+
+#[derive(Serialize)]
+pub(super) struct JsonUpstream<'a> {
+    verdict: &'static str,
+    lock: &'a str,
+    line: usize,
+    kind: &'static str,
+    url: &'a str,
+    r#ref: Option<&'a str>,
+    submodules: Option<bool>,
+    chart: Option<&'a str>,
+    version: Option<&'a str>,
+    old: String,
+    new: Option<String>,
+    message: &'a str,
+    commits: Option<usize>,
+    newest: Vec<JsonCommit<'a>>,
+}
+
+#[derive(Serialize)]
+struct JsonCommit<'a> {
+    commit: &'a str,
+    subject: &'a str,
+}
+
+impl<'a> From<&'a Upstream> for JsonUpstream<'a> {
+    fn from(one: &'a Upstream) -> Self {
+        let answer = &one.answer;
+        let mut json = JsonUpstream {
+            verdict: answer.verdict.name(),
+            lock: &one.lock,
+            line: one.line,
+            kind: "",
+            url: "",
+            r#ref: None,
+            submodules: None,
+            chart: None,
+            version: None,
+            old: one.remote.digest().to_string(),
+            new: answer.now.as_ref().map(ToString::to_string),
+            message: &answer.why,
+            commits: answer.commits,
+            newest: answer
+                .newest
+                .iter()
+                .map(|(commit, subject)| JsonCommit { commit, subject })
+                .collect(),
+        };
+        match &one.remote {
+            Remote::Git(git) => {
+                (json.kind, json.url) = ("git", &git.url);
+                json.r#ref = git.reference.as_deref();
+                json.submodules = Some(git.submodules);
+            }
+            Remote::File(file) => (json.kind, json.url) = ("http", &file.url),
+            Remote::Chart(chart) => {
+                (json.kind, json.url) = ("helm", &chart.url);
+                json.chart = Some(&chart.chart);
+                json.version = chart.version.as_deref();
+            }
+        }
+        json
+    }
+}

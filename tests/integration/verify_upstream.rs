@@ -1,0 +1,116 @@
+//! `verify --upstream`: what became upstream of what the locks list.
+
+mod files;
+mod mixed;
+mod refs;
+
+use boon::{Compiler, Schemas};
+use serde_json::Value;
+
+use crate::support::{Output, Repo, Sandbox, config};
+
+/// Returns a repository `work` whose `app` names these, and whose lock holds them.
+fn locked(sandbox: &Sandbox, references: &[String]) -> Repo {
+    let repo = sandbox.repo("work");
+    let list: Vec<String> = references.iter().map(|it| format!("- '{it}'\n")).collect();
+    repo.write(
+        "app/kustomization.yaml",
+        format!("resources:\n{}", list.concat()),
+    );
+    repo.run(&["lock", "--pin"]).success();
+    repo.commit("locked");
+    repo
+}
+
+/// Returns an upstream with one commit.
+fn upstream(sandbox: &Sandbox, path: &str) -> Repo {
+    let repo = sandbox.repo(path);
+    repo.write("kustomization.yaml", "resources: [cm.yaml]\n");
+    repo.write("cm.yaml", config("one"));
+    repo.commit("one");
+    repo
+}
+
+/// Asks upstream, which changes nothing.
+#[track_caller]
+fn ask(repo: &Repo, args: &[&str]) -> Output {
+    let output = repo.run_unchanged(&[&["verify", "--upstream"], args].concat());
+    // Everything else of this sandbox is a repository.
+    assert_eq!(leftovers(repo), [""; 0]);
+    output
+}
+
+/// Returns what was left in the temporary directory beside the repository.
+fn leftovers(repo: &Repo) -> Vec<String> {
+    let tmp = repo.path().parent().unwrap().join("tmp");
+    let entries = tmp.read_dir().unwrap();
+    entries
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect()
+}
+
+/// Asks upstream and returns the report, which its schema allows; `status` is how it must end.
+#[track_caller]
+fn report(repo: &Repo, args: &[&str], status: i32) -> Value {
+    let output = ask(repo, &[&["--format", "json"], args].concat());
+    assert_eq!(output.status, status, "{output:?}");
+    let report = parsed(&output);
+    let verdicts: Vec<&str> = report["upstream"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| one["verdict"].as_str().unwrap())
+        .collect();
+    let differences = report["differences"].as_array().unwrap();
+    let of_upstream = differences.iter().filter(|one| one["kind"] == "upstream");
+    let differing = verdicts
+        .iter()
+        .filter(|verdict| matches!(**verdict, "moved" | "gone"));
+    assert_eq!(of_upstream.count(), differing.count(), "{report:#}");
+    let failures = report["failures"].as_array().unwrap();
+    let expected = match (failures.is_empty(), differences.is_empty()) {
+        (false, _) => 2,
+        (true, false) => 1,
+        (true, true) => 0,
+    };
+    assert_eq!(status, expected, "{report:#}");
+    let unreachable = verdicts.iter().filter(|verdict| **verdict == "unreachable");
+    assert!(unreachable.count() <= failures.len(), "{report:#}");
+    report
+}
+
+#[track_caller]
+fn parsed(output: &Output) -> Value {
+    let value: Value = serde_json::from_str(&output.stdout).unwrap();
+    let mut schemas = Schemas::new();
+    let mut compiler = Compiler::new();
+    let schema = include_str!("../../src/report/verify/schema.json");
+    let schema = serde_json::from_str(schema).unwrap();
+    compiler.add_resource("schema.json", schema).unwrap();
+    let index = compiler.compile("schema.json", &mut schemas).unwrap();
+    if let Err(error) = schemas.validate(&value, index) {
+        panic!("{error:#}\n{}", output.stdout);
+    }
+    value
+}
+
+/// Returns `VERDICT NAME: MESSAGE` of each remote, where the name is the ref or else the last part of the URL.
+fn told(report: &Value) -> Vec<String> {
+    let all = report["upstream"].as_array().unwrap();
+    let mut told: Vec<String> = all
+        .iter()
+        .map(|one| {
+            let url = one["url"].as_str().unwrap();
+            let name = one["ref"]
+                .as_str()
+                .unwrap_or(url.rsplit('/').next().unwrap());
+            let verdict = one["verdict"].as_str().unwrap();
+            let message = one["message"].as_str().unwrap();
+            format!("{verdict} {name}: {message}")
+                .trim_end_matches(": ")
+                .to_owned()
+        })
+        .collect();
+    told.sort();
+    told
+}

@@ -1,0 +1,299 @@
+//! Files over HTTP, and servers that do not answer.
+
+use std::net::TcpListener;
+use std::time::{Duration, Instant};
+
+use super::*;
+use crate::support::{Reply, Server};
+
+#[test]
+fn every_file_gets_its_verdict() {
+    let sandbox = Sandbox::new();
+    let server = Server::start();
+    let names = [
+        "same",
+        "changed",
+        "page",
+        "empty",
+        "missing",
+        "gone",
+        "huge",
+        "login",
+        "refused",
+        "elsewhere",
+    ];
+    let mut references = Vec::new();
+    for name in names {
+        server.route(&format!("/{name}.yaml"), Reply::ok(config(name)));
+        references.push(format!("{}{name}.yaml", server.url()));
+    }
+    let repo = locked(&sandbox, &references);
+    assert!(
+        told(&report(&repo, &[], 0))
+            .iter()
+            .all(|one| one.starts_with("ok "))
+    );
+
+    let route = |name: &str, reply: Reply| server.route(&format!("/{name}.yaml"), reply);
+    route("changed", Reply::ok(config("two")));
+    route("page", Reply::ok("<!DOCTYPE html>\n<html>Sign in</html>\n"));
+    route("empty", Reply::status(204));
+    route("missing", Reply::status(404));
+    route("gone", Reply::status(410));
+    route("huge", Reply::ok(vec![b'#'; (64 << 20) + 1]));
+    route("login", Reply::status(401));
+    route("refused", Reply::status(403));
+    route("elsewhere", Reply::redirect("/changed.yaml"));
+    server.forget();
+    let report = report(&repo, &[], 2);
+    assert_eq!(
+        server.log().len(),
+        names.len() + 1,
+        "each once, and a redirect"
+    );
+    let host = server.url();
+    let host = host.trim_start_matches("http://").trim_end_matches('/');
+    let url = server.url();
+    let mut expected = vec![
+        "ok same.yaml".to_owned(),
+        "moved changed.yaml: it holds other bytes".to_owned(),
+        "moved elsewhere.yaml: it holds other bytes".to_owned(),
+        "moved page.yaml: it is a web page, which may be a login".to_owned(),
+        "moved empty.yaml: the server answered with an empty body".to_owned(),
+        "moved huge.yaml: the file is larger than 67108864 bytes".to_owned(),
+        format!("gone missing.yaml: {host} answered 404 Not Found"),
+        format!("gone gone.yaml: {host} answered 410 Gone"),
+        format!(
+            "unreachable login.yaml: cannot fetch {url}login.yaml: {host} answered 401 Unauthorized"
+        ),
+        format!(
+            "unreachable refused.yaml: cannot fetch {url}refused.yaml: {host} answered 403 Forbidden"
+        ),
+    ];
+    expected.sort();
+    assert_eq!(told(&report), expected);
+    let changed = &report["upstream"][0];
+    assert_eq!(changed["kind"], "http");
+    assert!(
+        changed["new"].as_str().unwrap().starts_with("sha256:"),
+        "{changed:#}"
+    );
+    assert_ne!(changed["new"], changed["old"]);
+    assert_eq!(report["failures"].as_array().unwrap().len(), 2);
+    ask(&repo, &[])
+        .fails(2)
+        .stdout_has("upstream of 10 remotes: 1 ok, 5 moved, 2 gone, 2 unreachable\n")
+        .stdout_has(": 7 differences\n")
+        .stderr_has("error: kustomize-localize.lock:")
+        .stderr_has("login.yaml: ")
+        .stderr_has("hint: if it needs a login, add `machine 127.0.0.1 login NAME password TOKEN` to ~/.netrc");
+}
+
+/// Returns a server that accepts connections and says nothing.
+fn silent() -> (TcpListener, String) {
+    let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
+    let url = format!("http://{}/", listener.local_addr().unwrap());
+    (listener, url)
+}
+
+#[test]
+fn who_does_not_answer_is_waited_for_only_so_long() {
+    let sandbox = Sandbox::new();
+    let server = Server::start();
+    let up = upstream(&sandbox, "srv/acme/base");
+    server.serve_git("/git/", &sandbox.path("srv"));
+    for name in ["silent", "closed", "broken", "same"] {
+        server.route(&format!("/{name}.yaml"), Reply::ok(config(name)));
+    }
+    let [files, git] = [server.url(), server.git_url()];
+    let pin = up.id("HEAD");
+    let repo = locked(
+        &sandbox,
+        &[
+            format!("{files}silent.yaml"),
+            format!("{files}closed.yaml"),
+            format!("{files}broken.yaml"),
+            format!("{files}same.yaml"),
+            format!("{git}acme/base//?ref=main"),
+            format!("{git}acme/base//?ref={pin}"),
+        ],
+    );
+    let (_listener, slow) = silent();
+    let (listener, closed) = silent();
+    drop(listener);
+    server.route("/broken.yaml", Reply::status(500));
+    let lock = repo
+        .read("kustomize-localize.lock")
+        .replace(
+            &format!("{files}silent.yaml"),
+            &format!("{slow}silent.yaml"),
+        )
+        .replace(
+            &format!("{files}closed.yaml"),
+            &format!("{closed}closed.yaml"),
+        )
+        .replace(&git, &slow);
+    repo.write("kustomize-localize.lock", lock);
+    repo.commit("elsewhere");
+    let started = Instant::now();
+    let output = ask(&repo, &["--timeout", "1", "--format", "json"]);
+    // Side by side: five that take a second each, some of them with a grace to end in.
+    assert!(
+        started.elapsed() < Duration::from_secs(5),
+        "{:?}",
+        started.elapsed()
+    );
+    let report = parsed(output.fails(2));
+    let told = told(&report);
+    assert_eq!(told[0], "ok same.yaml");
+    assert_eq!(told.len(), 6);
+    for (index, begin) in [
+        format!("unreachable {pin}: {slow}acme/base did not answer within 1 s"),
+        format!("unreachable broken.yaml: cannot fetch {files}broken.yaml: "),
+        format!("unreachable closed.yaml: cannot fetch {closed}closed.yaml: "),
+        format!("unreachable main: {slow}acme/base did not answer within 1 s"),
+        format!("unreachable silent.yaml: cannot fetch {slow}silent.yaml: it took longer than 1 s"),
+    ]
+    .iter()
+    .enumerate()
+    {
+        assert!(told[index + 1].starts_with(begin), "no {begin}\n{told:?}");
+    }
+    output
+        .stderr_has("acme/base did not answer within 1 s")
+        .stderr_has("hint: give it more time with `--timeout SECONDS`");
+}
+
+#[test]
+fn a_time_limit_needs_somebody_to_wait_for() {
+    let sandbox = Sandbox::new();
+    let repo = sandbox.repo("work");
+    repo.run(&["verify", "--timeout", "5"])
+        .fails(2)
+        .stderr_has("--upstream")
+        .stderr_has("--rebuild");
+    repo.run(&["verify", "--upstream", "--timeout", "0"])
+        .fails(2)
+        .stderr_has("0 is not in 1..");
+}
+
+#[test]
+fn everything_is_asked_side_by_side() {
+    let sandbox = Sandbox::new();
+    let server = Server::start();
+    let mut references = Vec::new();
+    for number in 0..6 {
+        let path = format!("/{number}.yaml");
+        server.route(&path, Reply::ok(config("same")));
+        references.push(format!("{}{number}.yaml", server.url()));
+    }
+    let repo = locked(&sandbox, &references);
+    for number in 0..6 {
+        let slow = Reply::ok(config("same")).delay(Duration::from_millis(300));
+        server.route(&format!("/{number}.yaml"), slow);
+    }
+    let started = Instant::now();
+    report(&repo, &[], 0);
+    assert!(
+        started.elapsed() < Duration::from_millis(1500),
+        "{:?}",
+        started.elapsed()
+    );
+    assert!(server.most_at_once() >= 4, "{}", server.most_at_once());
+}
+
+/// Part of every secret here.
+const SECRET: &str = "s3cr3t";
+
+#[test]
+fn no_secret_is_shown_and_none_is_in_the_lock() {
+    let sandbox = Sandbox::new();
+    let server = Server::start();
+    let up = upstream(&sandbox, "srv/acme/base");
+    server.serve_git("/git/", &sandbox.path("srv"));
+    server.require_password("/git/", "me", SECRET);
+    server.route("/files/cm.yaml", Reply::ok(config("file")));
+    server.require_password("/files/", "me", SECRET);
+    server.route(
+        "/signed.yaml?token=s3cr3t-query&x=1",
+        Reply::ok(config("signed")),
+    );
+    let login = server.url().replace("http://", "http://me:s3cr3t@");
+    let repo = locked(
+        &sandbox,
+        &[
+            format!("{login}git/acme/base//?ref=main"),
+            format!("{login}git/acme/base//?ref={}", up.id("HEAD")),
+            format!("{login}files/cm.yaml"),
+            format!("{}signed.yaml?token=s3cr3t-query&x=1", server.url()),
+        ],
+    );
+    for format in ["human", "json"] {
+        let output = ask(&repo, &["--format", format]);
+        output.fails(2).lacks(SECRET);
+        output
+            .stderr_has("wants credentials")
+            .stderr_has("cannot be asked for: the lock does not hold the secret in it");
+        assert_eq!(
+            output.stdout.matches("unreachable").count(),
+            match format {
+                "json" => 4,
+                _ => 5,
+            }
+        );
+    }
+    // What git's helpers know is found.
+    sandbox.script(
+        "git-credential-known",
+        "test \"$1\" = get && printf 'username=me\\npassword=s3cr3t\\n'",
+    );
+    sandbox.configure("credential.helper", "known");
+    let known = report(&repo, &[], 2);
+    let told = told(&known);
+    let ok = told.iter().filter(|one| one.starts_with("ok "));
+    assert_eq!(ok.count(), 3, "{told:?}");
+    assert!(
+        told.last()
+            .unwrap()
+            .contains("signed.yaml?token=REDACTED&x=1"),
+        "{told:?}"
+    );
+    assert!(!known.to_string().contains(SECRET));
+    // And what is moved, or gone.
+    up.commit("two");
+    server.route("/files/cm.yaml", Reply::status(404));
+    ask(&repo, &[])
+        .fails(2)
+        .lacks(SECRET)
+        .stdout_has("1 ok, 1 updated, 1 gone, 1 unreachable\n");
+    ask(&repo, &["--format", "json"]).fails(2).lacks(SECRET);
+}
+
+#[test]
+fn what_could_do_harm_is_not_asked() {
+    let sandbox = Sandbox::new();
+    let repo = sandbox.repo("work");
+    let mark = sandbox.path("mark");
+    let commit = "0123456789012345678901234567890123456789";
+    for url in [
+        format!("ext::sh -c touch% {}", mark.display()),
+        "fd::17/x".to_owned(),
+        "ssh://-oProxyCommand=touch/o/r".to_owned(),
+        "git@-oProxyCommand=touch:o/r".to_owned(),
+        "codecommit::eu-west-1://repo".to_owned(),
+        "../upstream".to_owned(),
+    ] {
+        for reference in ["main", commit] {
+            repo.write(
+                "kustomize-localize.lock",
+                format!(
+                    "version: 1\nremotes:\n  - url: '{url}'\n    ref: '{reference}'\n    commit: '{commit}'\n    paths: ['.']\n"
+                ),
+            );
+            repo.commit("lock");
+            let output = ask(&repo, &[]);
+            output.fails(2).stderr_has(" is refused: ");
+            assert!(!mark.exists(), "{output:?}");
+        }
+    }
+}
