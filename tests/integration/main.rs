@@ -64,6 +64,7 @@ mod verify_record;
 mod verify_upstream;
 mod workflows;
 mod worktree;
+mod year;
 
 use std::fs;
 use std::path::Path;

@@ -1,0 +1,549 @@
+//! A team with a repository, two upstreams, a server of files, and a branch that must hold all of it localized:
+//! what happens to them, and what must be true whenever something has happened.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use git_kustomize_localize::record::sha256_hex;
+use serde_json::Value;
+
+use crate::support::{Output, Repo, World, config_map};
+
+/// The branch.
+pub(super) const BRANCH: &str = "refs/heads/localized/main";
+/// Where NEW_DIR is, with copies.
+const COPY: &str = "delivery";
+const LOCK: &str = "kustomize-localize.lock";
+/// The file that is on a server.
+pub(super) const POLICY: &str = "https://files.example.com/policy.yaml";
+
+/// What the branch holds.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Mode {
+    /// The repository, localized where it stands.
+    InPlace,
+    /// A copy of `apps` beside it.
+    Copy,
+}
+
+/// One deployment: a commit of the branch, over first parents.
+struct Deployed {
+    commit: String,
+    /// The source commit; none where somebody committed by hand.
+    source: Option<String>,
+}
+
+pub(super) struct Team {
+    pub(super) world: World,
+    /// `https://github.com/acme/web`, with the branch `release`.
+    pub(super) web: Repo,
+    /// `https://github.com/acme/jobs`, with the tag `v1`.
+    pub(super) jobs: Repo,
+    /// What the branch must hold: how a message names a remote, and the digest there.
+    pub(super) holds: BTreeMap<String, String>,
+    /// The exit status of `check` on main.
+    pub(super) check_of_main: i32,
+    mode: Mode,
+    log: Vec<Deployed>,
+}
+
+impl Team {
+    /// Returns the team with one commit on main and no branch.
+    pub(super) fn new(mode: Mode) -> Team {
+        let world = World::new();
+        let web = world.upstream("acme/web");
+        web.write("kustomization.yaml", "resources: [page.yaml]\n");
+        web.write("page.yaml", config_map("page-zero"));
+        web.commit("Begin");
+        web.git(&["switch", "-q", "-c", "release"]);
+        web.write("page.yaml", config_map("page-one"));
+        let released = web.commit("Show page one");
+        let jobs = world.upstream_of(
+            "acme/jobs",
+            &[
+                ("deploy/kustomization.yaml", "resources: [job.yaml]\n"),
+                ("deploy/job.yaml", &config_map("job-one")),
+                ("README.md", "Not for a cluster.\n"),
+            ],
+        );
+        let policy = config_map("policy-one");
+        world.file(POLICY, &policy);
+        world.commit(&[
+            ("README.md", "Manifests.\n"),
+            ("bin/deploy.sh", "#!/bin/sh\n"),
+            (
+                "apps/kustomization.yaml",
+                "resources:\n- web\n- jobs # nightly\n",
+            ),
+            (
+                "apps/web/kustomization.yaml",
+                &format!("namePrefix: shop-\nresources:\n- ../../bases/web\n- {POLICY}\n"),
+            ),
+            (
+                "apps/jobs/kustomization.yaml",
+                "nameSuffix: -nightly\nresources:\n- https://github.com/acme/jobs//deploy?ref=v1\n",
+            ),
+            (
+                "bases/web/kustomization.yaml",
+                "resources:\n- config.yaml\n- https://github.com/acme/web?ref=release # theirs\n",
+            ),
+            ("bases/web/config.yaml", &config_map("web")),
+        ]);
+        let mut team = Team {
+            holds: BTreeMap::new(),
+            check_of_main: 1,
+            log: Vec::new(),
+            mode,
+            world,
+            web,
+            jobs,
+        };
+        team.holds_commit("https://github.com/acme/web?ref=release", &released);
+        let v1 = team.jobs.id("v1");
+        team.holds_commit("https://github.com/acme/jobs?ref=v1", &v1);
+        team.holds_file(POLICY, &policy);
+        team
+    }
+
+    pub(super) fn work(&self) -> &Repo {
+        &self.world.work
+    }
+
+    /// Notes that the branch must hold a repository at a commit.
+    pub(super) fn holds_commit(&mut self, label: &str, commit: &str) {
+        let digest = format!("gitCommit:{commit}");
+        self.holds.insert(label.to_owned(), digest);
+    }
+
+    /// Notes that the branch must hold a file with these bytes.
+    pub(super) fn holds_file(&mut self, url: &str, text: &str) {
+        let digest = format!("sha256:{}", sha256_hex(text.as_bytes()));
+        self.holds.insert(url.to_owned(), digest);
+    }
+
+    /// Replaces text in a file of the working tree.
+    #[track_caller]
+    pub(super) fn edit(&self, path: &str, old: &str, new: &str) {
+        let text = self.work().read(path);
+        assert!(text.contains(old), "no {old:?} in {path}: {text}");
+        self.work().write(path, text.replace(old, new));
+    }
+
+    /// Merges what `change` does into main, as a hosting service does.
+    #[track_caller]
+    pub(super) fn pull_request(&self, title: &str, change: impl FnOnce(&Team)) {
+        let work = self.work();
+        work.git(&["switch", "-q", "-c", "pull"]);
+        change(self);
+        work.commit(title);
+        work.git(&["switch", "-q", "main"]);
+        let merge = ["merge", "-q", "--no-ff", "-m", "Merge pull request", "pull"];
+        work.git(&merge);
+        work.git(&["branch", "-q", "-d", "pull"]);
+    }
+
+    /// Commits something on main that has nothing to do with kustomize.
+    pub(super) fn something_else(&self, text: &str) {
+        self.work().write("README.md", text);
+        self.work().commit("Write more");
+    }
+
+    fn arguments(&self) -> &'static [&'static str] {
+        match self.mode {
+            Mode::InPlace => &["--in-place"],
+            Mode::Copy => &["apps", COPY, "--scope", "."],
+        }
+    }
+
+    pub(super) fn is_copy(&self) -> bool {
+        self.mode == Mode::Copy
+    }
+
+    /// Returns where a file of the result is on the branch.
+    pub(super) fn place(&self, path: &str) -> String {
+        match self.mode {
+            Mode::InPlace => path.to_owned(),
+            Mode::Copy => format!("{COPY}/{path}"),
+        }
+    }
+
+    /// Returns the text of a file of the result, as the branch has it.
+    #[track_caller]
+    pub(super) fn deployed(&self, path: &str) -> String {
+        self.work().show(BRANCH, &self.place(path))
+    }
+
+    /// Asserts that the branch has nothing there.
+    #[track_caller]
+    pub(super) fn has_no(&self, path: &str) {
+        let place = format!("{BRANCH}:{}", self.place(path));
+        assert_ne!(self.work().try_git(&["cat-file", "-e", &place]).status, 0);
+    }
+
+    /// Localizes while somebody is in the middle of something else, which is then as it was.
+    #[track_caller]
+    fn run(&self, more: &[&str]) -> Output {
+        let work = self.work();
+        work.write("staged.txt", "staged\n");
+        work.git(&["add", "staged.txt"]);
+        work.write("staged.txt", "and changed again\n");
+        work.write("draft/kustomization.yaml", "resources: [\n");
+        let before = work.state().without_ref(BRANCH);
+        let output = work.run(&[self.arguments(), more].concat());
+        before.assert_same(&work.state().without_ref(BRANCH));
+        assert_eq!(self.world.sandbox.leftovers(), [""; 0], "{output:?}");
+        work.git(&["rm", "-q", "-f", "staged.txt"]);
+        work.remove("draft/kustomization.yaml");
+        output
+    }
+
+    /// Localizes without a build, which must make one more commit, and looks at all of it.
+    #[track_caller]
+    pub(super) fn follow(&mut self) -> Output {
+        self.follow_with(&["--no-verify"])
+    }
+
+    /// Localizes, lets kustomize build before and after, and builds once more without a network.
+    #[track_caller]
+    pub(super) fn follow_and_build(&mut self) {
+        let output = self.follow_with(&["--strict"]);
+        if self.world.sandbox.builds().is_some() {
+            output.stdout_has("verified: ");
+            let clone = self.clone_of_branch();
+            self.world.same_build("apps", &clone, &self.place("apps"));
+        }
+        self.work()
+            .run(&["verify", "localized/main", "--rebuild"])
+            .success()
+            .stdout_has(": as recorded\n");
+    }
+
+    /// Does the same on a machine that has fetched nothing yet.
+    #[track_caller]
+    pub(super) fn follow_with_an_empty_cache(&mut self) -> Output {
+        let output = self.with_an_empty_cache(|team| team.run(&["--no-verify", "--locked"]));
+        self.committed(output)
+    }
+
+    /// Localizes, which must make one more commit, and looks at all of it.
+    #[track_caller]
+    pub(super) fn follow_with(&mut self, more: &[&str]) -> Output {
+        let output = self.run(more);
+        self.committed(output)
+    }
+
+    #[track_caller]
+    fn committed(&mut self, output: Output) -> Output {
+        output.success().lacks("nothing to do");
+        let commit = self.work().id(BRANCH);
+        let source = self.work().id("main");
+        self.parents(&commit, &source);
+        self.log.push(Deployed {
+            commit,
+            source: Some(source),
+        });
+        self.is_right();
+        output
+    }
+
+    /// Localizes, which must find that there is nothing to do.
+    #[track_caller]
+    pub(super) fn nothing_to_do(&self) {
+        let tip = self.work().id(BRANCH);
+        self.run(&["--no-verify"])
+            .success()
+            .stdout_has("nothing to do");
+        assert_eq!(self.work().id(BRANCH), tip);
+    }
+
+    /// Localizes, which must be refused and change nothing at all.
+    #[track_caller]
+    pub(super) fn refused(&self, more: &[&str]) -> Output {
+        let tip = self.work().id(BRANCH);
+        let output = self.run(more);
+        output.fails(2).stderr_has("error: ");
+        assert_eq!(self.work().id(BRANCH), tip);
+        output
+    }
+
+    /// Does something as on a machine that has fetched nothing yet.
+    #[track_caller]
+    pub(super) fn with_an_empty_cache<T>(&self, then: impl FnOnce(&Team) -> T) -> T {
+        let sandbox = self.world.sandbox.clone();
+        let empty = tempfile::tempdir_in(sandbox.path("")).unwrap();
+        sandbox.set("XDG_CACHE_HOME", empty.path());
+        let result = then(self);
+        sandbox.set("XDG_CACHE_HOME", sandbox.path("cache"));
+        result
+    }
+
+    /// Commits on the branch by hand, and returns that commit.
+    pub(super) fn edit_branch(&mut self, change: impl FnOnce(&Team)) -> String {
+        let work = &self.world.work;
+        work.git(&["switch", "-q", "localized/main"]);
+        change(self);
+        let commit = self.work().commit("Fix it quickly");
+        self.work().git(&["switch", "-q", "main"]);
+        self.log.push(Deployed {
+            commit: commit.clone(),
+            source: None,
+        });
+        commit
+    }
+
+    /// Returns a fresh clone that has the branch checked out.
+    pub(super) fn clone_of_branch(&self) -> Repo {
+        self.world.clone_of_branch()
+    }
+
+    /// Asserts what the new tip's parents are: the source commit at first; later the tip before and the source
+    /// commit, unless the tip contains it.
+    #[track_caller]
+    fn parents(&self, commit: &str, source: &str) {
+        let work = self.work();
+        let parents = work.git(&["log", "-1", "--format=%P", commit]);
+        let expected = match self.log.last() {
+            None => source.to_owned(),
+            Some(Deployed { commit: tip, .. }) => {
+                match work
+                    .try_git(&["merge-base", "--is-ancestor", source, tip])
+                    .status
+                {
+                    0 => tip.clone(),
+                    _ => format!("{tip} {source}"),
+                }
+            }
+        };
+        assert_eq!(parents, expected);
+    }
+
+    /// Asserts everything that must be true after each step.
+    #[track_caller]
+    fn is_right(&self) {
+        let work = self.work();
+        self.log_reads_as_deployments();
+        self.record_is_what_it_holds();
+        self.differs_from_main_where_it_must();
+        work.run(&["check", "--rev", "main"]).is(self.check_of_main);
+        match self.mode {
+            Mode::InPlace => work.run(&["check", "--rev", BRANCH]).is(0),
+            Mode::Copy => work.run(&["check", "--rev", BRANCH, "--", COPY]).is(0),
+        };
+        work.run(&["verify", "localized/main"])
+            .success()
+            .stdout_has("also in the message of ")
+            .stdout_has(": as recorded\n");
+        let fsck = work.git(&["fsck", "--strict", "--no-dangling", "--no-progress"]);
+        assert_eq!(fsck, "");
+        let clone = self.clone_of_branch();
+        self.files_are_what_the_lock_lists(&clone);
+        self.never_drifts(&clone);
+        fs::remove_dir_all(clone.path()).unwrap();
+    }
+
+    /// Over first parents, the branch is the list of what was deployed, and then the history of main.
+    #[track_caller]
+    fn log_reads_as_deployments(&self) {
+        let format =
+            "--format=%H %(trailers:key=Kustomize-Localize-Source,valueonly,separator=%x2C)|%s";
+        let log = self.work().git(&["log", "--first-parent", format, BRANCH]);
+        let mut log = log.lines();
+        for deployed in self.log.iter().rev() {
+            let (line, subject) = log.next().unwrap().split_once('|').unwrap();
+            let source = match &deployed.source {
+                Some(source) => format!("gitCommit:{source}"),
+                None => String::new(),
+            };
+            assert_eq!(line, format!("{} {source}", deployed.commit));
+            assert!(
+                deployed.source.is_none() || subject.starts_with("Localize "),
+                "{subject}"
+            );
+        }
+        let first = self.log[0].source.as_ref().unwrap();
+        let (line, _) = log.next().unwrap().split_once('|').unwrap();
+        assert_eq!(line, format!("{first} "));
+    }
+
+    /// The trailers and the lock of the tip say what the team expects it to hold.
+    #[track_caller]
+    fn record_is_what_it_holds(&self) {
+        let work = self.work();
+        let message = self.world.sandbox.path("message");
+        fs::write(&message, work.git(&["log", "-1", "--format=%B", BRANCH])).unwrap();
+        let message = message.to_str().unwrap();
+        let trailers = work.git(&["interpret-trailers", "--parse", message]);
+        let tree = match self.mode {
+            Mode::InPlace => work.id(&format!("{BRANCH}^{{tree}}")),
+            Mode::Copy => work.id(&format!("{BRANCH}:{COPY}")),
+        };
+        let mut lines = vec![
+            match self.mode {
+                Mode::InPlace => "Target: . in-place".to_owned(),
+                Mode::Copy => format!("Target: apps scope=. into={COPY}"),
+            },
+            format!("Source: gitCommit:{}", work.id("main")),
+        ];
+        let remotes = self.holds.iter();
+        lines.extend(remotes.map(|(label, digest)| format!("Remote: {label} {digest}")));
+        lines.push(format!("Tree: gitTree:{tree}"));
+        let verified = trailers
+            .lines()
+            .find_map(|line| line.strip_prefix("Kustomize-Localize-Verified: "))
+            .unwrap();
+        assert!(
+            verified == "not built" || verified.starts_with("identical 1/1 kustomize/"),
+            "{verified}"
+        );
+        lines.push(format!("Verified: {verified}"));
+        let version = env!("CARGO_PKG_VERSION");
+        lines.push(format!("Tool: git-kustomize-localize/{version}"));
+        let expected: Vec<String> = lines
+            .into_iter()
+            .map(|line| format!("Kustomize-Localize-{line}"))
+            .collect();
+        assert_eq!(trailers.lines().collect::<Vec<_>>(), expected);
+
+        let listed: BTreeMap<String, String> = self
+            .lock()
+            .map(|lock| {
+                let remotes = lock["remotes"].as_array().cloned().unwrap_or_default();
+                remotes.iter().map(told).collect()
+            })
+            .unwrap_or_default();
+        assert_eq!(listed, self.holds);
+    }
+
+    /// Returns the lock of the result, if there is one.
+    fn lock(&self) -> Option<Value> {
+        let place = format!("{BRANCH}:{}", self.place(LOCK));
+        let output = self.work().try_git(&["cat-file", "blob", &place]);
+        (output.status == 0).then(|| serde_yaml::from_str(&output.stdout).unwrap())
+    }
+
+    /// Beside what is localized, every file is that of main.
+    #[track_caller]
+    fn differs_from_main_where_it_must(&self) {
+        let diff = ["diff", "--name-status", "--no-renames", "main", BRANCH];
+        for line in self.work().git(&diff).lines() {
+            let (status, path) = line.split_once('\t').unwrap();
+            let name = path.rsplit('/').next().unwrap();
+            let expected = match (self.mode, status) {
+                (Mode::Copy, "A") => path.starts_with(&format!("{COPY}/")),
+                (Mode::InPlace, "A") => path.contains("localized-files/") || path == LOCK,
+                (Mode::InPlace, "M") => name == "kustomization.yaml" || path == LOCK,
+                _ => false,
+            };
+            assert!(expected, "{line}");
+        }
+    }
+
+    /// Every localized file is listed with its digest, and nothing else is; nothing names a URL.
+    #[track_caller]
+    fn files_are_what_the_lock_lists(&self, clone: &Repo) {
+        let top = clone.path().join(match self.mode {
+            Mode::InPlace => "",
+            Mode::Copy => COPY,
+        });
+        let mut there = BTreeMap::new();
+        files(&top, &top, &mut there);
+        for (path, bytes) in &there {
+            if path.ends_with("kustomization.yaml") {
+                let text = String::from_utf8_lossy(bytes);
+                assert!(!text.contains("https://"), "{path}: {text}");
+            }
+        }
+        // In place, the rest is the user's.
+        let mut digests: BTreeMap<String, String> = there
+            .iter()
+            .filter(|(path, _)| self.is_copy() || path.contains("localized-files/"))
+            .map(|(path, bytes)| (path.clone(), sha256_hex(bytes)))
+            .collect();
+        digests.remove(LOCK);
+        let lock = self.lock().unwrap_or_default();
+        let listed = lock["files"].as_array().cloned().unwrap_or_default();
+        let text = |value: &Value| value.as_str().unwrap().to_owned();
+        let listed: BTreeMap<String, String> = listed
+            .iter()
+            .map(|file| (text(&file["path"]), text(&file["sha256"])))
+            .collect();
+        assert_eq!(digests, listed);
+    }
+
+    /// Whoever begins anew with the same source and lock gets the same tree, object by object.
+    #[track_caller]
+    fn never_drifts(&self, clone: &Repo) {
+        clone.git(&["switch", "-q", "-c", "anew", "--no-track", "origin/main"]);
+        // What main has not locked was decided when the branch met it first.
+        if let Some(remotes) = self.lock_of_remotes()
+            && clone.try_git(&["show", &format!("main:{LOCK}")]).stdout != remotes
+        {
+            clone.write(LOCK, remotes);
+            clone.commit("Lock everything");
+        }
+        let more = ["--no-verify", "--locked", "--branch", "beginning"];
+        clone.run(&[self.arguments(), &more].concat()).success();
+        let tree = |repo: &Repo, branch: &str| match self.mode {
+            Mode::InPlace => repo.id(&format!("{branch}^{{tree}}")),
+            Mode::Copy => repo.id(&format!("{branch}:{COPY}")),
+        };
+        if tree(clone, "beginning") != tree(self.work(), BRANCH) {
+            let diff = clone.git(&["diff", "origin/localized/main", "beginning"]);
+            panic!("following is not what beginning is:\n{diff}");
+        }
+    }
+
+    /// Returns the lock of the result as it would be on main: what was meant, without files and target.
+    fn lock_of_remotes(&self) -> Option<String> {
+        self.lock()?;
+        let lock = self.deployed(LOCK);
+        let lock = lock.split("\nfiles:").next().unwrap();
+        let (head, remotes) = lock.split_once("\nremotes:")?;
+        let head = head.split("\ntarget:").next().unwrap();
+        Some(format!("{head}\nremotes:{}\n", remotes.trim_end()))
+    }
+}
+
+impl Output {
+    /// Asserts an exit status, 0 among them.
+    #[track_caller]
+    fn is(&self, status: i32) {
+        match status {
+            0 => self.success(),
+            _ => self.fails(status),
+        };
+    }
+}
+
+/// Returns how a message names an entry of a lock, and its digest there.
+fn told(remote: &Value) -> (String, String) {
+    let text = |key: &str| remote[key].as_str();
+    let url = text("url").unwrap();
+    match text("commit") {
+        Some(commit) => (
+            format!("{url}?ref={}", text("ref").unwrap()),
+            format!("gitCommit:{commit}"),
+        ),
+        None => (
+            url.to_owned(),
+            format!("sha256:{}", text("sha256").unwrap()),
+        ),
+    }
+}
+
+/// Collects all files below a directory but git's own.
+fn files(top: &Path, directory: &Path, found: &mut BTreeMap<String, Vec<u8>>) {
+    let entries = fs::read_dir(directory).unwrap();
+    let paths: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
+    for path in paths {
+        if path.is_dir() {
+            if !path.ends_with(".git") {
+                files(top, &path, found);
+            }
+        } else {
+            let name = path.strip_prefix(top).unwrap().to_str().unwrap();
+            found.insert(name.to_owned(), fs::read(&path).unwrap());
+        }
+    }
+}
