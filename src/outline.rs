@@ -12,7 +12,7 @@ use crate::redact;
 use crate::reference::{self, Pin};
 use crate::tree::{Listing, path};
 use crate::walk::{
-    self, CarriedId, Contents, Explored, FileId, Graph, Origin, RootId, Source, Target,
+    self, CarriedId, Contents, Explored, FileId, Graph, Origin, Place, RootId, Source, Target,
     TroubleKind, Wanted,
 };
 
@@ -108,6 +108,8 @@ pub enum NodeKind {
         component: bool,
         /// The [label](Remote::label) of the remote that it was brought in from.
         localized: Option<String>,
+        /// Why nobody knows what it names, in a word or two.
+        broken: Option<&'static str>,
     },
     /// A file.
     File {
@@ -128,6 +130,11 @@ pub enum NodeKind {
         /// The digest that the lock holds for it.
         locked: Option<Digest>,
     },
+    /// A Helm chart of a repository.
+    Chart {
+        /// The digest that the lock holds for its archive.
+        locked: Option<Digest>,
+    },
     /// What cannot be followed, and why, in a word or two.
     Broken(&'static str),
 }
@@ -137,7 +144,7 @@ impl Node {
     #[must_use]
     pub fn is_remote(&self) -> bool {
         match &self.kind {
-            NodeKind::Git { .. } | NodeKind::Http { .. } => true,
+            NodeKind::Git { .. } | NodeKind::Http { .. } | NodeKind::Chart { .. } => true,
             NodeKind::Root { localized, .. } | NodeKind::File { localized } => localized.is_some(),
             NodeKind::Broken(_) => false,
         }
@@ -156,8 +163,13 @@ impl Node {
             NodeKind::Root {
                 component,
                 localized,
+                broken,
             } => {
-                let parts = [component.then(|| "component".to_owned()), from(localized)];
+                let parts = [
+                    component.then(|| "component".to_owned()),
+                    from(localized),
+                    broken.map(str::to_owned),
+                ];
                 parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
             }
             NodeKind::File { localized } => from(localized).unwrap_or_default(),
@@ -168,6 +180,7 @@ impl Node {
                 pin => format!("{}, {}", pin.name(), locked(state)),
             },
             NodeKind::Http { locked: state } => locked(state),
+            NodeKind::Chart { locked: state } => format!("chart, {}", locked(state)),
             NodeKind::Broken(why) => (*why).to_owned(),
         }
     }
@@ -225,12 +238,23 @@ impl Outline {
             graph,
             lock: top.map(|(_, lock)| lock),
             brought: brought(locks),
+            broken: HashMap::new(),
             known: HashMap::new(),
             outline: Outline::default(),
         };
+        for trouble in &explored.troubles {
+            if let (None, Some(file)) = (trouble.edge, trouble.file) {
+                let why = why(Some(&trouble.kind));
+                maker.broken.entry(file).or_insert(why);
+            }
+        }
         let mut troubles: HashMap<(RootId, usize), &TroubleKind> = HashMap::new();
+        let mut cycles = BTreeSet::new();
         for trouble in &explored.troubles {
             if let Some(edge) = trouble.edge {
+                if trouble.kind == TroubleKind::Cycle {
+                    cycles.insert(edge);
+                }
                 troubles.entry(edge).or_insert(&trouble.kind);
             }
         }
@@ -240,6 +264,15 @@ impl Outline {
         for (root, node) in graph.roots.iter().enumerate() {
             for (index, edge) in node.edges.iter().enumerate() {
                 let to = match edge.target {
+                    // What kustomize does not follow is not drawn as if it did.
+                    Target::Root { id, .. } if cycles.contains(&(root, index)) => {
+                        let name = maker.outline.nodes[ids[id]].name.clone();
+                        maker.node(
+                            name,
+                            "broken",
+                            NodeKind::Broken(why(Some(&TroubleKind::Cycle))),
+                        )
+                    }
                     Target::Root { id, .. } => ids[id],
                     Target::File(file) => maker.file(file),
                     Target::Carried(id) => maker.carried(id),
@@ -260,6 +293,7 @@ impl Outline {
                 });
             }
         }
+        maker.charts(&ids);
         maker.outline.starts = starts.iter().map(|root| ids[*root]).collect();
         maker.outline
     }
@@ -385,6 +419,8 @@ struct Maker<'a> {
     graph: &'a Graph,
     lock: Option<&'a Lock>,
     brought: HashMap<String, String>,
+    /// Why something in a file is not what kustomize takes, so that it may name more.
+    broken: HashMap<FileId, &'static str>,
     /// The nodes that may be named more than once.
     known: HashMap<(String, &'static str), usize>,
     outline: Outline,
@@ -405,6 +441,7 @@ impl Maker<'_> {
         let kind = NodeKind::Root {
             component: root.kind == Kind::Component,
             localized: self.origin(root.file),
+            broken: self.broken.get(&root.file).copied(),
         };
         let name = match root.directory.as_str() {
             "" => ".".to_owned(),
@@ -418,16 +455,55 @@ impl Maker<'_> {
         self.node(self.graph.label(id), "file", NodeKind::File { localized })
     }
 
-    /// A directory that is carried is one thing, like a file.
     fn carried(&mut self, id: CarriedId) -> usize {
         let carried = &self.graph.carried[id];
-        let name = self.graph.sources[carried.source].tree.label(&carried.path);
-        let localized = self.brought.iter();
-        let localized = localized
-            .filter(|(path, _)| path::is_in(path, &carried.path))
-            .map(|(_, label)| label.clone())
-            .next();
+        self.directory(carried.source, &carried.path)
+    }
+
+    /// A directory that is of use as a whole is one thing, like a file.
+    fn directory(&mut self, source: usize, place: &str) -> usize {
+        let name = self.graph.sources[source].tree.label(place);
+        let mut brought = self.brought.iter();
+        let localized = brought.find(|(path, _)| path::is_in(path, place));
+        let localized = localized.map(|(_, label)| label.clone());
         self.node(name, "file", NodeKind::File { localized })
+    }
+
+    /// Adds the charts that roots name. They are no references of kustomize, which leaves them to helm.
+    fn charts(&mut self, ids: &[usize]) {
+        let graph = self.graph;
+        for chart in graph.named_charts().unwrap_or_default() {
+            let root = chart.noted.root;
+            let to = match (&chart.place, chart.wanted()) {
+                (Place::There(path), _) => self.directory(graph.roots[root].source, path),
+                (_, Some(wanted)) => {
+                    let locked = self.lock.and_then(|lock| wanted.locked(lock));
+                    let locked = locked.map(|chart| Digest::Sha256(chart.sha256.clone()));
+                    self.node(wanted.label(), "chart", NodeKind::Chart { locked })
+                }
+                (Place::Missing(path), None) => {
+                    self.node(path.clone(), "broken", NodeKind::Broken("missing"))
+                }
+                (Place::Submodule(path), None) => {
+                    self.node(path.clone(), "broken", NodeKind::Broken("in a submodule"))
+                }
+                (Place::Outside, None) => {
+                    let name = redact::url(chart.name);
+                    self.node(name, "broken", NodeKind::Broken("out of scope"))
+                }
+            };
+            let note = &chart.noted.note;
+            self.outline.links.push(Link {
+                from: ids[root],
+                to,
+                file: graph.label(chart.noted.file),
+                line: note.line,
+                column: note.column,
+                field: note.field.clone(),
+                reference: redact::url(chart.repo.unwrap_or(chart.name)),
+                change: None,
+            });
+        }
     }
 
     fn origin(&self, file: FileId) -> Option<String> {

@@ -424,10 +424,10 @@ impl Verifier<'_> {
             "" => Some(whole),
             _ => lookup(&repository, whole, directory)?.map(|(_, id)| id),
         };
-        let Some(found) = found.filter(|found| found.to_string() != trailers.tree.hex()) else {
+        let recorded = object_id(trailers.tree.hex())?;
+        let Some(found) = found.filter(|found| *found != recorded) else {
             return Ok(());
         };
-        let recorded = object_id(trailers.tree.hex())?;
         if entries(&repository, recorded).is_ok() {
             for place in differences(&repository, recorded, found, &BTreeSet::new())? {
                 self.changed(&path::join(directory, &place), by);
@@ -504,7 +504,15 @@ impl Verifier<'_> {
     /// Finds what is still remote, with the rules of `check`: nothing allows it, and to be locked is not enough.
     fn remotes(&mut self, locks: &[(String, Lock)]) -> Result<Vec<Failure>> {
         let mut failures = Vec::new();
+        let kustomizations = self.tree.kustomizations()?;
         for (directory, lock) in locks {
+            // Where none is left, nothing remote is: that they are gone is told.
+            if !kustomizations
+                .iter()
+                .any(|place| path::is_in(place, directory))
+            {
+                continue;
+            }
             let config = Config {
                 locked: Locked::Error,
                 load_restrictor: lock.options.load_restrictor,

@@ -129,7 +129,9 @@ fn is_named(name: &mend::update::Name, node: &Node) -> bool {
         NodeKind::Root { localized, .. } | NodeKind::File { localized } => localized
             .as_ref()
             .is_some_and(|label| name.is_of_reference(label)),
-        NodeKind::Git { .. } | NodeKind::Http { .. } => name.is_of_reference(&node.name),
+        NodeKind::Git { .. } | NodeKind::Http { .. } | NodeKind::Chart { .. } => {
+            name.is_of_reference(&node.name)
+        }
         NodeKind::Broken(_) => false,
     }
 }

@@ -55,7 +55,15 @@ impl Name {
     /// Says whether it means what a reference leads to; `url` is the reference's text without secrets.
     #[must_use]
     pub fn is_of_reference(&self, url: &str) -> bool {
-        let named = Name::of(url);
+        let mut named = Name::of(url);
+        // A chart stands behind its repository, and its version behind that.
+        if let Some((repository, chart)) = named.shown.split_once('#') {
+            named.ways.push((bare(repository).to_owned(), None));
+            let chart = chart.split_once('@').map_or(chart, |(chart, _)| chart);
+            named
+                .ways
+                .push((bare(&format!("{repository}#{chart}")).to_owned(), None));
+        }
         self.ways.iter().any(|(way, wanted)| {
             let whole = bare(&named.shown) == way;
             let of = |(other, reference): &(String, Option<String>)| {

@@ -56,6 +56,7 @@ mod source;
 mod stories;
 mod strict;
 mod support;
+mod tampering;
 mod tree;
 mod update;
 mod update_lock;

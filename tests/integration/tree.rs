@@ -260,11 +260,16 @@ fn rings_end() {
     repo.write("b/kustomization.yaml", "resources: [../a]\n");
     repo.write("c/kustomization.yaml", "resources: [.]\n");
     repo.git(&["add", "--all"]);
-    let text = tree(&repo, &[]);
-    assert!(text.contains("cycle") || text.contains("(*)"), "{text}");
-    for name in ["a", "b", "c"] {
-        assert!(text.contains(name), "{text}");
-    }
+    assert_eq!(
+        tree(&repo, &[]),
+        "a\n└── b\n    └── a (cycle)\n\nc\n└── c (cycle)\n"
+    );
+    // Who names what is told all the same.
+    repo.write("c/kustomization.yaml", format!("resources: [., '{APP}']\n"));
+    assert_eq!(
+        tree(&repo, &["--invert", "https://github.com/acme/app"]),
+        "https://github.com/acme/app//deploy?ref=v1.2.0 (tag, not locked)\n└── c\n"
+    );
 }
 
 #[test]
@@ -291,4 +296,197 @@ fn what_cannot_be_shown_is_an_error() {
         .run(&sandbox.path(""), &["tree"])
         .fails(2)
         .stderr_has("not a git repository");
+}
+
+#[test]
+fn what_kustomize_allows_more_than_once_is_drawn_once() {
+    let sandbox = Sandbox::new();
+    let repo = sandbox.repo("work");
+    let component = "apiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Component\n";
+    repo.write(
+        "one/kustomization.yaml",
+        component.to_owned() + "namePrefix: a-\n",
+    );
+    repo.write(
+        "two/kustomization.yaml",
+        component.to_owned() + "components: [../one, ../one]\n",
+    );
+    repo.write(
+        "app/kustomization.yaml",
+        "components: [../one, ../two, ../one]\npatches: [{path: p.yaml}, {path: p.yaml}]\n",
+    );
+    repo.write("app/p.yaml", config("p"));
+    repo.git(&["add", "--all"]);
+    assert_eq!(
+        tree(&repo, &[]),
+        "\
+app
+├── one (component)
+├── two (component)
+│   └── one (component)
+└── app/p.yaml
+"
+    );
+    // Every reference is told, also the repeated ones.
+    let graph: Value = serde_json::from_str(&tree(&repo, &["--format", "json"])).unwrap();
+    assert_eq!(graph["references"].as_array().unwrap().len(), 7);
+    // The picture has each arrow once.
+    let picture = tree(&repo, &["--format", "mermaid"]);
+    assert_eq!(picture.matches("-->").count(), 4, "{picture}");
+}
+
+#[test]
+fn charts_and_plugins_are_drawn() {
+    let sandbox = Sandbox::new();
+    let repo = sandbox.repo("work");
+    repo.write(
+        "app/kustomization.yaml",
+        "\
+helmCharts:
+- {name: web, repo: 'https://user:secret@charts.example.com/stable', version: 1.2.3}
+- {name: web, repo: 'https://charts.example.com/stable', version: 1.2.3, releaseName: again}
+- {name: any, repo: 'oci://registry.example.com/charts'}
+- {name: own}
+- {name: gone}
+generators: [plugins]
+transformers:
+- |-
+  apiVersion: builtin
+  kind: PatchTransformer
+  metadata: {name: p}
+  path: p.yaml
+",
+    );
+    repo.write("app/p.yaml", config("p"));
+    repo.write("app/charts/own/Chart.yaml", "name: own\n");
+    repo.write("app/charts/own/values.yaml", "");
+    repo.write("app/plugins/kustomization.yaml", "resources: [maps.yaml]\n");
+    repo.write(
+        "app/plugins/maps.yaml",
+        "apiVersion: builtin\nkind: ConfigMapGenerator\nmetadata: {name: m}\nfiles: [k=https://files.example.com/k.txt]\n",
+    );
+    repo.git(&["add", "--all"]);
+    let text = tree(&repo, &[]);
+    for line in [
+        "── https://charts.example.com/stable#web@1.2.3 (chart, not locked)\n",
+        "── oci://registry.example.com/charts#any (chart, not locked)\n",
+        "── app/charts/own\n",
+        "── app/charts/gone (missing)\n",
+        "── app/plugins\n",
+        "── app/plugins/maps.yaml\n",
+        "── https://files.example.com/k.txt (not locked)\n",
+        "── app/p.yaml\n",
+    ] {
+        assert_eq!(text.matches(line).count(), 1, "{line}: {text}");
+    }
+    for url in [
+        "https://charts.example.com/stable",
+        "charts.example.com",
+        "https://charts.example.com/stable#web",
+        "https://charts.example.com/stable#web@1.2.3",
+    ] {
+        assert_eq!(
+            tree(&repo, &["--invert", url]),
+            "https://charts.example.com/stable#web@1.2.3 (chart, not locked)\n└── app\n",
+            "{url}"
+        );
+    }
+    for url in [
+        "https://charts.example.com/sta",
+        "https://charts.example.com/stable#other",
+        "https://charts.example.com/stable#web@1.2",
+    ] {
+        repo.run(&["tree", "--invert", url])
+            .fails(2)
+            .stderr_has("nothing names");
+    }
+    let graph: Value =
+        serde_json::from_str(&tree(&repo, &["--remote", "--format", "json"])).unwrap();
+    let charts = graph["nodes"].as_array().unwrap().iter();
+    let charts: Vec<_> = charts.filter(|node| node["kind"] == "chart").collect();
+    assert_eq!(charts.len(), 2, "{graph}");
+    assert_eq!(charts[0]["locked"], false);
+    let references = graph["references"].as_array().unwrap();
+    let reference = references
+        .iter()
+        .find(|reference| reference["field"] == "helmCharts[0]");
+    assert_eq!(
+        reference.unwrap()["reference"],
+        "https://charts.example.com/stable"
+    );
+    let picture = tree(&repo, &["--format", "mermaid"]);
+    assert!(
+        picture.contains(
+            "([\"oci://registry.example.com/charts#35;any<br>chart, not locked\"]):::open"
+        ),
+        "{picture}"
+    );
+}
+
+#[test]
+fn what_nobody_can_read_is_told() {
+    let sandbox = Sandbox::new();
+    let repo = sandbox.repo("work");
+    repo.write("app/kustomization.yaml", "resources: [../base]\n");
+    repo.write("base/kustomization.yaml", "resources: [\n");
+    repo.git(&["add", "--all"]);
+    assert_eq!(tree(&repo, &[]), "app\n└── base (invalid)\n");
+    let graph: Value = serde_json::from_str(&tree(&repo, &["--format", "json"])).unwrap();
+    let nodes = graph["nodes"].as_array().unwrap();
+    let base = nodes.iter().find(|node| node["name"] == "base").unwrap();
+    assert_eq!(base["why"], "invalid");
+    let picture = tree(&repo, &["--format", "mermaid"]);
+    assert!(
+        picture.contains("[\"base<br>invalid\"]:::broken"),
+        "{picture}"
+    );
+}
+
+#[test]
+fn no_name_is_more_than_a_name_in_a_picture() {
+    let sandbox = Sandbox::new();
+    let repo = sandbox.repo("work");
+    let hostile = [
+        "a\"] --> evil[\"b.yaml",
+        "``` </code></pre><img src=x>.yaml",
+        "%%{init: {}}%%.yaml",
+        "#quot;&lt;script&gt;.yaml",
+        "x\ny\u{2028}z\u{202e}.yaml",
+        "click n0 call() \\.yaml",
+        "end;\tsubgraph.yaml",
+    ];
+    let quoted: Vec<String> = hostile
+        .map(|name| serde_json::to_string(name).unwrap())
+        .into();
+    repo.write(
+        "kustomization.yaml",
+        format!("resources: [{}]\n", quoted.join(", ")),
+    );
+    repo.git(&["add", "--all"]);
+    let picture = tree(&repo, &["--format", "mermaid"]);
+    let mut lines = picture.lines();
+    assert_eq!(lines.next(), Some("flowchart LR"));
+    for line in lines {
+        let line = line.strip_prefix("  ").unwrap();
+        let is_node = line.starts_with('n') && line.matches('"').count() == 2;
+        let is_arrow = line.split(" --> ").all(|end| {
+            end.strip_prefix('n')
+                .is_some_and(|id| id.bytes().all(|byte| byte.is_ascii_digit()))
+        });
+        assert!(
+            is_node || is_arrow || line.starts_with("classDef "),
+            "{line:?}"
+        );
+        if is_node {
+            let label = line.split('"').nth(1).unwrap().replace("<br>", "");
+            for character in ['<', '>', '`', '\\', '%', '&'] {
+                assert!(!label.contains(character), "{label:?}");
+            }
+            let plain = |character: char| !character.is_control() && character != '\u{202e}';
+            assert!(label.chars().all(plain), "{label:?}");
+        }
+    }
+    // JSON is JSON whatever the names are.
+    let graph: Value = serde_json::from_str(&tree(&repo, &["--format", "json"])).unwrap();
+    assert_eq!(graph["references"].as_array().unwrap().len(), hostile.len());
 }

@@ -97,6 +97,7 @@ fn of<'a>(name: &'a str, kind: &'a NodeKind) -> JsonNode<'a> {
         NodeKind::Root {
             component,
             localized,
+            broken,
         } => JsonNode {
             kind: if *component {
                 "component"
@@ -104,6 +105,7 @@ fn of<'a>(name: &'a str, kind: &'a NodeKind) -> JsonNode<'a> {
                 "kustomization"
             },
             localized: localized.as_deref(),
+            why: *broken,
             ..plain
         },
         NodeKind::File { localized } => JsonNode {
@@ -125,6 +127,12 @@ fn of<'a>(name: &'a str, kind: &'a NodeKind) -> JsonNode<'a> {
         },
         NodeKind::Http { locked } => JsonNode {
             kind: "http",
+            sha256: locked.as_ref().map(Digest::hex),
+            locked: Some(locked.is_some()),
+            ..plain
+        },
+        NodeKind::Chart { locked } => JsonNode {
+            kind: "chart",
             sha256: locked.as_ref().map(Digest::hex),
             locked: Some(locked.is_some()),
             ..plain

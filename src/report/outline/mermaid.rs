@@ -22,14 +22,19 @@ pub fn mermaid(outline: &Outline) -> String {
             label.push_str(&format!("<br>{}", escape(&state)));
         }
         let class = match &node.kind {
-            NodeKind::Git { locked: None, .. } | NodeKind::Http { locked: None } => ":::open",
-            NodeKind::Git { .. } | NodeKind::Http { .. } => ":::locked",
-            NodeKind::Broken(_) => ":::broken",
+            NodeKind::Git { locked: None, .. }
+            | NodeKind::Http { locked: None }
+            | NodeKind::Chart { locked: None } => ":::open",
+            NodeKind::Git { .. } | NodeKind::Http { .. } | NodeKind::Chart { .. } => ":::locked",
+            NodeKind::Broken(_)
+            | NodeKind::Root {
+                broken: Some(_), ..
+            } => ":::broken",
             NodeKind::Root { .. } | NodeKind::File { .. } => "",
         };
         let [open, close] = match &node.kind {
             NodeKind::Root { .. } => ["[", "]"],
-            NodeKind::Git { .. } | NodeKind::Http { .. } => ["([", "])"],
+            NodeKind::Git { .. } | NodeKind::Http { .. } | NodeKind::Chart { .. } => ["([", "])"],
             NodeKind::File { .. } | NodeKind::Broken(_) => ["(", ")"],
         };
         out.push_str(&format!("  n{id}{open}\"{label}\"{close}{class}\n"));
