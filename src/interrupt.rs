@@ -15,6 +15,12 @@ use crate::effect;
 
 /// How the names of our directories among those of everybody begin.
 const TEMPORARY: &str = "kustomize-localize-tmp-";
+/// How many letters and digits make the name of one of them unlike the others.
+const RANDOM: usize = 6;
+/// What marks one of them among files of the user, and lets git ignore it.
+const MARK: &str = ".gitignore";
+/// What the mark holds.
+const MARKED: &str = "*\n";
 /// After this time a directory of which nobody can say whether its run still lives is taken for a dead one's.
 const ABANDONED: Duration = Duration::from_secs(24 * 60 * 60);
 
@@ -148,7 +154,7 @@ impl Scratch {
     /// When the directory cannot be made.
     pub fn new() -> std::io::Result<Self> {
         let parent = std::env::temp_dir();
-        sweep(&parent, TEMPORARY);
+        sweep(&parent, TEMPORARY, |_| true);
         Self::make(&parent, TEMPORARY, true)
     }
 
@@ -166,7 +172,7 @@ impl Scratch {
     /// # Errors
     /// When the directory cannot be made.
     pub fn beside(parent: &Path, prefix: &str) -> std::io::Result<Self> {
-        sweep(parent, prefix);
+        sweep(parent, prefix, |_| true);
         Self::make(parent, prefix, false)
     }
 
@@ -175,15 +181,17 @@ impl Scratch {
     /// # Errors
     /// When the directory cannot be made.
     pub fn among_files(parent: &Path) -> std::io::Result<Self> {
-        let scratch = Self::beside(parent, ".kustomize-localize-")?;
+        let prefix = ".kustomize-localize-";
+        sweep(parent, prefix, is_marked);
+        let scratch = Self::make(parent, prefix, false)?;
         effect::before("let git ignore the temporary directory");
-        std::fs::write(scratch.path().join(".gitignore"), "*\n")?;
+        std::fs::write(scratch.path().join(MARK), MARKED)?;
         Ok(scratch)
     }
 
     fn make(parent: &Path, prefix: &str, private: bool) -> std::io::Result<Self> {
         let mut builder = tempfile::Builder::new();
-        builder.prefix(prefix);
+        builder.prefix(prefix).rand_bytes(RANDOM);
         #[cfg(unix)]
         if private {
             use std::os::unix::fs::PermissionsExt as _;
@@ -290,10 +298,25 @@ pub fn lock(directory: &Path, patience: Duration) -> Option<Alone> {
 #[derive(Debug)]
 pub struct Alone(#[allow(dead_code)] Option<File>);
 
-/// Removes the directories of dead runs whose names begin with `prefix`.
-fn sweep(parent: &Path, prefix: &str) {
+/// Says whether a directory among files of the user is one that we made: marked, or killed before it could be.
+fn is_marked(directory: &Path) -> bool {
+    match std::fs::read(directory.join(MARK)) {
+        Ok(bytes) => bytes == MARKED.as_bytes(),
+        Err(_) => directory
+            .read_dir()
+            .is_ok_and(|mut entries| entries.next().is_none()),
+    }
+}
+
+/// Removes the directories of dead runs whose names are `prefix` and what makes each unlike the others.
+fn sweep(parent: &Path, prefix: &str, is_made_by_us: fn(&Path) -> bool) {
     for entry in parent.read_dir().into_iter().flatten().flatten() {
-        if !entry.file_name().to_string_lossy().starts_with(prefix) {
+        let name = entry.file_name();
+        let random = name.to_str().and_then(|name| name.strip_prefix(prefix));
+        let is_named = |random: &str| {
+            random.len() == RANDOM && random.chars().all(|one| one.is_ascii_alphanumeric())
+        };
+        if !random.is_some_and(is_named) || !is_made_by_us(&entry.path()) {
             continue;
         }
         let is_ours = |metadata: &std::fs::Metadata| {
@@ -331,5 +354,50 @@ fn sweep(parent: &Path, prefix: &str) {
             effect::before("remove what a dead run left");
             let _ = std::fs::remove_dir_all(entry.path());
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn what_a_dead_run_left_goes_and_what_others_made_stays() {
+        let parent = tempfile::tempdir().unwrap();
+        let place = |name: &str| parent.path().join(name);
+        let living = Scratch::among_files(parent.path()).unwrap();
+        for name in [
+            ".kustomize-localize-dEad01",
+            ".kustomize-localize-empty0",
+            ".kustomize-localize-backup",
+            ".kustomize-localize-old",
+            ".kustomize-localize-a.b.cd",
+        ] {
+            fs::create_dir(place(name)).unwrap();
+        }
+        fs::write(place(".kustomize-localize-dEad01/.gitignore"), "*\n").unwrap();
+        fs::write(place(".kustomize-localize-dEad01/0"), "").unwrap();
+        // Named as ours are by chance, and the user's own.
+        fs::write(place(".kustomize-localize-backup/.gitignore"), "*.orig\n").unwrap();
+        fs::write(place(".kustomize-localize-file00"), "").unwrap();
+        drop(Scratch::among_files(parent.path()).unwrap());
+        assert!(living.path().is_dir());
+        let mut left: Vec<String> = fs::read_dir(parent.path())
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .filter(|name| !living.path().ends_with(name))
+            .collect();
+        left.sort();
+        assert_eq!(
+            left,
+            [
+                ".kustomize-localize-a.b.cd",
+                ".kustomize-localize-backup",
+                ".kustomize-localize-file00",
+                ".kustomize-localize-old",
+            ]
+        );
     }
 }
