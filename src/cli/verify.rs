@@ -134,3 +134,29 @@ fn verified(args: &VerifyArgs) -> Result<Verified, Failures> {
     }
     Ok(verified)
 }
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    use super::*;
+
+    #[derive(clap::Parser)]
+    struct Verify {
+        #[command(flatten)]
+        _args: VerifyArgs,
+    }
+
+    /// Also with `--no-default-features`, where nothing else tells.
+    #[test]
+    fn what_reaches_the_network_is_there_with_the_feature_alone() {
+        let command = Verify::command();
+        for option in ["upstream", "rebuild", "timeout"] {
+            let is_there = command
+                .get_arguments()
+                .any(|argument| argument.get_long() == Some(option));
+            assert_eq!(is_there, cfg!(feature = "localize"), "--{option}");
+        }
+        command.debug_assert();
+    }
+}

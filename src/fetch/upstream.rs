@@ -69,8 +69,8 @@ enum Reply {
     BadFile(String),
     /// There is no such file: why.
     NoFile(String),
-    /// The digest of the archive, and the version that it is.
-    Chart(String, Option<String>),
+    /// The digest of the archive, and the version that it is, or why it is refused.
+    Chart(String, Result<String, String>),
 }
 
 impl Upstream {
@@ -239,8 +239,9 @@ impl Upstream {
         match helm::pull(chart, self.timeout)? {
             helm::Got::Bytes(bytes) => {
                 let version = match helm::unpacked(chart, &bytes) {
-                    Ok(Pulled::Archive(archive)) => Some(archive.resolved.clone()),
-                    _ => None,
+                    Ok(Pulled::Archive(archive)) => Ok(archive.resolved.clone()),
+                    Ok(Pulled::Left(why)) => Err(why.to_owned()),
+                    Err(failure) => Err(failure.message),
                 };
                 Ok(Reply::Chart(sha256_hex(&bytes), version))
             }
@@ -317,14 +318,12 @@ fn refuse(git: &GitRemote) -> Result<()> {
         Failure::new(format!("{} is refused: {why}", git.url))
             .hint("find out how it came into the lock")
     };
-    let mut text = format!("{}//.", git.url);
-    if let Some(reference) = &git.reference {
-        text.push_str(&format!("?ref={reference}"));
-    }
-    let spec = RepoSpec::parse(&text)
+    let text = format!("{}//.", git.url);
+    let mut spec = RepoSpec::parse(&text)
         .ok()
         .filter(|spec| redact::url(&spec.clone_spec()) == git.url)
         .ok_or_else(|| refused("no kustomization can name such a repository"))?;
+    spec.reference.clone_from(&git.reference);
     refuse_unsafe(&text, Some(&spec)).map_err(|reason| refused(&reason.to_string()))
 }
 
@@ -363,7 +362,7 @@ fn judge(remote: &Remote, reply: &Result<Reply, FetchFailure>) -> Judged {
         (Remote::File(_), Reply::NoFile(why)) => Answer::gone(why),
         (Remote::Chart(chart), Reply::Chart(now, version)) => {
             same_or(remote, Digest::Sha256(now.clone()), |now| {
-                of_chart(chart, now, version.as_deref())
+                of_chart(chart, now, version)
             })
         }
         // Every question has its own sort of reply.
@@ -460,19 +459,23 @@ fn concluded(reply: &Result<Reply, FetchFailure>, name: &str, now: &str) -> Answ
     }
 }
 
-/// Says what it means that a chart is another archive.
-fn of_chart(chart: &ChartRemote, now: Option<Digest>, version: Option<&str>) -> Answer {
-    let was = chart.resolved.as_deref().or(chart.version.as_deref());
+/// Says what it means that a chart is another archive, of a version if it is one.
+fn of_chart(chart: &ChartRemote, now: Option<Digest>, version: &Result<String, String>) -> Answer {
+    let is = match version {
+        Ok(version) => version,
+        Err(why) => return Answer::moved(now, why),
+    };
+    let was = chart.resolved.as_ref().or(chart.version.as_ref());
     let floats = !chart.version.as_deref().is_some_and(is_one_version);
-    match (was, version) {
-        (Some(was), Some(is)) if floats && newer(is, was) => Answer {
-            verdict: Verdict::Updated,
+    match was.filter(|was| *was != is) {
+        None => Answer::moved(now, "it is another archive of the same version"),
+        Some(was) => Answer {
+            verdict: match floats && newer(is, was) {
+                true => Verdict::Updated,
+                false => Verdict::Moved,
+            },
             ..Answer::moved(now, format!("it is version {is} now, was {was}"))
         },
-        (Some(was), Some(is)) if was != is => {
-            Answer::moved(now, format!("it is version {is} now, was {was}"))
-        }
-        _ => Answer::moved(now, "it is another archive of the same version"),
     }
 }
 
@@ -489,5 +492,65 @@ fn newer(version: &str, than: &str) -> bool {
         // What a pre-release is for comes after it; the order of pre-releases is not looked into.
         std::cmp::Ordering::Equal => is_whole(version) >= is_whole(than) && version != than,
         std::cmp::Ordering::Less => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_comes_after_a_version_is_told_by_its_numbers() {
+        for (version, than, expected) in [
+            ("1.10.0", "1.9.3", true),
+            ("1.2.3", "1.2.3", false),
+            ("1.2.2", "1.2.3", false),
+            ("v2.0.0", "1.2.3", true),
+            ("1.2.3", "1.2.3-rc.1", true),
+            ("1.2.3-rc.1", "1.2.3", false),
+            ("1.2.3-rc.2", "1.2.3-rc.1", true),
+            ("0.0.1", "1.2.3+build", false),
+        ] {
+            assert_eq!(newer(version, than), expected, "{version} after {than}");
+        }
+    }
+
+    #[test]
+    fn only_what_a_kustomization_can_name_is_asked() {
+        let git = |url: &str, reference: Option<&str>| GitRemote {
+            url: url.to_owned(),
+            reference: reference.map(str::to_owned),
+            submodules: true,
+            commit: "0".repeat(40),
+            paths: BTreeSet::new(),
+            through: BTreeSet::new(),
+        };
+        for url in [
+            "https://github.com/acme/lib",
+            "https://github.com/acme/lib.git",
+            "https://gitlab.com/a/b/c",
+            "https://dev.azure.com/org/project/_git/repo",
+            "https://localhost:8443/git/acme/base",
+            "git@github.com:acme/lib",
+            "ssh://git@example.com:2222/acme/lib.git",
+            "file:///srv/acme/lib",
+            "https://git-codecommit.eu-west-1.amazonaws.com/v1/repos/lib",
+        ] {
+            for reference in [None, Some("v1"), Some("feature/a+b"), Some("größe")] {
+                refuse(&git(url, reference)).unwrap();
+            }
+        }
+        for (url, reference) in [
+            ("ext::sh -c id", None),
+            ("/srv/acme/lib", None),
+            ("../lib", None),
+            ("git://example.com/acme/lib", None),
+            ("https://-host/acme/lib", None),
+            ("https://example.com/../lib", None),
+            ("https://github.com/acme/lib", Some("a..b")),
+            ("https://github.com/acme/lib", Some("--upload-pack=id")),
+        ] {
+            refuse(&git(url, reference)).unwrap_err();
+        }
     }
 }

@@ -9,6 +9,7 @@ mod local;
 mod mended;
 mod refused;
 mod remote;
+mod upstream;
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,0 +1,145 @@
+//! `verify --upstream`: what became of charts.
+
+use std::fs;
+
+use serde_json::Value;
+
+use super::{REPO, Stage};
+use crate::support::{Output, Repo};
+
+/// A repository whose lock holds a chart for each of these versions, none for an empty one.
+fn locked(versions: &[&str]) -> Stage {
+    let stage = Stage::new();
+    for (index, version) in versions.iter().enumerate() {
+        let version = match *version {
+            "" => String::new(),
+            version => format!("  version: '{version}'\n"),
+        };
+        stage.work.write(
+            &format!("app{index}/kustomization.yaml"),
+            format!("helmCharts:\n- name: nginx\n  repo: {REPO}\n{version}"),
+        );
+    }
+    stage.serve(REPO, "nginx", "1.2.3");
+    stage.work.run(&["lock", "--helm"]).success();
+    stage.work.commit("locked");
+    stage
+}
+
+fn ask(repo: &Repo) -> Output {
+    repo.run_unchanged(&["verify", "--upstream", "--timeout", "20"])
+}
+
+/// Removes what is served, so that something else can be.
+fn remove(stage: &Stage, version: &str) {
+    let directory = stage.sandbox.path("served/https___charts.example_stable");
+    fs::remove_file(directory.join(format!("nginx-{version}.tgz"))).unwrap();
+}
+
+#[test]
+fn every_chart_gets_its_verdict() {
+    let stage = locked(&["1.2.3", "^1.2", ""]);
+    let before = stage.pulls().len();
+    ask(&stage.work)
+        .success()
+        .stdout_has(&format!(": ok: {REPO}#nginx@1.2.3 is "))
+        .stdout_has(&format!(": ok: {REPO}#nginx is "))
+        .stdout_has("upstream of 3 remotes: 3 ok\n");
+    assert_eq!(stage.pulls().len(), before + 3, "each once");
+    // A newer one is what a range is for.
+    remove(&stage, "1.2.3");
+    stage.serve(REPO, "nginx", "1.10.0");
+    let output = ask(&stage.work);
+    output
+        .fails(1)
+        .stdout_has(&format!(": updated: {REPO}#nginx was "))
+        .stdout_has(&format!(": updated: {REPO}#nginx@^1.2 was "))
+        .stdout_has(": it is version 1.10.0 now, was 1.2.3\n")
+        // The stand-in gives whatever it has.
+        .stdout_has(
+            ": https://charts.example/stable#nginx@1.2.3 is an archive of the version `1.10.0`\n",
+        )
+        .stdout_has("upstream of 3 remotes: 2 updated, 1 moved\n");
+    // An older one is not.
+    remove(&stage, "1.10.0");
+    stage.serve(REPO, "nginx", "1.2.2");
+    ask(&stage.work)
+        .fails(1)
+        .stdout_has(&format!(": moved: {REPO}#nginx@^1.2 was "))
+        .stdout_has(": it is version 1.2.2 now, was 1.2.3\n");
+    // Nor is the same version with other bytes.
+    remove(&stage, "1.2.2");
+    stage.serve(REPO, "nginx", "1.2.3");
+    fs::write(
+        stage.sandbox.path("made/nginx/values.yaml"),
+        "replicas: 2\n",
+    )
+    .unwrap();
+    stage.pack(REPO, "nginx", "1.2.3");
+    ask(&stage.work)
+        .fails(1)
+        .stdout_has(&format!(": moved: {REPO}#nginx@1.2.3 was "))
+        .stdout_has(": it is another archive of the same version\n")
+        .stdout_has("upstream of 3 remotes: 3 moved\n");
+    remove(&stage, "1.2.3");
+    ask(&stage.work)
+        .fails(1)
+        .stdout_has(&format!(": gone: {REPO}#nginx@1.2.3 was "))
+        .stdout_has("helm could not pull it: chart \"nginx\" version \"1.2.3\" not found")
+        .stdout_has("upstream of 3 remotes: 3 gone\n");
+    let json = stage
+        .work
+        .run(&["verify", "--upstream", "--format", "json"])
+        .fails(1)
+        .stdout
+        .clone();
+    let json: Value = serde_json::from_str(&json).unwrap();
+    let one = &json["upstream"][1];
+    assert_eq!(one["kind"], "helm");
+    assert_eq!(one["chart"], "nginx");
+    assert_eq!(one["version"], "1.2.3");
+    assert_eq!(one["ref"], Value::Null);
+}
+
+#[test]
+fn who_cannot_be_asked_is_unreachable() {
+    let stage = locked(&["1.2.3"]);
+    for said in [
+        "Error: looks like \"https://charts.example/stable\" is not a valid chart repository or cannot be reached: Get \"https://charts.example/stable/index.yaml\": dial tcp: lookup charts.example: no such host",
+        "Error: failed to fetch https://charts.example/stable/index.yaml : 500 Internal Server Error",
+        "Error: failed to fetch https://charts.example/stable/index.yaml : 401 Unauthorized",
+    ] {
+        stage
+            .sandbox
+            .script("helm", &format!("echo '{said}' >&2; exit 1"));
+        ask(&stage.work)
+            .fails(2)
+            .stdout_has(": unreachable: ")
+            .stdout_has("upstream of 1 remote: 1 unreachable\n")
+            .stderr_has("hint: to see what helm does: helm pull --version 1.2.3 --repo https://charts.example/stable nginx");
+    }
+    for said in [
+        "Error: failed to fetch https://charts.example/stable/index.yaml : 404 Not Found",
+        "Error: failed to fetch https://charts.example/stable/index.yaml : 410 Gone",
+        "Error: chart \"nginx\" matching 1.2.3 not found in stable index. (try \"helm repo update\"): no chart version found for nginx-1.2.3",
+    ] {
+        stage
+            .sandbox
+            .script("helm", &format!("echo '{said}' >&2; exit 1"));
+        ask(&stage.work).fails(1).stdout_has(": gone: ");
+    }
+    fs::remove_file(stage.sandbox.path("bin/helm")).unwrap();
+    let without = stage.sandbox.path("bin");
+    for program in ["git", "sh"] {
+        let found = std::env::split_paths(&std::env::var_os("PATH").unwrap())
+            .map(|directory| directory.join(program))
+            .find(|path| path.is_file())
+            .unwrap();
+        stage.sandbox.offer(program, &found);
+    }
+    stage.sandbox.set("PATH", without);
+    ask(&stage.work)
+        .fails(2)
+        .stdout_has(": there is no helm on PATH to ask for it\n")
+        .stderr_has("hint: helm must be on PATH");
+}
