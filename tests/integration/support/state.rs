@@ -24,7 +24,9 @@ impl State {
             let output = repo.try_git(&[&["--no-optional-locks"], args].concat());
             format!("{}{}[{}]\n", output.stdout, output.stderr, output.status)
         };
-        let directory = repo.git_directory();
+        let kept = repo.git(&["rev-parse", "--absolute-git-dir", "--git-common-dir"]);
+        let (directory, common) = kept.split_once('\n').unwrap();
+        let [directory, common] = [directory, common].map(|place| repo.path().join(place));
         let mut names: Vec<String> = fs::read_dir(&directory)
             .unwrap()
             .map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned())
@@ -36,8 +38,9 @@ impl State {
             ("refs", git(&["for-each-ref"])),
             ("HEAD", fs::read_to_string(directory.join("HEAD")).unwrap()),
             ("status", git(&["status", "--porcelain", "--ignored"])),
-            ("configuration", git(&["config", "--list", "--local"])),
-            ("stashes", git(&["stash", "list"])),
+            // Read as they are: a process for each is most of the time of a test that asks often.
+            ("configuration", digest(&common.join("config"))),
+            ("stashes", digest(&common.join("logs/refs/stash"))),
             ("index", digest(&directory.join("index"))),
             ("shallow", digest(&directory.join("shallow"))),
             (

@@ -236,14 +236,13 @@ impl Team {
     #[track_caller]
     fn committed(&mut self, output: Output) -> Output {
         output.success().lacks("nothing to do");
-        let commit = self.work().id(BRANCH);
-        let source = self.work().id("main");
-        self.parents(&commit, &source);
+        let tip = Tip::of(self);
+        self.parents(&tip);
         self.log.push(Deployed {
-            commit,
-            source: Some(source),
+            commit: tip.commit.clone(),
+            source: Some(tip.source.clone()),
         });
-        self.is_right();
+        self.is_right(&tip);
         output
     }
 
@@ -300,30 +299,29 @@ impl Team {
     /// Asserts what the new tip's parents are: the source commit at first; later the tip before and the source
     /// commit, unless the tip contains it.
     #[track_caller]
-    fn parents(&self, commit: &str, source: &str) {
-        let work = self.work();
-        let parents = work.git(&["log", "-1", "--format=%P", commit]);
+    fn parents(&self, tip: &Tip) {
+        let (work, source) = (self.work(), &tip.source);
         let expected = match self.log.last() {
-            None => source.to_owned(),
-            Some(Deployed { commit: tip, .. }) => {
+            None => source.clone(),
+            Some(Deployed { commit: before, .. }) => {
                 match work
-                    .try_git(&["merge-base", "--is-ancestor", source, tip])
+                    .try_git(&["merge-base", "--is-ancestor", source, before])
                     .status
                 {
-                    0 => tip.clone(),
-                    _ => format!("{tip} {source}"),
+                    0 => before.clone(),
+                    _ => format!("{before} {source}"),
                 }
             }
         };
-        assert_eq!(parents, expected);
+        assert_eq!(tip.parents, expected);
     }
 
     /// Asserts everything that must be true after each step.
     #[track_caller]
-    fn is_right(&self) {
+    fn is_right(&self, tip: &Tip) {
         let work = self.work();
         self.log_reads_as_deployments();
-        self.record_is_what_it_holds();
+        self.record_is_what_it_holds(tip);
         self.differs_from_main_where_it_must();
         work.run(&["check", "--rev", "main"]).is(self.check_of_main);
         match self.mode {
@@ -334,11 +332,9 @@ impl Team {
             .success()
             .stdout_has("also in the message of ")
             .stdout_has(": as recorded\n");
-        let fsck = work.git(&["fsck", "--strict", "--no-dangling", "--no-progress"]);
-        assert_eq!(fsck, "");
         let clone = self.clone_of_branch();
-        self.files_are_what_the_lock_lists(&clone);
-        self.never_drifts(&clone);
+        self.files_are_what_the_lock_lists(tip, &clone);
+        self.never_drifts(tip, &clone);
         fs::remove_dir_all(clone.path()).unwrap();
     }
 
@@ -368,26 +364,21 @@ impl Team {
 
     /// The trailers and the lock of the tip say what the team expects it to hold.
     #[track_caller]
-    fn record_is_what_it_holds(&self) {
-        let work = self.work();
+    fn record_is_what_it_holds(&self, tip: &Tip) {
         let message = self.world.sandbox.path("message");
-        fs::write(&message, work.git(&["log", "-1", "--format=%B", BRANCH])).unwrap();
-        let message = message.to_str().unwrap();
-        let trailers = work.git(&["interpret-trailers", "--parse", message]);
-        let tree = match self.mode {
-            Mode::InPlace => work.id(&format!("{BRANCH}^{{tree}}")),
-            Mode::Copy => work.id(&format!("{BRANCH}:{COPY}")),
-        };
+        fs::write(&message, &tip.message).unwrap();
+        let parse = ["interpret-trailers", "--parse", message.to_str().unwrap()];
+        let trailers = self.work().git(&parse);
         let mut lines = vec![
             match self.mode {
                 Mode::InPlace => "Target: . in-place".to_owned(),
                 Mode::Copy => format!("Target: apps scope=. into={COPY}"),
             },
-            format!("Source: gitCommit:{}", work.id("main")),
+            format!("Source: gitCommit:{}", tip.source),
         ];
         let remotes = self.holds.iter();
         lines.extend(remotes.map(|(label, digest)| format!("Remote: {label} {digest}")));
-        lines.push(format!("Tree: gitTree:{tree}"));
+        lines.push(format!("Tree: gitTree:{}", tip.tree));
         let verified = trailers
             .lines()
             .find_map(|line| line.strip_prefix("Kustomize-Localize-Verified: "))
@@ -405,21 +396,9 @@ impl Team {
             .collect();
         assert_eq!(trailers.lines().collect::<Vec<_>>(), expected);
 
-        let listed: BTreeMap<String, String> = self
-            .lock()
-            .map(|lock| {
-                let remotes = lock["remotes"].as_array().cloned().unwrap_or_default();
-                remotes.iter().map(told).collect()
-            })
-            .unwrap_or_default();
+        let remotes = tip.lock_list("remotes");
+        let listed: BTreeMap<String, String> = remotes.iter().map(told).collect();
         assert_eq!(listed, self.holds);
-    }
-
-    /// Returns the lock of the result, if there is one.
-    fn lock(&self) -> Option<Value> {
-        let place = format!("{BRANCH}:{}", self.place(LOCK));
-        let output = self.work().try_git(&["cat-file", "blob", &place]);
-        (output.status == 0).then(|| serde_yaml::from_str(&output.stdout).unwrap())
     }
 
     /// Beside what is localized, every file is that of main.
@@ -441,7 +420,7 @@ impl Team {
 
     /// Every localized file is listed with its digest, and nothing else is; nothing names a URL.
     #[track_caller]
-    fn files_are_what_the_lock_lists(&self, clone: &Repo) {
+    fn files_are_what_the_lock_lists(&self, tip: &Tip, clone: &Repo) {
         let top = clone.path().join(match self.mode {
             Mode::InPlace => "",
             Mode::Copy => COPY,
@@ -461,10 +440,9 @@ impl Team {
             .map(|(path, bytes)| (path.clone(), sha256_hex(bytes)))
             .collect();
         digests.remove(LOCK);
-        let lock = self.lock().unwrap_or_default();
-        let listed = lock["files"].as_array().cloned().unwrap_or_default();
         let text = |value: &Value| value.as_str().unwrap().to_owned();
-        let listed: BTreeMap<String, String> = listed
+        let files = tip.lock_list("files");
+        let listed: BTreeMap<String, String> = files
             .iter()
             .map(|file| (text(&file["path"]), text(&file["sha256"])))
             .collect();
@@ -473,32 +451,77 @@ impl Team {
 
     /// Whoever begins anew with the same source and lock gets the same tree, object by object.
     #[track_caller]
-    fn never_drifts(&self, clone: &Repo) {
+    fn never_drifts(&self, tip: &Tip, clone: &Repo) {
         clone.git(&["switch", "-q", "-c", "anew", "--no-track", "origin/main"]);
         // What main has not locked was decided when the branch met it first.
-        if let Some(remotes) = self.lock_of_remotes()
-            && clone.try_git(&["show", &format!("main:{LOCK}")]).stdout != remotes
+        if let Some(remotes) = tip.lock_of_remotes()
+            && fs::read_to_string(clone.path().join(LOCK)).ok() != Some(remotes.clone())
         {
             clone.write(LOCK, remotes);
             clone.commit("Lock everything");
         }
         let more = ["--no-verify", "--locked", "--branch", "beginning"];
         clone.run(&[self.arguments(), &more].concat()).success();
-        let tree = |repo: &Repo, branch: &str| match self.mode {
-            Mode::InPlace => repo.id(&format!("{branch}^{{tree}}")),
-            Mode::Copy => repo.id(&format!("{branch}:{COPY}")),
-        };
-        if tree(clone, "beginning") != tree(self.work(), BRANCH) {
+        if clone.id(&self.localized_tree("beginning")) != tip.tree {
             let diff = clone.git(&["diff", "origin/localized/main", "beginning"]);
             panic!("following is not what beginning is:\n{diff}");
         }
     }
 
-    /// Returns the lock of the result as it would be on main: what was meant, without files and target.
+    /// Returns how git names the tree that was localized.
+    fn localized_tree(&self, rev: &str) -> String {
+        match self.mode {
+            Mode::InPlace => format!("{rev}^{{tree}}"),
+            Mode::Copy => format!("{rev}:{COPY}"),
+        }
+    }
+}
+
+/// The tip of the branch, read once.
+struct Tip {
+    commit: String,
+    /// What was localized: the tree of the commit, or NEW_DIR.
+    tree: String,
+    /// The commit of main.
+    source: String,
+    /// Its parents with a space between them.
+    parents: String,
+    message: String,
+    /// The text of the lock of the result, if there is one.
+    lock: Option<String>,
+}
+
+impl Tip {
+    fn of(team: &Team) -> Tip {
+        let work = team.work();
+        let ids = work.git(&["rev-parse", BRANCH, &team.localized_tree(BRANCH), "main"]);
+        let ids: Vec<&str> = ids.lines().collect();
+        let told = work.git(&["log", "-1", "--format=%P%n%B", BRANCH]);
+        let (parents, message) = told.split_once('\n').unwrap();
+        let place = format!("{BRANCH}:{}", team.place(LOCK));
+        let lock = work.try_git(&["cat-file", "blob", &place]);
+        Tip {
+            commit: ids[0].to_owned(),
+            tree: ids[1].to_owned(),
+            source: ids[2].to_owned(),
+            parents: parents.to_owned(),
+            message: message.to_owned(),
+            lock: (lock.status == 0).then_some(lock.stdout),
+        }
+    }
+
+    /// Returns a list of the lock.
+    fn lock_list(&self, name: &str) -> Vec<Value> {
+        let Some(lock) = &self.lock else {
+            return Vec::new();
+        };
+        let lock: Value = serde_yaml::from_str(lock).unwrap();
+        lock[name].as_array().cloned().unwrap_or_default()
+    }
+
+    /// Returns the lock as it would be on main: what was meant, without files and target.
     fn lock_of_remotes(&self) -> Option<String> {
-        self.lock()?;
-        let lock = self.deployed(LOCK);
-        let lock = lock.split("\nfiles:").next().unwrap();
+        let lock = self.lock.as_ref()?.split("\nfiles:").next().unwrap();
         let (head, remotes) = lock.split_once("\nremotes:")?;
         let head = head.split("\ntarget:").next().unwrap();
         Some(format!("{head}\nremotes:{}\n", remotes.trim_end()))
