@@ -45,7 +45,8 @@ impl Name {
     pub fn of(url: &str) -> Name {
         let shown = redact::url(url);
         let mut ways = vec![(bare(&shown).to_owned(), None)];
-        if let Ok(spec) = RepoSpec::parse(url) {
+        // `URL#CHART` names a chart, and no repository of git.
+        if let (false, Ok(spec)) = (url.contains('#'), RepoSpec::parse(url)) {
             let repository = redact::url(&spec.clone_spec());
             ways.push((bare(&repository).to_owned(), spec.reference));
         }
