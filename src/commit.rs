@@ -2,6 +2,7 @@
 
 pub mod branch;
 pub mod directory;
+pub mod merged;
 pub mod objects;
 pub mod tip;
 pub mod working;

@@ -58,6 +58,15 @@ pub struct Ref {
     pub other_name: Option<String>,
 }
 
+/// Which commits are looked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Which<'a> {
+    /// What made the file at this path what it is.
+    Wrote(&'a str),
+    /// With a line in its message that begins so: a basic regular expression.
+    Says(&'a str),
+}
+
 /// A line of the configuration.
 #[derive(Debug)]
 struct Setting {
@@ -272,20 +281,36 @@ impl Here {
     /// # Errors
     /// When git cannot read the history.
     pub fn first_parents(&self, tip: &str, limit: usize) -> Result<Vec<(String, String)>> {
-        let output = self.run(
-            &[
-                "log",
-                "-z",
-                "--first-parent",
-                "--no-show-signature",
-                "--encoding=UTF-8",
-                "--format=%H%n%B",
-                &format!("--max-count={limit}"),
-                tip,
-                "--",
-            ],
-            None,
-        )?;
+        let limit = format!("--max-count={limit}");
+        self.log(&["--first-parent", &limit, tip, "--"])
+    }
+
+    /// Returns the newest commit in the history of `tip` that `which` lets pass, with its whole message.
+    ///
+    /// # Errors
+    /// When git cannot read the history.
+    pub fn newest(&self, tip: &str, which: Which<'_>) -> Result<Option<(String, String)>> {
+        let grep;
+        let args: &[&str] = match which {
+            Which::Wrote(path) => &["-1", tip, "--", path],
+            Which::Says(line) => {
+                grep = format!("--grep=^{line}");
+                &["-1", "--basic-regexp", &grep, tip, "--"]
+            }
+        };
+        Ok(self.log(args)?.into_iter().next())
+    }
+
+    /// Returns commits with their whole messages.
+    fn log(&self, args: &[&str]) -> Result<Vec<(String, String)>> {
+        const LOG: [&str; 5] = [
+            "--literal-pathspecs",
+            "log",
+            "-z",
+            "--no-show-signature",
+            "--encoding=UTF-8",
+        ];
+        let output = self.run(&[&LOG[..], &["--format=%H%n%B"], args].concat(), None)?;
         if !output.status.success() {
             return Err(Failure::new(said(&output)));
         }

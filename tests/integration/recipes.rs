@@ -1,5 +1,7 @@
 //! The recipes of the README, run as far as there is no GitHub.
 
+mod living;
+mod private;
 mod renovate;
 
 use std::fs;
@@ -38,6 +40,24 @@ fn json(key: &str) -> serde_json::Value {
     parsed
         .find(|json| !json[key].is_null())
         .unwrap_or_else(|| panic!("no JSON with {key}"))
+}
+
+/// Returns the blocks of a recipe, in this language.
+fn blocks(recipe: &str, language: &str) -> Vec<String> {
+    let readme = readme();
+    let (_, rest) = readme
+        .split_once(&format!("\n### {recipe}\n"))
+        .unwrap_or_else(|| panic!("no recipe {recipe}"));
+    let end = rest.find("\n## ").unwrap_or(rest.len());
+    let section = rest[..end].split("\n### ").next().unwrap();
+    let fence = format!("```{language}\n");
+    let found: Vec<String> = section
+        .split(&fence)
+        .skip(1)
+        .map(|rest| rest.split_once("```").unwrap().0.to_owned())
+        .collect();
+    assert!(!found.is_empty(), "{recipe} has no {language}");
+    found
 }
 
 /// Runs a step as a runner does.

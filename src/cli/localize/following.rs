@@ -10,6 +10,7 @@ use super::{globs, in_place};
 use crate::cli::LocalizeArgs;
 use crate::cli::online::fetcher;
 use crate::commit::branch::{self, Branch};
+use crate::commit::merged;
 use crate::commit::objects::{self, differences};
 use crate::commit::tip::{self, InPlaceTip};
 use crate::failure::{Failure, Failures, Result};
@@ -96,6 +97,11 @@ pub(super) fn run(args: &LocalizeArgs) -> Result<InPlaceReport, Failures> {
     if let Some(proof) = &proof {
         plan.warnings.extend(super::not_built(args, proof));
     }
+    plan.warnings.extend(merged::warning(
+        &here,
+        &source.commit,
+        ground.lock.as_deref(),
+    )?);
     let before = tip.as_ref().and_then(|tip| tip.lock.as_deref().cloned());
     let before = before.unwrap_or_default();
     let changes = Lock::changes(&before, &plan.lock);
