@@ -43,10 +43,16 @@ impl Name {
     /// Reads a URL with or without its scheme and its ref, or the beginning of one.
     #[must_use]
     pub fn of(url: &str) -> Name {
+        if let Some((repository, chart)) = url.split_once('#')
+            && is_chart(chart)
+        {
+            let shown = format!("{}#{chart}", redact::url(repository));
+            let ways = vec![(bare(&shown).to_owned(), None)];
+            return Name { shown, ways };
+        }
         let shown = redact::url(url);
         let mut ways = vec![(bare(&shown).to_owned(), None)];
-        // `URL#CHART` names a chart, and no repository of git.
-        if let (false, Ok(spec)) = (url.contains('#'), RepoSpec::parse(url)) {
+        if let Ok(spec) = RepoSpec::parse(url) {
             let repository = redact::url(&spec.clone_spec());
             ways.push((bare(&repository).to_owned(), spec.reference));
         }
@@ -86,6 +92,13 @@ impl Name {
                 || (begins(bare(url), way) && (wanted.is_none() || wanted.as_ref() == reference))
         })
     }
+}
+
+/// Says whether what follows a `#` is the name of a chart, with or without a version. Anything else could be a secret.
+fn is_chart(text: &str) -> bool {
+    let is_plain =
+        |character: char| character.is_ascii_alphanumeric() || "._-@+^~*".contains(character);
+    !text.is_empty() && text.len() <= 100 && text.chars().all(is_plain)
 }
 
 /// Returns a URL without what may be left out: the scheme, and a `/` or `.git` at its end.
