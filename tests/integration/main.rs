@@ -40,6 +40,7 @@ mod layout;
 mod lock;
 mod message;
 mod offline;
+mod packaging;
 mod parity;
 mod paths;
 mod plugins;
