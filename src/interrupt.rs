@@ -15,6 +15,8 @@ use crate::effect;
 
 /// How the names of our directories among those of everybody begin.
 const TEMPORARY: &str = "kustomize-localize-tmp-";
+/// How the names of our directories among files of the user begin.
+const AMONG_FILES: &str = ".kustomize-localize-";
 /// How many letters and digits make the name of one of them unlike the others.
 const RANDOM: usize = 6;
 /// What marks one of them among files of the user, and lets git ignore it.
@@ -154,7 +156,7 @@ impl Scratch {
     /// When the directory cannot be made.
     pub fn new() -> std::io::Result<Self> {
         let parent = std::env::temp_dir();
-        sweep(&parent, TEMPORARY, |_| true);
+        sweep(&parent, TEMPORARY);
         Self::make(&parent, TEMPORARY, true)
     }
 
@@ -172,7 +174,7 @@ impl Scratch {
     /// # Errors
     /// When the directory cannot be made.
     pub fn beside(parent: &Path, prefix: &str) -> std::io::Result<Self> {
-        sweep(parent, prefix, |_| true);
+        sweep(parent, prefix);
         Self::make(parent, prefix, false)
     }
 
@@ -181,9 +183,8 @@ impl Scratch {
     /// # Errors
     /// When the directory cannot be made.
     pub fn among_files(parent: &Path) -> std::io::Result<Self> {
-        let prefix = ".kustomize-localize-";
-        sweep(parent, prefix, is_marked);
-        let scratch = Self::make(parent, prefix, false)?;
+        sweep_files(parent);
+        let scratch = Self::make(parent, AMONG_FILES, false)?;
         effect::before("let git ignore the temporary directory");
         std::fs::write(scratch.path().join(MARK), MARKED)?;
         Ok(scratch)
@@ -308,8 +309,18 @@ fn is_marked(directory: &Path) -> bool {
     }
 }
 
+/// Removes the directories that dead runs left [among the files](Scratch::among_files) of the user in `parent`.
+pub fn sweep_files(parent: &Path) {
+    sweep_ours(parent, AMONG_FILES, is_marked);
+}
+
+/// Removes the directories that dead runs left in `parent`, where no other program has names that begin with `prefix`.
+pub fn sweep(parent: &Path, prefix: &str) {
+    sweep_ours(parent, prefix, |_| true);
+}
+
 /// Removes the directories of dead runs whose names are `prefix` and what makes each unlike the others.
-fn sweep(parent: &Path, prefix: &str, is_made_by_us: fn(&Path) -> bool) {
+fn sweep_ours(parent: &Path, prefix: &str, is_made_by_us: fn(&Path) -> bool) {
     for entry in parent.read_dir().into_iter().flatten().flatten() {
         let name = entry.file_name();
         let random = name.to_str().and_then(|name| name.strip_prefix(prefix));

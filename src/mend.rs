@@ -144,7 +144,7 @@ impl Ground {
         Ok(ground)
     }
 
-    /// Makes changes in the working tree.
+    /// Makes changes in the working tree, and removes what dead runs left there.
     ///
     /// # Errors
     /// When something cannot be written: everything is then as before.

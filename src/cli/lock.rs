@@ -60,7 +60,11 @@ pub(super) fn finish(
 ) -> Result<LockReport, Failures> {
     let outcome = match (relocked.lock == **before, dry_run) {
         _ if strict && !relocked.warnings.is_empty() => LockOutcome::Warned,
-        (true, _) => LockOutcome::Unchanged,
+        (true, true) => LockOutcome::Unchanged,
+        (true, false) => {
+            ground.apply(&[])?;
+            LockOutcome::Unchanged
+        }
         (false, true) => LockOutcome::DryRun,
         (false, false) => {
             lock::write(ground, &relocked.lock)?;

@@ -22,12 +22,13 @@ pub struct Change {
 
 /// Makes the changes, in their order. Everything is written beside the tree before the first file of
 /// it changes, and a step that fails takes back those before it. Directories that a removal leaves
-/// empty are removed too.
+/// empty are removed too, and in any case what dead runs left.
 ///
 /// # Errors
 /// When a link or a file is in the way, or a file cannot be written: then nothing has changed.
 pub fn apply(top: &Path, changes: &[Change]) -> Result<()> {
     if changes.is_empty() {
+        interrupt::sweep_files(top);
         return Ok(());
     }
     for change in changes {

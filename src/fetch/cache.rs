@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use crate::effect;
 use crate::failure::{Failure, Result};
-use crate::interrupt::Scratch;
+use crate::interrupt::{self, Scratch};
 use crate::record::sha256_hex;
 use crate::tree::objects;
 
@@ -74,6 +74,7 @@ impl Cache {
     pub fn scratch(&self, url: &str) -> Result<Scratch> {
         let parent = self.repositories(url)?;
         self.make(&parent)?;
+        self.sweep();
         Scratch::beside(&parent, FETCHING).map_err(|error| self.failure(&error))
     }
 
@@ -135,6 +136,15 @@ impl Cache {
             std::fs::rename(&temporary, directory.join(name))
         };
         write().map_err(|error| self.failure(&error))
+    }
+
+    /// Removes what dead runs left of other repositories: who makes something here has time for that.
+    fn sweep(&self) {
+        let repositories = self.directory().map(|directory| directory.join("git"));
+        let entries = repositories.map(|repositories| repositories.read_dir());
+        for entry in entries.into_iter().flatten().flatten().flatten() {
+            interrupt::sweep(&entry.path(), FETCHING);
+        }
     }
 
     fn directory(&self) -> Result<&Path> {

@@ -116,11 +116,14 @@ pub(in crate::cli) fn finish(
     let differs = proof.as_ref().is_some_and(Proof::differs);
     let outcome = match (plan.changes.is_empty(), dry_run || differs) {
         _ if strict && !differs && !plan.warnings.is_empty() => LockOutcome::Warned,
-        (true, _) => LockOutcome::Unchanged,
+        (true, true) => LockOutcome::Unchanged,
         (false, true) => LockOutcome::DryRun,
-        (false, false) => {
+        (is_same, false) => {
             ground.apply(&plan.changes)?;
-            LockOutcome::Written
+            match is_same {
+                true => LockOutcome::Unchanged,
+                false => LockOutcome::Written,
+            }
         }
     };
     let before = ground.lock.as_deref().cloned().unwrap_or_default();
