@@ -106,6 +106,35 @@ pub fn open(
                 .hint(format!("git symbolic-ref --delete {full}")),
         );
     }
+    refuse_checked_out(here, name, worktree)?;
+    let local = found.map(|found| found.id.clone());
+    let (tracking, remote) = tracking(here, &refs, name, source)?.unzip();
+    if let (Some(local), Some(remote), Some(tracking)) = (&local, &remote, &tracking)
+        && local != remote
+        && !here.is_ancestor(remote, local)?
+    {
+        let short = tracking.trim_start_matches("refs/remotes/");
+        return Err(match here.is_ancestor(local, remote)? {
+            true => Failure::new(format!("branch `{name}` is behind `{short}`"))
+                .hint(format!("git fetch . {tracking}:{full}")),
+            false => Failure::new(format!("branch `{name}` and `{short}` have diverged")).hint(
+                format!("to give up the local commits: git branch -f {name} {short}"),
+            ),
+        });
+    }
+    Ok(Branch {
+        name: name.to_owned(),
+        tip: local.clone().or(remote),
+        local,
+    })
+}
+
+/// Refuses to move a branch whose files somewhere would not follow. `worktree` may have it checked out.
+///
+/// # Errors
+/// When it is checked out somewhere else, or git is in the middle of something with it.
+pub fn refuse_checked_out(here: &Here, name: &str, worktree: Option<&Linked>) -> Result<()> {
+    let full = format!("refs/heads/{name}");
     let mut worktrees = here.worktrees()?.into_iter().enumerate();
     let checked_out = worktrees.find(|(_, listed)| {
         let is_ours = worktree.is_some_and(|worktree| worktree.is_at(&listed.directory));
@@ -148,26 +177,7 @@ pub fn open(
             }
         });
     }
-    let local = found.map(|found| found.id.clone());
-    let (tracking, remote) = tracking(here, &refs, name, source)?.unzip();
-    if let (Some(local), Some(remote), Some(tracking)) = (&local, &remote, &tracking)
-        && local != remote
-        && !here.is_ancestor(remote, local)?
-    {
-        let short = tracking.trim_start_matches("refs/remotes/");
-        return Err(match here.is_ancestor(local, remote)? {
-            true => Failure::new(format!("branch `{name}` is behind `{short}`"))
-                .hint(format!("git fetch . {tracking}:{full}")),
-            false => Failure::new(format!("branch `{name}` and `{short}` have diverged")).hint(
-                format!("to give up the local commits: git branch -f {name} {short}"),
-            ),
-        });
-    }
-    Ok(Branch {
-        name: name.to_owned(),
-        tip: local.clone().or(remote),
-        local,
-    })
+    Ok(())
 }
 
 /// Returns every ref that has to do with a branch: itself, what could be in its way, the ones of that

@@ -441,13 +441,16 @@ fn move_branch(
         Some(reason) => here.update_ref(&name, commit, branch.local.as_deref(), reason),
         None => Ok(()),
     };
+    // Another run may have it checked out somewhere by now.
+    let _alone = here.alone()?;
     let Some(worktree) = worktree else {
+        branch::refuse_checked_out(here, &branch.name, None)?;
         return moved();
     };
-    let _alone = here.alone()?;
     // Before a file of the worktree changes.
     here.refuse_moved(&name, commit, branch.local.as_deref())?;
     let worktree = worktree.again(here, &name)?;
+    branch::refuse_checked_out(here, &branch.name, Some(&worktree))?;
     let before = worktree.put_out(here, commit)?;
     let take_back = |_: &Failure| worktree.take_back(here, &before, commit);
     moved().inspect_err(take_back)?;
