@@ -36,6 +36,8 @@ mod generated;
 mod helm;
 mod hook;
 mod in_place;
+#[cfg(debug_assertions)]
+mod killed;
 mod layout;
 mod lock;
 mod message;

@@ -116,6 +116,13 @@ impl Running {
         self.signal(rustix::process::Signal::KILL);
     }
 
+    /// Ends the program and everything in its process group, which it must lead.
+    pub(crate) fn kill_group(&self) {
+        let pid = rustix::process::Pid::from_child(&self.child);
+        // One that has ended already is fine.
+        rustix::process::kill_process_group(pid, rustix::process::Signal::KILL).ok();
+    }
+
     fn signal(&self, signal: rustix::process::Signal) {
         let pid = rustix::process::Pid::from_child(&self.child);
         rustix::process::kill_process(pid, signal).unwrap();

@@ -1,0 +1,259 @@
+//! Many runs at one time: one wins, the others follow or say plainly what to do.
+
+use std::fs;
+use std::path::Path;
+
+use super::{PROGRAM, files, next_version, project, with_worktree};
+use crate::support::{OVERLAY, Output, Project, Repo, Running};
+
+const BRANCH: &str = "localized/main";
+const MOVED: &str = "`localized/main` was moved by somebody else meanwhile";
+const AGAIN: &str = "hint: run the same command again";
+
+/// Starts many runs, waits for all of them, and repeats those that were told to. None may fail otherwise than with one of
+/// the `reasons`. Returns how many had to be repeated.
+///
+/// Each commits at a time of its own, if `times` says so: what they make is then never the same commit.
+#[track_caller]
+fn all(project: &Project, runs: &[Vec<String>], times: bool, reasons: &[&str]) -> usize {
+    let start = |(number, args): (usize, &Vec<String>)| {
+        let mut command = project.sandbox.command(PROGRAM, project.work.path());
+        if times {
+            let date = format!("2026-01-02T03:05:{number:02}Z");
+            command.env("GIT_COMMITTER_DATE", date);
+        }
+        Running::start(command.args(args))
+    };
+    let running: Vec<Running> = runs.iter().enumerate().map(start).collect();
+    let outputs: Vec<Output> = running.into_iter().map(Running::wait).collect();
+    fsck(project);
+    let mut repeated = 0;
+    for (output, args) in outputs.iter().zip(runs) {
+        if output.status != 0 {
+            output.fails(2).stderr_has(AGAIN);
+            let known = reasons.iter().any(|reason| output.stderr.contains(reason));
+            assert!(known, "{output:?}");
+            repeated += 1;
+            let args: Vec<&str> = args.iter().map(String::as_str).collect();
+            project.work.run(&args).success();
+        }
+    }
+    assert!(repeated < runs.len(), "nobody won: {outputs:?}");
+    fsck(project);
+    repeated
+}
+
+fn fsck(project: &Project) {
+    let fsck = ["fsck", "--strict", "--no-dangling", "--no-progress"];
+    assert_eq!(project.work.git(&fsck), "");
+}
+
+fn strings(args: &[&str]) -> Vec<String> {
+    args.iter().map(|arg| (*arg).to_owned()).collect()
+}
+
+/// Asserts that the branch is one line of so many commits after its source, and each step of it a commit of it.
+#[track_caller]
+fn is_linear(project: &Project, commits: usize) {
+    let work = &project.work;
+    let log = work.git(&[
+        "log",
+        "--first-parent",
+        "--format=%H",
+        BRANCH,
+        "--not",
+        "main",
+    ]);
+    let reflog = work.git(&["reflog", "show", "--format=%H", BRANCH]);
+    assert_eq!(log, reflog);
+    assert_eq!(log.lines().count(), commits);
+}
+
+/// Asserts that the cache holds one whole entry for each of so many commits, and nothing else.
+#[track_caller]
+fn cache_holds(project: &Project, commits: usize) {
+    let git = project.sandbox.path("cache/git-kustomize-localize/git");
+    let mut found = 0;
+    for of_url in git.read_dir().unwrap() {
+        for entry in of_url.unwrap().path().read_dir().unwrap() {
+            let entry = entry.unwrap();
+            let name = entry.file_name().into_string().unwrap();
+            assert!(!name.starts_with("fetching-"), "{name}");
+            let repository = format!("--git-dir={}", entry.path().display());
+            let fsck = [&repository, "fsck", "--strict", "--no-dangling"];
+            project.work.git(&fsck);
+            project.work.git(&[&repository, "cat-file", "-e", &name]);
+            found += 1;
+        }
+    }
+    assert_eq!(found, commits);
+}
+
+#[test]
+fn copies_into_directories_of_their_own() {
+    for many in [2, 8] {
+        let project = project();
+        let runs: Vec<Vec<String>> = (0..many)
+            .map(|number| {
+                let new_dir = format!("copy-{number}");
+                strings(&[
+                    "example/overlay",
+                    &new_dir,
+                    "--scope",
+                    "example",
+                    "--no-verify",
+                ])
+            })
+            .collect();
+        all(&project, &runs, false, &[MOVED]);
+        is_linear(&project, many);
+        cache_holds(&project, 1);
+        let files = project.work.files(BRANCH);
+        for number in 0..many {
+            let lock = format!("100644 copy-{number}/kustomize-localize.lock");
+            assert!(files.contains(&lock), "{files:?}");
+        }
+    }
+}
+
+#[test]
+fn copies_into_the_same_directory() {
+    let run = strings(&[&OVERLAY[..], &["--no-verify"]].concat());
+    for many in [2, 8] {
+        let project = project();
+        all(&project, &vec![run.clone(); many], true, &[MOVED]);
+        is_linear(&project, 1);
+        cache_holds(&project, 1);
+    }
+}
+
+#[test]
+fn who_makes_the_same_commit_need_not_repeat_it() {
+    let project = project();
+    let run = strings(&["--in-place", "--no-verify"]);
+    assert_eq!(all(&project, &vec![run.clone(); 8], false, &[]), 0);
+    is_linear(&project, 1);
+    next_version(&project);
+    assert_eq!(all(&project, &vec![run; 8], false, &[]), 0);
+    is_linear(&project, 2);
+}
+
+#[test]
+fn the_repository() {
+    let run = strings(&["--in-place", "--no-verify"]);
+    let project = project();
+    for (turn, many) in [(1, 2), (2, 8)] {
+        all(&project, &vec![run.clone(); many], true, &[MOVED]);
+        is_linear(&project, turn);
+        cache_holds(&project, turn);
+        project.work.run(&["verify", BRANCH]).success();
+        if turn == 1 {
+            next_version(&project);
+        }
+    }
+}
+
+#[test]
+fn a_worktree() {
+    for many in [2, 8] {
+        let project = project();
+        let run = with_worktree(&project);
+        for turn in [1, 2] {
+            all(&project, &vec![run.clone(); many], true, &[MOVED]);
+            is_linear(&project, turn);
+            let deployed = Repo::new(&project.sandbox, project.sandbox.path("deployed"));
+            let status = deployed.git(&["status", "--porcelain", "--branch"]);
+            assert_eq!(status, "## localized/main");
+            let worktrees = project.work.git(&["worktree", "list", "--porcelain"]);
+            assert!(!worktrees.contains("locked"), "{worktrees}");
+            assert_eq!(worktrees.matches("worktree ").count(), 2);
+            if turn == 1 {
+                next_version(&project);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_worktree_each() {
+    let project = project();
+    let runs: Vec<Vec<String>> = (0..4)
+        .map(|number| {
+            let place = project.sandbox.path(&format!("deployed-{number}"));
+            strings(&[
+                "--in-place",
+                "--no-verify",
+                "--worktree",
+                place.to_str().unwrap(),
+            ])
+        })
+        .collect();
+    let start = |args: &Vec<String>| {
+        Running::start(
+            project
+                .sandbox
+                .command(PROGRAM, project.work.path())
+                .args(args),
+        )
+    };
+    let running: Vec<Running> = runs.iter().map(start).collect();
+    let outputs: Vec<Output> = running.into_iter().map(Running::wait).collect();
+    fsck(&project);
+    let done = outputs.iter().filter(|output| output.status == 0).count();
+    assert_eq!(done, 1, "{outputs:?}");
+    for output in outputs.iter().filter(|output| output.status != 0) {
+        let said = [MOVED, "branch `localized/main` is checked out at `"];
+        assert!(
+            said.iter().any(|said| output.stderr.contains(said)),
+            "{output:?}"
+        );
+    }
+    // Nothing is left of the others'.
+    let there =
+        (0..4).filter(|number| project.sandbox.path(&format!("deployed-{number}")).exists());
+    assert_eq!(there.count(), 1);
+    let worktrees = project.work.git(&["worktree", "list", "--porcelain"]);
+    assert_eq!(worktrees.matches("worktree ").count(), 2, "{worktrees}");
+}
+
+#[test]
+fn a_directory_on_disk() {
+    const MADE: &str = "`localized-overlay` was made by somebody else meanwhile";
+    let run = strings(&[&OVERLAY[..], &["--no-verify", "--no-commit"]].concat());
+    let alone = project();
+    let args: Vec<&str> = run.iter().map(String::as_str).collect();
+    alone.work.run(&args).success();
+    let expected = files(alone.work.path());
+    for many in [2, 8] {
+        let project = project();
+        for _ in 0..2 {
+            all(&project, &vec![run.clone(); many], false, &[MADE]);
+            assert!(files(project.work.path()) == expected);
+        }
+        is_clean(project.work.path());
+    }
+}
+
+#[test]
+fn the_working_tree() {
+    let run = strings(&["--in-place", "--no-verify", "--no-commit"]);
+    let alone = project();
+    let args: Vec<&str> = run.iter().map(String::as_str).collect();
+    alone.work.run(&args).success();
+    let expected = files(alone.work.path());
+    for many in [2, 8] {
+        let project = project();
+        all(&project, &vec![run.clone(); many], false, &["meanwhile"]);
+        assert!(files(project.work.path()) == expected);
+        is_clean(project.work.path());
+    }
+}
+
+/// Asserts that no run has left anything at the top of the working tree.
+#[track_caller]
+fn is_clean(top: &Path) {
+    for entry in fs::read_dir(top).unwrap() {
+        let name = entry.unwrap().file_name().into_string().unwrap();
+        assert!(!name.starts_with(".kustomize-localize-"), "{name}");
+    }
+}

@@ -1,0 +1,114 @@
+//! What dead runs left for nobody's use.
+
+use std::fs;
+use std::time::{Duration, SystemTime};
+
+use super::{Stage, next_version, project};
+use crate::support::OVERLAY;
+
+#[test]
+fn what_others_have_there_stays() {
+    let stage = Stage::new(
+        project(),
+        &[&OVERLAY[..], &["--no-verify", "--no-commit"]].concat(),
+    );
+    let top = stage.project.work.path();
+    // A file, a link, a directory of another name: none of them is what we make.
+    fs::write(top.join(".kustomize-localize-file"), "mine").unwrap();
+    let elsewhere = stage.sandbox().path("elsewhere");
+    fs::create_dir(&elsewhere).unwrap();
+    fs::write(elsewhere.join("mine"), "mine").unwrap();
+    std::os::unix::fs::symlink(&elsewhere, top.join(".kustomize-localize-link")).unwrap();
+    fs::create_dir(top.join("kustomize-localize-mine")).unwrap();
+    fs::create_dir(top.join(".kustomize-localize-dead")).unwrap();
+    // As old as can be.
+    for name in [".kustomize-localize-file", "kustomize-localize-mine"] {
+        let file = fs::File::open(top.join(name)).unwrap();
+        file.set_modified(SystemTime::UNIX_EPOCH + Duration::from_secs(1))
+            .unwrap();
+    }
+    stage.run().success();
+    assert!(top.join(".kustomize-localize-file").is_file());
+    assert!(top.join(".kustomize-localize-link").is_symlink());
+    assert!(elsewhere.join("mine").is_file());
+    assert!(top.join("kustomize-localize-mine").is_dir());
+    assert!(!top.join(".kustomize-localize-dead").exists());
+}
+
+#[test]
+fn git_and_we_do_not_see_what_a_dead_run_left() {
+    let args = [&OVERLAY[..], &["--no-verify", "--no-commit"]].concat();
+    let stage = Stage::new(project(), &args);
+    let effects = stage.undisturbed();
+    end_at(&stage, &effects, "move NEW_DIR to its place");
+    let left = stage.temporary();
+    assert_eq!(left.len(), 1, "{left:?}");
+    let new = stage.sandbox().path(&left[0]).join("new/overlay");
+    assert!(new.join("kustomization.yaml").is_file());
+    let work = &stage.project.work;
+    assert_eq!(work.git(&["status", "--porcelain"]), "");
+    for args in [&["lock"][..], &["check", "--working-tree"], &["tree"]] {
+        let output = work.run(args);
+        output.lacks(".kustomize-localize-");
+    }
+}
+
+/// Ends a run right before the first effect of this name.
+fn end_at(stage: &Stage, effects: &[String], name: &str) {
+    let number = effects.iter().position(|effect| effect == name).unwrap() + 1;
+    stage.reset();
+    stage
+        .sandbox()
+        .set("KUSTOMIZE_LOCALIZE_STOP_AT", number.to_string());
+    stage.run().fails(-9);
+    stage.sandbox().unset("KUSTOMIZE_LOCALIZE_STOP_AT");
+}
+
+#[test]
+fn a_run_that_fetches_cleans_the_whole_cache() {
+    let stage = Stage::new(project(), &[&OVERLAY[..], &["--no-verify"]].concat());
+    let effects = stage.undisturbed();
+    end_at(&stage, &effects, "fetch");
+    let left = stage.temporary();
+    assert_eq!(left.len(), 1, "{left:?}");
+    let other = stage
+        .sandbox()
+        .path("cache/git-kustomize-localize/git/0123/fetching-dead");
+    fs::create_dir_all(&other).unwrap();
+    stage.run().success();
+    assert_eq!(stage.temporary(), [""; 0]);
+    // What is whole stays.
+    fs::create_dir_all(&other).unwrap();
+    next_version(&stage.project);
+    stage.run().success();
+    assert_eq!(stage.temporary(), [""; 0]);
+    let git = stage.sandbox().path("cache/git-kustomize-localize/git");
+    let whole = git
+        .read_dir()
+        .unwrap()
+        .flat_map(|of_url| of_url.unwrap().path().read_dir().unwrap());
+    assert_eq!(whole.count(), 2);
+}
+
+#[test]
+fn outputs_that_differ_are_the_users() {
+    let project = project();
+    if project.sandbox.builds().is_none() {
+        return;
+    }
+    let kustomize = crate::support::Kustomize::find().unwrap();
+    project.sandbox.script(
+        "kustomize",
+        &format!(
+            "{} \"$@\" || exit 1\ncase \"$*\" in */localized*) echo '# more';; esac",
+            kustomize.program().display()
+        ),
+    );
+    project
+        .sandbox
+        .set("KUSTOMIZE", project.sandbox.path("bin/kustomize"));
+    for kept in 1..3 {
+        project.overlay(&[]).fails(1).stdout_has("both outputs: ");
+        assert_eq!(project.sandbox.leftovers().len(), kept);
+    }
+}
