@@ -103,6 +103,7 @@ pub fn hold() -> impl Drop {
 
 /// Removes a directory in which a process that was just killed may still finish a write.
 fn remove(directory: &Path) {
+    empty(directory);
     for _ in 0..10 {
         match std::fs::remove_dir_all(directory) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
@@ -255,9 +256,24 @@ impl Drop for Scratch {
         if let Some(directory) = self.directory.take() {
             effect::before("remove a temporary directory");
             let path = directory.path().to_owned();
+            empty(&path);
             drop(directory);
             locked(&DIRECTORIES).remove(&path);
         }
+    }
+}
+
+/// Removes what is in a directory of ours but for the mark, which is to be the last: whoever is killed meanwhile leaves
+/// something that git does not see, and that is swept.
+fn empty(directory: &Path) {
+    for entry in directory.read_dir().into_iter().flatten().flatten() {
+        let path = entry.path();
+        // Where this fails, removing the whole directory tells.
+        let _ = match entry.file_type() {
+            Ok(kind) if kind.is_dir() => std::fs::remove_dir_all(path),
+            Ok(_) if entry.file_name() != MARK => std::fs::remove_file(path),
+            _ => Ok(()),
+        };
     }
 }
 
@@ -363,6 +379,7 @@ fn sweep_ours(parent: &Path, prefix: &str, is_made_by_us: fn(&Path) -> bool) {
         };
         if is_dead {
             effect::before("remove what a dead run left");
+            empty(&entry.path());
             let _ = std::fs::remove_dir_all(entry.path());
         }
     }
