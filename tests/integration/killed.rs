@@ -40,16 +40,19 @@ struct Stage {
     after: RefCell<Option<Facts>>,
 }
 
+/// Files by their path: mode and bytes.
+type Files = BTreeMap<String, (u32, Vec<u8>)>;
+
 /// What a run may change, and what it may not.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Facts {
     refs: String,
     /// HEAD, index, configuration and stashes of the user.
     own: String,
-    /// The working tree: mode and bytes by path.
-    files: BTreeMap<String, (u32, Vec<u8>)>,
+    /// The working tree.
+    files: Files,
     /// The linked worktree, if there is one: its files, its status, its branch.
-    deployed: Option<(BTreeMap<String, (u32, Vec<u8>)>, String)>,
+    deployed: Option<(Files, String)>,
 }
 
 impl Stage {
@@ -234,7 +237,7 @@ fn is_temporary(path: &str) -> bool {
 }
 
 /// Returns mode and bytes of every file below a directory, but for what git keeps.
-fn files(top: &Path) -> BTreeMap<String, (u32, Vec<u8>)> {
+fn files(top: &Path) -> Files {
     let mut found = BTreeMap::new();
     let mut pending = vec![top.to_owned()];
     while let Some(directory) = pending.pop() {

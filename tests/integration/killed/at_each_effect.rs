@@ -25,7 +25,7 @@ fn end_at(stage: &Stage, number: usize, name: &str) {
     stage.run().fails(-9);
     stage.sandbox().unset(STOP);
     stage.assert_sound();
-    if number % 2 == 0 {
+    if number.is_multiple_of(2) {
         let (left, alive) = (stage.temporary(), stage.poison());
         stage.assert_next_run_succeeds();
         assert_eq!(stage.temporary(), left, "a living run's");

@@ -56,7 +56,7 @@ fn play(stage: &Stage, seed: u64) {
         ended += u32::from(status == -9);
         stage.assert_sound();
         let alive = stage.poison();
-        if turn % 2 == 0 {
+        if turn.is_multiple_of(2) {
             drop(alive);
         }
         stage.assert_next_run_succeeds();

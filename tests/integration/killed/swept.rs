@@ -20,7 +20,7 @@ fn what_others_have_there_stays() {
     fs::write(elsewhere.join("mine"), "mine").unwrap();
     std::os::unix::fs::symlink(&elsewhere, top.join(".kustomize-localize-link")).unwrap();
     fs::create_dir(top.join("kustomize-localize-mine")).unwrap();
-    fs::create_dir(top.join(".kustomize-localize-dead")).unwrap();
+    fs::create_dir(top.join(".kustomize-localize-dead00")).unwrap();
     // As old as can be.
     for name in [".kustomize-localize-file", "kustomize-localize-mine"] {
         let file = fs::File::open(top.join(name)).unwrap();
@@ -32,7 +32,7 @@ fn what_others_have_there_stays() {
     assert!(top.join(".kustomize-localize-link").is_symlink());
     assert!(elsewhere.join("mine").is_file());
     assert!(top.join("kustomize-localize-mine").is_dir());
-    assert!(!top.join(".kustomize-localize-dead").exists());
+    assert!(!top.join(".kustomize-localize-dead00").exists());
 }
 
 #[test]
@@ -73,7 +73,7 @@ fn a_run_that_fetches_cleans_the_whole_cache() {
     assert_eq!(left.len(), 1, "{left:?}");
     let other = stage
         .sandbox()
-        .path("cache/git-kustomize-localize/git/0123/fetching-dead");
+        .path("cache/git-kustomize-localize/git/0123/fetching-dead00");
     fs::create_dir_all(&other).unwrap();
     stage.run().success();
     assert_eq!(stage.temporary(), [""; 0]);
