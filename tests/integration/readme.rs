@@ -7,7 +7,7 @@ use std::path::Path;
 use git_kustomize_localize::finding::Rule;
 
 use crate::stories::story_1;
-use crate::support::{Sandbox, config};
+use crate::support::{Sandbox, World, config};
 
 fn file(path: &str) -> String {
     fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(path)).unwrap()
@@ -61,6 +61,7 @@ fn the_first_use_goes_as_shown() {
         transcript.push_str(&format!("$ {command}\n{}\n\n", output.trim_end()));
     }
     transcript.push_str(&check_of_a_change());
+    transcript.push_str(&upstream_of_a_lock());
     let transcript = without_ids(&transcript)
         .replace(&version, "v5.8.1")
         // Not every machine allows the namespace.
@@ -91,6 +92,28 @@ fn check_of_a_change() -> String {
     let checked = repo.run(&["check"]).fails(1).stdout.clone();
     let tree = repo.run(&["tree"]).success().stdout.clone();
     format!("$ git kustomize-localize check\n{checked}\n$ git kustomize-localize tree\n{tree}\n")
+}
+
+/// Returns what `verify --upstream` says of a branch that moved forward, and of a tag that was moved.
+fn upstream_of_a_lock() -> String {
+    let world = World::new();
+    let bases = world.upstream_of("acme/bases", &[("kustomization.yaml", "resources: []\n")]);
+    bases.git(&["tag", "v1.2.0"]);
+    world.commit(&[(
+        "kustomization.yaml",
+        "resources: ['https://github.com/acme/bases?ref=main', 'https://github.com/acme/bases?ref=v1.2.0']\n",
+    )]);
+    world.work.run(&["lock"]).success();
+    world.work.commit("locked");
+    bases.commit("Raise the memory limit");
+    bases.git(&["tag", "--force", "v1.2.0"]);
+    let told = world
+        .work
+        .run(&["verify", "--upstream"])
+        .fails(1)
+        .stdout
+        .clone();
+    format!("$ git kustomize-localize verify --upstream\n{told}\n")
 }
 
 #[test]

@@ -3,6 +3,7 @@
 mod living;
 mod private;
 mod renovate;
+mod upstream;
 
 use std::fs;
 use std::path::Path;

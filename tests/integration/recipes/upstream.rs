@@ -1,0 +1,169 @@
+//! The nightly job that asks upstream.
+
+use std::fs;
+
+use serde_json::json;
+
+use super::{readme, run, step};
+use crate::support::{Project, Repo, Sandbox};
+
+const WORKFLOW: &str = ".github/workflows/upstream.yml";
+
+/// What plays `gh`: it writes down what it was asked for, and knows the issue whose number is in `open`.
+const GH: &str = r#"
+printf '%s\n' "$*" >>"$STAND_IN_GH/log"
+case "$1 $2" in
+"issue list") cat "$STAND_IN_GH/open" 2>/dev/null;;
+"issue create"|"issue edit") for last; do :; done; cp "$last" "$STAND_IN_GH/body";;
+*) exit 1;;
+esac
+exit 0
+"#;
+
+/// A night: the checkout of the branch, and what a runner offers.
+struct Night {
+    project: Project,
+    checkout: Repo,
+}
+
+impl Night {
+    fn new() -> Night {
+        let project = Project::new();
+        let sandbox = &project.sandbox;
+        let program = std::path::Path::new(env!("CARGO_BIN_EXE_git-kustomize-localize"));
+        sandbox.offer("git-kustomize-localize", program);
+        sandbox.script("gh", GH);
+        for name in ["gh", "runner"] {
+            fs::create_dir(sandbox.path(name)).unwrap();
+        }
+        sandbox.set("STAND_IN_GH", sandbox.path("gh"));
+        sandbox.set("RUNNER_TEMP", sandbox.path("runner"));
+        sandbox.set("GITHUB_OUTPUT", sandbox.path("runner/output"));
+        project.work.run(&["--in-place", "--no-verify"]).success();
+        // As shallow as that of the job.
+        let url = format!("file://{}", project.work.path().display());
+        let place = sandbox.path("checkout");
+        let to = place.to_str().unwrap();
+        let clone = [
+            "clone",
+            "--quiet",
+            "--depth=1",
+            "--branch=localized/main",
+            &url,
+            to,
+        ];
+        sandbox.git(&sandbox.path(""), &clone);
+        let checkout = Repo::new(sandbox, place);
+        Night { project, checkout }
+    }
+
+    /// Runs the job as GitHub does, and returns how it ended and what `gh` was asked for.
+    fn pass(&self) -> (i32, Vec<String>) {
+        let sandbox: &Sandbox = &self.project.sandbox;
+        for name in ["gh/log", "gh/body", "runner/output"] {
+            let _ = fs::remove_file(sandbox.path(name));
+        }
+        let verified = run(&self.project, &self.checkout, &step(WORKFLOW, "Verify"));
+        assert!(
+            verified.stdout.contains("upstream of 1 remote: "),
+            "{verified:?}"
+        );
+        let told = fs::read_to_string(sandbox.path("runner/output")).unwrap_or_default();
+        assert!(told.is_empty() || told == "differs=true\n", "{told}");
+        if told.contains("differs=true") {
+            assert_ne!(
+                verified.status, 0,
+                "a step after one that fails: `failure()`"
+            );
+            run(&self.project, &self.checkout, &step(WORKFLOW, "Report")).success();
+        }
+        let log = fs::read_to_string(sandbox.path("gh/log")).unwrap_or_default();
+        (verified.status, log.lines().map(str::to_owned).collect())
+    }
+
+    fn body(&self) -> String {
+        fs::read_to_string(self.project.sandbox.path("gh/body")).unwrap()
+    }
+}
+
+#[test]
+fn an_issue_tells_what_differs() {
+    let night = Night::new();
+    let project = &night.project;
+    assert_eq!(night.pass(), (0, Vec::new()));
+
+    project.second_version();
+    project.upstream.git(&["tag", "--force", "v1"]);
+    let (status, asked) = night.pass();
+    assert_eq!(status, 1);
+    assert_eq!(asked.len(), 2, "{asked:?}");
+    assert!(
+        asked[0].starts_with("issue list --state open --app github-actions "),
+        "{asked:?}"
+    );
+    assert!(
+        asked[1].starts_with("issue create --title Upstream is not what was locked --body-file "),
+        "{asked:?}"
+    );
+    let body = night.body();
+    let lines: Vec<&str> = body.lines().collect();
+    // As code: what upstream wrote is not read as Markdown.
+    assert!(
+        lines[2..].iter().all(|line| line.starts_with("    ")),
+        "{body}"
+    );
+    assert!(
+        body.contains("the tag `v1` names another commit\n"),
+        "{body}"
+    );
+
+    // The next night it is told where it was told before.
+    fs::write(project.sandbox.path("gh/open"), "7\n").unwrap();
+    let (status, asked) = night.pass();
+    assert_eq!(status, 1);
+    assert!(
+        asked[1].starts_with("issue edit 7 --body-file "),
+        "{asked:?}"
+    );
+    assert!(night.body().contains("moved: "));
+}
+
+#[test]
+fn who_does_not_answer_fails_the_job_alone() {
+    let night = Night::new();
+    let sandbox = &night.project.sandbox;
+    sandbox.pretend("https://example.com/acme/", "http://127.0.0.1:9/");
+    assert_eq!(night.pass(), (2, Vec::new()));
+    // What differs beside that is told all the same.
+    let file = night.checkout.git(&["ls-files", "*service.yaml"]);
+    night.checkout.write(&file, "by: hand\n");
+    night.checkout.commit("by hand");
+    let (status, asked) = night.pass();
+    assert_eq!(status, 2);
+    assert_eq!(asked.len(), 2, "{asked:?}");
+    assert!(night.body().contains("unreachable: "), "{}", night.body());
+}
+
+#[test]
+fn the_job_may_do_no_more_than_it_has_to() {
+    let readme = readme();
+    let (_, rest) = readme.split_once(&format!("# {WORKFLOW}\n")).unwrap();
+    let (text, _) = rest.split_once("```").unwrap();
+    let workflow: serde_json::Value = serde_yaml::from_str(text).unwrap();
+    assert_eq!(
+        workflow["permissions"],
+        json!({ "contents": "read", "issues": "write" })
+    );
+    let steps = workflow["jobs"]["upstream"]["steps"].as_array().unwrap();
+    let with_token: Vec<&serde_json::Value> = steps
+        .iter()
+        .filter(|step| step["env"].to_string().contains("github.token"))
+        .map(|step| &step["name"])
+        .collect();
+    assert_eq!(with_token, ["Report"], "what foreign text could reach");
+    assert_eq!(steps[0]["with"]["persist-credentials"], false);
+    for step in steps {
+        let script = step["run"].as_str().unwrap_or_default();
+        assert!(!script.contains("${{"), "a template in a script: {script}");
+    }
+}
