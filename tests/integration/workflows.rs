@@ -104,9 +104,17 @@ fn every_workflow_says_what_it_may_do() {
         }
         let permissions = workflow["permissions"].as_object();
         let permissions = permissions.unwrap_or_else(|| panic!("{name}: no permissions"));
-        assert_eq!(permissions.len(), 1, "{name}: {permissions:?}");
-        assert!(!workflow["concurrency"].is_null(), "{name}");
-        assert!(workflow["on"]["pull_request_target"].is_null(), "{name}");
+        assert!(!permissions.is_empty(), "{name}");
+        // What runs by the clock alone does not overtake itself.
+        let on = &workflow["on"];
+        let is_pushed = ["push", "pull_request"]
+            .iter()
+            .any(|event| on.get(event).is_some());
+        assert!(
+            !is_pushed || !workflow["concurrency"].is_null(),
+            "{name}: no concurrency"
+        );
+        assert!(on.get("pull_request_target").is_none(), "{name}");
         for step in steps(&workflow) {
             let uses = step["uses"].as_str().unwrap_or_default();
             if uses.starts_with("actions/checkout@") {

@@ -91,8 +91,12 @@ impl World {
     /// Runs the step that localizes. There is no kustomize here, which is told with `--strict`.
     fn localize(&self, checkout: &Repo, login: &BTreeMap<String, String>) -> Output {
         let script = step(WORKFLOW, "Localize").replace(" --strict", "");
+        self.run(checkout, &script, login)
+    }
+
+    fn run(&self, checkout: &Repo, script: &str, login: &BTreeMap<String, String>) -> Output {
         let mut bash = self.sandbox.command("bash", checkout.path());
-        bash.args(["--noprofile", "--norc", "-eo", "pipefail", "-c", &script]);
+        bash.args(["--noprofile", "--norc", "-eo", "pipefail", "-c", script]);
         bash.env("TOKEN", TOKEN).envs(login);
         let output = Running::start(&mut bash).wait();
         output.lacks("s3cr3t");
@@ -179,6 +183,25 @@ fn without_the_login_it_says_what_it_could_not_read() {
         .stderr_has("raw/acme/file.yaml");
     let refs = world.sandbox.git(&world.origin, &["for-each-ref"]);
     assert!(!refs.contains("localized"), "{refs}");
+}
+
+#[test]
+fn the_job_that_locks_logs_in_the_same_way() {
+    let world = World::new();
+    let checkout = world.checkout("checkout");
+    world
+        .sandbox
+        .set("GITHUB_OUTPUT", world.sandbox.path("output"));
+    let script = step(".github/workflows/lock.yml", "Lock");
+    world
+        .run(&checkout, &script, &BTreeMap::new())
+        .fails(2)
+        .stderr_has("acme/bases");
+    assert_eq!(checkout.git(&["status", "--porcelain"]), "");
+    world.run(&checkout, &script, &world.login()).success();
+    let lock = checkout.show("HEAD", "kustomize-localize.lock");
+    assert!(lock.contains("/acme/bases"), "{lock}");
+    world.assert_kept(&[]);
 }
 
 #[test]
