@@ -27,7 +27,7 @@
 //! | [`cli`] | arguments to calls, one file per command |
 //! | [`hook`](mod@hook) | hooks of git: putting them in, taking them out, what one that runs has to judge |
 //! | [`report`] | what is said: for people, as JSON |
-//! | [`verify`](mod@verify) | what a commit holds, against its own record |
+//! | [`verify`](mod@verify) | what a commit holds, against its own record; what became of it upstream, as somebody below tells |
 //! | [`outline`] | the graph as people see it: what names what, in which state |
 //! | [`check`](mod@check) | the rules: what a hermetic build could not resolve |
 //! | [`mend`] | what makes a working tree pass the check: its lock brought up to date, localizing where it stands; also for a branch |

@@ -21,7 +21,7 @@ use crate::process::Terminal;
 use crate::record::upstream::{Answer, Verdict};
 use crate::record::{ChartRemote, Digest, FileRemote, GitRemote, Remote, chart_label, sha256_hex};
 use crate::redact;
-use crate::reference::{Pin, RepoSpec, refuse_unsafe};
+use crate::reference::{Pin, RepoSpec, file_pin, refuse_unsafe};
 use crate::walk::{Pulled, WantedChart};
 
 /// Asks upstream.
@@ -352,10 +352,9 @@ fn judge(remote: &Remote, reply: &Result<Reply, FetchFailure>) -> Judged {
                 Answer::moved(now, format!("that is what `{reference}` stands for"))
             })
         }
-        (Remote::File(_), Reply::File(now, is_page)) => {
-            same_or(remote, Digest::Sha256(now.clone()), |now| match is_page {
-                true => Answer::moved(now, "it is a web page, which may be a login"),
-                false => Answer::moved(now, "it holds other bytes"),
+        (Remote::File(file), Reply::File(now, is_page)) => {
+            same_or(remote, Digest::Sha256(now.clone()), |now| {
+                Answer::moved(now, other_bytes(&file.url, *is_page))
             })
         }
         (Remote::File(_), Reply::BadFile(why)) => Answer::moved(None, why),
@@ -378,6 +377,17 @@ fn same_or(
     match now == remote.digest() {
         true => Answer::ok(now),
         false => otherwise(Some(now)),
+    }
+}
+
+/// Says what it means that a URL gives other bytes.
+fn other_bytes(url: &str, is_page: bool) -> String {
+    match file_pin(url) {
+        _ if is_page => "it is a web page, which may be a login".to_owned(),
+        Some((Pin::Tag | Pin::Commit, version)) => {
+            format!("`{version}` should never change, but it holds other bytes")
+        }
+        _ => "it holds other bytes".to_owned(),
     }
 }
 

@@ -5,6 +5,7 @@ use serde_json::Value;
 
 use crate::branch::signed::key;
 use crate::support::{Output, Project, Repo, Sandbox};
+use crate::verify_upstream::parsed;
 
 const PLACE: &str =
     "localized-overlay/base/localized-files/example.com/acme/remote/v1/service.yaml";
@@ -51,8 +52,7 @@ fn what_was_made_is_as_recorded() {
             .stdout_has(": as recorded\n");
     }
     assert_eq!(verify(work, &["--quiet"]).success().stdout, "");
-    let report: Value =
-        serde_json::from_str(&verify(work, &["--format", "json"]).success().stdout).unwrap();
+    let report = parsed(verify(work, &["--format", "json"]).success());
     assert_eq!(report["version"], 1);
     assert_eq!(report["commit"], commit);
     assert_eq!(report["records"][0]["directory"], "localized-overlay");
@@ -151,8 +151,7 @@ fn every_change_is_named() {
         assert!(!output.stdout.contains("as recorded"), "{output:?}");
         // The commit before is as it was.
         verify(work, &["HEAD^"]).success();
-        let report: Value =
-            serde_json::from_str(&verify(work, &["--format", "json"]).fails(1).stdout).unwrap();
+        let report = parsed(verify(work, &["--format", "json"]).fails(1));
         assert!(!report["differences"].as_array().unwrap().is_empty());
         // What lies elsewhere is not asked for.
         if work.path().join(LOCK).exists() {
@@ -250,7 +249,7 @@ fn a_commit_without_a_record_is_an_error() {
         .fails(2)
         .stderr_has("`nothing` names no commit");
     let output = verify(work, &["nothing", "--format", "json"]);
-    let report: Value = serde_json::from_str(&output.fails(2).stdout).unwrap();
+    let report = parsed(output.fails(2));
     assert!(report.to_string().contains("names no commit"), "{report}");
     work.git(&["switch", "--quiet", "localized/main"]);
     work.write(LOCK, "<<<<<<< HEAD\n");

@@ -79,8 +79,9 @@ fn report(repo: &Repo, args: &[&str], status: i32) -> Value {
     report
 }
 
+/// Returns the report, which its schema allows.
 #[track_caller]
-fn parsed(output: &Output) -> Value {
+pub(crate) fn parsed(output: &Output) -> Value {
     let value: Value = serde_json::from_str(&output.stdout).unwrap();
     let mut schemas = Schemas::new();
     let mut compiler = Compiler::new();

@@ -57,17 +57,22 @@ pub(super) fn human(all: &[Upstream]) -> String {
         })
         .collect();
     out.push_str(&match counts.is_empty() {
-        true => "upstream: nothing remote is locked\n".to_owned(),
+        true => "upstream: there is nothing to ask for\n".to_owned(),
         false => format!(
             "upstream of {}: {}\n",
             counted(all.len(), "remote"),
             counts.join(", ")
         ),
     });
-    let is_new = |one: &Upstream| matches!(one.answer.verdict, Verdict::Updated | Verdict::Moved);
-    if all.iter().any(is_new) {
+    let is = |verdict| all.iter().any(|one| one.answer.verdict == verdict);
+    if is(Verdict::Updated) || is(Verdict::Moved) {
         out.push_str(
             "  to lock what it is now: `git kustomize-localize update` where the lock at the top decides, else `--update`\n",
+        );
+    }
+    if is(Verdict::Moved) {
+        out.push_str(
+            "  before that, find out why something moved; `update` wants `--accept-moved` then\n",
         );
     }
     out

@@ -27,6 +27,9 @@ fn every_file_gets_its_verdict() {
         server.route(&format!("/{name}.yaml"), Reply::ok(config(name)));
         references.push(format!("{}{name}.yaml", server.url()));
     }
+    let released = "/released.yaml?ref=v1.2.0";
+    server.route(released, Reply::ok(config("released")));
+    references.push(format!("{}{}", server.url(), &released[1..]));
     let repo = locked(&sandbox, &references);
     assert!(
         told(&report(&repo, &[], 0))
@@ -36,6 +39,7 @@ fn every_file_gets_its_verdict() {
 
     let route = |name: &str, reply: Reply| server.route(&format!("/{name}.yaml"), reply);
     route("changed", Reply::ok(config("two")));
+    server.route(released, Reply::ok(config("two")));
     route("page", Reply::ok("<!DOCTYPE html>\n<html>Sign in</html>\n"));
     route("empty", Reply::status(204));
     route("missing", Reply::status(404));
@@ -48,7 +52,7 @@ fn every_file_gets_its_verdict() {
     let report = report(&repo, &[], 2);
     assert_eq!(
         server.log().len(),
-        names.len() + 1,
+        references.len() + 1,
         "each once, and a redirect"
     );
     let host = server.url();
@@ -58,6 +62,8 @@ fn every_file_gets_its_verdict() {
         "ok same.yaml".to_owned(),
         "moved changed.yaml: it holds other bytes".to_owned(),
         "moved elsewhere.yaml: it holds other bytes".to_owned(),
+        "moved released.yaml?ref=v1.2.0: `v1.2.0` should never change, but it holds other bytes"
+            .to_owned(),
         "moved page.yaml: it is a web page, which may be a login".to_owned(),
         "moved empty.yaml: the server answered with an empty body".to_owned(),
         "moved huge.yaml: the file is larger than 67108864 bytes".to_owned(),
@@ -82,8 +88,8 @@ fn every_file_gets_its_verdict() {
     assert_eq!(report["failures"].as_array().unwrap().len(), 2);
     ask(&repo, &[])
         .fails(2)
-        .stdout_has("upstream of 10 remotes: 1 ok, 5 moved, 2 gone, 2 unreachable\n")
-        .stdout_has(": 7 differences\n")
+        .stdout_has("upstream of 11 remotes: 1 ok, 6 moved, 2 gone, 2 unreachable\n")
+        .stdout_has(": 8 differences\n")
         .stderr_has("error: kustomize-localize.lock:")
         .stderr_has("login.yaml: ")
         .stderr_has("hint: if it needs a login, add `machine 127.0.0.1 login NAME password TOKEN` to ~/.netrc");

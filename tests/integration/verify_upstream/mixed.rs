@@ -27,6 +27,27 @@ fn a_branch_is_verified_and_its_remotes_are_asked() {
             .stdout_has(&format!(": ok: {label} is "))
             .stdout_has("also in the message of")
             .stdout_has("): as recorded\n");
+        // Also in a bare repository, and for a part of it.
+        let bare = project.sandbox.path("bare");
+        let to = bare.to_str().unwrap();
+        work.git(&["clone", "--quiet", "--bare", ".", to]);
+        let home = if in_place {
+            "example"
+        } else {
+            "localized-overlay"
+        };
+        for (path, told) in [
+            (format!("{home}/overlay"), "upstream of 1 remote: 1 ok\n"),
+            (format!("{home}/base"), "upstream of 1 remote: 1 ok\n"),
+            (
+                format!("{home}/base/config.yaml"),
+                "upstream: there is nothing to ask for\n",
+            ),
+        ] {
+            let args = ["verify", "--upstream", "localized/main", "--", &path];
+            project.sandbox.run(&bare, &args).success().stdout_has(told);
+        }
+        fs::remove_dir_all(&bare).unwrap();
         // Everything at once, with one thing of each that differs.
         project.second_version();
         project.upstream.git(&["tag", "--force", "v1"]);
@@ -115,7 +136,7 @@ fn there_must_be_a_lock() {
     work.commit("nothing");
     ask(work, &[])
         .success()
-        .stdout_has("upstream: nothing remote is locked\n");
+        .stdout_has("upstream: there is nothing to ask for\n");
     work.write("kustomize-localize.lock", "<<<<<<< HEAD\n");
     work.commit("conflict");
     ask(work, &[])

@@ -196,6 +196,7 @@ fn people_read_one_line_for_each() {
         ))
         .stdout_has("upstream of 2 remotes: 1 updated, 1 moved\n")
         .stdout_has("  to lock what it is now: `git kustomize-localize update`")
+        .stdout_has("  before that, find out why something moved; `update` wants `--accept-moved` then\n")
         .stdout_has(&format!("verified HEAD ({}): 1 difference\n", &commit[..12]))
         .lacks("\u{1b}");
     // What moved forward alone is no difference.
