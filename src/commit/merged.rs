@@ -3,6 +3,7 @@
 use crate::failure::{Failure, Location, Result};
 use crate::git::{Here, Which};
 use crate::record::{LOCK_NAME, Lock, Trailers};
+use crate::tree::objects::object_id;
 use crate::walk::Warning;
 
 /// What the message of a commit of ours that is in place holds, as a basic regular expression.
@@ -13,7 +14,12 @@ const RECORD: &str = "Kustomize-Localize-Target: [.] in-place";
 ///
 /// # Errors
 /// When git cannot read the history of the source.
-pub fn warning(here: &Here, source: &str, lock: Option<&Lock>) -> Result<Option<Warning>> {
+pub fn warning(
+    here: &Here,
+    repository: &gix::Repository,
+    source: &str,
+    lock: Option<&Lock>,
+) -> Result<Option<Warning>> {
     if lock.is_none_or(|lock| lock.files.is_empty()) {
         return Ok(None);
     }
@@ -29,9 +35,9 @@ pub fn warning(here: &Here, source: &str, lock: Option<&Lock>) -> Result<Option<
         .newest(source, Which::Says(RECORD))?
         .ok_or_else(|| Failure::new("the history has changed meanwhile"))?;
     // Against its source: that is what localizing has changed.
-    let mainline = match here.commit(&format!("{commit}^2"))? {
-        Some(_) => "-m 2 ",
-        None => "",
+    let mainline = match parents(repository, &commit)? {
+        0 | 1 => "",
+        _ => "-m 2 ",
     };
     let short = commit.get(..12).unwrap_or(&commit);
     Ok(Some(Warning {
@@ -45,4 +51,16 @@ pub fn warning(here: &Here, source: &str, lock: Option<&Lock>) -> Result<Option<
              to take that back: git revert --no-edit {mainline}{short}"
         ),
     }))
+}
+
+/// Returns how many parents a commit names, those included that a shallow clone lacks.
+fn parents(repository: &gix::Repository, commit: &str) -> Result<usize> {
+    let unread = |error: &dyn std::fmt::Display| {
+        Failure::new(format!("commit {commit} cannot be read: {error}"))
+    };
+    let object = repository
+        .find_object(object_id(commit)?)
+        .map_err(|error| unread(&error))?;
+    let commit = object.try_into_commit().map_err(|error| unread(&error))?;
+    Ok(commit.parent_ids().count())
 }

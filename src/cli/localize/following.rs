@@ -99,6 +99,7 @@ pub(super) fn run(args: &LocalizeArgs) -> Result<InPlaceReport, Failures> {
     }
     plan.warnings.extend(merged::warning(
         &here,
+        &repository,
         &source.commit,
         ground.lock.as_deref(),
     )?);

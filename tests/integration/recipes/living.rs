@@ -96,6 +96,27 @@ fn a_branch_that_is_merged_back_later_is_told_of() {
 }
 
 #[test]
+fn a_shallow_clone_is_told_of_it_as_well() {
+    let project = locked();
+    let work = &project.work;
+    work.run(&["--in-place"]).success();
+    work.write("README.md", "More.\n");
+    work.commit("more");
+    work.run(&["--in-place"]).success();
+    work.git(&["merge", "--quiet", "--ff-only", "localized/main"]);
+    let directory = project.sandbox.path("shallow");
+    let url = format!("file://{}", work.path().display());
+    let to = directory.to_str().unwrap();
+    work.git(&["clone", "--quiet", "--depth=1", &url, to]);
+    let shallow = Repo::new(&project.sandbox, directory);
+    let tip = &work.id("main")[..12];
+    shallow
+        .run(&["--in-place", "--strict"])
+        .fails(1)
+        .stderr_has(&format!("git revert --no-edit -m 2 {tip}\n"));
+}
+
+#[test]
 fn a_branch_that_is_squashed_into_main_is_told_of() {
     let project = locked();
     let work = &project.work;
