@@ -250,12 +250,11 @@ pub(crate) fn starts(
                 .hint("name another PATH, or change `include` and `exclude` there"));
             }
             let failure = match tree::resolve(tree, path)? {
-                Resolved::Missing { .. } => {
-                    Failure::new(format!("there is no `{shown}` in what is checked"))
-                }
+                Resolved::Missing { .. } => Failure::new(format!("there is no `{shown}` here")),
                 _ => Failure::new(format!("`{shown}` holds no kustomization")),
             };
-            Err(failure.hint("name a directory that holds one, or leave PATH out to check all"))
+            Err(failure
+                .hint("name a directory that holds a kustomization, or leave it out for all"))
         }
     }
 }

@@ -14,7 +14,7 @@ pub mod working;
 
 use std::rc::Rc;
 
-use crate::failure::Result;
+use crate::failure::{Result, argument};
 use crate::kustomization::FILE_NAMES;
 use crate::record::LOCK_NAME;
 
@@ -82,6 +82,11 @@ pub trait Tree {
 
     /// Returns `path` as the user would name it.
     fn label(&self, path: &str) -> String;
+
+    /// Returns `path` as a word of one of our commands, wherever that is run in the repository.
+    fn word(&self, path: &str) -> String {
+        argument(&format!(":/{path}"))
+    }
 }
 
 /// Returns what somebody who stands in `prefix` names on a command line, as a path of `tree`: an absolute path, one

@@ -81,8 +81,8 @@ fn a_path_bounds_where_the_walk_starts() {
         assert_eq!(checked.kustomizations, 2);
     }
     for (paths, message) in [
-        (["base", "c"], "there is no `c` in what is checked"),
-        (["a", "base/x"], "there is no `base/x` in what is checked"),
+        (["base", "c"], "there is no `c` here"),
+        (["a", "base/x"], "there is no `base/x` here"),
     ] {
         let failure = checked(&files, &paths).unwrap_err();
         assert_eq!(failure.message, message);

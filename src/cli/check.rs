@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::rc::Rc;
 
-use clap::{ArgGroup, Args, ValueEnum};
+use clap::{ArgGroup, Args, ValueEnum, ValueHint};
 
 use super::output::{self, Color};
 use crate::check::{self, Checked, Checking, Input};
@@ -63,7 +63,7 @@ pub(super) struct CheckArgs {
     #[arg(short, long)]
     quiet: bool,
 
-    /// Say more: what is allowed, too
+    /// Say more: what is allowed, too, and the help of each finding
     #[arg(short, long)]
     verbose: bool,
 
@@ -72,7 +72,7 @@ pub(super) struct CheckArgs {
     color: Color,
 
     /// Directories or kustomizations to begin at [default: all]
-    #[arg(value_name = "PATH")]
+    #[arg(value_name = "PATH", value_hint = ValueHint::AnyPath)]
     paths: Vec<String>,
 }
 
@@ -249,8 +249,7 @@ fn summarize(checked: &Checked) -> Result<()> {
 pub(super) fn here() -> Result<Rc<Here>> {
     match Here::discover_offline()? {
         Some(here) => Ok(Rc::new(here)),
-        None => Err(Failure::new("this is not a git repository")
-            .hint("run it in a repository, where git knows what would be committed")),
+        None => Err(Failure::new("this is not a git repository").hint("run it in a repository")),
     }
 }
 
@@ -372,8 +371,9 @@ pub(super) fn open(here: &Rc<Here>, what: &What) -> Result<Opened> {
         },
         What::Commit(rev) => {
             let id = here.commit(rev)?.ok_or_else(|| {
-                Failure::new(format!("`{rev}` names no commit"))
-                    .hint("fetch it first, or name another one")
+                Failure::new(format!("`{rev}` names no commit")).hint(
+                    "see what there is: git log --oneline --all; what is not here must be fetched",
+                )
             })?;
             Opened {
                 tree: Rc::new(ObjectTree::of_here(here.clone(), object_id(&id.tree)?)?),

@@ -119,6 +119,7 @@ fn if_missing(what: &str, text: &str, local: &Local) -> String {
         Some(name) if what == "target" => {
             format!("if the command is meant: git kustomize-localize {name}")
         }
+        _ if what == "scope" => "name a directory above the target, as seen from here".to_owned(),
         _ => "name the directory that holds the kustomization, as seen from here".to_owned(),
     }
 }
@@ -297,7 +298,13 @@ pub(super) fn globs<'a>(
             .literal_separator(true)
             .backslash_escape(true)
             .build()
-            .map_err(|error| Failure::new(format!("`{pattern}` is no pattern: {error}")))?;
+            .map_err(|error| {
+                Failure::new(format!(
+                    "`{pattern}` is no pattern for {option}: {}",
+                    error.kind()
+                ))
+                .hint("write a `[`, `{`, `*` or `?` that is meant as it stands with `\\` before it")
+            })?;
         set.add(glob);
     }
     set.build().map_err(|error| {

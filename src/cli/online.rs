@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use std::rc::Rc;
 use std::time::Duration;
 
-use clap::{Args, ValueEnum};
+use clap::{Args, ValueEnum, ValueHint};
 use console::Style;
 
 use super::output::{Color, failed, failures, print};
@@ -76,13 +76,15 @@ pub(super) struct FetchArgs {
 pub(super) struct LocalizeArgs {
     /// The kustomization root to localize: a directory, or the URL of one in a git repository
     /// [default: .]; with `--in-place` there may be several [default: all]
+    #[arg(value_hint = ValueHint::DirPath)]
     pub(super) target: Option<String>,
 
     /// Where the copy goes, from here [default: localized-TARGET, for a URL localized-NAME-REF]
+    #[arg(value_hint = ValueHint::DirPath)]
     pub(super) new_dir: Option<PathBuf>,
 
     /// Further targets, with `--in-place`.
-    #[arg(hide = true)]
+    #[arg(hide = true, value_hint = ValueHint::DirPath)]
     pub(super) more: Vec<PathBuf>,
 
     /// Localize all of the repository where it stands; with `--no-commit` on disk
@@ -90,7 +92,7 @@ pub(super) struct LocalizeArgs {
     pub(super) in_place: bool,
 
     /// The directory that bounds what a local target may reach [default: the target]
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(super) scope: Option<String>,
 
     /// The branch to commit to [default: localized/SOURCE-BRANCH]
@@ -98,7 +100,7 @@ pub(super) struct LocalizeArgs {
     pub(super) branch: Option<String>,
 
     /// Also have the branch checked out in a linked worktree at DIR
-    #[arg(long, value_name = "DIR", conflicts_with = "no_commit")]
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, conflicts_with = "no_commit")]
     pub(super) worktree: Option<PathBuf>,
 
     /// The commit to localize [default: HEAD]

@@ -63,13 +63,18 @@ pub(super) fn failures(failures: &Failures) {
     let mark = Style::new().for_stderr().red().bold();
     let hint = Style::new().for_stderr().cyan().bold();
     let mut stderr = std::io::stderr().lock();
-    for failure in &failures.0 {
+    for (index, failure) in failures.0.iter().enumerate() {
         let _ = writeln!(
             stderr,
             "{} {}",
             mark.apply_to("error:"),
             visible(&failure.to_string())
         );
+        // What is to be done about several in a row is said once, below them.
+        let next = failures.0.get(index + 1);
+        if next.is_some_and(|next| next.hints == failure.hints) {
+            continue;
+        }
         for text in &failure.hints {
             let _ = writeln!(stderr, "  {} {}", hint.apply_to("hint:"), visible(text));
         }

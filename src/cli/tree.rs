@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 use std::rc::Rc;
 
-use clap::{Args, ValueEnum};
+use clap::{Args, ValueEnum, ValueHint};
 
 use super::check::{self, What};
 use super::output;
@@ -18,7 +18,7 @@ use crate::report::outline as report;
 #[derive(Debug, Clone, Args)]
 pub(super) struct TreeArgs {
     /// The kustomization roots to begin with [default: all that no other names]
-    #[arg(value_name = "TARGET")]
+    #[arg(value_name = "TARGET", value_hint = ValueHint::DirPath)]
     targets: Vec<String>,
 
     /// Show the files on disk (default)

@@ -7,7 +7,7 @@ use gix::ObjectId;
 use gix::objs::tree::EntryKind;
 
 use super::objects::{differences, entries, lookup};
-use crate::failure::{Failure, Result};
+use crate::failure::{Failure, Result, argument};
 use crate::git::Here;
 use crate::record::{self, Digest, LOCK_NAME, Lock, TargetTrailer, Trailers};
 use crate::tree::objects::{ObjectTree, object_id};
@@ -183,7 +183,11 @@ pub fn examine_in_place(
             "branch `{branch}` holds copies, as `{}`",
             trailers.target.into.unwrap_or(trailers.target.target)
         ))
-        .hint("localize in place on another branch: `--branch NAME`"));
+        .hint("localize in place on another branch: `--branch NAME`")
+        .hint(format!(
+            "or begin this one again, if nobody uses the copies: git branch -D {}",
+            argument(branch)
+        )));
     }
     let recorded = object_id(trailers.tree.hex())?;
     let mut edited = match entries(repository, recorded) {

@@ -4,7 +4,7 @@ use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
 use super::{Entry, Tree, path};
-use crate::failure::{Failure, Result};
+use crate::failure::{Failure, Result, argument};
 
 /// The files of this machine, as they are on disk now. Paths are those of the file system without
 /// the root, so that a reference may lead out of any directory and back into it.
@@ -89,6 +89,10 @@ impl Tree for DiskTree {
 
     fn label(&self, path: &str) -> String {
         path::relative(&self.from, path)
+    }
+
+    fn word(&self, path: &str) -> String {
+        argument(&self.label(path))
     }
 }
 

@@ -83,4 +83,8 @@ impl Tree for OverlayTree {
     fn label(&self, path: &str) -> String {
         self.base.label(path)
     }
+
+    fn word(&self, path: &str) -> String {
+        self.base.word(path)
+    }
 }

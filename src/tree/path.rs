@@ -88,9 +88,33 @@ pub fn relative(from: &str, to: &str) -> String {
     }
 }
 
+/// Returns the innermost directory that both paths are or lie below; empty for the top.
+#[must_use]
+pub fn common<'a>(one: &'a str, other: &str) -> &'a str {
+    let mut common = one;
+    while !is_in(other, common) {
+        common = parent(common);
+    }
+    common
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_innermost_directory_of_two_paths_is_found() {
+        for (one, other, expected) in [
+            ("a/b", "a/c/d", "a"),
+            ("a/b", "a/bc", "a"),
+            ("a/b", "a/b/c", "a/b"),
+            ("a/b", "a", "a"),
+            ("a", "b", ""),
+            ("", "b", ""),
+        ] {
+            assert_eq!(common(one, other), expected, "{one} {other}");
+        }
+    }
 
     #[test]
     fn references_are_joined_lexically() {

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use super::graph::{Carried, CarriedId, FileId, SourceId};
+use super::local::wider;
 use super::trouble::{Beyond, Step, Stop, TroubleKind};
 use super::{Contents, RootId, Target, Walker};
 use crate::tree::{self, Entry, Resolved, SharedTree, path};
@@ -54,7 +55,8 @@ impl Walker<'_> {
             Within::Scope | Within::ScopeFile => (source.scope.clone(), "the scope"),
         };
         let remote = source.repository.is_some();
-        let outside = || {
+        let lexical = self.local_path(root, text)?;
+        let beyond = |path: Option<&str>| {
             let message = format!("`{text}` lies outside {name} `{}`", tree.label(&bound));
             match within {
                 Within::Root => Stop::new(TroubleKind::OutOfScope(Beyond::Root), message)
@@ -62,9 +64,10 @@ impl Walker<'_> {
                 _ if remote => Stop::new(TroubleKind::OutOfScope(Beyond::Scope), message)
                     .hint("a remote root cannot reach out of its repository"),
                 _ => Stop::new(TroubleKind::OutOfScope(Beyond::Scope), message)
-                    .hint("name a directory that holds both with `--scope DIR`"),
+                    .hint(wider(&*tree, &bound, path)),
             }
         };
+        let outside = || beyond(lexical.as_deref());
         if remote && path::is_absolute(text) {
             let message = format!("`{text}` is an absolute path in a remote root");
             return Err(
@@ -79,7 +82,7 @@ impl Walker<'_> {
                     .hint("write it relative to the kustomization"),
             );
         }
-        let Some(place) = self.local_path(root, text)? else {
+        let Some(place) = lexical.clone() else {
             return Err(match path::is_absolute(text) {
                 true => super::local::nowhere(text),
                 false => outside(),
@@ -96,8 +99,10 @@ impl Walker<'_> {
             }
             _ => return Err(self.unresolved(source_id, text, resolved, &outside, &bound)),
         };
-        if !path::is_in(&place, &bound) || !path::is_in(real, &bound) {
-            return Err(outside());
+        for path in [&place, real] {
+            if !path::is_in(path, &bound) {
+                return Err(beyond(Some(path)));
+            }
         }
         self.not_forbidden(source_id, real, text)?;
         if !is_file && within == Within::ScopeFile {

@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
+use super::local::wider;
 use super::trouble::{Beyond, Step, Stop, TroubleKind};
 use super::{File, FileId, Graph, Noted, Origin, Remotes, RootId, Walker, Warning};
 use crate::config::is_one_version;
@@ -399,8 +400,13 @@ impl Walker<'_> {
                 tree.label(&real),
                 tree.label(&scope)
             );
-            return Err(Stop::new(TroubleKind::OutOfScope(Beyond::Scope), message)
-                .hint("name a directory that holds both with `--scope DIR`"));
+            return Err(
+                Stop::new(TroubleKind::OutOfScope(Beyond::Scope), message).hint(wider(
+                    &*tree,
+                    &scope,
+                    Some(&real),
+                )),
+            );
         }
         let id = self.bring(source, place, &scope)?;
         let carries = &mut self.graph.roots[root].carries;

@@ -8,6 +8,23 @@ use crate::redact;
 use crate::reference::{self, RepoSpec};
 use crate::tree::{self, Resolved, path};
 
+/// Says which directory would do as the scope, so that it holds `path` as well; `None` lies out of the tree.
+pub(super) fn wider(tree: &dyn tree::Tree, scope: &str, path: Option<&str>) -> String {
+    let Some(path) = path else {
+        return "it lies out of the repository, where no scope leads: copy it in, or name it by its URL".to_owned();
+    };
+    match path::common(scope, path) {
+        // A link leads on from there.
+        common if common == scope => {
+            "name a directory that holds both with `--scope DIR`".to_owned()
+        }
+        common => format!(
+            "name a directory that holds both: --scope {}",
+            tree.word(common)
+        ),
+    }
+}
+
 impl Walker<'_> {
     pub(super) fn is_local_file(&self, root: RootId, text: &str) -> Result<bool> {
         let Some(path) = self.local_path(root, text)? else {
@@ -44,6 +61,7 @@ impl Walker<'_> {
             true => source.scope.clone(),
             false => directory,
         };
+        let lexical = self.local_path(root, text)?;
         let outside = |what: &str| {
             let stop = match none {
                 true => Stop::new(
@@ -59,7 +77,7 @@ impl Walker<'_> {
                 ),
             };
             match (none, remote) {
-                (true, _) => stop.hint("widen the scope with `--scope DIR`"),
+                (true, _) => stop.hint(wider(&*tree, &bound, lexical.as_deref())),
                 (false, true) => stop.hint("`kustomize build` refuses files outside their root in a remote root"),
                 (false, false) => {
                     stop.hint("kustomize builds this with `--load-restrictor LoadRestrictionsNone` only: give `--load-restrictor none`")
@@ -75,7 +93,7 @@ impl Walker<'_> {
                 "no checkout of its repository has such a file: `kustomize build` refuses it too",
             ));
         }
-        let Some(path) = self.local_path(root, text)? else {
+        let Some(path) = lexical.clone() else {
             return Err(match path::is_absolute(text) {
                 true => nowhere(text),
                 false => outside("lies outside"),
@@ -144,23 +162,25 @@ impl Walker<'_> {
         let tree = source.tree.clone();
         let scope = source.scope.clone();
         let remote = source.repository.is_some();
-        let outside = || {
+        let lexical = path::resolve(&self.graph.roots[root].directory, text);
+        let beyond = |path: Option<&str>| {
             let stop = Stop::new(
                 TroubleKind::OutOfScope(Beyond::Scope),
                 format!("`{text}` lies outside the scope `{}`", tree.label(&scope)),
             );
             match remote {
                 true => stop.hint("a remote root cannot reach out of its repository"),
-                false => stop.hint("name a directory that holds both with `--scope DIR`"),
+                false => stop.hint(wider(&*tree, &scope, path)),
             }
         };
-        let Some(path) = path::resolve(&self.graph.roots[root].directory, text) else {
+        let outside = || beyond(lexical.as_deref());
+        let Some(path) = lexical.clone() else {
             return Err(outside());
         };
         match tree::resolve(&*tree, &path)? {
             Resolved::Directory { path } => {
                 if !path::is_in(&path, &scope) {
-                    return Err(outside());
+                    return Err(beyond(Some(&path)));
                 }
                 self.not_forbidden(source_id, &path, text)?;
                 Ok(Some((source_id, path)))

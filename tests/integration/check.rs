@@ -111,7 +111,7 @@ fn a_path_without_a_kustomization_is_no_all_clear() {
     for (path, says) in [
         ("docs", "`docs` holds no kustomization"),
         ("docs/README.md", "`docs/README.md` holds no kustomization"),
-        ("nowhere", "there is no `nowhere` in what is checked"),
+        ("nowhere", "there is no `nowhere` here"),
         ("..", "`..` lies outside of the repository"),
         ("/", "`/` lies outside of the repository"),
     ] {

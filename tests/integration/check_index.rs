@@ -439,7 +439,7 @@ fn a_path_that_is_checked_may_be_named_from_the_top() {
     for (path, status, told) in [
         (":/overlays/dev", 0, "checked 2 kustomizations"),
         (":/", 0, "checked 3 kustomizations"),
-        (":/dev", 2, "there is no `dev` in what is checked"),
+        (":/dev", 2, "there is no `dev` here"),
         (":/..", 2, "`:/..` lies outside of the repository"),
         ("", 2, "a PATH is empty"),
     ] {

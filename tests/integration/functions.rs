@@ -437,12 +437,12 @@ fn what_leads_out_is_refused() {
         (
             function("exec: {path: ../outside/fn.sh}"),
             "`../outside/fn.sh` lies outside the scope `app`",
-            "--scope DIR",
+            "hint: name a directory that holds both: --scope ",
         ),
         (
             function("exec: {path: ./fn.sh}"),
             "`./fn.sh` lies outside the scope `app`",
-            "--scope DIR",
+            "hint: name a directory that holds both: --scope ",
         ),
         (
             function("exec: {path: ./none.sh}"),

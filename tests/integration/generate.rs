@@ -60,6 +60,27 @@ fn there_is_a_page_for_each_command() {
         "{main}"
     );
     assert!(main.contains("\\-\\-scope"), "{main}");
+    assert!(
+        main.contains(" [OPTIONS] [TARGET] [NEW_DIR]\n.br\n"),
+        "{main}"
+    );
+    assert!(main.contains("\n.SH \"EXIT STATUS\"\n0 done;"), "{main}");
+    for page in &found {
+        let text = fs::read_to_string(pages.join(page)).unwrap();
+        let name = page.trim_end_matches(".1").to_uppercase();
+        let version = env!("CARGO_PKG_VERSION");
+        let head =
+            format!(".TH {name} 1 \"\" \"git-kustomize-localize {version}\" \"Git Manual\"\n");
+        assert!(text.contains(&head), "{page}: {text}");
+        // Everything that is listed is described.
+        for item in text.split("\n.TP\n").skip(1) {
+            let described = item.lines().nth(1).unwrap_or_default();
+            assert!(
+                described.starts_with(|first: char| first.is_ascii_alphabetic()),
+                "{page}: {item}"
+            );
+        }
+    }
     // A page is the same on every machine and day.
     sandbox
         .run(
@@ -182,6 +203,31 @@ fn scripts_for_other_shells_name_every_command() {
             assert!(script.contains(&name), "{shell}: {name}");
         }
         assert!(script.contains("git-kustomize-localize"), "{shell}");
+    }
+}
+
+#[test]
+fn zsh_completes_a_target_without_the_word_localize() {
+    let sandbox = Sandbox::new();
+    let script = sandbox
+        .run(&sandbox.path(""), &["generate", "completion", "zsh"])
+        .success()
+        .stdout
+        .clone();
+    // The first word is a command or a directory; after a directory it goes on as after `localize`.
+    for part in [
+        "\n\":: :_git-kustomize-localize_first\" \\\n",
+        "'commands:command:_git-kustomize-localize_commands' 'directories:directory:_directories'",
+        "[[ ' localize check lock update verify tree hook generate help ' == *\" $line[1] \"* ]] || line[1]=localize\n        case $line[1] in\n            (localize)\n",
+        "\n'::target -- ",
+    ] {
+        assert_eq!(script.matches(part).count(), 1, "{part}: {script}");
+    }
+    let mut zsh = sandbox.command("zsh", &sandbox.path(""));
+    fs::write(sandbox.path("completion.zsh"), &script).unwrap();
+    match zsh.args(["-f", "-n", "completion.zsh"]).output() {
+        Ok(output) => assert!(output.status.success(), "{output:?}"),
+        Err(_) => eprintln!("skipped in part: no `zsh`"),
     }
 }
 

@@ -590,7 +590,7 @@ fn files_outside_their_root_need_the_load_restrictor() {
     world
         .refused(&[&["deploy/app"][..], &none].concat())
         .stderr_has("`../shared/map.yaml` lies outside the scope `deploy/app`")
-        .stderr_has("widen the scope with `--scope DIR`");
+        .stderr_has("hint: name a directory that holds both: --scope :/deploy\n");
     let clone = world.localized(&[&["deploy/app", "--scope", "deploy"][..], &none].concat());
     let flag = ["--load-restrictor", "LoadRestrictionsNone"];
     world.same_build_with("deploy/app", &clone, "localized-app/app", &flag);

@@ -580,7 +580,7 @@ fn a_linked_directory_out_of_the_scope() {
         .stderr_has(
             "app/kustomization.yaml:1:23: resources[1]: `linked` lies outside the scope `app`",
         )
-        .stderr_has("--scope DIR");
+        .stderr_has("hint: name a directory that holds both: --scope ");
 }
 
 #[test]

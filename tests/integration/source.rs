@@ -187,7 +187,7 @@ fn references_to_missing_files_can_be_left() {
     refused(
         work,
         &["other", "--leave-missing", "a{b"],
-        &["`a{b` is no pattern"],
+        &["`a{b` is no pattern for --leave-missing: "],
     );
     for patterns in [
         &["other/*.env", "other/tls/a.pem"][..],
@@ -283,7 +283,7 @@ fn a_target_that_is_not_there_is_told() {
         &["example/overlay"],
         &[
             "`../base` lies outside the scope `example/overlay`",
-            "--scope DIR",
+            "hint: name a directory that holds both: --scope :/example\n",
         ],
     );
     refused(work, &[""], &["the target is empty"]);

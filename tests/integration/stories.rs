@@ -142,7 +142,7 @@ fn story_1_needs_its_scope() {
         .stderr_has("example/overlay/kustomization.yaml:3:3")
         .stderr_has("resources[0]")
         .stderr_has("`../base` lies outside the scope `example/overlay`")
-        .stderr_has("--scope DIR");
+        .stderr_has("--scope :/example");
 }
 
 #[test]

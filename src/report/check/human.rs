@@ -1,5 +1,7 @@
 //! The findings for people.
 
+use std::collections::HashSet;
+
 use console::Style;
 
 use super::excerpt::Excerpt;
@@ -24,6 +26,7 @@ pub struct Shown {
 pub fn human(checked: &Checked, shown: Shown) -> String {
     let styles = Styles::new(shown.color);
     let mut out = String::new();
+    let mut helped = Helped::default();
     for finding in &checked.findings {
         let wanted = match (shown.quiet, &finding.allowed) {
             (true, _) => finding.fails(),
@@ -31,12 +34,20 @@ pub fn human(checked: &Checked, shown: Shown) -> String {
             (false, None) => true,
         };
         if wanted {
-            write_finding(&mut out, finding, &styles);
+            let help = match shown.verbose {
+                true => finding.help.iter().collect(),
+                false => helped.not_given(finding),
+            };
+            write_finding(&mut out, finding, &help, &styles);
             out.push('\n');
         }
     }
     if shown.quiet {
         return out;
+    }
+    if helped.is_shortened {
+        let note = "help like that above is not repeated: --verbose shows all of it";
+        out.push_str(&format!("{} {note}\n", styles.help.apply_to("note:")));
     }
     if let Some(note) = not_staged(checked) {
         out.push_str(&format!("{} {note}\n", styles.help.apply_to("note:")));
@@ -44,6 +55,32 @@ pub fn human(checked: &Checked, shown: Shown) -> String {
     out.push_str(&summary(checked));
     out.push('\n');
     out
+}
+
+/// The help that was given.
+#[derive(Default)]
+struct Helped<'a> {
+    given: HashSet<&'a str>,
+    /// Whether something was left out that was not given to the letter.
+    is_shortened: bool,
+}
+
+impl<'a> Helped<'a> {
+    /// Returns the help of a finding that was not given yet. Where its first line was given, the others were as well, for
+    /// another place: they say what to do instead.
+    fn not_given(&mut self, finding: &'a Finding) -> Vec<&'a String> {
+        if finding.allowed.is_some() {
+            return Vec::new();
+        }
+        let is_given = |line: &&String| self.given.contains(line.as_str());
+        if finding.help.first().as_ref().is_some_and(is_given) {
+            self.is_shortened |= !finding.help.iter().all(|line| is_given(&line));
+            return Vec::new();
+        }
+        let new: Vec<&String> = finding.help.iter().filter(|line| !is_given(line)).collect();
+        self.given.extend(new.iter().map(|line| line.as_str()));
+        new
+    }
 }
 
 struct Styles {
@@ -79,7 +116,7 @@ impl Styles {
 }
 
 /// Adds one finding as lines, each with an end.
-fn write_finding(out: &mut String, finding: &Finding, styles: &Styles) {
+fn write_finding(out: &mut String, finding: &Finding, help: &[&String], styles: &Styles) {
     let style = styles.of(finding);
     let level = match &finding.allowed {
         Some(_) => "allowed",
@@ -105,7 +142,8 @@ fn write_finding(out: &mut String, finding: &Finding, styles: &Styles) {
         place.push_str(&format!(": {field}"));
     }
     out.push_str(&format!(
-        "{gutter}{} {place}\n",
+        "{}{} {place}\n",
+        if gutter.is_empty() { " " } else { &gutter },
         styles.frame.apply_to("-->")
     ));
     if let Some(excerpt) = excerpt {
@@ -124,7 +162,7 @@ fn write_finding(out: &mut String, finding: &Finding, styles: &Styles) {
         out.push_str(&format!("{gutter} {mark} {word} {}\n", visible(&note)));
         return;
     }
-    for help in &finding.help {
+    for help in help {
         let (mark, word) = (styles.frame.apply_to("="), styles.help.apply_to("help:"));
         let mut lines = help.lines();
         let first = visible(lines.next().unwrap_or_default());

@@ -182,7 +182,7 @@ fn a_chart_that_is_nowhere_is_an_error_unless_it_may_be() {
         .run(&["--no-commit", "--no-verify", "app", "../other"])
         .fails(2)
         .stderr_has("the chart `charts/nginx` lies outside the scope `app`")
-        .stderr_has("hint: name a directory that holds both with `--scope DIR`");
+        .stderr_has("hint: name a directory that holds both: --scope .\n");
 }
 
 #[test]

@@ -40,11 +40,46 @@ error[remote-reference]: https://example.com/a.yaml is neither localized nor loc
   = help: allow it
 
 warning[stale-lock]: nothing references https://example.com/b.yaml
---> kustomize-localize.lock
+ --> kustomize-localize.lock
 
 checked 14 kustomizations with 52 references in the index: 1 error, 1 warning, 1 allowed
 "
     );
+}
+
+#[test]
+fn help_is_given_once() {
+    let here = |path: &str| Finding {
+        path: path.to_owned(),
+        help: vec!["lock it".to_owned(), format!("or bring it in: {path}")],
+        ..finding()
+    };
+    let other = Finding {
+        help: vec!["pin it".to_owned(), "lock it".to_owned()],
+        ..finding()
+    };
+    let helps = |shown| {
+        let text = human(&checked(vec![here("a"), here("b"), other.clone()]), shown);
+        let helps = text.lines().filter_map(|line| line.split_once("help: "));
+        let helps: Vec<String> = helps.map(|(_, help)| help.to_owned()).collect();
+        (
+            helps,
+            text.contains("note: help like that above is not repeated: --verbose"),
+        )
+    };
+    let (once, is_told) = helps(PLAIN);
+    assert_eq!(once, ["lock it", "or bring it in: a", "pin it"]);
+    assert!(is_told);
+    let (all, is_told) = helps(Shown {
+        verbose: true,
+        ..PLAIN
+    });
+    assert_eq!(all.len(), 6);
+    assert!(!is_told);
+    // What is left out to the letter is no loss.
+    let text = human(&checked(vec![here("a"), here("a")]), PLAIN);
+    assert_eq!(text.matches("lock it").count(), 1, "{text}");
+    assert!(!text.contains("note:"), "{text}");
 }
 
 #[test]
