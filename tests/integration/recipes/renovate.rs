@@ -300,4 +300,17 @@ fn renovate_finds_the_urls_of_files() {
     let files = Regex::new(files.trim_matches('/')).unwrap();
     assert!(files.is_match("apps/web/kustomization.yaml") && files.is_match("kustomization.yml"));
     assert!(!files.is_match("apps/web/my-kustomization.yaml"));
+    // What the manager for kustomize finds by itself, it leaves out.
+    let more = configuration["kustomize"]["managerFilePatterns"][0]
+        .as_str()
+        .unwrap();
+    let more = Regex::new(more.trim_matches('/')).unwrap();
+    for (path, is_more) in [
+        ("apps/web/Kustomization", true),
+        ("Kustomization", true),
+        ("apps/web/kustomization.yaml", false),
+    ] {
+        assert!(files.is_match(path), "{path}");
+        assert_eq!(more.is_match(path), is_more, "{path}");
+    }
 }
