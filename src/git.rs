@@ -67,3 +67,13 @@ pub(crate) fn said(output: &Output) -> String {
         lines => lines.join("; "),
     }
 }
+
+/// Returns whether `text` is the full id of a git object: 40 (SHA-1) or 64 (SHA-256) lower-case
+/// hex digits.
+#[must_use]
+pub fn is_object_id(text: &str) -> bool {
+    matches!(text.len(), 40 | 64)
+        && text
+            .bytes()
+            .all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+}

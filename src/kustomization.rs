@@ -35,9 +35,7 @@ pub use edit::{Edit, EditError, edit, remove};
 pub use plugin::{FunctionRuntime, home_path, is_pinned, read_plugin};
 pub use read::{read, reshaping};
 
-/// The names that make a directory a kustomization root, in kustomize's order
-/// (`RecognizedKustomizationFileNames`, api/konfig/general.go).
-pub const FILE_NAMES: [&str; 3] = ["kustomization.yaml", "kustomization.yml", "Kustomization"];
+pub use crate::tree::FILE_NAMES;
 
 /// What a kustomization file declares itself to be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]

@@ -15,7 +15,7 @@ use std::rc::Rc;
 
 use crate::commit::working::{self, Change};
 use crate::config::{self, Config};
-use crate::failure::{Failure, Failures, Result};
+use crate::failure::{self, Failure, Failures, Result};
 use crate::git::Here;
 use crate::kustomization;
 use crate::localize;
@@ -43,6 +43,8 @@ pub struct Ground {
     /// The kustomizations that a sparse checkout leaves out, sorted: nobody knows here what they
     /// reference.
     pub hidden: Vec<String>,
+    /// The kustomizations that no text can name, as they can be shown: nobody looks at them.
+    pub unnameable: Vec<String>,
     /// Every directory that a file of the lock lies in, at any depth.
     owned: HashSet<String>,
 }
@@ -124,6 +126,7 @@ impl Ground {
             lock,
             roots: Vec::new(),
             hidden: Vec::new(),
+            unnameable: listing.unnameable(&kustomization::FILE_NAMES)?,
             owned: HashSet::new(),
             tree,
         };
@@ -218,6 +221,14 @@ impl Troubles {
             local: Vec::new(),
             unread: ground.hidden.clone(),
         };
+        let unnameable = ground.unnameable.iter();
+        troubles.local.extend(unnameable.map(|place| {
+            let place = failure::shown(place);
+            Failure::new(format!(
+                "`{place}` was not looked at: its path is not UTF-8"
+            ))
+            .hint("rename its directory")
+        }));
         let graph = &explored.graph;
         let mut seen = BTreeSet::new();
         for trouble in &explored.troubles {

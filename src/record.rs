@@ -19,6 +19,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::failure::{Failure, shown};
 
+pub use crate::git::is_object_id;
 pub use lock::{
     Change, ChartRemote, FileRemote, GitRemote, LOCK_NAME, LoadRestrictor, Lock, LockOptions,
     Remote, StoredFile, chart_label,
@@ -105,12 +106,6 @@ pub fn sha256_hex(bytes: &[u8]) -> String {
         .flat_map(|byte| [byte >> 4, byte & 0xf])
         .map(|nibble| DIGITS[usize::from(nibble)])
         .collect()
-}
-
-/// Returns whether `text` is the full id of a git object: 40 (SHA-1) or 64 (SHA-256) lower-case
-/// hex digits.
-pub fn is_object_id(text: &str) -> bool {
-    matches!(text.len(), 40 | 64) && is_lower_hex(text)
 }
 
 /// Returns whether `text` is a SHA-256: 64 lower-case hex digits.

@@ -15,8 +15,6 @@ pub mod working;
 use std::rc::Rc;
 
 use crate::failure::{Result, argument};
-use crate::kustomization::FILE_NAMES;
-use crate::record::LOCK_NAME;
 
 /// What a tree holds at a path, the last component not followed if it is a link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -102,6 +100,13 @@ pub fn named(tree: &dyn Tree, top: Option<&str>, prefix: &str, text: &str) -> Op
         _ => path::resolve(prefix, text),
     }
 }
+
+/// The names that make a directory a kustomization root, in kustomize's order
+/// (`RecognizedKustomizationFileNames`, api/konfig/general.go).
+pub const FILE_NAMES: [&str; 3] = ["kustomization.yaml", "kustomization.yml", "Kustomization"];
+
+/// The name of the lock, at the top of the repository or of a NEW_DIR.
+pub const LOCK_NAME: &str = "kustomize-localize.lock";
 
 /// A tree that knows all of its files.
 pub trait Listing: Tree {

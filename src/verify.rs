@@ -416,7 +416,7 @@ impl Verifier<'_> {
             let recorded = self.recorded(&repository, commit, trailers)?;
             let lock = |tree| lookup(&repository, tree, LOCK_NAME);
             if lock(recorded)? != lock(whole)? {
-                self.changed(LOCK_NAME, by);
+                self.changed([LOCK_NAME.to_owned()], by);
             }
             return Ok(());
         }
@@ -429,9 +429,8 @@ impl Verifier<'_> {
             return Ok(());
         };
         if entries(&repository, recorded).is_ok() {
-            for place in differences(&repository, recorded, found, &BTreeSet::new())? {
-                self.changed(&path::join(directory, &place), by);
-            }
+            let places = differences(&repository, recorded, found, &BTreeSet::new())?;
+            self.changed(places.iter().map(|place| path::join(directory, place)), by);
         }
         // Where the tree of the message is not here, only that it is another one can be told.
         let is_told = |told: &Difference| {
@@ -469,15 +468,25 @@ impl Verifier<'_> {
         own.map_or(Ok(recorded), |own| object_id(&own.tree))
     }
 
-    /// Adds that something is not what a commit of ours made, unless that is told already.
-    fn changed(&mut self, place: &str, by: &str) {
-        let told = |other: &Difference| {
-            !other.path.is_empty()
-                && (path::is_in(place, &other.path) || path::is_in(&other.path, place))
-        };
-        if self.is_asked(place) && !self.differences.iter().any(told) {
-            let message = format!("is not what the message of {by} tells of");
-            self.add(Kind::Tree, place, message);
+    /// Adds what is not what a commit of ours made, unless it is told already.
+    fn changed(&mut self, places: impl IntoIterator<Item = String>, by: &str) {
+        let told: BTreeSet<String> = self
+            .differences
+            .iter()
+            .map(|one| one.path.clone())
+            .collect();
+        for place in places {
+            let below = format!("{place}/");
+            let mut next = told.range(below.clone()..);
+            let is_told = path::and_above(&place).any(|above| told.contains(above))
+                || next.next().is_some_and(|next| next.starts_with(&below));
+            if self.is_asked(&place) && !is_told {
+                self.add(
+                    Kind::Tree,
+                    &place,
+                    format!("is not what the message of {by} tells of"),
+                );
+            }
         }
     }
 

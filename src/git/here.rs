@@ -15,11 +15,10 @@ use std::ffi::OsStr;
 use std::path::PathBuf;
 use std::process::Command;
 
-use super::{command, not_run, said};
+use super::{command, is_object_id, not_run, said};
 use crate::effect;
 use crate::failure::{Failure, Result};
 use crate::process::{self, Conversation, Limits, Output, Terminal};
-use crate::record::is_object_id;
 
 /// A commit of this repository: full hex ids.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -61,8 +61,7 @@ use crate::failure::{Failure, Result};
 use crate::redact;
 use crate::reference::RepoSpec;
 
-/// The name of the lock, at the top of the repository or of a NEW_DIR.
-pub const LOCK_NAME: &str = "kustomize-localize.lock";
+pub use crate::tree::LOCK_NAME;
 
 /// The one version of the format that is read and written.
 const VERSION: u64 = 1;

@@ -84,8 +84,7 @@ pub fn differences(
     for home in homes {
         for place in tree.below(&home)? {
             // What lies at the place of a listed file is told there.
-            let told = |listed: &String| path::is_in(&place, listed);
-            if !listed.contains(&place) && !differences.iter().any(|(place, _)| told(place)) {
+            if !path::and_above(&place).any(|above| listed.contains(above)) {
                 differences.push((place, Difference::Added));
             }
         }

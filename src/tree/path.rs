@@ -98,6 +98,14 @@ pub fn common<'a>(one: &'a str, other: &str) -> &'a str {
     common
 }
 
+/// Returns a path and the directories above it, without the top.
+pub fn and_above(path: &str) -> impl Iterator<Item = &str> {
+    let start = Some(path).filter(|path| !path.is_empty());
+    std::iter::successors(start, |path| {
+        Some(parent(path)).filter(|path| !path.is_empty())
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

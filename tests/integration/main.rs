@@ -52,6 +52,7 @@ mod readme;
 mod recipes;
 mod references;
 mod refused;
+mod rooms;
 mod scripts;
 mod secrets;
 mod shortlog;

@@ -4,8 +4,7 @@ use std::path::PathBuf;
 
 use super::{Here, text};
 use crate::failure::{Failure, Result};
-use crate::git::said;
-use crate::record::is_object_id;
+use crate::git::{is_object_id, said};
 
 /// The directory that git takes hooks from, and why.
 #[derive(Debug, Clone, PartialEq, Eq)]

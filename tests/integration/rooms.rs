@@ -1,0 +1,116 @@
+//! The map of the program is true: a room uses only rooms below it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Returns the rooms by the row of the map that they stand in.
+fn rows() -> BTreeMap<String, usize> {
+    let map = fs::read_to_string(source().join("lib.rs")).unwrap();
+    let rows = map.lines().filter(|line| line.starts_with("//! | "));
+    let mut rooms = BTreeMap::new();
+    for (row, line) in rows.enumerate() {
+        let names = line.split('|').nth(1).unwrap();
+        for name in names.split('`').skip(1).step_by(2) {
+            rooms.insert(name.to_owned(), row);
+        }
+    }
+    rooms
+}
+
+fn source() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("src")
+}
+
+fn files(directory: &Path, found: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(directory).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap().to_str().unwrap();
+        match path.is_dir() {
+            // Tests may look at anything.
+            true if name == "tests" => {}
+            true => files(&path, found),
+            false if ["tests.rs", "testing.rs"].contains(&name) => {}
+            false if name.ends_with(".rs") => found.push(path),
+            false => {}
+        }
+    }
+}
+
+/// Returns the rooms that a file names in its code.
+fn used(text: &str) -> BTreeSet<String> {
+    let code = text
+        .split("#[cfg(test)]\nmod tests {")
+        .next()
+        .unwrap_or_default();
+    let code: String = code
+        .lines()
+        .filter(|line| !line.trim_start().starts_with("//"))
+        .map(|line| format!("{line}\n"))
+        .collect();
+    let name = |text: &str| -> String {
+        let is_part = |character: &char| character.is_ascii_alphanumeric() || *character == '_';
+        text.chars().take_while(is_part).collect()
+    };
+    let mut found = BTreeSet::new();
+    for (at, _) in code.match_indices("crate::") {
+        let rest = &code[at + "crate::".len()..];
+        let Some(group) = rest.strip_prefix('{') else {
+            found.insert(name(rest));
+            continue;
+        };
+        let mut depth = 0;
+        let mut start = true;
+        for (at, character) in group.char_indices() {
+            match character {
+                '{' => depth += 1,
+                '}' if depth == 0 => break,
+                '}' => depth -= 1,
+                ',' if depth == 0 => start = true,
+                character if start && depth == 0 && !character.is_whitespace() => {
+                    start = false;
+                    found.insert(name(&group[at..]));
+                }
+                _ => {}
+            }
+        }
+    }
+    found
+}
+
+#[test]
+fn a_room_uses_only_rooms_below_it() {
+    let rows = rows();
+    assert!(rows.len() > 20, "{rows:?}");
+    let mut paths = Vec::new();
+    files(&source(), &mut paths);
+    let mut wrong = Vec::new();
+    let mut looked_at = 0;
+    for path in paths {
+        let place = path.strip_prefix(source()).unwrap();
+        let room = place.iter().next().unwrap().to_str().unwrap();
+        let room = room.trim_end_matches(".rs");
+        if ["lib", "main"].contains(&room) {
+            continue;
+        }
+        let row = rows
+            .get(room)
+            .unwrap_or_else(|| panic!("`{room}` is not on the map"));
+        looked_at += 1;
+        for other in used(&fs::read_to_string(&path).unwrap()) {
+            match rows.get(&other) {
+                Some(below) if below >= row => {}
+                _ => wrong.push(format!("{} uses `{other}`", place.display())),
+            }
+        }
+    }
+    assert!(looked_at > 100, "{looked_at}");
+    assert_eq!(wrong, [""; 0]);
+}
+
+#[test]
+fn what_is_used_is_seen() {
+    let text = "use crate::a::B;\nuse crate::{\n    b::{C, D},\n    c,\n};\n// crate::no\nfn f() { crate::d::e() }\n#[cfg(test)]\nmod tests {\n use crate::no;\n}\n";
+    let expected = ["a", "b", "c", "d"].map(str::to_owned);
+    assert_eq!(used(text), BTreeSet::from(expected));
+}
