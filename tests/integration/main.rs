@@ -30,6 +30,7 @@ mod features;
 mod fetch_git;
 mod fetch_http;
 mod following;
+mod following_changes;
 mod functions;
 mod generate;
 mod generated;
