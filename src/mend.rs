@@ -10,7 +10,7 @@ pub mod lock;
 pub mod update;
 
 use std::collections::{BTreeSet, HashSet};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use crate::commit::working::{self, Change};
@@ -63,6 +63,8 @@ impl Ground {
             Failure::new("this repository has no working tree to mend")
                 .hint("run it in a clone, or in a linked worktree")
         })?;
+        // Not in the middle of what another run writes.
+        let _alone = here.alone()?;
         let tree = Rc::new(WorkingTree::open(here.clone())?);
         let mut ground = Ground::of(here, Some(top), tree.clone(), &*tree)?;
         for (place, is_left_out) in ground.here.tracked_paths()? {
@@ -150,11 +152,52 @@ impl Ground {
     /// Makes changes in the working tree, and removes what dead runs left there.
     ///
     /// # Errors
-    /// When something cannot be written: everything is then as before.
+    /// When something cannot be written, or the lock is no longer the one that the changes follow from: everything is then
+    /// as before.
     pub fn apply(&self, changes: &[Change]) -> Result<()> {
         match &self.top {
-            Some(top) => working::apply(top, changes),
+            Some(top) => {
+                let _alone = self.here.alone()?;
+                self.refuse_other_lock(top, changes)?;
+                working::apply(top, changes)
+            }
             None => Err(Failure::new("a commit cannot be changed")),
+        }
+    }
+
+    /// Refuses to write over a lock that another run has written meanwhile, unless it is the very same.
+    fn refuse_other_lock(&self, top: &Path, changes: &[Change]) -> Result<()> {
+        let now = std::fs::read(top.join(LOCK_NAME)).ok();
+        let is_ours = changes.iter().any(|change| {
+            let to = change.to.as_ref().map(|(bytes, _)| &bytes[..]);
+            change.path == LOCK_NAME && to == now.as_deref()
+        });
+        match changes.is_empty() || is_ours || self.is_lock(now.as_deref()) {
+            true => Ok(()),
+            false => Err(changed_meanwhile()),
+        }
+    }
+
+    /// Says whether this is what the lock holds that was read.
+    fn is_lock(&self, bytes: Option<&[u8]>) -> bool {
+        match (bytes, &self.lock) {
+            (None, None) => true,
+            (Some(bytes), Some(lock)) => {
+                Lock::parse(bytes, LOCK_NAME).is_ok_and(|now| now == **lock)
+            }
+            _ => false,
+        }
+    }
+
+    /// Says of what went wrong why: another run may have changed the files that were looked at.
+    pub(crate) fn explain(&self, failures: Failures) -> Failures {
+        let now = self
+            .top
+            .as_ref()
+            .map(|top| std::fs::read(top.join(LOCK_NAME)).ok());
+        match now {
+            Some(now) if !self.is_lock(now.as_deref()) => changed_meanwhile().into(),
+            _ => failures,
         }
     }
 
@@ -201,6 +244,13 @@ impl Ground {
             _ => false,
         })
     }
+}
+
+fn changed_meanwhile() -> Failure {
+    Failure::new(format!(
+        "`{LOCK_NAME}` was changed by somebody else meanwhile"
+    ))
+    .hint("run the same command again")
 }
 
 /// What a walk could not follow, by what it means for a mend.

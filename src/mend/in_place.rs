@@ -94,6 +94,14 @@ pub fn plan(
     request: &Request<'_>,
     remotes: &mut dyn Remotes,
 ) -> Result<Plan, Failures> {
+    planned(ground, request, remotes).map_err(|failures| ground.explain(failures))
+}
+
+fn planned(
+    ground: &Ground,
+    request: &Request<'_>,
+    remotes: &mut dyn Remotes,
+) -> Result<Plan, Failures> {
     let mut starts = match request.targets {
         [] => ground.starts(),
         targets => targets.to_vec(),

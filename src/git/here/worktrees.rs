@@ -71,19 +71,19 @@ impl Here {
         Ok(listed.collect())
     }
 
-    /// Waits until no other run of ours changes worktrees of this repository. None does before what this returns is
+    /// Waits until no other run of ours changes a worktree of this repository. None does before what this returns is
     /// dropped.
     ///
     /// # Errors
     /// When that takes too long.
-    pub fn alone(&self) -> Result<impl Sized> {
+    pub fn alone(&self) -> Result<interrupt::Alone> {
         // As `gitrepository-layout(5)` says of `commondir`.
         let common = match std::fs::read_to_string(self.git_dir.join("commondir")) {
             Ok(common) => self.git_dir.join(common.trim_end()),
             Err(_) => self.git_dir.clone(),
         };
         interrupt::lock(&common, PATIENCE).ok_or_else(|| {
-            Failure::new("another run is at work on the worktrees of this repository")
+            Failure::new("another run is at work in a worktree of this repository")
                 .hint("run the same command again when it is done")
         })
     }

@@ -243,9 +243,51 @@ fn the_working_tree() {
     let expected = files(alone.work.path());
     for many in [2, 8] {
         let project = project();
-        all(&project, &vec![run.clone(); many], false, &["meanwhile"]);
+        let changed = "`kustomize-localize.lock` was changed by somebody else meanwhile";
+        all(&project, &vec![run.clone(); many], false, &[changed]);
         assert!(files(project.work.path()) == expected);
         is_clean(project.work.path());
+    }
+}
+
+#[test]
+fn parts_of_the_working_tree() {
+    for _ in 0..3 {
+        let project = project();
+        project.second_version();
+        let resource = |version| {
+            let url = format!("https://example.com/acme/remote.git?ref={version}");
+            format!("resources: ['{url}']\n")
+        };
+        for (name, version) in [
+            ("one", "v1"),
+            ("two", "v2"),
+            ("three", "v1"),
+            ("four", "v2"),
+        ] {
+            let path = format!("{name}/kustomization.yaml");
+            project.work.write(&path, resource(version));
+        }
+        project.work.commit("more");
+        let targets = ["one", "two", "three", "four", "example/overlay"];
+        let runs: Vec<Vec<String>> = targets
+            .iter()
+            .map(|target| strings(&["--in-place", "--no-verify", "--no-commit", target]))
+            .collect();
+        all(
+            &project,
+            &runs,
+            false,
+            &["`kustomize-localize.lock` was changed by somebody else meanwhile"],
+        );
+        // Nothing that one of them wrote is lost.
+        project
+            .work
+            .run(&["--in-place", "--no-commit", "--no-verify"])
+            .success()
+            .stdout_has("nothing to do");
+        project.work.git(&["add", "--all"]);
+        project.work.run(&["check"]).success();
     }
 }
 
