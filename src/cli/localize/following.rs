@@ -103,8 +103,12 @@ pub(super) fn run(args: &LocalizeArgs) -> Result<InPlaceReport, Failures> {
         &source.commit,
         ground.lock.as_deref(),
     )?);
-    let before = tip.as_ref().and_then(|tip| tip.lock.as_deref().cloned());
-    let before = before.unwrap_or_default();
+    let before = match &tip {
+        Some(tip) => tip.lock.as_deref().cloned().unwrap_or_default(),
+        // A new branch of a source in which everything is local already brings nothing in.
+        None if plan.changes.is_empty() => plan.lock.clone(),
+        None => Lock::default(),
+    };
     let changes = Lock::changes(&before, &plan.lock);
     let differs = proof.as_ref().is_some_and(Proof::differs);
     let outcome = match () {

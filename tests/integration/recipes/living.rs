@@ -48,7 +48,8 @@ fn told_and_taken_back(project: &Project, before: &str) {
     let strict = work.run(&["--in-place", "--strict"]);
     strict
         .fails(1)
-        .stderr_has("warning[merged-back]: kustomize-localize.lock: the localized branch was merged into its source");
+        .stderr_has("warning[merged-back]: kustomize-localize.lock: the localized branch was merged into its source")
+        .lacks("added");
     assert_eq!(work.id("localized/main"), tip);
     let (_, command) = strict.stderr.split_once("to take that back: ").unwrap();
     let command = command.lines().next().unwrap();
@@ -145,7 +146,12 @@ fn what_was_localized_on_main_on_purpose_is_not_told_of() {
     work.write(".kustomize-localize.yaml", "locked: error\n");
     work.commit("configure");
     work.run(&["check"]).success();
-    work.run(&["--in-place"]).success().lacks("merged-back");
+    work.run(&["--in-place", "--strict"])
+        .success()
+        .lacks("merged-back")
+        .lacks("added");
+    let message = work.git(&["log", "-1", "--format=%B", "localized/main"]);
+    assert!(!message.contains("Brought in:"), "{message}");
     // What is only locked is refused now.
     work.write(
         "other/kustomization.yaml",
