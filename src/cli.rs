@@ -78,6 +78,9 @@ enum Command {
     Update(UpdateArgs),
 
     /// Hold a commit with localized files against its own record
+    #[command(
+        after_help = "Exit status: 0 as recorded; 1 something differs; 2 something could not be looked at, or nobody answered."
+    )]
     Verify(verify::VerifyArgs),
 
     /// Show what names what, and what of it is remote

@@ -4,6 +4,8 @@ mod files;
 mod mixed;
 mod refs;
 
+use std::path::Path;
+
 use boon::{Compiler, Schemas};
 use serde_json::Value;
 
@@ -35,18 +37,26 @@ fn upstream(sandbox: &Sandbox, path: &str) -> Repo {
 #[track_caller]
 fn ask(repo: &Repo, args: &[&str]) -> Output {
     let output = repo.run_unchanged(&[&["verify", "--upstream"], args].concat());
-    // Everything else of this sandbox is a repository.
     assert_eq!(leftovers(repo), [""; 0]);
     output
 }
 
-/// Returns what was left in the temporary directory beside the repository.
+/// Returns what was left in the temporary directory beside the repository, and unfinished in the cache.
 fn leftovers(repo: &Repo) -> Vec<String> {
-    let tmp = repo.path().parent().unwrap().join("tmp");
-    let entries = tmp.read_dir().unwrap();
-    entries
-        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
-        .collect()
+    let root = repo.path().parent().unwrap();
+    let names = |directory: &Path| -> Vec<String> {
+        let entries = directory.read_dir().into_iter().flatten();
+        entries
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect()
+    };
+    let mut left = names(&root.join("tmp"));
+    let cache = root.join("cache/git-kustomize-localize/git");
+    for url in names(&cache) {
+        let entries = names(&cache.join(url)).into_iter();
+        left.extend(entries.filter(|name| name.starts_with("fetching-")));
+    }
+    left
 }
 
 /// Asks upstream and returns the report, which its schema allows; `status` is how it must end.

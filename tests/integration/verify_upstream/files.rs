@@ -171,6 +171,44 @@ fn who_does_not_answer_is_waited_for_only_so_long() {
 }
 
 #[test]
+fn an_interrupt_ends_it_at_once() {
+    let sandbox = Sandbox::new();
+    let server = Server::start();
+    let up = upstream(&sandbox, "srv/acme/base");
+    server.serve_git("/git/", &sandbox.path("srv"));
+    server.route("/cm.yaml", Reply::ok(config("file")));
+    let repo = locked(
+        &sandbox,
+        &[
+            format!("{}cm.yaml", server.url()),
+            format!("{}acme/base//?ref=main", server.git_url()),
+            format!("{}acme/base//?ref={}", server.git_url(), up.id("HEAD")),
+        ],
+    );
+    let (listener, slow) = silent();
+    let lock = repo.read("kustomize-localize.lock");
+    repo.write(
+        "kustomize-localize.lock",
+        lock.replace(&server.url(), &slow),
+    );
+    repo.commit("elsewhere");
+    let before = repo.state();
+    let running = repo.start(&["verify", "--upstream"]);
+    let clients: Vec<_> = (0..3).map(|_| listener.accept().unwrap()).collect();
+    let started = Instant::now();
+    running.interrupt();
+    running.wait().fails(130);
+    assert!(
+        started.elapsed() < Duration::from_secs(5),
+        "{:?}",
+        started.elapsed()
+    );
+    drop(clients);
+    before.assert_same(&repo.state());
+    assert_eq!(leftovers(&repo), [""; 0]);
+}
+
+#[test]
 fn a_time_limit_needs_somebody_to_wait_for() {
     let sandbox = Sandbox::new();
     let repo = sandbox.repo("work");

@@ -144,6 +144,22 @@ fn there_must_be_a_lock() {
         .stderr_has("kustomize-localize.lock:1");
 }
 
+#[test]
+fn a_branch_with_nothing_remote_is_as_recorded() {
+    let sandbox = Sandbox::new();
+    let work = sandbox.repo("work");
+    work.write("app/kustomization.yaml", "resources: [cm.yaml]\n");
+    work.write("app/cm.yaml", config("app"));
+    work.commit("app");
+    work.run(&["--in-place", "--no-verify"]).success();
+    ask(&work, &["localized/main"])
+        .success()
+        .stdout_has("upstream: there is nothing to ask for\n")
+        .stdout_has("as recorded\n");
+    let told = report(&work, &["localized/main"], 0);
+    assert_eq!(told["upstream"], Value::Array(Vec::new()));
+}
+
 /// A repository in which two apps and a base that one of them uses name a file each.
 fn apps(sandbox: &Sandbox, server: &Server) -> Repo {
     let repo = sandbox.repo("work");
