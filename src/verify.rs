@@ -17,7 +17,7 @@ use crate::failure::{Failure, Failures, Result, argument, shown};
 use crate::finding::{Finding, Rule};
 use crate::git::{CommitId, Here};
 use crate::record::stored::{self, Difference as Stored};
-use crate::record::{LOCK_NAME, Lock, Trailers};
+use crate::record::{Digest, LOCK_NAME, Lock, Trailers};
 use crate::tree::objects::{self, ObjectTree, object_id};
 use crate::tree::{Listing, Tree, path};
 
@@ -155,9 +155,7 @@ pub fn verify(here: &Rc<Here>, request: &Request<'_>) -> Result<Verified, Failur
         id: &id,
         tree,
         paths: request.paths,
-        is_ours: here
-            .ref_of(request.rev)?
-            .is_some_and(|name| branch::is_ours(&name)),
+        is_whole: false,
         differences: Vec::new(),
         listed: request.upstream.map(|_| Vec::new()),
         is_locked: false,
@@ -168,6 +166,9 @@ pub fn verify(here: &Rc<Here>, request: &Request<'_>) -> Result<Verified, Failur
         .into_iter()
         .filter_map(|(commit, message)| Some((commit, Trailers::parse(&message).ok().flatten()?)))
         .collect();
+    let is_ours = here.ref_of(request.rev)?;
+    verifier.is_whole =
+        is_ours.is_some_and(|name| branch::is_ours(&name)) || is_made(here, &id.commit, &told)?;
     let newest = told.first().map(|(_, trailers)| trailers);
     let is_in_place = newest.is_some_and(|newest| newest.target.in_place);
     let locks = verifier.locks(is_in_place)?;
@@ -230,6 +231,23 @@ pub fn verify(here: &Rc<Here>, request: &Request<'_>) -> Result<Verified, Failur
     })
 }
 
+/// Says whether a commit with a record is one that we made, and not a squash of such: its parents are the source that
+/// it names, or a commit of ours that contains it.
+fn is_made(here: &Here, commit: &str, told: &[(String, Trailers)]) -> Result<bool> {
+    let Some((_, trailers)) = told.first().filter(|(newest, _)| newest == commit) else {
+        return Ok(false);
+    };
+    // As it was written: a shallow clone has cut the parents off.
+    let bytes = here.object("commit", commit)?.unwrap_or_default();
+    let text = String::from_utf8_lossy(&bytes);
+    let header = text.lines().take_while(|line| !line.is_empty());
+    let parents = header.filter_map(|line| line.strip_prefix("parent "));
+    let source = trailers.source.as_ref().map(Digest::hex);
+    let before = told.get(1).map(|(commit, _)| commit.as_str());
+    let is_one = |parent: &str| [source, before].contains(&Some(parent));
+    Ok(parents.into_iter().any(is_one))
+}
+
 /// Returns the remote-tracking refs that `rev` may have meant, as they are named.
 fn at_remotes(here: &Here, rev: &str) -> Vec<String> {
     if !matches!(here.is_branch_name(rev), Ok(true)) {
@@ -273,8 +291,8 @@ struct Verifier<'a> {
     id: &'a CommitId,
     tree: Rc<ObjectTree>,
     paths: &'a [String],
-    /// Whether it was named by a branch of ours, to which nobody else commits.
-    is_ours: bool,
+    /// Whether it is what a run of ours made as a whole, and not a commit that people put together.
+    is_whole: bool,
     differences: Vec<Difference>,
     /// The remotes to ask for; none where nobody is asked.
     listed: Option<Vec<Listed>>,
@@ -412,7 +430,7 @@ impl Verifier<'_> {
         let whole = object_id(&self.id.tree)?;
         // In place, the whole repository is the tree. Where people commit, every later commit has another one: only
         // the lock must be what it was.
-        if trailers.target.in_place && commit != self.id.commit && !self.is_ours {
+        if trailers.target.in_place && !self.is_whole {
             let recorded = self.recorded(&repository, commit, trailers)?;
             let lock = |tree| lookup(&repository, tree, LOCK_NAME);
             if lock(recorded)? != lock(whole)? {

@@ -422,6 +422,41 @@ fn a_branch_of_ours_holds_nothing_else() {
 }
 
 #[test]
+fn a_squash_on_a_main_that_went_on_is_as_recorded() {
+    let project = Project::new();
+    let work = &project.work;
+    work.run(&["--in-place", "--no-verify"]).success();
+    work.write("README.md", "Went on.\n");
+    work.commit("more");
+    work.git(&["merge", "--quiet", "--squash", "localized/main"]);
+    work.git(&["commit", "--quiet", "--no-edit"]);
+    for rev in ["HEAD", "main^{commit}"] {
+        work.run(&["verify", rev, "--rebuild"])
+            .success()
+            .stdout_has("as recorded");
+    }
+    // What was brought in is still held against the lock, and the lock against the message.
+    let lock = work.read("kustomize-localize.lock");
+    work.write(
+        "kustomize-localize.lock",
+        lock.replace("source: service.yaml", "source: other.yaml"),
+    );
+    work.git(&["commit", "--quiet", "--all", "--amend", "--no-edit"]);
+    work.run(&["verify"])
+        .fails(1)
+        .stdout_has("kustomize-localize.lock: is not what the message of ")
+        .stdout_has(": 1 difference\n");
+    // The same on the branch is no squash, however it is named.
+    work.git(&["reset", "--quiet", "--hard"]);
+    work.git(&["switch", "--quiet", "--detach", "localized/main"]);
+    work.write("README.md", "Edited.\n");
+    work.git(&["commit", "--quiet", "--all", "--amend", "--no-edit"]);
+    work.run(&["verify"])
+        .fails(1)
+        .stdout_has("README.md: is not what the message of ");
+}
+
+#[test]
 fn a_commit_of_ours_that_was_rewritten_is_named() {
     for is_in_place in [false, true] {
         let branch = Branch::new(is_in_place);

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use crate::cli::localize::rebuild::rebuild;
-use crate::commit::objects::{differences, lookup};
+use crate::commit::objects::{differences, entries, lookup};
 use crate::failure::{Failure, Failures, Result};
 use crate::git::Here;
 use crate::record::{LOCK_NAME, Lock};
@@ -76,9 +76,11 @@ fn of(
         .map_err(|failures| in_context(failures, shown))?;
     let there = match record.target {
         Some(_) => lookup(&rebuilt.repository, whole, &record.directory)?.map(|(_, id)| id),
-        // In place, a later commit of somebody else has another tree.
-        None if record.recorded_by.as_ref() == Some(&verified.commit) => Some(whole),
-        None => record.tree.as_deref().map(object_id).transpose()?,
+        // In place, a commit of somebody else has another tree. That one of ours has just this is told already.
+        None => match record.tree.as_deref().map(object_id).transpose()? {
+            Some(tree) if entries(&rebuilt.repository, tree).is_ok() => Some(tree),
+            _ => Some(whole),
+        },
     };
     let Some(there) = there else {
         return Ok(Vec::new());
