@@ -41,6 +41,8 @@ pub struct Verified {
     pub upstream: Option<Vec<Upstream>>,
     /// What could not be looked at. Everything else was.
     pub failures: Vec<Failure>,
+    /// What else was asked for, and is as it must be where nothing differs: short phrases.
+    pub also: Vec<&'static str>,
 }
 
 /// One record.
@@ -145,6 +147,11 @@ pub fn verify(here: &Rc<Here>, request: &Request<'_>) -> Result<Verified, Failur
     let id = here.commit(request.rev)?.ok_or_else(|| {
         let failure = Failure::new(format!("`{}` names no commit", request.rev));
         match at_remotes(here, request.rev).as_slice() {
+            [] if std::path::Path::new(request.rev).exists() => failure.hint(format!(
+                "paths stand after `--`: git kustomize-localize verify -- {}",
+                argument(request.rev)
+            )),
+            [] if request.rev == "HEAD" => failure.hint("commit first: nothing is committed yet"),
             [] => failure.hint("fetch it first, or name another one"),
             names => failure.hint(format!("name it as it is here: {}", names.join(", "))),
         }
@@ -228,6 +235,10 @@ pub fn verify(here: &Rc<Here>, request: &Request<'_>) -> Result<Verified, Failur
         differences,
         upstream,
         failures,
+        also: match request.require_signature {
+            true => vec!["with a good signature"],
+            false => Vec::new(),
+        },
     })
 }
 

@@ -65,6 +65,13 @@ enum Format {
 pub(super) fn run(args: &TreeArgs) -> ExitCode {
     match outline(args) {
         Ok(outline) => {
+            if outline.nodes.is_empty() && args.format == Format::Text {
+                output::say(match (args.remote, args.since.is_some()) {
+                    (_, true) => "no difference\n",
+                    (true, _) => "nothing remote is referenced, and nothing was brought in\n",
+                    _ => "there is no kustomization\n",
+                });
+            }
             output::print(&match args.format {
                 Format::Text => report::text(&outline),
                 Format::Json => report::json(&outline),
@@ -114,7 +121,14 @@ fn of(here: &Rc<Here>, what: &What, args: &TreeArgs) -> Result<Outline, Failures
     let targets = args
         .targets
         .iter()
-        .map(|text| check::from_top(here, &*opened.tree, text))
+        .map(|text| match text.contains("://") {
+            true => Err(Failure::new(format!(
+                "`{}` is no directory of this repository",
+                redact::url(text)
+            ))
+            .hint("to see who names it: --invert URL")),
+            false => check::from_top(here, &*opened.tree, text),
+        })
         .collect::<Result<Vec<String>>>()?;
     let mut outline = outline::survey(opened.tree, &config, &targets)?;
     if args.remote {

@@ -135,8 +135,9 @@ impl Scene {
             let place = place.trim_end_matches('/');
             text = text.replace(&format!("{place}/"), "").replace(place, ".");
         }
-        let text = text.trim();
-        cause(text.strip_prefix("Error: ").unwrap_or(text))
+        // What it says of a command that it ran has several lines.
+        let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        cause(text.strip_prefix("Error: ").unwrap_or(&text))
     }
 }
 

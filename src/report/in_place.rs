@@ -54,6 +54,8 @@ pub struct OnBranch {
     pub commit: Option<String>,
     /// The source commit.
     pub source: String,
+    /// The linked worktree that holds it as well, as it was named.
+    pub worktree: Option<String>,
 }
 
 impl Tell for InPlaceReport {
@@ -132,6 +134,7 @@ impl InPlaceReport {
                 short(branch.commit.as_deref().unwrap_or_default()),
                 short(&branch.source)
             )?;
+            write_worktree(out, branch)?;
             return write_warnings(out, &self.warnings);
         }
         if self.outcome == LockOutcome::Unchanged {
@@ -186,6 +189,7 @@ impl InPlaceReport {
         }
         if let (LockOutcome::Written, Some(branch)) = (self.outcome, &self.branch) {
             let commit = short(branch.commit.as_deref().unwrap_or_default());
+            write_worktree(out, branch)?;
             writeln!(out, "  to look at it: git show --stat {commit}")?;
         } else if self.outcome == LockOutcome::Written {
             writeln!(out, "  to commit it:")?;
@@ -194,6 +198,14 @@ impl InPlaceReport {
             }
         }
         Ok(())
+    }
+}
+
+/// Says where the branch is checked out.
+fn write_worktree(out: &mut String, branch: &OnBranch) -> std::fmt::Result {
+    match &branch.worktree {
+        Some(directory) => writeln!(out, "  checked out at {}", visible(directory)),
+        None => Ok(()),
     }
 }
 

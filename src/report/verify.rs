@@ -36,7 +36,9 @@ pub fn human(verified: &Verified) -> String {
     }
     let result = match verified.differences.len() {
         0 if verified.failures.is_empty() && verified.records.is_empty() => "as locked".to_owned(),
-        0 if verified.failures.is_empty() => "as recorded".to_owned(),
+        0 if verified.failures.is_empty() => [&["as recorded"], verified.also.as_slice()]
+            .concat()
+            .join(", "),
         0 => "not everything could be looked at".to_owned(),
         count => counted(count, "difference"),
     };

@@ -222,7 +222,10 @@ fn copies_and_the_repository_do_not_share_a_branch() {
     follow(work, &[])
         .fails(2)
         .stderr_has("branch `localized/main` holds copies, as `localized-overlay`")
-        .stderr_has("--branch NAME");
+        .stderr_has("--branch NAME")
+        .stderr_has(
+            "or begin this one again, if nobody uses the copies: git branch -D localized/main\n",
+        );
     work.run(&["--in-place", "--branch", "hermetic/main"])
         .success();
     project
@@ -289,4 +292,35 @@ fn what_cannot_be_done_leaves_everything_as_it_was() {
     follow(work, &["--dry-run"])
         .success()
         .stdout_has("would localize");
+}
+
+#[test]
+fn a_source_that_is_behind_does_not_take_the_branch_back() {
+    let project = Project::new();
+    let work = &project.work;
+    let old = work.id("HEAD");
+    work.write("README.md", "Newer.\n");
+    let new = work.commit("Newer");
+    follow(work, &[]).success();
+    let tip = work.id(BRANCH);
+    work.git(&["reset", "-q", "--hard", &old]);
+    follow(work, &[])
+        .fails(2)
+        .stderr_has(&format!(
+            "`localized/main` holds {} localized, which is newer than HEAD ({})",
+            &new[..12],
+            &old[..12]
+        ))
+        .stderr_has("hint: bring HEAD up to date: git pull")
+        .stderr_has("hint: to go back on the branch, too: --rev HEAD");
+    assert_eq!(work.id(BRANCH), tip);
+    // On purpose it goes back, and on again.
+    follow(work, &["--rev", "HEAD"]).success();
+    assert_eq!(
+        work.show(BRANCH, "README.md"),
+        work.show("main", "README.md")
+    );
+    work.git(&["reset", "-q", "--hard", &new]);
+    follow(work, &[]).success();
+    assert_eq!(work.show(BRANCH, "README.md"), "Newer.\n");
 }

@@ -139,4 +139,6 @@ fn the_branch_follows_also_when_two_jobs_run_at_once() {
         log.contains(&fast.id("localized/main")),
         "nothing was forced: {log}"
     );
+    // What began with the older commit does not take the branch back to it.
+    assert_eq!(work.show("FETCH_HEAD", "README.md"), "two");
 }

@@ -140,10 +140,34 @@ fn what_lies_below_a_root_that_names_it_is_no_tree_of_its_own() {
 }
 
 #[test]
+fn where_there_is_nothing_to_show_it_says_so() {
+    let sandbox = Sandbox::new();
+    let repo = sandbox.repo("work");
+    let nothing = |args: &[&str], said: &str| {
+        let output = repo.run(&[&["tree"], args].concat());
+        assert_eq!(output.success().stdout, "");
+        assert_eq!(output.stderr, said);
+    };
+    nothing(&[], "there is no kustomization\n");
+    nothing(&["--format", "mermaid"], "");
+    repo.write("app/kustomization.yaml", "namePrefix: a-\n");
+    nothing(
+        &["--remote"],
+        "nothing remote is referenced, and nothing was brought in\n",
+    );
+    repo.run(&["tree", "https://token@example.com/acme/app"])
+        .fails(2)
+        .stderr_has("`https://example.com/acme/app` is no directory of this repository")
+        .stderr_has("hint: to see who names it: --invert URL");
+}
+
+#[test]
 fn what_changes_can_be_seen_alone() {
     let sandbox = Sandbox::new();
     let repo = repository(&sandbox);
-    assert_eq!(tree(&repo, &["--since", "HEAD"]), "");
+    let none = repo.run(&["tree", "--since", "HEAD"]);
+    assert_eq!(none.success().stdout, "");
+    none.stderr_has("no difference\n");
     assert_eq!(tree(&repo, &["--since", "HEAD", "--format", "mermaid"]), "");
     repo.write(
         "base/kustomization.yaml",

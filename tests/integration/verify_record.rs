@@ -270,7 +270,9 @@ fn a_signature_can_be_required() {
     let key = key(&project);
     let work = &project.work;
     project.overlay(&[&format!("-S{key}")]).success();
-    verify(work, &["localized/main", "--require-signature"]).success();
+    verify(work, &["localized/main", "--require-signature"])
+        .success()
+        .stdout_has(": as recorded, with a good signature\n");
     work.git(&["switch", "--quiet", "localized/main"]);
     work.git(&[
         "commit",
@@ -331,7 +333,7 @@ fn localizing_again_tells_what_was_changed_together() {
         };
         verify(work, &["localized/main", "--rebuild"])
             .success()
-            .stdout_has("as recorded");
+            .stdout_has(": as recorded, the same when localized again\n");
         work.git(&["switch", "--quiet", "localized/main"]);
         forge(work, &place, lock, directory);
         verify(work, &[]).success();

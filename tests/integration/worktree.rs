@@ -39,7 +39,13 @@ fn is_clean(project: &Project) {
 #[test]
 fn it_is_made_and_follows() {
     let project = Project::new();
-    follow(&project, &[]).success();
+    // Also where there is no news for the branch.
+    project.work.run(&["--in-place", "--no-verify"]).success();
+    let said = format!("  checked out at {}\n", place(&project).display());
+    follow(&project, &[])
+        .success()
+        .stdout_has("nothing to do: branch localized/main (")
+        .stdout_has(&said);
     is_clean(&project);
     assert!(place(&project).join(SERVICE).is_file());
     let main = project.work.git(&["status", "--porcelain", "--branch"]);

@@ -172,6 +172,10 @@ pub(super) fn run(args: &LocalizeArgs) -> Result<InPlaceReport, Failures> {
             name: branch.name,
             commit,
             source: source.commit,
+            worktree: args
+                .worktree
+                .as_ref()
+                .map(|directory| directory.display().to_string()),
         }),
         ..in_place::report(outcome, plan, changes, proof)
     })
@@ -191,7 +195,41 @@ fn examine(
     }
     let tip = tip::examine_in_place(here, repository, &branch.name, tip)?;
     refuse_edited(args, &branch.name, &tip.edited, &tip.edited_by)?;
+    refuse_older(args, here, &branch.name, &tip, source)?;
     Ok(Some(tip))
+}
+
+/// Refuses to take the branch back to what came before its source, as a clone that nobody brought up to date would: to go
+/// back, the source is named.
+fn refuse_older(
+    args: &LocalizeArgs,
+    here: &Here,
+    branch: &str,
+    tip: &InPlaceTip,
+    source: &CommitId,
+) -> Result<()> {
+    let Some(recorded) = tip.source.as_ref().map(Digest::hex) else {
+        return Ok(());
+    };
+    // Where history was not fetched, that cannot be told.
+    let is_older = args.rev.is_none()
+        && recorded != source.commit
+        && here.commit(recorded)?.is_some()
+        && here.is_ancestor(&source.commit, recorded)?;
+    match is_older {
+        false => Ok(()),
+        true => Err(Failure::new(format!(
+            "`{branch}` holds {} localized, which is newer than HEAD ({})",
+            short(recorded),
+            short(&source.commit)
+        ))
+        .hint("bring HEAD up to date: git pull")
+        .hint("to go back on the branch, too: --rev HEAD")),
+    }
+}
+
+fn short(commit: &str) -> &str {
+    commit.get(..12).unwrap_or(commit)
 }
 
 /// Returns the files of the source that the result depends on.

@@ -36,6 +36,7 @@ pub(super) fn compare(verified: &mut Verified, timeout: Option<Duration>) -> Res
         }
     }
     verified.differences.extend(found);
+    verified.also.push("the same when localized again");
     verified.failures.extend(failures);
     Ok(())
 }

@@ -216,7 +216,7 @@ impl Team {
         self.work()
             .run(&["verify", "localized/main", "--rebuild"])
             .success()
-            .stdout_has(": as recorded\n");
+            .stdout_has(": as recorded");
     }
 
     /// Does the same on a machine that has fetched nothing yet.
