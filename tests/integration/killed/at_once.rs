@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use super::{PROGRAM, files, next_version, project, with_worktree};
 use crate::support::{OVERLAY, Output, Project, Repo, Running};
@@ -289,6 +290,46 @@ fn parts_of_the_working_tree() {
         project.work.git(&["add", "--all"]);
         project.work.run(&["check"]).success();
     }
+}
+
+#[test]
+fn a_lock_that_another_run_has_written_is_not_written_over() {
+    let project = project();
+    let (asked, go) = (project.sandbox.path("asked"), project.sandbox.path("go"));
+    // A connection that waits.
+    project.sandbox.script(
+        "ssh",
+        &format!(
+            "touch {}\nwhile [ ! -e {} ]; do sleep 0.02; done\nfor last; do :; done\neval \"$last\"",
+            asked.display(),
+            go.display()
+        ),
+    );
+    let upstream = project.upstream.path().display();
+    let slow = format!("resources: ['ssh://git@example.org{upstream}?ref=v1']\n");
+    project.work.write("slow/kustomization.yaml", slow);
+    project.work.commit("slow");
+    let of = |target| ["--in-place", "--no-verify", "--no-commit", target];
+    let running = project.work.start(&of("slow"));
+    let start = Instant::now();
+    while !asked.exists() && start.elapsed() < Duration::from_secs(20) {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    project.work.run(&of("example/overlay")).success();
+    let first = files(project.work.path());
+    fs::write(&go, "").unwrap();
+    running
+        .wait()
+        .fails(2)
+        .stderr_has("`kustomize-localize.lock` was changed by somebody else meanwhile")
+        .stderr_has(AGAIN);
+    assert!(files(project.work.path()) == first);
+    project.work.run(&of("slow")).success();
+    let lock = project.work.read("kustomize-localize.lock");
+    assert!(
+        lock.contains("ssh://") && lock.contains("https://example.com/"),
+        "{lock}"
+    );
 }
 
 /// Asserts that no run has left anything at the top of the working tree.
