@@ -1,4 +1,4 @@
-//! `packaging/install.sh`: what a package holds, and whether the shells find it there.
+//! `.github/package.sh`: what a package holds, and whether the shells find it there.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -24,8 +24,8 @@ fn install(sandbox: &Sandbox, package: &str, variables: &[(&str, &str)]) -> Outp
     for (name, value) in variables {
         call = call.replace(name, value);
     }
-    let script = top().join("packaging/install.sh");
-    let call = call.replace("packaging/install.sh", script.to_str().unwrap());
+    let script = top().join(".github/package.sh");
+    let call = call.replace(".github/package.sh", script.to_str().unwrap());
     let mut shell = sandbox.command("sh", &sandbox.path(""));
     shell
         .args(["-c", &call])
@@ -250,7 +250,7 @@ fn where_it_cannot_install_it_fails() {
     fs::write(sandbox.path("file"), "").unwrap();
     let output = install(&sandbox, "Nix", &[("$out", "file")]);
     assert_ne!(output.status, 0, "{output:?}");
-    let mut shell = sandbox.command(top().join("packaging/install.sh"), &sandbox.path(""));
+    let mut shell = sandbox.command(top().join(".github/package.sh"), &sandbox.path(""));
     shell.env("PREFIX", sandbox.path("none"));
     shell.env("PROGRAM", sandbox.path("gone"));
     let output = Running::start(&mut shell).wait();

@@ -2,7 +2,7 @@
 # Installs the program with its manual pages, completions and licences, as a package does when it is built:
 #
 #   cargo build --release --locked
-#   DESTDIR=package PREFIX=/usr packaging/install.sh
+#   DESTDIR=package PREFIX=/usr .github/package.sh
 #
 # DESTDIR    what stands before PREFIX until the package is unpacked. Default: nothing
 # PREFIX     where it will be. Default: /usr/local
