@@ -115,8 +115,8 @@ pub(super) struct LocalizeArgs {
     #[arg(long, hide_short_help = true)]
     pub(super) overwrite: bool,
 
-    /// Resolve refs again that only the lock of NEW_DIR holds; the lock at the top of the source
-    /// still decides
+    /// Resolve refs again that only the lock of NEW_DIR (in place: of the branch) holds; the lock at
+    /// the top of the source still decides
     #[arg(long, conflicts_with_all = ["locked", "offline"], hide_short_help = true)]
     pub(super) update: bool,
 

@@ -12,7 +12,9 @@ use crate::git::Here;
 use crate::mend;
 use crate::outline::{self, Node, NodeKind, Outline};
 use crate::redact;
+use crate::reference::RepoSpec;
 use crate::report::outline as report;
+use crate::tree::path;
 
 /// Arguments of `tree`.
 #[derive(Debug, Clone, Args)]
@@ -98,7 +100,7 @@ fn outline(args: &TreeArgs) -> Result<Outline, Failures> {
     }
     if let Some(url) = &args.invert {
         let name = mend::update::Name::of(url);
-        if !outline.invert(|node| is_named(&name, node)) {
+        if !outline.invert(|node| is_named(&name, node) && is_there(url, node)) {
             return Err(
                 Failure::new(format!("nothing names `{}`", redact::url(url)))
                     .hint("see what is named: git kustomize-localize tree --remote")
@@ -135,6 +137,14 @@ fn of(here: &Rc<Here>, what: &What, args: &TreeArgs) -> Result<Outline, Failures
         outline.only_remote();
     }
     Ok(outline)
+}
+
+/// Says whether a node lies where the URL says, which may name a directory of a repository.
+fn is_there(url: &str, node: &Node) -> bool {
+    match (RepoSpec::parse(url), RepoSpec::parse(&node.name)) {
+        (Ok(asked), Ok(found)) => path::is_in(&found.directory(), &asked.directory()),
+        _ => true,
+    }
 }
 
 /// Says whether a URL of the command line means a node, by its own URL or by what it was brought in from.

@@ -140,6 +140,37 @@ fn what_lies_below_a_root_that_names_it_is_no_tree_of_its_own() {
 }
 
 #[test]
+fn a_directory_of_a_repository_is_told_from_others() {
+    let sandbox = Sandbox::new();
+    let repo = sandbox.repo("work");
+    for name in ["web", "db"] {
+        repo.write(
+            &format!("{name}/kustomization.yaml"),
+            format!("resources: ['https://example.com/acme/bases//apps/{name}?ref=v1']\n"),
+        );
+    }
+    let web = "https://example.com/acme/bases//apps/web?ref=v1 (tag, not locked)\n└── web\n";
+    for url in [
+        "https://example.com/acme/bases//apps/web",
+        "https://example.com/acme/bases//apps/web?ref=v1",
+        "https://example.com/acme/bases/apps/web",
+    ] {
+        assert_eq!(tree(&repo, &["--invert", url]), web, "{url}");
+    }
+    for url in [
+        "https://example.com/acme/bases//apps",
+        "https://example.com/acme/bases",
+        "https://example.com/acme",
+    ] {
+        let text = tree(&repo, &["--invert", url]);
+        assert!(
+            text.contains(web) && text.contains("└── db\n"),
+            "{url}: {text}"
+        );
+    }
+}
+
+#[test]
 fn where_there_is_nothing_to_show_it_says_so() {
     let sandbox = Sandbox::new();
     let repo = sandbox.repo("work");
