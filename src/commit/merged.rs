@@ -6,8 +6,8 @@ use crate::record::{LOCK_NAME, Lock, Trailers};
 use crate::tree::objects::object_id;
 use crate::walk::Warning;
 
-/// What the message of a commit of ours that is in place holds, as a basic regular expression.
-const RECORD: &str = "Kustomize-Localize-Target: [.] in-place";
+/// A line of the message of a commit of ours that is in place.
+const RECORD: &str = "Kustomize-Localize-Target: . in-place";
 
 /// Warns when the source has its localized files from a branch of ours: nobody meant its URLs to go away. What was
 /// localized in the working tree was committed by somebody who did.
@@ -23,17 +23,20 @@ pub fn warning(
     if lock.is_none_or(|lock| lock.files.is_empty()) {
         return Ok(None);
     }
-    let wrote = here.newest(source, Which::Wrote(LOCK_NAME))?;
-    let is_ours = wrote.is_some_and(|(_, message)| {
-        Trailers::parse(&message)
-            .is_ok_and(|found| found.is_some_and(|trailers| trailers.target.in_place))
-    });
-    if !is_ours {
+    let Some((wrote, message)) = here.newest(source, Which::Wrote(LOCK_NAME))? else {
+        return Ok(None);
+    };
+    let found = Trailers::parse(&message).ok().flatten();
+    if found.is_none_or(|trailers| !trailers.target.in_place) {
         return Ok(None);
     }
-    let (commit, _) = here
-        .newest(source, Which::Says(RECORD))?
-        .ok_or_else(|| Failure::new("the history has changed meanwhile"))?;
+    let commit = match message.lines().any(|line| line == RECORD) {
+        // Later ones of ours, that left the lock as it is, were merged with it.
+        true => here.newest(source, Which::Says(&RECORD.replace('.', "[.]")))?,
+        // A squash, which holds the record among other text, and all of the branch.
+        false => None,
+    };
+    let commit = commit.map_or(wrote, |(commit, _)| commit);
     // Against its source: that is what localizing has changed.
     let mainline = match parents(repository, &commit)? {
         0 | 1 => "",
