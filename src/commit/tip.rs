@@ -38,10 +38,13 @@ pub struct TipState {
     pub source: Option<Digest>,
     /// What it holds beyond the source: every NEW_DIR by its path.
     pub new_dirs: BTreeMap<String, NewDir>,
-    /// The paths that somebody edited by hand, sorted.
+    /// The paths that somebody edited by hand, sorted: not those where the source is the same by now, so that
+    /// nothing is lost.
     pub edited: Vec<String>,
     /// The commits (abbreviated) that did it, newest first; empty if one of ours was rewritten.
     pub edited_by: Vec<String>,
+    /// Whether the record tells what the tip holds, also where nothing would be lost.
+    pub is_told: bool,
 }
 
 impl TipState {
@@ -100,6 +103,19 @@ pub fn examine(
         }
         edited.extend(paths);
     }
+    let ours: Vec<String> = new_dirs
+        .keys()
+        .chain(&trailers.target.into)
+        .cloned()
+        .collect();
+    let apart = ours.iter().map(String::as_str).collect();
+    let elsewhere = differences(repository, source_tree, tree, &apart)?;
+    let found = edited.len();
+    edited.retain(|place| is_lost(place, &ours, &elsewhere));
+    let is_told = edited.len() == found;
+    if edited.is_empty() {
+        edited_by.clear();
+    }
     edited.sort();
     let mut whole: Vec<String> = Vec::new();
     for place in edited {
@@ -116,7 +132,16 @@ pub fn examine(
         new_dirs,
         edited: whole,
         edited_by,
+        is_told,
     })
+}
+
+/// Says whether an edit of the tip is lost when the source is localized again: it is not where the file is the user's
+/// own and the source holds the same by now, after a rebase or when a fix was picked from there. `ours` are the paths
+/// where localizing made a difference, `elsewhere` those where the tip is not what the source is.
+fn is_lost(place: &str, ours: &[String], elsewhere: &[String]) -> bool {
+    let mut others = ours.iter().chain(elsewhere);
+    others.any(|other| path::is_in(place, other) || path::is_in(other, place))
 }
 
 /// Returns the newest commit of ours that a tip contains with its record, and the commits after it, abbreviated.
@@ -157,13 +182,17 @@ pub struct InPlaceTip {
     pub source: Option<Digest>,
     /// Its lock, unless somebody edited that.
     pub lock: Option<Rc<Lock>>,
-    /// The paths that somebody edited by hand, sorted.
+    /// The paths that somebody edited by hand, sorted: not those where the source is the same by now, so that
+    /// nothing is lost.
     pub edited: Vec<String>,
     /// The commits (abbreviated) that did it, newest first; empty if one of ours was rewritten.
     pub edited_by: Vec<String>,
+    /// Whether the record tells what the tip holds, also where nothing would be lost.
+    pub is_told: bool,
 }
 
-/// Looks at the tip of a branch where the repository is localized where it stands.
+/// Looks at the tip of a branch where the repository is localized where it stands. `source_tree` is the tree of the
+/// commit to be localized.
 ///
 /// # Errors
 /// When the branch is not such a one, or its record cannot be read.
@@ -172,6 +201,7 @@ pub fn examine_in_place(
     repository: &gix::Repository,
     branch: &str,
     commit: &str,
+    source_tree: ObjectId,
 ) -> Result<InPlaceTip> {
     let id = here
         .commit(commit)?
@@ -190,11 +220,22 @@ pub fn examine_in_place(
         )));
     }
     let recorded = object_id(trailers.tree.hex())?;
+    let none = BTreeSet::new();
     let mut edited = match entries(repository, recorded) {
-        Ok(_) => differences(repository, recorded, tree, &BTreeSet::new())?,
+        Ok(_) => differences(repository, recorded, tree, &none)?,
         // Not even the commit of that record holds its tree: it was rewritten.
         Err(_) => vec![LOCK_NAME.to_owned()],
     };
+    let is_told = edited.is_empty();
+    if !is_told
+        && entries(repository, recorded).is_ok()
+        && let Some(source) = &trailers.source
+        && let Some(source) = here.commit(source.hex())?
+    {
+        let ours = differences(repository, object_id(&source.tree)?, recorded, &none)?;
+        let elsewhere = differences(repository, source_tree, tree, &none)?;
+        edited.retain(|place| is_lost(place, &ours, &elsewhere));
+    }
     if edited.is_empty() || made == commit {
         // A merge that changed nothing, an empty commit; or our own commit was rewritten.
         edited_by.clear();
@@ -219,6 +260,7 @@ pub fn examine_in_place(
         lock,
         edited,
         edited_by,
+        is_told,
     })
 }
 

@@ -110,10 +110,9 @@ fn the_branch_follows_also_when_two_jobs_run_at_once() {
     work.commit("one");
     work.git(&["push", "--quiet", "origin", "main"]);
     let slow = checkout(&project, "slow");
-    work.write("README.md", "two");
-    work.commit("two");
-    work.git(&["push", "--quiet", "origin", "main"]);
     let fast = checkout(&project, "fast");
+    fast.write("README.md", "two");
+    fast.commit("two");
     // What is fast gets in between what is slow and its first push.
     run(
         &project,
@@ -124,7 +123,7 @@ fn the_branch_follows_also_when_two_jobs_run_at_once() {
     slow.write_executable(
         ".git/hooks/pre-push",
         format!(
-            "#!/bin/sh\ntest -e \"$0.done\" && exit 0\n: > \"$0.done\"\nunset GIT_DIR\ngit -C '{}' push --quiet origin localized/main\n",
+            "#!/bin/sh\ntest -e \"$0.done\" && exit 0\n: > \"$0.done\"\nunset GIT_DIR\ngit -C '{}' push --quiet origin main localized/main\n",
             fast.path().display()
         ),
     );

@@ -2,6 +2,8 @@
 //! [`team::Team`] looks at tree, parents, trailers, lock, `check`, `verify`, the log, and that nobody's work is
 //! touched.
 
+mod clones;
+mod rewritten;
 mod team;
 
 use crate::support::config_map;

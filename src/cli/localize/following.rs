@@ -4,7 +4,9 @@
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
-use super::history::{self, Entry, Previous, here, refuse_changed, refuse_edited, source};
+use super::history::{
+    self, Entry, Previous, here, refuse_changed, refuse_edited, refuse_older, source,
+};
 use super::message::{self, News};
 use super::{globs, in_place};
 use crate::cli::LocalizeArgs;
@@ -141,6 +143,7 @@ pub(super) fn run(args: &LocalizeArgs) -> Result<InPlaceReport, Failures> {
                     commit: &tip.commit,
                     tree: tip.tree,
                     source: tip.source.as_ref(),
+                    is_told: tip.is_told,
                 }),
                 tree,
                 text: message::text(&news, |moves| fetcher.histories(moves)),
@@ -193,43 +196,11 @@ fn examine(
     if here.is_ancestor(tip, &source.commit)? {
         return Ok(None);
     }
-    let tip = tip::examine_in_place(here, repository, &branch.name, tip)?;
+    let source_tree = object_id(&source.tree)?;
+    let tip = tip::examine_in_place(here, repository, &branch.name, tip, source_tree)?;
     refuse_edited(args, &branch.name, &tip.edited, &tip.edited_by)?;
-    refuse_older(args, here, &branch.name, &tip, source)?;
+    refuse_older(args, here, &branch.name, source, tip.source.as_ref())?;
     Ok(Some(tip))
-}
-
-/// Refuses to take the branch back to what came before its source, as a clone that nobody brought up to date would: to go
-/// back, the source is named.
-fn refuse_older(
-    args: &LocalizeArgs,
-    here: &Here,
-    branch: &str,
-    tip: &InPlaceTip,
-    source: &CommitId,
-) -> Result<()> {
-    let Some(recorded) = tip.source.as_ref().map(Digest::hex) else {
-        return Ok(());
-    };
-    // Where history was not fetched, that cannot be told.
-    let is_older = args.rev.is_none()
-        && recorded != source.commit
-        && here.commit(recorded)?.is_some()
-        && here.is_ancestor(&source.commit, recorded)?;
-    match is_older {
-        false => Ok(()),
-        true => Err(Failure::new(format!(
-            "`{branch}` holds {} localized, which is newer than HEAD ({})",
-            short(recorded),
-            short(&source.commit)
-        ))
-        .hint("bring HEAD up to date: git pull")
-        .hint("to go back on the branch, too: --rev HEAD")),
-    }
-}
-
-fn short(commit: &str) -> &str {
-    commit.get(..12).unwrap_or(commit)
 }
 
 /// Returns the files of the source that the result depends on.

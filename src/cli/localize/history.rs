@@ -169,6 +169,7 @@ pub(super) fn run(args: &LocalizeArgs) -> Result<Report, Failures> {
             commit: &state.commit,
             tree: state.tree,
             source: state.source.as_ref(),
+            is_told: state.is_told,
         }),
         tree: written.tree,
         text,
@@ -270,7 +271,41 @@ fn examine(
     }
     let state = tip::examine(here, repository, &branch.name, tip, source_tree)?;
     refuse_edited(args, &branch.name, &state.edited, &state.edited_by)?;
+    refuse_older(args, here, &branch.name, source, state.source.as_ref())?;
     Ok(Some(state))
+}
+
+/// Refuses to take the branch back to what came before its source, as a clone that nobody brought up to date would: to go
+/// back, the source is named.
+pub(super) fn refuse_older(
+    args: &LocalizeArgs,
+    here: &Here,
+    branch: &str,
+    source: &CommitId,
+    made_from: Option<&Digest>,
+) -> Result<()> {
+    let Some(recorded) = made_from.map(Digest::hex) else {
+        return Ok(());
+    };
+    // Where history was not fetched, that cannot be told.
+    let is_older = args.rev.is_none()
+        && recorded != source.commit
+        && here.commit(recorded)?.is_some()
+        && here.is_ancestor(&source.commit, recorded)?;
+    match is_older {
+        false => Ok(()),
+        true => Err(Failure::new(format!(
+            "`{branch}` holds {} localized, which is newer than HEAD ({})",
+            short(recorded),
+            short(&source.commit)
+        ))
+        .hint("bring HEAD up to date: git pull")
+        .hint("to go back on the branch, too: --rev HEAD")),
+    }
+}
+
+fn short(commit: &str) -> &str {
+    commit.get(..12).unwrap_or(commit)
 }
 
 /// Refuses to go on from a tip that somebody edited, unless the edits are to be discarded.
@@ -345,6 +380,8 @@ pub(super) struct Previous<'a> {
     pub(super) tree: gix::ObjectId,
     /// The source commit that its record names.
     pub(super) source: Option<&'a Digest>,
+    /// Whether that record tells what it holds.
+    pub(super) is_told: bool,
 }
 
 /// What goes into a commit on a branch of ours.
@@ -374,7 +411,10 @@ pub(super) fn commit(
         None => false,
     };
     if let Some(Previous {
-        commit: tip, tree, ..
+        commit: tip,
+        tree,
+        is_told: true,
+        ..
     }) = entry.tip
         && tree == entry.tree
         && is_contained

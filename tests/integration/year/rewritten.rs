@@ -1,0 +1,248 @@
+//! Commits of the branch that went through other hands: squashed, rebased, picked. What they hold is still known by
+//! the record in the message and by the tree, and localizing goes on from there.
+
+use crate::support::{OVERLAY, Output, Project, Repo, base_of};
+
+const LOCALIZED: &str = "refs/heads/localized/main";
+const BASE: &str = "example/base/kustomization.yaml";
+const LOCK: &str = "kustomize-localize.lock";
+
+/// Returns a project with two deployments, of `v1` and of `v2`.
+fn deployed(args: &[&str]) -> Project {
+    let project = Project::new();
+    project.work.run(args).success();
+    project.second_version();
+    project.work.write(BASE, base_of("v2"));
+    project.work.commit("v2");
+    project.work.run(args).success();
+    project
+}
+
+const IN_PLACE: &[&str] = &["--in-place", "--no-verify"];
+const COPY: &[&str] = &[OVERLAY[0], OVERLAY[1], OVERLAY[2], "--no-verify"];
+
+/// Verifies, with what localizing again gives.
+#[track_caller]
+fn verify(repo: &Repo, rev: &str) -> Output {
+    let output = repo.run_unchanged(&["verify", rev, "--rebuild"]);
+    output
+        .success()
+        .stdout_has("also in the message of ")
+        .stdout_has(": as recorded, the same when localized again\n");
+    output
+}
+
+/// Localizes `main` onto a branch, which must make a commit with these parents.
+#[track_caller]
+fn goes_on(repo: &Repo, args: &[&str], branch: &str, parents: &[String]) {
+    let output = repo.run(&[args, &["--branch", branch]].concat());
+    output.success().lacks("nothing to do");
+    let found = repo.git(&["log", "-1", "--format=%P", branch]);
+    assert_eq!(found, parents.join(" "));
+    verify(repo, branch);
+    repo.run(&[args, &["--branch", branch]].concat())
+        .success()
+        .stdout_has("nothing to do");
+}
+
+/// Returns the trees of two revisions.
+fn trees(repo: &Repo, revs: [&str; 2]) -> [String; 2] {
+    revs.map(|rev| repo.id(&format!("{rev}^{{tree}}")))
+}
+
+#[test]
+fn a_squash_onto_another_branch_is_gone_on_from() {
+    for args in [IN_PLACE, COPY] {
+        let project = deployed(args);
+        let work = &project.work;
+        work.git(&["switch", "-q", "-c", "production", "main^"]);
+        work.git(&["merge", "-q", "--squash", "localized/main"]);
+        work.git(&["commit", "-q", "--no-edit"]);
+        let squash = work.id("HEAD");
+        work.git(&["switch", "-q", "main"]);
+        let [squashed, localized] = trees(work, ["production", LOCALIZED]);
+        assert_eq!(squashed, localized);
+        // Both deployments are in that message, and the newer one counts.
+        verify(work, "production").stdout_has(&format!("in the message of {}", &squash[..12]));
+        work.write("README.md", "More.\n");
+        let main = work.commit("more");
+        goes_on(work, args, "production", &[squash, main]);
+        work.run(args).success();
+        let [production, localized] = trees(work, ["production", LOCALIZED]);
+        assert_eq!(production, localized);
+    }
+}
+
+#[test]
+fn a_branch_that_was_squashed_onto_main_still_follows() {
+    let project = deployed(IN_PLACE);
+    let work = &project.work;
+    work.git(&["merge", "-q", "--squash", "localized/main"]);
+    work.git(&["commit", "-q", "--no-edit"]);
+    let squash = work.id("main");
+    verify(work, "main");
+    work.run(&["check"]).success();
+    work.run(&[IN_PLACE, &["--dry-run"]].concat())
+        .success()
+        .stderr_has("warning[merged-back]")
+        .stderr_has(&format!(
+            "to take that back: git revert --no-edit {}",
+            &squash[..12]
+        ));
+    let tip = work.id(LOCALIZED);
+    goes_on(work, IN_PLACE, "localized/main", &[tip, work.id("main")]);
+    let [main, localized] = trees(work, ["main", LOCALIZED]);
+    assert_eq!(main, localized);
+    // Another reference beside what is localized on main.
+    work.write(
+        "other/kustomization.yaml",
+        "resources: [config.yaml, 'https://example.com/acme/remote.git?ref=v1']\n",
+    );
+    work.commit("Name it elsewhere");
+    work.run(&["check"]).fails(1);
+    let tip = work.id(LOCALIZED);
+    goes_on(work, IN_PLACE, "localized/main", &[tip, work.id("main")]);
+    let lock = work.show(LOCALIZED, LOCK);
+    for line in [
+        "  - path: example/base/localized-files/example.com/acme/remote/v2/service.yaml\n",
+        "  - path: other/localized-files/example.com/acme/remote/v1/service.yaml\n",
+    ] {
+        assert!(lock.contains(line), "{lock}");
+    }
+    work.run(&["check", "--rev", LOCALIZED]).success();
+}
+
+#[test]
+fn a_rebase_is_gone_on_from() {
+    for args in [IN_PLACE, COPY] {
+        let project = Project::new();
+        let work = &project.work;
+        work.run(args).success();
+        work.write("README.md", "More.\n");
+        work.write("new.txt", "New.\n");
+        let main = work.commit("more");
+        work.git(&["rebase", "-q", "main", "localized/main"]);
+        let rebased = work.id("HEAD");
+        work.git(&["switch", "-q", "main"]);
+        let record = [
+            "log",
+            "-1",
+            "--format=%(trailers:key=Kustomize-Localize-Source,valueonly)",
+            LOCALIZED,
+        ];
+        assert_ne!(work.git(&record), format!("gitCommit:{main}"));
+        // The copy is the same tree. In place the tree is that of the whole repository, so that it is another one.
+        let output = work.run_unchanged(&["verify", "localized/main"]);
+        match args == COPY {
+            true => output.success(),
+            false => output.fails(1).stdout_has("README.md"),
+        };
+        // Nothing of it would be lost; the record is brought up to date.
+        let before = work.id(&format!("{LOCALIZED}^{{tree}}"));
+        goes_on(work, args, "localized/main", &[rebased]);
+        assert_eq!(work.git(&record), format!("gitCommit:{main}"));
+        assert_eq!(work.id(&format!("{LOCALIZED}^{{tree}}")), before);
+    }
+}
+
+#[test]
+fn a_fix_that_was_picked_from_main_is_no_edit() {
+    for args in [IN_PLACE, COPY] {
+        let project = deployed(args);
+        let work = &project.work;
+        work.write("other/config.yaml", "fixed: yes\n");
+        work.git(&["rm", "-q", "README.md"]);
+        let main = work.commit("fix");
+        work.git(&["switch", "-q", "localized/main"]);
+        work.git(&["cherry-pick", "main"]);
+        let picked = work.id("HEAD");
+        work.git(&["switch", "-q", "main"]);
+        goes_on(work, args, "localized/main", &[picked, main]);
+        // Main goes on: what was picked is then something else.
+        work.git(&["switch", "-q", "localized/main"]);
+        work.write("other/config.yaml", "fixed: again\n");
+        let by = work.commit("by hand");
+        work.git(&["switch", "-q", "main"]);
+        work.write("other/config.yaml", "fixed: otherwise\n");
+        work.commit("fix");
+        work.run_unchanged(args).fails(2).stderr_has(&format!(
+            "edited by hand by {}: `other/config.yaml`",
+            &by[..12]
+        ));
+    }
+}
+
+#[test]
+fn what_is_put_back_by_hand_is_an_edit_all_the_same() {
+    let project = deployed(IN_PLACE);
+    let work = &project.work;
+    let place = "example/base/localized-files/example.com/acme/remote/v2/service.yaml";
+    work.git(&["switch", "-q", "localized/main"]);
+    // As in main, which has no such file, and a URL.
+    work.git(&["rm", "-q", place]);
+    work.git(&["checkout", "-q", "main", "--", BASE]);
+    work.commit("by hand");
+    work.git(&["switch", "-q", "main"]);
+    work.run_unchanged(IN_PLACE)
+        .fails(2)
+        .stderr_has(place)
+        .stderr_has(BASE);
+}
+
+#[test]
+fn deployments_can_be_picked_one_by_one() {
+    for args in [IN_PLACE, COPY] {
+        let project = deployed(args);
+        let work = &project.work;
+        work.git(&["switch", "-q", "-c", "release", "main^"]);
+        work.git(&["cherry-pick", "localized/main^"]);
+        verify(work, "release");
+        // A commit of its own in between, so that the next one gets another id.
+        work.git(&["commit", "-q", "--allow-empty", "-m", "Approved"]);
+        verify(work, "release");
+        work.git(&["cherry-pick", "-m", "1", "localized/main"]);
+        let picked = work.id("HEAD");
+        assert_ne!(picked, work.id(LOCALIZED));
+        verify(work, "release").stdout_has(&format!("in the message of {}", &picked[..12]));
+        work.git(&["switch", "-q", "main"]);
+        let [release, localized] = trees(work, ["release", LOCALIZED]);
+        assert_eq!(release, localized);
+        work.write("README.md", "More.\n");
+        let main = work.commit("more");
+        goes_on(work, args, "release", &[picked, main]);
+    }
+}
+
+#[test]
+fn an_older_source_is_localized_only_when_it_is_asked_for() {
+    for args in [IN_PLACE, COPY] {
+        let project = deployed(args);
+        let work = &project.work;
+        let tip = work.id(LOCALIZED);
+        let [older, newer] = ["main^", "main"].map(|rev| work.id(rev));
+        work.git(&["reset", "-q", "--hard", "main^"]);
+        for more in [&[][..], &["--overwrite"]] {
+            work.run_unchanged(&[args, more].concat())
+                .fails(2)
+                .stderr_has(&format!(
+                    "`localized/main` holds {} localized, which is newer than HEAD ({})",
+                    &newer[..12],
+                    &older[..12]
+                ))
+                .stderr_has("hint: bring HEAD up to date: git pull")
+                .stderr_has("hint: to go back on the branch, too: --rev HEAD");
+        }
+        goes_on(
+            work,
+            &[args, &["--rev", "HEAD"]].concat(),
+            "localized/main",
+            &[tip],
+        );
+        let [first, now] = trees(work, ["localized/main~2", LOCALIZED]);
+        assert_eq!(first, now);
+        // And forward again.
+        let tip = work.id(LOCALIZED);
+        work.git(&["reset", "-q", "--hard", &newer]);
+        goes_on(work, args, "localized/main", &[tip]);
+    }
+}
