@@ -47,6 +47,11 @@ fn year(mode: Mode) {
     a_base_becomes_local(&mut team);
     the_last_remote_goes(&mut team);
     something_remote_comes_back(&mut team);
+    let work = team.work();
+    assert_eq!(
+        work.git(&["fsck", "--strict", "--no-dangling", "--no-progress"]),
+        ""
+    );
 }
 
 /// January. Main has URLs and no lock.
@@ -73,6 +78,7 @@ fn upstream_releases(team: &mut Team) {
         team.web.commit(&format!("Show {page}"));
     }
     team.nothing_to_do();
+    upstream_says(team, 0, &["updated", "release", "2 commits"]);
     team.something_else("February.\n");
     team.follow();
     assert_eq!(team.deployed(PAGE), config_map("page-one"));
@@ -162,6 +168,7 @@ fn a_tag_moves(team: &mut Team) {
         .fails(2)
         .stderr_has("the tag `v3` names another commit")
         .stderr_has("update --accept-moved 'https://github.com/acme/jobs?ref=v3'");
+    upstream_says(team, 1, &["moved", "v3"]);
     team.nothing_to_do();
     team.pull_request("Accept v3 as it was", |team| {
         team.work().run(&["update", "--accept-moved"]).success();
@@ -200,6 +207,7 @@ fn a_branch_is_deleted_upstream(team: &mut Team) {
         .fails(2)
         .stderr_has("https://github.com/acme/web")
         .stderr_has("`release`");
+    upstream_says(team, 1, &["gone", "release"]);
     team.nothing_to_do();
 }
 
@@ -333,6 +341,19 @@ fn something_remote_comes_back(team: &mut Team) {
     let v3 = team.jobs.id("v3");
     team.holds_commit("https://github.com/acme/jobs?ref=v3", &v3);
     team.follow_and_build();
+}
+
+/// Asks each remote of the branch: one is told with these words.
+#[track_caller]
+fn upstream_says(team: &Team, status: i32, words: &[&str]) {
+    let output = team
+        .work()
+        .run_unchanged(&["verify", "localized/main", "--upstream"]);
+    assert_eq!(output.status, status, "{output:?}");
+    let is_it = |line: &str| words.iter().all(|word| line.contains(word));
+    let count = output.stdout.lines().filter(|line| is_it(line)).count();
+    // With copies, main and copy have a lock each.
+    assert_eq!(count, 1 + usize::from(team.is_copy()), "{output:?}");
 }
 
 /// Tags a new version of the jobs.
