@@ -206,6 +206,11 @@ pub fn verify(here: &Rc<Here>, request: &Request<'_>) -> Result<Verified, Failur
         });
     }
     verifier.gone(&locks, newest)?;
+    if let Some((commit, trailers)) = told.first()
+        && !trailers.target.in_place
+    {
+        verifier.by_hand(commit)?;
+    }
     let is_enough = request.upstream.is_some() && verifier.is_locked;
     if records.is_empty() && verifier.differences.is_empty() && !is_enough {
         return Err(no_record(request).into());
@@ -536,6 +541,25 @@ impl Verifier<'_> {
                 "is gone, or lists nothing any more".to_owned(),
             );
         }
+        Ok(())
+    }
+
+    /// Finds what a branch of ours holds otherwise than its newest commit of ours, `commit`, did: also where no lock is
+    /// left to tell of it.
+    fn by_hand(&mut self, commit: &str) -> Result<()> {
+        if !self.is_whole || commit == self.id.commit {
+            return Ok(());
+        }
+        let Some(ours) = self.here.commit(commit)? else {
+            return Ok(());
+        };
+        let repository = objects::open(&self.here.git_dir)?;
+        let (before, after) = (object_id(&ours.tree)?, object_id(&self.id.tree)?);
+        let by = commit.get(..12).unwrap_or(commit);
+        self.changed(
+            differences(&repository, before, after, &BTreeSet::new())?,
+            by,
+        );
         Ok(())
     }
 

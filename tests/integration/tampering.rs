@@ -375,6 +375,27 @@ fn what_a_lock_does_not_list_any_more_is_found_by_check_too() {
 }
 
 #[test]
+fn a_copy_that_is_gone_as_a_whole_is_named() {
+    let project = Project::new();
+    let work = &project.work;
+    project.overlay(&[]).success();
+    work.run(&["other", "--no-verify"]).success();
+    let made = work.id("localized/main");
+    work.git(&["switch", "--quiet", "localized/main"]);
+    work.git(&["rm", "--quiet", "-r", "localized-other"]);
+    work.commit("by hand");
+    work.run_unchanged(&["verify", "localized/main"])
+        .fails(1)
+        .stdout_has(&format!(
+            "localized-other: is not what the message of {} tells of\n",
+            &made[..12]
+        ))
+        .stdout_has(": 1 difference\n");
+    work.run_unchanged(&["verify", "localized/main", "--", "localized-overlay"])
+        .success();
+}
+
+#[test]
 fn a_branch_of_ours_holds_nothing_else() {
     let project = Project::new();
     let work = &project.work;
