@@ -15,7 +15,7 @@ use std::rc::Rc;
 
 use crate::commit::working::{self, Change};
 use crate::config::{self, Config};
-use crate::failure::{self, Failure, Failures, Result};
+use crate::failure::{self, Failure, Failures, Result, shown};
 use crate::git::Here;
 use crate::kustomization;
 use crate::localize;
@@ -47,6 +47,8 @@ pub struct Ground {
     pub unnameable: Vec<String>,
     /// Every directory that a file of the lock lies in, at any depth.
     owned: HashSet<String>,
+    /// The working tree, where it is one.
+    disk: Option<Rc<WorkingTree>>,
 }
 
 impl Ground {
@@ -67,6 +69,7 @@ impl Ground {
         let _alone = here.alone()?;
         let tree = Rc::new(WorkingTree::open(here.clone())?);
         let mut ground = Ground::of(here, Some(top), tree.clone(), &*tree)?;
+        ground.disk = Some(tree.clone());
         for (place, is_left_out) in ground.here.tracked_paths()? {
             if is_left_out
                 && kustomization::FILE_NAMES.contains(&path::name(&place))
@@ -130,6 +133,7 @@ impl Ground {
             hidden: Vec::new(),
             unnameable: listing.unnameable(&kustomization::FILE_NAMES)?,
             owned: HashSet::new(),
+            disk: None,
             tree,
         };
         for file in ground.lock.iter().flat_map(|lock| &lock.files) {
@@ -152,13 +156,14 @@ impl Ground {
     /// Makes changes in the working tree, and removes what dead runs left there.
     ///
     /// # Errors
-    /// When something cannot be written, or the lock is no longer the one that the changes follow from: everything is then
-    /// as before.
+    /// When something cannot be written, or the lock or a file that would be written over is no longer what the changes
+    /// follow from: everything is then as before.
     pub fn apply(&self, changes: &[Change]) -> Result<()> {
         match &self.top {
             Some(top) => {
                 let _alone = self.here.alone()?;
                 self.refuse_other_lock(top, changes)?;
+                self.refuse_edited(changes)?;
                 working::apply(top, changes)
             }
             None => Err(Failure::new("a commit cannot be changed")),
@@ -175,6 +180,26 @@ impl Ground {
         match changes.is_empty() || is_ours || self.is_lock(now.as_deref()) {
             true => Ok(()),
             false => Err(changed_meanwhile()),
+        }
+    }
+
+    /// Refuses to write over a file that somebody has edited since it was read, unless it is what would be written.
+    fn refuse_edited(&self, changes: &[Change]) -> Result<()> {
+        let Some(disk) = &self.disk else {
+            return Ok(());
+        };
+        let is_done = |change: &Change| {
+            let to = change.to.as_ref().map(|(bytes, _)| &bytes[..]);
+            disk.read(&change.path).ok().as_deref() == to
+        };
+        let is_edited = |change: &&Change| !disk.is_as_read(&change.path) && !is_done(change);
+        match changes.iter().find(is_edited) {
+            None => Ok(()),
+            Some(change) => Err(Failure::new(format!(
+                "`{}` was edited meanwhile",
+                shown(&change.path)
+            ))
+            .hint("run the same command again")),
         }
     }
 

@@ -1,7 +1,8 @@
 //! The working tree, as it is on disk now.
 
 use std::cell::{OnceCell, RefCell};
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::hash::{DefaultHasher, Hasher as _};
 use std::path::PathBuf;
 use std::rc::Rc;
 
@@ -21,6 +22,8 @@ pub struct WorkingTree {
     directories: RefCell<HashSet<String>>,
     /// What git lists, once it was asked.
     files: OnceCell<Vec<u8>>,
+    /// What was read, by path: the digest of the bytes.
+    read: RefCell<HashMap<String, u64>>,
 }
 
 impl WorkingTree {
@@ -41,6 +44,16 @@ impl WorkingTree {
             submodules: submodules.into_iter().collect(),
             directories: RefCell::default(),
             files: OnceCell::new(),
+            read: RefCell::default(),
+        })
+    }
+
+    /// Says whether a file that was read is still what it was.
+    #[must_use]
+    pub fn is_as_read(&self, path: &str) -> bool {
+        let read = self.read.borrow().get(path).copied();
+        read.is_none_or(|read| {
+            disk::read(&self.place(path)).is_ok_and(|bytes| digest(&bytes) == read)
         })
     }
 
@@ -129,7 +142,11 @@ impl Tree for WorkingTree {
     }
 
     fn read(&self, path: &str) -> Result<Vec<u8>> {
-        disk::read(&self.place(path)).map_err(|error| Self::failure(path, &error))
+        let bytes = disk::read(&self.place(path)).map_err(|error| Self::failure(path, &error))?;
+        let mut read = self.read.borrow_mut();
+        read.entry(path.to_owned())
+            .or_insert_with(|| digest(&bytes));
+        Ok(bytes)
     }
 
     fn absolute(&self, text: &str) -> Option<String> {
@@ -146,6 +163,13 @@ impl Tree for WorkingTree {
             path => path.to_owned(),
         }
     }
+}
+
+/// Tells bytes apart that nobody chose for this.
+fn digest(bytes: &[u8]) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    hasher.write(bytes);
+    hasher.finish()
 }
 
 impl Listing for WorkingTree {

@@ -60,3 +60,33 @@ fn a_root_that_differs_keeps_everything_back() {
     let json = project.work.run(&json);
     json.fails(1).stdout_has("\"outcome\": \"differs\"");
 }
+
+#[test]
+fn what_somebody_edits_while_it_builds_is_not_written_over() {
+    let project = Project::new();
+    let Some(kustomize) = project.sandbox.builds() else {
+        return;
+    };
+    let work = &project.work;
+    let edited = work.path().join("example/base/kustomization.yaml");
+    project.sandbox.script(
+        "kustomize",
+        &format!(
+            "case \"$1\" in build) echo '# mine' >>'{}';; esac; exec '{}' \"$@\"",
+            edited.display(),
+            kustomize.program().display()
+        ),
+    );
+    let program = project.sandbox.path("bin/kustomize");
+    project.sandbox.set("KUSTOMIZE", program);
+    work.run(&IN_PLACE)
+        .fails(2)
+        .stderr_has("error: `example/base/kustomization.yaml` was edited meanwhile\n")
+        .stderr_has("hint: run the same command again\n");
+    assert!(
+        work.read("example/base/kustomization.yaml")
+            .ends_with("# mine\n")
+    );
+    assert!(!work.path().join("kustomize-localize.lock").exists());
+    assert!(!work.path().join("example/base/localized-files").exists());
+}
