@@ -77,17 +77,18 @@ fn what_is_no_file_is_an_error_that_names_url_and_field() {
             "the server answered with an empty body",
             "check that the URL names a file",
         ),
-        (
-            "none",
-            Reply::status(204),
-            "the server answered with an empty body",
-            "check that the URL names a file",
-        ),
+        // Neighbours with the same hint would give it once.
         (
             "page",
             Reply::ok(html),
             "is an HTML page, not a file",
             "use the URL of the raw file",
+        ),
+        (
+            "none",
+            Reply::status(204),
+            "the server answered with an empty body",
+            "check that the URL names a file",
         ),
         (
             "login",
@@ -96,16 +97,16 @@ fn what_is_no_file_is_an_error_that_names_url_and_field() {
             "to ~/.netrc or store one in git's credential helper",
         ),
         (
-            "refused",
-            Reply::status(403),
-            "answered 403 Forbidden",
-            "to ~/.netrc",
-        ),
-        (
             "gone",
             Reply::status(404),
             "answered 404 Not Found",
             "check the URL",
+        ),
+        (
+            "refused",
+            Reply::status(403),
+            "answered 403 Forbidden",
+            "to ~/.netrc",
         ),
     ];
     let mut fields = String::new();
