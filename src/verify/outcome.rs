@@ -1,0 +1,104 @@
+//! What comes of a run of `verify`.
+
+use super::upstream::Upstream;
+use crate::failure::Failure;
+
+/// What came of it.
+#[derive(Debug, Clone)]
+pub struct Verified {
+    /// The commit as it was named.
+    pub rev: String,
+    /// Its full id.
+    pub commit: String,
+    /// The records that it holds, by directory.
+    pub records: Vec<Record>,
+    /// What is not as it must be, by path.
+    pub differences: Vec<Difference>,
+    /// What became of the remotes of the locks, in their order; none where nobody was asked.
+    pub upstream: Option<Vec<Upstream>>,
+    /// What could not be looked at. Everything else was.
+    pub failures: Vec<Failure>,
+    /// What else was asked for, and is as it must be where nothing differs: short phrases.
+    pub also: Vec<&'static str>,
+}
+
+/// One record.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Record {
+    /// The directory of its lock from the top of the repository; empty for the top.
+    pub directory: String,
+    /// What was localized there; none for what was localized where it stands.
+    pub target: Option<String>,
+    /// How many of the files that the lock lists were looked at.
+    pub files: usize,
+    /// How many remotes the lock lists.
+    pub remotes: usize,
+    /// The commit whose message holds the other copy of the record; none when no message does any more.
+    pub recorded_by: Option<String>,
+    /// The commit that was localized, as that message says.
+    pub source: Option<String>,
+    /// The tree that was made, as that message says.
+    pub tree: Option<String>,
+}
+
+/// Something that is not as the record says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Difference {
+    /// What sort of thing it is.
+    pub kind: Kind,
+    /// The file or directory from the top of the repository; empty where the commit is meant.
+    pub path: String,
+    /// Line and column, from 1, where a reference is meant.
+    pub place: Option<(usize, usize)>,
+    /// What is wrong: a lower-case phrase.
+    pub message: String,
+}
+
+/// The sorts of [`Difference`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Kind {
+    /// A file is not what the lock says.
+    File,
+    /// A lock that the message names is gone.
+    Lock,
+    /// Something remote is left.
+    Remote,
+    /// The directory is not the tree that the message names.
+    Tree,
+    /// Lock and message disagree.
+    Trailers,
+    /// It is not what localizing again gives.
+    Rebuilt,
+    /// The signature of the commit is not good.
+    Signature,
+    /// Upstream is not what the lock says.
+    Upstream,
+}
+
+impl Kind {
+    /// Returns its name, as in JSON.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::File => "file",
+            Kind::Lock => "lock",
+            Kind::Remote => "remote",
+            Kind::Tree => "tree",
+            Kind::Trailers => "trailers",
+            Kind::Rebuilt => "rebuilt",
+            Kind::Signature => "signature",
+            Kind::Upstream => "upstream",
+        }
+    }
+}
+
+impl Verified {
+    /// Returns the exit status: 0 as recorded, 1 something differs, 2 something could not be looked at.
+    #[must_use]
+    pub fn status(&self) -> u8 {
+        match self.failures.is_empty() {
+            false => 2,
+            true => u8::from(!self.differences.is_empty()),
+        }
+    }
+}
