@@ -56,10 +56,15 @@ pub(super) fn run(args: &LocalizeArgs) -> Result<InPlaceReport, Failures> {
         }),
         None => None,
     };
-    // What the branch trusts stays trusted.
-    let trusting = ground.lock.iter().chain(held.iter().map(|(_, lock)| lock));
-    let trust_exec: BTreeSet<String> = trusting
-        .flat_map(|lock| &lock.options.trust_exec)
+    // What the branch trusts stays trusted, and its charts stay in it.
+    let tip_lock = tip.as_ref().and_then(|tip| tip.lock.as_ref());
+    let options = || {
+        let locks = ground.lock.iter().chain(tip_lock);
+        locks.map(|lock| &lock.options)
+    };
+    let helm = args.fetch.helm || options().any(|options| options.helm);
+    let trust_exec: BTreeSet<String> = options()
+        .flat_map(|options| &options.trust_exec)
         .chain(&args.trust_exec)
         .cloned()
         .collect();
@@ -69,7 +74,7 @@ pub(super) fn run(args: &LocalizeArgs) -> Result<InPlaceReport, Failures> {
         Some(&here),
         fetch::Options {
             pin: args.fetch.pin || ground.config.pin,
-            helm: args.fetch.helm || ground.lock.as_ref().is_some_and(|lock| lock.options.helm),
+            helm,
             locked: args.locked,
             offline: args.offline,
             ..args.fetch.options(&args.output)
@@ -87,7 +92,7 @@ pub(super) fn run(args: &LocalizeArgs) -> Result<InPlaceReport, Failures> {
         load_restrictor: in_place::load_restrictor(args, &ground),
         leave_missing: (!args.leave_missing.is_empty())
             .then_some(&leave_missing as &dyn Fn(&str) -> bool),
-        helm: args.fetch.helm,
+        helm,
         overwrite: false,
         again: BTreeSet::new(),
     };
@@ -146,7 +151,7 @@ pub(super) fn run(args: &LocalizeArgs) -> Result<InPlaceReport, Failures> {
                     is_told: tip.is_told,
                 }),
                 tree,
-                text: message::text(&news, |moves| fetcher.histories(moves)),
+                text: Box::new(|| message::text(&news, |moves| fetcher.histories(moves))),
                 trailers: Trailers {
                     target: TargetTrailer {
                         target: ".".to_owned(),

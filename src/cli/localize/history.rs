@@ -150,19 +150,18 @@ pub(super) fn run(args: &LocalizeArgs) -> Result<Report, Failures> {
         .unwrap_or_default();
     let written = objects::write(&repository, source_tree, &others, &into, &files)?;
     let tree = written.directory.to_string();
-    let text = message::text(
-        &News {
-            subject: &format!(
-                "Localize {} into {into}",
-                copied.lock.target.as_deref().unwrap_or_default()
-            ),
-            before: &before,
-            after: &copied.lock,
-            kustomizations: &[],
-            discarded: &discarded(state.as_ref(), &into),
-        },
-        |moves| fetcher.histories(moves),
+    let subject = format!(
+        "Localize {} into {into}",
+        copied.lock.target.as_deref().unwrap_or_default()
     );
+    let discarded = discarded(state.as_ref(), &into);
+    let news = News {
+        subject: &subject,
+        before: &before,
+        after: &copied.lock,
+        kustomizations: &[],
+        discarded: &discarded,
+    };
     let entry = Entry {
         source: &source,
         tip: state.as_ref().map(|state| Previous {
@@ -172,7 +171,7 @@ pub(super) fn run(args: &LocalizeArgs) -> Result<Report, Failures> {
             is_told: state.is_told,
         }),
         tree: written.tree,
-        text,
+        text: Box::new(|| message::text(&news, |moves| fetcher.histories(moves))),
         trailers: Trailers {
             target: TargetTrailer {
                 target: copied.lock.target.clone().unwrap_or_default(),
@@ -392,8 +391,8 @@ pub(super) struct Entry<'a> {
     pub(super) tip: Option<Previous<'a>>,
     /// The tree of the commit.
     pub(super) tree: gix::ObjectId,
-    /// What the message says when the user says nothing.
-    pub(super) text: String,
+    /// Words what the message says when the user says nothing.
+    pub(super) text: Box<dyn FnOnce() -> String + 'a>,
     /// The record.
     pub(super) trailers: Trailers,
 }
@@ -429,7 +428,7 @@ pub(super) fn commit(
         return Ok((tip.to_owned(), false));
     }
     let text = match args.message.is_empty() {
-        true => entry.text,
+        true => (entry.text)(),
         false => args.message.join("\n\n"),
     };
     let signoff: Vec<String> = match args.signoff {

@@ -135,10 +135,17 @@ fn a_branch_with_charts_follows_its_source() {
         .work
         .write("other/kustomization.yaml", "resources: []\n");
     stage.work.commit("other");
-    stage.work.run(&args).success();
+    // The option need not be given again.
+    stage.work.run(&args[..2]).success();
     assert!(show("app/charts/nginx-1.2.3/nginx/Chart.yaml").contains("1.2.3"));
     assert_eq!(show("other/kustomization.yaml"), "resources: []");
     assert_eq!(stage.pulls().len(), 1);
+    stage
+        .work
+        .run(&["--in-place", "--no-verify", "--update"])
+        .success();
+    assert!(show("app/charts/nginx-1.2.3/nginx/Chart.yaml").contains("1.2.3"));
+    assert_eq!(stage.pulls().len(), 2);
 }
 
 #[test]
