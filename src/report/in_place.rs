@@ -165,13 +165,22 @@ impl InPlaceReport {
                 format!(" on branch {}{commit}", visible(&branch.name))
             }
         };
-        writeln!(
-            out,
-            "{would} {what}{place}: {} written, {} rewritten, {} removed",
-            counted(self.written.len(), "file"),
-            counted(self.rewritten.len(), "reference"),
-            self.removed.len(),
-        )?;
+        let references = counted(self.rewritten.len(), "reference");
+        let removed = self.removed.len();
+        match &self.branch {
+            // What is other than at the tip is told by the commit.
+            Some(branch) => writeln!(
+                out,
+                "{would} {what}{place}: {references} rewritten, {} other than in {}",
+                counted(self.written.len() + removed, "file"),
+                short(&branch.source)
+            )?,
+            None => writeln!(
+                out,
+                "{would} {what}: {} written, {references} rewritten, {removed} removed",
+                counted(self.written.len(), "file"),
+            )?,
+        }
         write_changes(out, &self.changes)?;
         if let Some(proof) = &self.proof {
             write_proof(out, proof)?;
