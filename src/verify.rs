@@ -11,8 +11,8 @@ use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use crate::check::{self, Checking, Input};
-use crate::commit::branch;
 use crate::commit::objects::{differences, entries, lookup};
+use crate::commit::{branch, tip};
 use crate::config::{Config, Locked};
 use crate::failure::{Failure, Failures, Result, argument, shown};
 use crate::finding::{Finding, Rule};
@@ -75,9 +75,9 @@ pub fn verify(here: &Rc<Here>, request: &Request<'_>) -> Result<Verified, Failur
         .into_iter()
         .filter_map(|(commit, message)| Some((commit, Trailers::parse(&message).ok().flatten()?)))
         .collect();
-    let is_ours = here.ref_of(request.rev)?;
-    verifier.is_whole =
-        is_ours.is_some_and(|name| branch::is_ours(&name)) || is_made(here, &id.commit, &told)?;
+    let name = here.ref_of(request.rev)?;
+    let is_ours = name.is_some_and(|name| branch::is_ours(&name));
+    verifier.is_whole = is_ours || is_made(here, &id.commit, &told)?;
     let newest = told.first().map(|(_, trailers)| trailers);
     let is_in_place = newest.is_some_and(|newest| newest.target.in_place);
     let locks = verifier.locks(is_in_place)?;
@@ -118,6 +118,10 @@ pub fn verify(here: &Rc<Here>, request: &Request<'_>) -> Result<Verified, Failur
         return Err(no_record(request).into());
     }
     let mut failures = verifier.remotes(&locks)?;
+    if is_ours && told.is_empty() {
+        // What somebody committed on top cannot be told.
+        failures.extend(tip::cut_off(here, request.rev)?);
+    }
     if request.require_signature {
         verifier.signature()?;
     }

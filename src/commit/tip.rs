@@ -157,18 +157,29 @@ fn newest(here: &Here, branch: &str, tip: &str) -> Result<(String, Trailers, Vec
 }
 
 fn not_ours(here: &Here, branch: &str) -> Result<Failure> {
-    if here.is_shallow()? {
-        return Ok(Failure::new(format!(
-            "no commit of `{branch}` that is in this shallow clone holds a record"
-        ))
-        .hint("fetch more of it: git fetch --deepen=100")
-        .hint("or all of it: git fetch --unshallow"));
+    if let Some(failure) = cut_off(here, branch)? {
+        return Ok(failure);
     }
     Ok(Failure::new(format!(
         "branch `{branch}` was not made by this tool: no commit of it holds a record"
     ))
     .hint("commit to another branch: `--branch NAME`")
     .hint(format!("or remove it: git branch -D {branch}")))
+}
+
+/// Says why no commit of a branch holds a record, where that is because of what was fetched of it.
+///
+/// # Errors
+/// When git cannot tell.
+pub fn cut_off(here: &Here, branch: &str) -> Result<Option<Failure>> {
+    let failure = || {
+        Failure::new(format!(
+            "no commit of `{branch}` that is in this shallow clone holds a record"
+        ))
+        .hint("fetch more of it: git fetch --deepen=100")
+        .hint("or all of it: git fetch --unshallow")
+    };
+    Ok(here.is_shallow()?.then(failure))
 }
 
 /// The tip of a branch that holds the repository localized where it stands.

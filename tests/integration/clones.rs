@@ -109,7 +109,21 @@ fn a_shallow_clone_that_lacks_the_record_says_so() {
         .fails(2)
         .stderr_has("no commit of `localized/main` that is in this shallow clone holds a record")
         .stderr_has("git fetch --deepen=100");
+    // Nor can the gate tell what the commit on top has changed.
+    let verify = ["verify", "origin/localized/main"];
+    clone
+        .run_unchanged(&verify)
+        .fails(2)
+        .stdout_has("not everything could be looked at")
+        .stderr_has(
+            "no commit of `origin/localized/main` that is in this shallow clone holds a record",
+        )
+        .stderr_has("git fetch --deepen=100");
     fetch(&clone, &["--deepen=100"]);
+    clone
+        .run_unchanged(&verify)
+        .fails(1)
+        .stdout_has("other/config.yaml: is not what the message of ");
     clone
         .run_unchanged(&["--in-place"])
         .fails(2)
