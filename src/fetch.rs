@@ -79,6 +79,19 @@ pub struct Fetcher {
     progress: Progress,
 }
 
+/// Sets up HTTP with the user's credentials. One file may take as long as `timeout`.
+fn client(foreign: &Foreign, timeout: Duration) -> Result<http::Client> {
+    let asked = foreign.clone();
+    http::Client::new(
+        http::Options {
+            deadline: timeout,
+            max_bytes: MAX_BYTES,
+            ..http::Options::default()
+        },
+        Box::new(move |url| asked.credentials(url)),
+    )
+}
+
 /// A way to bring in what is wanted.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Way {
@@ -101,15 +114,7 @@ impl Fetcher {
         tip: Option<Tip>,
     ) -> Result<Self> {
         let timeout = options.timeout.unwrap_or(DEFAULT_TIMEOUT);
-        let asked = foreign.clone();
-        let client = http::Client::new(
-            http::Options {
-                deadline: timeout,
-                max_bytes: MAX_BYTES,
-                ..http::Options::default()
-            },
-            Box::new(move |url| asked.credentials(url)),
-        )?;
+        let client = client(&foreign, timeout)?;
         Ok(Fetcher {
             git: Rc::new(GitRemotes::new(
                 foreign,

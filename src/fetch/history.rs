@@ -1,7 +1,6 @@
 //! What lies between two commits of a remote repository. No file of it is fetched: commits alone say whether a
 //! branch moved forward, and what its authors wrote about that.
 
-use std::path::Path;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -92,15 +91,7 @@ impl GitRemotes {
         let Some(new) = wish.commit.as_deref().filter(|_| !self.is_offline()) else {
             return Err(self.not_cached(wish));
         };
-        let scratch = self.bare(wish, old)?;
-        let asking = Asking {
-            remotes: self,
-            wish,
-            directory: scratch.path(),
-            clock: Clock::start(timeout, None),
-            terminal,
-        };
-        asking.history(old, new)
+        self.asking(wish, old, timeout, terminal)?.history(old, new)
     }
 
     /// Asks for one object, as the server has it now, and returns the commit that it is or stands for.
@@ -114,29 +105,34 @@ impl GitRemotes {
         timeout: Duration,
         terminal: Terminal,
     ) -> Result<String, FetchFailure> {
-        let scratch = self.bare(wish, id)?;
-        let asking = Asking {
-            remotes: self,
-            wish,
-            directory: scratch.path(),
-            clock: Clock::start(timeout, None),
-            terminal,
-        };
+        let asking = self.asking(wish, id, timeout, terminal)?;
         asking.fetch(&[Wanted { id, name: "new" }], Depth::One)?;
         let commit = asking.ask(&["rev-parse", "--verify", "refs/kl/new^{commit}"])?;
         let commit = commit.ok_or_else(|| self.no_such_ref(wish, id))?;
         Ok(commit.trim().to_owned())
     }
 
-    /// Makes an empty repository for objects like the one with this id.
-    fn bare(&self, wish: &Wish, id: &str) -> Result<Scratch> {
+    /// Makes an empty repository for objects like the one with this id, to ask with.
+    fn asking<'a>(
+        &'a self,
+        wish: &'a Wish,
+        id: &str,
+        timeout: Duration,
+        terminal: Terminal,
+    ) -> Result<Asking<'a>> {
         let scratch = self.cache().scratch(&redact::url(&wish.url))?;
         let format = match id.len() {
             64 => "sha256",
             _ => "sha1",
         };
         self.foreign().init(scratch.path(), format)?;
-        Ok(scratch)
+        Ok(Asking {
+            remotes: self,
+            wish,
+            scratch,
+            clock: Clock::start(timeout, None),
+            terminal,
+        })
     }
 }
 
@@ -191,7 +187,7 @@ impl Fetcher {
 struct Asking<'a> {
     remotes: &'a GitRemotes,
     wish: &'a Wish,
-    directory: &'a Path,
+    scratch: Scratch,
     clock: Clock<'a>,
     terminal: Terminal,
 }
@@ -259,7 +255,7 @@ impl Asking<'_> {
             .remotes
             .foreign()
             .fetch_commits(
-                self.directory,
+                self.scratch.path(),
                 &self.wish.url,
                 wanted,
                 depth,
@@ -281,7 +277,7 @@ impl Asking<'_> {
         let answer = self
             .remotes
             .foreign()
-            .commits(self.directory, arguments, limits);
+            .commits(self.scratch.path(), arguments, limits);
         answer.map_err(|error| self.remotes.not_run(self.wish, error, &self.clock))
     }
 

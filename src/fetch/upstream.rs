@@ -12,7 +12,7 @@ use std::time::Duration;
 use super::git::{Clock, FetchFailure, GitRemotes, Listing, Trouble, Wish};
 use super::history::{Course, History};
 use super::work::{SIDE_BY_SIDE, side_by_side};
-use super::{Cache, DEFAULT_TIMEOUT, MAX_BYTES, Options, Progress, helm, http};
+use super::{Cache, DEFAULT_TIMEOUT, Options, Progress, helm, http};
 use crate::config::is_one_version;
 use crate::failure::{Failure, Result};
 use crate::git::Foreign;
@@ -80,15 +80,7 @@ impl Upstream {
     /// When the options leave no time to ask.
     pub fn new(foreign: Foreign, options: &Options) -> Result<Self> {
         let timeout = options.timeout.unwrap_or(DEFAULT_TIMEOUT);
-        let asked = foreign.clone();
-        let client = http::Client::new(
-            http::Options {
-                deadline: timeout,
-                max_bytes: MAX_BYTES,
-                ..http::Options::default()
-            },
-            Box::new(move |url| asked.credentials(url)),
-        )?;
+        let client = super::client(&foreign, timeout)?;
         Ok(Upstream {
             git: GitRemotes::new(foreign, Cache::of_user(), timeout, options.offline),
             client,
