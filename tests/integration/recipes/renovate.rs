@@ -118,6 +118,12 @@ impl Hosted {
     }
 }
 
+/// Lets what is committed there be by a person from here on.
+fn by_somebody(repo: &Repo) {
+    repo.git(&["config", "user.name", "somebody"]);
+    repo.git(&["config", "user.email", "somebody@example.com"]);
+}
+
 #[test]
 fn what_a_bot_raises_is_locked_in_one_more_commit() {
     let hosted = Hosted::new();
@@ -165,14 +171,7 @@ fn a_bot_that_pushes_in_between_wins_and_starts_the_job_again() {
     let hosted = Hosted::new();
     let slow = hosted.checkout("slow");
     hosted.step(&slow, "Lock").success();
-    hosted
-        .project
-        .work
-        .git(&["config", "user.name", "somebody"]);
-    hosted
-        .project
-        .work
-        .git(&["config", "user.email", "somebody@example.com"]);
+    by_somebody(&hosted.project.work);
     hosted.project.work.write("README.md", "More.\n");
     hosted.project.work.commit("more");
     hosted.raise("v2");
@@ -191,14 +190,7 @@ fn a_bot_that_pushes_in_between_wins_and_starts_the_job_again() {
 #[test]
 fn what_cannot_be_locked_fails_and_nothing_is_committed() {
     let hosted = Hosted::new();
-    hosted
-        .project
-        .work
-        .git(&["config", "user.name", "somebody"]);
-    hosted
-        .project
-        .work
-        .git(&["config", "user.email", "somebody@example.com"]);
+    by_somebody(&hosted.project.work);
     hosted.raise("v3");
     let raised = hosted.tip();
     let checkout = hosted.checkout("checkout");
@@ -217,8 +209,7 @@ fn a_repository_without_remote_references_stays_without_a_lock() {
     let hosted = Hosted::new();
     let checkout = hosted.checkout("checkout");
     checkout.write(BASE, "resources: [config.yaml]\n");
-    checkout.git(&["config", "user.name", "somebody"]);
-    checkout.git(&["config", "user.email", "somebody@example.com"]);
+    by_somebody(&checkout);
     checkout.git(&["rm", "--quiet", "kustomize-localize.lock"]);
     let head = checkout.commit("nothing remote");
     hosted.step(&checkout, "Lock").success();
