@@ -104,6 +104,12 @@ impl From<Failure> for Failures {
     }
 }
 
+/// Returns the first digits of an object id or a digest, enough to name it to a person and to git.
+#[must_use]
+pub fn short(id: &str) -> &str {
+    id.get(..12).unwrap_or(id)
+}
+
 /// Returns `text` as one word of a command in a hint, quoted for a shell where that is needed.
 #[must_use]
 pub fn argument(text: &str) -> String {

@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use crate::check;
 use crate::config::Config;
-use crate::failure::Result;
+use crate::failure::{Result, short};
 use crate::kustomization::Kind;
 use crate::record::{Digest, Lock, Remote};
 use crate::redact;
@@ -154,7 +154,7 @@ impl Node {
     #[must_use]
     pub fn state(&self) -> String {
         let locked = |locked: &Option<Digest>| match locked {
-            Some(digest) => format!("locked {}", digest.hex().get(..12).unwrap_or(digest.hex())),
+            Some(digest) => format!("locked {}", short(digest.hex())),
             None => "not locked".to_owned(),
         };
         let from =

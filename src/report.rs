@@ -178,8 +178,3 @@ fn counted(count: usize, what: &str) -> String {
         count => format!("{count} {what}s"),
     }
 }
-
-/// Returns the first digits of an id, enough to name it to a person and to git.
-fn short(id: &str) -> &str {
-    id.get(..12).unwrap_or(id)
-}

@@ -14,7 +14,7 @@ use crate::check::{self, Checking, Input};
 use crate::commit::objects::{differences, entries, lookup};
 use crate::commit::{branch, tip};
 use crate::config::{Config, Locked};
-use crate::failure::{Failure, Failures, Result, argument, shown};
+use crate::failure::{Failure, Failures, Result, argument, short, shown};
 use crate::finding::{Finding, Rule};
 use crate::git::{CommitId, Here};
 use crate::record::stored::{self, Difference as Stored};
@@ -322,7 +322,7 @@ impl Verifier<'_> {
         trailers: &Trailers,
     ) -> Result<()> {
         let name = path::join(directory, LOCK_NAME);
-        let by = commit.get(..12).unwrap_or(commit);
+        let by = short(commit);
         if self.is_asked(&name) {
             let listed: BTreeSet<_> = lock.remote_trailers().into_iter().collect();
             let told: BTreeSet<_> = trailers.remotes.iter().cloned().collect();
@@ -461,7 +461,7 @@ impl Verifier<'_> {
         };
         let repository = objects::open(&self.here.git_dir)?;
         let (before, after) = (object_id(&ours.tree)?, object_id(&self.id.tree)?);
-        let by = commit.get(..12).unwrap_or(commit);
+        let by = short(commit);
         self.changed(
             differences(&repository, before, after, &BTreeSet::new())?,
             by,
@@ -518,7 +518,7 @@ impl Verifier<'_> {
 
     fn signature(&mut self) -> Result<()> {
         if let Err(said) = self.here.verify_commit(&self.id.commit)? {
-            let commit = self.id.commit.get(..12).unwrap_or(&self.id.commit);
+            let commit = short(&self.id.commit);
             let message = match said.lines().last().unwrap_or_default() {
                 "" => format!("the commit {commit} is not signed"),
                 line => format!("the signature of {commit} is not good: {line}"),

@@ -5,7 +5,7 @@
 //! those of copies, which own all of their directory.
 
 use super::Context;
-use crate::failure::{Failure, argument, pathspec};
+use crate::failure::{Failure, argument, pathspec, short};
 use crate::finding::{Finding, Rule};
 use crate::record::stored::{self, Difference};
 use crate::record::{LOCK_NAME, LoadRestrictor, Lock};
@@ -63,8 +63,7 @@ fn finding(
             vec![again],
         ),
         Difference::Edited { sha256 } => {
-            let short = |sha256: &str| sha256.chars().take(12).collect::<String>();
-            let wanted = listed.map_or(String::new(), |file| short(&file.sha256));
+            let wanted = listed.map_or("", |file| short(&file.sha256));
             (
                 format!(
                     "`{place}` was edited: its sha256 is {}…, in `{name}` it is {wanted}…",

@@ -1,6 +1,6 @@
 //! Whether a localized branch was merged into its source.
 
-use crate::failure::{Failure, Location, Result};
+use crate::failure::{Failure, Location, Result, short};
 use crate::git::{Here, Which};
 use crate::record::{LOCK_NAME, Lock, Trailers};
 use crate::tree::objects::object_id;
@@ -42,7 +42,7 @@ pub fn warning(
         0 | 1 => "",
         _ => "-m 2 ",
     };
-    let short = commit.get(..12).unwrap_or(&commit);
+    let short = short(&commit);
     Ok(Some(Warning {
         id: "merged-back",
         location: Location {

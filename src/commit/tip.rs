@@ -7,7 +7,7 @@ use gix::ObjectId;
 use gix::objs::tree::EntryKind;
 
 use super::objects::{differences, entries, lookup};
-use crate::failure::{Failure, Result, argument};
+use crate::failure::{Failure, Result, argument, short};
 use crate::git::Here;
 use crate::record::{self, Digest, LOCK_NAME, Lock, TargetTrailer, Trailers};
 use crate::tree::objects::{ObjectTree, object_id};
@@ -150,7 +150,7 @@ fn newest(here: &Here, branch: &str, tip: &str) -> Result<(String, Trailers, Vec
     for (commit, message) in here.first_parents(tip, HISTORY)? {
         match Trailers::parse(&message)? {
             Some(trailers) => return Ok((commit, trailers, after)),
-            None => after.push(commit.chars().take(12).collect()),
+            None => after.push(short(&commit).to_owned()),
         }
     }
     Err(not_ours(here, branch)?)

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::config::is_one_version;
-use crate::failure::{Failure, Failures, Result, argument};
+use crate::failure::{Failure, Failures, Result, argument, short};
 use crate::record::{Change, GitRemote, Lock, Remote};
 use crate::redact;
 use crate::reference::{Pin, RepoSpec, file_pin};
@@ -201,7 +201,6 @@ pub fn refuse_moved(
         else {
             continue;
         };
-        let short = |hex: &str| hex.chars().take(12).collect::<String>();
         let moved = old.remotes.iter().find(|remote| remote.label() == *label);
         let what = match moved {
             Some(Remote::Git(git)) => git

@@ -11,8 +11,9 @@ pub use human::{Shown, human};
 pub use json::json;
 pub use sarif::sarif;
 
-use super::{counted, short, visible};
+use super::{counted, visible};
 use crate::check::{Checked, Checking};
+use crate::failure::short;
 use crate::finding::Severity;
 
 impl Checking {

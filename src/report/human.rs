@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use super::proof::write_proof;
-use super::{Outcome, Report, Tell, counted, short, visible, write_warnings};
+use super::{Outcome, Report, Tell, counted, visible, write_warnings};
+use crate::failure::short;
 use crate::localize::Rewritten;
 use crate::record::{Change, Remote};
 use crate::walk::Warning;

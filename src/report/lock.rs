@@ -6,8 +6,8 @@ use std::fmt::Write;
 use serde::Serialize;
 
 use super::json::{JsonMessage, JsonRemote, TOOL, Tool, remote, render};
-use super::{Tell, by_id, counted, short, visible, write_warnings};
-use crate::failure::pathspec;
+use super::{Tell, by_id, counted, visible, write_warnings};
+use crate::failure::{pathspec, short};
 use crate::record::{Change, LOCK_NAME, Remote};
 use crate::walk::Warning;
 

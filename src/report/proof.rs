@@ -4,7 +4,8 @@ use std::fmt::Write;
 
 use serde::Serialize;
 
-use super::{short, visible};
+use super::visible;
+use crate::failure::short;
 use crate::prove::{Difference, DifferenceKind, Proof, TargetProof, Verdict};
 use crate::record::Change;
 

@@ -5,7 +5,8 @@ mod upstream;
 use serde::Serialize;
 
 use super::json::{JsonMessage, TOOL, Tool, render};
-use super::{counted, short, visible};
+use super::{counted, visible};
+use crate::failure::short;
 use crate::verify::{Difference, Kind, Record, Verified};
 
 use upstream::JsonUpstream;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::failure::shown;
+use crate::failure::{short, shown};
 use crate::fetch::{Course, History, Move};
 use crate::record::{Change, Digest, GitRemote, Lock, Remote};
 
@@ -46,14 +46,16 @@ pub(super) fn text(
         .map(|((old, new), history)| told_move(old, new, history.as_ref()))
         .collect();
     moved.extend(changes.iter().filter_map(|change| match change {
-        Change::Moved { label, old, new } if !matches!(new, Digest::GitCommit(_)) => {
-            Some(format!("{label} from {} to {}", short(old), short(new)))
-        }
+        Change::Moved { label, old, new } if !matches!(new, Digest::GitCommit(_)) => Some(format!(
+            "{label} from {} to {}",
+            short(old.hex()),
+            short(new.hex())
+        )),
         _ => None,
     }));
     let added = changes.iter().filter_map(|change| match change {
         Change::Added { label, digest } if !is_told(label) => {
-            Some(format!("{label} at {}", short(digest)))
+            Some(format!("{label} at {}", short(digest.hex())))
         }
         _ => None,
     });
@@ -159,7 +161,7 @@ fn label(remote: &GitRemote) -> String {
 }
 
 fn told_move(old: &GitRemote, new: &GitRemote, history: Option<&History>) -> String {
-    let at = |remote: &GitRemote| shorten(&remote.commit).to_owned();
+    let at = |remote: &GitRemote| short(&remote.commit).to_owned();
     let named = |remote: &GitRemote| match &remote.reference {
         Some(reference) => format!("{} ({})", shown(reference), at(remote)),
         None => format!("HEAD ({})", at(remote)),
@@ -182,7 +184,7 @@ fn told_move(old: &GitRemote, new: &GitRemote, history: Option<&History>) -> Str
         (Course::Apart, _) => text.push_str(&format!(": not a continuation of it, {commits}")),
     }
     for (id, subject) in &history.newest {
-        text.push_str(&format!("\n  {} {}", shorten(id), tamed(subject)));
+        text.push_str(&format!("\n  {} {}", short(id), tamed(subject)));
     }
     if history.commits > history.newest.len() && !history.newest.is_empty() {
         let more = history.commits - history.newest.len();
@@ -215,14 +217,6 @@ fn tamed(subject: &str) -> String {
         Some((end, _)) => format!("{}…", text[..end].trim_end()),
         None => text,
     }
-}
-
-fn short(digest: &Digest) -> &str {
-    shorten(digest.hex())
-}
-
-fn shorten(hex: &str) -> &str {
-    hex.get(..12).unwrap_or(hex)
 }
 
 #[cfg(test)]

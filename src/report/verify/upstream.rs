@@ -2,9 +2,10 @@
 
 use serde::Serialize;
 
+use crate::failure::short;
 use crate::record::Remote;
 use crate::record::upstream::Verdict;
-use crate::report::{counted, short, visible};
+use crate::report::{counted, visible};
 use crate::verify::upstream::Upstream;
 
 /// Returns one line for each remote, and one that counts them.
