@@ -130,17 +130,20 @@ pub(super) fn run(args: &LocalizeArgs) -> Result<InPlaceReport, Failures> {
         None => {
             let tree = objects::write_changes(&repository, source_tree, &plan.changes)?;
             let old = tip.as_ref().map_or(source_tree, |tip| tip.tree);
-            let kustomizations = kustomizations(&here, &repository, old, tree)?;
             let subject = match &source_ref {
                 Some(name) => format!("Localize {}", short_name(name)),
                 None => "Localize the repository in place".to_owned(),
             };
-            let news = News {
-                subject: &subject,
-                before: &before,
-                after: &plan.lock,
-                kustomizations: &kustomizations,
-                discarded: tip.as_ref().map_or(&[], |tip| &tip.edited),
+            let text = || {
+                let kustomizations = kustomizations(&here, &repository, old, tree)?;
+                let news = News {
+                    subject: &subject,
+                    before: &before,
+                    after: &plan.lock,
+                    kustomizations: &kustomizations,
+                    discarded: tip.as_ref().map_or(&[], |tip| &tip.edited),
+                };
+                Ok(message::text(&news, |moves| fetcher.histories(moves)))
             };
             let entry = Entry {
                 source: &source,
@@ -151,7 +154,7 @@ pub(super) fn run(args: &LocalizeArgs) -> Result<InPlaceReport, Failures> {
                     is_told: tip.is_told,
                 }),
                 tree,
-                text: Box::new(|| message::text(&news, |moves| fetcher.histories(moves))),
+                text: Box::new(text),
                 trailers: Trailers {
                     target: TargetTrailer {
                         target: ".".to_owned(),
@@ -230,8 +233,9 @@ fn kustomizations(
 ) -> Result<Vec<String>> {
     // Of a directory that is new or gone this names the directory alone.
     let changed = differences(repository, before, after, &BTreeSet::new())?;
+    let changed: BTreeSet<&str> = changed.iter().map(String::as_str).collect();
     let is_changed = |place: &String| {
-        stored::home(place).is_none() && changed.iter().any(|changed| path::is_in(place, changed))
+        stored::home(place).is_none() && path::and_above(place).any(|above| changed.contains(above))
     };
     let mut found = BTreeSet::new();
     for tree in [before, after] {

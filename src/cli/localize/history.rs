@@ -13,7 +13,7 @@ use crate::commit::branch::{self, Branch};
 use crate::commit::objects;
 use crate::commit::tip::{self, TipState};
 use crate::commit::worktree::Linked;
-use crate::failure::{Failure, Failures, Result};
+use crate::failure::{Failure, Failures, Result, short};
 use crate::fetch::Tip;
 use crate::git::{CommitId, Here};
 use crate::record::{Digest, LOCK_NAME, TargetTrailer, Trailers, render_message};
@@ -171,7 +171,7 @@ pub(super) fn run(args: &LocalizeArgs) -> Result<Report, Failures> {
             is_told: state.is_told,
         }),
         tree: written.tree,
-        text: Box::new(|| message::text(&news, |moves| fetcher.histories(moves))),
+        text: Box::new(|| Ok(message::text(&news, |moves| fetcher.histories(moves)))),
         trailers: Trailers {
             target: TargetTrailer {
                 target: copied.lock.target.clone().unwrap_or_default(),
@@ -303,10 +303,6 @@ pub(super) fn refuse_older(
     }
 }
 
-fn short(commit: &str) -> &str {
-    commit.get(..12).unwrap_or(commit)
-}
-
 /// Refuses to go on from a tip that somebody edited, unless the edits are to be discarded.
 pub(super) fn refuse_edited(
     args: &LocalizeArgs,
@@ -392,7 +388,7 @@ pub(super) struct Entry<'a> {
     /// The tree of the commit.
     pub(super) tree: gix::ObjectId,
     /// Words what the message says when the user says nothing.
-    pub(super) text: Box<dyn FnOnce() -> String + 'a>,
+    pub(super) text: Box<dyn FnOnce() -> Result<String> + 'a>,
     /// The record.
     pub(super) trailers: Trailers,
 }
@@ -428,7 +424,7 @@ pub(super) fn commit(
         return Ok((tip.to_owned(), false));
     }
     let text = match args.message.is_empty() {
-        true => (entry.text)(),
+        true => (entry.text)()?,
         false => args.message.join("\n\n"),
     };
     let signoff: Vec<String> = match args.signoff {
