@@ -1,4 +1,4 @@
-//! The configuration of `check`: `.kustomize-localize.yaml` at the top of the tree that is checked.
+//! The configuration of `check`: `.kustomize-localize` at the top of the tree that is checked.
 //!
 //! ```yaml
 //! rules:                      # error, warning or off, for each rule
@@ -52,7 +52,7 @@ pub use address::UrlGlob;
 pub use glob::Glob;
 
 /// The name of the configuration, at the top of the tree.
-pub const FILE_NAME: &str = ".kustomize-localize.yaml";
+pub const FILE_NAME: &str = ".kustomize-localize";
 
 /// The JSON Schema (draft 7) of the configuration, for editors.
 pub const SCHEMA: &str = include_str!("config/schema.json");

@@ -159,7 +159,7 @@ pub enum Subject {
 /// Why a finding does not count.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Allowed {
-    /// Where it is allowed, as `apps/web/kustomization.yaml:4` or `.kustomize-localize.yaml:12`.
+    /// Where it is allowed, as `apps/web/kustomization.yaml:4` or `.kustomize-localize:12`.
     pub by: String,
     /// The reason that is given there.
     pub reason: String,

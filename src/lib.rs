@@ -36,7 +36,7 @@
 //! | [`localize`] | layout, rewrite, result |
 //! | [`fetch`] | git, http, helm, cache, what the tip holds: the only room that reaches the network |
 //! | [`walk`] | the graph of roots, files and references; defines [`walk::Remotes`], which `fetch` implements |
-//! | [`config`] | `.kustomize-localize.yaml`: what a team decides for its repository |
+//! | [`config`] | `.kustomize-localize`: what a team decides for its repository |
 //! | [`record`] | lock and trailers, written, read and checked by the same code |
 //! | [`kustomization`] | the one table of fields, YAML with spans, edits of scalars |
 //! | [`reference`](mod@reference) | the grammar of a reference, the path of what it names |

@@ -239,7 +239,7 @@ mod tests {
         ] {
             assert_eq!(others(exec(path)), [(rule, message.to_owned())]);
         }
-        let scoped = "`../b/run.sh` names `b/run.sh`, outside of the scope `a` that .kustomize-localize.yaml sets";
+        let scoped = "`../b/run.sh` names `b/run.sh`, outside of the scope `a` that .kustomize-localize sets";
         assert_eq!(
             others(exec("../b/run.sh").config("scopes: [a]\n")),
             [(Rule::OutOfScope, scoped.to_owned())]

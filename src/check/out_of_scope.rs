@@ -331,7 +331,7 @@ mod tests {
     use super::super::testing::{Scene, under_caret};
     use super::*;
 
-    const RESTRICTOR: &str = "if this is built with `--load-restrictor LoadRestrictionsNone`, as Flux does: printf 'load-restrictor: none\\n' >> \"$(git rev-parse --show-toplevel)\"/.kustomize-localize.yaml && git add -f -- :/.kustomize-localize.yaml";
+    const RESTRICTOR: &str = "if this is built with `--load-restrictor LoadRestrictionsNone`, as Flux does: printf 'load-restrictor: none\\n' >> \"$(git rev-parse --show-toplevel)\"/.kustomize-localize && git add -f -- :/.kustomize-localize";
 
     fn scene(text: &str) -> Scene {
         Scene::default()
@@ -498,7 +498,7 @@ mod tests {
         let finding = one(scene("resources: [../base, ../../api]\n"));
         assert_eq!(
             finding.message,
-            "`../../api` names `apps/api`, outside of the scope `apps/web` that .kustomize-localize.yaml sets"
+            "`../../api` names `apps/api`, outside of the scope `apps/web` that .kustomize-localize sets"
         );
         assert_eq!(under_caret(&finding), "../../api");
         one(scene("resources: [../../../shared]\n"));
@@ -513,13 +513,13 @@ mod tests {
     #[test]
     fn a_configuration_that_speaks_of_it_is_not_added_to() {
         let said = scene("resources: [../shared/x.yaml]\n")
-            .file(".kustomize-localize.yaml", "load-restrictor: root-only\n");
+            .file(".kustomize-localize", "load-restrictor: root-only\n");
         assert_eq!(
             one(said).help[2],
-            "if this is built with `--load-restrictor LoadRestrictionsNone`, as Flux does: write `load-restrictor: none` into .kustomize-localize.yaml"
+            "if this is built with `--load-restrictor LoadRestrictionsNone`, as Flux does: write `load-restrictor: none` into .kustomize-localize"
         );
         let other =
-            scene("resources: [../shared/x.yaml]\n").file(".kustomize-localize.yaml", "pin: true");
+            scene("resources: [../shared/x.yaml]\n").file(".kustomize-localize", "pin: true");
         assert!(one(other).help[2].contains("printf '\\nload-restrictor: none\\n'"));
     }
 }

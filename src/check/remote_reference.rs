@@ -334,7 +334,7 @@ mod tests {
         assert_eq!(
             strict[0].message,
             "`https://github.com/o/r//a?ref=v1` is a git repository at `v1`, locked but not localized, and \
-             .kustomize-localize.yaml allows no locked ones"
+             .kustomize-localize allows no locked ones"
         );
         assert_eq!(strict[0].help.len(), 1, "{:?}", strict[0].help);
         assert!(strict[0].help[0].contains("--in-place"));

@@ -33,7 +33,7 @@ impl Scene {
 
     /// Reads a configuration.
     pub(super) fn config(mut self, text: &str) -> Scene {
-        self.config = Config::parse(text.as_bytes(), ".kustomize-localize.yaml").unwrap();
+        self.config = Config::parse(text.as_bytes(), ".kustomize-localize").unwrap();
         self
     }
 

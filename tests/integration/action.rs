@@ -193,7 +193,7 @@ fn a_pull_request_that_does_not_passes() {
 fn a_pull_request_cannot_switch_off_what_judges_it() {
     let mut runner = Runner::new();
     runner.origin.write("app/kustomization.yaml", REMOTE);
-    runner.origin.write(".kustomize-localize.yaml", OFF);
+    runner.origin.write(".kustomize-localize", OFF);
     let (_, _, merge) = runner.pull_request();
     runner.event("pull_request", &merge, 1);
     runner.run().fails(1).stdout_has("remote-reference");
@@ -207,13 +207,13 @@ fn a_pull_request_cannot_break_the_configuration() {
     let mut runner = Runner::new();
     runner
         .origin
-        .write(".kustomize-localize.yaml", "nonsense: true\n");
+        .write(".kustomize-localize", "nonsense: true\n");
     let (_, _, merge) = runner.pull_request();
     runner.event("pull_request", &merge, 1);
     runner
         .run()
         .fails(2)
-        .stdout_has("::error file=.kustomize-localize.yaml,line=1,");
+        .stdout_has("::error file=.kustomize-localize,line=1,");
 }
 
 #[test]
@@ -222,7 +222,7 @@ fn only_what_is_new_counts_where_the_base_says_so() {
     runner.origin.write("old/kustomization.yaml", REMOTE);
     runner
         .origin
-        .write(".kustomize-localize.yaml", "new-only: true\n");
+        .write(".kustomize-localize", "new-only: true\n");
     runner.origin.commit("old");
     runner.origin.write("new/kustomization.yaml", REMOTE);
     let (base, _, merge) = runner.pull_request();

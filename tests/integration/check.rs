@@ -226,7 +226,7 @@ fn an_unknown_base_is_no_all_clear() {
             .stderr_has("`new-only` needs to know what is old")
             .stderr_has("--new-only=BASE");
     }
-    repo.write(".kustomize-localize.yaml", "new-only: true\n");
+    repo.write(".kustomize-localize", "new-only: true\n");
     repo.git(&["add", "--all"]);
     check(&repo, &[]).fails(2).stderr_has("--no-new-only");
     check(&repo, &["--no-new-only"]).success();

@@ -65,8 +65,8 @@ fn a_configuration_that_leaves_out_everything() {
     let repo = sandbox.repo("work");
     repo.write("app/kustomization.yaml", REMOTE);
     for text in ["include: [apps/*]\n", "exclude: ['**']\n"] {
-        repo.write(".kustomize-localize.yaml", text);
-        let words = "error: `.kustomize-localize.yaml` leaves out every kustomization: nothing is checked\n  \
+        repo.write(".kustomize-localize", text);
+        let words = "error: `.kustomize-localize` leaves out every kustomization: nothing is checked\n  \
                      hint: change `include` and `exclude` there";
         says(&repo, 2, &[words]);
     }

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::support::{Output, Repo, Sandbox};
 
-const FILE: &str = ".kustomize-localize.yaml";
+const FILE: &str = ".kustomize-localize";
 const REMOTE: &str = "https://github.com/acme/bases//web?ref=v1";
 
 fn repo(sandbox: &Sandbox, files: &[(&str, &str)]) -> Repo {
@@ -149,12 +149,12 @@ fn a_configuration_that_says_nothing_known_stops_the_check() {
         output.fails(2);
         let said = format!("{}{}", output.stdout, output.stderr);
         for part in [
-            ".kustomize-localize.yaml:2:1",
+            ".kustomize-localize:2:1",
             "this key is not known",
-            ".kustomize-localize.yaml:4:3",
+            ".kustomize-localize:4:3",
             "there is no rule `remote-refrence`",
             "is `remote-reference` meant?",
-            ".kustomize-localize.yaml:6:3",
+            ".kustomize-localize:6:3",
             "an entry has a `reason`",
         ] {
             // JSON tells place and message apart.
@@ -355,7 +355,7 @@ fn what_is_excluded_is_still_followed() {
         let named = repo.run(args);
         named
             .fails(2)
-            .stderr_has("is excluded by `.kustomize-localize.yaml`")
+            .stderr_has("is excluded by `.kustomize-localize`")
             .stderr_has("change `include` and `exclude`");
     }
     repo.write("apps/web/kustomization.yaml", "resources: [../templates]\n");

@@ -327,7 +327,7 @@ fn a_secret_that_several_kustomizations_name_is_still_ignored() {
     repo.write("a/kustomization.yaml", text);
     repo.write("b/kustomization.yaml", text);
     repo.write(".gitignore", "*.env\n");
-    repo.write(".kustomize-localize.yaml", "load-restrictor: none\n");
+    repo.write(".kustomize-localize", "load-restrictor: none\n");
     repo.write("secret.env", "password=x\n");
     repo.git(&["add", "--all"]);
     // Nobody is told to add it.
@@ -509,7 +509,7 @@ fn the_ways_out_of_a_file_outside_of_its_root() {
                 repo.write("a/kustomization.yaml", "resources: [../files/map.yaml]\n");
                 repo.write("files/map.yaml", config("base"));
                 if !more.is_empty() {
-                    repo.write(".kustomize-localize.yaml", more);
+                    repo.write(".kustomize-localize", more);
                 }
                 repo.git(&["add", "--all"]);
             },
@@ -589,7 +589,7 @@ fn what_is_ignored_may_be_added() {
 fn scopes_bound_what_is_in_them() {
     let sandbox = Sandbox::new();
     let repo = sandbox.repo("work");
-    repo.write(".kustomize-localize.yaml", "scopes: [apps/*]\n");
+    repo.write(".kustomize-localize", "scopes: [apps/*]\n");
     repo.write(
         "apps/web/kustomization.yaml",
         "resources:\n- ../api\n- base\n",
@@ -604,7 +604,7 @@ fn scopes_bound_what_is_in_them() {
     assert_eq!(
         told(&repo, &[]),
         [
-            "out-of-scope apps/web/kustomization.yaml:2: `../api` names `apps/api`, outside of the scope `apps/web` that .kustomize-localize.yaml sets"
+            "out-of-scope apps/web/kustomization.yaml:2: `../api` names `apps/api`, outside of the scope `apps/web` that .kustomize-localize sets"
         ]
     );
     repo.write(

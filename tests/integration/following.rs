@@ -206,7 +206,7 @@ fn whatever_check_leaves_out_is_localized() {
     let project = Project::new();
     let work = &project.work;
     work.write(
-        ".kustomize-localize.yaml",
+        ".kustomize-localize",
         "exclude: ['example/**']\nallow:\n- url: 'https://example.com/**'\n  refs: any\n  reason: ours\nrules:\n  remote-reference: 'off'\n",
     );
     work.commit("allowed");

@@ -117,7 +117,7 @@ fn a_merge_is_checked_where_git_runs_no_pre_commit() {
 #[test]
 fn what_the_other_side_of_a_merge_has_is_not_new() {
     let (_sandbox, work) = work();
-    work.write(".kustomize-localize.yaml", "new-only: true\n");
+    work.write(".kustomize-localize", "new-only: true\n");
     work.commit("new only");
     work.git(&["switch", "--quiet", "-c", "other"]);
     work.write("b/kustomization.yaml", REMOTE);
@@ -154,7 +154,7 @@ fn new_only_in_a_commit_is_what_head_does_not_have() {
     work.write("note", "x");
     work.git(&["add", "."]);
     refused(&work.try_git(&["commit", "-m", "note"]));
-    work.write(".kustomize-localize.yaml", "new-only: true\n");
+    work.write(".kustomize-localize", "new-only: true\n");
     work.git(&["add", "."]);
     work.try_git(&["commit", "-m", "note"]).success();
     work.write("new/kustomization.yaml", REMOTE);
@@ -171,7 +171,7 @@ fn new_only_in_a_commit_is_what_head_does_not_have() {
 fn the_first_commit_is_all_new() {
     let (sandbox, _work) = work();
     let fresh = sandbox.repo("fresh");
-    fresh.write(".kustomize-localize.yaml", "new-only: true\n");
+    fresh.write(".kustomize-localize", "new-only: true\n");
     fresh.write("kustomization.yaml", REMOTE);
     fresh.git(&["add", "."]);
     install(&fresh, &[]);
@@ -273,7 +273,7 @@ fn object_ids_may_be_long_and_refs_stored_in_another_way() {
         let init = [&["init", "--quiet", "-b", "main"], options].concat();
         sandbox.git(&directory, &init);
         let other = Repo::new(&sandbox, directory);
-        other.write(".kustomize-localize.yaml", "new-only: true\n");
+        other.write(".kustomize-localize", "new-only: true\n");
         other.write("old/kustomization.yaml", REMOTE);
         other.commit("old");
         other.git(&[&init[..], &["--bare", "../server.git"]].concat());

@@ -276,7 +276,7 @@ fn a_root_without_a_ref_is_refused_or_pinned() {
         .stdout_has("nothing to do");
 
     std::fs::remove_file(world.work.path().join(LOCK)).unwrap();
-    world.work.write(".kustomize-localize.yaml", "pin: true\n");
+    world.work.write(".kustomize-localize", "pin: true\n");
     world.work.run(&["lock"]).success();
     assert_eq!(world.work.read(LOCK), lock);
 }
@@ -286,16 +286,12 @@ fn roots_that_the_configuration_leaves_out_are_no_starting_points() {
     let world = world();
     world
         .work
-        .write(".kustomize-localize.yaml", "exclude: ['overlays/dev']\n");
+        .write(".kustomize-localize", "exclude: ['overlays/dev']\n");
     world.work.run(&["lock"]).success();
     let lock = world.work.read(LOCK);
     assert!(!lock.contains("files.example.com"), "{lock}");
-    world
-        .work
-        .write(".kustomize-localize.yaml", "includes: [x]\n");
-    world
-        .refused(&["lock"])
-        .stderr_has(".kustomize-localize.yaml:1");
+    world.work.write(".kustomize-localize", "includes: [x]\n");
+    world.refused(&["lock"]).stderr_has(".kustomize-localize:1");
 }
 
 #[test]

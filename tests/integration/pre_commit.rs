@@ -118,7 +118,7 @@ fn a_clean_checkout_is_no_empty_check() {
         let output = framework.run(&["run", "--hook-stage", "manual", "--all-files"]);
         framework.refused(&output, "remote-reference");
         // Where only what is new counts, nothing is new in a clean checkout: that is no all-clear.
-        work.write(".kustomize-localize.yaml", "new-only: true\n");
+        work.write(".kustomize-localize", "new-only: true\n");
         work.git(&["add", "."]);
         work.git(&["commit", "--quiet", "--no-verify", "-m", "new only"]);
         let output = framework.run(&["run", "--all-files"]);

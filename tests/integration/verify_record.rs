@@ -199,7 +199,7 @@ fn what_is_still_remote_is_named() {
     let project = Project::new();
     let work = &project.work;
     work.write(
-        ".kustomize-localize.yaml",
+        ".kustomize-localize",
         "allow:\n- url: 'https://example.com/**'\n  refs: any\n  reason: ours\nrules:\n  remote-reference: 'off'\n",
     );
     work.commit("allowed");

@@ -48,7 +48,7 @@ const COMPLETE: Apply = Apply {
 };
 
 fn applied(text: &str, findings: &[Finding], config: &str, how: Apply) -> Vec<Finding> {
-    let config = Config::parse(config.as_bytes(), ".kustomize-localize.yaml").unwrap();
+    let config = Config::parse(config.as_bytes(), ".kustomize-localize").unwrap();
     let mut findings = findings.to_vec();
     let files = [("a/kustomization.yaml", text.as_bytes())];
     apply(&mut findings, files.into_iter(), &config, how);
@@ -290,13 +290,13 @@ resources:
                 "remove the comment"
             ),
             (
-                ".kustomize-localize.yaml",
+                ".kustomize-localize",
                 2,
                 "nothing is allowed by the entry for `a.example`",
                 "remove the entry, or correct its `url`, `refs` or `rules`"
             ),
             (
-                ".kustomize-localize.yaml",
+                ".kustomize-localize",
                 3,
                 "nothing is allowed by the entry for `b.example`",
                 "remove the entry, or correct its `url`, `refs` or `rules`"
@@ -331,7 +331,7 @@ fn an_entry_allows_what_no_comment_does() {
         .iter()
         .map(|finding| finding.allowed.as_ref().unwrap().by.as_str())
         .collect();
-    assert_eq!(by, ["a/kustomization.yaml:1", ".kustomize-localize.yaml:2"]);
+    assert_eq!(by, ["a/kustomization.yaml:1", ".kustomize-localize:2"]);
     // One that only repeats what a comment says is used all the same.
     assert_eq!(applied(text, &both[..1], config, COMPLETE).len(), 1);
 }

@@ -65,7 +65,7 @@ fn warning() -> Finding {
 fn allowed() -> Finding {
     Finding {
         allowed: Some(Allowed {
-            by: ".kustomize-localize.yaml:12".to_owned(),
+            by: ".kustomize-localize:12".to_owned(),
             reason: "mirrored inside".to_owned(),
         }),
         ..finding()

@@ -42,16 +42,14 @@ fn a_locked_chart_is_fulfilled() {
         .success()
         .stdout_has("nothing to do: kustomize-localize.lock holds 1 remote reference");
     assert_eq!(stage.pulls().len(), 1);
-    stage
-        .work
-        .write(".kustomize-localize.yaml", "locked: error\n");
+    stage.work.write(".kustomize-localize", "locked: error\n");
     stage.work.git(&["add", "--all"]);
     stage
         .work
         .run(&["check"])
         .fails(1)
         .stdout_has("remote-chart");
-    fs::remove_file(stage.work.path().join(".kustomize-localize.yaml")).unwrap();
+    fs::remove_file(stage.work.path().join(".kustomize-localize")).unwrap();
     stage
         .work
         .write("app/kustomization.yaml", "resources: []\n");

@@ -104,7 +104,7 @@ fn a_hook_that_reads_the_refs_too_gets_all_of_them() {
 #[test]
 fn what_the_remote_has_is_not_new() {
     let (_sandbox, work) = pushing();
-    work.write(".kustomize-localize.yaml", "new-only: true\n");
+    work.write(".kustomize-localize", "new-only: true\n");
     work.write("old/kustomization.yaml", REMOTE);
     work.commit("old");
     work.try_git(&["push", "--quiet", "--no-verify", "origin", "main"])

@@ -74,20 +74,20 @@ fn a_push_that_needs_the_network_is_not_taken() {
 fn a_push_cannot_change_the_configuration_that_judges_it() {
     let (_sandbox, work) = served();
     work.write(
-        ".kustomize-localize.yaml",
+        ".kustomize-localize",
         "rules:\n  remote-reference: off\n  floating-ref: off\n",
     );
     change(&work, REMOTE);
     refused(&work.try_git(&["push", "origin", "main"]));
     refused(&work.try_git(&["push", "origin", "main:new"]));
     // Nor can it break what judges the next one.
-    work.write(".kustomize-localize.yaml", "nonsense: true\n");
+    work.write(".kustomize-localize", "nonsense: true\n");
     change(&work, LOCAL);
     work.try_git(&["push", "origin", "main"])
         .fails(1)
-        .stderr_has(".kustomize-localize.yaml:1");
+        .stderr_has(".kustomize-localize:1");
     work.write(
-        ".kustomize-localize.yaml",
+        ".kustomize-localize",
         "rules:\n  remote-reference: off\n  floating-ref: off\n",
     );
     // Once it is reviewed and there, it counts.
@@ -105,7 +105,7 @@ fn new_only_on_a_server_is_what_the_branch_does_not_have() {
     let hook = sandbox.path("server.git/hooks/pre-receive");
     let away = sandbox.path("away");
     fs::rename(&hook, &away).unwrap();
-    work.write(".kustomize-localize.yaml", "new-only: true\n");
+    work.write(".kustomize-localize", "new-only: true\n");
     work.write("old/kustomization.yaml", REMOTE);
     work.commit("old");
     work.git(&["push", "--quiet", "origin", "main"]);
@@ -124,12 +124,12 @@ fn new_only_on_a_server_is_what_the_branch_does_not_have() {
 #[test]
 fn what_another_branch_was_allowed_is_new_for_this_one() {
     let (_sandbox, work) = served();
-    work.write(".kustomize-localize.yaml", "new-only: true\n");
+    work.write(".kustomize-localize", "new-only: true\n");
     work.commit("configuration");
     work.git(&["push", "--quiet", "origin", "main"]);
     work.git(&["checkout", "--quiet", "-b", "topic"]);
     let off = "new-only: true\nrules: {remote-reference: off, floating-ref: off}\n";
-    work.write(".kustomize-localize.yaml", off);
+    work.write(".kustomize-localize", off);
     work.commit("lax");
     work.try_git(&["push", "--quiet", "origin", "topic"])
         .success();
@@ -144,10 +144,7 @@ fn the_first_push_is_judged_without_a_configuration() {
     let (sandbox, work) = served();
     fs::remove_dir_all(sandbox.path("server.git/refs/heads")).unwrap();
     fs::create_dir(sandbox.path("server.git/refs/heads")).unwrap();
-    work.write(
-        ".kustomize-localize.yaml",
-        "rules:\n  remote-reference: off\n",
-    );
+    work.write(".kustomize-localize", "rules:\n  remote-reference: off\n");
     change(&work, REMOTE);
     refused(&work.try_git(&["push", "origin", "main"]));
     change(&work, LOCAL);

@@ -245,7 +245,7 @@ fn what_the_configuration_leaves_out_keeps_its_files() {
     in_place(&world.work, &[]).success();
     world
         .work
-        .write(".kustomize-localize.yaml", "exclude: [overlays/dev]\n");
+        .write(".kustomize-localize", "exclude: [overlays/dev]\n");
     world.work.commit("localized");
     in_place(&world.work, &[])
         .success()

@@ -143,7 +143,7 @@ fn what_was_localized_on_main_on_purpose_is_not_told_of() {
     run(&project, work, &blocks("Localized files on main", "sh")[0]).success();
     assert_eq!(work.git(&["status", "--porcelain"]), "");
     assert!(!work.show("HEAD", BASE).contains("https:"));
-    work.write(".kustomize-localize.yaml", "locked: error\n");
+    work.write(".kustomize-localize", "locked: error\n");
     work.commit("configure");
     work.run(&["check"]).success();
     work.run(&["--in-place", "--strict"])
@@ -220,7 +220,7 @@ fn who_leaves_from_main_can_go_back_to_urls() {
     run(&project, work, &blocks("Localized files on main", "sh")[0]).success();
     work.git(&["revert", "--no-edit", "HEAD"]);
     assert_eq!(work.show("HEAD", BASE), base_of("v1"));
-    work.write(".kustomize-localize.yaml", "pin: true\n");
+    work.write(".kustomize-localize", "pin: true\n");
     work.commit("configure");
     run(&project, work, &blocks("Leaving", "sh")[1]).success();
     let files = work.files("HEAD").join("\n");

@@ -149,7 +149,7 @@ fn the_summary_is_a_table() {
     );
     assert!(rows[3].starts_with("<tr><td>warning</td><td>stale-lock</td>"));
     assert!(rows[4].starts_with("<tr><td>allowed</td>"));
-    assert!(rows[4].contains("allowed by .kustomize-localize.yaml:12: mirrored inside"));
+    assert!(rows[4].contains("allowed by .kustomize-localize:12: mirrored inside"));
 }
 
 #[test]

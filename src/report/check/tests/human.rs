@@ -99,7 +99,7 @@ allowed[remote-reference]: https://example.com/a.yaml is neither localized nor l
   |
 3 |   - https://example.com/a.yaml # upstream
   |     ^^^^^^^^^^^^^^^^^^^^^^^^^^ resources[0]
-  = note: allowed by .kustomize-localize.yaml:12: mirrored inside
+  = note: allowed by .kustomize-localize:12: mirrored inside
 
 checked 14 kustomizations with 52 references in the index: 1 allowed
 "

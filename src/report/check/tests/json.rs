@@ -60,7 +60,7 @@ fn the_report_is_what_the_documentation_says() {
                     "keep the URL, and lock it:\ngit kustomize-localize lock\ngit add -- kustomize-localize.lock",
                     "allow it",
                 ],
-                "allowed": {"by": ".kustomize-localize.yaml:12", "reason": "mirrored inside"},
+                "allowed": {"by": ".kustomize-localize:12", "reason": "mirrored inside"},
             }],
             "failures": [{
                 "file": "apps/db/kustomization.yaml",

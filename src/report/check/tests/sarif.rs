@@ -51,7 +51,7 @@ fn a_result_names_its_rule_and_place() {
     assert_eq!(suppression["kind"], "external");
     assert_eq!(
         suppression["justification"],
-        "mirrored inside (.kustomize-localize.yaml:12)"
+        "mirrored inside (.kustomize-localize:12)"
     );
 }
 
@@ -128,7 +128,7 @@ fn a_comment_in_the_file_suppresses_in_source() {
     };
     assert_eq!(by("apps/web/kustomization.yaml:3"), "inSource");
     assert_eq!(by("apps/web/kustomization.yaml.md:3"), "external");
-    assert_eq!(by(".kustomize-localize.yaml:12"), "external");
+    assert_eq!(by(".kustomize-localize:12"), "external");
 }
 
 #[test]
