@@ -52,7 +52,8 @@ impl Manifest {
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct State {
     url: Option<String>,
-    reference: Option<Option<String>>,
+    /// What was fetched, as it was asked for: `HEAD` where no ref was named. None before the fetch.
+    fetched: Option<String>,
 }
 
 /// Where what was asked in vain is told.
@@ -120,7 +121,7 @@ fn answer(manifest: &Path, clone: &Path, arguments: &[&str]) -> Result<(), Strin
         ["remote", "add", "origin", url] => {
             let state = State {
                 url: Some((*url).to_owned()),
-                reference: None,
+                fetched: None,
             };
             store(&git, &state)
         }
@@ -129,16 +130,12 @@ fn answer(manifest: &Path, clone: &Path, arguments: &[&str]) -> Result<(), Strin
             if *url != "origin" {
                 state.url = Some((*url).to_owned());
             }
-            let reference = Some(*reference).filter(|reference| *reference != "HEAD");
             let url = state.url.clone().unwrap_or_default();
             if found(manifest, &url, reference)?.is_empty() {
                 let url = redact::url(&url);
-                return Err(format!(
-                    "{url} at {} was not fetched",
-                    reference.unwrap_or("HEAD")
-                ));
+                return Err(format!("{url} at {reference} was not fetched"));
             }
-            state.reference = Some(reference.map(str::to_owned));
+            state.fetched = Some((*reference).to_owned());
             store(&git, &state)
         }
         ["checkout", "FETCH_HEAD"] => check_out(manifest, clone, &git, false),
@@ -149,10 +146,10 @@ fn answer(manifest: &Path, clone: &Path, arguments: &[&str]) -> Result<(), Strin
 
 fn check_out(manifest: &Path, clone: &Path, git: &Path, submodules: bool) -> Result<(), String> {
     let state = load(git)?;
-    let (Some(url), Some(reference)) = (state.url, state.reference) else {
+    let (Some(url), Some(reference)) = (state.url, state.fetched) else {
         return Err("nothing was fetched".to_owned());
     };
-    for upstream in found(manifest, &url, reference.as_deref())? {
+    for upstream in found(manifest, &url, &reference)? {
         // What is there without submodules is there with them, too.
         if !upstream.submodules || submodules {
             copy(&upstream.directory, clone).map_err(|error| error.to_string())?;
@@ -161,8 +158,9 @@ fn check_out(manifest: &Path, clone: &Path, git: &Path, submodules: bool) -> Res
     Ok(())
 }
 
-/// Returns what was fetched of a repository: with submodules, without them, or both.
-fn found(manifest: &Path, url: &str, reference: Option<&str>) -> Result<Vec<Upstream>, String> {
+/// Returns what was fetched of a repository: with submodules, without them, or both. kustomize asks for `HEAD` where
+/// no ref is named, and where that one is.
+fn found(manifest: &Path, url: &str, reference: &str) -> Result<Vec<Upstream>, String> {
     let text = fs::read(manifest).map_err(|error| format!("no manifest: {error}"))?;
     let manifest: Manifest =
         serde_json::from_slice(&text).map_err(|error| format!("no manifest: {error}"))?;
@@ -170,13 +168,16 @@ fn found(manifest: &Path, url: &str, reference: Option<&str>) -> Result<Vec<Upst
     let found: Vec<Upstream> = manifest
         .upstreams
         .into_iter()
-        .filter(|upstream| upstream.url == url && upstream.reference.as_deref() == reference)
+        .filter(|upstream| {
+            let named = upstream.reference.as_deref().unwrap_or("HEAD");
+            upstream.url == url && named == reference
+        })
         .collect();
-    // Logins are not in the manifest: with two of them nobody knows which is meant.
-    match found.iter().any(|one| one.commit != found[0].commit) {
-        true => Err(format!("{url} was fetched with more than one login")),
-        false => Ok(found),
+    // Logins are not in the manifest: of two of them the call does not say which is meant.
+    if found.iter().any(|one| one.commit != found[0].commit) {
+        return Err(format!("{url} at {reference} was fetched as two commits"));
     }
+    Ok(found)
 }
 
 fn load(git: &Path) -> Result<State, String> {
@@ -269,6 +270,37 @@ mod tests {
     }
 
     #[test]
+    fn every_way_to_name_a_ref_is_remembered_from_fetch_to_checkout() {
+        let id = "0123456789012345678901234567890123456789";
+        for (named, asked_for) in [
+            (None, "HEAD"),
+            (Some("HEAD"), "HEAD"),
+            (Some("v1"), "v1"),
+            (Some("feature/one"), "feature/one"),
+            (Some(id), id),
+        ] {
+            let top = fetched();
+            let manifest = Manifest {
+                upstreams: vec![Upstream {
+                    url: "https://h/o/r".to_owned(),
+                    reference: named.map(str::to_owned),
+                    submodules: false,
+                    commit: id.to_owned(),
+                    directory: top.path().join("plain"),
+                }],
+            };
+            manifest.write(&top.path().join("one.json")).unwrap();
+            let fetch = format!("fetch --depth=1 https://h/o/r {asked_for}");
+            let begin = ["init", "remote add origin https://h/o/r"];
+            for update in ["checkout FETCH_HEAD", "submodule update --init --recursive"] {
+                let calls = [&begin[..], &[&fetch, update]].concat();
+                asked(top.path(), "one.json", &calls).unwrap();
+                assert!(top.path().join("clone/inner/plain").is_file(), "{named:?}");
+            }
+        }
+    }
+
+    #[test]
     fn what_was_not_fetched_is_not_answered() {
         let top = fetched();
         let begin = ["init", "remote add origin https://h/o/r"];
@@ -297,7 +329,7 @@ mod tests {
         // Two logins saw two commits: nobody knows which is meant.
         let fetch = [&begin[..], &["fetch --depth=1 https://h/o/r v1"]].concat();
         let error = asked(top.path(), "two.json", &fetch).unwrap_err();
-        assert!(error.contains("more than one login"), "{error}");
+        assert!(error.contains("as two commits"), "{error}");
         assert!(asked(top.path(), "nowhere.json", &fetch).is_err());
     }
 }

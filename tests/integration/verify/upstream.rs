@@ -157,6 +157,75 @@ fn local_links_and_an_upper_scope() {
 }
 
 #[test]
+fn an_upstream_that_moves_after_the_fetch_is_not_seen() {
+    let project = Project::new();
+    let Some(kustomize) = project.sandbox.builds() else {
+        return;
+    };
+    let (sandbox, upstream) = (&project.sandbox, &project.upstream);
+    let id = upstream.git(&["rev-parse", "HEAD"]);
+    upstream.write("service.yaml", config("moved"));
+    upstream.commit("moved");
+    let moved = upstream.git(&["rev-parse", "HEAD"]);
+    // Every build moves all refs of upstream first.
+    let refs = upstream.path().join(".git/refs").display().to_string();
+    let names = ["heads/main", "heads/feature/one", "tags/v1"];
+    let moves: String = names
+        .iter()
+        .map(|name| format!("echo {moved} >'{refs}/{name}'; "))
+        .collect();
+    sandbox.script(
+        "kustomize",
+        &format!(
+            "[ $1 = version ] || {{ {moves} }}\nexec '{}' \"$@\"",
+            kustomize.program().display()
+        ),
+    );
+    sandbox.set("KUSTOMIZE", sandbox.path("bin/kustomize"));
+    let url = "https://example.com/acme/remote.git";
+    for (number, end) in [
+        "",
+        "?ref=HEAD",
+        "?ref=v1",
+        "?ref=feature/one",
+        &format!("?ref={id}"),
+    ]
+    .iter()
+    .enumerate()
+    {
+        let verified = |args: &[&str]| {
+            for name in names {
+                upstream.git(&["update-ref", &format!("refs/{name}"), &id]);
+            }
+            project
+                .work
+                .run(args)
+                .success()
+                .stdout_has("  verified: ")
+                .lacks("live upstream");
+            let now = upstream.git(&["rev-parse", "HEAD", "v1", "feature/one"]);
+            assert_eq!(now, [moved.as_str(); 3].join("\n"), "{end}");
+        };
+        project.work.write(
+            "example/base/kustomization.yaml",
+            format!("resources: [config.yaml, '{url}{end}']\n"),
+        );
+        project.work.commit("another ref");
+        let place = format!("copy-{number}");
+        verified(&[
+            "example/overlay",
+            &place,
+            "--scope=example",
+            "--no-commit",
+            "--pin",
+        ]);
+        verified(&["--in-place", "--pin", "--branch", &place]);
+        let target = format!("{url}{end}");
+        verified(&[&target, &format!("remote-{number}"), "--no-commit", "--pin"]);
+    }
+}
+
+#[test]
 fn a_remote_target_is_built_by_its_url() {
     let project = Project::new();
     if project.sandbox.builds().is_none() {
