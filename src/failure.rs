@@ -38,8 +38,10 @@ impl fmt::Display for Location {
 /// (see [`crate::redact`]).
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Failure {
-    /// Where in the user's files, if there is a place.
-    pub location: Option<Location>,
+    /// Where in the user's files, if there is a place. Boxed, as every result holds room for a failure.
+    pub location: Option<Box<Location>>,
+    /// Where that place is in an upstream: the references that lead there, the user's own first.
+    pub chain: Vec<Location>,
     /// What is wrong.
     pub message: String,
     /// What to do, each an imperative phrase or an exact command.
@@ -51,6 +53,7 @@ impl Failure {
     pub fn new(message: impl Into<String>) -> Self {
         Failure {
             location: None,
+            chain: Vec::new(),
             message: message.into(),
             hints: Vec::new(),
         }
@@ -66,7 +69,7 @@ impl Failure {
     /// Says where it is, unless a more precise place is known already.
     #[must_use]
     pub fn at(mut self, location: Location) -> Self {
-        self.location.get_or_insert(location);
+        self.location.get_or_insert_with(|| Box::new(location));
         self
     }
 

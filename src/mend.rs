@@ -334,7 +334,7 @@ impl Troubles {
     pub(crate) fn warnings(&self) -> impl Iterator<Item = Warning> {
         self.local.iter().map(|failure| Warning {
             id: "not-followed",
-            location: failure.location.clone().unwrap_or_default(),
+            location: failure.location.as_deref().cloned().unwrap_or_default(),
             message: failure.message.clone(),
         })
     }

@@ -5,6 +5,7 @@
 
 mod ahead;
 mod carry;
+mod chain;
 mod chart;
 mod cycle;
 mod graph;
@@ -532,6 +533,7 @@ impl Walker<'_> {
     fn finish(mut self, starts: Vec<Option<RootId>>) -> Explored {
         self.refuse_reshaped_plugins();
         self.troubles.extend(cycle::find(&self.graph));
+        chain::tell(&self.graph, &mut self.troubles);
         // Remote references fail after local ones, but a file is read from its top.
         self.troubles
             .sort_by(|one, other| one.failure.location.cmp(&other.failure.location));

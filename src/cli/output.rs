@@ -70,6 +70,10 @@ pub(super) fn failures(failures: &Failures) {
             mark.apply_to("error:"),
             visible(&failure.to_string())
         );
+        if !failure.chain.is_empty() {
+            let chain: Vec<String> = failure.chain.iter().map(ToString::to_string).collect();
+            let _ = writeln!(stderr, "  reached from {}", visible(&chain.join(" -> ")));
+        }
         // What is to be done about several in a row is said once, below them.
         let next = failures.0.get(index + 1);
         if next.is_some_and(|next| next.hints == failure.hints) {

@@ -108,6 +108,8 @@ pub(super) struct JsonMessage<'a> {
     id: Option<&'a str>,
     #[serde(flatten)]
     place: Option<JsonPlace<'a>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    chain: Vec<JsonPlace<'a>>,
     message: &'a str,
     #[serde(skip_serializing_if = "<[String]>::is_empty")]
     hints: &'a [String],
@@ -129,6 +131,7 @@ impl<'a> From<&'a Warning> for JsonMessage<'a> {
         JsonMessage {
             id: Some(warning.id),
             place: Some((&warning.location).into()),
+            chain: Vec::new(),
             message: &warning.message,
             hints: &[],
         }
@@ -214,7 +217,8 @@ impl<'a> From<&'a Failure> for JsonMessage<'a> {
     fn from(failure: &'a Failure) -> Self {
         JsonMessage {
             id: None,
-            place: failure.location.as_ref().map(JsonPlace::from),
+            place: failure.location.as_deref().map(JsonPlace::from),
+            chain: failure.chain.iter().map(JsonPlace::from).collect(),
             message: &failure.message,
             hints: &failure.hints,
         }

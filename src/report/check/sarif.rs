@@ -144,7 +144,7 @@ fn notification(failure: &Failure) -> Value {
     let mut notification = json!({ "level": Severity::Error.name(), "message": { "text": text } });
     if let Some(Location {
         file, line, column, ..
-    }) = &failure.location
+    }) = failure.location.as_deref()
     {
         let mut physical = json!({ "artifactLocation": artifact(file) });
         if *line > 0 {

@@ -50,12 +50,13 @@ fn hostile_text_ends_no_command_and_begins_none() {
     checked.failures = vec![Failure {
         message: HOSTILE.to_owned(),
         hints: vec![HOSTILE.to_owned()],
-        location: Some(Location {
+        location: Some(Box::new(Location {
             file: HOSTILE.to_owned(),
             line: 1,
             column: 1,
             field: HOSTILE.to_owned(),
-        }),
+        })),
+        chain: Vec::new(),
     }];
     let text = log(&checked);
     let commands = commands(&text);

@@ -1,0 +1,216 @@
+//! How the user's own files lead to a trouble in an upstream: every reference on the way.
+
+use std::collections::{HashMap, VecDeque};
+
+use super::{Edge, FileId, Graph, Origin, Target, Trouble};
+use crate::failure::Location;
+
+/// Tells each trouble in an upstream which references lead to it.
+pub(super) fn tell(graph: &Graph, troubles: &mut [Trouble]) {
+    if !troubles.iter().any(|trouble| is_upstream(graph, trouble)) {
+        return;
+    }
+    let ways = ways(graph);
+    for trouble in troubles {
+        if let Some(file) = trouble.file.filter(|_| is_upstream(graph, trouble)) {
+            trouble.failure.chain = chain(graph, &ways, file);
+        }
+    }
+}
+
+fn is_upstream(graph: &Graph, trouble: &Trouble) -> bool {
+    trouble.file.is_some_and(|file| !is_start(graph, file))
+}
+
+/// Says whether a file lies in the tree where the walk starts.
+fn is_start(graph: &Graph, file: FileId) -> bool {
+    matches!(graph.files[file].origin, Origin::Tree { source: 0, .. })
+}
+
+/// Returns a reference that leads to each file of an upstream, on a shortest way from the tree where the walk starts.
+fn ways(graph: &Graph) -> HashMap<FileId, &Edge> {
+    let mut from: HashMap<FileId, Vec<&Edge>> = HashMap::new();
+    for edge in graph.roots.iter().flat_map(|root| &root.edges) {
+        from.entry(edge.from).or_default().push(edge);
+    }
+    let mut ways = HashMap::new();
+    let mut todo: VecDeque<FileId> = (0..graph.files.len())
+        .filter(|file| is_start(graph, *file))
+        .collect();
+    while let Some(file) = todo.pop_front() {
+        for edge in from.get(&file).into_iter().flatten().copied() {
+            let to = match edge.target {
+                Target::Root { id, .. } => graph.roots[id].file,
+                Target::File(file) => file,
+                Target::Carried(_) | Target::Remote | Target::Kept | Target::Broken => continue,
+            };
+            if !is_start(graph, to) && !ways.contains_key(&to) {
+                ways.insert(to, edge);
+                todo.push_back(to);
+            }
+        }
+    }
+    ways
+}
+
+fn chain(graph: &Graph, ways: &HashMap<FileId, &Edge>, file: FileId) -> Vec<Location> {
+    let mut chain = Vec::new();
+    let mut at = file;
+    while let Some(edge) = ways.get(&at) {
+        chain.push(graph.location(edge.from, &edge.reference));
+        at = edge.from;
+    }
+    chain.reverse();
+    chain
+}
+
+#[cfg(test)]
+mod tests {
+    use std::rc::Rc;
+
+    use super::super::{Found, Options, Remotes, Repository, Source, Wanted, explore};
+    use crate::failure::{Failure, Result};
+    use crate::tree::memory::MemoryTree;
+
+    fn tree(files: &[(&str, &str)]) -> Rc<MemoryTree> {
+        let mut tree = MemoryTree::default();
+        for (path, text) in files {
+            tree.file(path, text.as_bytes(), false);
+        }
+        Rc::new(tree)
+    }
+
+    /// One upstream, of which everything but `lib` is gone.
+    struct Lib(Rc<Repository>);
+
+    impl Remotes for Lib {
+        fn resolve(&mut self, wanted: &[Wanted]) -> Vec<Result<Found>> {
+            let one = |wanted: &Wanted| match wanted.text.starts_with("https://h/o/lib") {
+                true => Ok(Found::Root(self.0.clone())),
+                false => Err(Failure::new("gone")),
+            };
+            wanted.iter().map(one).collect()
+        }
+    }
+
+    /// Returns each trouble's place and chain.
+    fn troubles(user: &[(&str, &str)], lib: &[(&str, &str)]) -> Vec<(String, Vec<String>)> {
+        let mut lib = Lib(Rc::new(Repository {
+            tree: tree(lib),
+            url: "https://h/o/lib".to_owned(),
+            reference: Some("v1".to_owned()),
+            submodules: true,
+            commit: "0".repeat(40),
+        }));
+        let source = Source {
+            tree: tree(user),
+            scope: String::new(),
+            repository: None,
+        };
+        let starts = ["".to_owned(), "other".to_owned()];
+        let explored = explore(source, &starts, Some(&mut lib), &Options::default());
+        let shown = |trouble: super::Trouble| {
+            let chain = trouble.failure.chain.iter().map(ToString::to_string);
+            let place = trouble.failure.location.unwrap_or_default().to_string();
+            (place, chain.collect())
+        };
+        explored.troubles.into_iter().map(shown).collect()
+    }
+
+    const OTHER: (&str, &str) = ("other/kustomization.yaml", "namePrefix: a-\n");
+
+    #[test]
+    fn trouble_in_an_upstream_says_how_the_users_files_lead_there() {
+        let found = troubles(
+            &[
+                (
+                    "kustomization.yaml",
+                    "resources: [base, 'https://h/o/gone?ref=v1']\n",
+                ),
+                (
+                    "base/kustomization.yaml",
+                    "resources:\n- https://h/o/lib//a?ref=v1\n",
+                ),
+                OTHER,
+            ],
+            &[
+                (
+                    "a/kustomization.yaml",
+                    "resources: [../b]\ngenerators: [gen.yaml]\n",
+                ),
+                (
+                    "a/gen.yaml",
+                    "apiVersion: builtin\nkind: ConfigMapGenerator\nmetadata: {name: a}\nfiles: [missing]\n",
+                ),
+                (
+                    "b/kustomization.yaml",
+                    "resources: ['https://h/o/deep?ref=v1']\n",
+                ),
+            ],
+        );
+        let user = "base/kustomization.yaml:2:3".to_owned();
+        assert!(
+            found.contains(&(
+                "b/kustomization.yaml:1:13".to_owned(),
+                vec![user.clone(), "a/kustomization.yaml:1:13".to_owned()]
+            )),
+            "{found:?}"
+        );
+        assert!(
+            found.contains(&(
+                "a/gen.yaml:4:9".to_owned(),
+                vec![user, "a/kustomization.yaml:2:14".to_owned()]
+            )),
+            "{found:?}"
+        );
+        assert!(
+            found.contains(&("kustomization.yaml:1:19".to_owned(), Vec::new())),
+            "{found:?}"
+        );
+        assert_eq!(found.len(), 3, "{found:?}");
+    }
+
+    #[test]
+    fn the_shortest_way_is_told() {
+        let found = troubles(
+            &[
+                (
+                    "kustomization.yaml",
+                    "resources: ['https://h/o/lib//long?ref=v1']\n",
+                ),
+                (
+                    "other/kustomization.yaml",
+                    "resources: ['https://h/o/lib//base?ref=v1']\n",
+                ),
+            ],
+            &[
+                ("long/kustomization.yaml", "resources: [../base]\n"),
+                ("base/kustomization.yaml", "resources: [missing.yaml]\n"),
+            ],
+        );
+        let chain = vec!["other/kustomization.yaml:1:13".to_owned()];
+        assert_eq!(found, [("base/kustomization.yaml:1:13".to_owned(), chain)]);
+    }
+
+    #[test]
+    fn what_leads_back_to_itself_upstream_ends() {
+        let found = troubles(
+            &[
+                (
+                    "kustomization.yaml",
+                    "resources: ['https://h/o/lib//a?ref=v1']\n",
+                ),
+                OTHER,
+            ],
+            &[
+                ("a/kustomization.yaml", "resources: [../b]\n"),
+                ("b/kustomization.yaml", "resources: [../a]\n"),
+            ],
+        );
+        assert!(!found.is_empty());
+        assert!(
+            found.iter().all(|(_, chain)| !chain.is_empty()),
+            "{found:?}"
+        );
+    }
+}
