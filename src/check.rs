@@ -26,7 +26,7 @@ mod suppression;
 mod testing;
 mod unsafe_reference;
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::HashSet;
 use std::rc::Rc;
 
 use crate::config::Config;
@@ -35,7 +35,7 @@ use crate::finding::{Finding, Rule, Severity};
 use crate::kustomization::{self, ProblemKind};
 use crate::record::{LOCK_NAME, Lock};
 use crate::tree::absence::Absences;
-use crate::tree::{self, Listing, Resolved, path};
+use crate::tree::{Listing, path};
 use crate::walk::{self, Contents, Explored, FileId, Graph, Source, Target, Trouble, TroubleKind};
 
 use context::Context;
@@ -66,7 +66,9 @@ pub fn check(input: Input<'_>) -> Result<Checked> {
     let mut failures = Vec::new();
     let kustomizations = input.tree.kustomizations()?;
     let lock_places = input.tree.locks()?;
-    let starts = starts(&*input.tree, input.config, input.paths, &kustomizations)?;
+    let starts = input
+        .config
+        .starting_points(&*input.tree, input.paths, &kustomizations)?;
     let options = walk::Options {
         load_restrictor: input.config.load_restrictor,
         contents: Contents::Configurations,
@@ -198,65 +200,6 @@ fn references(graph: &Graph) -> usize {
         }
     }
     own + shared.len()
-}
-
-/// Returns the directories where the walk starts, each once.
-///
-/// # Errors
-/// When `paths` hold no kustomization, or the configuration leaves out every one.
-pub(crate) fn starts(
-    tree: &dyn Listing,
-    config: &Config,
-    paths: &[String],
-    kustomizations: &[String],
-) -> Result<Vec<String>> {
-    let mut starts = BTreeSet::new();
-    let mut used = BTreeSet::new();
-    let mut excluded = BTreeSet::new();
-    for place in kustomizations {
-        let directory = path::parent(place);
-        let named: Vec<&String> = paths
-            .iter()
-            .filter(|path| *path == place || path::is_in(directory, path))
-            .collect();
-        if !paths.is_empty() && named.is_empty() {
-            continue;
-        }
-        if config.starts(directory) {
-            used.extend(named);
-            starts.insert(directory.to_owned());
-        } else {
-            excluded.extend(named);
-        }
-    }
-    if starts.is_empty() && paths.is_empty() && !kustomizations.is_empty() {
-        // To check nothing is not to find nothing.
-        return Err(Failure::new(format!(
-            "`{}` leaves out every kustomization: nothing is checked",
-            config.file
-        ))
-        .hint("change `include` and `exclude` there"));
-    }
-    match paths.iter().find(|path| !used.contains(path)) {
-        None => Ok(starts.into_iter().collect()),
-        Some(path) => {
-            let shown = tree.label(path);
-            // To check nothing of what was asked for is not to find nothing.
-            if excluded.contains(path) {
-                return Err(Failure::new(format!(
-                    "every kustomization in `{shown}` is excluded by `{}`",
-                    config.file
-                ))
-                .hint("name another PATH, or change `include` and `exclude` there"));
-            }
-            let failure = match tree::resolve(tree, path)? {
-                Resolved::Missing { .. } => Failure::new(format!("there is no `{shown}` here")),
-                _ => Failure::new(format!("`{shown}` holds no kustomization")),
-            };
-            Err(failure
-                .hint("name a directory that holds a kustomization, or leave it out for all"))
-        }
-    }
 }
 
 /// Says of every missing path why it is missing: git is asked once about all of them.

@@ -29,7 +29,7 @@
 //! `scopes`, `include` and `exclude` are [globs](Glob) of directories, from the top of the repository.
 //! A scope is the directory that matches, and of several on the way up the innermost bounds
 //! ([`Config::scope_of`]). `include` and `exclude` say where a walk starts, and mean what matches and
-//! everything below ([`Config::starts`]); a root that is excluded is still followed when something
+//! everything below ([`Config::starting_points`]); a root that is excluded is still followed when something
 //! references it.
 //!
 //! # URLs
@@ -40,13 +40,15 @@
 mod address;
 mod glob;
 mod read;
+mod starts;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::failure::Failures;
+use crate::failure::{Failure, Failures};
 use crate::finding::{Finding, Rule, Severity, Span, Subject};
 use crate::record::LoadRestrictor;
 use crate::reference;
+use crate::tree::{Entry, Tree, path};
 
 pub use address::UrlGlob;
 pub use glob::Glob;
@@ -243,6 +245,21 @@ impl Config {
         read::config(bytes, file)
     }
 
+    /// Reads the configuration that a tree has in `directory`, the top of a repository; the default where there is none.
+    ///
+    /// # Errors
+    ///
+    /// As [`Config::parse`], and when it cannot be read.
+    pub fn of(tree: &dyn Tree, directory: &str) -> Result<Config, Failures> {
+        let place = path::join(directory, FILE_NAME);
+        match tree.entry(&place)? {
+            None => Ok(Config::default()),
+            Some(Entry::File { .. }) => Config::parse(&tree.read(&place)?, FILE_NAME),
+            // A policy that nobody reads must not look like none.
+            Some(_) => Err(Failure::new(format!("`{FILE_NAME}` is no regular file")).into()),
+        }
+    }
+
     /// Returns what is made of the findings of a rule: what the configuration says, else the severity
     /// that the rule has by default.
     #[must_use]
@@ -280,7 +297,7 @@ impl Config {
     /// Returns whether the root in this directory is a starting point: it lies in what `include`
     /// matches, if there is any, and not in what `exclude` matches.
     #[must_use]
-    pub fn starts(&self, directory: &str) -> bool {
+    fn starts(&self, directory: &str) -> bool {
         let covers = |globs: &[Glob]| globs.iter().any(|glob| glob.covers(directory));
         (self.include.is_empty() || covers(&self.include)) && !covers(&self.exclude)
     }

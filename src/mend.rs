@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use crate::commit::working::{self, Change};
-use crate::config::{self, Config};
+use crate::config::Config;
 use crate::failure::{self, Failure, Failures, Result, shown};
 use crate::git::Here;
 use crate::kustomization;
@@ -38,8 +38,8 @@ pub struct Ground {
     pub config: Config,
     /// The lock at the top, if there is one.
     pub lock: Option<Rc<Lock>>,
-    /// The directories of all kustomizations but those in `localized-files` of ours, sorted.
-    pub roots: Vec<String>,
+    /// All kustomizations but those in `localized-files` of ours, sorted.
+    pub kustomizations: Vec<String>,
     /// The kustomizations that a sparse checkout leaves out, sorted: nobody knows here what they
     /// reference.
     pub hidden: Vec<String>,
@@ -83,15 +83,12 @@ impl Ground {
         Ok(ground)
     }
 
-    /// Takes a commit as it is. All of it is localized, whatever its configuration leaves out of a check.
+    /// Takes a commit.
     ///
     /// # Errors
     /// When its configuration or lock cannot be read.
     pub fn at(here: Rc<Here>, tree: Rc<ObjectTree>) -> Result<Ground, Failures> {
-        let mut ground = Ground::of(here, None, tree.clone(), &*tree)?;
-        ground.config.include.clear();
-        ground.config.exclude.clear();
-        Ok(ground)
+        Ground::of(here, None, tree.clone(), &*tree)
     }
 
     fn of(
@@ -100,12 +97,7 @@ impl Ground {
         tree: SharedTree,
         listing: &dyn Listing,
     ) -> Result<Ground, Failures> {
-        let config = match tree.entry(config::FILE_NAME)? {
-            Some(Entry::File { .. }) => {
-                Config::parse(&tree.read(config::FILE_NAME)?, config::FILE_NAME)?
-            }
-            _ => Config::default(),
-        };
+        let config = Config::of(&*tree, "")?;
         let lock = match tree.entry(LOCK_NAME)? {
             None => None,
             Some(Entry::File { .. }) => {
@@ -129,7 +121,7 @@ impl Ground {
             top,
             config,
             lock,
-            roots: Vec::new(),
+            kustomizations: Vec::new(),
             hidden: Vec::new(),
             unnameable: listing.unnameable(&kustomization::FILE_NAMES)?,
             owned: HashSet::new(),
@@ -142,14 +134,11 @@ impl Ground {
                 directory = path::parent(directory);
             }
         }
-        let mut roots = BTreeSet::new();
         for place in listing.kustomizations()? {
-            let directory = path::parent(&place);
-            if !roots.contains(directory) && !ground.is_owned(&place) && !ground.is_flux(&place)? {
-                roots.insert(directory.to_owned());
+            if !ground.is_owned(&place) && !ground.is_flux(&place)? {
+                ground.kustomizations.push(place);
             }
         }
-        ground.roots = roots.into_iter().collect();
         Ok(ground)
     }
 
@@ -226,11 +215,19 @@ impl Ground {
         }
     }
 
-    /// Returns where a walk of the whole tree starts.
-    #[must_use]
-    pub fn starts(&self) -> Vec<String> {
-        let starts = |root: &&String| self.config.starts(root);
-        self.roots.iter().filter(starts).cloned().collect()
+    /// Returns where a walk starts, in or below `paths`, or of the whole tree when there are none.
+    ///
+    /// # Errors
+    /// As [`Config::starting_points`].
+    pub fn starts(&self, paths: &[String]) -> Result<Vec<String>> {
+        self.config
+            .starting_points(&*self.tree, paths, &self.kustomizations)
+    }
+
+    /// Returns the directories of the kustomizations, sorted.
+    fn roots(&self) -> BTreeSet<&str> {
+        let places = self.kustomizations.iter();
+        places.map(|place| path::parent(place)).collect()
     }
 
     /// Returns the tree as a walk takes it: the whole repository bounds what is reached.

@@ -22,7 +22,7 @@ use crate::walk::{
 /// # Errors
 /// When a path holds no kustomization, or the tree or a lock in it cannot be read.
 pub fn survey(tree: Rc<dyn Listing>, config: &Config, paths: &[String]) -> Result<Outline> {
-    let directories = check::starts(&*tree, config, paths, &tree.kustomizations()?)?;
+    let directories = config.starting_points(&*tree, paths, &tree.kustomizations()?)?;
     let mut locks = Vec::new();
     for place in tree.locks()? {
         let lock = Lock::parse(&tree.read(&place)?, &tree.label(&place))?;

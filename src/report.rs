@@ -16,6 +16,7 @@ pub use lock::{LockOutcome, LockReport};
 
 use std::collections::BTreeMap;
 
+use crate::failure::Failures;
 use crate::localize::Rewritten;
 use crate::prove::Proof;
 use crate::record::{Change, Remote};
@@ -31,6 +32,11 @@ pub trait Tell {
 
     /// Returns what works but should be known.
     fn warnings(&self) -> &[Warning];
+
+    /// Returns what could not be done beside all that was, and last what that comes to.
+    fn failures(&self) -> Failures {
+        Failures(Vec::new())
+    }
 
     /// Says whether the command did what it was asked for. What it did not do, the report tells.
     fn is_done(&self) -> bool {
@@ -49,6 +55,10 @@ impl Tell for Box<dyn Tell> {
 
     fn warnings(&self) -> &[Warning] {
         (**self).warnings()
+    }
+
+    fn failures(&self) -> Failures {
+        (**self).failures()
     }
 
     fn is_done(&self) -> bool {

@@ -481,7 +481,22 @@ impl Verifier<'_> {
             {
                 continue;
             }
+            let own = match lock.target {
+                // What was localized in place began where the configuration says.
+                None => Config::of(&*self.tree, directory),
+                Some(_) => Ok(Config::default()),
+            };
+            let own = match own {
+                Ok(own) => own,
+                Err(unreadable) => {
+                    failures.extend(unreadable.0);
+                    continue;
+                }
+            };
             let config = Config {
+                file: own.file,
+                include: own.include,
+                exclude: own.exclude,
                 locked: Locked::Error,
                 load_restrictor: lock.options.load_restrictor,
                 ..Config::default()

@@ -8,7 +8,7 @@ use clap::{ArgGroup, Args, ValueEnum, ValueHint};
 
 use super::output::{self, Color};
 use crate::check::{self, Checked, Checking, Input};
-use crate::config::{self, Config};
+use crate::config::Config;
 use crate::failure::{Failure, Failures, Result};
 use crate::git::Here;
 use crate::report::check as report;
@@ -418,13 +418,7 @@ fn configuration(
 
 /// Reads the configuration of a tree.
 pub(super) fn configuration_in(tree: &dyn tree::Tree) -> Result<Config, Failures> {
-    match tree.entry(config::FILE_NAME)? {
-        None => Ok(Config::default()),
-        Some(tree::Entry::File { .. }) => {
-            Config::parse(&tree.read(config::FILE_NAME)?, config::FILE_NAME)
-        }
-        Some(_) => Err(Failure::new(format!("`{}` is no regular file", config::FILE_NAME)).into()),
-    }
+    Config::of(tree, "")
 }
 
 /// Returns a path that was given on the command line as a path from the top.

@@ -3,8 +3,9 @@
 use std::process::ExitCode;
 use std::rc::Rc;
 
+use super::check::from_top;
 use super::online::{LockArgs, fetcher, tell};
-use crate::failure::Failures;
+use crate::failure::{self, Failures};
 use crate::fetch;
 use crate::mend::{Ground, lock};
 use crate::record::Lock;
@@ -17,15 +18,15 @@ pub(super) fn run(args: &LockArgs) -> ExitCode {
 
 fn lock(args: &LockArgs) -> Result<LockReport, Failures> {
     let ground = Ground::find()?;
+    let paths = args
+        .paths
+        .iter()
+        .map(|text| from_top(&ground.here, &*ground.tree, text))
+        .collect::<failure::Result<Vec<String>>>()?;
     let before = ground.lock.clone().unwrap_or_default();
-    if let Some(relocked) = lock::up_to_date(&ground, args.fetch.helm) {
-        return finish(
-            &ground,
-            args.fetch.dry_run,
-            args.output.strict,
-            &before,
-            relocked,
-        );
+    let (dry_run, strict) = (args.fetch.dry_run, args.output.strict);
+    if let Some(relocked) = lock::up_to_date(&ground, &paths, args.fetch.helm)? {
+        return finish(&ground, dry_run, strict, &before, relocked);
     }
     let mut fetcher = fetcher(
         Some(&ground.here),
@@ -40,14 +41,8 @@ fn lock(args: &LockArgs) -> Result<LockReport, Failures> {
     )?;
     let mut held = (*before).clone();
     held.options.helm |= args.fetch.helm;
-    let relocked = lock::relock(&ground, &held, &mut fetcher)?;
-    finish(
-        &ground,
-        args.fetch.dry_run,
-        args.output.strict,
-        &before,
-        relocked,
-    )
+    let relocked = lock::relock(&ground, &paths, &held, &mut fetcher)?;
+    finish(&ground, dry_run, strict, &before, relocked)
 }
 
 /// Writes a lock if it is another one, and says what came of it.
@@ -79,6 +74,7 @@ fn report(outcome: LockOutcome, before: &Lock, relocked: lock::Relocked) -> Lock
         outcome,
         changes: Lock::changes(before, &relocked.lock),
         remotes: relocked.lock.remotes,
+        unresolved: relocked.unresolved,
         warnings: relocked.warnings,
     }
 }

@@ -21,6 +21,10 @@ use crate::walk::Warning;
 /// Arguments of `lock`.
 #[derive(Debug, Clone, Args)]
 pub(super) struct LockArgs {
+    /// Directories or kustomizations to begin at [default: all]
+    #[arg(value_name = "PATH", value_hint = ValueHint::AnyPath)]
+    pub(super) paths: Vec<String>,
+
     #[command(flatten)]
     pub(super) fetch: FetchArgs,
 
@@ -314,6 +318,7 @@ pub(super) fn tell<T: Tell>(args: &OutputArgs, outcome: Result<T, Failures>) -> 
             warnings(report.warnings());
         }
     }
+    failures(&report.failures());
     if refused {
         failures(&too_strict(report.warnings()).into());
     }

@@ -49,7 +49,7 @@ fn updated(args: &UpdateArgs) -> Result<Box<dyn Tell>, Failures> {
     if again.is_empty() {
         let mut relocked_from = (*before).clone();
         relocked_from.options.helm |= args.fetch.helm;
-        let relocked = mend::lock::relock(&ground, &relocked_from, &mut fetcher)?;
+        let relocked = mend::lock::relock(&ground, &[], &relocked_from, &mut fetcher)?;
         refuse_moved(&fetcher, &relocked.lock)?;
         let report = lock::finish(
             &ground,

@@ -103,7 +103,7 @@ fn planned(
     remotes: &mut dyn Remotes,
 ) -> Result<Plan, Failures> {
     let mut starts = match request.targets {
-        [] => ground.starts(),
+        [] => ground.starts(&[])?,
         targets => targets.to_vec(),
     };
     let empty = Rc::default();
@@ -176,7 +176,7 @@ fn planned(
     let ledger = Ledger::new(ground, held, &in_place.localized)?;
     ledger.refuse(graph, request.overwrite)?;
 
-    let after = walked(ground, tree, request, &in_place, &starts);
+    let after = walked(ground, tree, request, &in_place, &starts)?;
     proof::prove(graph, &after.graph, &in_place, &again)?;
     let kept = ledger.kept(&after);
     let lost: Vec<String> = kept
@@ -234,7 +234,13 @@ fn planned(
     before.options.helm |= request.helm;
     before.options.trust_exec.clone_from(&request.trust_exec);
     let named = lock::still_named(&after.graph, held);
-    let (lock, unsure) = lock::merged(&before, found, &named, !troubles.unread.is_empty());
+    let (lock, unsure) = lock::merged(
+        &before,
+        found,
+        &named,
+        &BTreeSet::new(),
+        !troubles.unread.is_empty(),
+    );
 
     let mut changes = ledger.removals(&gone, request.overwrite)?;
     let mut written: Vec<Change> = kept
@@ -330,12 +336,16 @@ fn walked(
     request: &Request<'_>,
     in_place: &InPlace,
     targets: &[String],
-) -> Explored {
+) -> Result<Explored> {
     let mut tree = OverlayTree::new(tree);
     for (place, file) in &in_place.localized.files {
         tree.file(place, file.content.bytes(), file.executable);
     }
-    let mut starts = ground.starts();
+    // Where the configuration leaves out every root, those that are named are all there are.
+    let mut starts = match ground.starts(&[]) {
+        Err(_) if !targets.is_empty() => Vec::new(),
+        starts => starts?,
+    };
     starts.extend(targets.iter().cloned());
     starts.sort();
     starts.dedup();
@@ -349,7 +359,7 @@ fn walked(
         contents: Contents::Configurations,
         ..walk::Options::default()
     };
-    walk::explore(source, &starts, None, &options)
+    Ok(walk::explore(source, &starts, None, &options))
 }
 
 /// Refuses names that are one on file systems that do not tell letter case.

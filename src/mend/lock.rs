@@ -2,13 +2,15 @@
 //!
 //! The lock holds whatever localizing would bring in: what the tree names, and what that names in
 //! turn. So everything can be localized later with `--locked`, and offline once it is in the cache.
+//! What cannot be resolved keeps nothing else out of it.
+
+mod unresolved;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::rc::Rc;
 
 use super::{Ground, Troubles};
 use crate::commit::working::Change;
-use crate::failure::{Failures, Location, Result};
+use crate::failure::{Failure, Location, Result};
 use crate::localize;
 use crate::record::{GitRemote, LOCK_NAME, Lock, Remote};
 use crate::walk::{
@@ -21,36 +23,62 @@ pub struct Relocked {
     pub lock: Lock,
     /// What works but should be known.
     pub warnings: Vec<Warning>,
+    /// What could not be resolved.
+    pub unresolved: Unresolved,
 }
 
-/// Returns what to say if the lock fits the tree as it is. Nothing is fetched for that.
-#[must_use]
-pub fn up_to_date(ground: &Ground, helm: bool) -> Option<Relocked> {
-    let explored = explore(ground, None);
-    let troubles = Troubles::of(ground, &explored);
-    let empty = Rc::default();
-    let lock = ground.lock.as_ref().unwrap_or(&empty);
+/// What could not be resolved of the remote references of a tree.
+#[derive(Debug, Clone, Default)]
+pub struct Unresolved {
+    /// Why, by place.
+    pub failures: Vec<Failure>,
+    /// How many references that is.
+    pub count: usize,
+    /// How many there are in all.
+    pub of: usize,
+}
+
+/// Returns what to say if the lock fits the tree as it is, as far as the walk from `paths` (all when empty) tells. Nothing
+/// is fetched for that.
+///
+/// # Errors
+/// When there is nowhere to start.
+pub fn up_to_date(ground: &Ground, paths: &[String], helm: bool) -> Result<Option<Relocked>> {
+    let lock = ground.lock.clone().unwrap_or_default();
     if helm && !lock.options.helm {
-        return None;
+        return Ok(None);
     }
-    let named = named(&explored.graph, lock)?;
-    let is_named = |remote: &Remote| named.contains_key(&remote.label());
+    let explored = explore(ground, paths, None)?;
+    let troubles = Troubles::of(ground, &explored);
+    let Some(named) = named(&explored.graph, &lock) else {
+        return Ok(None);
+    };
+    // What others reference cannot be told from some paths.
+    let is_whole = paths.is_empty();
+    let needed = match is_whole {
+        true => named.keys().cloned().collect(),
+        false => still_named(&explore(ground, &[], None)?.graph, &lock),
+    };
+    let is_named = |remote: &Remote| needed.contains(&remote.label());
     // What a kustomization that cannot be read needs is not known, so nothing is dropped for it.
     let fits = troubles.remote.is_empty()
         && (lock.stale(is_named).is_empty() || !troubles.unread.is_empty())
         && lock.remotes.iter().all(|remote| match remote {
-            Remote::Git(git) if git.through.is_empty() && !is_stored(lock, remote) => named
-                .get(&remote.label())
-                .is_none_or(|paths| *paths == git.paths),
+            Remote::Git(git) if is_whole && git.through.is_empty() && !is_stored(&lock, remote) => {
+                named
+                    .get(&remote.label())
+                    .is_none_or(|paths| *paths == git.paths)
+            }
             Remote::Git(git) => named
                 .get(&remote.label())
                 .is_none_or(|paths| paths.is_subset(&git.paths)),
             Remote::File(_) | Remote::Chart(_) => true,
         });
-    fits.then(|| Relocked {
-        lock: (**lock).clone(),
+    Ok(fits.then(|| Relocked {
+        lock: (*lock).clone(),
         warnings: warnings(&troubles, &[]),
-    })
+        unresolved: Unresolved::default(),
+    }))
 }
 
 /// Returns the remotes that the tree itself names by their labels, with the directories that it
@@ -97,35 +125,47 @@ fn entry(edge: &Edge, lock: &Lock) -> Option<(String, Option<String>)> {
     Some((remote.label(), directory))
 }
 
-fn explore(ground: &Ground, remotes: Option<&mut dyn Remotes>) -> Explored {
+fn explore(
+    ground: &Ground,
+    paths: &[String],
+    remotes: Option<&mut dyn Remotes>,
+) -> Result<Explored> {
     let options = walk::Options {
         load_restrictor: ground.config.load_restrictor,
         contents: Contents::Configurations,
         ..walk::Options::default()
     };
-    walk::explore(ground.source(), &ground.starts(), remotes, &options)
+    let starts = ground.starts(paths)?;
+    Ok(walk::explore(ground.source(), &starts, remotes, &options))
 }
 
-/// Returns the lock that fits the tree, with everything resolved that `held` does not hold.
+/// Returns the lock that fits the tree, with everything resolved that `held` does not hold and that can be. With `paths`
+/// only what is walked from there is resolved. What could not be asked again stays what `held` says.
 ///
 /// # Errors
-/// Every remote reference that cannot be resolved.
+/// When there is nowhere to start, or two remotes would be one for the lock.
 pub fn relock(
     ground: &Ground,
+    paths: &[String],
     held: &Lock,
     remotes: &mut dyn Remotes,
-) -> Result<Relocked, Failures> {
-    let explored = explore(ground, Some(remotes));
-    let troubles = Troubles::of(ground, &explored);
-    if !troubles.remote.is_empty() {
-        return Err(Failures(troubles.remote));
-    }
+) -> Result<Relocked> {
+    let mut explored = explore(ground, paths, Some(remotes))?;
+    let mut troubles = Troubles::of(ground, &explored);
+    let asked = unresolved::take_out(&mut explored, held);
     let graph = &explored.graph;
-    let found = localize::remotes(graph)?;
-    let keep = !troubles.unread.is_empty();
     // A chart that is in the tree is not brought in, and what it was stays known.
-    let named = charts(graph).into_iter().map(|(chart, _)| chart.label());
-    let (lock, kept) = merged(held, found, &named.collect(), keep);
+    let charts = charts(graph).into_iter().map(|(chart, _)| chart.label());
+    let mut named: BTreeSet<String> = charts.chain(asked.not_asked.iter().cloned()).collect();
+    if !paths.is_empty() {
+        // What others reference stays.
+        let whole = explore(ground, &[], None)?;
+        named.extend(still_named(&whole.graph, held));
+        troubles.unread = Troubles::of(ground, &whole).unread;
+    }
+    let keep = !troubles.unread.is_empty();
+    let found = localize::remotes(graph)?;
+    let (lock, kept) = merged(held, found, &named, &asked.not_asked, keep);
     let mut warnings = warnings(&troubles, &kept);
     let of_charts = graph.warnings.iter();
     warnings.extend(
@@ -133,7 +173,15 @@ pub fn relock(
             .filter(|warning| warning.id == "remote-chart")
             .cloned(),
     );
-    Ok(Relocked { warnings, lock })
+    Ok(Relocked {
+        warnings,
+        lock,
+        unresolved: Unresolved {
+            failures: troubles.remote,
+            count: asked.unresolved,
+            of: asked.references,
+        },
+    })
 }
 
 /// Returns the labels of the entries of `held` that a walk without a network still finds named.
@@ -150,11 +198,12 @@ pub(super) fn still_named(graph: &Graph, held: &Lock) -> BTreeSet<String> {
 }
 
 /// Returns a lock of what was found and of what else is needed (`named` labels among it), and the labels of what is kept only
-/// because nobody knows whether it is.
+/// because nobody knows whether it is. Of what could not be asked again (`not_asked` labels) the entry stays.
 pub(super) fn merged(
     held: &Lock,
     found: Vec<Remote>,
     named: &BTreeSet<String>,
+    not_asked: &BTreeSet<String>,
     keep: bool,
 ) -> (Lock, Vec<String>) {
     let mut lock = Lock {
@@ -169,6 +218,9 @@ pub(super) fn merged(
         let there = lock.remotes.iter_mut().find(|new| is_same(old, new));
         match (there, old) {
             (None, _) => lock.remotes.push(old.clone()),
+            (Some(new), _) if not_asked.contains(&old.label()) && new.digest() != old.digest() => {
+                *new = old.clone();
+            }
             // More of it is in use than what was found to name it.
             (Some(Remote::Git(new)), Remote::Git(old_git))
                 if is_stored(held, old) || named.contains(&old.label()) =>

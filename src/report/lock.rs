@@ -7,7 +7,8 @@ use serde::Serialize;
 
 use super::json::{JsonMessage, JsonRemote, TOOL, Tool, remote, render};
 use super::{Tell, by_id, counted, visible, write_warnings};
-use crate::failure::{pathspec, short};
+use crate::failure::{Failure, Failures, pathspec, short};
+use crate::mend::lock::Unresolved;
 use crate::record::{Change, LOCK_NAME, Remote};
 use crate::walk::Warning;
 
@@ -22,6 +23,8 @@ pub struct LockReport {
     pub changes: Vec<Change>,
     /// What works but should be known.
     pub warnings: Vec<Warning>,
+    /// What could not be resolved.
+    pub unresolved: Unresolved,
 }
 
 /// What happened to the lock, or to the working tree as a whole.
@@ -67,6 +70,13 @@ impl Tell for LockReport {
             remotes: self.remotes.iter().map(remote).collect(),
             warning_counts: by_id(&self.warnings),
             warnings: self.warnings.iter().map(JsonMessage::from).collect(),
+            unresolved: self.unresolved.count,
+            errors: self
+                .unresolved
+                .failures
+                .iter()
+                .map(JsonMessage::from)
+                .collect(),
         })
     }
 
@@ -74,8 +84,25 @@ impl Tell for LockReport {
         &self.warnings
     }
 
+    fn failures(&self) -> Failures {
+        let mut failures = self.unresolved.failures.clone();
+        let Unresolved { count, of, .. } = self.unresolved;
+        if !failures.is_empty() {
+            let locked = match self.outcome {
+                LockOutcome::Written | LockOutcome::Unchanged => "locked",
+                LockOutcome::DryRun | LockOutcome::Warned => "could lock",
+            };
+            failures.push(Failure::new(format!(
+                "{locked} {} of {}; {count} could not be resolved",
+                of.saturating_sub(count),
+                counted(of, "remote reference"),
+            )));
+        }
+        Failures(failures)
+    }
+
     fn is_done(&self) -> bool {
-        self.outcome != LockOutcome::Warned
+        self.outcome != LockOutcome::Warned && self.unresolved.failures.is_empty()
     }
 }
 
@@ -83,6 +110,9 @@ impl LockReport {
     fn write(&self, out: &mut String, verbose: bool) -> std::fmt::Result {
         let count = counted(self.remotes.len(), "remote reference");
         match self.outcome {
+            LockOutcome::Unchanged if !self.unresolved.failures.is_empty() => {
+                writeln!(out, "{LOCK_NAME} stays as it was: it holds {count}")?;
+            }
             LockOutcome::Unchanged if self.remotes.is_empty() => {
                 writeln!(out, "nothing to do: nothing remote is referenced")?;
                 return write_warnings(out, &self.warnings);
@@ -143,6 +173,8 @@ struct JsonLock<'a> {
     remotes: Vec<JsonRemote>,
     warning_counts: BTreeMap<&'static str, usize>,
     warnings: Vec<JsonMessage<'a>>,
+    unresolved: usize,
+    errors: Vec<JsonMessage<'a>>,
 }
 
 /// What is different about one remote.

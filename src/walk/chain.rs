@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use super::{Edge, FileId, Graph, Origin, Target, Trouble};
+use super::{Edge, FileId, Graph, Target, Trouble};
 use crate::failure::Location;
 
 /// Tells each trouble in an upstream which references lead to it.
@@ -19,12 +19,7 @@ pub(super) fn tell(graph: &Graph, troubles: &mut [Trouble]) {
 }
 
 fn is_upstream(graph: &Graph, trouble: &Trouble) -> bool {
-    trouble.file.is_some_and(|file| !is_start(graph, file))
-}
-
-/// Says whether a file lies in the tree where the walk starts.
-fn is_start(graph: &Graph, file: FileId) -> bool {
-    matches!(graph.files[file].origin, Origin::Tree { source: 0, .. })
+    trouble.file.is_some_and(|file| !graph.is_start(file))
 }
 
 /// Returns a reference that leads to each file of an upstream, on a shortest way from the tree where the walk starts.
@@ -35,7 +30,7 @@ fn ways(graph: &Graph) -> HashMap<FileId, &Edge> {
     }
     let mut ways = HashMap::new();
     let mut todo: VecDeque<FileId> = (0..graph.files.len())
-        .filter(|file| is_start(graph, *file))
+        .filter(|file| graph.is_start(*file))
         .collect();
     while let Some(file) = todo.pop_front() {
         for edge in from.get(&file).into_iter().flatten().copied() {
@@ -44,7 +39,7 @@ fn ways(graph: &Graph) -> HashMap<FileId, &Edge> {
                 Target::File(file) => file,
                 Target::Carried(_) | Target::Remote | Target::Kept | Target::Broken => continue,
             };
-            if !is_start(graph, to) && !ways.contains_key(&to) {
+            if !graph.is_start(to) && !ways.contains_key(&to) {
                 ways.insert(to, edge);
                 todo.push_back(to);
             }

@@ -204,6 +204,12 @@ impl Graph {
         }
     }
 
+    /// Says whether a file lies in the tree where the walk starts.
+    #[must_use]
+    pub fn is_start(&self, file: FileId) -> bool {
+        matches!(self.files[file].origin, Origin::Tree { source: 0, .. })
+    }
+
     /// Returns the place of a note.
     #[must_use]
     pub fn note_location(&self, note: usize) -> Location {

@@ -66,7 +66,7 @@ fn a_configuration_that_leaves_out_everything() {
     repo.write("app/kustomization.yaml", REMOTE);
     for text in ["include: [apps/*]\n", "exclude: ['**']\n"] {
         repo.write(".kustomize-localize", text);
-        let words = "error: `.kustomize-localize` leaves out every kustomization: nothing is checked\n  \
+        let words = "error: `.kustomize-localize` leaves out every kustomization\n  \
                      hint: change `include` and `exclude` there";
         says(&repo, 2, &[words]);
     }

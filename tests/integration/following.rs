@@ -202,17 +202,65 @@ fn edits_by_hand_are_refused_and_can_be_discarded() {
 }
 
 #[test]
-fn whatever_check_leaves_out_is_localized() {
+fn whatever_check_allows_is_localized() {
     let project = Project::new();
     let work = &project.work;
     work.write(
         ".kustomize-localize",
-        "exclude: ['example/**']\nallow:\n- url: 'https://example.com/**'\n  refs: any\n  reason: ours\nrules:\n  remote-reference: 'off'\n",
+        "allow:\n- url: 'https://example.com/**'\n  refs: any\n  reason: ours\nrules:\n  remote-reference: 'off'\n",
     );
     work.commit("allowed");
     follow(work, &[]).success();
     assert!(work.show(BRANCH, BASE).contains("localized-files/"));
     work.run(&["verify", "localized/main"]).success();
+}
+
+#[test]
+fn it_starts_where_check_and_lock_start() {
+    let project = Project::new();
+    let work = &project.work;
+    // Neither can be localized: one cannot be fetched, one cannot be read.
+    let template = "resources:\n- https://example.com/nowhere/none.git?ref=v1\n";
+    work.write("templates/app/kustomization.yaml", template);
+    work.write("old/kustomization.yaml", "resources: [\n");
+    for config in [
+        "exclude: [templates, old]\n",
+        "include: [example]\n",
+        "include: ['*/base', 'ex*/overlay']\nexclude: ['templates/**', example/base]\n",
+    ] {
+        work.write(".kustomize-localize", config);
+        work.run(&["lock"]).success();
+        work.commit("with a lock");
+        work.run(&["check", "--rev", "HEAD"]).success();
+        follow(work, &["--locked"]).success();
+        // What is reached is localized, also where it is excluded; what is not stays as it was.
+        assert!(work.show(BRANCH, BASE).contains("localized-files/"));
+        let path = "templates/app/kustomization.yaml";
+        assert_eq!(work.show(BRANCH, path), template);
+        work.run(&["check", "--rev", BRANCH]).success();
+        work.run(&["verify", "localized/main"]).success();
+        work.run(&["verify", "localized/main", "--rebuild"])
+            .success();
+        // The same on disk.
+        work.run(&["--in-place", "--no-commit", "--locked"])
+            .success()
+            .lacks("not-followed");
+        assert_eq!(work.read(path), template);
+        assert_eq!(work.read(BASE), work.show(BRANCH, BASE));
+        work.git(&["reset", "--quiet", "--hard"]);
+        work.git(&["clean", "--quiet", "-d", "--force"]);
+    }
+    work.write(".kustomize-localize", "include: [nowhere]\n");
+    work.commit("nothing");
+    let all = "`.kustomize-localize` leaves out every kustomization";
+    for command in [
+        &["check"][..],
+        &["lock"],
+        &["--in-place"],
+        &["--in-place", "--no-commit"],
+    ] {
+        work.run(command).fails(2).stderr_has(all);
+    }
 }
 
 #[test]

@@ -197,20 +197,171 @@ fn nothing_remote_needs_no_lock() {
 }
 
 #[test]
-fn a_remote_that_fails_leaves_the_lock_as_it_is() {
+fn what_cannot_be_resolved_keeps_nothing_else_from_being_locked() {
     let world = world();
     world.work.write(
         "overlays/prod/kustomization.yaml",
         "resources:\n- https://files.example.com/gone.yaml\n- https://github.com/acme/none?ref=v1\n- https://github.com/acme/lib//nowhere?ref=v1\n",
     );
-    let output = world.refused(&["lock"]);
+    let output = world.work.run(&["lock"]);
     output
+        .fails(1)
+        .stdout_has("wrote kustomize-localize.lock: it holds 3 remote references\n")
         .stderr_has("overlays/prod/kustomization.yaml:2:3: resources[0]: cannot fetch https://files.example.com/gone.yaml")
         .stderr_has("404")
         .stderr_has("overlays/prod/kustomization.yaml:3:3: resources[1]: cannot fetch https://github.com/acme/none?ref=v1")
         .stderr_has("overlays/prod/kustomization.yaml:4:3: resources[2]: `https://github.com/acme/lib//nowhere?ref=v1`: there is no directory `nowhere`");
+    let last = output.stderr.lines().next_back();
+    assert_eq!(
+        last,
+        Some("error: locked 3 of 6 remote references; 3 could not be resolved")
+    );
+    assert_eq!(world.work.read(LOCK), expected(&world));
+    // Nothing says that it is done while it is not, and the gate stays closed.
     let json = world.work.run(&["lock", "--format", "json"]);
-    json.fails(2).stdout_has("\"outcome\": \"failed\"");
+    let json: serde_yaml::Value = serde_yaml::from_str(&json.fails(1).stdout).unwrap();
+    assert_eq!(json["outcome"], "unchanged");
+    assert_eq!(json["unresolved"], 3);
+    let errors = json["errors"].as_sequence().unwrap();
+    assert_eq!(errors.len(), 3);
+    assert_eq!(errors[1]["file"], "overlays/prod/kustomization.yaml");
+    let again = world.work.run(&["lock", "-q"]);
+    assert_eq!(again.fails(1).stdout, "");
+    world
+        .work
+        .run(&["lock"])
+        .fails(1)
+        .stdout_has("kustomize-localize.lock stays as it was: it holds 3 remote references\n");
+    world.work.git(&["add", "--all"]);
+    let check = world.work.run(&["check"]);
+    assert_eq!(check.fails(1).stdout.matches("error[remote-ref").count(), 3);
+    // What is mended is locked, and the rest still is.
+    world.file("https://files.example.com/gone.yaml", config_map("gone"));
+    world
+        .work
+        .run(&["lock"])
+        .fails(1)
+        .stdout_has("  added https://files.example.com/gone.yaml ")
+        .stderr_has("error: locked 4 of 6 remote references; 2 could not be resolved\n");
+}
+
+#[test]
+fn what_cannot_be_resolved_in_an_upstream_says_what_leads_there() {
+    let world = world();
+    world.upstream_of(
+        "acme/bad",
+        &[
+            ("app/kustomization.yaml", "resources: [../base]\n"),
+            (
+                "base/kustomization.yaml",
+                "resources: ['https://files.example.com/gone.yaml']\n",
+            ),
+            ("broken/kustomization.yaml", "resources: [\n"),
+        ],
+    );
+    world.work.write(
+        "overlays/prod/kustomization.yaml",
+        "resources:\n- ../../base\n- https://github.com/acme/bad//app?ref=v1\n- https://github.com/acme/bad//broken?ref=v1\n",
+    );
+    let output = world.work.run(&["lock"]);
+    output
+        .fails(1)
+        .stderr_has("base/kustomization.yaml:1:13: resources[0]: cannot fetch https://files.example.com/gone.yaml")
+        .stderr_has("  reached from overlays/prod/kustomization.yaml:3:3 -> https://github.com/acme/bad?ref=v1: app/kustomization.yaml:1:13\n")
+        .stderr_has("  reached from overlays/prod/kustomization.yaml:4:3\n")
+        .stderr_has("error: locked 4 of 6 remote references; 2 could not be resolved\n");
+    let lock = world.work.read(LOCK);
+    // Of an upstream that nobody can read nothing is locked.
+    assert!(
+        lock.contains("acme/bad\n") && !lock.contains("broken"),
+        "{lock}"
+    );
+    let json = world.work.run(&["lock", "--format", "json"]);
+    let json: serde_yaml::Value = serde_yaml::from_str(&json.fails(1).stdout).unwrap();
+    let chains = json["errors"].as_sequence().unwrap().iter();
+    let mut lengths: Vec<usize> = chains
+        .map(|error| error["chain"].as_sequence().unwrap().len())
+        .collect();
+    lengths.sort_unstable();
+    assert_eq!(lengths, [1, 2]);
+}
+
+#[test]
+fn an_entry_that_cannot_be_asked_again_stays() {
+    let world = world();
+    world.work.run(&["lock"]).success();
+    let before = world.work.read(LOCK);
+    // Nothing of it can be had any more, and something new is named.
+    std::fs::remove_dir_all(world.sandbox.path("cache")).unwrap();
+    std::fs::remove_dir_all(world.sandbox.path("upstream/acme/lib")).unwrap();
+    world
+        .server
+        .route("https://files.example.com/v1/app.yaml", Reply::status(404));
+    world.file("https://files.example.com/new.yaml", config_map("new"));
+    world.work.write(
+        "overlays/prod/kustomization.yaml",
+        "resources:\n- ../../base\n- https://files.example.com/new.yaml\n",
+    );
+    world
+        .work
+        .run(&["lock"])
+        .fails(1)
+        .stdout_has("  added https://files.example.com/new.yaml ")
+        .lacks("dropped")
+        .stderr_has("error: locked 1 of 3 remote references; 2 could not be resolved\n");
+    let after = world.work.read(LOCK);
+    for entry in before.split("  - url: ").skip(1) {
+        assert!(after.contains(entry), "{entry}{after}");
+    }
+}
+
+#[test]
+fn paths_say_where_to_begin() {
+    let world = world();
+    let prod = world.work.run(&["lock", "overlays/prod"]);
+    prod.success()
+        .stdout_has("it holds 2 remote references")
+        .lacks("app.yaml");
+    let dev = world.work.run(&["lock", "--", ":/overlays/dev"]);
+    dev.success()
+        .stdout_has("it holds 3 remote references")
+        .lacks("dropped");
+    assert_eq!(world.work.read(LOCK), expected(&world));
+    // What nothing references any more goes, what others reference stays, and what others name is not asked for.
+    world.work.write(
+        "overlays/dev/kustomization.yaml",
+        "resources: ['https://files.example.com/gone.yaml']\n",
+    );
+    world.work.write(
+        "overlays/prod/kustomization.yaml",
+        "resources: ['https://github.com/acme/lib//other?ref=v1']\n",
+    );
+    let prod = world
+        .work
+        .run(&["lock", "overlays/prod/kustomization.yaml"]);
+    prod.success()
+        .stdout_has("  dropped https://files.example.com/v1/app.yaml ")
+        .stdout_has("it holds 2 remote references");
+    assert!(world.work.read(LOCK).contains("paths: [other, web]"));
+    world
+        .work
+        .run(&["lock", "overlays/prod"])
+        .success()
+        .stdout_has("nothing to do");
+    world
+        .work
+        .run(&["lock", "overlays/dev"])
+        .fails(1)
+        .stderr_has("error: locked 0 of 1 remote reference; 1 could not be resolved\n");
+    world
+        .refused(&["lock", "nowhere"])
+        .stderr_has("there is no `nowhere` here");
+    world
+        .work
+        .write(".kustomize-localize", "exclude: [overlays/dev]\n");
+    world
+        .refused(&["lock", "overlays/dev"])
+        .stderr_has("every kustomization in `overlays/dev` is excluded by `.kustomize-localize`");
 }
 
 #[test]
@@ -256,7 +407,9 @@ fn a_root_without_a_ref_is_refused_or_pinned() {
     world.work.write("base/kustomization.yaml", text);
     let lib = id(&world, "acme/lib");
     world
-        .refused(&["lock"])
+        .work
+        .run(&["lock"])
+        .fails(1)
         .stderr_has("base/kustomization.yaml:2:3: resources[0]: https://github.com/acme/lib is named without a ref")
         .stderr_has(&format!("add `?ref={lib}`"))
         .stderr_has("--pin");
@@ -311,7 +464,9 @@ fn a_dry_run_writes_nothing() {
 fn offline_takes_what_the_cache_holds() {
     let world = world();
     world
-        .refused(&["lock", "--offline"])
+        .work
+        .run(&["lock", "--offline"])
+        .fails(1)
         .stderr_has("https://files.example.com/v1/app.yaml is not in the cache")
         .stderr_has("https://github.com/acme/lib: which commit `v1` is cannot be told offline")
         .stderr_has("hint: run once without `--offline`");

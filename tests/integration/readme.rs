@@ -136,7 +136,7 @@ fn every_option_is_in_the_table() {
     );
     let lock = options(&["lock", "--help"]);
     let mut update = options(&["update", "--help"]);
-    update.insert("URL".to_owned());
+    update.extend(["URL".to_owned(), "PATH".to_owned()]);
     update.extend(lock);
     assert_eq!(first_column(section(&readme, "## The lock")), update);
 }

@@ -156,11 +156,35 @@ fn other_bytes_under_a_version_are_refused_until_they_are_accepted() {
 fn what_is_gone_leaves_the_lock_as_it_is() {
     let world = world();
     world.server.unroute(FILE);
-    world.refused(&["update"]).stderr_has(&format!(
-        "kustomization.yaml:3:3: resources[1]: cannot fetch {FILE}"
-    ));
+    let before = world.work.read("kustomize-localize.lock");
+    update(&world, &[])
+        .fails(1)
+        .stderr_has(&format!(
+            "kustomization.yaml:3:3: resources[1]: cannot fetch {FILE}"
+        ))
+        .stderr_has("; 1 could not be resolved\n");
+    assert_eq!(world.work.read("kustomize-localize.lock"), before);
     // The others can be resolved: it is locked, and in the cache.
     update(&world, &["github.com/acme/lib"]).success();
+}
+
+#[test]
+fn what_is_gone_keeps_nothing_else_from_being_updated() {
+    let world = world();
+    world.server.unroute(FILE);
+    let entry = |lock: &str| {
+        let entries: Vec<String> = lock.split("  - url: ").map(str::to_owned).collect();
+        entries.into_iter().find(|entry| entry.starts_with(FILE))
+    };
+    let before = world.work.read("kustomize-localize.lock");
+    let (_, new) = move_branch(&world);
+    update(&world, &[])
+        .fails(1)
+        .stdout_has("wrote kustomize-localize.lock")
+        .stdout_has(&new[..12]);
+    let after = world.work.read("kustomize-localize.lock");
+    assert!(after.contains(&new), "{after}");
+    assert_eq!(entry(&after), entry(&before));
 }
 
 #[test]

@@ -48,13 +48,13 @@ pub(super) fn turn_back(
         changed: HashMap::new(),
     };
     let mut roots = Vec::new();
-    for directory in &ground.roots {
+    for directory in ground.roots() {
         let before = back.changed.len();
         for name in FILE_NAMES {
             back.root(directory, &path::join(directory, name))?;
         }
         if back.changed.len() > before {
-            roots.push(directory.clone());
+            roots.push(directory.to_owned());
         }
     }
     for (place, (bytes, executable)) in &back.changed {

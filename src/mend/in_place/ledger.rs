@@ -269,6 +269,7 @@ impl<'a> Ledger<'a> {
             .iter()
             .map(|root| root.directory.as_str())
             .collect();
+        let roots = ground.roots();
         let may_be_used = |file: &StoredFile| {
             if used.contains(file.path.as_str())
                 || whole.iter().any(|path| path::is_in(&file.path, path))
@@ -280,8 +281,7 @@ impl<'a> Ledger<'a> {
                 return false;
             };
             // A root that is no starting point, or is not checked out, may use what is beside it.
-            let is_left_out =
-                ground.roots.iter().any(|root| root == home) && !reached.contains(home);
+            let is_left_out = roots.contains(home) && !reached.contains(home);
             let is_hidden = ground.hidden.iter().any(|path| path::parent(path) == home);
             let is_unread = unread
                 .iter()

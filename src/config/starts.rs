@@ -1,0 +1,140 @@
+//! Where a walk starts: one answer for `check`, `lock` and localizing in place.
+
+use std::collections::BTreeSet;
+
+use super::Config;
+use crate::failure::{Failure, Result};
+use crate::tree::{self, Resolved, Tree, path};
+
+impl Config {
+    /// Returns the directories where a walk of `tree` starts, sorted: those of `kustomizations` that lie in what
+    /// `include` matches and not in what `exclude` matches, and where `paths` are given, in or below one of these. A root
+    /// that another one names may be among them: it is walked once all the same.
+    ///
+    /// # Errors
+    /// When the configuration leaves out every kustomization, or a path holds none.
+    pub fn starting_points(
+        &self,
+        tree: &dyn Tree,
+        paths: &[String],
+        kustomizations: &[String],
+    ) -> Result<Vec<String>> {
+        let mut starts = BTreeSet::new();
+        let mut used = BTreeSet::new();
+        let mut excluded = BTreeSet::new();
+        for place in kustomizations {
+            let directory = path::parent(place);
+            let named: Vec<&String> = paths
+                .iter()
+                .filter(|path| *path == place || path::is_in(directory, path))
+                .collect();
+            if !paths.is_empty() && named.is_empty() {
+                continue;
+            }
+            if self.starts(directory) {
+                used.extend(named);
+                starts.insert(directory.to_owned());
+            } else {
+                excluded.extend(named);
+            }
+        }
+        if starts.is_empty() && paths.is_empty() && !kustomizations.is_empty() {
+            // To look at nothing is not to find nothing.
+            return Err(
+                Failure::new(format!("`{}` leaves out every kustomization", self.file))
+                    .hint("change `include` and `exclude` there"),
+            );
+        }
+        let Some(path) = paths.iter().find(|path| !used.contains(path)) else {
+            return Ok(starts.into_iter().collect());
+        };
+        let shown = tree.label(path);
+        // To look at nothing of what was asked for is not to find nothing.
+        if excluded.contains(path) {
+            return Err(Failure::new(format!(
+                "every kustomization in `{shown}` is excluded by `{}`",
+                self.file
+            ))
+            .hint("name another PATH, or change `include` and `exclude` there"));
+        }
+        let failure = match tree::resolve(tree, path)? {
+            Resolved::Missing { .. } => Failure::new(format!("there is no `{shown}` here")),
+            _ => Failure::new(format!("`{shown}` holds no kustomization")),
+        };
+        Err(failure.hint("name a directory that holds a kustomization, or leave it out for all"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tree::memory::MemoryTree;
+
+    /// Returns where a walk starts of a tree with a few kustomizations.
+    fn starts(config: &str, paths: &[&str]) -> Result<Vec<String>> {
+        let config = Config::parse(config.as_bytes(), ".kustomize-localize").unwrap();
+        let places = ["apps/a", "apps/b", "apps/b/deep", "base"];
+        let mut tree = MemoryTree::default();
+        tree.file("docs/index.md", b"", false);
+        let kustomizations = places.map(|place| format!("{place}/kustomization.yaml"));
+        for place in &kustomizations {
+            tree.file(place, b"", false);
+        }
+        let paths: Vec<String> = paths.iter().map(|path| (*path).to_owned()).collect();
+        config.starting_points(&tree, &paths, &kustomizations)
+    }
+
+    #[test]
+    fn configuration_and_paths_say_where() {
+        let cases: [(&str, &[&str], &[&str]); 8] = [
+            ("", &[], &["apps/a", "apps/b", "apps/b/deep", "base"]),
+            (
+                "include: [apps]\n",
+                &[],
+                &["apps/a", "apps/b", "apps/b/deep"],
+            ),
+            ("exclude: [apps/b]\n", &[], &["apps/a", "base"]),
+            (
+                "include: [apps]\nexclude: ['**/deep']\n",
+                &[],
+                &["apps/a", "apps/b"],
+            ),
+            ("", &["apps/b"], &["apps/b", "apps/b/deep"]),
+            ("", &["base/kustomization.yaml"], &["base"]),
+            ("", &[""], &["apps/a", "apps/b", "apps/b/deep", "base"]),
+            (
+                "exclude: ['**/deep']\n",
+                &["apps/b", "base"],
+                &["apps/b", "base"],
+            ),
+        ];
+        for (config, paths, expected) in cases {
+            assert_eq!(
+                starts(config, paths).unwrap(),
+                expected,
+                "{config}{paths:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn nothing_to_start_at_is_an_error() {
+        for (config, paths, says) in [
+            (
+                "include: [x]\n",
+                &[][..],
+                "`.kustomize-localize` leaves out every kustomization",
+            ),
+            (
+                "exclude: [base]\n",
+                &["base"][..],
+                "every kustomization in `base` is excluded by",
+            ),
+            ("", &["apps", "docs"][..], "`docs` holds no kustomization"),
+            ("", &["nowhere"][..], "there is no `nowhere` here"),
+        ] {
+            let failure = starts(config, paths).unwrap_err();
+            assert!(failure.message.starts_with(says), "{failure}");
+        }
+    }
+}
