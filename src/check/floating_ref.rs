@@ -33,12 +33,21 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
 }
 
 fn tell(one: &RemoteUse<'_>) -> Option<(String, &'static str)> {
+    const FULL_ID: &str = "write the commit id in full, 40 digits";
     const NAME_ONE: &str = "name a tag or a full commit id, or lock it";
     let shown = one.shown();
     let pin = one.pin().filter(|pin| pin.floats())?;
     let Some(spec) = one.repository() else {
         let (_, version) = reference::file_pin(&one.wanted.text)?;
         let version = redact::url(&version);
+        if pin == Pin::ShortCommit {
+            return Some((
+                format!(
+                    "`{shown}` is a file that moves: `{version}` looks like a short commit id, which may soon be that of others too"
+                ),
+                FULL_ID,
+            ));
+        }
         return Some((
             format!("`{shown}` is a file that moves: `{version}` is whatever it is today"),
             "name a tag, a release or a full commit id in its place, or lock it",
@@ -60,7 +69,7 @@ fn tell(one: &RemoteUse<'_>) -> Option<(String, &'static str)> {
             format!(
                 "`{reference}` of `{shown}` looks like a short commit id, which git does not fetch"
             ),
-            "write the commit id in full, 40 digits",
+            FULL_ID,
         ),
         _ => (
             format!("`{reference}` of `{shown}` looks like a branch: it is whatever it is today"),
@@ -114,6 +123,11 @@ mod tests {
                 "https://raw.githubusercontent.com/o/r/main/x.yaml",
                 "`https://raw.githubusercontent.com/o/r/main/x.yaml` is a file that moves: `main` is whatever it is today",
                 "name a tag, a release or a full commit id in its place, or lock it",
+            ),
+            (
+                "https://raw.githubusercontent.com/o/r/abc1234/x.yaml",
+                "`https://raw.githubusercontent.com/o/r/abc1234/x.yaml` is a file that moves: `abc1234` looks like a short commit id, which may soon be that of others too",
+                "write the commit id in full, 40 digits",
             ),
             (
                 "https://github.com/o/r/releases/latest/download/x.yaml",

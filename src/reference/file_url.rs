@@ -21,7 +21,7 @@ pub fn looks_like_file(url: &str) -> bool {
 ///
 /// Known are the raw files, releases and gists of GitHub, the raw files and releases of GitLab and Bitbucket
 /// wherever they run, the queries `ref` and `at`, and on any host a segment that is the name of a branch that most
-/// repositories have. A short commit id is as good as a full one here: the server takes it.
+/// repositories have. The server takes a short commit id, until there is another one that begins so.
 pub fn file_pin(url: &str) -> Option<(Pin, String)> {
     let parts = Parts::of(url);
     let version = parts
@@ -32,10 +32,7 @@ pub fn file_pin(url: &str) -> Option<(Pin, String)> {
     let pin = match version.as_str() {
         "raw" | "refs/heads" => Pin::Branch,
         version if LATEST.contains(&version) => Pin::Branch,
-        version => match Pin::of(Some(version)) {
-            Pin::ShortCommit => Pin::Commit,
-            pin => pin,
-        },
+        version => Pin::of(Some(version)),
     };
     let shown = match version.as_str() {
         "raw" => "no revision".to_owned(),
@@ -174,7 +171,7 @@ mod tests {
             ),
             (
                 "https://u:p@RAW.githubusercontent.com/o/r/abc1234/x.yaml",
-                Pin::Commit,
+                Pin::ShortCommit,
                 "abc1234",
             ),
             (
