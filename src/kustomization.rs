@@ -136,8 +136,8 @@ pub enum Accepts {
     },
     /// A file or a root, tried in this order (`accumulateResources`).
     Either,
-    /// A file or a root, as [`Accepts::Either`], whose objects are plugin configurations.
-    Plugin,
+    /// A file or a root, as [`Accepts::Either`], whose objects are configurations of such plugins.
+    Plugin(PluginUse),
     /// A program, by a path with a slash in it, anywhere; a URL too, which kustomize does not read.
     Program,
     /// A file or a directory that is needed as a whole.
@@ -145,6 +145,33 @@ pub enum Accepts {
         /// Whether it may lie anywhere; otherwise in or below the root.
         anywhere: bool,
     },
+}
+
+impl Accepts {
+    /// Returns what the plugins are listed for whose configurations are named.
+    #[must_use]
+    pub fn plugin(self) -> Option<PluginUse> {
+        if let Accepts::Plugin(listed) = self {
+            Some(listed)
+        } else {
+            None
+        }
+    }
+
+    /// Says whether what is named holds plugin configurations.
+    #[must_use]
+    pub fn is_plugin(self) -> bool {
+        self.plugin().is_some()
+    }
+}
+
+/// What a plugin is listed for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum PluginUse {
+    /// It makes resources: `generators`.
+    Generator,
+    /// It changes or judges them: `transformers`, `validators`.
+    Transformer,
 }
 
 /// The key under which a generator stores a file.
@@ -215,11 +242,13 @@ pub enum ProblemKind {
     WrongKind,
     /// Two equal keys where kustomize allows none (plugin configurations).
     DuplicateKey,
+    /// An entry that is empty, or two entries in one, or nothing where kustomize needs one of several fields.
+    Entry,
     /// A generator's file source that does not split into key and path.
     FileSource,
     /// An entry that was meant as an inline configuration but is none.
     InlineConfiguration,
-    /// A built-in plugin that does not exist.
+    /// A built-in plugin that does not exist, or not for this field.
     UnknownPlugin,
     /// Aliases that expand beyond all measure.
     TooLarge,

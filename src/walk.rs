@@ -27,7 +27,9 @@ use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
 use crate::failure::{Failure, Failures, Location, Result};
-use crate::kustomization::{self, Accepts, FunctionRuntime, Kind, NoteKind, Problem, Reference};
+use crate::kustomization::{
+    self, Accepts, FunctionRuntime, Kind, NoteKind, PluginUse, Problem, Reference,
+};
 use crate::record::LoadRestrictor;
 pub use crate::tree::absence::Absence;
 use crate::tree::{self, Resolved, path};
@@ -182,7 +184,7 @@ struct Pending {
     root: RootId,
     edge: usize,
     wanted: Wanted,
-    plugin: bool,
+    plugin: Option<PluginUse>,
 }
 
 struct Walker<'a> {
@@ -199,7 +201,7 @@ struct Walker<'a> {
     /// The roots that others list for the plugin configurations in them.
     plugin_roots: Vec<PluginRoot>,
     /// The plugin configurations that were read, each with the root that it is read for.
-    plugins: HashSet<(RootId, FileId)>,
+    plugins: HashSet<(RootId, FileId, PluginUse)>,
     /// Those in which nothing could hold a path.
     inert: HashSet<FileId>,
     /// What is carried, by source, path and bound.
@@ -460,7 +462,7 @@ impl Walker<'_> {
                 Some(wanted) => self.wait(root, edge, wanted, accepts),
                 None => self.local_root(root, edge, text, accepts),
             },
-            Accepts::Either | Accepts::Plugin => {
+            Accepts::Either | Accepts::Plugin(_) => {
                 if let Some(wanted) = &wanted
                     && wanted.wants == Wants::Either
                 {
@@ -468,8 +470,8 @@ impl Walker<'_> {
                 }
                 if self.is_local_file(root, text)? {
                     let target = self.local_file(root, edge, text)?;
-                    if let (Accepts::Plugin, Target::File(file)) = (accepts, target) {
-                        self.read_plugin(root, file, &reference.field)?;
+                    if let (Some(listed), Target::File(file)) = (accepts.plugin(), target) {
+                        self.read_plugin(root, file, listed, &reference.field)?;
                     }
                     return Ok(target);
                 }
@@ -485,10 +487,11 @@ impl Walker<'_> {
 
     /// Remembers a root that is listed for the plugin configurations in it.
     fn list_plugins(&mut self, lister: RootId, reference: &Reference, target: Target) {
-        if let (Accepts::Plugin, Target::Root { id, .. }) = (reference.accepts, target) {
+        if let (Some(listed), Target::Root { id, .. }) = (reference.accepts.plugin(), target) {
             self.plugin_roots.push(PluginRoot {
                 lister,
                 root: id,
+                listed,
                 field: reference.field.clone(),
             });
         }

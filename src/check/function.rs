@@ -267,7 +267,11 @@ mod tests {
     #[test]
     fn configurations_that_are_changed_before_they_are_used() {
         let scene = |kind: &str, more: &str| {
-            Scene::of("generators: [gens]\n")
+            let list = match kind.ends_with("Generator") {
+                true => "generators",
+                false => "transformers",
+            };
+            Scene::of(&format!("{list}: [gens]\n"))
                 .file(
                     "gens/kustomization.yaml",
                     &format!("resources: [g.yaml]\n{more}"),

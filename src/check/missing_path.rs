@@ -98,7 +98,7 @@ pub(super) fn absent<'a>(context: &Context<'a>) -> Vec<Absent<'a>> {
 fn may_be_root(accepts: Accepts) -> bool {
     matches!(
         accepts,
-        Accepts::Root { .. } | Accepts::Either | Accepts::Plugin
+        Accepts::Root { .. } | Accepts::Either | Accepts::Plugin(_)
     )
 }
 

@@ -87,7 +87,7 @@ fn restored(bytes: Vec<u8>, file: &StoredFile) -> Option<Vec<u8>> {
     }
     let references = match kustomization::read(&bytes) {
         Ok(read) => read.references,
-        Err(_) => kustomization::read_plugin(&bytes).ok()?.references,
+        Err(_) => kustomization::read_plugin(&bytes, None).ok()?.references,
     };
     let edits: Vec<Edit<'_>> = references
         .iter()

@@ -4,7 +4,7 @@
 //! The shapes are those of kustomize's Go types (`api/types`), because `encoding/json` decodes by them. The names
 //! were measured: each JSON tag in the program was tried in each place.
 
-use super::Accepts;
+use super::{Accepts, PluginUse};
 
 /// The shape of a value.
 #[derive(Debug)]
@@ -35,6 +35,8 @@ pub(super) struct Struct {
     pub fields: &'static [(&'static str, Shape)],
     /// Its strings make up one chart.
     pub chart: bool,
+    /// The fields of which kustomize needs one to be set; empty where it needs none.
+    pub one_of: &'static [&'static str],
 }
 
 /// What a string means.
@@ -52,7 +54,7 @@ pub(super) enum Role {
     /// A patch if it parses as one, else a file.
     PatchOrFile,
     /// Plugin configurations if it parses as such, else a file or a root.
-    Plugin,
+    Plugin(PluginUse),
     /// The values file of a chart.
     ValuesFile,
     /// How a chart's values and those that are written here are put together.
@@ -68,7 +70,7 @@ pub(super) enum Role {
 pub(super) fn referring() -> Vec<String> {
     let mut found = Vec::new();
     add_referring(&KUSTOMIZATION, "", &mut found);
-    for (kind, fields) in BUILTIN_PLUGINS {
+    for (kind, _, fields) in BUILTIN_PLUGINS {
         add_referring(fields, &format!("{kind}."), &mut found);
     }
     found.sort();
@@ -97,13 +99,18 @@ fn add_shape(shape: &Shape, field: String, found: &mut Vec<String>) {
 }
 
 impl Role {
+    /// Says whether kustomize refuses an empty entry in a list of such strings. Of patches, it skips one.
+    pub(super) fn is_never_empty(self) -> bool {
+        matches!(self, Role::Reference(_) | Role::FileSource)
+    }
+
     fn refers(self) -> bool {
         matches!(
             self,
             Role::Reference(_)
                 | Role::FileSource
                 | Role::PatchOrFile
-                | Role::Plugin
+                | Role::Plugin(_)
                 | Role::ValuesFile
                 | Role::ChartHome
                 | Role::ConfigHome
@@ -115,11 +122,23 @@ const FILE: Shape = Shape::Text(Role::Reference(Accepts::File));
 const PLAIN: Shape = Shape::Text(Role::Plain);
 const PLAINS: Shape = Shape::List(&PLAIN);
 const STRINGS: Shape = Shape::Texts(&[]);
+const TRANSFORMERS: Shape = Shape::List(&Shape::Text(Role::Plugin(PluginUse::Transformer)));
 
 const fn record(fields: &'static [(&'static str, Shape)]) -> Struct {
     Struct {
         fields,
         chart: false,
+        one_of: &[],
+    }
+}
+
+const fn one_of(
+    names: &'static [&'static str],
+    fields: &'static [(&'static str, Shape)],
+) -> Struct {
+    Struct {
+        one_of: names,
+        ..record(fields)
     }
 }
 
@@ -179,60 +198,83 @@ pub(super) static KUSTOMIZATION: Struct = record(&[
     ),
     ("generatorOptions", Shape::Pointer(&GENERATOR_OPTIONS)),
     ("configurations", Shape::List(&FILE)),
-    ("generators", Shape::List(&Shape::Text(Role::Plugin))),
-    ("transformers", Shape::List(&Shape::Text(Role::Plugin))),
-    ("validators", Shape::List(&Shape::Text(Role::Plugin))),
+    (
+        "generators",
+        Shape::List(&Shape::Text(Role::Plugin(PluginUse::Generator))),
+    ),
+    ("transformers", TRANSFORMERS),
+    ("validators", TRANSFORMERS),
     (
         "buildMetadata",
         Shape::List(&Shape::Text(Role::BuildMetadata)),
     ),
 ]);
 
-/// The configurations of the plugins with `apiVersion: builtin`. Only what means something is listed: unknown
+/// The configurations of the plugins with `apiVersion: builtin` that can be loaded (`GeneratorFactories` and
+/// `TransformerFactories`, api/internal/plugins/builtinhelpers). Only what means something is listed: unknown
 /// fields are allowed there. Paths are relative to the kustomization that lists the plugin.
-pub(super) static BUILTIN_PLUGINS: &[(&str, &Struct)] = &[
-    ("AnnotationsTransformer", &NO_PATHS),
-    ("ConfigMapGenerator", &GENERATOR_PLUGIN),
-    ("HashTransformer", &NO_PATHS),
-    ("HelmChartInflationGenerator", &HELM_PLUGIN),
-    ("IAMPolicyGenerator", &NO_PATHS),
-    ("ImageTagTransformer", &NO_PATHS),
-    ("LabelTransformer", &NO_PATHS),
-    ("NamespaceTransformer", &NO_PATHS),
-    ("PatchJson6902Transformer", &PATCH_PLUGIN),
-    ("PatchStrategicMergeTransformer", &MERGE_PLUGIN),
-    ("PatchTransformer", &PATCH_PLUGIN),
-    ("PrefixTransformer", &NO_PATHS),
-    ("ReplacementTransformer", &REPLACEMENT_PLUGIN),
-    ("ReplicaCountTransformer", &NO_PATHS),
-    ("SecretGenerator", &GENERATOR_PLUGIN),
-    ("SortOrderTransformer", &NO_PATHS),
-    ("SuffixTransformer", &NO_PATHS),
-    ("ValueAddTransformer", &NO_PATHS),
+pub(super) static BUILTIN_PLUGINS: &[(&str, PluginUse, &Struct)] = &[
+    ("AnnotationsTransformer", PluginUse::Transformer, &NO_PATHS),
+    (
+        "ConfigMapGenerator",
+        PluginUse::Generator,
+        &GENERATOR_PLUGIN,
+    ),
+    ("HashTransformer", PluginUse::Transformer, &NO_PATHS),
+    (
+        "HelmChartInflationGenerator",
+        PluginUse::Generator,
+        &HELM_PLUGIN,
+    ),
+    ("IAMPolicyGenerator", PluginUse::Generator, &NO_PATHS),
+    ("ImageTagTransformer", PluginUse::Transformer, &NO_PATHS),
+    ("LabelTransformer", PluginUse::Transformer, &NO_PATHS),
+    ("NamespaceTransformer", PluginUse::Transformer, &NO_PATHS),
+    (
+        "PatchJson6902Transformer",
+        PluginUse::Transformer,
+        &JSON_PATCH_PLUGIN,
+    ),
+    (
+        "PatchStrategicMergeTransformer",
+        PluginUse::Transformer,
+        &MERGE_PLUGIN,
+    ),
+    ("PatchTransformer", PluginUse::Transformer, &PATCH_PLUGIN),
+    ("PrefixSuffixTransformer", PluginUse::Transformer, &NO_PATHS),
+    ("PrefixTransformer", PluginUse::Transformer, &NO_PATHS),
+    (
+        "ReplacementTransformer",
+        PluginUse::Transformer,
+        &REPLACEMENT_PLUGIN,
+    ),
+    ("ReplicaCountTransformer", PluginUse::Transformer, &NO_PATHS),
+    ("SecretGenerator", PluginUse::Generator, &GENERATOR_PLUGIN),
+    ("SuffixTransformer", PluginUse::Transformer, &NO_PATHS),
+    ("ValueAddTransformer", PluginUse::Transformer, &NO_PATHS),
 ];
 
 static NO_PATHS: Struct = record(&[]);
 
-/// kustomize ignores `env` in the plugins, its localizer does not.
+/// kustomize ignores `env` here.
 static GENERATOR_PLUGIN: Struct = record(&[
-    ("env", FILE),
     ("envs", Shape::List(&FILE)),
     ("files", Shape::List(&Shape::Text(Role::FileSource))),
 ]);
 
-static PATCH_PLUGIN: Struct = record(&[("path", FILE)]);
+static PATCH_PLUGIN: Struct = one_of(&["path", "patch"], &[("patch", PLAIN), ("path", FILE)]);
+
+static JSON_PATCH_PLUGIN: Struct =
+    one_of(&["path", "jsonOp"], &[("jsonOp", PLAIN), ("path", FILE)]);
 
 static MERGE_PLUGIN: Struct = record(&[("paths", Shape::List(&Shape::Text(Role::PatchOrFile)))]);
 
-static REPLACEMENT_PLUGIN: Struct = record(&[(
-    "replacements",
-    Shape::List(&Shape::Struct(&REPLACEMENT_FILE)),
-)]);
-
-static REPLACEMENT_FILE: Struct = record(&[("path", FILE)]);
+static REPLACEMENT_PLUGIN: Struct =
+    record(&[("replacements", Shape::List(&Shape::Struct(&REPLACEMENT)))]);
 
 static HELM_PLUGIN: Struct = Struct {
     chart: true,
+    one_of: &[],
     fields: &[
         ("additionalValuesFiles", Shape::List(&FILE)),
         ("chartHome", Shape::Text(Role::ChartHome)),
@@ -293,6 +335,7 @@ static HELM_GLOBALS: Struct = record(&[
 /// `types.HelmChart`.
 static HELM_CHART: Struct = Struct {
     chart: true,
+    one_of: &[],
     fields: &[
         ("additionalValuesFiles", Shape::List(&FILE)),
         ("apiVersions", PLAINS),
@@ -318,6 +361,7 @@ static HELM_CHART: Struct = Struct {
 /// `releaseNamespace`.
 static OLD_HELM_CHART: Struct = Struct {
     chart: true,
+    one_of: &[],
     fields: &[
         ("chartHome", Shape::Text(Role::ChartHome)),
         ("chartName", Shape::Text(Role::ChartName)),
@@ -336,12 +380,15 @@ static OLD_HELM_CHART: Struct = Struct {
 };
 
 /// `types.Patch`.
-static PATCH: Struct = record(&[
-    ("options", Shape::Pointer(&PATCH_OPTIONS)),
-    ("patch", PLAIN),
-    ("path", FILE),
-    ("target", Shape::Pointer(&SELECTOR)),
-]);
+static PATCH: Struct = one_of(
+    &["path", "patch"],
+    &[
+        ("options", Shape::Pointer(&PATCH_OPTIONS)),
+        ("patch", PLAIN),
+        ("path", FILE),
+        ("target", Shape::Pointer(&SELECTOR)),
+    ],
+);
 
 static PATCH_OPTIONS: Struct = record(&[
     ("allowKindChange", Shape::Bool),
@@ -359,12 +406,15 @@ static SELECTOR: Struct = record(&[
 ]);
 
 /// `types.ReplacementField`.
-static REPLACEMENT: Struct = record(&[
-    ("path", FILE),
-    ("source", Shape::Pointer(&SOURCE)),
-    ("sourceValue", PLAIN),
-    ("targets", Shape::List(&Shape::Pointer(&TARGET))),
-]);
+static REPLACEMENT: Struct = one_of(
+    &["path", "source", "sourceValue"],
+    &[
+        ("path", FILE),
+        ("source", Shape::Pointer(&SOURCE)),
+        ("sourceValue", PLAIN),
+        ("targets", Shape::List(&Shape::Pointer(&TARGET))),
+    ],
+);
 
 static SOURCE: Struct = record(&[
     ("fieldPath", PLAIN),

@@ -6,7 +6,7 @@ use std::collections::HashSet;
 use super::fields::BUILTIN_PLUGINS;
 use super::read::{self, Found, Place, Reader, Whereabouts};
 use super::yaml::{Dialect, Document, NodeId, NodeKind, Stream, Type};
-use super::{Accepts, NoteKind, PluginFile, Problem, ProblemKind, opinion};
+use super::{Accepts, NoteKind, PluginFile, PluginUse, Problem, ProblemKind, opinion};
 
 /// How many objects one file may hold because of aliases.
 const MOST_OBJECTS: usize = 100_000;
@@ -51,15 +51,16 @@ pub enum FunctionRuntime {
     Unknown,
 }
 
-/// Reads a file that is named in `generators`, `transformers` or `validators`; all its documents count.
+/// Reads a file that is named in `generators`, `transformers` or `validators`; all its documents count. Where
+/// `listed` says for what, a built-in plugin must be one for that.
 ///
 /// # Errors
 ///
 /// Returns everything that kustomize would refuse, in the order of the text.
-pub fn read_plugin(bytes: &[u8]) -> Result<PluginFile, Vec<Problem>> {
+pub fn read_plugin(bytes: &[u8], listed: Option<PluginUse>) -> Result<PluginFile, Vec<Problem>> {
     let stream = read::parse(bytes, usize::MAX).map_err(|problem| vec![problem])?;
     let mut found = Found::default();
-    read_objects(&stream, &Whereabouts::file(&stream), "", &mut found);
+    read_objects(&stream, &Whereabouts::file(&stream), "", listed, &mut found);
     found.finish()?;
     Ok(PluginFile {
         references: found.references,
@@ -196,6 +197,7 @@ pub(super) fn read_objects(
     stream: &Stream<'_>,
     whereabouts: &Whereabouts<'_>,
     prefix: &str,
+    listed: Option<PluginUse>,
     found: &mut Found,
 ) {
     let objects = match collect(stream) {
@@ -251,11 +253,11 @@ pub(super) fn read_objects(
         };
         let within = whereabouts.within(&label);
         let mut reader = Reader::new(document, object.document, Dialect::Objects, within, found);
-        read_object(&mut reader, object);
+        read_object(&mut reader, object, listed);
     }
 }
 
-fn read_object(reader: &mut Reader<'_>, object: Object) {
+fn read_object(reader: &mut Reader<'_>, object: Object, listed: Option<PluginUse>) {
     let Object {
         place,
         api_version,
@@ -264,17 +266,7 @@ fn read_object(reader: &mut Reader<'_>, object: Object) {
     } = object;
     // The group is empty in both (`resid.ParseGroupVersion`).
     if matches!(api_version.as_str(), "builtin" | "/builtin") {
-        match BUILTIN_PLUGINS.iter().find(|(name, _)| *name == kind) {
-            Some((_, record)) => {
-                reader.found.leads_somewhere |= !record.fields.is_empty();
-                reader.root(record, place);
-            }
-            None => {
-                let message = format!("there is no built-in plugin `{kind}`");
-                let kind = ProblemKind::UnknownPlugin;
-                reader.problem(place.node, "", kind, message, vec![]);
-            }
-        }
+        read_builtin(reader, place, &kind, listed);
         return;
     }
     reader.found.leads_somewhere = true;
@@ -320,6 +312,32 @@ fn read_object(reader: &mut Reader<'_>, object: Object) {
         strings,
     };
     reader.note(place.node, "", note, message);
+}
+
+fn read_builtin(reader: &mut Reader<'_>, place: Place, kind: &str, listed: Option<PluginUse>) {
+    let known = BUILTIN_PLUGINS.iter().find(|(name, _, _)| *name == kind);
+    let (message, hint) = match known {
+        Some((_, is, record)) if listed.is_none_or(|listed| listed == *is) => {
+            reader.found.leads_somewhere |= !record.fields.is_empty();
+            reader.root(record, place);
+            return;
+        }
+        Some((_, PluginUse::Generator, _)) => (
+            format!("`{kind}` is a generator, which cannot transform"),
+            Some("list it in `generators`".to_owned()),
+        ),
+        Some((_, PluginUse::Transformer, _)) => (
+            format!("`{kind}` is a transformer, which cannot generate"),
+            Some("list it in `transformers`".to_owned()),
+        ),
+        None => {
+            let names = BUILTIN_PLUGINS.iter().map(|(name, _, _)| *name);
+            let meant = read::nearest(kind, names).map(|name| format!("did you mean `{name}`?"));
+            (format!("there is no built-in plugin `{kind}`"), meant)
+        }
+    };
+    let hints = hint.into_iter().collect();
+    reader.problem(place.node, "", ProblemKind::UnknownPlugin, message, hints);
 }
 
 /// Returns where below the plugin home kustomize looks for the code of a plugin

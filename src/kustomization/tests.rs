@@ -3,7 +3,9 @@
 mod plugins;
 mod problems;
 
-use super::{Accepts, FILE_NAMES, GeneratorKey, Kind, Kustomization, NoteKind, ProblemKind, read};
+use super::{
+    Accepts, FILE_NAMES, GeneratorKey, Kind, Kustomization, NoteKind, PluginUse, ProblemKind, read,
+};
 
 /// Reads a kustomization that must be right.
 fn good(text: &str) -> Kustomization {
@@ -85,9 +87,17 @@ helmChartInflationGenerator: [{chartName: h, values: ov}]
         ("secretGenerator[0].env", Accepts::File, "se"),
         ("secretGenerator[0].envs[0]", Accepts::File, "ses"),
         ("secretGenerator[0].files[0]", Accepts::File, "sf"),
-        ("generators[0]", Accepts::Plugin, "g"),
-        ("transformers[0]", Accepts::Plugin, "t"),
-        ("validators[0]", Accepts::Plugin, "v"),
+        ("generators[0]", Accepts::Plugin(PluginUse::Generator), "g"),
+        (
+            "transformers[0]",
+            Accepts::Plugin(PluginUse::Transformer),
+            "t",
+        ),
+        (
+            "validators[0]",
+            Accepts::Plugin(PluginUse::Transformer),
+            "v",
+        ),
         ("helmCharts[0].valuesFile", Accepts::File, "hv"),
         (
             "helmCharts[0].additionalValuesFiles[0]",
@@ -216,7 +226,10 @@ fn of_keys_in_different_case_the_greatest_wins() {
         references("Resources: [a]\nresources:\nnamePrefix: x\n"),
         [""; 0]
     );
-    assert_eq!(references("CRDS: [b]\nCRDs: []\ncrds: [null]\n"), [""; 0]);
+    assert_eq!(
+        references("CRDS: [b]\nCRDs: []\ncrds: [c]\n"),
+        ["crds[0]=c"]
+    );
 }
 
 #[test]
@@ -287,7 +300,7 @@ fn the_first_document_counts() {
 
 #[test]
 fn nothing_passes_in_silence() {
-    let text = "resources: [a]\ncrds:\npatches: [{path: ''}, null]\nconfigMapGenerator: [{files: [null], env: ''}]\n";
+    let text = "resources: [a]\ncrds:\npatches: [{path: '', patch: a}]\ngenerators: [null, '']\nconfigMapGenerator: [{files: [], env: ''}]\npatchesStrategicMerge: ['', '{kind: A, metadata: {name: a}}', ~]\n";
     assert_eq!(references(text), ["resources[0]=a"]);
 }
 
@@ -420,7 +433,7 @@ fn whatever_comes_in_nothing_panics() {
     let seed = "resources: &l [&a x, *a]\nconfigMapGenerator: [{<<: {}, files: [k=v]}]\ngenerators:\n- |\n  kind: X\n  metadata: {name: y}\n---\n";
     for end in 0..=seed.len() {
         let _ = read(&seed.as_bytes()[..end]);
-        let _ = super::read_plugin(&seed.as_bytes()[end..]);
+        let _ = super::read_plugin(&seed.as_bytes()[end..], None);
     }
     assert_eq!(read(b"\xff").unwrap_err()[0].kind, ProblemKind::NotUtf8);
 }

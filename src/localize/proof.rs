@@ -5,7 +5,6 @@ use std::rc::Rc;
 
 use super::Localized;
 use crate::failure::{Failure, Failures};
-use crate::kustomization::Accepts;
 use crate::record::LoadRestrictor;
 use crate::redact;
 use crate::tree::memory::MemoryTree;
@@ -71,7 +70,7 @@ pub(super) fn prove(
     for root in &graph.roots {
         for edge in &root.edges {
             let text = &edge.reference.text;
-            let left = edge.reference.accepts == Accepts::Plugin
+            let left = edge.reference.accepts.is_plugin()
                 && path::resolve(&root.directory, text).is_some_and(|path| kept.contains(&path));
             if edge.target == Target::Remote && !left {
                 let text = redact::url(text);

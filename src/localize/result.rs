@@ -9,7 +9,7 @@ use super::files::{Content, Localized, ResultFile, Rewritten, Untrusted};
 use super::layout::SafePaths;
 use super::{proof, remotes};
 use crate::failure::{Failure, Failures, Location};
-use crate::kustomization::{self, Accepts, Edit};
+use crate::kustomization::{self, Edit};
 use crate::record::{LoadRestrictor, sha256_hex};
 use crate::redact;
 use crate::reference::place::LOCALIZED_FILES;
@@ -352,7 +352,7 @@ impl Builder<'_> {
         roots
             .filter(|(id, _)| !for_plugins.contains(id))
             .flat_map(|(_, root)| &root.edges)
-            .filter(|edge| edge.reference.accepts != Accepts::Plugin)
+            .filter(|edge| !edge.reference.accepts.is_plugin())
             .filter(|edge| match edge.target {
                 Target::File(file) => edited.contains(&file),
                 Target::Carried(id) => graph.carried[id]

@@ -249,13 +249,11 @@ impl Graph {
         let mut todo: Vec<RootId> = self
             .roots
             .iter()
-            .flat_map(|root| roots(root, |accepts| accepts == Accepts::Plugin))
+            .flat_map(|root| roots(root, |accepts| accepts.is_plugin()))
             .collect();
         while let Some(root) = todo.pop() {
             if found.insert(root) {
-                todo.extend(roots(&self.roots[root], |accepts| {
-                    accepts != Accepts::Plugin
-                }));
+                todo.extend(roots(&self.roots[root], |accepts| !accepts.is_plugin()));
             }
         }
         found

@@ -6,7 +6,7 @@ use std::collections::{HashMap, HashSet};
 use super::trouble::{Step, Trouble, TroubleKind};
 use super::{Edge, FileId, RootId, Target, Walker, Warning};
 use crate::failure::{Failure, Location};
-use crate::kustomization::{self, Accepts, NoteKind, Reshaping};
+use crate::kustomization::{self, Accepts, NoteKind, PluginUse, Reshaping};
 use crate::redact;
 use crate::reference::{self, RepoSpec};
 use crate::tree::{self, Resolved, path};
@@ -20,6 +20,8 @@ pub(super) struct PluginRoot {
     pub(super) lister: RootId,
     /// The root that is listed.
     pub(super) root: RootId,
+    /// What for.
+    pub(super) listed: PluginUse,
     /// The field that lists it.
     pub(super) field: String,
 }
@@ -27,12 +29,25 @@ pub(super) struct PluginRoot {
 impl Walker<'_> {
     /// Adds the references of a plugin configuration to the root that lists it: kustomize resolves
     /// them there, wherever the configuration itself lies.
-    pub(super) fn read_plugin(&mut self, root: RootId, file: FileId, field: &str) -> Step<()> {
-        if !self.plugins.insert((root, file)) {
+    pub(super) fn read_plugin(
+        &mut self,
+        root: RootId,
+        file: FileId,
+        listed: PluginUse,
+        field: &str,
+    ) -> Step<()> {
+        let other = match listed {
+            PluginUse::Generator => PluginUse::Transformer,
+            PluginUse::Transformer => PluginUse::Generator,
+        };
+        let is_known = self.plugins.contains(&(root, file, other));
+        if !self.plugins.insert((root, file, listed)) {
             return Ok(());
         }
         let bytes = self.bytes(file)?;
-        match kustomization::read_plugin(&bytes) {
+        match kustomization::read_plugin(&bytes, Some(listed)) {
+            // What a function names that is listed for both is named once.
+            Ok(_) if is_known => {}
             Ok(plugin) => {
                 if plugin.is_inert {
                     self.inert.insert(file);
@@ -62,16 +77,17 @@ impl Walker<'_> {
             let PluginRoot {
                 lister,
                 root,
+                listed,
                 field,
             } = &self.plugin_roots[index];
-            let (lister, field) = (*lister, field.clone());
+            let (lister, listed, field) = (*lister, *listed, field.clone());
             for file in self.configurations(*root).1 {
-                if self.plugins.contains(&(lister, file)) {
+                if self.plugins.contains(&(lister, file, listed)) {
                     continue;
                 }
                 any = true;
                 let added = self.graph.roots[lister].edges.len();
-                if let Err(stop) = self.read_plugin(lister, file, &field) {
+                if let Err(stop) = self.read_plugin(lister, file, listed, &field) {
                     self.trouble(stop, None, Some(file));
                 }
                 for edge in added..self.graph.roots[lister].edges.len() {
@@ -93,7 +109,7 @@ impl Walker<'_> {
             let node = &self.graph.roots[root];
             // What a configuration names is none.
             let edges = node.edges.iter().filter(|edge| edge.from == node.file);
-            for edge in edges.filter(|edge| edge.reference.accepts != Accepts::Plugin) {
+            for edge in edges.filter(|edge| !edge.reference.accepts.is_plugin()) {
                 match edge.target {
                     Target::File(file) if edge.reference.accepts == Accepts::Either => {
                         files.push(file);

@@ -40,7 +40,7 @@ impl Walker<'_> {
                 root,
                 edge,
                 wanted,
-                plugin: accepts == Accepts::Plugin,
+                plugin: accepts.plugin(),
             });
         }
         Ok(Target::Remote)
@@ -129,9 +129,9 @@ impl Walker<'_> {
         match answer? {
             Found::File(remote) => {
                 let file = self.downloaded(&remote);
-                if one.plugin {
+                if let Some(listed) = one.plugin {
                     let added = self.graph.roots[one.root].edges.len();
-                    self.read_plugin(one.root, file, &reference.field)?;
+                    self.read_plugin(one.root, file, listed, &reference.field)?;
                     for edge in added..self.graph.roots[one.root].edges.len() {
                         self.follow(one.root, edge);
                     }

@@ -42,7 +42,7 @@ impl Wanted {
             Accepts::File | Accepts::Program if is_http => (Wants::File, None),
             Accepts::File | Accepts::Program | Accepts::Carried { .. } => return None,
             // A URL whose path climbs is no repository for us, but it may be a file.
-            Accepts::Either | Accepts::Plugin if is_http => {
+            Accepts::Either | Accepts::Plugin(_) if is_http => {
                 let escapes = |spec: &RepoSpec| {
                     matches!(
                         reference::refuse_unsafe(text, Some(spec)),

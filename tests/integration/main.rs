@@ -19,6 +19,7 @@ mod check;
 #[cfg(unix)]
 mod check_clear;
 mod check_config;
+mod check_entries;
 mod check_formats;
 mod check_index;
 mod check_local;

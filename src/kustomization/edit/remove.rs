@@ -134,7 +134,7 @@ mod tests {
     fn without_repo(text: &str) -> Result<String, String> {
         let notes = match read(text.as_bytes()) {
             Ok(read) => read.notes,
-            Err(_) => read_plugin(text.as_bytes()).unwrap().notes,
+            Err(_) => read_plugin(text.as_bytes(), None).unwrap().notes,
         };
         let spots: Vec<_> = notes
             .iter()

@@ -148,12 +148,15 @@ fn a_key_that_is_an_alias_does_not_change() {
     assert_eq!((error.line, error.column), (2, 16));
 }
 
-const INLINE: &str = "apiVersion: builtin\nkind: ConfigMapGenerator\nmetadata: {name: x}\nfiles: # here\n  - k=https://h/a # this\nenvs: [ \"b\" ]\n---\napiVersion: builtin\nkind: PatchTransformer\nmetadata:\n  name: y\npath: >-\n  https://h/p\ntarget: {}\n";
+const INLINE: &str = "apiVersion: builtin\nkind: ConfigMapGenerator\nmetadata: {name: x}\nfiles: # here\n  - k=https://h/a # this\nenvs: [ \"b\" ]\n---\napiVersion: builtin\nkind: HelmChartInflationGenerator\nmetadata:\n  name: y\nvaluesFile: >-\n  https://h/p\ntarget: {}\n";
 
 const INLINE_EDITS: [(&str, &str); 3] = [
     ("generators[0]#ConfigMapGenerator[0].files[0]", "k=a"),
     ("generators[0]#ConfigMapGenerator[0].envs[0]", "e"),
-    ("generators[0]#PatchTransformer[1].path", "p"),
+    (
+        "generators[0]#HelmChartInflationGenerator[1].valuesFile",
+        "p",
+    ),
 ];
 
 fn inline_after() -> String {
@@ -200,7 +203,7 @@ fn other_scalars_with_yaml_inside_are_written_anew() {
 
 #[test]
 fn all_documents_of_a_plugin_file_can_be_edited() {
-    let references = read_plugin(INLINE.as_bytes()).unwrap().references;
+    let references = read_plugin(INLINE.as_bytes(), None).unwrap().references;
     let edits: Vec<(&str, &str)> = INLINE_EDITS
         .iter()
         .map(|(field, value)| (field.trim_start_matches("generators[0]#"), *value))

@@ -7,7 +7,7 @@ use super::place::{Place, Whereabouts};
 use super::{Found, MOST_VISITS};
 use crate::kustomization::ProblemKind;
 use crate::kustomization::fields::{Role, Shape, Struct};
-use crate::kustomization::yaml::{Dialect, Document, NodeKind, Type};
+use crate::kustomization::yaml::{Dialect, Document, NodeId, NodeKind, Type};
 
 /// Applies the table to one document, or one object in it.
 pub(in crate::kustomization) struct Reader<'d> {
@@ -115,6 +115,7 @@ impl<'d> Reader<'d> {
     }
 
     fn record(&mut self, record: &'static Struct, layers: &[Place], field: &str) -> bool {
+        let problems = self.found.problems.len();
         let outer = record.chart.then(|| self.chart.replace(Chart::default()));
         let mut values: Vec<Vec<Place>> = Vec::new();
         values.resize_with(record.fields.len(), Vec::new);
@@ -162,10 +163,19 @@ impl<'d> Reader<'d> {
             }
         }
         let mut filled = false;
+        let mut has_one = false;
         for ((name, shape), layers) in record.fields.iter().zip(&values) {
             if !layers.is_empty() {
-                filled |= self.value(shape, layers, &join(field, name));
+                let is_set = self.value(shape, layers, &join(field, name));
+                filled |= is_set;
+                has_one |= is_set && record.one_of.contains(name);
             }
+        }
+        if let Some(top) = layers.last()
+            && !has_one
+            && self.found.problems.len() == problems
+        {
+            self.needs_one(record, top.node, field);
         }
         if let Some(outer) = outer {
             let chart = std::mem::replace(&mut self.chart, outer);
@@ -174,6 +184,21 @@ impl<'d> Reader<'d> {
             }
         }
         filled
+    }
+
+    /// Refuses a struct without any of the fields of which kustomize needs one.
+    fn needs_one(&mut self, record: &Struct, node: NodeId, field: &str) {
+        if self.dead || record.one_of.is_empty() {
+            return;
+        }
+        let names: Vec<String> = record
+            .one_of
+            .iter()
+            .map(|name| format!("`{name}`"))
+            .collect();
+        let message = format!("none of {} says anything", names.join(", "));
+        let hints = vec!["set one of them, or take the entry out".to_owned()];
+        self.problem(node, field, ProblemKind::Entry, message, hints);
     }
 
     fn list(&mut self, item: &'static Shape, layers: &[Place], field: &str) -> bool {
@@ -208,19 +233,36 @@ impl<'d> Reader<'d> {
                 }
             }
         }
+        let mut any_is_set = false;
+        let last = layers
+            .last()
+            .map(|layer| self.document.resolved(layer.node));
+        let nodes: &[NodeId] = match last.map(|node| &node.kind) {
+            Some(NodeKind::Sequence(nodes)) => nodes,
+            _ => &[],
+        };
         for (i, elements) in items.iter().enumerate() {
             let field = format!("{field}[{i}]");
             if i < length {
-                if let (Shape::Text(role), [], Some(list)) = (item, &elements[..], layers.last())
-                    && let NodeKind::Sequence(nodes) = &self.document.resolved(list.node).kind
-                    && let Some(node) = nodes.get(i)
-                {
-                    self.empty_entry(*role, *node, &field);
+                let is_set = self.value(item, elements, &field);
+                let node = nodes.get(i).copied();
+                match (item, node.filter(|_| !is_set)) {
+                    (Shape::Text(role), Some(node)) if role.is_never_empty() => {
+                        self.empty_entry(node, &field);
+                    }
+                    (Shape::Struct(record), Some(node)) if elements.is_empty() => {
+                        self.needs_one(record, node, &field);
+                    }
+                    _ => any_is_set |= is_set,
                 }
-                self.value(item, elements, &field);
             } else {
                 self.discard(item, elements, &field);
             }
+        }
+        if let (Shape::Text(Role::PatchOrFile), Some(first), false, Dialect::Kustomization) =
+            (item, nodes.first(), any_is_set, self.dialect)
+        {
+            self.empty_entry(*first, &format!("{field}[0]"));
         }
         length > 0
     }
@@ -240,18 +282,21 @@ impl<'d> Reader<'d> {
                 continue;
             };
             for entry in entries {
-                if self.document.scalar_type(entry.place.node, self.dialect) == Some(Type::Null) {
-                    // An empty string for `encoding/json`.
-                    last.remove(&entry.key);
-                    continue;
+                // Nothing is an empty string for `encoding/json`.
+                if self.document.scalar_type(entry.place.node, self.dialect) != Some(Type::Null) {
+                    self.string(&entry.place, &join(field, &entry.key));
                 }
-                self.string(&entry.place, &join(field, &entry.key));
                 last.insert(entry.key, entry.place);
             }
         }
         for (name, role) in roles {
             if let Some(place) = last.remove(*name) {
-                self.text(*role, &[place], &join(field, name));
+                let field = join(field, name);
+                let is_null =
+                    self.document.scalar_type(place.node, self.dialect) == Some(Type::Null);
+                if is_null || !self.text(*role, std::slice::from_ref(&place), &field) {
+                    self.empty_entry(place.node, &field);
+                }
             }
         }
     }

@@ -182,7 +182,10 @@ pub(super) fn equal(name: &str, key: &str) -> bool {
 }
 
 /// Returns the name that a mistyped key was probably meant to be.
-pub(super) fn nearest<'n>(key: &str, names: impl Iterator<Item = &'n str>) -> Option<&'n str> {
+pub(in crate::kustomization) fn nearest<'n>(
+    key: &str,
+    names: impl Iterator<Item = &'n str>,
+) -> Option<&'n str> {
     let key: Vec<char> = key
         .chars()
         .take(64)

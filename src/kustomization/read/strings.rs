@@ -4,7 +4,9 @@ use super::decode::{Chart, Reader};
 use super::{Declared, Place, Whereabouts};
 use crate::kustomization::fields::Role;
 use crate::kustomization::yaml::{NodeId, Stream, Type};
-use crate::kustomization::{Accepts, GeneratorKey, NoteKind, ProblemKind, Reference, Spot, plugin};
+use crate::kustomization::{
+    Accepts, GeneratorKey, NoteKind, PluginUse, ProblemKind, Reference, Spot, plugin,
+};
 
 impl<'d> Reader<'d> {
     pub(super) fn text(&mut self, role: Role, layers: &[Place], field: &str) -> bool {
@@ -18,7 +20,6 @@ impl<'d> Reader<'d> {
             return true;
         };
         if self.dead || text.is_empty() {
-            self.empty_entry(role, place.node, field);
             return !text.is_empty();
         }
         if role != Role::Plain
@@ -52,7 +53,7 @@ impl<'d> Reader<'d> {
                 Ok(_) => {}
                 Err(why) => self.path_unless_inline(Accepts::File, place, field, text, &why),
             },
-            Role::Plugin => self.plugin(place, field, text),
+            Role::Plugin(listed) => self.plugin(listed, place, field, text),
             Role::ValuesFile => {
                 if let Some(chart) = &mut self.chart {
                     chart.values_file = true;
@@ -149,13 +150,16 @@ impl<'d> Reader<'d> {
         );
     }
 
-    fn plugin(&mut self, place: &Place, field: &str, text: &str) {
+    fn plugin(&mut self, listed: PluginUse, place: &Place, field: &str, text: &str) {
         match plugin::objects(text) {
             Ok(inline) => {
                 let whereabouts = self.within_scalar(place, text, &inline);
-                plugin::read_objects(&inline, &whereabouts, &format!("{field}#"), self.found);
+                let prefix = format!("{field}#");
+                plugin::read_objects(&inline, &whereabouts, &prefix, Some(listed), self.found);
             }
-            Err(why) => self.path_unless_inline(Accepts::Plugin, place, field, text, &why),
+            Err(why) => {
+                self.path_unless_inline(Accepts::Plugin(listed), place, field, text, &why);
+            }
         }
     }
 
@@ -217,6 +221,13 @@ impl<'d> Reader<'d> {
         key: Option<GeneratorKey>,
         spot: Spot,
     ) {
+        if let Some((one, other)) = run_together(text) {
+            let message = format!("two entries in one: `{one}` and `{other}`");
+            let hints =
+                vec!["put each on its own line, its `-` below that of the other".to_owned()];
+            self.problem(place.node, field, ProblemKind::Entry, message, hints);
+            return;
+        }
         let node = self.document.node(place.node);
         let (line, column) = self.whereabouts.start(node);
         let (end_line, end_column) = self.whereabouts.end(node);
@@ -280,17 +291,12 @@ impl<'d> Reader<'d> {
         }
     }
 
-    /// Refuses an empty text, or nothing, where a root may be meant: kustomize does not take that for none.
-    pub(super) fn empty_entry(&mut self, role: Role, node: NodeId, field: &str) {
-        if !self.dead
-            && matches!(
-                role,
-                Role::Reference(Accepts::Root { .. } | Accepts::Either)
-            )
-        {
+    /// Refuses an empty text, or nothing: kustomize takes it for the directory itself, not for none.
+    pub(super) fn empty_entry(&mut self, node: NodeId, field: &str) {
+        if !self.dead {
             let message = "an empty entry names nothing".to_owned();
             let hints = vec!["take it out".to_owned()];
-            self.problem(node, field, ProblemKind::WrongType, message, hints);
+            self.problem(node, field, ProblemKind::Entry, message, hints);
         }
     }
 
@@ -303,6 +309,21 @@ impl<'d> Reader<'d> {
             }
         }
     }
+}
+
+/// Returns two entries of a list that stand in one text, because the second does not begin a line, or is indented
+/// below the first. kustomize joins `../base - ../../b` to a path, in which `..` takes the first away again.
+fn run_together(text: &str) -> Option<(&str, &str)> {
+    text.match_indices('-').find_map(|(at, _)| {
+        let (one, other) = (&text[..at], &text[at + 1..]);
+        let is_apart = one.ends_with(char::is_whitespace) && other.starts_with(char::is_whitespace);
+        let (one, other) = (one.trim(), other.trim());
+        let begins = ["./", "../", "/"]
+            .iter()
+            .any(|begin| other.starts_with(begin));
+        let is_entry = begins || other == ".." || other.contains("://");
+        (is_apart && is_entry && !one.is_empty()).then_some((one, other))
+    })
 }
 
 /// Go's `path.Base`.

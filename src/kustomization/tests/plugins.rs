@@ -1,8 +1,8 @@
 use super::{Accepts, GeneratorKey, NoteKind, ProblemKind, good, read, references};
-use crate::kustomization::{Edit, FunctionRuntime, PluginFile, edit, read_plugin};
+use crate::kustomization::{Edit, FunctionRuntime, PluginFile, PluginUse, edit, read_plugin};
 
 fn plugin(text: &str) -> PluginFile {
-    read_plugin(text.as_bytes()).unwrap_or_else(|problems| panic!("{text}\n{problems:#?}"))
+    read_plugin(text.as_bytes(), None).unwrap_or_else(|problems| panic!("{text}\n{problems:#?}"))
 }
 
 fn builtin(kind: &str, rest: &str) -> String {
@@ -23,7 +23,7 @@ fn an_empty_group_is_none() {
 
 /// The only problem of a plugin file.
 fn problem(text: &str) -> (usize, ProblemKind, String) {
-    let mut found = read_plugin(text.as_bytes()).expect_err(text);
+    let mut found = read_plugin(text.as_bytes(), None).expect_err(text);
     assert_eq!(found.len(), 1, "{found:?}");
     let problem = found.remove(0);
     (problem.line, problem.kind, problem.message)
@@ -35,12 +35,12 @@ fn every_path_of_the_built_in_plugins_is_found() {
         (
             "ConfigMapGenerator",
             "env: a\nenvs: [b]\nfiles: [c, k=d]\nliterals: [x=y]",
-            "env=a envs[0]=b files[0]=c files[1]=d",
+            "envs[0]=b files[0]=c files[1]=d",
         ),
         (
             "SecretGenerator",
             "env: a\nenvs: [b]\nfiles: [c]",
-            "env=a envs[0]=b files[0]=c",
+            "envs[0]=b files[0]=c",
         ),
         ("PatchTransformer", "path: a\ntarget: {path: b}", "path=a"),
         ("PatchJson6902Transformer", "path: a\njsonOp: b", "path=a"),
@@ -171,7 +171,7 @@ generators:
   kind: ConfigMapGenerator
   metadata: {name: é}
   files: [a, k=b]
-- \"{apiVersion: builtin, kind: PatchTransformer, metadata: {name: x}, path: c}\"
+- \"{apiVersion: builtin, kind: SecretGenerator, metadata: {name: x}, envs: [c]}\"
 validators: ['# nothing', '', '{}']
 ";
     let found: Vec<_> = good(text)
@@ -189,7 +189,14 @@ validators: ['# nothing', '', '{}']
         })
         .collect();
     let wanted = [
-        ("generators[0]", Accepts::Plugin, 3, 3, 3, 12),
+        (
+            "generators[0]",
+            Accepts::Plugin(PluginUse::Generator),
+            3,
+            3,
+            3,
+            12,
+        ),
         (
             "generators[1]#ConfigMapGenerator.files[0]",
             Accepts::File,
@@ -208,12 +215,12 @@ validators: ['# nothing', '', '{}']
         ),
         // Where in a quoted scalar something stands cannot be said, so the whole scalar is named.
         (
-            "generators[2]#PatchTransformer.path",
+            "generators[2]#SecretGenerator.envs[0]",
             Accepts::File,
             10,
             3,
             10,
-            80,
+            81,
         ),
     ];
     let wanted = wanted.map(|(field, b, c, d, e, f)| (field.to_owned(), b, c, d, e, f));

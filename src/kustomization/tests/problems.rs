@@ -235,7 +235,7 @@ fn empty_is_what_kustomize_calls_empty() {
         "vars: []\n",
         "commonLabels: {}\n",
         "bases: [a]\n",
-        "patches: [null]\n",
+        "patches: []\n",
         "namePrefix: x\n",
     ] {
         assert!(read(text.as_bytes()).is_ok(), "{text}");
@@ -342,7 +342,7 @@ fn all_problems_are_told_in_order() {
 #[test]
 fn aliases_do_not_explode() {
     let mut list = format!("buildMetadata: [a{}]\n", ", a".repeat(2_000));
-    list += "replacements: [{targets: [&t {fieldPaths: [&p a";
+    list += "replacements: [{sourceValue: a, targets: [&t {fieldPaths: [&p a";
     list += &", *p".repeat(1_000);
     list += "]}";
     list += &", *t".repeat(250);
@@ -374,7 +374,7 @@ fn aliases_do_not_nest_without_end() {
         assert!(read(text.as_bytes()).is_err());
         let quoted = format!("generators: [{text:?}]\n");
         assert!(read(quoted.as_bytes()).is_err());
-        assert!(crate::kustomization::read_plugin(text.as_bytes()).is_err());
+        assert!(crate::kustomization::read_plugin(text.as_bytes(), None).is_err());
         assert!(crate::kustomization::looks_like_resources(text.as_bytes()).is_err());
     }
 }

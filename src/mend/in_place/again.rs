@@ -82,12 +82,12 @@ impl TurnBack<'_> {
             return Ok(());
         };
         for reference in &read.references {
-            if reference.accepts != Accepts::Plugin {
+            if !reference.accepts.is_plugin() {
                 continue;
             }
             for (path, executable) in self.configurations(directory, reference)? {
                 let bytes = self.tree.read(&path)?;
-                if let Ok(plugin) = kustomization::read_plugin(&bytes) {
+                if let Ok(plugin) = kustomization::read_plugin(&bytes, None) {
                     self.file(directory, &path, bytes, executable, &plugin.references)?;
                 }
             }

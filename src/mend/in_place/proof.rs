@@ -3,7 +3,6 @@
 use std::collections::{BTreeSet, HashMap};
 
 use crate::failure::{Failure, Failures};
-use crate::kustomization::Accepts;
 use crate::localize::InPlace;
 use crate::redact;
 use crate::tree::path;
@@ -35,7 +34,7 @@ pub(super) fn prove(
                 continue;
             }
             let text = &edge.reference.text;
-            let is_kept = edge.reference.accepts == Accepts::Plugin
+            let is_kept = edge.reference.accepts.is_plugin()
                 && path::resolve(&root.directory, text)
                     .is_some_and(|path| in_place.kept.contains(&path));
             let was_broken = old.get(root.directory.as_str()).is_some_and(|root| {
