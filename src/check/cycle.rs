@@ -84,7 +84,8 @@ mod tests {
         assert!(findings.len() >= count, "{}", findings.len());
         let longest = findings.iter().map(|finding| finding.message.len()).max();
         assert!(longest < Some(1_000), "{longest:?}");
-        assert!(begin.elapsed().as_secs() < 20);
+        // Many times what it takes: a busy machine is no endless loop.
+        assert!(begin.elapsed().as_secs() < 200);
     }
 
     #[test]
