@@ -4,13 +4,14 @@
 //! Every lock of the tree is looked at: the one at the top with the `localized-files` that it lists, and
 //! those of copies, which own all of their directory.
 
-use super::Context;
+use super::{Context, remotes};
 use crate::failure::{Failure, argument, pathspec, short};
 use crate::finding::{Finding, Rule};
 use crate::record::stored::{self, Difference};
 use crate::record::{LOCK_NAME, LoadRestrictor, Lock};
 use crate::reference::RepoSpec;
 use crate::tree::path;
+use crate::walk::Root;
 
 pub(super) fn find(context: &Context<'_>, failures: &mut Vec<Failure>) -> Vec<Finding> {
     let mut findings = Vec::new();
@@ -41,7 +42,7 @@ fn finding(
         .files
         .iter()
         .find(|file| path::join(directory, &file.path) == place);
-    let again = again(directory, lock, place);
+    let again = again(context, directory, lock, place);
     let (message, help) = match difference {
         Difference::Missing => {
             let on_disk = context
@@ -106,15 +107,29 @@ fn finding(
     context.at_path(Rule::EditedCopy, place, message, help)
 }
 
+/// Returns the commands that write the localized files in `home` once more, as the lock says. They name the root
+/// beside `home`: without one every locked URL of the repository would be localized.
+fn again_in_place(context: &Context<'_>, home: &str) -> String {
+    let start = path::parent(home);
+    let is_it = |root: &Root| root.directory == start;
+    let Some(root) = context.graph.roots.iter().position(is_it) else {
+        let start = if start.is_empty() { "." } else { start };
+        return format!("bring back the kustomization in `{start}`, which these files belong to");
+    };
+    let command = format!(
+        "git kustomize-localize --in-place --no-commit --overwrite {}",
+        argument(&format!(":/{start}"))
+    );
+    match remotes::changes_in_place(context, root, Some(home)) {
+        Some(paths) => format!("{command} && git add -f -- {paths}"),
+        None => format!("write it again, and stage what that changes, as it says: {command}"),
+    }
+}
+
 /// Returns the commands that write what the lock says once more.
-fn again(directory: &str, lock: &Lock, place: &str) -> String {
+fn again(context: &Context<'_>, directory: &str, lock: &Lock, place: &str) -> String {
     let Some(target) = &lock.target else {
-        let home = stored::home(place).unwrap_or(directory);
-        return format!(
-            "git kustomize-localize --in-place --no-commit --overwrite && git add -f -- {} {}",
-            pathspec(home),
-            pathspec(LOCK_NAME)
-        );
+        return again_in_place(context, stored::home(place).unwrap_or(directory));
     };
     let mut command = "git kustomize-localize --no-commit --overwrite".to_owned();
     let mut add = |words: &[&str]| {
@@ -134,8 +149,14 @@ fn again(directory: &str, lock: &Lock, place: &str) -> String {
     if lock.options.load_restrictor == LoadRestrictor::None {
         add(&["--load-restrictor", "none"]);
     }
+    if lock.options.helm {
+        add(&["--helm"]);
+    }
     for glob in &lock.options.leave_missing {
         add(&["--leave-missing", glob]);
+    }
+    for glob in &lock.options.trust_exec {
+        add(&["--trust-exec", glob]);
     }
     let target = match RepoSpec::parse(target) {
         Ok(_) => target.clone(),
@@ -192,7 +213,7 @@ mod tests {
         );
         assert_eq!(
             finding.help[0],
-            "git kustomize-localize --in-place --no-commit --overwrite && git add -f -- :/a/localized-files :/kustomize-localize.lock"
+            "git kustomize-localize --in-place --no-commit --overwrite :/a && git add -f -- :/a/localized-files :/kustomize-localize.lock"
         );
         assert!(finding.fails());
     }
@@ -226,12 +247,14 @@ mod tests {
         lock.options.scope = Some(".".to_owned());
         lock.options.pin = true;
         lock.options.leave_missing.insert("*.env".to_owned());
+        lock.options.helm = true;
+        lock.options.trust_exec.insert("bin/*".to_owned());
         let scene = Scene::default()
             .file("copy/x.yaml", "y")
             .file("copy/kustomize-localize.lock", &lock.render().unwrap());
         assert_eq!(
             found(scene)[0].help[0],
-            "git kustomize-localize --no-commit --overwrite --scope :/ --pin --leave-missing '*.env' -- :/app :/copy && git add -f -- :/copy"
+            "git kustomize-localize --no-commit --overwrite --scope :/ --pin --helm --leave-missing '*.env' --trust-exec 'bin/*' -- :/app :/copy && git add -f -- :/copy"
         );
     }
 }

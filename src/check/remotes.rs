@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::Context;
 use super::ambiguous_path::Ambiguity;
-use crate::failure::argument;
+use crate::failure::{argument, pathspec};
 use crate::record::{self, GitRemote, LOCK_NAME, Lock};
 use crate::redact;
 use crate::reference::place::LOCALIZED_FILES;
@@ -129,11 +129,16 @@ impl RemoteUse<'_> {
     }
 }
 
-/// Returns what changes when a root is localized in place, as arguments of `git add`; none where that is too
-/// much for a line.
-pub(super) fn changes_in_place(context: &Context<'_>, root: usize) -> Option<String> {
+/// Returns what changes when a root is localized in place, as arguments of `git add`, and also the directory `more`;
+/// none where that is too much for a line.
+pub(super) fn changes_in_place(
+    context: &Context<'_>,
+    root: RootId,
+    more: Option<&str>,
+) -> Option<String> {
     let graph = context.graph;
     let mut paths = BTreeSet::from([LOCK_NAME.to_owned()]);
+    paths.extend(more.map(str::to_owned));
     let mut seen = BTreeSet::from([root]);
     let mut todo = vec![root];
     while let Some(id) = todo.pop() {
@@ -153,9 +158,6 @@ pub(super) fn changes_in_place(context: &Context<'_>, root: usize) -> Option<Str
             return None;
         }
     }
-    let paths: Vec<String> = paths
-        .iter()
-        .map(|path| argument(&format!(":/{path}")))
-        .collect();
+    let paths: Vec<String> = paths.iter().map(|path| pathspec(path)).collect();
     Some(paths.join(" "))
 }

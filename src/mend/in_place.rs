@@ -108,7 +108,7 @@ fn planned(
     };
     let empty = Rc::default();
     let held = ground.lock.as_ref().unwrap_or(&empty);
-    let restored = match request.overwrite {
+    let mut restored = match request.overwrite {
         true => restore::restore(ground, held, &ledger::edited(ground, held)?, remotes)?,
         false => Restored::default(),
     };
@@ -149,6 +149,16 @@ fn planned(
         return Err(Failures(failures));
     }
     let graph = &explored.graph;
+    // What was not asked for is left as it is, also where nothing needs it any more.
+    let asked: Option<BTreeSet<&str>> = (!request.targets.is_empty()).then(|| {
+        let roots = graph.roots.iter().filter(|root| root.source == 0);
+        roots.map(|root| root.directory.as_str()).collect()
+    });
+    let is_asked = |place: &str| match (&asked, stored::home(place)) {
+        (Some(asked), Some(home)) => asked.contains(path::parent(home)),
+        (Some(_) | None, _) => true,
+    };
+    restored.files.retain(|place, _| is_asked(place));
     let roots: Vec<RootId> = explored.starts.iter().flatten().copied().collect();
     let rules = localize::Rules {
         owned: &|place| {
@@ -181,7 +191,7 @@ fn planned(
     let kept = ledger.kept(&after);
     let lost: Vec<String> = kept
         .iter()
-        .filter(|file| restored.lost.contains(&file.path))
+        .filter(|file| restored.lost.contains(&file.path) && is_asked(&file.path))
         .map(|file| file.path.clone())
         .collect();
     if !lost.is_empty() {
@@ -216,6 +226,11 @@ fn planned(
     }
     for (place, file) in ledger.brought() {
         files.insert(place, file.record(place));
+    }
+    for file in &held.files {
+        if !is_asked(&file.path) {
+            files.entry(&file.path).or_insert_with(|| file.clone());
+        }
     }
     let files: Vec<StoredFile> = files.into_values().collect();
     refuse_case(&files)?;

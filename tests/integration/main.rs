@@ -49,6 +49,7 @@ mod parity;
 mod paths;
 mod plugins;
 mod pre_commit;
+mod printed;
 mod proof;
 mod readme;
 mod recipes;

@@ -1,0 +1,293 @@
+//! The commands that findings print: run as they stand, none makes anything worse, and each touches only what it
+//! names.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+
+use serde_json::Value;
+
+use crate::support::{Output, Repo, Running, World, config_map, deployment};
+
+const LOCK: &str = "kustomize-localize.lock";
+
+/// Returns what `check` says, by rule and path, with the commands of each finding.
+#[track_caller]
+fn check(repo: &Repo) -> Vec<(String, Vec<String>)> {
+    let output = repo.run(&["check", "--format", "json"]);
+    let document: Value = serde_json::from_str(&output.stdout).expect("JSON");
+    assert_eq!(document["failures"], serde_json::json!([]), "{output:?}");
+    let text = |value: &Value| value.as_str().unwrap().to_owned();
+    let findings = document["findings"].as_array().unwrap().iter();
+    findings
+        .map(|finding| {
+            let help = finding["help"].as_array().unwrap().iter();
+            let commands = help.filter_map(|help| command(help.as_str()?));
+            let name = format!("{} {}", text(&finding["rule"]), text(&finding["path"]));
+            (name, commands.collect())
+        })
+        .collect()
+}
+
+/// Returns the command that a help ends with, if it does.
+fn command(help: &str) -> Option<String> {
+    const BEGINS: [&str; 4] = ["git ", "(cd ", "printf ", "touch "];
+    let begins = |text: &str| BEGINS.iter().any(|begin| text.starts_with(begin));
+    let starts = std::iter::once(0).chain(help.match_indices(": ").map(|(at, _)| at + 2));
+    let start = starts.into_iter().find(|at| begins(&help[*at..]))?;
+    Some(help[start..].to_owned())
+}
+
+fn shell(world: &World, repo: &Repo, command: &str) -> Output {
+    let mut shell = world.sandbox.command("sh", repo.path());
+    Running::start(shell.args(["-c", command])).wait()
+}
+
+/// Returns every file of the working tree and every entry of the index.
+fn state(repo: &Repo) -> BTreeMap<String, String> {
+    let mut state = BTreeMap::new();
+    let mut todo: Vec<PathBuf> = vec![repo.path().to_owned()];
+    while let Some(directory) = todo.pop() {
+        for entry in directory.read_dir().unwrap() {
+            let entry = entry.unwrap();
+            let path = entry.path();
+            let name = path.strip_prefix(repo.path()).unwrap();
+            if entry.file_type().unwrap().is_dir() {
+                if name.as_os_str() != ".git" {
+                    todo.push(path);
+                }
+                continue;
+            }
+            let what = match path.read_link() {
+                Ok(target) => target.display().to_string(),
+                Err(_) => String::from_utf8_lossy(&std::fs::read(&path).unwrap()).into_owned(),
+            };
+            state.insert(name.display().to_string(), what);
+        }
+    }
+    for line in repo.git(&["ls-files", "-s"]).lines() {
+        let (what, name) = line.split_once('\t').unwrap();
+        *state.entry(name.to_owned()).or_default() += what;
+    }
+    state
+}
+
+/// Says whether a command names a path, or a directory above it.
+fn names(command: &str, path: &str) -> bool {
+    let mut above = std::path::Path::new(path).ancestors();
+    path == LOCK
+        || above.any(|above| {
+            let word = format!(":/{}", above.display());
+            !above.as_os_str().is_empty() && command.split(' ').any(|one| one == word)
+        })
+}
+
+/// Runs every command that a finding prints, each in a copy of the repository. Returns for which rules one mended
+/// something.
+#[track_caller]
+fn follow(world: &World) -> BTreeSet<String> {
+    let before = check(&world.work);
+    let mut rules = BTreeSet::new();
+    let mut number = 0;
+    let mut done = BTreeSet::new();
+    for (name, commands) in &before {
+        for command in commands {
+            if !done.insert(command) {
+                continue;
+            }
+            number += 1;
+            let copy = world.sandbox.path(&format!("copy-{number}"));
+            let from = world.work.path().display();
+            let sandbox = world.sandbox.path("");
+            let mut cp = world.sandbox.command("cp", &sandbox);
+            cp.arg("-a").arg(from.to_string()).arg(&copy);
+            Running::start(&mut cp).wait().success();
+            let copy = Repo::new(&world.sandbox, copy);
+            let (was, output) = (state(&copy), shell(world, &copy, command));
+            let is = state(&copy);
+            for path in was.keys().chain(is.keys()) {
+                let is_same = was.get(path) == is.get(path);
+                assert!(is_same || names(command, path), "{name}: {command}: {path}");
+            }
+            let after = check(&copy);
+            assert!(
+                after.len() <= before.len(),
+                "{name}: {command}\n{before:?}\n{after:?}\n{output:?}"
+            );
+            let count = |findings: &[(String, Vec<String>)]| {
+                findings.iter().filter(|one| one.0 == *name).count()
+            };
+            if count(&after) < count(&before) {
+                rules.insert(name.split_once(' ').unwrap().0.to_owned());
+            }
+        }
+    }
+    rules
+}
+
+fn rules(names: &[&str]) -> BTreeSet<String> {
+    names.iter().map(|name| (*name).to_owned()).collect()
+}
+
+/// A repository that keeps its URLs in the lock, but for two roots that are localized in place.
+fn world() -> World {
+    let world = World::new();
+    let program = env!("CARGO_BIN_EXE_git-kustomize-localize");
+    world
+        .sandbox
+        .offer("git-kustomize-localize", program.as_ref());
+    world.upstream_of(
+        "acme/lib",
+        &[
+            ("web/kustomization.yaml", "resources: [map.yaml]\n"),
+            ("web/map.yaml", &config_map("lib")),
+        ],
+    );
+    for name in ["one", "two", "three"] {
+        let url = format!("https://files.example.com/v1/{name}.yaml");
+        world.file(&url, deployment(name));
+    }
+    let work = &world.work;
+    for (root, name) in [("here", "one"), ("there", "two")] {
+        let url = format!("resources:\n- https://files.example.com/v1/{name}.yaml\n");
+        work.write(&format!("{root}/kustomization.yaml"), url);
+    }
+    work.git(&["add", "--all"]);
+    work.run(&["--in-place", "--no-commit"]).success();
+    for root in ["apps/a", "apps/b", "apps/c"] {
+        let url = "resources:\n- https://github.com/acme/lib//web?ref=v1\n";
+        work.write(&format!("{root}/kustomization.yaml"), url);
+    }
+    work.git(&["add", "--all"]);
+    work.run(&["lock"]).success();
+    work.commit("localized and locked");
+    work.run(&["check"]).success();
+    world
+}
+
+#[test]
+fn an_edited_copy_is_written_again_and_nothing_else() {
+    let world = world();
+    let work = &world.work;
+    let file = "here/localized-files/files.example.com/v1/one.yaml";
+    let other = "there/localized-files/files.example.com/v1/two.yaml";
+    for (path, text) in [(file, "# edited\n"), (other, "# mine\n")] {
+        work.write(path, text);
+    }
+    work.commit("edited");
+    assert_eq!(follow(&world), rules(&["edited-copy"]));
+    let findings = check(work);
+    assert_eq!(findings[0].0, format!("edited-copy {file}"));
+    let command = &findings[0].1[0];
+    assert_eq!(
+        command,
+        "git kustomize-localize --in-place --no-commit --overwrite :/here && git add -f -- :/here/localized-files :/kustomize-localize.lock"
+    );
+    shell(&world, work, command).success();
+    assert_eq!(work.read(file), deployment("one"));
+    assert_eq!(work.read(other), "# mine\n");
+    assert_eq!(check(work).len(), 1);
+
+    // A root that names a locked URL as well: what that becomes is staged, too.
+    work.git(&["reset", "--quiet", "--hard"]);
+    let localized = work.read("here/kustomization.yaml");
+    let more = format!("{localized}- https://github.com/acme/lib//web?ref=v1\n");
+    work.write("here/kustomization.yaml", more);
+    work.commit("another");
+    assert_eq!(follow(&world), rules(&["edited-copy"]));
+
+    // One that is gone.
+    work.remove("here/kustomization.yaml");
+    work.commit("gone");
+    follow(&world);
+}
+
+#[test]
+fn what_nothing_needs_any_more_goes_with_its_own_root() {
+    let world = world();
+    let work = &world.work;
+    work.write("there/kustomization.yaml", "namePrefix: a-\n");
+    work.write(
+        "apps/d/kustomization.yaml",
+        "resources:\n- https://files.example.com/v1/three.yaml\n",
+    );
+    work.commit("three");
+    assert_eq!(follow(&world), rules(&["remote-reference"]));
+}
+
+#[test]
+fn what_was_deleted_comes_back() {
+    let world = world();
+    let work = &world.work;
+    work.write("m/cm.yaml", config_map("a"));
+    work.write("m/d e/kustomization.yaml", "namePrefix: a-\n");
+    work.write("m/kustomization.yaml", "resources: [cm.yaml, d e]\n");
+    work.commit("there");
+    work.git(&["rm", "-r", "--quiet", "m/cm.yaml", "m/d e"]);
+    let findings = check(work);
+    for (finding, path) in findings.iter().zip(["':/m/d e'", ":/m/cm.yaml"]) {
+        let command = format!("git restore --staged --worktree -- {path}");
+        assert!(
+            findings.iter().any(|one| one.1.contains(&command)),
+            "{finding:?}"
+        );
+        shell(&world, work, &command).success();
+    }
+    assert_eq!(check(work), []);
+    // Only what is to be committed can be mended so.
+    work.git(&["rm", "--quiet", "m/cm.yaml"]);
+    work.run(&["check", "--working-tree"])
+        .fails(1)
+        .stdout_has("help: bring it back: git restore");
+    work.commit("gone");
+    work.run(&["check", "--rev", "HEAD"])
+        .fails(1)
+        .stdout_has("help: add it, or take the reference out");
+}
+
+#[test]
+fn every_other_command_makes_nothing_worse() {
+    let world = world();
+    let work = &world.work;
+    work.write("shared/x.yaml", config_map("x"));
+    for (place, text) in [
+        ("m/missing", "resources: [new.yaml]\n"),
+        ("m/gone", "resources: [gone.yaml]\n"),
+        ("m/dir", "resources: [../../files]\n"),
+        ("m/out", "resources: [../../shared/x.yaml]\n"),
+        ("m/link", "resources: [x.yaml]\n"),
+        ("m/two", "namePrefix: a-\n"),
+        ("m/secret", "secretGenerator: [{name: a, envs: [s.env]}]\n"),
+        (
+            "m/float",
+            "resources: ['https://github.com/acme/lib//web']\n",
+        ),
+        (
+            "m/url",
+            "resources: ['https://files.example.com/v1/three.yaml']\n",
+        ),
+    ] {
+        work.write(&format!("{place}/kustomization.yaml"), text);
+    }
+    work.write("m/two/kustomization.yml", "namePrefix: b-\n");
+    work.write("m/gone/gone.yaml", config_map("gone"));
+    work.write("files/a.yaml", config_map("a"));
+    work.symlink("m/link/x.yaml", "../../shared/x.yaml");
+    work.write(".gitignore", "*.env\n");
+    // Nothing names what is locked for this one any more.
+    work.write("apps/a/kustomization.yaml", "namePrefix: a-\n");
+    work.write("here/kustomization.yaml", "namePrefix: a-\n");
+    work.write("there/localized-files/mine.yaml", "mine\n");
+    work.commit("all of it");
+    work.git(&["rm", "--quiet", "m/gone/gone.yaml"]);
+    work.write("m/missing/new.yaml", config_map("new"));
+    work.write("m/secret/s.env", "a=b\n");
+    let expected = [
+        "edited-copy",
+        "ignored-path",
+        "invalid-kustomization",
+        "missing-path",
+        "out-of-scope",
+        "remote-reference",
+    ];
+    assert_eq!(follow(&world), rules(&expected));
+}
