@@ -139,9 +139,38 @@ fn misspelled(error: &clap::Error) -> Option<Failure> {
     })
 }
 
+/// Says whether `git kustomize-localize --help` shows something: git opens the manual page.
+fn has_page() -> bool {
+    let mut man = std::process::Command::new("man");
+    man.args(["-w", "git-kustomize-localize"]);
+    crate::process::run(
+        &mut man,
+        None,
+        crate::process::Limits::default(),
+        crate::process::Terminal::Detached,
+    )
+    .is_ok_and(|output| output.status.success())
+}
+
+/// Returns the whole help, which `-h` otherwise refers to.
+fn whole_help() -> String {
+    let help = Cli::command().render_long_help();
+    let text = match console::colors_enabled() {
+        true => help.ansi().to_string(),
+        false => help.to_string(),
+    };
+    text.replace(" (see a summary with '-h')", "")
+}
+
 /// Reads the arguments of the process and does what they say.
 #[must_use]
 pub fn run() -> ExitCode {
+    let is_help = std::env::args_os().skip(1).eq([OsString::from("-h")]);
+    if is_help && !has_page() {
+        output::Color::Auto.apply();
+        output::print(&whole_help());
+        return ExitCode::SUCCESS;
+    }
     let cli = match Cli::try_parse_from(arguments(std::env::args_os())) {
         Ok(cli) => cli,
         Err(error) => {

@@ -202,7 +202,9 @@ impl Fetcher {
         }
         moved.sort_by_key(|change| match change {
             Change::Moved { label, .. } => label.clone(),
-            Change::Added { .. } | Change::Removed { .. } => String::new(),
+            Change::Added { .. } | Change::Removed { .. } | Change::Extended { .. } => {
+                String::new()
+            }
         });
         moved
     }

@@ -207,7 +207,7 @@ impl<'a> Context<'a> {
             reference: String::new(),
             subject: Subject::Local,
             message,
-            help,
+            help: first_without_or(help),
             allowed: None,
         }
     }
@@ -230,7 +230,7 @@ impl<'a> Context<'a> {
             reference: String::new(),
             subject: Subject::Local,
             message,
-            help,
+            help: first_without_or(help),
             allowed: None,
         }
     }
@@ -246,7 +246,7 @@ impl<'a> Context<'a> {
         if let Some(known) = self.changes.borrow().get(&root) {
             return known.clone();
         }
-        let changes = Rc::new(remotes::changes_in_place(self, root));
+        let changes = Rc::new(remotes::changes_in_place(self, root, None));
         self.changes.borrow_mut().insert(root, changes.clone());
         changes
     }
@@ -258,6 +258,16 @@ impl<'a> Context<'a> {
             ..finding
         }
     }
+}
+
+/// Returns the help of a finding, where each way but the first may begin with "or".
+fn first_without_or(mut help: Vec<String>) -> Vec<String> {
+    if let Some(first) = help.first_mut()
+        && let Some(rest) = first.strip_prefix("or ")
+    {
+        *first = rest.to_owned();
+    }
+    help
 }
 
 /// Returns what a reference names, as far as its text and field tell.

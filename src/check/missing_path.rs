@@ -4,7 +4,7 @@
 //! Most often the file is on disk, but was never added: the build works here and nowhere else.
 
 use super::{Checking, Context, remote_chart};
-use crate::failure::{argument, pathspec};
+use crate::failure::{argument, nearest, pathspec};
 use crate::finding::{Finding, Rule};
 use crate::kustomization::{Accepts, FILE_NAMES};
 use crate::tree::absence::Absence;
@@ -142,14 +142,29 @@ fn words(context: &Context<'_>, absent: &Absent<'_>) -> (String, Vec<String>) {
         return (format!("`{shown}` holds no kustomization"), help);
     }
     let message = format!("there is no `{place}`");
-    let help = match near(context, absent) {
-        Some(text) => format!("did you mean `{text}`?"),
-        None => "add it, or take the reference out".to_owned(),
-    };
-    (message, vec![help])
+    let mut help: Vec<String> = near(context, absent)
+        .map(|text| format!("did you mean `{text}`?"))
+        .into_iter()
+        .collect();
+    // What a commit lacks is not brought back into it.
+    let is_deleted = !matches!(context.checking, Checking::Commit { .. })
+        && context
+            .absences
+            .is_some_and(|absences| absences.is_in_head(place));
+    if is_deleted {
+        let or = if help.is_empty() { "" } else { "or " };
+        help.push(format!(
+            "{or}bring it back: git restore --staged --worktree -- {}",
+            pathspec(place)
+        ));
+    }
+    if help.is_empty() {
+        help.push("add it, or take the reference out".to_owned());
+    }
+    (message, help)
 }
 
-/// Returns what a path was probably meant to be: another ending, one `../` more or less.
+/// Returns what a path was probably meant to be: another ending, one `../` more or less, a name with a typing error.
 fn near(context: &Context<'_>, absent: &Absent<'_>) -> Option<String> {
     let text = absent.edge.reference.text.as_str();
     let accepts = absent.edge.reference.accepts;
@@ -164,6 +179,7 @@ fn near(context: &Context<'_>, absent: &Absent<'_>) -> Option<String> {
     }
     candidates.extend(text.strip_prefix("../").map(str::to_owned));
     candidates.push(format!("../{}", text.trim_start_matches("./")));
+    candidates.extend(mistyped(context, absent));
     let directory = &absent.root.directory;
     candidates.into_iter().find(|text| {
         let Some(place) = path::resolve(directory, text) else {
@@ -180,6 +196,38 @@ fn near(context: &Context<'_>, absent: &Absent<'_>) -> Option<String> {
             }
             _ => false,
         }
+    })
+}
+
+/// Returns the path of what is beside the missing file and has nearly its name, with the same ending.
+fn mistyped(context: &Context<'_>, absent: &Absent<'_>) -> Option<String> {
+    /// In a larger directory the comparing takes longer than it is worth.
+    const MOST: usize = 500;
+    let text = absent.edge.reference.text.trim_end_matches('/');
+    let (beside, name) = match text.rsplit_once('/') {
+        Some((_, name)) => text.split_at(text.len() - name.len()),
+        None => ("", text),
+    };
+    let directory = path::resolve(&absent.root.directory, &format!("./{beside}"))?;
+    let Ok(Resolved::Directory { path }) = tree::resolve(context.tree, &directory) else {
+        return None;
+    };
+    let names = context.tree.names(&path).ok()?;
+    let split = |name| match str::rsplit_once(name, '.') {
+        Some((stem, ending)) => (stem, Some(ending)),
+        None => (name, None),
+    };
+    let (stem, ending) = split(name);
+    let alike = names
+        .iter()
+        .filter(|name| !FILE_NAMES.contains(&name.as_str()))
+        .map(|name| split(name.as_str()))
+        .filter(|(_, other)| *other == ending)
+        .map(|(stem, _)| stem);
+    let found = nearest(stem, alike).filter(|_| names.len() <= MOST)?;
+    Some(match ending {
+        Some(ending) => format!("{beside}{found}.{ending}"),
+        None => format!("{beside}{found}"),
     })
 }
 
@@ -292,6 +340,13 @@ mod tests {
             ("resources: [there]", Some("there.yaml")),
             ("patches: [{path: there.yml}]", Some("there.yaml")),
             ("resources: [base]", Some("../base")),
+            ("resources: [thre.yaml]", Some("there.yaml")),
+            ("resources: [../app/thare.yaml]", Some("../app/there.yaml")),
+            ("patches: [{path: There.yaml}]", Some("there.yaml")),
+            ("resources: [../bases/]", Some("../base")),
+            ("components: [../bsae]", Some("../base")),
+            ("resources: [../file]", None),
+            ("resources: [x/there.yaml]", None),
             ("resources: [../../app/../base]", None),
             ("resources: [../../base]", None),
             ("resources: [gone.yml]", None),

@@ -132,7 +132,7 @@ impl One<'_> {
         };
         let mut help = Vec::new();
         if let Some(real) = &real {
-            help.extend(self.copy(real, &local));
+            help.push(self.copy(real, &local));
             let directory = path::parent(real);
             let up = path::relative(&self.root.directory, directory);
             let contains = path::is_in(&self.root.directory, directory);
@@ -151,8 +151,18 @@ impl One<'_> {
         (message, help)
     }
 
-    /// Returns how a file becomes one of the root.
-    fn copy(&self, real: &str, local: &str) -> Option<String> {
+    /// Returns how a file becomes one of the root, with the commands where there are some.
+    fn copy(&self, real: &str, local: &str) -> String {
+        let root = shown(&self.root.directory);
+        self.copy_command(real, local).unwrap_or_else(|| {
+            match path::is_in(local, &self.root.directory) {
+                true => "put a copy of the file where the link is".to_owned(),
+                false => format!("copy `{real}` below `{root}`, and name the copy"),
+            }
+        })
+    }
+
+    fn copy_command(&self, real: &str, local: &str) -> Option<String> {
         if matches!(self.context.checking, Checking::Commit { .. }) {
             return None;
         }
@@ -383,6 +393,21 @@ mod tests {
         // Whether it is there does not matter.
         let gone = one(scene("patches: [{path: ../base/gone.yaml}]\n"));
         assert_eq!(gone.help[0], "put what it names below `app`");
+    }
+
+    #[test]
+    fn the_way_that_concerns_one_file_comes_first() {
+        let taken = one(scene("resources: [../shared/x.yaml]\n").file("app/x.yaml", ""));
+        assert_eq!(
+            taken.help,
+            [
+                "copy `shared/x.yaml` below `app`, and name the copy",
+                "or make `shared` a root of its own, and name that: `../shared`",
+                RESTRICTOR,
+            ]
+        );
+        let patch = one(scene("patches: [{path: ../shared/x.yaml}]\n").file("app/x.yaml", ""));
+        assert_eq!(patch.help[1..], [RESTRICTOR]);
     }
 
     #[test]

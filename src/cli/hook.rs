@@ -186,10 +186,13 @@ fn run_hook(args: &RunArgs) -> Result<u8, Failures> {
     };
     let mut status = 0;
     for judged in all {
+        // Among what git and other hooks say.
         let heading = || {
-            if !judged.refs.is_empty() {
-                output::say(&format!("{}:\n", visible(&judged.refs.join(", "))));
-            }
+            let refs = match judged.refs.is_empty() {
+                true => String::new(),
+                false => format!(": {}", visible(&judged.refs.join(", "))),
+            };
+            output::say(&format!("git kustomize-localize check{refs}:\n"));
         };
         let checked = match check::checked(&here, &request(&judged, args.hook)) {
             Ok(checked) => checked,

@@ -30,6 +30,9 @@ use crate::walk::{self, Absence, Graph, Source, Start, Warning};
 
 /// Localizes what the arguments say, and says what was done.
 pub(super) fn run(args: &LocalizeArgs) -> ExitCode {
+    if args.target.is_none() && !args.in_place && is_top() {
+        return tell(&args.output, Err::<Report, _>(what_to_do_here().into()));
+    }
     if args.in_place {
         return tell(
             &args.output,
@@ -49,6 +52,23 @@ pub(super) fn run(args: &LocalizeArgs) -> ExitCode {
         None => history::run(args),
     };
     tell(&args.output, outcome)
+}
+
+/// Says whether we were started at the top of a repository.
+fn is_top() -> bool {
+    matches!(Here::discover_offline(), Ok(Some(here)) if here.prefix.is_empty())
+}
+
+/// Says what there is to do at the top of a repository, where no TARGET was named.
+fn what_to_do_here() -> Failure {
+    Failure::new("say what to do: no TARGET is named, and this is the top of the repository")
+        .hint("find what is remote, and change nothing: git kustomize-localize check")
+        .hint("keep the URLs, and lock what they mean now: git kustomize-localize lock")
+        .hint("commit the repository without URLs, on a branch: git kustomize-localize --in-place")
+        .hint(
+            "copy one kustomization with all it needs, on a branch: git kustomize-localize TARGET",
+        )
+        .hint("see all commands and options: git kustomize-localize -h")
 }
 
 /// Where the local files of a run come from.
@@ -257,7 +277,7 @@ fn new_dir(args: &LocalizeArgs, spec: Option<&RepoSpec>, base: Option<&str>) -> 
         (None, None, None) => Err(Failure::new(
             "the target is the top of the repository, so NEW_DIR has no name",
         )
-        .hint("give NEW_DIR")),
+        .hint("give NEW_DIR, or localize the whole repository on a branch: --in-place")),
     }
 }
 

@@ -149,12 +149,33 @@ pub(super) fn parse(bytes: &[u8], limit: usize) -> Result<Stream<'_>, Problem> {
             kind: ProblemKind::NotUtf8,
         }
     })?;
-    super::opinion::read(text, limit).map_err(|error| Problem {
-        line: error.line,
-        column: error.column,
+    super::opinion::read(text, limit).map_err(|error| {
+        conflict(text).unwrap_or_else(|| Problem {
+            line: error.line,
+            column: error.column,
+            field: String::new(),
+            message: format!("not valid YAML: {}", error.message),
+            hints: Vec::new(),
+            kind: ProblemKind::Syntax,
+        })
+    })
+}
+
+/// Finds the markers that a merge leaves where both sides changed the same lines.
+fn conflict(text: &str) -> Option<Problem> {
+    let begin = text.lines().position(|line| line.starts_with("<<<<<<< "))?;
+    let mut rest = text.lines().skip(begin);
+    let is_conflict =
+        rest.any(|line| line == "=======") && rest.any(|line| line.starts_with(">>>>>>> "));
+    is_conflict.then(|| Problem {
+        line: begin + 1,
+        column: 1,
         field: String::new(),
-        message: format!("not valid YAML: {}", error.message),
-        hints: Vec::new(),
+        message: "conflict markers: two sides of a merge changed the same lines".to_owned(),
+        hints: vec![
+            "choose what stays, remove the lines `<<<<<<<`, `=======` and `>>>>>>>`, and `git add` the file"
+                .to_owned(),
+        ],
         kind: ProblemKind::Syntax,
     })
 }

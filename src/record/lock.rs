@@ -239,6 +239,13 @@ pub enum Change {
         /// What it is.
         new: Digest,
     },
+    /// It is in both and the same, but more directories of it are in use.
+    Extended {
+        /// What names it.
+        label: String,
+        /// The directories that the old lock did not hold.
+        paths: Vec<String>,
+    },
 }
 
 impl Lock {
@@ -404,6 +411,13 @@ impl Lock {
                     old: old.digest(),
                     new: new.digest(),
                 }),
+                (Some(Remote::Git(old)), Some(new @ Remote::Git(git))) => {
+                    let paths: Vec<String> = git.paths.difference(&old.paths).cloned().collect();
+                    (!paths.is_empty()).then(|| Change::Extended {
+                        label: new.label(),
+                        paths,
+                    })
+                }
                 _ => None,
             })
             .collect()

@@ -158,6 +158,10 @@ pub(super) fn write_changes(out: &mut String, changes: &[Change]) -> std::fmt::R
                 let (old, new) = (short(old.hex()), short(new.hex()));
                 writeln!(out, "  moved {} {old} -> {new}", visible(label))?;
             }
+            Change::Extended { label, paths } => {
+                let paths = visible(&paths.join(", "));
+                writeln!(out, "  added {paths} of {}", visible(label))?;
+            }
         }
     }
     Ok(())
@@ -184,20 +188,25 @@ pub(super) struct JsonChange<'a> {
     url: &'a str,
     old: Option<String>,
     new: Option<String>,
+    /// The directories that were added to an entry.
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    paths: &'a [String],
 }
 
 impl<'a> From<&'a Change> for JsonChange<'a> {
     fn from(change: &'a Change) -> Self {
-        let (change, url, old, new) = match change {
-            Change::Added { label, digest } => ("added", label, None, Some(digest)),
-            Change::Removed { label, digest } => ("dropped", label, Some(digest), None),
-            Change::Moved { label, old, new } => ("moved", label, Some(old), Some(new)),
+        let (change, url, old, new, paths) = match change {
+            Change::Added { label, digest } => ("added", label, None, Some(digest), &[][..]),
+            Change::Removed { label, digest } => ("dropped", label, Some(digest), None, &[][..]),
+            Change::Moved { label, old, new } => ("moved", label, Some(old), Some(new), &[][..]),
+            Change::Extended { label, paths } => ("extended", label, None, None, &paths[..]),
         };
         JsonChange {
             change,
             url,
             old: old.map(ToString::to_string),
             new: new.map(ToString::to_string),
+            paths,
         }
     }
 }

@@ -1,9 +1,11 @@
 //! Why a path is not in a tree of this repository.
 
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 use std::collections::{BTreeSet, HashMap};
 use std::rc::Rc;
 
+use super::objects::{ObjectTree, object_id};
+use super::{Entry, Tree};
 use crate::git::Here;
 
 /// Why a local file is not in the tree that is looked at.
@@ -23,6 +25,8 @@ pub struct Absences {
     here: Rc<Here>,
     on_disk: bool,
     known: RefCell<HashMap<String, Absence>>,
+    /// What HEAD holds, if there is one.
+    head: OnceCell<Option<ObjectTree>>,
 }
 
 impl Absences {
@@ -33,6 +37,7 @@ impl Absences {
             here,
             on_disk,
             known: RefCell::default(),
+            head: OnceCell::new(),
         }
     }
 
@@ -63,6 +68,20 @@ impl Absences {
     pub fn is_on_disk(&self, path: &str) -> bool {
         let top = self.here.top.as_ref().filter(|_| self.on_disk);
         top.is_some_and(|top| top.join(path).symlink_metadata().is_ok())
+    }
+
+    /// Returns whether `git restore` can bring back `path` (from the top): whether HEAD holds it.
+    pub fn is_in_head(&self, path: &str) -> bool {
+        let open = || {
+            let commit = self.here.commit("HEAD").ok()??;
+            ObjectTree::of_here(self.here.clone(), object_id(&commit.tree).ok()?).ok()
+        };
+        let entry = self.head.get_or_init(open).as_ref();
+        let entry = entry.and_then(|tree| tree.entry(path).ok()?);
+        matches!(
+            entry,
+            Some(Entry::File { .. } | Entry::Link | Entry::Directory)
+        )
     }
 
     /// Returns why `path` (from the top) is missing.

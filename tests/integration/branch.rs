@@ -382,6 +382,34 @@ fn paths_are_those_of_the_directory_it_runs_in() {
 }
 
 #[test]
+fn alone_at_the_top_it_says_what_there_is_to_do() {
+    let project = Project::new();
+    let work = &project.work;
+    let told = "error: say what to do: no TARGET is named, and this is the top of the repository\n";
+    let before = work.state();
+    for args in [&[][..], &["localize"], &["--scope", "."]] {
+        let output = work.run(args);
+        output.fails(2).stderr_has(told);
+        for (line, command) in output
+            .stderr
+            .lines()
+            .skip(1)
+            .zip(["check", "lock", "--in-place"])
+        {
+            assert!(
+                line.starts_with("  hint: ")
+                    && line.ends_with(&format!(": git kustomize-localize {command}")),
+                "{output:?}"
+            );
+        }
+    }
+    // Also in a repository without a commit.
+    let empty = project.sandbox.repo("empty");
+    empty.run(&[]).fails(2).stderr_has(told);
+    before.assert_same(&work.state());
+}
+
+#[test]
 fn a_new_directory_needs_a_name_that_git_can_hold() {
     let project = Project::new();
     let work = &project.work;

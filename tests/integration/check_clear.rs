@@ -121,7 +121,9 @@ fn a_directory_of_a_locked_repository_that_nobody_looked_at() {
         work.run(&["check"]).fails(1).stdout_has(&format!(
             "is a git repository at `v2`, of which the lock does not hold `{directory}`"
         ));
-        work.run(&["lock"]).success().stdout_has("wrote");
+        work.run(&["lock"]).success().stdout_has(&format!(
+            "  added {directory} of https://example.com/acme/remote.git?ref=v2\n"
+        ));
         work.git(&["add", "--all"]);
         work.run(&["check"]).success();
         assert!(work.read("kustomize-localize.lock").contains("ref: v1"));

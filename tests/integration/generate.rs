@@ -232,8 +232,27 @@ fn zsh_completes_a_target_without_the_word_localize() {
 }
 
 #[test]
+fn without_a_manual_page_the_short_help_is_the_whole() {
+    let sandbox = Sandbox::new();
+    let help = |args: &[&str]| {
+        let output = sandbox.run(&sandbox.path(""), args);
+        output.success().stdout.clone()
+    };
+    let whole = help(&["--help"]);
+    // A `man` that knows no page, then one that knows it.
+    sandbox.script("man", "exit 16");
+    let short = help(&["-h"]);
+    assert_eq!(short, whole.replace(" (see a summary with '-h')", ""));
+    sandbox.script("man", "test \"$*\" = '-w git-kustomize-localize'");
+    let short = help(&["-h"]);
+    assert!(short.contains("(see more with '--help')"), "{short}");
+    assert!(short.len() < whole.len());
+}
+
+#[test]
 fn the_short_help_is_one_screen() {
     let sandbox = Sandbox::new();
+    sandbox.script("man", "exit 0");
     let short = sandbox
         .run(&sandbox.path(""), &["-h"])
         .success()

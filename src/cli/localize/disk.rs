@@ -9,7 +9,7 @@ use super::{
 };
 use crate::cli::LocalizeArgs;
 use crate::commit::directory;
-use crate::failure::{Failure, Failures, Result};
+use crate::failure::{Failure, Failures, Result, argument};
 use crate::fetch::Tip;
 use crate::git::Here;
 use crate::record::LOCK_NAME;
@@ -127,11 +127,14 @@ fn place(cwd: &Path, shown: &str) -> Result<PathBuf> {
                 .hint("choose another NEW_DIR"),
         );
     };
+    let above = Path::new(shown).parent().unwrap_or(parent);
     match parent.canonicalize() {
         Ok(parent) if parent.is_dir() => Ok(parent.join(name)),
         _ => Err(
-            Failure::new(format!("there is no directory to put `{shown}` into"))
-                .hint("make it first: mkdir -p"),
+            Failure::new(format!("there is no directory to put `{shown}` into")).hint(format!(
+                "make it first: mkdir -p -- {}",
+                argument(&above.to_string_lossy())
+            )),
         ),
     }
 }

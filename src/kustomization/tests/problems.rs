@@ -378,3 +378,18 @@ fn aliases_do_not_nest_without_end() {
         assert!(crate::kustomization::looks_like_resources(text.as_bytes()).is_err());
     }
 }
+
+#[test]
+fn conflict_markers_are_called_so() {
+    let text = "resources:\n- a.yaml\n<<<<<<< HEAD\n- b.yaml\n||||||| base\n=======\n- c.yaml\n>>>>>>> topic\n";
+    for text in [text.to_owned(), text.replace('\n', "\r\n")] {
+        assert_eq!(
+            problem(&text),
+            "3:1 : conflict markers: two sides of a merge changed the same lines"
+        );
+    }
+    let half = problem("resources:\n- a.yaml\n<<<<<<< HEAD\n- b.yaml\n");
+    assert!(half.contains("not valid YAML"), "{half}");
+    // Where it is text, it is text.
+    assert!(read(b"patches:\n- patch: |\n    <<<<<<< a\n    =======\n    >>>>>>> b\n").is_ok());
+}

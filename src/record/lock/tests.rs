@@ -478,7 +478,6 @@ fn changes_say_what_moved() {
     let new = Lock {
         remotes: vec![
             Remote::File(file("https://h/new", &"b".repeat(64))),
-            // Another path of the same commit is no change of what it is.
             Remote::Git(git("https://h/same", Some("v1"), &"a".repeat(40), &["x"])),
             Remote::Git(git(
                 "https://h/moved",
@@ -504,6 +503,10 @@ fn changes_say_what_moved() {
             Change::Added {
                 label: "https://h/new".into(),
                 digest: Digest::Sha256("b".repeat(64)),
+            },
+            Change::Extended {
+                label: "https://h/same?ref=v1".into(),
+                paths: vec!["x".into()],
             },
         ]
     );

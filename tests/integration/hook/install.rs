@@ -128,6 +128,21 @@ fn a_shell_hook_keeps_every_byte_and_runs_too() {
 }
 
 #[test]
+fn what_the_hook_says_begins_with_who_says_it() {
+    let (_sandbox, work) = work();
+    install(&work, &[]);
+    work.write(
+        "kustomization.yaml",
+        "resources: [https://example.com/x.yaml]\n",
+    );
+    work.git(&["add", "--all"]);
+    let output = work.try_git(&["commit", "-m", "remote"]);
+    output.fails(1);
+    let begin = "git kustomize-localize check:\nerror[remote-reference]: ";
+    assert!(output.stderr.starts_with(begin), "{output:?}");
+}
+
+#[test]
 fn an_existing_hook_can_still_refuse() {
     let (_sandbox, work) = work();
     existing(&work, "pre-commit", "#!/bin/sh\necho mine >&2\nexit 7\n");
