@@ -13,6 +13,7 @@ mod floating_ref;
 mod function;
 mod ignored_path;
 mod invalid_kustomization;
+mod known;
 mod lines;
 mod missing_path;
 mod out_of_scope;
@@ -39,6 +40,7 @@ use crate::tree::{Listing, path};
 use crate::walk::{self, Contents, Explored, FileId, Graph, Source, Target, Trouble, TroubleKind};
 
 use context::Context;
+pub use known::Renames;
 use suppression::Apply;
 
 /// What is to be checked.
@@ -303,20 +305,6 @@ impl Checked {
             .iter()
             .filter(|finding| finding.severity == severity && finding.allowed.is_none())
             .count()
-    }
-
-    /// Leaves out what `old` holds already: the same rule, path and reference. What is allowed in `old`
-    /// is new when nothing allows it any more.
-    pub fn leave_out(&mut self, old: &[Finding], base: &str) {
-        let old: HashSet<_> = old
-            .iter()
-            .filter(|finding| finding.allowed.is_none())
-            .map(Finding::identity)
-            .collect();
-        let before = self.findings.len();
-        self.findings
-            .retain(|finding| finding.allowed.is_some() || !old.contains(&finding.identity()));
-        self.known = Some((before - self.findings.len(), base.to_owned()));
     }
 
     /// Returns the exit status: 0 clean, 1 findings that fail, 2 something could not be looked at.

@@ -169,7 +169,7 @@ pub fn run() -> ExitCode {
     if is_help && !has_page() {
         output::Color::Auto.apply();
         output::print(&whole_help());
-        return ExitCode::SUCCESS;
+        return output::ended(ExitCode::SUCCESS);
     }
     let cli = match Cli::try_parse_from(arguments(std::env::args_os())) {
         Ok(cli) => cli,
@@ -179,11 +179,13 @@ pub fn run() -> ExitCode {
             }
             // Help and version are results; everything else is a usage error.
             let status = if error.use_stderr() { FAILED } else { 0 };
-            let _ = error.print();
-            return ExitCode::from(status);
+            if let Err(error) = error.print() {
+                output::lost(&error);
+            }
+            return output::ended(ExitCode::from(status));
         }
     };
-    match cli.command {
+    output::ended(match cli.command {
         Some(Command::Check(args)) => check::run(&args),
         Some(Command::Hook(command)) => hook::run(&command),
         Some(Command::Verify(args)) => verify::run(&args),
@@ -201,7 +203,7 @@ pub fn run() -> ExitCode {
         Some(Command::LeftOut(words)) => left_out(words.first()),
         #[cfg(not(feature = "localize"))]
         None => left_out(None),
-    }
+    })
 }
 
 /// Says that this build can only check.

@@ -6,6 +6,8 @@
 
 use std::fmt::{self, Write as _};
 
+use crate::redact::is_hidden;
+
 /// The place in a file that a message is about.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Location {
@@ -113,15 +115,40 @@ pub fn short(id: &str) -> &str {
     id.get(..12).unwrap_or(id)
 }
 
-/// Returns `text` as one word of a command in a hint, quoted for a shell where that is needed.
+/// Returns `text` as one word of a command in a hint, quoted for a shell where that is needed. It is one line,
+/// and shows every character: what would not be seen is left to `printf`.
 #[must_use]
 pub fn argument(text: &str) -> String {
+    if text.chars().any(is_hidden) || text.contains("##[") {
+        return format!("\"$(printf '{}')\"", escaped(text));
+    }
     let plain =
         |character: char| character.is_ascii_alphanumeric() || "-_./:@%+=,".contains(character);
     match !text.is_empty() && text.chars().all(plain) {
         true => text.to_owned(),
         false => format!("'{}'", text.replace('\'', "'\\''")),
     }
+}
+
+/// Returns `text` as a format of `printf` in single quotes.
+fn escaped(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '%' => escaped.push_str("%%"),
+            '\\' => escaped.push_str("\\\\"),
+            '\'' | '[' => {
+                let _ = write!(escaped, "\\{:03o}", u32::from(c));
+            }
+            c if is_hidden(c) => {
+                for byte in c.encode_utf8(&mut [0; 4]).bytes() {
+                    let _ = write!(escaped, "\\{byte:03o}");
+                }
+            }
+            c => escaped.push(c),
+        }
+    }
+    escaped
 }
 
 /// Returns text from outside as it can be put into a message: one line, not too long.
@@ -133,38 +160,13 @@ pub(crate) fn shown(text: &str) -> String {
             shown.push('…');
             break;
         }
-        if c.is_control() || is_invisible(c) {
+        if is_hidden(c) {
             let _ = write!(shown, "{}", c.escape_unicode());
         } else {
             shown.push(c);
         }
     }
     shown
-}
-
-/// Returns whether `c` draws nothing, or moves what is drawn around it (marks of direction, joiners,
-/// fillers, line separators).
-pub(crate) fn is_invisible(c: char) -> bool {
-    matches!(
-        u32::from(c),
-        0xad | 0x34f
-            | 0x61c
-            | 0x115f
-            | 0x1160
-            | 0x17b4
-            | 0x17b5
-            | 0x180b..=0x180f
-            | 0x200b..=0x200f
-            | 0x2028..=0x202e
-            | 0x2060..=0x206f
-            | 0x3164
-            | 0xfe00..=0xfe0f
-            | 0xfeff
-            | 0xffa0
-            | 0xfff0..=0xfffb
-            | 0x1d173..=0x1d17a
-            | 0xe0000..=0xe0fff
-    )
 }
 
 /// Returns the word of `known` that was probably meant by `word`.
@@ -203,9 +205,12 @@ fn distance(a: &str, b: &str) -> usize {
 /// Returns a path (from the top of the repository) as an argument of git, wherever git is started.
 #[must_use]
 pub fn pathspec(place: &str) -> String {
-    argument(&match place.contains(['*', '?', '[', '\\']) {
-        true => format!(":(top,literal){place}"),
-        false => format!(":/{place}"),
+    // After `:/` git takes most signs for more of that kind.
+    let is_sign = |c: char| !c.is_alphanumeric() && c != '.';
+    let is_plain = !place.starts_with(is_sign);
+    argument(&match is_plain && !place.contains(['*', '?', '[', '\\']) {
+        true => format!(":/{place}"),
+        false => format!(":(top,literal){place}"),
     })
 }
 
@@ -224,6 +229,12 @@ mod tests {
             ("a b", "'a b'"),
             ("it's", "'it'\\''s'"),
             ("$(id)", "'$(id)'"),
+            ("a\n::b", "\"$(printf 'a\\012::b')\""),
+            (
+                "\u{202e}it's 1%\\",
+                "\"$(printf '\\342\\200\\256it\\047s 1%%\\\\')\"",
+            ),
+            ("##[x]", "\"$(printf '##\\133x]')\""),
             ("", "''"),
         ] {
             assert_eq!(argument(text), word);
@@ -236,6 +247,9 @@ mod tests {
             ("a/b.yaml", ":/a/b.yaml"),
             ("a b", "':/a b'"),
             ("a[1]/b", "':(top,literal)a[1]/b'"),
+            (".a/b", ":/.a/b"),
+            ("_a/b", "':(top,literal)_a/b'"),
+            ("!a", "':(top,literal)!a'"),
         ] {
             assert_eq!(pathspec(place), word);
         }

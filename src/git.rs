@@ -11,7 +11,7 @@ mod here;
 
 pub(crate) use foreign::untied;
 pub use foreign::{Asked, Depth, Foreign, Wanted};
-pub use here::{Amid, CommitId, Here, Hooks, Ignored, Listed, Ref, Staged, Which};
+pub use here::{Amid, CommitId, Here, Hooks, Ignored, Listed, Ref, Side, Staged, Which};
 
 use std::process::Command;
 

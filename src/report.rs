@@ -20,6 +20,7 @@ use crate::failure::Failures;
 use crate::localize::Rewritten;
 use crate::prove::Proof;
 use crate::record::{Change, Remote};
+pub use crate::redact::visible;
 use crate::walk::Warning;
 
 /// What came of a run, as it can be told.
@@ -158,27 +159,6 @@ fn write_warnings(out: &mut String, warnings: &[Warning]) -> std::fmt::Result {
         [] => Ok(()),
         warnings => writeln!(out, "  {}", counted_warnings(warnings)),
     }
-}
-
-/// Returns the text without control characters and without characters that reorder what is shown:
-/// both come from files and servers, and could hide or fake a line.
-#[must_use]
-pub fn visible(text: &str) -> String {
-    text.chars()
-        .map(|character| match is_hidden(character) {
-            true => '\u{fffd}',
-            false => character,
-        })
-        .collect()
-}
-
-/// Returns whether a character is not shown as [`visible`] text: it controls, ends a line or reorders.
-fn is_hidden(character: char) -> bool {
-    character.is_control()
-        || matches!(
-            character,
-            '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}'
-        )
 }
 
 /// Returns `1 file`, `2 files`.

@@ -277,7 +277,7 @@ mod tests {
         assert_eq!(
             findings[0].help[1],
             "or bring it in, here: git kustomize-localize --in-place --no-commit ':/-a b' && git add -f -- \
-             ':/-a b/kustomization.yml' ':/-a b/localized-files' :/base/kustomization.yaml :/base/localized-files \
+             ':(top,literal)-a b/kustomization.yml' ':(top,literal)-a b/localized-files' :/base/kustomization.yaml :/base/localized-files \
              :/kustomize-localize.lock :/local/gen.yaml :/local/localized-files"
         );
         let [.., base, local] = findings.as_slice() else {

@@ -1,5 +1,6 @@
 //! `check`: opens what is to be checked, and says what was found.
 
+use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::rc::Rc;
@@ -7,10 +8,10 @@ use std::rc::Rc;
 use clap::{ArgGroup, Args, ValueEnum, ValueHint};
 
 use super::output::{self, Color};
-use crate::check::{self, Checked, Checking, Input};
+use crate::check::{self, Checked, Checking, Input, Renames};
 use crate::config::Config;
 use crate::failure::{Failure, Failures, Result};
-use crate::git::Here;
+use crate::git::{Here, Side};
 use crate::report::check as report;
 use crate::tree::absence::Absences;
 use crate::tree::index::IndexTree;
@@ -58,6 +59,10 @@ pub(super) struct CheckArgs {
     /// How the result is written to standard output
     #[arg(long, value_enum, value_name = "FORMAT", default_value_t = Format::Human)]
     format: Format,
+
+    /// Show every finding, also on a terminal and in a summary where there are many
+    #[arg(long)]
+    all: bool,
 
     /// Say nothing where nothing fails
     #[arg(short, long)]
@@ -195,16 +200,18 @@ fn print(checked: &Checked, args: &CheckArgs) -> Result<()> {
         verbose: args.verbose,
         quiet: args.quiet,
         color: console::colors_enabled(),
+        // A log is searched, and nobody waits for its end.
+        overview: !args.all && args.format == Format::Human && std::io::stdout().is_terminal(),
     };
-    output::print(&match args.format {
-        Format::Human => report::human(checked, shown),
-        Format::Json => report::json(checked),
-        Format::Sarif => report::sarif(checked),
-        Format::Github => report::github(checked, shown),
-    });
+    match args.format {
+        Format::Human => output::print(&report::human(checked, shown)),
+        Format::Json => output::print(&report::json(checked)),
+        Format::Sarif => output::print(&report::sarif(checked)),
+        Format::Github => output::print_verbatim(&report::github(checked, shown)),
+    }
     match args.format {
         // The log of a step is one: what could not be looked at is in there.
-        Format::Github => summarize(checked)?,
+        Format::Github => summarize(checked, args.all)?,
         _ => output::failures(&Failures(checked.failures.clone())),
     }
     Ok(())
@@ -219,12 +226,13 @@ pub(super) fn for_hook(checked: &Checked) -> String {
             verbose: false,
             quiet: false,
             color: console::colors_enabled_stderr(),
+            overview: std::io::stderr().is_terminal(),
         },
     )
 }
 
 /// Adds to the summary of the step, where GitHub Actions gives us one.
-fn summarize(checked: &Checked) -> Result<()> {
+fn summarize(checked: &Checked, all: bool) -> Result<()> {
     use std::io::Write;
     let Some(file) = std::env::var_os("GITHUB_STEP_SUMMARY").filter(|file| !file.is_empty()) else {
         return Ok(());
@@ -233,7 +241,7 @@ fn summarize(checked: &Checked) -> Result<()> {
         .append(true)
         .create(true)
         .open(&file)
-        .and_then(|mut summary| summary.write_all(report::github_summary(checked).as_bytes()))
+        .and_then(|mut summary| summary.write_all(report::github_summary(checked, all).as_bytes()))
         .map_err(|error| {
             Failure::new(format!(
                 "could not write the summary to `{}`: {error}",
@@ -296,9 +304,13 @@ pub(super) fn checked(here: &Rc<Here>, request: &Request) -> Result<Checked, Fai
     for revision in revisions {
         let base = open(here, &What::Commit(revision.clone()))
             .map_err(|failure| failure.context("cannot tell what is new"))?;
+        let Checking::Commit { commit, .. } = &base.checking else {
+            continue;
+        };
         if checked.findings.is_empty() {
             continue;
         }
+        let renames = Renames::new(here.renames(commit, opened.side())?);
         // Rules and scopes are those of today on both sides, so that a stricter configuration can be
         // adopted; but what the base allowed was never accepted as it is.
         let mut config = config.clone();
@@ -314,7 +326,7 @@ pub(super) fn checked(here: &Rc<Here>, request: &Request) -> Result<Checked, Fai
                 .context(format_args!("cannot tell what is new since {revision}"))
                 .into());
         }
-        old.extend(base.findings);
+        old.extend(renames.apply(base.findings));
     }
     checked.leave_out(&old, &revisions.join(" and "));
     Ok(checked)
@@ -338,6 +350,17 @@ pub(super) struct Opened {
     absences: Absences,
     /// The same tree, where the index is checked.
     index: Option<Rc<IndexTree>>,
+}
+
+impl Opened {
+    /// Returns what git compares a base with.
+    fn side(&self) -> Side<'_> {
+        match &self.checking {
+            Checking::Index => Side::Index,
+            Checking::WorkingTree => Side::WorkingTree,
+            Checking::Commit { commit, .. } => Side::Commit(commit),
+        }
+    }
 }
 
 /// Opens what is to be looked at.

@@ -59,7 +59,7 @@ pub(super) fn run(command: &GenerateCommand) -> ExitCode {
     };
     match done {
         Ok(text) => {
-            output::print(&text);
+            output::print_verbatim(&text);
             ExitCode::SUCCESS
         }
         Err(failure) => output::failed(&failure.into(), false),

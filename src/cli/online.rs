@@ -1,7 +1,7 @@
 //! What the commands that reach the network share: their arguments, fetching, and how they say what
 //! came of it.
 
-use std::io::Write;
+use std::fmt::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::rc::Rc;
@@ -10,7 +10,7 @@ use std::time::Duration;
 use clap::{Args, ValueEnum, ValueHint};
 use console::Style;
 
-use super::output::{Color, failed, failures, print};
+use super::output::{self, Color, failed, failures, print};
 use crate::failure::{Failure, Failures};
 use crate::fetch::{self, Fetcher};
 use crate::git::{Foreign, Here};
@@ -342,7 +342,8 @@ fn too_strict(warnings: &[Warning]) -> Failure {
 /// Writes warnings to standard error.
 fn warnings(warnings: &[Warning]) {
     let mark = Style::new().for_stderr().yellow().bold();
-    let mut stderr = std::io::stderr().lock();
+    // Writing to a string cannot fail.
+    let mut out = String::new();
     for warning in warnings {
         let place = match warning.location.file.as_str() {
             "" => String::new(),
@@ -353,7 +354,7 @@ fn warnings(warnings: &[Warning]) {
             field => format!("{field}: "),
         };
         let _ = writeln!(
-            stderr,
+            out,
             "{}{} {}{}{}",
             mark.apply_to("warning"),
             mark.apply_to(format!("[{}]:", warning.id)),
@@ -362,4 +363,5 @@ fn warnings(warnings: &[Warning]) {
             visible(&warning.message)
         );
     }
+    output::say(&out);
 }

@@ -1,13 +1,16 @@
 //! Writing to the terminal: results to standard output, everything else to standard error.
 
+use std::fmt::Write as _;
 use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::ValueEnum;
 use console::Style;
 
 use super::FAILED;
-use crate::failure::Failures;
+use crate::failure::{Failure, Failures};
+use crate::redact::inert;
 use crate::report::visible;
 
 /// When to use colour.
@@ -36,16 +39,46 @@ impl Color {
     }
 }
 
-/// Writes a result to standard output. A reader that has gone away is no error.
+/// Whether a result could not be written: then the work was not done, whatever else came of it.
+static IS_LOST: AtomicBool = AtomicBool::new(false);
+
+/// Writes a result to standard output, in which no line is a command for GitHub Actions.
 pub(super) fn print(text: &str) {
-    let mut stdout = std::io::stdout().lock();
-    let _ = stdout.write_all(text.as_bytes());
-    let _ = stdout.flush();
+    print_verbatim(&inert(text));
 }
 
-/// Writes text to standard error.
+/// Writes a result to standard output as it is: commands for GitHub Actions that are meant, scripts. A reader that has
+/// gone away is no error.
+pub(super) fn print_verbatim(text: &str) {
+    let mut stdout = std::io::stdout().lock();
+    let written = stdout
+        .write_all(text.as_bytes())
+        .and_then(|()| stdout.flush());
+    if let Err(error) = written {
+        lost(&error);
+    }
+}
+
+/// Notes that a result could not be written, and says so.
+pub(super) fn lost(error: &std::io::Error) {
+    if error.kind() == std::io::ErrorKind::BrokenPipe || IS_LOST.swap(true, Ordering::Relaxed) {
+        return;
+    }
+    let failure = Failure::new(format!("could not write to standard output: {error}"));
+    failures(&failure.into());
+}
+
+/// Returns the exit status of a command that came to `status`, now that its result was written or not.
+pub(super) fn ended(status: ExitCode) -> ExitCode {
+    match IS_LOST.load(Ordering::Relaxed) {
+        true => ExitCode::from(FAILED),
+        false => status,
+    }
+}
+
+/// Writes text to standard error, in which no line is a command for GitHub Actions.
 pub(super) fn say(text: &str) {
-    let _ = std::io::stderr().lock().write_all(text.as_bytes());
+    let _ = std::io::stderr().lock().write_all(inert(text).as_bytes());
 }
 
 /// Says what stopped the work, to standard error and, for machines, to standard output; returns the
@@ -62,17 +95,18 @@ pub(super) fn failed(failures: &Failures, json: bool) -> ExitCode {
 pub(super) fn failures(failures: &Failures) {
     let mark = Style::new().for_stderr().red().bold();
     let hint = Style::new().for_stderr().cyan().bold();
-    let mut stderr = std::io::stderr().lock();
+    // Writing to a string cannot fail.
+    let mut out = String::new();
     for (index, failure) in failures.0.iter().enumerate() {
         let _ = writeln!(
-            stderr,
+            out,
             "{} {}",
             mark.apply_to("error:"),
             visible(&failure.to_string())
         );
         if !failure.chain.is_empty() {
             let chain: Vec<String> = failure.chain.iter().map(ToString::to_string).collect();
-            let _ = writeln!(stderr, "  reached from {}", visible(&chain.join(" -> ")));
+            let _ = writeln!(out, "  reached from {}", visible(&chain.join(" -> ")));
         }
         // What is to be done about several in a row is said once, below them.
         let next = failures.0.get(index + 1);
@@ -80,7 +114,8 @@ pub(super) fn failures(failures: &Failures) {
             continue;
         }
         for text in &failure.hints {
-            let _ = writeln!(stderr, "  {} {}", hint.apply_to("hint:"), visible(text));
+            let _ = writeln!(out, "  {} {}", hint.apply_to("hint:"), visible(text));
         }
     }
+    say(&out);
 }

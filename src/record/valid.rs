@@ -2,7 +2,7 @@
 //!
 //! Each check returns the reason as the rest of a sentence: "the path `a/../b` *holds `..`*".
 
-use crate::failure::is_invisible;
+use crate::redact::is_invisible;
 
 /// The longest path, in bytes: that of Linux.
 const LONGEST_PATH: usize = 4096;

@@ -296,3 +296,36 @@ fn a_comment_in_a_line_stays_one() {
     assert_eq!(text("- https://u:hunter2@h/x # why"), "- https://h/x # why");
     assert_eq!(url("https://h/x#"), "https://h/x");
 }
+
+#[test]
+fn what_could_hide_or_fake_a_line_is_not_shown() {
+    for c in [
+        '\0',
+        '\n',
+        '\r',
+        '\u{1b}',
+        '\u{9b}',
+        '\u{202e}',
+        '\u{2066}',
+        '\u{200b}',
+        '\u{feff}',
+        '\u{e0041}',
+    ] {
+        assert_eq!(visible(&format!("a{c}b")), "a\u{fffd}b", "{c:?}");
+    }
+    assert_eq!(visible("ä ☸ #[ :: x"), "ä ☸ #[ :: x");
+    assert_eq!(visible("##[error]x"), "##\u{fffd}[error]x");
+}
+
+proptest::proptest! {
+    #[test]
+    fn no_line_is_a_command(text in "[ \t\n:#\\[a\u{202e}]{0,20}") {
+        for line in inert(&text).lines().chain(inert(&visible(&text)).lines()) {
+            proptest::prop_assert!(!line.trim_start().starts_with("::"), "{line:?}");
+            proptest::prop_assert!(!line.contains("##["), "{line:?}");
+        }
+        // Nothing else changes.
+        let plain = |text: &str| text.replace('\u{fffd}', "");
+        proptest::prop_assert_eq!(plain(&inert(&text)), text);
+    }
+}

@@ -4,6 +4,7 @@ mod excerpt;
 mod github;
 mod human;
 mod json;
+mod overview;
 mod sarif;
 
 pub use github::{github, github_summary};

@@ -5,10 +5,11 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::proof::JsonProof;
-use super::{Outcome, Report, by_id, is_hidden};
+use super::{Outcome, Report, by_id};
 use crate::failure::{Failure, Failures, Location};
 use crate::localize::Rewritten;
 use crate::record::Remote;
+use crate::redact::is_hidden;
 use crate::walk::Warning;
 
 #[derive(Serialize)]
@@ -251,15 +252,19 @@ pub(super) fn remote(remote: &Remote) -> JsonRemote {
 }
 
 /// Returns the value as indented JSON with a final newline. What could hide or fake a line of a
-/// terminal is written as `\uXXXX`, which means the same.
+/// terminal or a command of GitHub Actions is written as `\uXXXX`, which means the same.
 pub(super) fn render(value: &impl Serialize) -> String {
     // Only strings, numbers and lists: serializing these cannot fail.
     let text = serde_json::to_string_pretty(value).unwrap_or_default();
     let mut out = String::with_capacity(text.len() + 1);
-    for character in text.chars() {
+    // All of these stand in strings: elsewhere JSON has none.
+    for character in text.replace("##[", "#\\u0023[").chars() {
         match character != '\n' && is_hidden(character) {
-            // All of these are in the basic plane, and stand in strings: elsewhere JSON has none.
-            true => out.push_str(&format!("\\u{:04x}", u32::from(character))),
+            true => {
+                for unit in character.encode_utf16(&mut [0; 2]) {
+                    out.push_str(&format!("\\u{unit:04x}"));
+                }
+            }
             false => out.push(character),
         }
     }

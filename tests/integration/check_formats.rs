@@ -359,3 +359,128 @@ fn a_mark_before_the_text_moves_no_caret() {
         "^".repeat(REMOTE.len() + 2)
     ));
 }
+
+#[test]
+fn names_of_files_are_no_commands_in_any_output() {
+    let sandbox = Sandbox::new();
+    let repo = sandbox.repo("work");
+    let names = [
+        "d\n::warning::pwn",
+        "::error::x",
+        "##[error]x",
+        "a\u{202e}b",
+    ];
+    for name in names {
+        repo.write(
+            &format!("{name}/kustomization.yaml"),
+            "resources: [https://example.com/x.yaml, new.yaml, gone.yaml, ../out.yaml, \"x\\n::error::y\"]\n",
+        );
+        repo.write(&format!("{name}/new.yaml"), "a: b\n");
+    }
+    repo.write("out.yaml", "a: b\n");
+    repo.git(&["add", "*kustomization.yaml", "out.yaml"]);
+    repo.git(&["commit", "-qm", "names"]);
+    sandbox.unset("GITHUB_STEP_SUMMARY");
+    let formats = |format: &'static str| ["check", "--verbose", "--format", format];
+    let commands: Vec<Vec<&str>> = vec![
+        formats("human").to_vec(),
+        formats("json").to_vec(),
+        formats("sarif").to_vec(),
+        formats("github").to_vec(),
+        vec!["tree"],
+        vec!["tree", "--format", "json"],
+        vec!["tree", "--format", "mermaid"],
+        vec!["lock", "--offline"],
+        vec!["lock", "--offline", "--format", "json"],
+        vec!["--in-place", "--no-commit", "--offline"],
+        vec!["verify"],
+        vec!["hook", "run", "pre-commit"],
+    ];
+    for args in commands {
+        let output = repo.run(&args);
+        let mut stopped = false;
+        for line in output.stdout.lines().chain(output.stderr.lines()) {
+            let begin = line.trim_start();
+            let is_ours = args.contains(&"github")
+                && [
+                    "::stop-commands::",
+                    "::error file=",
+                    "::warning file=",
+                    "::notice title=",
+                ]
+                .iter()
+                .any(|ours| line.starts_with(ours));
+            let is_end = stopped && line.len() == 68 && line.ends_with("::");
+            stopped = (stopped || line.starts_with("::stop-commands::")) && !is_end;
+            assert!(
+                is_ours || is_end || !begin.starts_with("::"),
+                "{args:?}: {line:?}"
+            );
+            assert!(!line.contains("##["), "{args:?}: {line:?}");
+            let is_hidden = |c: char| c.is_control() || c == '\u{202e}';
+            assert!(!line.contains(is_hidden), "{args:?}: {line:?}");
+        }
+    }
+    // What a finding says to do can be done.
+    let text = repo.run(&["check"]).stdout;
+    let marker = "= help: git add -f -- ";
+    let adds: Vec<&str> = text
+        .lines()
+        .filter_map(|line| Some(line.split_once(marker)?.1))
+        .collect();
+    assert_eq!(adds.len(), names.len(), "{text}");
+    for add in adds {
+        let mut shell = sandbox.command("sh", repo.path());
+        let output = shell
+            .args(["-c", &format!("git add -f -- {add}")])
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{add}: {output:?}");
+    }
+    let staged = repo.git(&["diff", "--cached", "--name-only", "-z"]);
+    assert_eq!(staged.matches("/new.yaml\0").count(), names.len());
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_report_that_cannot_be_written_is_a_failure() {
+    use std::process::{Command, Stdio};
+
+    let sandbox = Sandbox::new();
+    let repo = sandbox.repo("work");
+    repo.write("kustomization.yaml", "namePrefix: a-\n");
+    repo.git(&["add", "--all"]);
+    let run = |args: &[&str], stdout: Stdio| {
+        let program = env!("CARGO_BIN_EXE_git-kustomize-localize");
+        let mut command: Command = sandbox.command(program, repo.path());
+        let output = command.args(args).stdout(stdout).output().unwrap();
+        (
+            output.status.code(),
+            String::from_utf8_lossy(&output.stderr).into_owned(),
+        )
+    };
+    for args in [
+        &["check"][..],
+        &["check", "--format", "json"],
+        &["check", "--format", "sarif"],
+        &["check", "--format", "github"],
+        &["tree"],
+        &["generate", "completion", "bash"],
+        &["--version"],
+        &["-h"],
+    ] {
+        let full = fs::File::options().write(true).open("/dev/full").unwrap();
+        let (status, said) = run(args, full.into());
+        assert_eq!(status, Some(2), "{args:?}: {said}");
+        let message = "error: could not write to standard output: No space left on device";
+        assert_eq!(said.matches(message).count(), 1, "{args:?}: {said}");
+        // A reader that has gone away has read what it wanted.
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        assert_eq!(
+            run(args, writer.into()),
+            (Some(0), String::new()),
+            "{args:?}"
+        );
+    }
+}

@@ -294,7 +294,7 @@ fn object_ids_may_be_long_and_refs_stored_in_another_way() {
         let output = other.try_git(&["push", "--no-verify", "origin", "main", "main:topic"]);
         output
             .fails(1)
-            .stderr_has("remote: refs/heads/main, refs/heads/topic:")
+            .stderr_has("remote: git kustomize-localize check: refs/heads/main, refs/heads/topic:")
             .stderr_has("new/kustomization.yaml")
             .lacks("old/kustomization.yaml");
     }

@@ -156,7 +156,7 @@ fn what_is_locked_stays_and_what_is_stale_goes() {
         .success()
         .stdout_has("it holds 2 remote references")
         .stdout_has("  dropped https://files.example.com/v1/app.yaml ")
-        .lacks("added")
+        .stdout_has("  added other of https://github.com/acme/lib?ref=v1\n")
         .lacks("moved");
     let lock = world.work.read(LOCK);
     assert!(

@@ -15,6 +15,17 @@ pub struct Ignored {
     pub pattern: String,
 }
 
+/// What a commit is compared with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Side<'a> {
+    /// The index.
+    Index,
+    /// The tracked files of the working tree.
+    WorkingTree,
+    /// A commit, by its id.
+    Commit(&'a str),
+}
+
 /// An entry of the index.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Staged {
@@ -126,6 +137,34 @@ impl Here {
         // An unmerged path is listed more than once.
         let different: HashSet<&[u8]> = output.split(|byte| *byte == 0).collect();
         Ok(different.intersection(&asked).count())
+    }
+
+    /// Returns the files that were renamed since the commit `base`: the new path by the old one, from the top.
+    ///
+    /// # Errors
+    /// When git cannot compare them.
+    pub fn renames(&self, base: &str, side: Side<'_>) -> Result<HashMap<String, String>> {
+        // Files that also changed are not compared where some are missing, as in a partial clone.
+        let output = self
+            .renamed("--find-renames", base, side)
+            .or_else(|_| self.renamed("--find-renames=100%", base, side))?;
+        let text = String::from_utf8_lossy(&output);
+        let mut fields = text.split('\0');
+        let mut renames = HashMap::new();
+        while let (Some(_), Some(old), Some(new)) = (fields.next(), fields.next(), fields.next()) {
+            renames.insert(old.to_owned(), new.to_owned());
+        }
+        Ok(renames)
+    }
+
+    fn renamed(&self, how: &str, base: &str, side: Side<'_>) -> Result<Vec<u8>> {
+        let (command, revisions): (&[&str], &[&str]) = match side {
+            Side::Index => (&["diff-index", "--cached"], &[base]),
+            Side::WorkingTree => (&["diff-index"], &[base]),
+            Side::Commit(commit) => (&["diff-tree", "-r"], &[base, commit]),
+        };
+        let options = ["-z", "--name-status", "--diff-filter=R", how];
+        self.files(&[command, &options, revisions, &["--"]].concat())
     }
 
     /// Returns the rules by which git ignores some of `paths` (from the top), by path.

@@ -3,8 +3,7 @@
 use unicode_width::UnicodeWidthChar;
 
 use crate::finding::Finding;
-use crate::redact;
-use crate::report::is_hidden;
+use crate::redact::{self, is_hidden};
 
 /// How many columns of a line are shown.
 const WIDTH: usize = 120;

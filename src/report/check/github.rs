@@ -5,11 +5,13 @@
 
 use std::fmt::Write;
 
+use super::overview::Overview;
 use super::{Shown, human, summary};
 use crate::check::Checked;
 use crate::failure::Failure;
 use crate::finding::{Finding, Severity};
 use crate::record::sha256_hex;
+use crate::redact::inert;
 use crate::report::visible;
 
 /// GitHub shows so many annotations of a kind for a step, and drops the rest without a word.
@@ -32,6 +34,7 @@ pub fn github(checked: &Checked, shown: Shown) -> String {
         }
     }
     let mut out = String::new();
+    let text = inert(&text);
     if !text.is_empty() {
         let word = sha256_hex(text.as_bytes());
         // Writing to a string cannot fail.
@@ -69,12 +72,13 @@ pub fn github(checked: &Checked, shown: Shown) -> String {
     out
 }
 
-/// Returns everything for the file that `GITHUB_STEP_SUMMARY` names.
+/// Returns what goes to the file that `GITHUB_STEP_SUMMARY` names: everything, or of many findings an overview and the
+/// first of each, unless `all` are wanted.
 ///
 /// It is Markdown with a table in HTML: in there Markdown means nothing, so that no text from a file can
 /// be markup, a link or a mention, and commands can be copied.
 #[must_use]
-pub fn github_summary(checked: &Checked) -> String {
+pub fn github_summary(checked: &Checked, all: bool) -> String {
     let mut out = format!(
         // Others write to the file as well, and HTML ends at an empty line.
         "\n### git kustomize-localize check\n\n<p>{}</p>\n",
@@ -83,6 +87,24 @@ pub fn github_summary(checked: &Checked) -> String {
     let order = |finding: &&Finding| (finding.allowed.is_some(), finding.severity);
     let mut findings: Vec<&Finding> = checked.findings.iter().collect();
     findings.sort_by_key(order);
+    let counting: Vec<&Finding> = findings
+        .iter()
+        .filter(|finding| finding.allowed.is_none())
+        .copied()
+        .collect();
+    let overview = Overview::of(&counting).filter(|_| !all);
+    if let Some(overview) = &overview {
+        findings.clone_from(&overview.first);
+        for (name, rows) in overview.tables() {
+            let _ = write!(out, "<table>\n<tr><th></th><th>{name}</th></tr>\n");
+            for (count, what) in rows {
+                let what = html(&what);
+                let row = format!("<tr><td>{count}</td><td><code>{what}</code></td></tr>\n");
+                out.push_str(&row);
+            }
+            out.push_str("</table>\n");
+        }
+    }
     let failures = checked.failures.iter().map(failure_row);
     let all = checked.failures.len() + findings.len();
     if all == 0 {
@@ -100,6 +122,12 @@ pub fn github_summary(checked: &Checked) -> String {
     out.push_str("</table>\n");
     if let Some(count) = left_out {
         let _ = writeln!(out, "<p>{count} more are in the log.</p>");
+    }
+    if let Some(overview) = &overview {
+        for lines in [overview.rest(), overview.begin()] {
+            let lines: Vec<String> = lines.iter().map(|line| html(line)).collect();
+            let _ = writeln!(out, "<pre>{}</pre>", lines.join("&#10;"));
+        }
     }
     out + "\n"
 }

@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use console::Style;
 
 use super::excerpt::Excerpt;
+use super::overview::Overview;
 use super::{not_staged, summary, visible};
 use crate::check::Checked;
 use crate::finding::{Finding, Severity};
@@ -18,6 +19,8 @@ pub struct Shown {
     pub quiet: bool,
     /// With colour.
     pub color: bool,
+    /// Of many findings an overview, and only the first of each: for somebody who reads along.
+    pub overview: bool,
 }
 
 /// Returns the findings with their lines, and a summary as the last line. What could not be looked at
@@ -27,23 +30,37 @@ pub fn human(checked: &Checked, shown: Shown) -> String {
     let styles = Styles::new(shown.color);
     let mut out = String::new();
     let mut helped = Helped::default();
-    for finding in &checked.findings {
-        let wanted = match (shown.quiet, &finding.allowed) {
-            (true, _) => finding.fails(),
-            (false, Some(_)) => shown.verbose,
-            (false, None) => true,
+    let is_wanted = |finding: &&Finding| match (shown.quiet, &finding.allowed) {
+        (true, _) => finding.fails(),
+        (false, Some(_)) => shown.verbose,
+        (false, None) => true,
+    };
+    let wanted: Vec<&Finding> = checked.findings.iter().filter(is_wanted).collect();
+    let is_brief = shown.overview && !shown.verbose && !shown.quiet;
+    let overview = Overview::of(&wanted).filter(|_| is_brief);
+    if let Some(overview) = &overview {
+        out.push_str(&overview.text());
+    }
+    for finding in overview.as_ref().map_or(&wanted, |one| &one.first) {
+        let help = match shown.verbose {
+            true => finding.help.iter().collect(),
+            false => helped.not_given(finding),
         };
-        if wanted {
-            let help = match shown.verbose {
-                true => finding.help.iter().collect(),
-                false => helped.not_given(finding),
-            };
-            write_finding(&mut out, finding, &help, &styles);
-            out.push('\n');
-        }
+        write_finding(&mut out, finding, &help, &styles);
+        out.push('\n');
     }
     if shown.quiet {
         return out;
+    }
+    if let Some(overview) = &overview {
+        for line in overview.rest() {
+            out.push_str(&format!("{line}\n"));
+        }
+        out.push_str(&format!("\n{}\n", styles.bold.apply_to("to begin:")));
+        for line in overview.begin() {
+            out.push_str(&format!("  {line}\n"));
+        }
+        out.push('\n');
     }
     if helped.is_shortened {
         let note = "help like that above is not repeated: --verbose shows all of it";

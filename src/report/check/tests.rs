@@ -23,7 +23,7 @@ fn span(line: usize, column: usize, end_line: usize, end_column: usize) -> Optio
 }
 
 /// A finding of `remote-reference` in line 3 of `apps/web/kustomization.yaml`.
-fn finding() -> Finding {
+pub(super) fn finding() -> Finding {
     Finding {
         rule: Rule::RemoteReference,
         severity: Severity::Error,
@@ -103,7 +103,7 @@ fn failure() -> Failure {
         })
 }
 
-fn checked(findings: Vec<Finding>) -> Checked {
+pub(super) fn checked(findings: Vec<Finding>) -> Checked {
     Checked {
         source: Checking::Index,
         kustomizations: 14,
@@ -168,5 +168,55 @@ fn everything() -> Checked {
         failures: vec![failure(), Failure::new("nothing works")],
         differing: 3,
         ..checked(findings)
+    }
+}
+
+#[test]
+fn no_line_is_a_command_that_is_not_meant() {
+    for text in [
+        "d\n::warning::pwn",
+        "::error::x",
+        "  ::error::x",
+        "a\n \t##[error]x",
+        "\u{202e}::x",
+    ] {
+        let mut checked = checked(vec![hostile(), hostile(), allowed()]);
+        for finding in &mut checked.findings {
+            finding.path = text.to_owned();
+            finding.message = text.to_owned();
+            finding.field = text.to_owned();
+            finding.reference = text.to_owned();
+            finding.help = vec![text.to_owned(), format!("git add -- {text}")];
+            finding.line_text = text.into();
+            finding.span = None;
+        }
+        checked.findings[1].span = span(1, 1, 1, 3);
+        checked.failures = vec![Failure::new(text).hint(text)];
+        checked.known = Some((1, text.to_owned()));
+        let shown = super::Shown {
+            verbose: true,
+            ..super::Shown::default()
+        };
+        for report in [
+            super::human(&checked, shown),
+            super::json(&checked),
+            super::sarif(&checked),
+        ] {
+            for line in crate::redact::inert(&report).lines() {
+                let is_command = line.trim_start().starts_with("::") || line.contains("##[");
+                assert!(!is_command, "{text:?}: {line:?}");
+                assert!(
+                    !line.contains(crate::redact::is_hidden),
+                    "{text:?}: {line:?}"
+                );
+            }
+        }
+        let report = super::github(&checked, shown);
+        assert!(!report.contains("##["), "{report}");
+        let meant = |line: &&str| line.trim_start().starts_with("::");
+        let commands: Vec<&str> = report.lines().filter(meant).collect();
+        // The two that stop and resume, a failure, two findings.
+        assert_eq!(commands.len(), 5, "{commands:#?}");
+        assert!(commands[2..].iter().all(|one| one.starts_with("::error ")));
     }
 }

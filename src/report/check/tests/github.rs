@@ -1,6 +1,6 @@
 use super::*;
+use crate::redact::is_hidden;
 use crate::report::check::{Shown, github, github_summary};
-use crate::report::is_hidden;
 
 /// Returns the commands that the runner obeys (`ActionCommand.cs`, `ActionCommandManager.cs`).
 fn commands(text: &str) -> Vec<String> {
@@ -134,7 +134,7 @@ fn what_could_not_be_looked_at_is_in_the_text_too() {
 fn the_summary_is_a_table() {
     let mut checked = checked(vec![warning(), allowed(), finding()]);
     checked.failures = vec![failure()];
-    let summary = github_summary(&checked);
+    let summary = github_summary(&checked, false);
     let rows: Vec<&str> = summary
         .lines()
         .filter(|line| line.starts_with("<tr>"))
@@ -157,7 +157,7 @@ fn the_summary_is_a_table() {
 fn hostile_text_stays_in_its_cell() {
     let mut checked = checked(vec![hostile()]);
     checked.known = Some((1, format!("{HOSTILE}\n\n# [x](y)")));
-    let summary = github_summary(&checked);
+    let summary = github_summary(&checked, false);
     // HTML ends at an empty line, and where a text from a file holds `<`.
     let (_, body) = summary.split_once("\n\n").unwrap();
     let body = body.strip_suffix("\n").unwrap();
@@ -175,10 +175,10 @@ fn hostile_text_stays_in_its_cell() {
 
 #[test]
 fn a_summary_fits() {
-    let summary = github_summary(&checked(vec![finding(); 20_000]));
+    let summary = github_summary(&checked(vec![finding(); 20_000]), true);
     assert!(summary.len() < 1 << 20 && summary.len() > 900_000);
     assert!(summary.ends_with(" more are in the log.</p>\n\n"));
     let shown = summary.matches("<tr><td>").count();
     assert!(summary.contains(&format!("<p>{} more", 20_000 - shown)));
-    assert!(!github_summary(&checked(Vec::new())).contains("<table>"));
+    assert!(!github_summary(&checked(Vec::new()), false).contains("<table>"));
 }

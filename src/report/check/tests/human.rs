@@ -1,11 +1,12 @@
 use super::*;
+use crate::redact::is_hidden;
 use crate::report::check::{Shown, human};
-use crate::report::is_hidden;
 
 const PLAIN: Shown = Shown {
     verbose: false,
     quiet: false,
     color: false,
+    overview: false,
 };
 
 fn excerpt(line_text: &str, span: Option<Span>) -> Vec<String> {

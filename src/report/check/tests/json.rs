@@ -1,8 +1,8 @@
 use serde_json::{Value, json};
 
 use super::*;
+use crate::redact::is_hidden;
 use crate::report::check::json;
-use crate::report::is_hidden;
 
 const SCHEMA: &str = include_str!("../schema.json");
 

@@ -109,7 +109,7 @@ fn a_message_holds_no_link_and_no_control() {
     assert!(
         !text
             .chars()
-            .any(|one| one != '\n' && crate::report::is_hidden(one))
+            .any(|one| one != '\n' && crate::redact::is_hidden(one))
     );
 }
 

@@ -1,0 +1,263 @@
+//! What a change did not bring: the findings that its base has, too.
+//!
+//! A finding is known by rule, path and reference. A change that improves one is not punished for it: a file that git
+//! takes for a renamed one has the findings of the old, and a reference to another version of the same thing is
+//! known, unless the version is named less firmly than before.
+
+use std::collections::{HashMap, HashSet};
+
+use super::Checked;
+use crate::finding::{Finding, Rule, Subject};
+use crate::reference::{Pin, file_pin};
+use crate::tree::path;
+
+/// Where files of the base are now.
+#[derive(Debug, Default)]
+pub struct Renames {
+    files: HashMap<String, String>,
+    /// Directories of which all that was renamed is in one directory now.
+    directories: HashMap<String, String>,
+}
+
+impl Renames {
+    /// Takes what git found: the old path and the new one of each file.
+    #[must_use]
+    pub fn new(files: HashMap<String, String>) -> Self {
+        let mut to: HashMap<&str, HashSet<&str>> = HashMap::new();
+        for (old, new) in &files {
+            to.entry(path::parent(old))
+                .or_default()
+                .insert(path::parent(new));
+        }
+        let directories = to
+            .into_iter()
+            .filter_map(|(old, new)| match Vec::from_iter(new).as_slice() {
+                [new] if old != *new => Some((old.to_owned(), (*new).to_owned())),
+                _ => None,
+            })
+            .collect();
+        Renames { files, directories }
+    }
+
+    /// Returns where a file of the base is now. What git does not know to be renamed may be so all the same, with
+    /// everything else in its directory.
+    fn now(&self, old: &str) -> Option<String> {
+        let directory = path::parent(old);
+        let moved = || {
+            let directory = self.directories.get(directory)?;
+            Some(path::join(directory, path::name(old)))
+        };
+        self.files.get(old).cloned().or_else(moved)
+    }
+
+    /// Returns the findings of the base as they would be found now.
+    pub fn apply(&self, findings: Vec<Finding>) -> Vec<Finding> {
+        findings
+            .into_iter()
+            .flat_map(|finding| {
+                let moved = self.now(&finding.path).map(|now| Finding {
+                    // Messages about whole files name them.
+                    message: finding.message.replace(
+                        &format!("`{}", path::parent(&finding.path)),
+                        &format!("`{}", path::parent(&now)),
+                    ),
+                    path: now,
+                    ..finding.clone()
+                });
+                // A file that only resembles the renamed one may still be there.
+                std::iter::once(finding).chain(moved)
+            })
+            .collect()
+    }
+}
+
+/// What a finding is about, whichever version that names; and how firmly the version is named.
+fn versionless(finding: &Finding) -> (String, Pin) {
+    match &finding.subject {
+        Subject::Local => (finding.identity().2, Pin::None),
+        Subject::Git {
+            url,
+            path,
+            reference,
+            ..
+        } => (format!("{url}\0{path}"), Pin::of(reference.as_deref())),
+        Subject::Http { url } => match file_pin(url) {
+            Some((pin, version)) => (without(url, &version), pin),
+            None => (url.clone(), Pin::None),
+        },
+        Subject::Helm {
+            url,
+            chart,
+            version,
+        } => {
+            let is_range = version.contains(['^', '~', '*', '<', '>', '|', ' ']);
+            let pin = match is_range {
+                true => Pin::Branch,
+                false => Pin::of(Some(version)),
+            };
+            (format!("{url}\0{chart}"), pin)
+        }
+    }
+}
+
+/// Returns a URL without the part of its path or query that is this version.
+fn without(url: &str, version: &str) -> String {
+    let is_whole = |(at, _): &(usize, &str)| {
+        let rest = &url[at + version.len()..];
+        url[..*at].ends_with(['/', '=']) && (rest.is_empty() || rest.starts_with(['/', '?', '&']))
+    };
+    match url.match_indices(version).find(is_whole) {
+        Some((at, _)) => format!("{}\0{}", &url[..at], &url[at + version.len()..]),
+        None => url.to_owned(),
+    }
+}
+
+type Key<'a> = (Rule, &'a str, String);
+
+impl Checked {
+    /// Leaves out what `old`, the findings of `base`, holds already. What is allowed there is new when nothing allows
+    /// it any more.
+    pub fn leave_out(&mut self, old: &[Finding], base: &str) {
+        let counts = |finding: &&Finding| finding.allowed.is_none();
+        let old: Vec<&Finding> = old.iter().filter(counts).collect();
+        let same: HashSet<Key<'_>> = old.iter().map(|one| one.identity()).collect();
+        let now: HashSet<Key<'_>> = self
+            .findings
+            .iter()
+            .filter(counts)
+            .map(Finding::identity)
+            .collect();
+        // Each finding that is gone stands for one of another version.
+        let mut gone: HashMap<Key<'_>, Vec<Pin>> = HashMap::new();
+        for finding in &old {
+            if !now.contains(&finding.identity()) {
+                let (what, pin) = versionless(finding);
+                let key = (finding.rule, finding.path.as_str(), what);
+                gone.entry(key).or_default().push(pin);
+            }
+        }
+        let is_known: Vec<bool> = self
+            .findings
+            .iter()
+            .map(|finding| {
+                if finding.allowed.is_some() || same.contains(&finding.identity()) {
+                    return finding.allowed.is_none();
+                }
+                let (what, pin) = versionless(finding);
+                let Some(pins) = gone.get_mut(&(finding.rule, finding.path.as_str(), what)) else {
+                    return false;
+                };
+                // The firmest that is no firmer leaves the others for those that need them.
+                let fits = pins.iter().enumerate().filter(|(_, old)| **old >= pin);
+                let Some((index, _)) = fits.min_by_key(|(_, old)| **old) else {
+                    return false;
+                };
+                pins.swap_remove(index);
+                true
+            })
+            .collect();
+        let before = self.findings.len();
+        let mut known = is_known.into_iter();
+        let mut findings = std::mem::take(&mut self.findings);
+        findings.retain(|_| !known.next().unwrap_or_default());
+        self.findings = findings;
+        self.known = Some((before - self.findings.len(), base.to_owned()));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::Scene;
+    use super::*;
+
+    const ID: &str = "0123456789abcdef0123456789abcdef01234567";
+
+    /// Returns the rules and references that are new in `new`.
+    fn new(old: &str, new: &str) -> Vec<String> {
+        renamed(
+            ("kustomization.yaml", old),
+            ("kustomization.yaml", new),
+            &[],
+        )
+    }
+
+    fn renamed(old: (&str, &str), new: (&str, &str), files: &[(&str, &str)]) -> Vec<String> {
+        let check = |(path, text): (&str, &str)| Scene::default().file(path, text).check();
+        let pair = |(old, new): &(&str, &str)| ((*old).to_owned(), (*new).to_owned());
+        let renames = Renames::new(files.iter().map(pair).collect());
+        let mut checked = check(new);
+        let old = check(old).findings;
+        checked.leave_out(&renames.apply(old), "HEAD");
+        let findings = checked.findings.iter();
+        findings
+            .map(|one| format!("{} {}", one.rule, one.reference))
+            .collect()
+    }
+
+    /// Returns a kustomization of one repository at this ref.
+    fn at(reference: &str) -> String {
+        format!("resources:\n- https://github.com/o/r//base{reference}\n")
+    }
+
+    #[test]
+    fn a_firmer_pin_is_not_new_and_a_weaker_one_is() {
+        let id = format!("?ref={ID}");
+        let order = [id.as_str(), "?ref=v1.2.0", "?ref=main", ""];
+        for (firm, old) in order.iter().enumerate() {
+            for (weak, now) in order.iter().enumerate() {
+                let found = new(&at(old), &at(now));
+                assert_eq!(found.is_empty(), weak <= firm, "{old} {now}: {found:?}");
+            }
+        }
+        assert_eq!(new(&at("?ref=v1.2.0"), &at("?ref=v1.3.0")), [""; 0]);
+        // Another directory is another thing.
+        let other = at("?ref=v1").replace("base", "other");
+        assert_eq!(new(&at("?ref=v1"), &other).len(), 1);
+    }
+
+    #[test]
+    fn versions_of_files_and_charts_are_told_as_well() {
+        let file = |version: &str| {
+            format!("resources: ['https://raw.githubusercontent.com/o/r/{version}/x.yaml']\n")
+        };
+        assert_eq!(new(&file("main"), &file("v1.0.0")), [""; 0]);
+        assert_eq!(new(&file("v1.0.0"), &file(ID)), [""; 0]);
+        assert!(!new(&file("v1.0.0"), &file("main")).is_empty());
+        assert!(!new(&file("main"), &file("main/deep")).is_empty());
+        let chart = |version: &str| {
+            format!("helmCharts: [{{name: a, repo: 'https://c.example', version: {version}}}]\n")
+        };
+        assert_eq!(new(&chart("1.2.3"), &chart("1.2.4")), [""; 0]);
+        assert_eq!(new(&chart("^1.2.3"), &chart("1.2.4")), [""; 0]);
+        assert!(!new(&chart("1.2.3"), &chart("^1.2.3")).is_empty());
+    }
+
+    #[test]
+    fn one_that_is_gone_stands_for_one_that_came() {
+        let two = "resources:\n- https://github.com/o/r?ref=v1\n- https://github.com/o/r?ref=v2\n";
+        let one = "resources:\n- https://github.com/o/r?ref=v1\n";
+        assert_eq!(
+            new(one, two),
+            ["remote-reference https://github.com/o/r?ref=v2"]
+        );
+        let three = two.replace("v1", "v3").replace("v2", "main");
+        assert_eq!(new(two, &three).len(), 2);
+        let better = two.replace("v1", "main");
+        assert_eq!(new(&better, &two.replace("v2", ID)), [""; 0]);
+    }
+
+    #[test]
+    fn what_moved_is_not_new() {
+        let text = "resources: [gone.yaml, 'https://github.com/o/r?ref=v1']\n";
+        let old = ("apps/a/kustomization.yaml", text);
+        let now = ("teams/a/kustomization.yaml", text);
+        assert!(!renamed(old, now, &[]).is_empty());
+        let file = [(old.0, now.0)];
+        assert_eq!(renamed(old, now, &file), [""; 0]);
+        let beside = [("apps/a/x.yaml", "teams/a/x.yaml")];
+        assert_eq!(renamed(old, now, &beside), [""; 0]);
+        // A directory that was torn apart is nowhere.
+        let apart = [beside[0], ("apps/a/y.yaml", "teams/b/y.yaml")];
+        assert!(!renamed(old, now, &apart).is_empty());
+    }
+}
