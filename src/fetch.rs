@@ -4,6 +4,7 @@
 //! the walk is fetched side by side. A lock decides before the network does: a locked reference is
 //! not resolved again, and its bytes come from the branch's tip or the cache where they can.
 
+mod budget;
 mod cache;
 mod checkout;
 mod git;
@@ -16,6 +17,7 @@ mod tip;
 mod upstream;
 mod work;
 
+pub use budget::MAX_FILE_SIZE;
 pub use cache::Cache;
 pub use git::{FetchFailure, Fetched, GitRemotes, Trouble, Wish};
 pub use history::{Course, History, Move};
@@ -39,19 +41,21 @@ use crate::reference::{self, Pin, RepoSpec};
 use crate::tree::{self, Resolved, SharedTree};
 use crate::walk::{Found, Pulled, RemoteFile, Remotes, Repository, Wanted, WantedChart, Wants};
 
+use budget::Budget;
 use checkout::CheckoutTree;
 use tip::TipTree;
 use work::{Done, Git, Job, Key, label, work};
 
 /// How long one fetch may take when neither the user nor the URL says.
 pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(300);
-/// The largest file that is downloaded.
-const MAX_BYTES: u64 = 64 * 1024 * 1024;
+
 /// What changes how remote references are brought in.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
     /// How long one fetch may take; none: as the URL says, else [`DEFAULT_TIMEOUT`].
     pub timeout: Option<Duration>,
+    /// The largest file that is taken, in bytes; none: [`MAX_FILE_SIZE`].
+    pub max_file_size: Option<u64>,
     /// Accept remote roots without a ref.
     pub pin: bool,
     /// Fail where something would have to be resolved that no lock holds.
@@ -67,6 +71,7 @@ pub struct Options {
 /// Brings in what remote references name, each once.
 pub struct Fetcher {
     git: Rc<GitRemotes>,
+    budget: Budget,
     cache: Cache,
     client: http::Client,
     options: Options,
@@ -79,13 +84,14 @@ pub struct Fetcher {
     progress: Progress,
 }
 
-/// Sets up HTTP with the user's credentials. One file may take as long as `timeout`.
-fn client(foreign: &Foreign, timeout: Duration) -> Result<http::Client> {
+/// Sets up HTTP with the user's credentials. One file may take as long as `timeout`, and be as large as `budget`
+/// allows.
+fn client(foreign: &Foreign, timeout: Duration, budget: &Budget) -> Result<http::Client> {
     let asked = foreign.clone();
     http::Client::new(
         http::Options {
             deadline: timeout,
-            max_bytes: MAX_BYTES,
+            max_bytes: budget.largest(),
             ..http::Options::default()
         },
         Box::new(move |url| asked.credentials(url)),
@@ -114,14 +120,17 @@ impl Fetcher {
         tip: Option<Tip>,
     ) -> Result<Self> {
         let timeout = options.timeout.unwrap_or(DEFAULT_TIMEOUT);
-        let client = client(&foreign, timeout)?;
+        let budget = Budget::new(options.max_file_size.unwrap_or(MAX_FILE_SIZE));
+        let client = client(&foreign, timeout, &budget)?;
         Ok(Fetcher {
             git: Rc::new(GitRemotes::new(
                 foreign,
                 cache.clone(),
                 timeout,
                 options.offline,
+                budget.clone(),
             )),
+            budget,
             cache,
             client,
             progress: Progress::new(options.quiet),
@@ -324,12 +333,13 @@ impl Fetcher {
                     self.repositories.insert(key.clone(), Ok(repository));
                     return None;
                 }
-                if let Some(fetched) = self.git.cached(wish) {
-                    let opened = self.open(key, &fetched);
-                    self.repositories.insert(key.clone(), opened);
-                    return None;
-                }
-                Some(job)
+                let opened = match self.git.cached(wish) {
+                    Ok(None) => return Some(job),
+                    Ok(Some(fetched)) => self.open(key, &fetched),
+                    Err(failure) => Err(failure.into()),
+                };
+                self.repositories.insert(key.clone(), opened);
+                None
             }
             Job::Http { url } => {
                 if self.files.contains_key(url) {
@@ -502,6 +512,7 @@ impl Fetcher {
             .hint("use the URL of the raw file; a page may also be a login that wants credentials")
             .into());
         }
+        self.budget.take(bytes.len() as u64, || redact::url(url))?;
         let file = remote_file(url.to_owned(), bytes);
         if let Some(sha256) = self.locked_file(url)
             && sha256 != file.sha256
@@ -614,6 +625,7 @@ impl Remotes for Fetcher {
             locked: self.options.locked,
             offline: self.options.offline,
             timeout: self.options.timeout.unwrap_or(DEFAULT_TIMEOUT),
+            budget: &self.budget,
         };
         charts.bring(wanted, &mut self.charts)
     }

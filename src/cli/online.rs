@@ -70,6 +70,10 @@ pub(super) struct FetchArgs {
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..), hide_short_help = true)]
     pub(super) timeout: Option<u64>,
 
+    /// Refuse files from elsewhere that are larger than this: bytes, or with k, m or g after the number [default: 64m]
+    #[arg(long, value_name = "SIZE", value_parser = size, hide_short_help = true)]
+    pub(super) max_file_size: Option<u64>,
+
     /// Say what would be done; may fetch into the cache, writes nothing else
     #[arg(long)]
     pub(super) dry_run: bool,
@@ -226,6 +230,21 @@ impl LocalizeArgs {
     }
 }
 
+/// Reads a size as git writes it: a number, and k, m or g for powers of 1024.
+fn size(text: &str) -> Result<u64, String> {
+    let digits = text.trim_end_matches(|character: char| character.is_ascii_alphabetic());
+    let shift = match text[digits.len()..].to_ascii_lowercase().as_str() {
+        "" => 0,
+        "k" => 10,
+        "m" => 20,
+        "g" => 30,
+        _ => return Err("write a number of bytes, or one with k, m or g, as in `64m`".to_owned()),
+    };
+    let number: u64 = digits.parse().map_err(|error| format!("{error}"))?;
+    let size = number.checked_mul(1 << shift).filter(|size| *size > 0);
+    size.ok_or_else(|| "write a size between 1 byte and 2^64 bytes".to_owned())
+}
+
 impl FetchArgs {
     /// Returns what these arguments say about fetching.
     pub(super) fn options(&self, output: &OutputArgs) -> fetch::Options {
@@ -233,6 +252,7 @@ impl FetchArgs {
             timeout: self.timeout.map(Duration::from_secs),
             pin: self.pin,
             helm: self.helm,
+            max_file_size: self.max_file_size,
             quiet: output.quiet,
             ..fetch::Options::default()
         }

@@ -7,8 +7,9 @@
 use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
+use super::budget::MAX_FILE_SIZE;
 use crate::effect;
-use crate::failure::{Failure, Result};
+use crate::failure::{Failure, Result, argument};
 use crate::interrupt::{self, Scratch};
 use crate::record::sha256_hex;
 use crate::tree::objects;
@@ -42,19 +43,25 @@ impl Cache {
 
     /// Returns the repository that holds `commit` of `url` (without secrets), if it is there and
     /// whole. One that was damaged is removed.
-    #[must_use]
-    pub fn repository(&self, url: &str, commit: &str) -> Option<PathBuf> {
-        let path = self.repositories(url).ok()?.join(commit);
+    ///
+    /// # Errors
+    /// When somebody else may change the cache.
+    pub fn repository(&self, url: &str, commit: &str) -> Result<Option<PathBuf>> {
+        let Some(directory) = &self.directory else {
+            return Ok(None);
+        };
+        refuse_shared(directory)?;
+        let path = self.repositories(url)?.join(commit);
         let damaged = path.exists();
         if is_whole(&path, commit) {
-            return Some(path);
+            return Ok(Some(path));
         }
         // What is not there may be put there by another run in this moment.
         if damaged {
             effect::before("remove a damaged entry of the cache");
             let _ = std::fs::remove_dir_all(&path);
         }
-        None
+        Ok(None)
     }
 
     /// Says whether any commit of `url` is there.
@@ -88,7 +95,7 @@ impl Cache {
         match scratch.persist(&path) {
             Ok(()) => Ok(path),
             // Another run was faster: the same commit holds the same bytes.
-            Err(_) if self.repository(url, commit).is_some() => Ok(path),
+            Err(_) if self.repository(url, commit)?.is_some() => Ok(path),
             Err(error) => Err(self.failure(&error)),
         }
     }
@@ -167,6 +174,7 @@ impl Cache {
     }
 
     fn make(&self, directory: &Path) -> Result<()> {
+        refuse_shared(self.directory()?)?;
         if directory.is_dir() {
             return Ok(());
         }
@@ -190,6 +198,34 @@ impl Cache {
     }
 }
 
+/// Refuses a directory that belongs to another user, or that others may write to: git runs in the repositories
+/// below it, with their configuration.
+#[cfg(unix)]
+fn refuse_shared(directory: &Path) -> Result<()> {
+    use std::os::unix::fs::MetadataExt;
+    let Ok(metadata) = directory.metadata() else {
+        return Ok(());
+    };
+    let problem = if metadata.uid() != rustix::process::geteuid().as_raw() {
+        "belongs to another user"
+    } else if metadata.mode() & 0o022 != 0 {
+        "can be written by other users"
+    } else {
+        return Ok(());
+    };
+    let shown = directory.display().to_string();
+    Err(
+        Failure::new(format!("the cache `{shown}` {problem}, so it is not used"))
+            .hint(format!("remove it: rm -rf {}", argument(&shown)))
+            .hint("or set XDG_CACHE_HOME to a directory of your own"),
+    )
+}
+
+#[cfg(not(unix))]
+fn refuse_shared(_: &Path) -> Result<()> {
+    Ok(())
+}
+
 fn is_commit(name: &std::ffi::OsStr) -> bool {
     name.to_str().is_some_and(crate::record::is_object_id)
 }
@@ -199,7 +235,8 @@ fn is_commit(name: &std::ffi::OsStr) -> bool {
 fn is_whole(directory: &Path, commit: &str) -> bool {
     let readable = || {
         let id = objects::object_id(commit).ok()?;
-        objects::open(directory).ok()?.find_object(id).ok()?;
+        let repository = objects::open_foreign(directory, MAX_FILE_SIZE).ok()?;
+        objects::proven(&repository, "commit", id).ok()?;
         Some(())
     };
     let packs = || {

@@ -1,10 +1,13 @@
 //! The files of a fetched commit as a checkout of it gives them, submodules included.
 
 use std::cell::{OnceCell, RefCell};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 use std::rc::Rc;
 
+use gix::ObjectId;
+
+use super::budget::Budget;
 use super::git::{GitRemotes, Wish};
 use super::submodule::{self, Submodule};
 use crate::failure::{Failure, Result};
@@ -30,6 +33,9 @@ pub(super) struct CheckoutTree {
     modules: OnceCell<Vec<Submodule>>,
     mounts: RefCell<HashMap<String, Rc<CheckoutTree>>>,
     converting: RefCell<HashMap<String, bool>>,
+    budget: Budget,
+    /// The files that the budget has counted.
+    counted: RefCell<HashSet<ObjectId>>,
 }
 
 impl CheckoutTree {
@@ -44,13 +50,12 @@ impl CheckoutTree {
         label: String,
         submodules_of: Option<String>,
     ) -> Result<Self> {
-        let repository = objects::open(&directory)?;
-        let root = repository
-            .find_object(objects::object_id(commit)?)
-            .map_err(|error| Failure::new(format!("commit {commit} cannot be read: {error}")))?
-            .peel_to_tree()
-            .map_err(|error| Failure::new(format!("commit {commit} has no tree: {error}")))?
-            .id;
+        let budget = remotes.budget().clone();
+        let repository = objects::open_foreign(&directory, budget.memory())?;
+        let bytes = objects::proven(&repository, "commit", objects::object_id(commit)?)?;
+        let root = gix::objs::CommitRefIter::from_bytes(&bytes, repository.object_hash())
+            .tree_id()
+            .map_err(|error| Failure::new(format!("commit {commit} has no tree: {error}")))?;
         Ok(CheckoutTree {
             objects: ObjectTree::new(repository, root),
             foreign: remotes.foreign().clone(),
@@ -61,6 +66,8 @@ impl CheckoutTree {
             modules: OnceCell::new(),
             mounts: RefCell::default(),
             converting: RefCell::default(),
+            budget,
+            counted: RefCell::default(),
         })
     }
 
@@ -128,6 +135,19 @@ impl CheckoutTree {
     }
 }
 
+impl CheckoutTree {
+    /// Counts a file before it is read, once.
+    fn count(&self, path: &str) -> Result<()> {
+        let (Some(id), Some(size)) = (self.objects.id(path)?, self.objects.size(path)?) else {
+            return Ok(());
+        };
+        match self.counted.borrow_mut().insert(id) {
+            true => self.budget.take(size, || self.label(path)),
+            false => Ok(()),
+        }
+    }
+}
+
 /// Opens the commit of a submodule, fetching it if need be.
 fn submodule_tree(
     remotes: &Rc<GitRemotes>,
@@ -172,18 +192,14 @@ impl Tree for CheckoutTree {
         if let Some((mount, rest)) = self.mounted(path)? {
             return mount.read(rest);
         }
-        match self.objects.entry(path)? {
-            Some(Entry::File { .. }) if self.converts(path::parent(path))? => match self
-                .objects
-                .id(path)?
-            {
-                Some(id) => {
-                    self.foreign
-                        .checked_out(&self.directory, &self.commit, &id.to_string(), path)
-                }
-                None => self.objects.read(path),
-            },
-            _ => self.objects.read(path),
+        self.count(path)?;
+        // Also of what git converts, so that it is known to be what its id says.
+        let bytes = self.objects.read(path)?;
+        match (self.objects.entry(path)?, self.objects.id(path)?) {
+            (Some(Entry::File { .. }), Some(id)) if self.converts(path::parent(path))? => self
+                .foreign
+                .checked_out(&self.directory, &self.commit, &id.to_string(), path),
+            _ => Ok(bytes),
         }
     }
 

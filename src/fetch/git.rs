@@ -6,6 +6,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use super::budget::Budget;
 use super::cache::Cache;
 use crate::failure::{Failure, Result};
 use crate::git::{self, Asked, Foreign};
@@ -147,19 +148,27 @@ pub struct GitRemotes {
     cache: Cache,
     timeout: Duration,
     offline: bool,
+    budget: Budget,
     /// The refs that were resolved and turned out to be tags: URLs without secrets, and refs.
     tags: Arc<Mutex<HashSet<(String, String)>>>,
 }
 
 impl GitRemotes {
-    /// Sets up fetching into `cache`. `timeout` holds for one fetch.
+    /// Sets up fetching into `cache`. `timeout` holds for one fetch, `budget` for all files that are read.
     #[must_use]
-    pub fn new(foreign: Foreign, cache: Cache, timeout: Duration, offline: bool) -> Self {
+    pub(super) fn new(
+        foreign: Foreign,
+        cache: Cache,
+        timeout: Duration,
+        offline: bool,
+        budget: Budget,
+    ) -> Self {
         GitRemotes {
             foreign,
             cache,
             timeout,
             offline,
+            budget,
             tags: Arc::default(),
         }
     }
@@ -182,6 +191,10 @@ impl GitRemotes {
         &self.foreign
     }
 
+    pub(super) fn budget(&self) -> &Budget {
+        &self.budget
+    }
+
     pub(super) fn cache(&self) -> &Cache {
         &self.cache
     }
@@ -191,11 +204,15 @@ impl GitRemotes {
     }
 
     /// Returns the wished commit if the cache holds it, so that nothing needs to be fetched.
-    #[must_use]
-    pub fn cached(&self, wish: &Wish) -> Option<Fetched> {
-        let commit = wish.commit.clone()?;
+    ///
+    /// # Errors
+    /// When somebody else may change the cache.
+    pub fn cached(&self, wish: &Wish) -> Result<Option<Fetched>> {
+        let Some(commit) = wish.commit.clone() else {
+            return Ok(None);
+        };
         let directory = self.cache.repository(&redact::url(&wish.url), &commit)?;
-        Some(Fetched { directory, commit })
+        Ok(directory.map(|directory| Fetched { directory, commit }))
     }
 
     /// Fetches what is wished, unless the cache holds it.
@@ -209,7 +226,7 @@ impl GitRemotes {
         cancel: Option<&AtomicBool>,
         terminal: Terminal,
     ) -> Result<Fetched, FetchFailure> {
-        if let Some(fetched) = self.cached(wish) {
+        if let Some(fetched) = self.cached(wish)? {
             return Ok(fetched);
         }
         let shown = redact::url(&wish.url);
@@ -224,7 +241,7 @@ impl GitRemotes {
                 commit: Some(commit),
                 ..wish.clone()
             };
-            if let Some(fetched) = self.cached(&known) {
+            if let Some(fetched) = self.cached(&known)? {
                 return Ok(fetched);
             }
         }
@@ -340,7 +357,7 @@ impl GitRemotes {
                 }
                 return Err(self.explain(wish, reference, &output));
             }
-            let (commit, is_tag) = fetched_commit(scratch.path())?;
+            let (commit, is_tag) = fetched_commit(scratch.path(), &self.budget)?;
             if is_tag {
                 self.learn_tag(wish, reference);
             }
@@ -484,13 +501,13 @@ impl GitRemotes {
 }
 
 /// Returns the commit that a fetch brought in, tags followed, and whether it was a tag.
-fn fetched_commit(directory: &std::path::Path) -> Result<(String, bool)> {
+fn fetched_commit(directory: &std::path::Path, budget: &Budget) -> Result<(String, bool)> {
     let failed =
         |what: String| Failure::new(format!("git fetched something that cannot be used: {what}"));
     let text = std::fs::read_to_string(directory.join("FETCH_HEAD"))
         .map_err(|error| failed(error.to_string()))?;
     let id = text.split_whitespace().next().unwrap_or_default();
-    let repository = objects::open(directory)?;
+    let repository = objects::open_foreign(directory, budget.memory())?;
     let commit = repository
         .find_object(objects::object_id(id)?)
         .map_err(|error| failed(error.to_string()))?

@@ -12,9 +12,10 @@ use std::process::Command;
 use std::rc::Rc;
 use std::time::Duration;
 
+use super::budget::Budget;
 use super::git::{FetchFailure, RELOCK, Trouble};
 use super::work::side_by_side;
-use super::{Cache, MAX_BYTES, Progress, Tip};
+use super::{Cache, Progress, Tip};
 use crate::config::is_one_version;
 use crate::failure::{Failure, Result, argument};
 use crate::interrupt::Scratch;
@@ -37,6 +38,7 @@ pub(super) struct Charts<'a> {
     pub(super) locked: bool,
     pub(super) offline: bool,
     pub(super) timeout: Duration,
+    pub(super) budget: &'a Budget,
 }
 
 /// What helm gave for one chart.
@@ -112,12 +114,12 @@ impl Charts<'_> {
 
     /// Runs helm for each, side by side.
     fn pull(&self, jobs: &[&WantedChart]) -> Vec<Result<Got>> {
-        let (progress, timeout) = (self.progress, self.timeout);
+        let (progress, timeout, budget) = (self.progress, self.timeout, self.budget);
         progress.expect(jobs.len());
         let got = side_by_side(jobs, SIDE_BY_SIDE, |_, chart| {
             let shown = chart.shown();
             progress.begin(&shown);
-            let got = pull(chart, timeout);
+            let got = pull(chart, timeout, budget);
             progress.end(&shown);
             got.map_err(|failure| failure.failure)
         });
@@ -154,7 +156,11 @@ impl Charts<'_> {
 }
 
 /// Runs `helm pull` as kustomize does, except that nothing is unpacked.
-pub(super) fn pull(chart: &WantedChart, timeout: Duration) -> Result<Got, FetchFailure> {
+pub(super) fn pull(
+    chart: &WantedChart,
+    timeout: Duration,
+    budget: &Budget,
+) -> Result<Got, FetchFailure> {
     let no_room = |error: std::io::Error| {
         Failure::new(format!("no temporary directory for helm: {error}"))
             .hint("set TMPDIR to a directory that can be written and has room")
@@ -218,7 +224,11 @@ pub(super) fn pull(chart: &WantedChart, timeout: Duration) -> Result<Got, FetchF
                 .because(trouble),
         );
     }
-    Ok(Got::Bytes(the_archive(chart, &directory("pulled"))?))
+    Ok(Got::Bytes(the_archive(
+        chart,
+        &directory("pulled"),
+        budget,
+    )?))
 }
 
 /// Returns what helm said when it failed, on one line.
@@ -270,7 +280,7 @@ fn by_hand(chart: &WantedChart) -> String {
 }
 
 /// Returns the one archive that helm left.
-fn the_archive(chart: &WantedChart, directory: &Path) -> Result<Vec<u8>> {
+fn the_archive(chart: &WantedChart, directory: &Path, budget: &Budget) -> Result<Vec<u8>> {
     let unreadable =
         |error: std::io::Error| Failure::new(format!("what helm left cannot be read: {error}"));
     let mut archives = Vec::new();
@@ -289,12 +299,7 @@ fn the_archive(chart: &WantedChart, directory: &Path) -> Result<Vec<u8>> {
         )));
     };
     let size = path.metadata().map_err(unreadable)?.len();
-    if size > MAX_BYTES {
-        return Err(Failure::new(format!(
-            "{} is an archive of {size} bytes: more than the {MAX_BYTES} that are taken",
-            chart.shown()
-        )));
-    }
+    budget.take(size, || format!("the archive of {}", chart.shown()))?;
     std::fs::read(path).map_err(unreadable)
 }
 

@@ -9,6 +9,7 @@ use std::io::IsTerminal;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+use super::budget::{Budget, MAX_FILE_SIZE};
 use super::git::{Clock, FetchFailure, GitRemotes, Listing, Trouble, Wish};
 use super::history::{Course, History};
 use super::work::{SIDE_BY_SIDE, side_by_side};
@@ -27,6 +28,7 @@ use crate::walk::{Pulled, WantedChart};
 /// Asks upstream.
 pub struct Upstream {
     git: GitRemotes,
+    budget: Budget,
     client: http::Client,
     progress: Progress,
     timeout: Duration,
@@ -80,9 +82,17 @@ impl Upstream {
     /// When the options leave no time to ask.
     pub fn new(foreign: Foreign, options: &Options) -> Result<Self> {
         let timeout = options.timeout.unwrap_or(DEFAULT_TIMEOUT);
-        let client = super::client(&foreign, timeout)?;
+        let budget = Budget::new(options.max_file_size.unwrap_or(MAX_FILE_SIZE));
+        let client = super::client(&foreign, timeout, &budget)?;
         Ok(Upstream {
-            git: GitRemotes::new(foreign, Cache::of_user(), timeout, options.offline),
+            git: GitRemotes::new(
+                foreign,
+                Cache::of_user(),
+                timeout,
+                options.offline,
+                budget.clone(),
+            ),
+            budget,
             client,
             progress: Progress::new(options.quiet),
             timeout,
@@ -228,7 +238,7 @@ impl Upstream {
 
     fn chart(&self, chart: &WantedChart) -> Result<Reply, FetchFailure> {
         chart.refuse_unsafe()?;
-        match helm::pull(chart, self.timeout)? {
+        match helm::pull(chart, self.timeout, &self.budget)? {
             helm::Got::Bytes(bytes) => {
                 let version = match helm::unpacked(chart, &bytes) {
                     Ok(Pulled::Archive(archive)) => Ok(archive.resolved.clone()),

@@ -156,6 +156,8 @@ impl Foreign {
             .args(["-c", "core.hooksPath=/dev/null"])
             .args(["-c", "gc.auto=0", "-c", "maintenance.auto=false"])
             .args(["-c", "fetch.unpackLimit=1"])
+            // Larger files are written as they come, and are never in memory as a whole.
+            .args(["-c", "core.bigFileThreshold=16m"])
             .args(["-c", "protocol.ext.allow=never"]);
         command
     }

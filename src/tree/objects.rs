@@ -13,7 +13,7 @@ use super::{Entry, Listing, Tree, path};
 use crate::failure::{Failure, Result, shown};
 use crate::git::Here;
 
-pub use super::store::open;
+pub use super::store::{open, open_foreign, proven};
 
 /// One entry of a directory.
 #[derive(Debug, Clone, Copy)]
@@ -93,6 +93,17 @@ impl ObjectTree {
             .item(path)?
             .filter(|item| item.entry != Entry::Directory)
             .map(|item| item.id))
+    }
+
+    /// Returns the number of bytes of the blob at `path`, without reading them; none where there is no blob.
+    ///
+    /// # Errors
+    /// When an object cannot be read.
+    pub fn size(&self, path: &str) -> Result<Option<u64>> {
+        let blob = self
+            .item(path)?
+            .filter(|item| matches!(item.entry, Entry::File { .. } | Entry::Link));
+        blob.map(|item| self.objects.size(item.id)).transpose()
     }
 
     /// Returns every file and link below the root, with whether it is executable.

@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use gix::ObjectId;
 
-use crate::failure::{Failure, Result};
+use crate::failure::{Failure, Result, argument};
 use crate::git::Here;
 
 /// The object database of one repository.
@@ -25,7 +25,24 @@ const DELTA_BASES: usize = 16 << 20;
 /// # Errors
 /// When the repository cannot be opened.
 pub fn open(git_dir: &Path) -> Result<gix::Repository> {
-    let options = gix::open::Options::isolated().with(gix::sec::Trust::Full);
+    opened(git_dir, gix::open::Options::isolated())
+}
+
+/// Opens the object database of a repository that is not the user's: no object in it that needs more than
+/// `most` bytes of memory at once is read.
+///
+/// # Errors
+/// When the repository cannot be opened.
+pub fn open_foreign(git_dir: &Path, most: u64) -> Result<gix::Repository> {
+    let limit = format!("gitoxide.objects.allocLimit={most}");
+    opened(
+        git_dir,
+        gix::open::Options::isolated().config_overrides([limit]),
+    )
+}
+
+fn opened(git_dir: &Path, options: gix::open::Options) -> Result<gix::Repository> {
+    let options = options.with(gix::sec::Trust::Full);
     let mut repository = gix::open_opts(git_dir, options).map_err(|error| {
         Failure::new(format!(
             "could not open the repository at `{}`: {error}",
@@ -39,6 +56,34 @@ pub fn open(git_dir: &Path) -> Result<gix::Repository> {
     };
     repository.objects.set_pack_cache(cache);
     Ok(repository)
+}
+
+/// Returns the bytes of an object (`kind`: `commit`, `tree`, `blob`) that was proven to be what its id says:
+/// whoever can write to a pack can put other bytes under an id.
+///
+/// # Errors
+/// When it cannot be read, or is something else.
+pub fn proven(repository: &gix::Repository, kind: &str, id: ObjectId) -> Result<Vec<u8>> {
+    let unreadable = |reason: &dyn std::fmt::Display| {
+        Failure::new(format!("{kind} {id} cannot be read: {reason}"))
+    };
+    let mut object = repository
+        .find_object(id)
+        .map_err(|error| unreadable(&error))?;
+    let bytes = std::mem::take(&mut object.data);
+    let computed = gix::objs::compute_hash(id.kind(), object.kind, &bytes)
+        .map_err(|error| unreadable(&error))?;
+    if computed == id && object.kind.as_bytes() == kind.as_bytes() {
+        return Ok(bytes);
+    }
+    let directory = repository.git_dir().display();
+    Err(Failure::new(format!(
+        "{kind} {id} in `{directory}` is not what its id says: the cache was changed"
+    ))
+    .hint(format!(
+        "remove it, and run the command again: rm -rf {}",
+        argument(&directory.to_string())
+    )))
 }
 
 impl Objects {
@@ -74,18 +119,29 @@ impl Objects {
         self.here.is_some()
     }
 
+    /// Returns the number of bytes of an object, without reading them.
+    ///
+    /// # Errors
+    /// When there is no such object.
+    pub(super) fn size(&self, id: ObjectId) -> Result<u64> {
+        let header = self.repository.find_header(id);
+        let header =
+            header.map_err(|error| Failure::new(format!("object {id} cannot be read: {error}")))?;
+        Ok(header.size())
+    }
+
     /// Returns the raw bytes of the object (`kind`: `blob`, `tree`) that is at `path`.
     ///
     /// # Errors
-    /// When there is none, or it cannot be read.
+    /// When there is none, or it cannot be read, or one of a repository that is not the user's is not
+    /// what its id says.
     pub(super) fn read(&self, kind: &str, id: ObjectId, path: &str) -> Result<Vec<u8>> {
-        let error = match self.repository.find_object(id) {
-            Ok(mut object) => return Ok(std::mem::take(&mut object.data)),
-            Err(error) => error,
-        };
         let Some(here) = &self.here else {
-            return Err(Failure::new(format!("object {id} cannot be read: {error}")));
+            return proven(&self.repository, kind, id);
         };
+        if let Ok(mut object) = self.repository.find_object(id) {
+            return Ok(std::mem::take(&mut object.data));
+        }
         let path = match path {
             "" => ".",
             path => path,

@@ -209,7 +209,7 @@ fn a_file_may_be_large_but_not_huge() {
     let output = repo.run(&["app", "--dry-run"]);
     output
         .fails(2)
-        .stderr_has("a/b/huge: the file is larger than 67108864 bytes")
+        .stderr_has("a/b/huge: the file is too large: the limit is 64 MiB")
         .stderr_has("not an archive");
 }
 

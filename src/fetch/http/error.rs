@@ -35,7 +35,7 @@ pub enum HttpError {
     #[error("the server answered with an empty body")]
     Empty,
     /// The decoded body is larger than [`Options::max_bytes`](super::Options::max_bytes).
-    #[error("the file is larger than {limit} bytes")]
+    #[error("the file is too large: the limit is {}", crate::failure::bytes(*.limit))]
     TooLarge {
         /// The limit in bytes.
         limit: u64,
@@ -176,6 +176,7 @@ impl HttpError {
             HttpError::Empty => hints.push("check that the URL names a file".into()),
             HttpError::TooLarge { .. } => {
                 hints.push("check that the URL names one file of manifests, not an archive".into());
+                hints.push("to accept larger files: `--max-file-size SIZE`".into());
             }
             HttpError::Deadline { .. } => hints.push("give it more time with `--timeout`".into()),
             HttpError::Truncated { .. } | HttpError::Lost { .. } => {

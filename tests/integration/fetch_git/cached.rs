@@ -207,3 +207,136 @@ fn a_cache_that_cannot_be_had_is_explained() {
     repo.commit("local");
     repo.run(&["app"]).success();
 }
+
+/// Puts other bytes under the id of the blob at `path`, in the one pack that the cache holds.
+fn exchange(sandbox: &Sandbox, entry: &std::path::Path, commit: &str, path: &str, bytes: &str) {
+    let packs = entry.join("objects/pack");
+    let pack = |extension: &str| {
+        let mut files = packs.read_dir().unwrap().map(|file| file.unwrap().path());
+        files
+            .find(|path| path.extension().is_some_and(|it| it == extension))
+            .unwrap()
+    };
+    let work = sandbox.path("exchange");
+    let _ = fs::remove_dir_all(&work);
+    fs::create_dir(&work).unwrap();
+    sandbox.git(&work, &["init", "-q", "--bare", "."]);
+    let shell = |script: String| {
+        let mut command = sandbox.command("sh", &work);
+        assert!(command.args(["-ec", &script]).status().unwrap().success());
+    };
+    shell(format!(
+        "git unpack-objects -q < '{}'",
+        pack("pack").display()
+    ));
+    let blob = sandbox.git(&work, &["rev-parse", &format!("{commit}:{path}")]);
+    let loose = work.join("objects").join(&blob[..2]).join(&blob[2..]);
+    fs::remove_file(&loose).unwrap();
+    let mut encoder = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::default());
+    std::io::Write::write_all(
+        &mut encoder,
+        format!("blob {}\0{bytes}", bytes.len()).as_bytes(),
+    )
+    .unwrap();
+    fs::write(&loose, encoder.finish().unwrap()).unwrap();
+    // The commit alone, as in the cache.
+    fs::write(work.join("shallow"), format!("{commit}\n")).unwrap();
+    shell(format!(
+        "git rev-list --objects {commit} | git pack-objects -q made > /dev/null"
+    ));
+    for extension in ["pack", "idx"] {
+        let mut made = work.read_dir().unwrap().map(|file| file.unwrap().path());
+        let made = made.find(|path| path.extension().is_some_and(|it| it == extension));
+        let old = pack(extension);
+        fs::remove_file(&old).unwrap();
+        fs::copy(made.unwrap(), old).unwrap();
+    }
+}
+
+#[test]
+fn what_was_exchanged_in_the_cache_is_refused() {
+    let sandbox = Sandbox::new();
+    let up = upstream(&sandbox, "up");
+    let id = up.id("HEAD");
+    let url = format!("file://{}//base?ref={id}", up.path().display());
+    let repo = naming(&sandbox, &[&url]);
+    repo.run(&["app", "--branch", "localized/first"]).success();
+    let mut entry = sandbox.path("cache/git-kustomize-localize/git");
+    while !entry.ends_with(&id) {
+        entry = entry.read_dir().unwrap().next().unwrap().unwrap().path();
+    }
+    let path = sandbox.git(up.path(), &["ls-tree", "-r", "--name-only", &id, "base/"]);
+    let path = path
+        .lines()
+        .find(|path| !path.ends_with("kustomization.yaml"))
+        .unwrap();
+    exchange(&sandbox, &entry, &id, path, &config_map("evil"));
+    // What the branch holds needs no cache, and what it was made from is not believed.
+    for arguments in [
+        &["app", "--branch", "localized/second"][..],
+        &["app", "out", "--no-commit"],
+        &["verify", "localized/first", "--rebuild"],
+    ] {
+        repo.run_unchanged(arguments)
+            .fails(2)
+            .stderr_has("is not what its id says: the cache was changed")
+            .stderr_has("hint: remove it, and run the command again: rm -rf ");
+    }
+    fs::remove_dir_all(&entry).unwrap();
+    repo.run(&["app", "--branch", "localized/second"]).success();
+}
+
+#[test]
+fn a_cache_that_others_can_write_is_refused() {
+    let sandbox = Sandbox::new();
+    let up = upstream(&sandbox, "up");
+    let url = format!("file://{}//base?ref={}", up.path().display(), up.id("HEAD"));
+    let repo = naming(&sandbox, &[&url]);
+    repo.run(&["app", "first", "--no-commit"]).success();
+    let cache = sandbox.path("cache/git-kustomize-localize");
+    for mode in [0o770, 0o707, 0o777] {
+        fs::set_permissions(&cache, fs::Permissions::from_mode(mode)).unwrap();
+        for offline in [&[][..], &["--offline"]] {
+            let arguments = [&["app", "second", "--no-commit"][..], offline].concat();
+            repo.run(&arguments)
+                .fails(2)
+                .stderr_has("can be written by other users, so it is not used")
+                .stderr_has(&format!("hint: remove it: rm -rf {}", cache.display()));
+        }
+    }
+    fs::set_permissions(&cache, fs::Permissions::from_mode(0o700)).unwrap();
+    repo.run(&["app", "second", "--no-commit", "--offline"])
+        .success();
+}
+
+#[test]
+fn files_from_elsewhere_have_a_largest_size() {
+    let sandbox = Sandbox::new();
+    let server = Server::start();
+    let up = upstream(&sandbox, "up");
+    let large = format!("{}  large: {}\n", config_map("large"), "x".repeat(20_000));
+    up.write("base/cm.yaml", &large);
+    up.commit("large");
+    server.route("/cm.yaml", Reply::ok(large.as_str()));
+    let root = format!("file://{}//base?ref={}", up.path().display(), up.id("HEAD"));
+    let file = format!("{}cm.yaml", server.url());
+    let repo = sandbox.repo("work");
+    for url in [root.as_str(), file.as_str()] {
+        name(&repo, &[url]);
+        for way in [&["app", "--no-commit"][..], &["app"], &["--in-place"]] {
+            let arguments = [way, &["--max-file-size=19k"]].concat();
+            repo.run_unchanged(&arguments)
+                .fails(2)
+                .stderr_has("too large")
+                .stderr_has("`--max-file-size");
+        }
+        let output = repo.run(&["app", "--no-commit", "--max-file-size", "21k"]);
+        output.success();
+        fs::remove_dir_all(repo.path().join("localized-app")).unwrap();
+    }
+    for size in ["0", "-1", "many", "1t", "99999999999g", ""] {
+        repo.run_unchanged(&["app", &format!("--max-file-size={size}")])
+            .fails(2)
+            .stderr_has("--max-file-size");
+    }
+}

@@ -66,7 +66,7 @@ fn every_file_gets_its_verdict() {
             .to_owned(),
         "moved page.yaml: it is a web page, which may be a login".to_owned(),
         "moved empty.yaml: the server answered with an empty body".to_owned(),
-        "moved huge.yaml: the file is larger than 67108864 bytes".to_owned(),
+        "moved huge.yaml: the file is too large: the limit is 64 MiB".to_owned(),
         format!("gone missing.yaml: {host} answered 404 Not Found"),
         format!("gone gone.yaml: {host} answered 410 Gone"),
         format!(

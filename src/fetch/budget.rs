@@ -1,0 +1,99 @@
+//! How much one run takes from elsewhere.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::failure::{Failure, Result, bytes};
+
+/// The largest file that is taken unless the user says otherwise.
+pub const MAX_FILE_SIZE: u64 = 64 << 20;
+/// The most that one run takes in all.
+const MAX_TOTAL: u64 = 1 << 30;
+
+/// What a run may take from elsewhere, in bytes. Clones share what is left.
+#[derive(Debug, Clone)]
+pub(super) struct Budget {
+    largest: u64,
+    total: u64,
+    taken: Arc<AtomicU64>,
+}
+
+impl Budget {
+    /// Allows files of up to `largest` bytes each.
+    pub(super) fn new(largest: u64) -> Self {
+        Budget {
+            largest,
+            total: MAX_TOTAL.max(largest),
+            taken: Arc::default(),
+        }
+    }
+
+    /// Returns the size of the largest file that is allowed.
+    pub(super) fn largest(&self) -> u64 {
+        self.largest
+    }
+
+    /// Returns the most memory that reading one object may take at once: packs store a file as what differs from
+    /// another one, which may be larger.
+    pub(super) fn memory(&self) -> u64 {
+        self.largest.saturating_mul(2).max(MAX_FILE_SIZE)
+    }
+
+    /// Takes a file of `size` bytes, which `label` names.
+    ///
+    /// # Errors
+    /// When it is too large, or all files of this run together are.
+    pub(super) fn take(&self, size: u64, label: impl FnOnce() -> String) -> Result<()> {
+        if size > self.largest {
+            return Err(Failure::new(format!(
+                "{} is too large: {}, and the limit is {}",
+                label(),
+                bytes(size),
+                bytes(self.largest)
+            ))
+            .hint(format!("to accept it: `--max-file-size {size}`")));
+        }
+        let before = self.taken.fetch_add(size, Ordering::Relaxed);
+        if before.saturating_add(size) > self.total {
+            return Err(Failure::new(format!(
+                "{}: the files from elsewhere are more than {} in all",
+                label(),
+                bytes(self.total)
+            ))
+            .hint("localize fewer targets in one run"));
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_file_has_a_limit() {
+        let budget = Budget::new(10);
+        assert!(budget.take(10, || "a".to_owned()).is_ok());
+        let failure = budget.take(11, || "a".to_owned()).unwrap_err();
+        assert_eq!(
+            failure.message,
+            "a is too large: 11 bytes, and the limit is 10 bytes"
+        );
+        assert_eq!(failure.hints, ["to accept it: `--max-file-size 11`"]);
+    }
+
+    #[test]
+    fn all_files_together_have_a_limit_that_clones_share() {
+        let budget = Budget {
+            total: 15,
+            ..Budget::new(10)
+        };
+        assert!(budget.clone().take(10, String::new).is_ok());
+        assert!(budget.take(5, String::new).is_ok());
+        let failure = budget.clone().take(1, || "b".to_owned()).unwrap_err();
+        assert_eq!(
+            failure.message,
+            "b: the files from elsewhere are more than 15 bytes in all"
+        );
+    }
+}
