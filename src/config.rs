@@ -17,6 +17,7 @@
 //! new-only: false             # only findings that the base does not have
 //! pin: false                  # as `--pin`: a remote root without a ref is resolved and recorded
 //! load-restrictor: root-only  # or none, as Flux and Argo CD can build
+//! allow-private: false        # what an upstream names may lie at a private address
 //! ```
 //!
 //! Every key may be left out. What is not known is an error with its place, so that a policy that
@@ -82,6 +83,8 @@ pub struct Config {
     pub pin: bool,
     /// Which files a kustomization root may load.
     pub load_restrictor: LoadRestrictor,
+    /// Whether what an upstream names may lie further inwards than that upstream.
+    pub allow_private: bool,
 }
 
 /// What is made of the findings of a rule.

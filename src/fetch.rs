@@ -12,6 +12,7 @@ mod helm;
 mod history;
 pub mod http;
 mod progress;
+mod reach;
 mod submodule;
 mod tip;
 mod upstream;
@@ -28,6 +29,7 @@ pub use upstream::Upstream;
 use std::collections::{HashMap, HashSet};
 use std::io::IsTerminal;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
@@ -39,10 +41,13 @@ use crate::record::{Change, Digest, Lock, Remote, sha256_hex};
 use crate::redact;
 use crate::reference::{self, Pin, RepoSpec};
 use crate::tree::{self, Resolved, SharedTree};
-use crate::walk::{Found, Pulled, RemoteFile, Remotes, Repository, Wanted, WantedChart, Wants};
+use crate::walk::{
+    Found, NamedBy, Pulled, RemoteFile, Remotes, Repository, Wanted, WantedChart, Wants,
+};
 
 use budget::Budget;
 use checkout::CheckoutTree;
+use reach::Reach;
 use tip::TipTree;
 use work::{Done, Git, Job, Key, label, work};
 
@@ -56,6 +61,8 @@ pub struct Options {
     pub timeout: Option<Duration>,
     /// The largest file that is taken, in bytes; none: [`MAX_FILE_SIZE`].
     pub max_file_size: Option<u64>,
+    /// Fetch what an upstream names also where it lies further inwards than that upstream.
+    pub allow_private: bool,
     /// Accept remote roots without a ref.
     pub pin: bool,
     /// Fail where something would have to be resolved that no lock holds.
@@ -73,7 +80,10 @@ pub struct Fetcher {
     git: Rc<GitRemotes>,
     budget: Budget,
     cache: Cache,
-    client: http::Client,
+    client: Arc<http::Client>,
+    reach: Arc<Reach>,
+    /// Whose files name each URL that was asked for.
+    named_by: HashMap<String, NamedBy>,
     options: Options,
     /// In the order in which they decide: the source's own lock, then the tip's.
     locks: Vec<Rc<Lock>>,
@@ -86,16 +96,23 @@ pub struct Fetcher {
 
 /// Sets up HTTP with the user's credentials. One file may take as long as `timeout`, and be as large as `budget`
 /// allows.
-fn client(foreign: &Foreign, timeout: Duration, budget: &Budget) -> Result<http::Client> {
+fn client(
+    foreign: &Foreign,
+    timeout: Duration,
+    budget: &Budget,
+    reach: &Arc<Reach>,
+) -> Result<Arc<http::Client>> {
     let asked = foreign.clone();
-    http::Client::new(
+    let client = http::Client::new(
         http::Options {
             deadline: timeout,
             max_bytes: budget.largest(),
             ..http::Options::default()
         },
         Box::new(move |url| asked.credentials(url)),
-    )
+        reach.clone(),
+    );
+    client.map(Arc::new)
 }
 
 /// A way to bring in what is wanted.
@@ -121,7 +138,8 @@ impl Fetcher {
     ) -> Result<Self> {
         let timeout = options.timeout.unwrap_or(DEFAULT_TIMEOUT);
         let budget = Budget::new(options.max_file_size.unwrap_or(MAX_FILE_SIZE));
-        let client = client(&foreign, timeout, &budget)?;
+        let reach = Arc::new(Reach::new(foreign.clone(), options.allow_private));
+        let client = client(&foreign, timeout, &budget, &reach)?;
         Ok(Fetcher {
             git: Rc::new(GitRemotes::new(
                 foreign,
@@ -129,8 +147,12 @@ impl Fetcher {
                 timeout,
                 options.offline,
                 budget.clone(),
+                reach.clone(),
+                client.clone(),
             )),
             budget,
+            reach,
+            named_by: HashMap::new(),
             cache,
             client,
             progress: Progress::new(options.quiet),
@@ -152,6 +174,7 @@ impl Fetcher {
             text: spec.clone_spec(),
             wants: Wants::Root,
             spec: Some(spec.clone()),
+            by: NamedBy::User,
         };
         match self.resolve(&[wanted]).pop() {
             Some(Ok(Found::Root(repository))) => Ok(repository),
@@ -178,7 +201,8 @@ impl Fetcher {
         let mut moved = Vec::new();
         for (url, file) in &self.files {
             let Ok(file) = file else { continue };
-            let Ok(body) = self.client.get(url, &never) else {
+            let access = self.reach.access(&self.named_by(url), url);
+            let Ok(body) = self.client.get(url, access, &never) else {
                 continue;
             };
             let now = sha256_hex(&body.bytes);
@@ -196,7 +220,8 @@ impl Fetcher {
                 url: key.url.clone(),
                 reference: key.reference.clone(),
                 commit: None,
-                by_repository: false,
+                by: self.named_by(&key.url),
+                is_submodule: false,
             };
             let Ok(now) = self.git.resolve(&wish, timeout) else {
                 continue;
@@ -216,6 +241,11 @@ impl Fetcher {
             }
         });
         moved
+    }
+
+    /// Says whose files name a URL that was asked for in this run.
+    fn named_by(&self, url: &str) -> NamedBy {
+        self.named_by.get(url).cloned().unwrap_or(NamedBy::User)
     }
 
     fn locked_commit(&self, key: &Key) -> Option<String> {
@@ -284,6 +314,7 @@ impl Fetcher {
         if way == Way::File {
             return self.without_network(Job::Http {
                 url: wanted.text.clone(),
+                access: self.reach.access(&wanted.by, &wanted.text),
             });
         }
         let spec = wanted.spec.as_ref()?;
@@ -311,7 +342,8 @@ impl Fetcher {
                 url: key.url.clone(),
                 reference: key.reference.clone(),
                 commit: locked.or(fixed),
-                by_repository: false,
+                by: wanted.by.clone(),
+                is_submodule: false,
             },
             key,
             timeout: self.options.timeout.or(spec.timeout),
@@ -341,7 +373,7 @@ impl Fetcher {
                 self.repositories.insert(key.clone(), opened);
                 None
             }
-            Job::Http { url } => {
+            Job::Http { url, .. } => {
                 if self.files.contains_key(url) {
                     return None;
                 }
@@ -445,7 +477,7 @@ impl Fetcher {
         let mut seen_http = HashSet::new();
         jobs.retain(|job| match job {
             Job::Git { key, .. } => seen_git.insert(key.clone()),
-            Job::Http { url } => seen_http.insert(url.clone()),
+            Job::Http { url, .. } => seen_http.insert(url.clone()),
         });
         if jobs.is_empty() {
             return;
@@ -468,7 +500,7 @@ impl Fetcher {
                     let opened = answer.and_then(|fetched| self.open(&key, &fetched));
                     self.repositories.insert(key, opened);
                 }
-                (Job::Http { url }, Some(Done::Http(answer))) => {
+                (Job::Http { url, .. }, Some(Done::Http(answer))) => {
                     let file = self.received(&url, answer);
                     self.files.insert(url, file);
                 }
@@ -485,7 +517,8 @@ impl Fetcher {
         timeout: Option<Duration>,
         failure: FetchFailure,
     ) -> Result<Fetched, FetchFailure> {
-        if !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
+        let may_ask = std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
+        if !may_ask || !self.reach.access(&wish.by, &wish.url).named {
             return Err(failure);
         }
         self.progress
@@ -631,6 +664,17 @@ impl Remotes for Fetcher {
     }
 
     fn resolve(&mut self, wanted: &[Wanted]) -> Vec<Result<Found>> {
+        for one in wanted {
+            let mut urls = vec![one.text.clone()];
+            urls.extend(one.spec.as_ref().map(RepoSpec::clone_spec));
+            for url in urls {
+                if one.by == NamedBy::User {
+                    self.reach.name(&url);
+                }
+                let by = self.named_by.entry(url).or_insert_with(|| one.by.clone());
+                by.extend(&one.by);
+            }
+        }
         let ways: Vec<&[Way]> = wanted.iter().map(|one| self.ways(one)).collect();
         for round in 0..2 {
             let mut jobs = Vec::new();

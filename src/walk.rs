@@ -21,7 +21,7 @@ pub use graph::{
     RootId, Source, SourceId, Target, Warning,
 };
 pub use trouble::{Beyond, Trouble, TroubleKind};
-pub use wanted::{Found, Remotes, Wanted, Wants};
+pub use wanted::{Found, NamedBy, Remotes, Wanted, Wants};
 
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;

@@ -315,7 +315,7 @@ pub(super) fn checked(here: &Rc<Here>, request: &Request) -> Result<Checked, Fai
         // adopted; but what the base allowed was never accepted as it is.
         let mut config = config.clone();
         if request.config == Policy::Checked
-            && let Ok(own) = configuration_in(&*base.tree)
+            && let Ok(own) = Config::of(&*base.tree, "")
         {
             config.allow = own.allow;
         }
@@ -419,13 +419,13 @@ fn configuration(
 ) -> Result<Config, Failures> {
     match policy {
         Policy::Default => Ok(Config::default()),
-        Policy::Checked => configuration_in(checked),
+        Policy::Checked => Config::of(checked, ""),
         Policy::Commit(rev) => {
             // A change that breaks it would stop every change after it.
-            configuration_in(checked)?;
+            Config::of(checked, "")?;
             let base = open(here, &What::Commit(rev.clone()))
                 .map_err(|failure| failure.context("cannot read the configuration of the base"))?;
-            configuration_in(&*base.tree)
+            Config::of(&*base.tree, "")
         }
         Policy::File(file) => {
             let shown = file.display().to_string();
@@ -437,11 +437,6 @@ fn configuration(
             Config::parse(&bytes, &shown)
         }
     }
-}
-
-/// Reads the configuration of a tree.
-pub(super) fn configuration_in(tree: &dyn tree::Tree) -> Result<Config, Failures> {
-    Config::of(tree, "")
 }
 
 /// Returns a path that was given on the command line as a path from the top.

@@ -16,6 +16,7 @@ use clap::CommandFactory;
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 
 use super::online::{LocalizeArgs, Restrictor, Verify, tell};
+use crate::config::Config;
 use crate::failure::{Failure, Failures, Location, Result, argument, nearest};
 use crate::fetch::{self, Fetcher, Tip};
 use crate::git::Here;
@@ -83,6 +84,8 @@ struct Local {
     committed: bool,
     /// The lock at the top of the source, if it lies in a commit and there is one.
     lock: Option<Rc<Lock>>,
+    /// The configuration at the top of the repository.
+    config: Config,
 }
 
 /// A target that was found.
@@ -285,6 +288,7 @@ fn new_dir(args: &LocalizeArgs, spec: Option<&RepoSpec>, base: Option<&str>) -> 
 fn fetcher(
     args: &LocalizeArgs,
     here: Option<&Here>,
+    config: &Config,
     source_lock: Option<Rc<Lock>>,
     previous: Option<Tip>,
 ) -> Result<Fetcher> {
@@ -296,6 +300,7 @@ fn fetcher(
     let options = fetch::Options {
         locked: args.locked,
         offline: args.offline,
+        allow_private: config.allow_private,
         ..args.fetch.options(&args.output)
     };
     super::online::fetcher(here, options, locks, previous)

@@ -32,6 +32,7 @@ fn lock(args: &LockArgs) -> Result<LockReport, Failures> {
         Some(&ground.here),
         fetch::Options {
             pin: args.fetch.pin || ground.config.pin,
+            allow_private: ground.config.allow_private,
             helm: args.fetch.helm || before.options.helm,
             offline: args.offline,
             ..args.fetch.options(&args.output)

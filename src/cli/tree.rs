@@ -7,6 +7,7 @@ use clap::{Args, ValueEnum, ValueHint};
 
 use super::check::{self, What};
 use super::output;
+use crate::config::Config;
 use crate::failure::{Failure, Failures, Result};
 use crate::git::Here;
 use crate::mend;
@@ -119,7 +120,7 @@ fn in_base(failures: Failures, base: &str) -> Failures {
 
 fn of(here: &Rc<Here>, what: &What, args: &TreeArgs) -> Result<Outline, Failures> {
     let opened = check::open(here, what)?;
-    let config = check::configuration_in(&*opened.tree)?;
+    let config = Config::of(&*opened.tree, "")?;
     let targets = args
         .targets
         .iter()

@@ -28,6 +28,7 @@ fn updated(args: &UpdateArgs) -> Result<Box<dyn Tell>, Failures> {
         Some(&ground.here),
         fetch::Options {
             pin: args.fetch.pin || ground.config.pin,
+            allow_private: ground.config.allow_private,
             helm: args.fetch.helm || before.options.helm,
             ..args.fetch.options(&args.output)
         },

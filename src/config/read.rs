@@ -14,7 +14,7 @@ use crate::yaml::{Mark, Reader};
 const MAX_BYTES: usize = 256 << 10;
 
 /// The keys of the configuration.
-pub(super) const KEYS: [&str; 9] = [
+pub(super) const KEYS: [&str; 10] = [
     "rules",
     "locked",
     "scopes",
@@ -24,6 +24,7 @@ pub(super) const KEYS: [&str; 9] = [
     "new-only",
     "pin",
     "load-restrictor",
+    "allow-private",
 ];
 
 /// The keys of an entry of `allow`.
@@ -121,6 +122,7 @@ fn top(
             }),
             "new-only" => flag(reader, &mut config.new_only),
             "pin" => flag(reader, &mut config.pin),
+            "allow-private" => flag(reader, &mut config.allow_private),
             "load-restrictor" => {
                 config.load_restrictor = choice(
                     reader,

@@ -13,8 +13,10 @@ use super::submodule::{self, Submodule};
 use crate::failure::{Failure, Result};
 use crate::git::Foreign;
 use crate::process::Terminal;
+use crate::redact;
 use crate::tree::objects::{self, ObjectTree};
 use crate::tree::{Entry, Tree, path};
+use crate::walk::NamedBy;
 
 /// What in a `.gitattributes` can change bytes on checkout, once `core.eol` is LF: `eol=crlf` (and
 /// the old `crlf`), `ident`, `working-tree-encoding`. Filters are drivers that nobody configured.
@@ -101,7 +103,10 @@ impl CheckoutTree {
             };
             let shown = self.label(&module.path);
             let mount = submodule::resolve_url(parent, &module.url)
-                .and_then(|url| submodule_tree(remotes, &url, &commit.to_string(), &shown))
+                .and_then(|url| {
+                    let by = NamedBy::Upstream([redact::url(parent)].into());
+                    submodule_tree(remotes, by, &url, &commit.to_string(), &shown)
+                })
                 .map_err(|failure| failure.context(format!("submodule `{shown}`")))?;
             let mount = Rc::new(mount);
             self.mounts
@@ -151,6 +156,7 @@ impl CheckoutTree {
 /// Opens the commit of a submodule, fetching it if need be.
 fn submodule_tree(
     remotes: &Rc<GitRemotes>,
+    by: NamedBy,
     url: &str,
     commit: &str,
     label: &str,
@@ -159,7 +165,8 @@ fn submodule_tree(
         url: url.to_owned(),
         reference: None,
         commit: Some(commit.to_owned()),
-        by_repository: true,
+        by,
+        is_submodule: true,
     };
     let fetched = remotes
         .fetch(&wish, None, None, Terminal::Detached)

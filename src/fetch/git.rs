@@ -6,8 +6,12 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use url::Url;
+
 use super::budget::Budget;
 use super::cache::Cache;
+use super::http::{self, RedirectError};
+use super::reach::{Access, Reach};
 use crate::failure::{Failure, Result};
 use crate::git::{self, Asked, Foreign};
 use crate::process::{self, Limits, Output, Terminal};
@@ -15,6 +19,10 @@ use crate::record::is_object_id;
 use crate::redact;
 use crate::reference::Pin;
 use crate::tree::objects;
+use crate::walk::NamedBy;
+
+/// How many redirects of a repository are followed, one after the other.
+const MAX_REDIRECTS: usize = 5;
 
 /// What to do about a lock that no longer fits what is upstream.
 pub(super) const RELOCK: &str = "to lock what it is now: `git kustomize-localize update`, or `--update` if only the lock of \
@@ -29,8 +37,10 @@ pub struct Wish {
     pub reference: Option<String>,
     /// The commit, where it is known: from a lock, or because the ref is one.
     pub commit: Option<String>,
-    /// Who chose the URL.
-    pub by_repository: bool,
+    /// Whose files name it.
+    pub by: NamedBy,
+    /// Whether it is a submodule.
+    pub is_submodule: bool,
 }
 
 /// A commit that lies in the cache now.
@@ -142,13 +152,15 @@ impl<'a> Clock<'a> {
 }
 
 /// Fetches commits, each once; safe to share between threads.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct GitRemotes {
     foreign: Foreign,
     cache: Cache,
     timeout: Duration,
     offline: bool,
     budget: Budget,
+    reach: Arc<Reach>,
+    client: Arc<http::Client>,
     /// The refs that were resolved and turned out to be tags: URLs without secrets, and refs.
     tags: Arc<Mutex<HashSet<(String, String)>>>,
 }
@@ -162,6 +174,8 @@ impl GitRemotes {
         timeout: Duration,
         offline: bool,
         budget: Budget,
+        reach: Arc<Reach>,
+        client: Arc<http::Client>,
     ) -> Self {
         GitRemotes {
             foreign,
@@ -169,6 +183,8 @@ impl GitRemotes {
             timeout,
             offline,
             budget,
+            reach,
+            client,
             tags: Arc::default(),
         }
     }
@@ -253,7 +269,7 @@ impl GitRemotes {
             Err(failure) if failure.trouble == Trouble::NotInRepository => failure,
             done => return done,
         };
-        if reference.eq_ignore_ascii_case(commit) || wish.by_repository {
+        if reference.eq_ignore_ascii_case(commit) || wish.is_submodule {
             return Err(failure);
         }
         // Servers may refuse to give a commit by its id: the ref may still lead there.
@@ -308,15 +324,92 @@ impl GitRemotes {
         clock: &Clock<'_>,
         terminal: Terminal,
     ) -> Result<Listing, FetchFailure> {
-        let output = self
-            .foreign
-            .list(&wish.url, references, clock.limits(), terminal)
-            .map_err(|error| self.not_run(wish, error, clock))?;
+        let output = self.talk(wish, clock, |foreign, url| {
+            foreign.list(url, references, clock.limits(), terminal)
+        })?;
         match output.status.success() {
             true => Ok(Listing(
                 String::from_utf8_lossy(&output.stdout).into_owned(),
             )),
             false => Err(self.explain(wish, references.first().unwrap_or(&"HEAD"), &output)),
+        }
+    }
+
+    /// Lets git talk to the server of what is wished: with the user's logins only where the user names its host, no
+    /// further inwards than whoever names it may lead, and also where a redirect leads.
+    pub(super) fn talk(
+        &self,
+        wish: &Wish,
+        clock: &Clock<'_>,
+        say: impl Fn(&Foreign, &str) -> Result<Output, process::Error>,
+    ) -> Result<Output, FetchFailure> {
+        let mut access = self.reach.access(&wish.by, &wish.url);
+        let mut url = wish.url.clone();
+        let mut redirects = 0;
+        loop {
+            self.reach.refuse_repository(&url, access)?;
+            self.refuse_default_login(&url, access)?;
+            let anonymous = (!access.named).then(|| self.foreign.anonymous());
+            let output = say(anonymous.as_ref().unwrap_or(&self.foreign), &url)
+                .map_err(|error| self.not_run(wish, error, clock))?;
+            if output.status.success() || redirects == MAX_REDIRECTS {
+                return Ok(output);
+            }
+            let Some(next) = self.redirect(&url, access, &output)? else {
+                return Ok(output);
+            };
+            redirects += 1;
+            (url, access) = next;
+        }
+    }
+
+    /// Returns where a server sends a request of git, which follows no redirect itself; none where git failed for
+    /// another reason.
+    fn redirect(
+        &self,
+        url: &str,
+        access: Access,
+        output: &Output,
+    ) -> Result<Option<(String, Access)>, FetchFailure> {
+        const ASKED: &str = "/info/refs";
+        let stderr = output.stderr.to_lowercase();
+        let codes = [301, 302, 303, 307, 308];
+        let is_redirect = |code| stderr.contains(&format!("requested url returned error: {code}"));
+        if !codes.into_iter().any(is_redirect) {
+            return Ok(None);
+        }
+        let from = self.foreign.rewritten(url);
+        let asked = format!(
+            "{}{ASKED}?service=git-upload-pack",
+            from.trim_end_matches('/')
+        );
+        let never = AtomicBool::new(false);
+        let refused = |error: http::HttpError| error.into_failure(url);
+        let mut to = match self.client.get(&asked, access, &never) {
+            Ok(body) => body.url,
+            Err(error) => return Err(refused(error).into()),
+        };
+        to.set_query(None);
+        let (Some(to), Ok(from)) = (to.as_str().strip_suffix(ASKED), Url::parse(&from)) else {
+            return Ok(None);
+        };
+        let target = Url::parse(to).map_err(|_| refused(RedirectError::Target.into()))?;
+        let access = self.reach.redirected(&from, None, &target);
+        Ok(Some((to.to_owned(), access)))
+    }
+
+    /// Refuses to let git send the `default` login of netrc to a host that only an upstream names.
+    fn refuse_default_login(&self, url: &str, access: Access) -> Result<()> {
+        match Url::parse(url) {
+            Ok(parsed) if !access.named && self.client.has_default_login(&parsed) => {
+                let host = parsed.host_str().unwrap_or_default();
+                Err(Failure::new(format!(
+                    "{} is refused: only an upstream names {host}, and git would send it the `default` login of netrc",
+                    redact::url(url)
+                ))
+                .hint(format!("if that is meant: add `machine {host}` with a login to netrc")))
+            }
+            _ => Ok(()),
         }
     }
 
@@ -327,7 +420,7 @@ impl GitRemotes {
         clock: &Clock<'_>,
         terminal: Terminal,
     ) -> Result<Fetched, FetchFailure> {
-        let asked = match wish.by_repository {
+        let asked = match wish.is_submodule {
             true => Asked::ByRepository,
             false => Asked::ByUser,
         };
@@ -340,17 +433,10 @@ impl GitRemotes {
         for format in formats {
             let scratch = self.cache.scratch(&key)?;
             self.foreign.init(scratch.path(), format)?;
-            let output = self
-                .foreign
-                .fetch(
-                    scratch.path(),
-                    &wish.url,
-                    reference,
-                    asked,
-                    clock.limits(),
-                    terminal,
-                )
-                .map_err(|error| self.not_run(wish, error, clock))?;
+            let output = self.talk(wish, clock, |foreign, url| {
+                let limits = clock.limits();
+                foreign.fetch(scratch.path(), url, reference, asked, limits, terminal)
+            })?;
             if !output.status.success() {
                 if output.stderr.contains("mismatched algorithms") {
                     continue;

@@ -168,7 +168,8 @@ impl Fetcher {
                 url: url(&moved.url),
                 reference: moved.to.clone(),
                 commit: Some(moved.new.clone()),
-                by_repository: false,
+                by: self.named_by(&url(&moved.url)),
+                is_submodule: false,
             })
             .collect();
         let git: &GitRemotes = &self.git;
@@ -251,18 +252,17 @@ impl Asking<'_> {
     }
 
     fn fetch(&self, wanted: &[Wanted<'_>], depth: Depth) -> Result<(), FetchFailure> {
-        let output = self
-            .remotes
-            .foreign()
-            .fetch_commits(
+        let output = self.remotes.talk(self.wish, &self.clock, |foreign, url| {
+            let limits = self.clock.limits();
+            foreign.fetch_commits(
                 self.scratch.path(),
-                &self.wish.url,
+                url,
                 wanted,
                 depth,
-                self.clock.limits(),
+                limits,
                 self.terminal,
             )
-            .map_err(|error| self.remotes.not_run(self.wish, error, &self.clock))?;
+        })?;
         match output.status.success() {
             true => Ok(()),
             false => {

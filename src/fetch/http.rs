@@ -14,12 +14,13 @@ mod tests;
 mod transport;
 
 use std::path::PathBuf;
-use std::sync::OnceLock;
 use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use url::Url;
 
+use super::reach::{Access, Reach};
 use crate::failure::{Failure, Result};
 
 pub use self::credentials::Source;
@@ -71,12 +72,15 @@ pub struct Body {
     pub bytes: Vec<u8>,
     /// The `Content-Type` as the server wrote it.
     pub content_type: Option<String>,
+    /// The URL that it was read from, after redirects.
+    pub url: Url,
 }
 
 /// Fetches URLs. Meant to live as long as the run: connections are kept, and files of the user (CA
 /// certificates, netrc) are read once, when the first URL needs them.
 pub struct Client {
     options: Options,
+    reach: Arc<Reach>,
     ask: Box<AskCredentials>,
     netrc_file: Option<PathBuf>,
     netrc: OnceLock<Netrc>,
@@ -107,7 +111,11 @@ impl Client {
     ///
     /// # Errors
     /// When the options leave no room for any fetch.
-    pub fn new(options: Options, ask: Box<AskCredentials>) -> Result<Client, Failure> {
+    pub(super) fn new(
+        options: Options,
+        ask: Box<AskCredentials>,
+        reach: Arc<Reach>,
+    ) -> Result<Client, Failure> {
         if options.deadline.is_zero() {
             return Err(Failure::new("a timeout of zero leaves no time to fetch")
                 .hint("give `--timeout` a longer time"));
@@ -115,10 +123,16 @@ impl Client {
         if options.max_bytes == 0 {
             return Err(Failure::new("a size limit of zero leaves no room to fetch"));
         }
-        Ok(Self::with(options, ask, Surroundings::of_the_user()))
+        let surroundings = Surroundings::of_the_user();
+        Ok(Self::with(options, ask, reach, surroundings))
     }
 
-    fn with(options: Options, ask: Box<AskCredentials>, surroundings: Surroundings) -> Client {
+    fn with(
+        options: Options,
+        ask: Box<AskCredentials>,
+        reach: Arc<Reach>,
+        surroundings: Surroundings,
+    ) -> Client {
         let Surroundings {
             netrc_file,
             roots,
@@ -127,6 +141,7 @@ impl Client {
         let transport = Transport::new(&options, roots, proxies);
         Client {
             options,
+            reach,
             ask,
             netrc_file,
             netrc: OnceLock::new(),
@@ -134,21 +149,22 @@ impl Client {
         }
     }
 
-    /// Returns what `url` holds. May be called from several threads at once.
+    /// Returns what `url` holds. May be called from several threads at once. A redirect leads no further inwards than
+    /// what answers with it lies.
     ///
     /// Any 2xx status is a success, as in kustomize, but an empty body is not. Whether the body is
     /// what was wanted (and not a login page) is for the caller to find out.
     ///
     /// # Errors
     /// See [`HttpError`]. When `cancel` becomes true the call returns within a moment.
-    pub fn get(&self, url: &str, cancel: &AtomicBool) -> Result<Body, HttpError> {
+    pub fn get(&self, url: &str, access: Access, cancel: &AtomicBool) -> Result<Body, HttpError> {
         let target = Target::parse(url)?;
         let clock = Clock::start(self.options.deadline, cancel);
-        let mut credentials = target.credentials(|| self.netrc());
+        let mut credentials = target.credentials(access.named, || self.netrc());
         let mut asked = false;
         let mut tried = 0;
         loop {
-            let error = match self.follow(&target.url, credentials.as_ref(), &clock) {
+            let error = match self.follow(&target.url, access, credentials.as_ref(), &clock) {
                 Ok(body) => return Ok(body),
                 Err(error) => error,
             };
@@ -161,7 +177,7 @@ impl Client {
             } = error
             {
                 retry_after = wait;
-                if code == 401 && !redirected && !asked {
+                if code == 401 && !redirected && !asked && access.named {
                     asked = true;
                     if let Some(found) = target.ask(&*self.ask, credentials.as_ref()) {
                         credentials = Some(found);
@@ -187,14 +203,21 @@ impl Client {
     fn follow(
         &self,
         start: &Url,
+        mut access: Access,
         mut credentials: Option<&Credentials>,
         clock: &Clock<'_>,
     ) -> Result<Body, HttpError> {
         let mut url = start.clone();
         let mut redirected = false;
         for _ in 0..=MAX_REDIRECTS {
-            match self.transport.send(&url, credentials, clock)? {
-                Answer::Body(body) => return Ok(body),
+            match self.transport.send(&url, access.most, credentials, clock)? {
+                Answer::Body(bytes, content_type) => {
+                    return Ok(Body {
+                        bytes,
+                        content_type,
+                        url,
+                    });
+                }
                 Answer::Status { code, retry_after } => {
                     return Err(HttpError::Status {
                         code,
@@ -204,8 +227,10 @@ impl Client {
                         retry_after,
                     });
                 }
-                Answer::Redirect(location) => {
-                    url = redirect(&url, &location)?;
+                Answer::Redirect { location, at } => {
+                    let to = redirect(&url, &location)?;
+                    access = self.reach.redirected(&url, at, &to);
+                    url = to;
                     if url.origin() != start.origin() {
                         redirected = true;
                         credentials = None;
@@ -217,6 +242,14 @@ impl Client {
             limit: MAX_REDIRECTS,
         }
         .into())
+    }
+
+    /// Says whether netrc has a login for any host, but does not list that of `url`.
+    pub(super) fn has_default_login(&self, url: &Url) -> bool {
+        let host = url.host_str().unwrap_or_default();
+        self.netrc().is_some_and(|netrc| {
+            netrc.find(host, None, true).is_some() && netrc.find(host, None, false).is_none()
+        })
     }
 
     fn netrc(&self) -> Option<&Netrc> {

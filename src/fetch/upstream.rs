@@ -6,12 +6,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::IsTerminal;
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use super::budget::{Budget, MAX_FILE_SIZE};
 use super::git::{Clock, FetchFailure, GitRemotes, Listing, Trouble, Wish};
 use super::history::{Course, History};
+use super::reach::{Access, Reach};
 use super::work::{SIDE_BY_SIDE, side_by_side};
 use super::{Cache, DEFAULT_TIMEOUT, Options, Progress, helm, http};
 use crate::config::is_one_version;
@@ -23,13 +25,13 @@ use crate::record::upstream::{Answer, Verdict};
 use crate::record::{ChartRemote, Digest, FileRemote, GitRemote, Remote, chart_label, sha256_hex};
 use crate::redact;
 use crate::reference::{Pin, RepoSpec, file_pin, refuse_unsafe};
-use crate::walk::{Pulled, WantedChart};
+use crate::walk::{NamedBy, Pulled, WantedChart};
 
 /// Asks upstream.
 pub struct Upstream {
     git: GitRemotes,
     budget: Budget,
-    client: http::Client,
+    client: Arc<http::Client>,
     progress: Progress,
     timeout: Duration,
 }
@@ -83,7 +85,8 @@ impl Upstream {
     pub fn new(foreign: Foreign, options: &Options) -> Result<Self> {
         let timeout = options.timeout.unwrap_or(DEFAULT_TIMEOUT);
         let budget = Budget::new(options.max_file_size.unwrap_or(MAX_FILE_SIZE));
-        let client = super::client(&foreign, timeout, &budget)?;
+        let reach = Arc::new(Reach::new(foreign.clone(), options.allow_private));
+        let client = super::client(&foreign, timeout, &budget, &reach)?;
         Ok(Upstream {
             git: GitRemotes::new(
                 foreign,
@@ -91,6 +94,8 @@ impl Upstream {
                 timeout,
                 options.offline,
                 budget.clone(),
+                reach,
+                client.clone(),
             ),
             budget,
             client,
@@ -175,7 +180,8 @@ impl Upstream {
             url: url.to_owned(),
             reference: reference.map(str::to_owned),
             commit: commit.map(str::to_owned),
-            by_repository: false,
+            by: NamedBy::User,
+            is_submodule: false,
         };
         match question {
             Question::Refs { url } => {
@@ -221,7 +227,7 @@ impl Upstream {
     }
 
     fn file(&self, url: &str) -> Result<Reply, FetchFailure> {
-        match self.client.get(url, &AtomicBool::new(false)) {
+        match self.client.get(url, Access::FREE, &AtomicBool::new(false)) {
             Ok(body) => {
                 let is_page = kustomization::looks_like_html(&body.bytes);
                 Ok(Reply::File(sha256_hex(&body.bytes), is_page))

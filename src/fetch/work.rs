@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use super::git::{FetchFailure, Fetched, GitRemotes, Trouble, Wish};
+use super::reach::Access;
 use super::{Progress, http};
 use crate::failure::{Failure, Result};
 use crate::kustomization;
@@ -44,6 +45,7 @@ pub(super) enum Job {
     },
     Http {
         url: String,
+        access: Access,
     },
 }
 
@@ -79,7 +81,7 @@ pub(super) fn work(
     let one = |index: usize, job: &Job| {
         let what = match job {
             Job::Git { key, .. } => label(key),
-            Job::Http { url } => redact::url(url),
+            Job::Http { url, .. } => redact::url(url),
         };
         progress.begin(&what);
         let done = match job {
@@ -91,9 +93,11 @@ pub(super) fn work(
             Job::Git { wish, timeout, .. } => {
                 Done::Git(git.fetch(wish, *timeout, Some(&given_up[index]), Terminal::Detached))
             }
-            Job::Http { url } => Done::Http(client.get(url, &never).map(|body| body.bytes)),
+            Job::Http { url, access } => {
+                Done::Http(client.get(url, *access, &never).map(|body| body.bytes))
+            }
         };
-        if let (Job::Http { url }, Done::Http(Ok(bytes))) = (job, &done)
+        if let (Job::Http { url, .. }, Done::Http(Ok(bytes))) = (job, &done)
             && kustomization::looks_like_resources(bytes).is_ok()
         {
             for (other, flag) in jobs.iter().zip(&given_up) {

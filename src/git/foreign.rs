@@ -78,13 +78,56 @@ pub enum Depth {
 #[derive(Debug, Clone, Default)]
 pub struct Foreign {
     settings: Vec<(String, String)>,
+    /// Whether no login may be sent.
+    anonymous: bool,
 }
 
 impl Foreign {
     /// Takes the settings of the repository at hand that should hold for connections as well.
     #[must_use]
     pub fn new(settings: Vec<(String, String)>) -> Self {
-        Foreign { settings }
+        Foreign {
+            settings,
+            anonymous: false,
+        }
+    }
+
+    /// Returns the same without logins: no credential helper is asked, and nobody at a terminal.
+    #[must_use]
+    pub fn anonymous(&self) -> Self {
+        Foreign {
+            settings: self.settings.clone(),
+            anonymous: true,
+        }
+    }
+
+    /// Returns the URL that git asks when it is given `url`: as the user's `insteadOf` says.
+    #[must_use]
+    pub fn rewritten(&self, url: &str) -> String {
+        let mut command = self.nowhere();
+        command.args(["ls-remote", "--get-url", "--end-of-options", url]);
+        let limits = Limits {
+            timeout: Some(std::time::Duration::from_secs(30)),
+            cancel: None,
+        };
+        match process::run(&mut command, None, limits, Terminal::Detached) {
+            Ok(output) if output.status.success() => String::from_utf8_lossy(&output.stdout)
+                .trim_end()
+                .to_owned(),
+            _ => url.to_owned(),
+        }
+    }
+
+    /// Says of a command that talks to a server which login it may send, and that it follows no redirect: where one
+    /// leads is for the caller to decide.
+    fn talking(&self, command: &mut Command, terminal: Terminal) {
+        command.args(["-c", "http.followRedirects=false"]);
+        if self.anonymous {
+            command.args(["-c", "credential.helper=", "-c", "core.askPass="]);
+            command.env("GIT_ASKPASS", "").env("SSH_ASKPASS", "");
+        } else if terminal == Terminal::Shared {
+            command.env_remove("GIT_TERMINAL_PROMPT");
+        }
     }
 
     fn command(&self) -> Command {
@@ -147,7 +190,7 @@ impl Foreign {
     }
 
     /// A command that fetches into the bare repository at `directory`.
-    fn fetching(&self, directory: &Path) -> Command {
+    fn fetching(&self, directory: &Path, terminal: Terminal) -> Command {
         let mut command = self.command();
         command
             // `--git-dir`, not `-C`: the user may have set `safe.bareRepository=explicit`.
@@ -159,6 +202,7 @@ impl Foreign {
             // Larger files are written as they come, and are never in memory as a whole.
             .args(["-c", "core.bigFileThreshold=16m"])
             .args(["-c", "protocol.ext.allow=never"]);
+        self.talking(&mut command, terminal);
         command
     }
 
@@ -176,7 +220,7 @@ impl Foreign {
         limits: Limits<'_>,
         terminal: Terminal,
     ) -> Result<Output, process::Error> {
-        let mut command = self.fetching(directory);
+        let mut command = self.fetching(directory, terminal);
         if asked == Asked::ByRepository {
             // As `git submodule` does: `protocol.file.allow=user` then refuses local paths.
             command.env("GIT_PROTOCOL_FROM_USER", "0");
@@ -192,9 +236,6 @@ impl Foreign {
             .args(["--no-recurse-submodules", "--end-of-options", url])
             .arg(format!("+{reference}:refs/kl/0"));
         effect::before("fetch");
-        if terminal == Terminal::Shared {
-            command.env_remove("GIT_TERMINAL_PROMPT");
-        }
         process::run(&mut command, None, limits, terminal)
     }
 
@@ -223,8 +264,9 @@ impl Foreign {
             .map(|(key, value)| (format!("remote.{REMOTE}.{key}"), (*value).to_owned()))
             .chain(self.settings.iter().cloned())
             .collect(),
+            anonymous: self.anonymous,
         };
-        let mut command = remote.fetching(directory);
+        let mut command = remote.fetching(directory, terminal);
         command.args(["fetch", "-q", "--no-tags", "--no-auto-maintenance"]);
         command.args(["--no-recurse-submodules", "--filter=tree:0"]);
         match depth {
@@ -237,9 +279,6 @@ impl Foreign {
         command.args(["--end-of-options", REMOTE]);
         for wanted in wanted {
             command.arg(format!("+{}:refs/kl/{}", wanted.id, wanted.name));
-        }
-        if terminal == Terminal::Shared {
-            command.env_remove("GIT_TERMINAL_PROMPT");
         }
         effect::before("fetch commits");
         process::run(&mut command, None, limits, terminal)
@@ -279,14 +318,11 @@ impl Foreign {
         terminal: Terminal,
     ) -> Result<Output, process::Error> {
         let mut command = self.nowhere();
-        command
-            .args(["-c", "protocol.version=2", "-c", "protocol.ext.allow=never"])
-            .args(["ls-remote", "--quiet", "--end-of-options", url]);
+        command.args(["-c", "protocol.version=2", "-c", "protocol.ext.allow=never"]);
+        self.talking(&mut command, terminal);
+        command.args(["ls-remote", "--quiet", "--end-of-options", url]);
         for reference in references {
             command.arg(reference).arg(format!("{reference}^{{}}"));
-        }
-        if terminal == Terminal::Shared {
-            command.env_remove("GIT_TERMINAL_PROMPT");
         }
         process::run(&mut command, None, limits, terminal)
     }

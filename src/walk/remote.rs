@@ -5,8 +5,8 @@ use std::rc::Rc;
 
 use super::trouble::{Step, Stop, TroubleKind};
 use super::{
-    Found, Origin, Pending, Remotes, Repository, RootId, Source, SourceId, Target, Walker, Wanted,
-    Wants,
+    Found, NamedBy, Origin, Pending, Remotes, Repository, RootId, Source, SourceId, Target, Walker,
+    Wanted, Wants,
 };
 use crate::failure::{Failure, Result};
 use crate::kustomization::{Accepts, Reference};
@@ -20,12 +20,16 @@ impl Walker<'_> {
         &mut self,
         root: RootId,
         edge: usize,
-        wanted: Wanted,
+        mut wanted: Wanted,
         accepts: Accepts,
     ) -> Step<Target> {
         refuse_unsafe(&wanted)?;
-        if wanted.spec.as_ref().is_some_and(RepoSpec::is_file) && self.is_from_elsewhere(root, edge)
-        {
+        wanted.by = self.named_by(root, edge);
+        let is_from_here = match &wanted.by {
+            NamedBy::User => true,
+            NamedBy::Upstream(urls) => urls.iter().all(|url| url.starts_with("file://")),
+        };
+        if wanted.spec.as_ref().is_some_and(RepoSpec::is_file) && !is_from_here {
             return Err(Stop::new(
                 TroubleKind::Unsafe,
                 format!(
@@ -46,16 +50,18 @@ impl Walker<'_> {
         Ok(Target::Remote)
     }
 
-    /// Says whether what holds a reference came from another machine.
-    fn is_from_elsewhere(&self, root: RootId, edge: usize) -> bool {
+    /// Says whose file holds a reference.
+    fn named_by(&self, root: RootId, edge: usize) -> NamedBy {
         let from = self.graph.roots[root].edges[edge].from;
-        match &self.graph.files[from].origin {
-            Origin::Remote(_) | Origin::Archive { .. } => true,
-            Origin::Tree { source, .. } => self.graph.sources[*source]
-                .repository
-                .as_ref()
-                .is_some_and(|repository| !repository.url.starts_with("file://")),
-        }
+        let url = match &self.graph.files[from].origin {
+            Origin::Remote(file) => redact::url(&file.url),
+            Origin::Archive { archive, .. } => redact::url(&archive.chart.repo),
+            Origin::Tree { source, .. } => match &self.graph.sources[*source].repository {
+                Some(repository) => repository.url.clone(),
+                None => return NamedBy::User,
+            },
+        };
+        NamedBy::Upstream([url].into())
     }
 
     pub(super) fn resolve_pending(&mut self, remotes: &mut dyn Remotes) {
@@ -65,12 +71,14 @@ impl Walker<'_> {
         let places: Vec<usize> = pending
             .iter()
             .map(|one| {
-                *index
+                let place = *index
                     .entry((one.wanted.text.clone(), one.wanted.wants))
                     .or_insert_with(|| {
                         wanted.push(one.wanted.clone());
                         wanted.len() - 1
-                    })
+                    });
+                wanted[place].by.extend(&one.wanted.by);
+                place
             })
             .collect();
         let found = remotes.resolve(&wanted);

@@ -1,5 +1,6 @@
 //! What a walk asks the network for, and who answers.
 
+use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use super::{Pulled, RemoteFile, Repository, WantedChart};
@@ -18,6 +19,28 @@ pub enum Wants {
     Either,
 }
 
+/// Whose files name a remote reference.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum NamedBy {
+    /// The user's own.
+    User,
+    /// Only those that came from these URLs, without secrets.
+    Upstream(BTreeSet<String>),
+}
+
+impl NamedBy {
+    /// Adds others that name the same.
+    pub fn extend(&mut self, other: &NamedBy) {
+        match (&mut *self, other) {
+            (NamedBy::User, _) => {}
+            (_, NamedBy::User) => *self = NamedBy::User,
+            (NamedBy::Upstream(urls), NamedBy::Upstream(others)) => {
+                urls.extend(others.iter().cloned());
+            }
+        }
+    }
+}
+
 /// A remote reference to resolve.
 #[derive(Debug, Clone)]
 pub struct Wanted {
@@ -27,12 +50,14 @@ pub struct Wanted {
     pub wants: Wants,
     /// How kustomize splits it, if it takes it for git.
     pub spec: Option<RepoSpec>,
+    /// Whose files name it.
+    pub by: NamedBy,
 }
 
 impl Wanted {
     /// Returns what kustomize would read over the network for a reference, as far as its text and its
     /// field tell; `None` for a local path. Where the field takes a file or a root, a local file of that
-    /// name comes before a repository without an http(s) URL.
+    /// name comes before a repository without an http(s) URL. It counts as named by the user.
     #[must_use]
     pub fn of(reference: &Reference) -> Option<Wanted> {
         let text = reference.text.as_str();
@@ -57,6 +82,7 @@ impl Wanted {
             text: text.to_owned(),
             wants,
             spec,
+            by: NamedBy::User,
         })
     }
 

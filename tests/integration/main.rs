@@ -51,6 +51,7 @@ mod plugins;
 mod pre_commit;
 mod printed;
 mod proof;
+mod reach;
 mod readme;
 mod recipes;
 mod references;

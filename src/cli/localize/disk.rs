@@ -9,6 +9,7 @@ use super::{
 };
 use crate::cli::LocalizeArgs;
 use crate::commit::directory;
+use crate::config::Config;
 use crate::failure::{Failure, Failures, Result, argument};
 use crate::fetch::Tip;
 use crate::git::Here;
@@ -39,6 +40,10 @@ pub(super) fn run(args: &LocalizeArgs) -> Result<Report, Failures> {
         top: top.clone(),
         committed: false,
         lock: None,
+        config: match &top {
+            Some(top) => Config::of(&*disk, top)?,
+            None => Config::default(),
+        },
     };
     let mut found = match &spec {
         Some(_) => None,
@@ -83,7 +88,13 @@ pub(super) fn run(args: &LocalizeArgs) -> Result<Report, Failures> {
         directory: new_dir.clone(),
         lock,
     });
-    let mut fetcher = fetcher(args, here.as_ref(), source_lock.clone(), previous)?;
+    let mut fetcher = fetcher(
+        args,
+        here.as_ref(),
+        &local.config,
+        source_lock.clone(),
+        previous,
+    )?;
     let target = match (found, &spec) {
         (Some(target), _) => target,
         (None, Some(spec)) => fetched_target(args, spec, &mut fetcher)?,

@@ -74,6 +74,7 @@ pub(super) fn run(args: &LocalizeArgs) -> Result<InPlaceReport, Failures> {
         Some(&here),
         fetch::Options {
             pin: args.fetch.pin || ground.config.pin,
+            allow_private: ground.config.allow_private,
             helm,
             locked: args.locked,
             offline: args.offline,

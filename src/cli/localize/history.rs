@@ -13,6 +13,7 @@ use crate::commit::branch::{self, Branch};
 use crate::commit::objects;
 use crate::commit::tip::{self, TipState};
 use crate::commit::worktree::Linked;
+use crate::config::Config;
 use crate::failure::{Failure, Failures, Result, short};
 use crate::fetch::Tip;
 use crate::git::{CommitId, Here};
@@ -39,6 +40,7 @@ pub(super) fn run(args: &LocalizeArgs) -> Result<Report, Failures> {
     let tree = Rc::new(ObjectTree::of_here(here.clone(), source_tree)?);
     let local = Local {
         lock: lock_at(&*tree, LOCK_NAME)?,
+        config: Config::of(&*tree, "")?,
         tree: tree.clone(),
         committed: true,
         prefix: here.prefix.trim_end_matches('/').to_owned(),
@@ -84,7 +86,13 @@ pub(super) fn run(args: &LocalizeArgs) -> Result<Report, Failures> {
         .map(|before| (*before.lock).clone())
         .unwrap_or_default();
 
-    let mut fetcher = fetcher(args, Some(&here), local.lock.clone(), previous)?;
+    let mut fetcher = fetcher(
+        args,
+        Some(&here),
+        &local.config,
+        local.lock.clone(),
+        previous,
+    )?;
     let target = match (found, &spec) {
         (Some(target), _) => target,
         (None, Some(spec)) => fetched_target(args, spec, &mut fetcher)?,

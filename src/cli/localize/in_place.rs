@@ -35,6 +35,7 @@ pub(super) fn run(args: &LocalizeArgs) -> Result<InPlaceReport, Failures> {
         Some(&ground.here),
         fetch::Options {
             pin: args.fetch.pin || ground.config.pin,
+            allow_private: ground.config.allow_private,
             helm: args.fetch.helm || ground.lock.as_ref().is_some_and(|lock| lock.options.helm),
             locked: args.locked,
             offline: args.offline,

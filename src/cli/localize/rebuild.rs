@@ -10,6 +10,7 @@ use super::{Local, copy, fetched_target, globs, local_target, lock_at, owns, rem
 use crate::cli::online::{LocalizeArgs, fetcher};
 use crate::cli::{Cli, Command};
 use crate::commit::objects;
+use crate::config::Config;
 use crate::failure::{Failure, Failures, Result};
 use crate::fetch::{self, Fetcher};
 use crate::git::{CommitId, Here};
@@ -46,12 +47,13 @@ pub(in crate::cli) fn rebuild(
             let args = arguments(target, directory, lock)?;
             let local = Local {
                 lock: lock_at(&*tree, LOCK_NAME)?,
+                config: Config::of(&*tree, "")?,
                 tree: tree.clone(),
                 committed: true,
                 prefix: String::new(),
                 top: Some(String::new()),
             };
-            let mut fetcher = locked(here, lock, lock.options.pin, timeout)?;
+            let mut fetcher = locked(here, &local.config, lock, lock.options.pin, timeout)?;
             let target = match remote_target(&args)? {
                 Some(spec) => fetched_target(&args, &spec, &mut fetcher)?,
                 None => local_target(&args, &local)?,
@@ -72,7 +74,7 @@ pub(in crate::cli) fn rebuild(
         }
         None => {
             let ground = Ground::at(here.clone(), tree)?;
-            let mut fetcher = locked(here, lock, true, timeout)?;
+            let mut fetcher = locked(here, &ground.config, lock, true, timeout)?;
             let trusted = globs("--trust-exec", &lock.options.trust_exec)?;
             let request = mend::Request {
                 trusted: &|path| trusted.is_match(path),
@@ -96,6 +98,7 @@ pub(in crate::cli) fn rebuild(
 /// Fetches what the lock holds, and nothing else.
 fn locked(
     here: &Rc<Here>,
+    config: &Config,
     lock: &Rc<Lock>,
     pin: bool,
     timeout: Option<Duration>,
@@ -105,6 +108,7 @@ fn locked(
         pin,
         helm: lock.options.helm,
         locked: true,
+        allow_private: config.allow_private,
         ..fetch::Options::default()
     };
     fetcher(Some(here), options, vec![lock.clone()], None)

@@ -67,8 +67,11 @@ impl Target {
     /// Returns what to send with the first request: the URL's own login, as kustomize does (Go's
     /// `http.Client`), else that of the netrc file. A user name alone in the URL selects among the
     /// logins of the netrc file, and is sent alone (some hosts take a token so) when it is not there.
+    ///
+    /// `named` says whether the user's own files name the host: of another host netrc must have an entry.
     pub(super) fn credentials<'n>(
         &self,
+        named: bool,
         netrc: impl FnOnce() -> Option<&'n Netrc>,
     ) -> Option<Credentials> {
         let own = || {
@@ -84,7 +87,7 @@ impl Target {
         }
         let wanted = (!self.user.is_empty()).then_some(self.user.as_str());
         let host = self.url.host_str()?;
-        match netrc().and_then(|netrc| netrc.find(host, wanted)) {
+        match netrc().and_then(|netrc| netrc.find(host, wanted, named)) {
             Some((user, password)) => Some(Credentials {
                 user,
                 password: Some(password),
@@ -158,7 +161,9 @@ mod tests {
         let netrc = Netrc::parse(
             "machine example.com login a password 1 machine example.com login b password 2",
         );
-        let found = Target::parse(url).unwrap().credentials(|| Some(&netrc))?;
+        let found = Target::parse(url)
+            .unwrap()
+            .credentials(true, || Some(&netrc))?;
         Some((found.user, found.password, found.source))
     }
 

@@ -6,6 +6,7 @@ use reqwest::StatusCode;
 
 use super::credentials::Source;
 use crate::failure::Failure;
+use crate::fetch::reach::{ALLOW, Zone};
 use crate::redact;
 
 /// Why a URL could not be fetched.
@@ -90,6 +91,14 @@ pub enum HttpError {
         /// What the verifier said.
         reason: String,
     },
+    /// An upstream or a redirect leads there, further inwards than it may.
+    #[error("{host} has {}, and only an upstream or a redirect leads there", .zone.what())]
+    Inwards {
+        /// The host.
+        host: String,
+        /// Where it lies.
+        zone: Zone,
+    },
     /// The HTTP client could not be built.
     #[error("the HTTP client cannot be set up: {reason}")]
     Setup {
@@ -173,6 +182,7 @@ impl HttpError {
                 sent,
                 ..
             } => hints.extend(status_hint(*code, host, *redirected, *sent)),
+            HttpError::Inwards { .. } => hints.push(ALLOW.into()),
             HttpError::Empty => hints.push("check that the URL names a file".into()),
             HttpError::TooLarge { .. } => {
                 hints.push("check that the URL names one file of manifests, not an archive".into());

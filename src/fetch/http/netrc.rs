@@ -128,9 +128,14 @@ impl Netrc {
     /// Returns the login and password for `host` (without a port; an IPv6 address with or without
     /// brackets), for the given login if there is one.
     ///
-    /// The first `machine` that fits, else `default`. An entry without a password fits nothing, one
+    /// The first `machine` that fits, else `default` if that `may_default`. An entry without a password fits nothing, one
     /// without a login fits every login.
-    pub(super) fn find(&self, host: &str, login: Option<&str>) -> Option<(String, String)> {
+    pub(super) fn find(
+        &self,
+        host: &str,
+        login: Option<&str>,
+        may_default: bool,
+    ) -> Option<(String, String)> {
         let usable = |entry: &&Entry| {
             entry.password.is_some()
                 && (login.is_none() || entry.login.is_none() || entry.login.as_deref() == login)
@@ -149,7 +154,7 @@ impl Netrc {
             .or_else(|| {
                 self.entries
                     .iter()
-                    .filter(|entry| entry.machine.is_none())
+                    .filter(|entry| may_default && entry.machine.is_none())
                     .find(usable)
             })?;
         let user = entry.login.as_deref().or(login).unwrap_or_default();
@@ -194,7 +199,7 @@ mod tests {
     use super::*;
 
     fn find(text: &str, host: &str, login: Option<&str>) -> Option<(String, String)> {
-        Netrc::parse(text).find(host, login)
+        Netrc::parse(text).find(host, login, true)
     }
 
     fn pair(user: &str, password: &str) -> Option<(String, String)> {
@@ -301,10 +306,14 @@ mod tests {
     #[test]
     fn what_is_no_file_holds_no_login() {
         let directory = tempfile::tempdir().unwrap();
-        assert!(Netrc::read(directory.path()).find("h", None).is_none());
+        assert!(
+            Netrc::read(directory.path())
+                .find("h", None, true)
+                .is_none()
+        );
         assert!(
             Netrc::read(&directory.path().join("absent"))
-                .find("h", None)
+                .find("h", None, true)
                 .is_none()
         );
         let file = directory.path().join("netrc");
@@ -313,6 +322,6 @@ mod tests {
             b"machine \xff login a password b machine h login u password p",
         )
         .unwrap();
-        assert_eq!(Netrc::read(&file).find("h", None), pair("u", "p"));
+        assert_eq!(Netrc::read(&file).find("h", None, true), pair("u", "p"));
     }
 }

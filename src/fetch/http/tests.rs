@@ -34,11 +34,11 @@ fn nobody() -> Box<AskCredentials> {
 }
 
 fn client(options: Options) -> Client {
-    Client::with(options, nobody(), Surroundings::default())
+    Client::with(options, nobody(), Arc::default(), Surroundings::default())
 }
 
 fn get(url: &str) -> Result<Body, HttpError> {
-    client(options()).get(url, &AtomicBool::new(false))
+    client(options()).get(url, Access::FREE, &AtomicBool::new(false))
 }
 
 fn text(result: Result<Body, HttpError>) -> String {
@@ -53,7 +53,7 @@ fn with_netrc(directory: &Path, text: &str, ask: Box<AskCredentials>) -> Client 
         netrc_file: Some(path),
         ..Surroundings::default()
     };
-    Client::with(options(), ask, surroundings)
+    Client::with(options(), ask, Arc::default(), surroundings)
 }
 
 /// Lets in who says `u:p`.
@@ -93,7 +93,7 @@ fn one_client_serves_many_threads() {
         for n in 0..8 {
             let (client, url) = (&client, server.url(&format!("/{n}")));
             scope.spawn(move || {
-                let body = text(client.get(&url, &AtomicBool::new(false)));
+                let body = text(client.get(&url, Access::FREE, &AtomicBool::new(false)));
                 assert_eq!(body, format!("/{n}"));
             });
         }
@@ -157,11 +157,14 @@ fn the_netrc_file_knows_the_login() {
     let netrc = "machine elsewhere login x password y machine 127.0.0.1 login u password p";
     let client = with_netrc(directory.path(), netrc, nobody());
     let cancel = AtomicBool::new(false);
-    assert_eq!(text(client.get(&server.url("/f"), &cancel)), "secret\n");
+    assert_eq!(
+        text(client.get(&server.url("/f"), Access::FREE, &cancel)),
+        "secret\n"
+    );
     assert_eq!(server.authorizations(), [Some(U_P.to_owned())]);
     // The login in the URL comes first, and is not replaced.
     let error = client
-        .get(&server.url_as("u:wrong", "/f"), &cancel)
+        .get(&server.url_as("u:wrong", "/f"), Access::FREE, &cancel)
         .unwrap_err();
     assert_eq!(error.is_status(), Some(401));
     assert_eq!(server.requests().len(), 2);
@@ -180,23 +183,26 @@ fn the_helper_is_asked_once_and_only_after_a_401() {
         let known = url.path() == "/private";
         Some(("u".to_owned(), if known { "p" } else { "wrong" }.to_owned()))
     });
-    let client = Client::with(options(), ask, Surroundings::default());
+    let client = Client::with(options(), ask, Arc::default(), Surroundings::default());
     let cancel = AtomicBool::new(false);
 
     assert_eq!(
-        text(client.get(&server.url("/public"), &cancel)),
+        text(client.get(&server.url("/public"), Access::FREE, &cancel)),
         "public\n"
     );
     assert!(asked.lock().unwrap().is_empty());
 
     assert_eq!(
-        text(client.get(&server.url("/private?t=1"), &cancel)),
+        text(client.get(&server.url("/private?t=1"), Access::FREE, &cancel)),
         "secret\n"
     );
     assert_eq!(*asked.lock().unwrap(), [server.url("/private")]);
     assert_eq!(server.authorizations()[1..], [None, Some(U_P.to_owned())]);
 
-    match client.get(&server.url("/other"), &cancel).unwrap_err() {
+    match client
+        .get(&server.url("/other"), Access::FREE, &cancel)
+        .unwrap_err()
+    {
         HttpError::Status { code, sent, .. } => {
             assert_eq!((code, sent), (401, Some(Source::Helper)));
         }
@@ -212,7 +218,10 @@ fn the_helper_follows_a_netrc_login_that_is_refused() {
     let ask = Box::new(|_: &Url| Some(("u".to_owned(), "p".to_owned())));
     let client = with_netrc(directory.path(), "default login old password old", ask);
     let cancel = AtomicBool::new(false);
-    assert_eq!(text(client.get(&server.url("/f"), &cancel)), "secret\n");
+    assert_eq!(
+        text(client.get(&server.url("/f"), Access::FREE, &cancel)),
+        "secret\n"
+    );
     assert_eq!(server.requests().len(), 2);
 }
 
@@ -302,7 +311,7 @@ fn a_server_that_drips_is_cut_at_the_deadline() {
             ..options()
         });
         let start = Instant::now();
-        let error = client.get(&server.url("/f"), &AtomicBool::new(false));
+        let error = client.get(&server.url("/f"), Access::FREE, &AtomicBool::new(false));
         assert_eq!(error, Err(HttpError::Deadline { after: deadline }));
         assert!(start.elapsed() >= deadline);
         assert!(start.elapsed() < Duration::from_secs(10));
@@ -322,13 +331,13 @@ fn a_silent_server_is_cut_when_nobody_waits_any_more() {
             }
             cancel.store(true, Ordering::Relaxed);
         });
-        client.get(&server.url("/f"), &cancel)
+        client.get(&server.url("/f"), Access::FREE, &cancel)
     });
     assert_eq!(result, Err(HttpError::Cancelled));
     assert!(start.elapsed() < SOON);
     // Nothing is begun for somebody who has gone already.
     assert_eq!(
-        client.get(&server.url("/g"), &cancel),
+        client.get(&server.url("/g"), Access::FREE, &cancel),
         Err(HttpError::Cancelled)
     );
     assert_eq!(server.requests().len(), 1);
@@ -360,7 +369,7 @@ fn the_size_is_counted_after_decompression() {
         max_bytes: 40_000,
         ..options()
     });
-    let body = large.get(&bomb.url("/f"), &AtomicBool::new(false));
+    let body = large.get(&bomb.url("/f"), Access::FREE, &AtomicBool::new(false));
     assert_eq!(body.unwrap().bytes, vec![0; 40_000]);
 }
 
@@ -385,7 +394,7 @@ fn damaged_compression_is_no_body() {
         ..options()
     });
     let error = client
-        .get(&server.url("/f"), &AtomicBool::new(false))
+        .get(&server.url("/f"), Access::FREE, &AtomicBool::new(false))
         .unwrap_err();
     assert!(matches!(error, HttpError::Truncated { .. }), "{error:?}");
 }
@@ -436,19 +445,19 @@ fn options_must_leave_room() {
         deadline: Duration::ZERO,
         ..options()
     };
-    assert!(Client::new(deadline, nobody()).is_err());
+    assert!(Client::new(deadline, nobody(), Arc::default()).is_err());
     let size = Options {
         max_bytes: 0,
         ..options()
     };
-    assert!(Client::new(size, nobody()).is_err());
-    assert!(Client::new(Options::default(), nobody()).is_ok());
+    assert!(Client::new(size, nobody(), Arc::default()).is_err());
+    assert!(Client::new(Options::default(), nobody(), Arc::default()).is_ok());
 
     let server = Server::http(|_, _| ok("a\n"));
     let endless = client(Options {
         deadline: Duration::MAX,
         ..options()
     });
-    let body = endless.get(&server.url("/f"), &AtomicBool::new(false));
+    let body = endless.get(&server.url("/f"), Access::FREE, &AtomicBool::new(false));
     assert_eq!(text(body), "a\n");
 }

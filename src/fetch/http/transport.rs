@@ -2,6 +2,7 @@
 
 use std::error::Error as StdError;
 use std::io::{self, Read};
+use std::net::{IpAddr, ToSocketAddrs};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
@@ -10,16 +11,18 @@ use std::thread;
 use std::time::{Duration, SystemTime};
 
 use reqwest::blocking::{Client, ClientBuilder, RequestBuilder};
+use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use reqwest::header::{CONTENT_TYPE, LOCATION, RETRY_AFTER};
 use rustls::RootCertStore;
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
-use url::Url;
+use url::{Host, Url};
 
+use super::super::reach::{Zone, innermost};
+use super::Options;
 use super::credentials::{Credentials, is_loopback};
 use super::error::HttpError;
 use super::retry::{self, Clock};
-use super::{Body, Options};
 
 /// The longest wait for a connection (look-up, TCP and TLS), so that an address that swallows
 /// packets leaves time for another try.
@@ -29,10 +32,15 @@ const USER_AGENT: &str = concat!("git-kustomize-localize/", env!("CARGO_PKG_VERS
 
 /// What came back.
 pub(super) enum Answer {
-    /// A success, read to its end.
-    Body(Body),
-    /// A redirect to the content of its `Location`.
-    Redirect(Vec<u8>),
+    /// A success, read to its end, and its `Content-Type`.
+    Body(Vec<u8>, Option<String>),
+    /// A redirect.
+    Redirect {
+        /// What its `Location` says.
+        location: Vec<u8>,
+        /// The address that answered, which may be that of a proxy.
+        at: Option<IpAddr>,
+    },
     /// Any other status.
     Status {
         code: u16,
@@ -65,20 +73,38 @@ impl Transport {
         }
     }
 
+    /// Returns a client for one request that leads no further inwards than `most`.
+    fn bounded(&self, url: &Url, most: Zone) -> Result<Client, HttpError> {
+        let host = url.host().map(|host| host.to_owned());
+        // A name is resolved by the connection, whose addresses are those that count.
+        if let Some(zone) = host
+            .as_ref()
+            .filter(|host| !matches!(host, Host::Domain(_)))
+            .and_then(innermost)
+            .filter(|zone| *zone > most)
+        {
+            return Err(inwards(url, zone));
+        }
+        let name = url.host_str().unwrap_or_default().to_owned();
+        let resolver = Arc::new(Bounded { name, most });
+        self.build(!self.proxies || is_loopback(url), Some(resolver))
+            .map_err(|reason| HttpError::Setup { reason })
+    }
+
     fn client(&self, url: &Url) -> Result<&Client, HttpError> {
         let (cell, direct) = if !self.proxies || is_loopback(url) {
             (&self.direct, true)
         } else {
             (&self.proxied, false)
         };
-        cell.get_or_init(|| self.build(direct))
+        cell.get_or_init(|| self.build(direct, None))
             .as_ref()
             .map_err(|reason| HttpError::Setup {
                 reason: reason.clone(),
             })
     }
 
-    fn build(&self, direct: bool) -> Result<Client, String> {
+    fn build(&self, direct: bool, resolver: Option<Arc<Bounded>>) -> Result<Client, String> {
         // reqwest takes its cryptography from here. An error means that one is installed already.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let builder = || -> ClientBuilder {
@@ -87,6 +113,10 @@ impl Transport {
                 .redirect(reqwest::redirect::Policy::none())
                 .referer(false)
                 .connect_timeout(self.connect);
+            let builder = match &resolver {
+                Some(resolver) => builder.dns_resolver(resolver.clone()),
+                None => builder,
+            };
             if direct { builder.no_proxy() } else { builder }
         };
         builder()
@@ -98,7 +128,7 @@ impl Transport {
             .map_err(|error| root_cause(&error.without_url()))
     }
 
-    /// Sends one GET and reads the answer.
+    /// Sends one GET and reads the answer. With `most` it leads no further inwards.
     ///
     /// The work is done on a thread of its own, which is left behind when the time is up or nobody
     /// wants the answer any more: neither a name server nor a server that sends one byte a second
@@ -106,14 +136,16 @@ impl Transport {
     pub(super) fn send(
         &self,
         url: &Url,
+        most: Option<Zone>,
         credentials: Option<&Credentials>,
         clock: &Clock<'_>,
     ) -> Result<Answer, HttpError> {
         clock.tick()?;
-        let mut request = self
-            .client(url)?
-            .get(url.clone())
-            .timeout(clock.remaining());
+        let client = match most {
+            Some(most) => self.bounded(url, most)?,
+            None => self.client(url)?.clone(),
+        };
+        let mut request = client.get(url.clone()).timeout(clock.remaining());
         if let Some(credentials) = credentials {
             request = request.basic_auth(&credentials.user, credentials.password.as_ref());
         }
@@ -173,12 +205,15 @@ impl Exchange {
         let status = response.status();
         let header = |name| response.headers().get(name);
         if status.is_success() {
-            return self.read(response).map(Answer::Body);
+            return self.read(response);
         }
         if matches!(status.as_u16(), 301 | 302 | 303 | 307 | 308)
             && let Some(location) = header(LOCATION)
         {
-            return Ok(Answer::Redirect(location.as_bytes().to_vec()));
+            return Ok(Answer::Redirect {
+                location: location.as_bytes().to_vec(),
+                at: response.remote_addr().map(|address| address.ip()),
+            });
         }
         Ok(Answer::Status {
             code: status.as_u16(),
@@ -188,7 +223,7 @@ impl Exchange {
         })
     }
 
-    fn read(&self, mut response: reqwest::blocking::Response) -> Result<Body, HttpError> {
+    fn read(&self, mut response: reqwest::blocking::Response) -> Result<Answer, HttpError> {
         let too_large = || HttpError::TooLarge {
             limit: self.max_bytes,
         };
@@ -234,17 +269,17 @@ impl Exchange {
         if bytes.is_empty() {
             return Err(HttpError::Empty);
         }
-        Ok(Body {
-            bytes,
-            content_type,
-        })
+        Ok(Answer::Body(bytes, content_type))
     }
 
     fn classify(&self, error: reqwest::Error) -> HttpError {
         let error = error.without_url();
         let host = self.host.clone();
         let reason = root_cause(&error);
-        if error.is_dns() {
+        let refused = chain(&error).find_map(|cause| cause.downcast_ref::<TooFarInwards>());
+        if let Some(TooFarInwards(zone)) = refused {
+            HttpError::Inwards { host, zone: *zone }
+        } else if error.is_dns() {
             HttpError::Dns { host, reason }
         } else if chain(&error).any(|cause| cause.is::<rustls::Error>()) {
             HttpError::Tls { host, reason }
@@ -259,6 +294,46 @@ impl Exchange {
         } else {
             HttpError::Lost { host, reason }
         }
+    }
+}
+
+/// Resolves names as the system does, and refuses addresses of one of them.
+struct Bounded {
+    /// The name; others are those of proxies.
+    name: String,
+    /// The innermost zone that it may lie in.
+    most: Zone,
+}
+
+/// A name has an address too far inwards.
+#[derive(Debug, thiserror::Error)]
+#[error("it has {}", .0.what())]
+struct TooFarInwards(Zone);
+
+impl Resolve for Bounded {
+    fn resolve(&self, name: Name) -> Resolving {
+        let most = (name.as_str() == self.name).then_some(self.most);
+        let resolved = (name.as_str(), 0).to_socket_addrs();
+        Box::pin(std::future::ready(resolved.map_err(Into::into).and_then(
+            |addresses| -> Result<Addrs, Box<dyn StdError + Send + Sync>> {
+                let addresses: Vec<_> = addresses.collect();
+                let zones = addresses.iter().map(|address| Zone::of(address.ip()));
+                match zones
+                    .max()
+                    .filter(|zone| most.is_some_and(|most| *zone > most))
+                {
+                    Some(zone) => Err(TooFarInwards(zone).into()),
+                    None => Ok(Box::new(addresses.into_iter())),
+                }
+            },
+        )))
+    }
+}
+
+fn inwards(url: &Url, zone: Zone) -> HttpError {
+    HttpError::Inwards {
+        host: host(url),
+        zone,
     }
 }
 

@@ -12,7 +12,7 @@ use crate::record::{Lock, Remote, StoredFile, sha256_hex};
 use crate::tree::index::IndexTree;
 use crate::tree::objects::{ObjectTree, object_id};
 use crate::tree::{Tree, path};
-use crate::walk::{Found, Remotes, Wanted, Wants};
+use crate::walk::{Found, NamedBy, Remotes, Wanted, Wants};
 
 /// What became of localized files that are not what the lock says.
 #[derive(Default)]
@@ -95,6 +95,7 @@ impl Upstream<'_> {
                     text: file.url.clone(),
                     wants: Wants::File,
                     spec: None,
+                    by: NamedBy::User,
                 },
                 Remote::Git(git) => {
                     let (text, spec) = reference_to(git, "")?;
@@ -102,6 +103,7 @@ impl Upstream<'_> {
                         text,
                         wants: Wants::Root,
                         spec: Some(spec),
+                        by: NamedBy::User,
                     }
                 }
                 // A chart that was brought in is a file of the user like any other.

@@ -80,7 +80,10 @@ fn credentials_stay_where_they_were_meant_for() {
     let client = with_netrc(directory.path(), "default login u password p", nobody());
     let cancel = AtomicBool::new(false);
 
-    assert_eq!(text(client.get(&server.url("/same"), &cancel)), "here\n");
+    assert_eq!(
+        text(client.get(&server.url("/same"), Access::FREE, &cancel)),
+        "here\n"
+    );
     assert_eq!(server.authorizations(), [login.clone(), login.clone()]);
     // Another port is another server: neither the URL's login, nor netrc, nor the helper.
     for url in [
@@ -88,10 +91,10 @@ fn credentials_stay_where_they_were_meant_for() {
         server.url_as("u:p", "/away"),
         server.url_as("u:p", "/login"),
     ] {
-        assert_eq!(text(client.get(&url, &cancel)), "end\n");
+        assert_eq!(text(client.get(&url, Access::FREE, &cancel)), "end\n");
     }
     let url = server.url("/denied");
-    let error = client.get(&url, &cancel).unwrap_err();
+    let error = client.get(&url, Access::FREE, &cancel).unwrap_err();
     assert!(
         matches!(
             error,

@@ -35,7 +35,7 @@ fn trusting(roots: Roots) -> Client {
         roots,
         ..Surroundings::default()
     };
-    Client::with(options(), nobody(), surroundings)
+    Client::with(options(), nobody(), Arc::default(), surroundings)
 }
 
 #[test]
@@ -65,7 +65,10 @@ fn a_private_ca_is_trusted_when_named_and_only_then() {
         },
     ] {
         let client = trusting(roots);
-        assert_eq!(text(client.get(&server.url("/f"), &cancel)), "tls\n");
+        assert_eq!(
+            text(client.get(&server.url("/f"), Access::FREE, &cancel)),
+            "tls\n"
+        );
     }
 }
 
@@ -84,7 +87,9 @@ fn https_does_not_lead_to_http() {
     };
     let client = trusting(roots());
     let cancel = AtomicBool::new(false);
-    let error = client.get(&secure.url("/f"), &cancel).unwrap_err();
+    let error = client
+        .get(&secure.url("/f"), Access::FREE, &cancel)
+        .unwrap_err();
     assert!(
         matches!(error, HttpError::Redirect(RedirectError::Downgrade { .. })),
         "{error:?}"
@@ -99,7 +104,7 @@ fn https_does_not_lead_to_http() {
     let target = secure.url("/f");
     let plain = Server::http(move |_, _| redirect(&target));
     let client = trusting(roots());
-    let body = client.get(&plain.url_as("u:p", "/f"), &cancel);
+    let body = client.get(&plain.url_as("u:p", "/f"), Access::FREE, &cancel);
     assert_eq!(text(body), "tls\n");
     assert_eq!(secure.authorizations(), [None]);
 }

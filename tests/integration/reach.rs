@@ -1,0 +1,238 @@
+//! Where requests may lead that an upstream or a redirect chooses, and who gets a login.
+
+use std::fs;
+
+use crate::support::{Reply, Repo, Sandbox, Server};
+
+fn config_map(name: &str) -> String {
+    format!("apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: {name}\n")
+}
+
+/// A server that answers for every public host, and beside that as the loopback service that nobody may lead to.
+struct World {
+    sandbox: Sandbox,
+    server: Server,
+    work: Repo,
+}
+
+impl World {
+    /// The user names `https://git.example.com/acme/base`, and that what `named` lists.
+    fn new(named: impl Fn(&Server) -> Vec<String>) -> World {
+        let sandbox = Sandbox::new();
+        let server = Server::start();
+        sandbox.send_through(&server);
+        server.serve_git("https://git.example.com/", &sandbox.path("srv"));
+        server.serve_git("/git/", &sandbox.path("srv"));
+        server.route("/secret.yaml", Reply::ok(config_map("secret")));
+        let inside = sandbox.repo("srv/acme/inside");
+        inside.write("kustomization.yaml", "resources: [cm.yaml]\n");
+        inside.write("cm.yaml", config_map("inside"));
+        inside.commit("one");
+        inside.git(&["tag", "v1"]);
+        let base = sandbox.repo("srv/acme/base");
+        let mut text = String::from("resources:\n");
+        for (number, url) in named(&server).iter().enumerate() {
+            let root = format!("r{number}/kustomization.yaml");
+            base.write(
+                &root,
+                format!("resources: ['{url}']\nnamePrefix: r{number}-\n"),
+            );
+            text += &format!("- https://git.example.com/acme/base/r{number}?ref=v1\n");
+        }
+        base.commit("one");
+        base.git(&["tag", "v1"]);
+        let work = sandbox.repo("work");
+        work.write("app/kustomization.yaml", text);
+        work.commit("source");
+        World {
+            sandbox,
+            server,
+            work,
+        }
+    }
+
+    /// Returns what was asked of the loopback service.
+    fn asked_inside(&self) -> Vec<String> {
+        let log = self.server.log().into_iter();
+        log.filter(|line| !line.contains("://")).collect()
+    }
+}
+
+/// What a public upstream may not lead to, as URLs.
+fn inwards(server: &Server) -> Vec<String> {
+    let port = server.url();
+    let port = port
+        .trim_end_matches('/')
+        .rsplit(':')
+        .next()
+        .unwrap()
+        .to_owned();
+    let git = server.git_url();
+    [
+        format!("http://127.0.0.1:{port}/secret.yaml"),
+        format!("http://localhost:{port}/secret.yaml"),
+        format!("http://[::ffff:127.0.0.1]:{port}/secret.yaml"),
+        format!("http://2130706433:{port}/secret.yaml"),
+        format!("http://0.0.0.0:{port}/secret.yaml"),
+        "http://169.254.169.254/latest/meta-data.yaml".to_owned(),
+        "http://10.0.0.1/secret.yaml".to_owned(),
+        format!("{git}acme/inside.git?ref=v1"),
+        format!("http://localhost:{port}/git/acme/inside.git?ref=v1"),
+        "ssh://git@127.0.0.1/acme/inside?ref=v1".to_owned(),
+        "git@localhost:acme/inside?ref=v1".to_owned(),
+        "ssh://git@192.168.0.1/acme/inside?ref=v1".to_owned(),
+    ]
+    .to_vec()
+}
+
+#[test]
+fn an_upstream_leads_no_further_inwards() {
+    let world = World::new(inwards);
+    let output = world.work.run_unchanged(&["app", "--no-verify"]);
+    output.fails(2).stderr_has("allow-private: true");
+    for url in inwards(&world.server) {
+        let shown = url.split("?ref").next().unwrap();
+        let host = shown.split("//").last().unwrap().split('/').next().unwrap();
+        let lines = || output.stderr.lines();
+        assert!(
+            lines().any(|line| line.contains(shown) && line.contains("address")),
+            "{host}: {}",
+            output.stderr
+        );
+    }
+    assert_eq!(world.asked_inside(), [""; 0]);
+}
+
+#[test]
+fn what_the_user_names_or_allows_is_fetched() {
+    let inside = |server: &Server| {
+        vec![
+            format!("{}secret.yaml", server.url()),
+            format!("{}acme/inside.git?ref=v1", server.git_url()),
+        ]
+    };
+    let world = World::new(inside);
+    world.work.run_unchanged(&["app"]).fails(2);
+    assert_eq!(world.asked_inside(), [""; 0]);
+    world
+        .work
+        .write(".kustomize-localize", "allow-private: true\n");
+    world.work.commit("allow");
+    for arguments in [
+        &["app", "--no-verify"][..],
+        &["--in-place", "--no-verify", "--branch=b"],
+    ] {
+        world.work.run(arguments).success();
+    }
+
+    let world = World::new(inside);
+    let named = format!("resources: ['{}secret.yaml']\n", world.server.url());
+    world.work.write("app/own/kustomization.yaml", named);
+    let text = world.work.read("app/kustomization.yaml");
+    world
+        .work
+        .write("app/kustomization.yaml", format!("{text}- own\n"));
+    world.work.commit("own");
+    world.work.run(&["app", "--no-verify"]).success();
+}
+
+#[test]
+fn a_redirect_leads_no_further_inwards() {
+    let world = World::new(|_| Vec::new());
+    let (server, work) = (&world.server, &world.work);
+    let here = server.url();
+    server.route(
+        "http://files.example.com/a.yaml",
+        Reply::redirect(&format!("{here}secret.yaml")),
+    );
+    server.route(
+        "http://old.example.com/acme/inside.git/info/refs?service=git-upload-pack",
+        Reply::redirect(&format!(
+            "{here}git/acme/inside.git/info/refs?service=git-upload-pack"
+        )),
+    );
+    for url in [
+        "http://files.example.com/a.yaml",
+        "http://old.example.com/acme/inside.git?ref=v1",
+    ] {
+        work.write("app/kustomization.yaml", format!("resources: ['{url}']\n"));
+        work.commit("source");
+        work.run_unchanged(&["app", "--no-verify"])
+            .fails(2)
+            .stderr_has("has a loopback or link-local address");
+        assert_eq!(world.asked_inside(), [""; 0]);
+    }
+}
+
+#[test]
+fn a_repository_that_moved_is_followed() {
+    let world = World::new(|_| Vec::new());
+    world.server.route(
+        "https://git.example.com/old/name.git/info/refs?service=git-upload-pack",
+        Reply::redirect(
+            "https://git.example.com/acme/inside.git/info/refs?service=git-upload-pack",
+        ),
+    );
+    let url = "https://git.example.com/old/name.git?ref=v1";
+    world
+        .work
+        .write("app/kustomization.yaml", format!("resources: ['{url}']\n"));
+    world.work.commit("source");
+    world.work.run(&["app", "--no-verify"]).success();
+    let lock = world
+        .work
+        .show("localized/main", "localized-app/kustomize-localize.lock");
+    assert!(
+        lock.contains("url: https://git.example.com/old/name.git\n"),
+        "{lock}"
+    );
+}
+
+#[test]
+fn only_hosts_that_the_user_or_netrc_names_get_a_login() {
+    for (netrc, sent) in [
+        ("default login u password p\n", false),
+        (
+            "machine files.other.example login u password p\nmachine code.other.example login u password p\n",
+            true,
+        ),
+    ] {
+        let world = World::new(|_| {
+            vec![
+                "https://files.other.example/a.yaml".to_owned(),
+                "https://code.other.example/acme/inside.git?ref=v1".to_owned(),
+            ]
+        });
+        let (sandbox, server) = (&world.sandbox, &world.server);
+        server.serve_git("https://code.other.example/", &sandbox.path("srv"));
+        server.route(
+            "https://files.other.example/a.yaml",
+            Reply::ok(config_map("file")),
+        );
+        server.require_password("https://files.other.example/", "u", "p");
+        server.require_password("https://code.other.example/", "u", "p");
+        fs::write(sandbox.path("home/.netrc"), netrc).unwrap();
+        sandbox.script(
+            "git-credential-any",
+            "test \"$1\" = get && printf 'username=u\\npassword=p\\n'",
+        );
+        let login = |url: &str| {
+            server.requests().iter().any(|request| {
+                request.url().starts_with(url) && request.header("authorization").is_some()
+            })
+        };
+        for helper in [false, true] {
+            if helper {
+                sandbox.configure("credential.helper", "any");
+            }
+            let output = world.work.run(&["app", "--no-verify", "--dry-run"]);
+            assert_eq!(output.status, if sent { 0 } else { 2 }, "{}", output.stderr);
+            for host in [
+                "https://files.other.example/",
+                "https://code.other.example/",
+            ] {
+                assert_eq!(login(host), sent, "{host} {netrc:?} {helper}");
+            }
+        }
+    }
+}
