@@ -155,7 +155,7 @@ impl Fetcher {
             named_by: HashMap::new(),
             cache,
             client,
-            progress: Progress::new(options.quiet),
+            progress: Progress::new("fetching", options.quiet),
             options,
             locks,
             tip,

@@ -15,6 +15,8 @@ use crate::effect;
 
 /// How the names of our directories among those of everybody begin.
 const TEMPORARY: &str = "kustomize-localize-tmp-";
+/// How the names of directories that are kept for the user begin.
+const KEPT: &str = "kustomize-localize-output-";
 /// How the names of our directories among files of the user begin.
 const AMONG_FILES: &str = ".kustomize-localize-";
 /// How many letters and digits make the name of one of them unlike the others.
@@ -161,12 +163,16 @@ impl Scratch {
         Self::make(&parent, TEMPORARY, true)
     }
 
-    /// Makes a new directory in the system's temporary directory, to be kept for the user alone.
+    /// Makes a new directory in the system's temporary directory, to be [kept](Scratch::keep) for the user alone. It
+    /// takes the place of the one that was kept last under the same `name`.
     ///
     /// # Errors
     /// When the directory cannot be made.
-    pub fn for_user() -> std::io::Result<Self> {
-        Self::make(&std::env::temp_dir(), "kustomize-localize-output-", true)
+    pub fn for_user(name: &str) -> std::io::Result<Self> {
+        let parent = std::env::temp_dir();
+        let prefix = format!("{KEPT}{name}-");
+        sweep(&parent, &prefix);
+        Self::make(&parent, &prefix, true)
     }
 
     /// Makes a new directory in `parent`, so that it can later be renamed to a place beside it. No other
@@ -390,6 +396,20 @@ mod tests {
     use std::fs;
 
     use super::*;
+
+    #[test]
+    fn of_what_is_kept_under_a_name_the_last_stays() {
+        let name = format!("test{}", std::process::id());
+        let keep = |name: &str| Scratch::for_user(name).unwrap().keep();
+        let (first, other) = (keep(&name), keep(&format!("{name}x")));
+        let in_use = Scratch::for_user(&name).unwrap();
+        assert!(!first.exists() && other.exists());
+        let last = keep(&name);
+        assert!(in_use.path().exists(), "another run still writes to it");
+        for directory in [last, other] {
+            fs::remove_dir_all(directory).unwrap();
+        }
+    }
 
     #[test]
     fn what_a_dead_run_left_goes_and_what_others_made_stays() {

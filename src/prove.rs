@@ -8,6 +8,8 @@
 pub mod closed;
 pub mod compare;
 mod diff;
+#[cfg(feature = "localize")]
+mod earlier;
 mod objects;
 
 // What starts other programs.
@@ -30,10 +32,12 @@ use std::time::Duration;
 
 pub use compare::{Changed, Difference, DifferenceKind, Metadata, ObjectChange, Verdict};
 #[cfg(feature = "localize")]
+pub use earlier::Earlier;
+#[cfg(feature = "localize")]
 pub use stage::prove;
 
 use crate::localize::ResultFile;
-use crate::record::{Change, LoadRestrictor};
+use crate::record::{Builder, Change, LoadRestrictor, Verified};
 use crate::walk::Graph;
 
 /// How to build.
@@ -49,6 +53,10 @@ pub struct Options {
     pub offline: bool,
     /// How long one build may take.
     pub timeout: Option<Duration>,
+    /// Whether nobody wants to know how far it is.
+    pub quiet: bool,
+    /// What outputs that differ are kept under: those of the last run under the same name go.
+    pub outputs: String,
 }
 
 /// What is proven: that localized targets build to what the targets build to.
@@ -61,6 +69,9 @@ pub struct Job<'a> {
     pub targets: Vec<Target>,
     /// Where files may lie.
     pub load_restrictor: LoadRestrictor,
+    /// What an earlier run has proven; none where everything is to be built.
+    #[cfg(feature = "localize")]
+    pub earlier: Option<Earlier>,
     /// Asks upstream again, for files and maybe for repositories: what is something else than what was fetched.
     pub moved: &'a dyn Fn(bool) -> Vec<Change>,
 }
@@ -96,18 +107,20 @@ pub enum Original {
 }
 
 /// What came of building.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Proof {
-    /// What built, as `kustomize/v5.8.1`; none where nothing did.
-    pub program: Option<String>,
+    /// What built, or would; none where nothing can.
+    pub by: Option<Builder>,
     /// Why nothing was built.
     pub without: Option<String>,
-    /// How the network was closed for the result.
+    /// How the network was closed for the result; none where nothing was built.
     pub network: Option<closed::Network>,
     /// What came of each target.
     pub targets: Vec<TargetProof>,
     /// What upstream holds now is something else, where that may be why a target differs.
     pub moved: Vec<Change>,
+    /// Where the outputs that differ were kept.
+    pub kept: Option<PathBuf>,
 }
 
 /// What came of building one target.
@@ -130,11 +143,8 @@ impl Proof {
     #[must_use]
     pub fn without(reason: &str) -> Proof {
         Proof {
-            program: None,
             without: Some(reason.to_owned()),
-            network: None,
-            targets: Vec::new(),
-            moved: Vec::new(),
+            ..Proof::default()
         }
     }
 
@@ -144,33 +154,43 @@ impl Proof {
         self.targets.iter().any(|target| target.verdict.differs())
     }
 
-    /// Returns what the trailer says.
+    /// Returns what the record says.
     #[must_use]
-    pub fn trailer(&self) -> String {
+    pub fn verified(&self) -> Verified {
         let same = |target: &&TargetProof| target.verdict.is_same();
         let same = self.targets.iter().filter(same).count();
         let not_built = |target: &&TargetProof| matches!(target.verdict, Verdict::NotBuilt { .. });
-        let not_built = self.targets.iter().filter(not_built).count();
-        match &self.program {
-            Some(program) if same > 0 => {
-                let also = match not_built {
-                    0 => String::new(),
-                    count => format!(", not built {count}"),
-                };
-                format!("identical {same}/{}{also} {program}", self.targets.len())
-            }
-            _ => "not built".to_owned(),
+        let not_built = self.targets.iter().filter(not_built);
+        match &self.by {
+            Some(by) if same > 0 => Verified::Identical {
+                same,
+                not_built: not_built.map(|target| target.target.clone()).collect(),
+                by: by.recorded(),
+            },
+            _ => Verified::NotBuilt,
         }
     }
 }
 
 impl TargetProof {
+    /// Returns that nothing has changed since a target was verified.
+    #[cfg(feature = "localize")]
+    fn before(target: &Target) -> TargetProof {
+        TargetProof {
+            target: target.name.clone(),
+            verdict: Verdict::VerifiedBefore,
+            size: 0,
+            live: None,
+            kept: None,
+        }
+    }
+
     /// Returns what to do about the verdict.
     #[must_use]
     pub fn next_steps(&self) -> Vec<String> {
         let steps: &[&str] = match &self.verdict {
-            Verdict::Identical | Verdict::AnnotationsOnly => &[],
-            Verdict::Differs(_) => &["to take it as it is all the same: --no-verify"],
+            Verdict::Identical | Verdict::AnnotationsOnly | Verdict::VerifiedBefore => &[],
+            Verdict::Differs(_) => &["to accept the difference: --no-verify"],
             Verdict::Unsteady(_) => &[
                 "let it build to the same each time (charts need a release name, functions no clock), or leave it unverified: --no-verify",
             ],

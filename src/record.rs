@@ -11,6 +11,7 @@ pub mod stored;
 pub mod trailers;
 pub mod upstream;
 mod valid;
+mod verified;
 
 use std::fmt;
 use std::str::FromStr;
@@ -26,6 +27,7 @@ pub use lock::{
 };
 pub use message::render_message;
 pub use trailers::{RemoteTrailer, TargetTrailer, Trailers};
+pub use verified::{Builder, Verified};
 
 /// What identifies content, under the names of in-toto's `DigestSet`.
 ///

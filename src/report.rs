@@ -16,7 +16,7 @@ pub use lock::{LockOutcome, LockReport};
 
 use std::collections::BTreeMap;
 
-use crate::failure::Failures;
+use crate::failure::{Failure, Failures};
 use crate::localize::Rewritten;
 use crate::prove::Proof;
 use crate::record::{Change, Remote};
@@ -43,6 +43,11 @@ pub trait Tell {
     fn is_done(&self) -> bool {
         true
     }
+
+    /// Returns the error that ends a command which found out that it must not do what it was asked for.
+    fn refusal(&self) -> Option<Failure> {
+        None
+    }
 }
 
 impl Tell for Box<dyn Tell> {
@@ -64,6 +69,10 @@ impl Tell for Box<dyn Tell> {
 
     fn is_done(&self) -> bool {
         (**self).is_done()
+    }
+
+    fn refusal(&self) -> Option<Failure> {
+        (**self).refusal()
     }
 }
 

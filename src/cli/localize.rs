@@ -1,6 +1,7 @@
 //! `localize`: a copy of a kustomization with everything it references, committed or on disk.
 
 mod disk;
+mod earlier;
 mod following;
 mod history;
 pub(super) mod in_place;
@@ -21,8 +22,8 @@ use crate::failure::{Failure, Failures, Location, Result, argument, nearest};
 use crate::fetch::{self, Fetcher, Tip};
 use crate::git::Here;
 use crate::localize::{Content, Localized, ResultFile, Rules, localize};
-use crate::prove::{self, After, Job, Metadata, Original, Proof, Verdict};
-use crate::record::{LOCK_NAME, LoadRestrictor, Lock, LockOptions};
+use crate::prove::{self, After, Earlier, Job, Metadata, Original, Proof, Verdict};
+use crate::record::{LOCK_NAME, LoadRestrictor, Lock, LockOptions, sha256_hex};
 use crate::redact;
 use crate::reference::{self, RepoSpec, default_new_dir};
 use crate::report::{Outcome, Report};
@@ -33,6 +34,11 @@ use crate::walk::{self, Absence, Graph, Source, Start, Warning};
 pub(super) fn run(args: &LocalizeArgs) -> ExitCode {
     if args.target.is_none() && !args.in_place && is_top() {
         return tell(&args.output, Err::<Report, _>(what_to_do_here().into()));
+    }
+    if args.offline && args.verify.verify == Some(Verify::Full) {
+        let failure = Failure::new("`--verify=full` asks upstream, and `--offline` forbids that")
+            .hint("leave one of them out; to build everything again from what is here: --verify");
+        return tell::<Report>(&args.output, Err(failure.into()));
     }
     if args.in_place {
         return tell(
@@ -400,8 +406,14 @@ fn copy(
     })
 }
 
-/// Builds original and result and compares them, unless the arguments say not to.
-fn proven(args: &LocalizeArgs, copied: &Copied, fetcher: &Fetcher) -> Result<Proof> {
+/// Builds original and result and compares them, unless the arguments say not to, or an earlier run has done it.
+fn proven(
+    args: &LocalizeArgs,
+    here: Option<&Here>,
+    copied: &Copied,
+    fetcher: &Fetcher,
+    earlier: Option<Earlier>,
+) -> Result<Proof> {
     let graph = &copied.graph;
     let target = prove::Target {
         name: copied.lock.target.clone().unwrap_or_default(),
@@ -420,24 +432,38 @@ fn proven(args: &LocalizeArgs, copied: &Copied, fetcher: &Fetcher) -> Result<Pro
         after: After::Copy(&copied.localized.files),
         targets: vec![target],
         load_restrictor: copied.lock.options.load_restrictor,
+        earlier,
         moved: &|repositories| fetcher.moved(repositories),
     };
-    prove(args, &job)
+    prove(args, here, &job)
 }
 
 /// Does what the arguments say about proving.
-fn prove(args: &LocalizeArgs, job: &Job<'_>) -> Result<Proof> {
+fn prove(args: &LocalizeArgs, here: Option<&Here>, job: &Job<'_>) -> Result<Proof> {
     if args.verify.no_verify {
         return Ok(Proof::without("--no-verify"));
     }
     let options = prove::Options {
         program: args.verify.kustomize.clone(),
         arguments: args.verify.build_arg.clone(),
-        full: args.verify.verify == Verify::Full,
+        full: args.verify.verify == Some(Verify::Full),
         offline: args.offline,
         timeout: args.fetch.timeout.map(Duration::from_secs),
+        quiet: args.output.quiet,
+        outputs: outputs(here),
     };
     prove::prove(job, &options)
+}
+
+/// Returns what outputs of a repository that differ are kept under; outside of one, those of the directory at hand.
+fn outputs(here: Option<&Here>) -> String {
+    let place = match here {
+        Some(here) => here.git_dir.clone(),
+        None => std::env::current_dir().unwrap_or_default(),
+    };
+    let mut name = sha256_hex(place.as_os_str().as_encoded_bytes());
+    name.truncate(12);
+    name
 }
 
 /// Returns what was not built, as warnings. That there is no kustomize is one for those only who let no

@@ -189,9 +189,10 @@ pub(super) struct VerifyArgs {
     #[arg(long, hide_short_help = true)]
     pub(super) no_verify: bool,
 
-    /// What the build of the original reads from upstream
-    #[arg(long, value_enum, value_name = "WHAT", conflicts_with_all = ["no_verify", "offline"], default_value_t = Verify::Fetched, hide_short_help = true)]
-    pub(super) verify: Verify,
+    /// Build everything, also what was verified before from the same inputs; WHAT is what the build of
+    /// the original reads from upstream [default: fetched]
+    #[arg(long, value_enum, value_name = "WHAT", num_args = 0..=1, require_equals = true, default_missing_value = "fetched", conflicts_with = "no_verify", hide_short_help = true)]
+    pub(super) verify: Option<Verify>,
 
     /// The kustomize that builds [default: the environment variable KUSTOMIZE, else `kustomize` on
     /// PATH, else `kubectl`]
@@ -327,7 +328,8 @@ pub(super) fn tell<T: Tell>(args: &OutputArgs, outcome: Result<T, Failures>) -> 
         Ok(report) => report,
         Err(failures) => return failed(&failures, json),
     };
-    let refused = args.strict && !report.warnings().is_empty();
+    let differs = report.refusal();
+    let refused = args.strict && differs.is_none() && !report.warnings().is_empty();
     if json {
         print(&report.json());
     } else {
@@ -341,6 +343,9 @@ pub(super) fn tell<T: Tell>(args: &OutputArgs, outcome: Result<T, Failures>) -> 
     failures(&report.failures());
     if refused {
         failures(&too_strict(report.warnings()).into());
+    }
+    if let Some(differs) = differs {
+        failures(&differs.into());
     }
     match report.is_done() && !refused {
         true => ExitCode::SUCCESS,

@@ -9,7 +9,7 @@ use gix::objs::tree::EntryKind;
 use super::objects::{differences, entries, lookup};
 use crate::failure::{Failure, Result, argument, short};
 use crate::git::Here;
-use crate::record::{self, Digest, LOCK_NAME, Lock, TargetTrailer, Trailers};
+use crate::record::{self, Digest, LOCK_NAME, Lock, TargetTrailer, Trailers, Verified};
 use crate::tree::objects::{ObjectTree, object_id};
 use crate::tree::{Tree, path};
 
@@ -156,6 +156,16 @@ fn newest(here: &Here, branch: &str, tip: &str) -> Result<(String, Trailers, Vec
     Err(not_ours(here, branch)?)
 }
 
+/// Returns the newest record of a NEW_DIR that a tip contains.
+///
+/// # Errors
+/// When git cannot read the history.
+pub fn record_of(here: &Here, tip: &str, into: &str) -> Result<Option<Trailers>> {
+    let records = here.first_parents(tip, HISTORY)?.into_iter();
+    let mut records = records.filter_map(|(_, message)| Trailers::parse(&message).ok().flatten());
+    Ok(records.find(|record| record.target.into.as_deref() == Some(into)))
+}
+
 fn not_ours(here: &Here, branch: &str) -> Result<Failure> {
     if let Some(failure) = cut_off(here, branch)? {
         return Ok(failure);
@@ -191,6 +201,8 @@ pub struct InPlaceTip {
     pub tree: ObjectId,
     /// The source commit that the newest commit of ours names.
     pub source: Option<Digest>,
+    /// What that commit says about builds.
+    pub verified: Verified,
     /// Its lock, unless somebody edited that.
     pub lock: Option<Rc<Lock>>,
     /// The paths that somebody edited by hand, sorted: not those where the source is the same by now, so that
@@ -268,6 +280,7 @@ pub fn examine_in_place(
         commit: commit.to_owned(),
         tree,
         source: trailers.source,
+        verified: trailers.verified,
         lock,
         edited,
         edited_by,

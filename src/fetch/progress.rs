@@ -1,4 +1,4 @@
-//! What is being fetched and how far it is: on a terminal, and nowhere else.
+//! What is being done and how far it is: on a terminal, and nowhere else.
 
 use std::sync::Mutex;
 use std::time::Duration;
@@ -12,18 +12,21 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// Makes a line that is drawn only if standard error is a terminal and `quiet` is not set.
+    /// Makes a line that says what is done (`fetching`), drawn only if standard error is a terminal and `quiet` is not set.
     #[must_use]
-    pub fn new(quiet: bool) -> Self {
-        let bar = ProgressBar::with_draw_target(
-            Some(0),
-            match quiet {
-                true => ProgressDrawTarget::hidden(),
-                false => ProgressDrawTarget::stderr(),
-            },
-        );
-        if let Ok(style) = ProgressStyle::with_template("{spinner} fetching {pos}/{len} {wide_msg}")
-        {
+    pub fn new(doing: &str, quiet: bool) -> Self {
+        let target = if quiet {
+            ProgressDrawTarget::hidden()
+        } else {
+            ProgressDrawTarget::stderr()
+        };
+        Progress::on(target, doing)
+    }
+
+    fn on(target: ProgressDrawTarget, doing: &str) -> Self {
+        let bar = ProgressBar::with_draw_target(Some(0), target);
+        let template = format!("{{spinner}} {doing} {{pos}}/{{len}} {{wide_msg}}");
+        if let Ok(style) = ProgressStyle::with_template(&template) {
             bar.set_style(style);
         }
         Progress {
@@ -32,7 +35,7 @@ impl Progress {
         }
     }
 
-    /// Says that `count` more things are going to be fetched.
+    /// Says that `count` more things are going to be done.
     pub fn expect(&self, count: usize) {
         self.bar.inc_length(count as u64);
         if count > 0 {
@@ -40,19 +43,19 @@ impl Progress {
         }
     }
 
-    /// Says that fetching `what` (without secrets) has begun.
+    /// Says that `what` (without secrets) has begun.
     pub fn begin(&self, what: &str) {
         self.update(|waiting| waiting.push(what.to_owned()));
     }
 
-    /// Says that `what` is there, or has failed.
+    /// Says that `what` is done, or has failed.
     pub fn end(&self, what: &str) {
+        self.bar.inc(1);
         self.update(|waiting| {
             if let Some(at) = waiting.iter().position(|one| one == what) {
                 waiting.remove(at);
             }
         });
-        self.bar.inc(1);
     }
 
     /// Clears the line while something else talks to the person at the terminal.
@@ -73,5 +76,81 @@ impl Progress {
         change(&mut waiting);
         self.bar
             .set_message(waiting.first().cloned().unwrap_or_default());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+    use std::sync::{Arc, Mutex};
+
+    use indicatif::{ProgressDrawTarget, TermLike};
+
+    use super::Progress;
+
+    /// A terminal that keeps everything that was ever written to it.
+    #[derive(Debug, Clone, Default)]
+    struct Paper(Arc<Mutex<String>>);
+
+    impl TermLike for Paper {
+        fn width(&self) -> u16 {
+            80
+        }
+
+        fn move_cursor_up(&self, _: usize) -> io::Result<()> {
+            Ok(())
+        }
+
+        fn move_cursor_down(&self, _: usize) -> io::Result<()> {
+            Ok(())
+        }
+
+        fn move_cursor_right(&self, _: usize) -> io::Result<()> {
+            Ok(())
+        }
+
+        fn move_cursor_left(&self, _: usize) -> io::Result<()> {
+            Ok(())
+        }
+
+        fn write_line(&self, text: &str) -> io::Result<()> {
+            self.write_str(text)
+        }
+
+        fn write_str(&self, text: &str) -> io::Result<()> {
+            self.0.lock().unwrap().push_str(text);
+            Ok(())
+        }
+
+        fn clear_line(&self) -> io::Result<()> {
+            Ok(())
+        }
+
+        fn flush(&self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn the_line_counts_what_is_done_and_names_what_is_not() {
+        let paper = Paper::default();
+        let target = ProgressDrawTarget::term_like(Box::new(paper.clone()));
+        let progress = Progress::on(target, "building");
+        let drawn = || std::mem::take(&mut *paper.0.lock().unwrap());
+        progress.expect(240);
+        progress.begin("clusters/dev/apps");
+        progress.begin("clusters/prod/apps");
+        let line = drawn();
+        assert!(
+            line.contains("building 0/240 clusters/dev/apps"),
+            "{line:?}"
+        );
+        progress.end("clusters/dev/apps");
+        let line = drawn();
+        assert!(
+            line.contains("building 1/240 clusters/prod/apps"),
+            "{line:?}"
+        );
+        progress.clear();
     }
 }

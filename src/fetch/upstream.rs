@@ -99,7 +99,7 @@ impl Upstream {
             ),
             budget,
             client,
-            progress: Progress::new(options.quiet),
+            progress: Progress::new("fetching", options.quiet),
             timeout,
         })
     }

@@ -52,6 +52,8 @@ pub enum Verdict {
     Identical,
     /// The same but for annotations that the kustomization asks for, and that name paths.
     AnnotationsOnly,
+    /// It was the same when an earlier run built it from the same inputs.
+    VerifiedBefore,
     /// Not the same.
     Differs(Difference),
     /// Not the same, but the original is not even the same as itself.
@@ -72,7 +74,13 @@ impl Verdict {
     /// Says whether the result is as good as the original.
     #[must_use]
     pub fn is_same(&self) -> bool {
-        matches!(self, Verdict::Identical | Verdict::AnnotationsOnly)
+        match self {
+            Verdict::Identical | Verdict::AnnotationsOnly | Verdict::VerifiedBefore => true,
+            Verdict::Differs(_)
+            | Verdict::Unsteady(_)
+            | Verdict::Broken { .. }
+            | Verdict::NotBuilt { .. } => false,
+        }
     }
 
     /// Says whether the result must not be used.
@@ -80,7 +88,10 @@ impl Verdict {
     pub fn differs(&self) -> bool {
         match self {
             Verdict::Differs(_) | Verdict::Unsteady(_) | Verdict::Broken { .. } => true,
-            Verdict::Identical | Verdict::AnnotationsOnly | Verdict::NotBuilt { .. } => false,
+            Verdict::Identical
+            | Verdict::AnnotationsOnly
+            | Verdict::VerifiedBefore
+            | Verdict::NotBuilt { .. } => false,
         }
     }
 
@@ -90,6 +101,7 @@ impl Verdict {
         match self {
             Verdict::Identical => "identical",
             Verdict::AnnotationsOnly => "annotations-only",
+            Verdict::VerifiedBefore => "verified-before",
             Verdict::Differs(_) => "differs",
             Verdict::Unsteady(_) => "unsteady",
             Verdict::Broken { .. } => "broken",

@@ -7,9 +7,13 @@ use std::time::Duration;
 use super::closed::{self, Network};
 use crate::failure::{Failure, Result};
 use crate::process::{self, Limits, Terminal};
+use crate::record::sha256_hex;
 
 /// How long a program may take to say its version.
 const TIMEOUT: Duration = Duration::from_secs(30);
+
+/// The version of a program that was built from whatever lay there.
+const UNVERSIONED: &str = "(devel)";
 
 /// What kind of program it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,7 +31,7 @@ pub(super) struct Program {
     pub(super) path: PathBuf,
     /// What it is.
     pub(super) kind: Kind,
-    /// Its version, as it says.
+    /// Its version, as it says; of a build without one, what tells it from others.
     pub(super) version: String,
     /// How its network can be closed.
     pub(super) network: Network,
@@ -168,13 +172,24 @@ fn said(path: &Path, kind: Kind) -> Result<Program, String> {
         Some(version) if output.status.success() => Ok(Program {
             path: path.to_owned(),
             kind,
-            version,
+            version: identified(version, path),
             network,
         }),
         _ => Err(match output.stderr.lines().find(|line| !line.is_empty()) {
             Some(line) if !output.status.success() => format!("does not say its version: {line}"),
             _ => "does not say its version as kustomize does".to_owned(),
         }),
+    }
+}
+
+/// Returns a version; where it is none, with the digest of the program, so that another build is another version.
+fn identified(version: String, path: &Path) -> String {
+    const DIGITS: usize = 16;
+    match std::fs::read(path) {
+        Ok(bytes) if version == UNVERSIONED => {
+            format!("{version}-{}", &sha256_hex(&bytes)[..DIGITS])
+        }
+        _ => version,
     }
 }
 
@@ -200,7 +215,7 @@ fn is_version(word: &str) -> bool {
     let numbered = word
         .strip_prefix('v')
         .is_some_and(|rest| rest.starts_with(|first: char| first.is_ascii_digit()));
-    word == "(devel)" || (numbered && word.chars().all(plain))
+    word == UNVERSIONED || (numbered && word.chars().all(plain))
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 use std::ffi::OsStr;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use super::build::{self, Build, Git, Network, Room};
@@ -10,15 +11,16 @@ use super::program::{self, Program, Search};
 use super::scene::Scene;
 use super::{Job, Options, Proof, SKIPPED, Target, TargetProof, Verdict, compare, stand_in};
 use crate::failure::{Failure, Result};
+use crate::fetch::Progress;
 use crate::interrupt::Scratch;
 use crate::kustomization::{FunctionRuntime, NoteKind};
-use crate::record::LoadRestrictor;
+use crate::record::{Builder, LoadRestrictor};
 use crate::walk::Graph;
 
 /// How long one build may take where the user does not say.
 const TIMEOUT: Duration = Duration::from_secs(300);
 
-/// Builds original and result of each target, and compares what comes out.
+/// Builds original and result of each target that no earlier run has proven, and compares what comes out.
 ///
 /// # Errors
 /// When the program that the user named cannot be used, or nothing can be put out.
@@ -28,13 +30,34 @@ pub fn prove(job: &Job<'_>, options: &Options) -> Result<Proof> {
         Search::Found(program) => program,
         Search::Nothing(reason) => return Ok(Proof::without(&reason)),
     };
-    let unusable = |error| Failure::new(format!("no temporary directory: {error}"));
-    let scratch = Scratch::new().map_err(unusable)?;
-    let scene = Scene::put(job, scratch.path())?;
     let mut arguments = options.arguments.clone();
     if job.load_restrictor == LoadRestrictor::None {
         arguments.push("--load-restrictor=LoadRestrictionsNone".to_owned());
     }
+    let by = Builder {
+        program: program.name(),
+        arguments: arguments.clone(),
+    };
+    let covered = match &job.earlier {
+        Some(earlier) => earlier.covered(job, &by)?,
+        None => vec![false; job.targets.len()],
+    };
+    let all = || job.targets.iter().zip(&covered);
+    let todo: Vec<&Target> = all()
+        .filter(|(_, is_covered)| !**is_covered)
+        .map(|(target, _)| target)
+        .collect();
+    let mut proof = Proof {
+        by: Some(by),
+        ..Proof::default()
+    };
+    if todo.is_empty() {
+        proof.targets = job.targets.iter().map(TargetProof::before).collect();
+        return Ok(proof);
+    }
+    let unusable = |error| Failure::new(format!("no temporary directory: {error}"));
+    let scratch = Scratch::new().map_err(unusable)?;
+    let scene = Scene::put(job, scratch.path())?;
     // kustomize skips them unless it was told to run programs, and kubectl cannot be told.
     let has = |name: &str| {
         let on = [name.to_owned(), format!("{name}=true")];
@@ -51,14 +74,26 @@ pub fn prove(job: &Job<'_>, options: &Options) -> Result<Proof> {
         full: options.full,
         offline: options.offline,
         timeout: options.timeout.unwrap_or(TIMEOUT),
+        progress: Progress::new("building", options.quiet),
+        outputs: &options.outputs,
+        is_single: job.targets.len() == 1,
+        kept: Mutex::default(),
     };
-    let mut proof = Proof {
-        program: Some(program.name()),
-        without: None,
-        network: Some(program.network),
-        targets: stage.all(&job.targets)?,
-        moved: Vec::new(),
-    };
+    let mut built = stage.all(&todo)?.into_iter();
+    stage.progress.clear();
+    let proven = all().filter_map(|(target, is_covered)| {
+        if *is_covered {
+            Some(TargetProof::before(target))
+        } else {
+            built.next()
+        }
+    });
+    proof.targets = proven.collect();
+    proof.network = Some(program.network);
+    let kept = stage.kept.into_inner();
+    proof.kept = kept
+        .unwrap_or_else(PoisonError::into_inner)
+        .map(Scratch::keep);
     let live = options.full || proof.targets.iter().any(|target| target.live.is_some());
     if proof.differs() && (live || !scene.is_complete) {
         proof.moved = (job.moved)(live);
@@ -76,18 +111,30 @@ struct Stage<'a> {
     /// Whether the builds leave functions out.
     skips: bool,
     timeout: Duration,
+    progress: Progress,
+    /// What outputs that differ are kept under.
+    outputs: &'a str,
+    /// Whether there is one target only.
+    is_single: bool,
+    /// Where they are kept, once there are any.
+    kept: Mutex<Option<Scratch>>,
 }
 
 impl Stage<'_> {
     /// Builds all targets, as many side by side as there are processors.
-    fn all(&self, targets: &[Target]) -> Result<Vec<TargetProof>> {
+    fn all(&self, targets: &[&Target]) -> Result<Vec<TargetProof>> {
         let next = AtomicUsize::new(0);
+        self.progress.expect(targets.len());
         let work = || {
             let mut done = Vec::new();
             loop {
                 let number = next.fetch_add(1, Ordering::Relaxed);
                 match targets.get(number) {
-                    Some(target) => done.push((number, self.one(number, target))),
+                    Some(target) => {
+                        self.progress.begin(&target.name);
+                        done.push((number, self.one(number, target)));
+                        self.progress.end(&target.name);
+                    }
                     None => return done,
                 }
             }
@@ -182,12 +229,14 @@ impl Stage<'_> {
                 verdict = Verdict::Unsteady(difference.clone());
             }
         }
-        let kept = match verdict.differs() {
-            true => Some(keep(&first, &localized).map_err(|error| {
-                Failure::new(format!("the outputs could not be kept: {error}"))
-            })?),
-            false => None,
-        };
+        let kept =
+            if verdict.differs() {
+                Some(self.keep(target, &first, &localized).map_err(|error| {
+                    Failure::new(format!("the outputs could not be kept: {error}"))
+                })?)
+            } else {
+                None
+            };
         Ok(TargetProof {
             target: target.name.clone(),
             verdict,
@@ -195,6 +244,35 @@ impl Stage<'_> {
             live: unknown,
             kept,
         })
+    }
+
+    /// Keeps what was built, for the user to look at. Only the user can: it may hold secrets.
+    fn keep(
+        &self,
+        target: &Target,
+        original: &Build,
+        localized: &Build,
+    ) -> std::io::Result<PathBuf> {
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let scratch = match kept.take() {
+            Some(scratch) => scratch,
+            None => Scratch::for_user(self.outputs)?,
+        };
+        let directory = if self.is_single {
+            scratch.path().to_owned()
+        } else {
+            scratch.path().join(&target.localized)
+        };
+        *kept = Some(scratch);
+        std::fs::create_dir_all(&directory)?;
+        for (name, build) in [("original", original), ("localized", localized)] {
+            let place = |end: &str| directory.join(format!("{name}.{end}"));
+            std::fs::write(place("yaml"), &build.stdout)?;
+            if !build.said.is_empty() {
+                std::fs::write(place("stderr"), &build.said)?;
+            }
+        }
+        Ok(directory)
     }
 }
 
@@ -209,19 +287,6 @@ fn runs_programs(graph: &Graph) -> bool {
             }
         )
     })
-}
-
-/// Keeps what was built, for the user to look at. Only the user can: it may hold secrets.
-fn keep(original: &Build, localized: &Build) -> std::io::Result<PathBuf> {
-    let scratch = Scratch::for_user()?;
-    for (name, build) in [("original", original), ("localized", localized)] {
-        let place = |end: &str| scratch.path().join(format!("{name}.{end}"));
-        std::fs::write(place("yaml"), &build.stdout)?;
-        if !build.said.is_empty() {
-            std::fs::write(place("stderr"), &build.said)?;
-        }
-    }
-    Ok(scratch.keep())
 }
 
 /// Refuses what would leave nothing to compare.

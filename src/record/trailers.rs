@@ -7,13 +7,14 @@
 //! Kustomize-Localize-Remote: https://github.com/kubernetes-sigs/kustomize?ref=v1.0.6 gitCommit:0123…
 //! Kustomize-Localize-Remote: https://raw.githubusercontent.com/…/deployment.yaml sha256:dead…
 //! Kustomize-Localize-Tree: gitTree:8b3f…
-//! Kustomize-Localize-Verified: identical 1/1 kustomize/v5.8.1
+//! Kustomize-Localize-Verified: identical 1/2, not built 1 kustomize/v5.8.1 --enable-helm
+//! Kustomize-Localize-Not-Built: example/broken
 //! Kustomize-Localize-Tool: git-kustomize-localize/0.1.0
 //! ```
 //!
 //! A value is a row of fields with one space between them. Inside a field, space, `%`, control
 //! characters and everything outside of ASCII are percent-encoded. A line is never folded. The
-//! order is that of the example; remotes are sorted, each once.
+//! order is that of the example; remotes, and what was not built, are sorted, each once.
 
 mod found;
 
@@ -21,8 +22,8 @@ use std::collections::BTreeSet;
 
 use percent_encoding::{AsciiSet, CONTROLS, percent_decode_str, utf8_percent_encode};
 
-use super::Digest;
 use super::valid;
+use super::{Digest, Verified};
 use crate::failure::shown;
 use crate::failure::{Failure, Result};
 
@@ -44,8 +45,8 @@ pub struct Trailers {
     pub remotes: Vec<RemoteTrailer>,
     /// The tree that was made: the NEW_DIR, or the whole repository in place.
     pub tree: Digest,
-    /// How the result was verified, as `identical 1/1 kustomize/v5.8.1`. Not empty.
-    pub verified: String,
+    /// How the result was verified.
+    pub verified: Verified,
     /// What wrote the commit, as `git-kustomize-localize/0.1.0`. Not empty.
     pub tool: String,
 }
@@ -81,21 +82,28 @@ enum Key {
     Remote,
     Tree,
     Verified,
+    NotBuilt,
     Tool,
 }
 
 impl Key {
-    const ALL: [Key; 6] = [
+    const ALL: [Key; 7] = [
         Key::Target,
         Key::Source,
         Key::Remote,
         Key::Tree,
         Key::Verified,
+        Key::NotBuilt,
         Key::Tool,
     ];
 
     /// What every record has.
     const REQUIRED: [Key; 4] = [Key::Target, Key::Tree, Key::Verified, Key::Tool];
+
+    /// Says whether one record may have several lines with this key.
+    fn is_list(self) -> bool {
+        matches!(self, Key::Remote | Key::NotBuilt)
+    }
 
     fn name(self) -> &'static str {
         match self {
@@ -104,6 +112,7 @@ impl Key {
             Key::Remote => "Remote",
             Key::Tree => "Tree",
             Key::Verified => "Verified",
+            Key::NotBuilt => "Not-Built",
             Key::Tool => "Tool",
         }
     }
@@ -131,7 +140,10 @@ impl Trailers {
             line(Key::Remote, &format!("{} {digest}", encode(label)));
         }
         line(Key::Tree, &self.tree.to_string());
-        line(Key::Verified, &encode_fields(&self.verified));
+        line(Key::Verified, &self.verified.render());
+        for target in self.verified.not_built() {
+            line(Key::NotBuilt, &encode(target));
+        }
         line(Key::Tool, &encode_fields(&self.tool));
         Ok(lines)
     }
@@ -155,6 +167,7 @@ impl Trailers {
         let mut remotes = BTreeSet::new();
         let mut tree = None;
         let mut verified = None;
+        let mut not_built = BTreeSet::new();
         let mut tool = None;
         for (key, value) in &lines {
             let malformed =
@@ -166,7 +179,10 @@ impl Trailers {
                     remotes.insert(RemoteTrailer::parse(value).map_err(malformed)?);
                 }
                 Key::Tree => tree = Some(value.parse().map_err(malformed)?),
-                Key::Verified => verified = Some(decode(value).map_err(malformed)?),
+                Key::Verified => verified = Some(value),
+                Key::NotBuilt => {
+                    not_built.insert(decode(value).map_err(malformed)?);
+                }
                 Key::Tool => tool = Some(decode(value).map_err(malformed)?),
             }
         }
@@ -174,6 +190,8 @@ impl Trailers {
         else {
             return Err(found::incomplete());
         };
+        let verified = Verified::parse(verified, not_built)
+            .map_err(|failure| failure.context(format_args!("{PREFIX}{}", Key::Verified.name())))?;
         let trailers = Trailers {
             target,
             source,
@@ -212,7 +230,7 @@ impl Trailers {
             check_digest(digest, true)?;
         }
         check_digest(&self.tree, matches!(self.tree, Digest::GitTree(_)))?;
-        valid::text_without_controls(&self.verified).map_err(refused("verification"))?;
+        self.verified.check()?;
         valid::text_without_controls(&self.tool).map_err(refused("name of the tool"))
     }
 }
@@ -285,7 +303,7 @@ fn check_digest(digest: &Digest, is_right_kind: bool) -> Result<()> {
 }
 
 /// Returns `text` as one field.
-fn encode(text: &str) -> String {
+pub(super) fn encode(text: &str) -> String {
     utf8_percent_encode(text, ENCODED).to_string()
 }
 
@@ -308,7 +326,7 @@ fn encode_fields(text: &str) -> String {
 }
 
 /// Returns what [`encode`] or [`encode_fields`] was given.
-fn decode(text: &str) -> Result<String> {
+pub(super) fn decode(text: &str) -> Result<String> {
     percent_decode_str(text)
         .decode_utf8()
         .map(|text| text.into_owned())

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use super::proof::write_proof;
+use super::proof::{refusal, write_differences, write_proof};
 use super::{Outcome, Report, Tell, counted, visible, write_warnings};
-use crate::failure::short;
+use crate::failure::{Failure, short};
 use crate::localize::Rewritten;
 use crate::record::{Change, Remote};
 use crate::walk::Warning;
@@ -30,6 +30,10 @@ impl Tell for Report {
     fn is_done(&self) -> bool {
         !matches!(self.outcome, Outcome::Differs | Outcome::Warned)
     }
+
+    fn refusal(&self) -> Option<Failure> {
+        refusal(&self.proof)
+    }
 }
 
 impl Report {
@@ -52,10 +56,7 @@ impl Report {
                 )?;
             }
             Outcome::Written => writeln!(out, "localized {target} into {new_dir}")?,
-            Outcome::Differs => writeln!(
-                out,
-                "not localized: {target} localized into {new_dir} does not build to the same"
-            )?,
+            Outcome::Differs => return write_differences(out, &self.proof),
             Outcome::Warned => writeln!(
                 out,
                 "not localized: {target} into {new_dir} comes with warnings"

@@ -8,9 +8,9 @@ use serde::Serialize;
 use super::human::write_rewritten;
 use super::json::{JsonFile, JsonMessage, JsonRemote, JsonRewritten, TOOL, Tool, remote, render};
 use super::lock::{JsonChange, write_changes};
-use super::proof::{JsonProof, write_proof};
+use super::proof::{JsonProof, refusal, write_differences, write_proof};
 use super::{LockOutcome, Tell, by_id, counted, visible, write_warnings};
-use crate::failure::{pathspec, short};
+use crate::failure::{Failure, pathspec, short};
 use crate::localize::Rewritten;
 use crate::prove::Proof;
 use crate::record::{Change, Remote};
@@ -105,6 +105,10 @@ impl Tell for InPlaceReport {
     fn is_done(&self) -> bool {
         !self.differs() && self.outcome != LockOutcome::Warned
     }
+
+    fn refusal(&self) -> Option<Failure> {
+        self.proof.as_ref().and_then(refusal)
+    }
 }
 
 impl InPlaceReport {
@@ -126,6 +130,9 @@ impl InPlaceReport {
     }
 
     fn write(&self, out: &mut String, verbose: bool) -> std::fmt::Result {
+        if let Some(proof) = self.proof.as_ref().filter(|proof| proof.differs()) {
+            return write_differences(out, proof);
+        }
         if let (LockOutcome::Unchanged, Some(branch)) = (self.outcome, &self.branch) {
             writeln!(
                 out,
@@ -135,6 +142,9 @@ impl InPlaceReport {
                 short(&branch.source)
             )?;
             write_worktree(out, branch)?;
+            if let Some(proof) = &self.proof {
+                write_proof(out, proof)?;
+            }
             return write_warnings(out, &self.warnings);
         }
         if self.outcome == LockOutcome::Unchanged {
@@ -150,7 +160,6 @@ impl InPlaceReport {
             (false, targets) => format!("{} in place", visible(&targets.join(", "))),
         };
         let would = match (self.updated, self.outcome) {
-            _ if self.differs() => "not done, because it would not build to the same:",
             (_, LockOutcome::Warned) => "not done, because it comes with warnings:",
             (true, LockOutcome::DryRun) => "would update",
             (true, _) => "updated",

@@ -1,15 +1,16 @@
 //! What is said about building original and result.
 
+use std::collections::BTreeSet;
 use std::fmt::Write;
 
 use serde::Serialize;
 
-use super::visible;
-use crate::failure::short;
+use super::{counted, visible};
+use crate::failure::{Failure, short};
 use crate::prove::{Difference, DifferenceKind, Proof, TargetProof, Verdict};
 use crate::record::Change;
 
-/// How many objects are named before the rest is only counted.
+/// How many objects, or roots, are named before the rest is only counted.
 const NAMED: usize = 10;
 
 /// Says what came of building.
@@ -17,33 +18,71 @@ pub(super) fn write_proof(out: &mut String, proof: &Proof) -> std::fmt::Result {
     if let Some(reason) = &proof.without {
         return writeln!(out, "  not verified by a build: {}", visible(reason));
     }
-    let program = proof.program.as_deref().unwrap_or_default();
+    let program = program(proof);
     let network = proof.network.map(|network| network.to_string());
     let how = format!("{program}, {}", network.unwrap_or_default());
-    let same = proof
+    let (before, built): (Vec<_>, Vec<_>) = proof
         .targets
         .iter()
-        .filter(|target| target.verdict.is_same());
+        .partition(|target| target.verdict == Verdict::VerifiedBefore);
+    let same = built.iter().filter(|target| target.verdict.is_same());
     let bytes: u64 = same.clone().map(|target| target.size).sum();
-    let annotated = |target: &TargetProof| target.verdict == Verdict::AnnotationsOnly;
-    let but = match same.clone().any(annotated) {
-        true => ", but for the annotations that name paths",
-        false => "",
+    let annotated = |target: &&&TargetProof| target.verdict == Verdict::AnnotationsOnly;
+    let but = if same.clone().any(|target| annotated(&target)) {
+        ", but for the annotations that name paths"
+    } else {
+        ""
     };
-    match (same.count(), proof.targets.as_slice()) {
+    match (same.count(), proof.targets.len()) {
         (0, _) => {}
-        (1, [_]) => writeln!(
+        (1, 1) => writeln!(
             out,
             "  verified: it builds to the same {bytes} bytes{but} ({how})"
         )?,
-        (same, all) => writeln!(
+        (same, _) => writeln!(
             out,
             "  verified: {same} of {} build to the same {bytes} bytes{but} ({how})",
-            all.len()
+            built.len()
         )?,
     }
-    for target in &proof.targets {
+    match (before.len(), proof.targets.len()) {
+        (0, _) => {}
+        (1, 1) => writeln!(
+            out,
+            "  verified before: it is built from the same as then ({program})"
+        )?,
+        (before, _) => writeln!(
+            out,
+            "  verified before: {} built from the same as then ({program})",
+            counted(before, "root")
+        )?,
+    }
+    for target in built {
         write_target(out, proof, target)?;
+        for step in target.next_steps() {
+            writeln!(out, "  {}{}", which(proof, target), visible(&step))?;
+        }
+    }
+    Ok(())
+}
+
+/// Says how results differ from their originals, and nothing else: nothing was written.
+pub(super) fn write_differences(out: &mut String, proof: &Proof) -> std::fmt::Result {
+    let differs = |target: &&TargetProof| target.verdict.differs();
+    let differing: Vec<&TargetProof> = proof.targets.iter().filter(differs).collect();
+    let of = match proof.targets.len() {
+        1 => String::new(),
+        all => format!(", in {} of {}", differing.len(), counted(all, "root")),
+    };
+    writeln!(
+        out,
+        "not localized: the localized build differs from the original{of}"
+    )?;
+    for target in differing.iter().take(NAMED) {
+        write_target(out, proof, target)?;
+    }
+    if let more @ 1.. = differing.len().saturating_sub(NAMED) {
+        writeln!(out, "  and {}", counted(more, "more root"))?;
     }
     for change in &proof.moved {
         if let Change::Moved { label, old, new } = change {
@@ -56,17 +95,44 @@ pub(super) fn write_proof(out: &mut String, proof: &Proof) -> std::fmt::Result {
             )?;
         }
     }
+    if let Some(kept) = &proof.kept {
+        let kept = kept.display().to_string();
+        writeln!(out, "  both outputs: {}", visible(&kept))?;
+    }
     Ok(())
 }
 
-fn write_target(out: &mut String, proof: &Proof, target: &TargetProof) -> std::fmt::Result {
-    let which = match proof.targets.len() {
+/// Returns the error that ends a run whose results differ from their originals.
+pub(super) fn refusal(proof: &Proof) -> Option<Failure> {
+    let differs = |target: &&TargetProof| target.verdict.differs();
+    let mut failure = proof.differs().then(|| {
+        Failure::new("nothing was written: the localized build differs from the original")
+    })?;
+    let steps = proof.targets.iter().filter(differs);
+    let steps: BTreeSet<String> = steps.flat_map(TargetProof::next_steps).collect();
+    for step in steps {
+        failure = failure.hint(step);
+    }
+    Some(failure)
+}
+
+fn program(proof: &Proof) -> &str {
+    proof.by.as_ref().map_or("", |by| by.program.as_str())
+}
+
+/// Returns what names a target before what is said of it.
+fn which(proof: &Proof, target: &TargetProof) -> String {
+    match proof.targets.len() {
         1 => String::new(),
         _ => format!("{}: ", visible(&target.target)),
-    };
-    let program = proof.program.as_deref().unwrap_or_default();
+    }
+}
+
+fn write_target(out: &mut String, proof: &Proof, target: &TargetProof) -> std::fmt::Result {
+    let which = which(proof, target);
+    let program = program(proof);
     match &target.verdict {
-        Verdict::Identical | Verdict::AnnotationsOnly => {}
+        Verdict::Identical | Verdict::AnnotationsOnly | Verdict::VerifiedBefore => {}
         Verdict::NotBuilt { reason } => writeln!(
             out,
             "  not verified: {which}{program} does not build the original: {}",
@@ -97,19 +163,12 @@ fn write_target(out: &mut String, proof: &Proof, target: &TargetProof) -> std::f
             write_difference(out, difference)?;
         }
     }
-    for step in target.next_steps() {
-        writeln!(out, "  {which}{}", visible(&step))?;
-    }
     if let Some(live) = &target.live {
         let live = visible(live);
         writeln!(
             out,
             "  {which}the original was built with the live upstream: {live}"
         )?;
-    }
-    if let Some(kept) = &target.kept {
-        let kept = kept.display().to_string();
-        writeln!(out, "  {which}both outputs: {}", visible(&kept))?;
     }
     Ok(())
 }
@@ -131,11 +190,11 @@ fn write_difference(out: &mut String, difference: &Difference) -> std::fmt::Resu
 /// What came of building, for machines.
 #[derive(Serialize)]
 pub(super) struct JsonProof<'a> {
-    /// What built; none where nothing did.
+    /// What built, or would; none where nothing can.
     program: Option<&'a str>,
     /// Why nothing was built.
     without: Option<&'a str>,
-    /// How the network was closed for the result.
+    /// How the network was closed for the result; none where nothing was built.
     network: Option<&'static str>,
     targets: Vec<JsonTarget<'a>>,
     moved: Vec<super::lock::JsonChange<'a>>,
@@ -176,7 +235,7 @@ struct JsonObject<'a> {
 impl<'a> From<&'a Proof> for JsonProof<'a> {
     fn from(proof: &'a Proof) -> Self {
         JsonProof {
-            program: proof.program.as_deref(),
+            program: proof.by.as_ref().map(|by| by.program.as_str()),
             without: proof.without.as_deref(),
             network: proof.network.map(|network| network.name()),
             targets: proof.targets.iter().map(JsonTarget::from).collect(),
@@ -188,7 +247,7 @@ impl<'a> From<&'a Proof> for JsonProof<'a> {
 impl<'a> From<&'a TargetProof> for JsonTarget<'a> {
     fn from(target: &'a TargetProof) -> Self {
         let (reason, difference) = match &target.verdict {
-            Verdict::Identical | Verdict::AnnotationsOnly => (None, None),
+            Verdict::Identical | Verdict::AnnotationsOnly | Verdict::VerifiedBefore => (None, None),
             Verdict::Broken { reason } | Verdict::NotBuilt { reason } => {
                 (Some(reason.as_str()), None)
             }

@@ -186,7 +186,7 @@ fn a_build_that_needs_a_program_that_nobody_trusts_yet_says_what_to_do() {
         .fails(1)
         .stdout_has("the original builds, the result does not: ")
         .stdout_has("permission denied")
-        .stdout_has("is not executable before you trust it: see the warnings");
+        .stderr_has("is not executable before you trust it: see the warnings");
     // The warning has the whole command, with what was asked for.
     trust(&world, &output)
         .success()

@@ -66,6 +66,9 @@ fn the_first_use_goes_as_shown() {
         .replace(&version, "v5.8.1")
         // Not every machine allows the namespace.
         .replace(" by a dead proxy", "");
+    // A build without a version is told from others by its digest.
+    let digest = regex::Regex::new(r"v5\.8\.1-[0-9a-f]{16}").unwrap();
+    let transcript = digest.replace_all(&transcript, "v5.8.1").into_owned();
     let shown = blocks(&file("README.md"), "console");
     assert!(!shown.is_empty());
     for block in shown {

@@ -1,5 +1,6 @@
 //! Original and result are built, and compared, before anything is written.
 
+mod before;
 mod differs;
 mod in_place;
 mod program;
@@ -42,7 +43,9 @@ fn a_difference_keeps_everything_back() {
     let output = project.overlay(&[]);
     output
         .fails(1)
-        .stdout_has("not localized: example/overlay localized into localized-overlay does not build to the same");
+        .stdout_has("not localized: the localized build differs from the original\n")
+        .stderr_has("error: nothing was written: the localized build differs from the original\n")
+        .stderr_has("hint: to accept the difference: --no-verify\n");
     before.assert_same(&project.work.state());
 
     // Both outputs are kept, for nobody else.
@@ -58,6 +61,10 @@ fn a_difference_keeps_everything_back() {
     let to_disk = project.overlay(&["--no-commit", "plain"]);
     to_disk.fails(1);
     assert!(!project.work.path().join("plain").exists());
+    // Of all runs in this repository only the last one's outputs stay.
+    let last = self::kept(&to_disk.stdout);
+    assert!(last.exists() && !kept.exists());
+    assert_eq!(project.sandbox.leftovers().len(), 1, "nothing else is left");
 }
 
 #[test]

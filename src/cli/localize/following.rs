@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
+use super::earlier::{self, Recorded};
 use super::history::{
     self, Entry, Previous, here, refuse_changed, refuse_edited, refuse_older, source,
 };
@@ -101,7 +102,37 @@ pub(super) fn run(args: &LocalizeArgs) -> Result<InPlaceReport, Failures> {
     if args.rev.is_none() {
         refuse_changed(&here, &used(&tree, &plan.before, &ground))?;
     }
-    let proof = in_place::proven(args, request.load_restrictor, &plan, &fetcher)?;
+    let earlier = match &tip {
+        Some(tip) => {
+            let recorded = Recorded {
+                source: tip.source.as_ref(),
+                verified: &tip.verified,
+                // Where somebody edited the tip, its record proves nothing of it.
+                tree: Some(tip.tree).filter(|_| tip.is_told),
+                lock: tip.lock.as_deref(),
+            };
+            let result = |scratch: &gix::Repository| {
+                objects::write_changes(scratch, source_tree, &plan.changes)
+            };
+            earlier::earlier(
+                args,
+                &here,
+                recorded,
+                source_tree,
+                &tree.followed(),
+                &result,
+            )?
+        }
+        None => None,
+    };
+    let proof = in_place::proven(
+        args,
+        &ground,
+        request.load_restrictor,
+        &plan,
+        &fetcher,
+        earlier,
+    )?;
     if let Some(proof) = &proof {
         plan.warnings.extend(super::not_built(args, proof));
     }
@@ -165,9 +196,7 @@ pub(super) fn run(args: &LocalizeArgs) -> Result<InPlaceReport, Failures> {
                     source: Some(Digest::GitCommit(source.commit.clone())),
                     remotes: plan.lock.remote_trailers(),
                     tree: Digest::GitTree(tree.to_string()),
-                    verified: proof
-                        .as_ref()
-                        .map_or_else(|| "not built".to_owned(), Proof::trailer),
+                    verified: proof.as_ref().map(Proof::verified).unwrap_or_default(),
                     tool: history::tool(),
                 },
             };

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
+use super::earlier::{self, Recorded};
 use super::message::{self, News};
 use super::{
     Local, copy, fetched_target, fetcher, local_target, lock_at, new_dir, owns, proven,
@@ -147,15 +148,40 @@ pub(super) fn run(args: &LocalizeArgs) -> Result<Report, Failures> {
         refuse_changed(&here, &used)?;
     }
     let files = copied.files()?;
-    let proof = proven(args, &copied, &fetcher)?;
-    let warnings = copied.warnings(args, &proof);
-    if let Some(outcome) = withheld(args, &proof, &warnings, Some(&branch.name)) {
-        return Ok(copied.report(&files, into, &before, outcome, proof, warnings));
-    }
     let others = state
         .as_ref()
         .map(|state| others(state, &into))
         .unwrap_or_default();
+    let earlier = match &state {
+        Some(state) => {
+            let result = |scratch: &gix::Repository| {
+                let written = objects::write(scratch, source_tree, &others, &into, &files)?;
+                Ok(written.directory)
+            };
+            let links = tree.followed();
+            match tip::record_of(&here, &state.commit, &into)? {
+                Some(record) => {
+                    let held = state.new_dirs.get(&into).map(|new_dir| new_dir.tree);
+                    let is_told =
+                        |tree: &gix::ObjectId| record.tree == Digest::GitTree(tree.to_string());
+                    let recorded = Recorded {
+                        source: record.source.as_ref(),
+                        verified: &record.verified,
+                        tree: held.filter(is_told),
+                        lock: Some(&before),
+                    };
+                    earlier::earlier(args, &here, recorded, source_tree, &links, &result)?
+                }
+                None => None,
+            }
+        }
+        None => None,
+    };
+    let proof = proven(args, Some(&here), &copied, &fetcher, earlier)?;
+    let warnings = copied.warnings(args, &proof);
+    if let Some(outcome) = withheld(args, &proof, &warnings, Some(&branch.name)) {
+        return Ok(copied.report(&files, into, &before, outcome, proof, warnings));
+    }
     let written = objects::write(&repository, source_tree, &others, &into, &files)?;
     let tree = written.directory.to_string();
     let subject = format!(
@@ -190,7 +216,7 @@ pub(super) fn run(args: &LocalizeArgs) -> Result<Report, Failures> {
             source: Some(Digest::GitCommit(source.commit.clone())),
             remotes: copied.lock.remote_trailers(),
             tree: Digest::GitTree(tree.clone()),
-            verified: proof.trailer(),
+            verified: proof.verified(),
             tool: tool(),
         },
     };

@@ -7,7 +7,7 @@ use crate::cli::online::{LocalizeArgs, Restrictor, fetcher};
 use crate::failure::{Failure, Failures, Result};
 use crate::fetch::{self, Fetcher, Tip};
 use crate::mend::{Ground, in_place};
-use crate::prove::{self, After, Job, Metadata, Original, Proof};
+use crate::prove::{self, After, Earlier, Job, Metadata, Original, Proof};
 use crate::record::{Change, LoadRestrictor, Lock};
 use crate::reference::RepoSpec;
 use crate::report::{InPlaceReport, LockOutcome};
@@ -60,7 +60,14 @@ pub(super) fn run(args: &LocalizeArgs) -> Result<InPlaceReport, Failures> {
         again: BTreeSet::new(),
     };
     let mut plan = in_place::plan(&ground, &request, &mut fetcher)?;
-    let proof = proven(args, request.load_restrictor, &plan, &fetcher)?;
+    let proof = proven(
+        args,
+        &ground,
+        request.load_restrictor,
+        &plan,
+        &fetcher,
+        None,
+    )?;
     if let Some(proof) = &proof {
         plan.warnings.extend(super::not_built(args, proof));
     }
@@ -68,12 +75,15 @@ pub(super) fn run(args: &LocalizeArgs) -> Result<InPlaceReport, Failures> {
     Ok(InPlaceReport { targets, ..report })
 }
 
-/// Builds every affected root as it is and as it is going to be, unless the arguments say not to.
+/// Builds every affected root as it is and as it is going to be, unless the arguments say not to, or an earlier run
+/// has done it.
 pub(super) fn proven(
     args: &LocalizeArgs,
+    ground: &Ground,
     load_restrictor: LoadRestrictor,
     plan: &in_place::Plan,
     fetcher: &Fetcher,
+    earlier: Option<Earlier>,
 ) -> Result<Option<Proof>> {
     if plan.affected.is_empty() {
         return Ok(None);
@@ -92,9 +102,10 @@ pub(super) fn proven(
         after: After::InPlace(&plan.after),
         targets: plan.affected.iter().map(target).collect(),
         load_restrictor,
+        earlier,
         moved: &|repositories| fetcher.moved(repositories),
     };
-    super::prove(args, &job).map(Some)
+    super::prove(args, Some(&ground.here), &job).map(Some)
 }
 
 /// Returns which annotations about the build the kustomization in a directory asks for.

@@ -82,9 +82,9 @@ impl Finder {
         if text.is_empty() {
             self.end_record();
         } else if let Some((key, value)) = ours(text) {
-            // The target is the first line, and only remotes come more than once.
+            // The target is the first line, and only lists have more than one.
             let is_next = key == Key::Target
-                || key != Key::Remote && self.lines.iter().any(|(other, _)| *other == key);
+                || !key.is_list() && self.lines.iter().any(|(other, _)| *other == key);
             if is_next {
                 self.end_record();
             } else {

@@ -3,7 +3,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use super::*;
-use crate::record::render_message;
+use crate::record::{Builder, render_message};
 
 mod generated;
 
@@ -37,8 +37,19 @@ fn example() -> Trailers {
             },
         ],
         tree: Digest::GitTree("8b3f".repeat(10)),
-        verified: "identical 1/1 kustomize/v5.8.1".into(),
+        verified: verified("kustomize/v5.8.1", &[]),
         tool: "git-kustomize-localize/0.1.0".into(),
+    }
+}
+
+fn verified(program: &str, not_built: &[&str]) -> Verified {
+    Verified::Identical {
+        same: 1,
+        not_built: not_built.iter().map(|one| (*one).to_owned()).collect(),
+        by: Builder {
+            program: program.to_owned(),
+            arguments: Vec::new(),
+        },
     }
 }
 
@@ -311,8 +322,9 @@ fn values_that_would_not_be_read_are_not_written() {
         |t| t.remotes[0].label = "https://u:t0ken@h/x".into(),
         |t| t.remotes[0].label = String::new(),
         |t| t.remotes[0].digest = Digest::Sha256("a".repeat(40)),
-        |t| t.verified = String::new(),
-        |t| t.verified = "a\nb".into(),
+        |t| t.verified = verified("", &[]),
+        |t| t.verified = verified("a\nb", &[]),
+        |t| t.verified = verified("kustomize/v5.8.1", &["a\nb"]),
         |t| t.tool = String::new(),
     ];
     for (index, damage) in hostile.into_iter().enumerate() {

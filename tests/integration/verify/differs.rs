@@ -31,7 +31,7 @@ fn an_object_that_was_changed_is_shown_with_its_lines() {
         .stdout_has("    added v1 ConfigMap dev-other\n")
         .stdout_has("    --- original: v1 ConfigMap dev-base\n")
         .stdout_has("    -  name: dev-base\n")
-        .stdout_has("  to take it as it is all the same: --no-verify\n");
+        .stderr_has("hint: to accept the difference: --no-verify\n");
     let json = project.overlay(&["--format=json"]);
     json.fails(1)
         .stdout_has("\"verdict\": \"differs\"")
@@ -159,7 +159,7 @@ fn a_build_that_takes_too_long_is_ended() {
         .fails(1)
         .stdout_has("the result does not: `")
         .stdout_has("did not finish within 1 s")
-        .stdout_has("  give it more time: --timeout SECONDS\n");
+        .stderr_has("hint: give it more time: --timeout SECONDS\n");
 }
 
 #[test]
@@ -185,7 +185,7 @@ fn every_way_to_differ_keeps_the_branch_where_it_is() {
         output
             .fails(1)
             .stdout_has(said)
-            .stdout_has("  to take it as it is all the same: --no-verify\n")
+            .stderr_has("hint: to accept the difference: --no-verify\n")
             .lacks("hunter2");
         assert!(super::kept(&output.stdout).join("localized.yaml").exists());
         before.assert_same(&project.work.state());

@@ -53,8 +53,9 @@ fn a_root_that_differs_keeps_everything_back() {
         .work
         .run(&IN_PLACE)
         .fails(1)
-        .stdout_has("not done, because it would not build to the same: the repository in place: ")
-        .stdout_has("  both outputs: ");
+        .stdout_has("not localized: the localized build differs from the original\n")
+        .stdout_has("  both outputs: ")
+        .stderr_has("error: nothing was written: the localized build differs from the original\n");
     before.assert_same(&project.work.state());
     let json = [&IN_PLACE[..], &["--format=json"]].concat();
     let json = project.work.run(&json);
@@ -89,4 +90,49 @@ fn what_somebody_edits_while_it_builds_is_not_written_over() {
     );
     assert!(!work.path().join("kustomize-localize.lock").exists());
     assert!(!work.path().join("example/base/localized-files").exists());
+}
+
+#[test]
+fn of_builds_that_differ_the_difference_is_said_and_no_files() {
+    let project = Project::new();
+    let Some(kustomize) = project.sandbox.builds() else {
+        return;
+    };
+    let again = "resources: [../base]\nnamePrefix: prod-\n";
+    let work = &project.work;
+    work.write("example/production/kustomization.yaml", again);
+    work.commit("production");
+    let script = "case \"$*\" in *overlay*) echo '# one more line';; esac";
+    altering(&project.sandbox, &kustomize, script);
+    for mode in [
+        &IN_PLACE as &[&str],
+        &["--in-place"],
+        &["--in-place", "--dry-run"],
+    ] {
+        let output = work.run(mode);
+        output.fails(1);
+        let lines: Vec<&str> = output.stdout.lines().collect();
+        assert_eq!(
+            lines[0],
+            "not localized: the localized build differs from the original, in 1 of 2 roots"
+        );
+        assert!(lines[1].starts_with("  example/overlay: "), "{lines:?}");
+        let last = lines.last().unwrap();
+        let kept = last.strip_prefix("  both outputs: ").unwrap();
+        let kept = std::path::Path::new(kept).join("example/overlay/localized.yaml");
+        assert!(kept.is_file(), "{output:?}");
+        for said in [
+            "files:",
+            "rewritten",
+            "localized-files",
+            "example/production",
+        ] {
+            output.lacks(said);
+        }
+        let errors = output
+            .stderr
+            .lines()
+            .filter(|line| line.starts_with("error: "));
+        assert_eq!(errors.count(), 1, "{output:?}");
+    }
 }

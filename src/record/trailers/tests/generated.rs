@@ -48,11 +48,12 @@ fn all() -> impl Strategy<Value = Trailers> {
         option::of(hex()),
         vec(remote, 0..4),
         hex(),
-        line(),
+        (1_usize..300, vec(line(), 0..3), line(), vec(line(), 0..3)),
         line(),
     )
         .prop_map(|(target, source, remotes, tree, verified, tool)| {
             let (target, scope, into, in_place) = target;
+            let (same, not_built, program, arguments) = verified;
             sorted(Trailers {
                 target: TargetTrailer {
                     target,
@@ -63,7 +64,11 @@ fn all() -> impl Strategy<Value = Trailers> {
                 source: source.map(Digest::GitCommit),
                 remotes,
                 tree: Digest::GitTree(tree),
-                verified,
+                verified: Verified::Identical {
+                    same,
+                    not_built: not_built.into_iter().collect(),
+                    by: Builder { program, arguments },
+                },
                 tool,
             })
         })
@@ -107,9 +112,14 @@ proptest! {
     fn wrapped_text_is_read_back(
         trailers in all(),
         // Prose could have what looks like a mark or another trailer where it is broken.
-        verified in "[a-z0-9/.]{1,9}( [a-z0-9/.]{1,9}){0,3}",
+        words in vec("[a-z0-9/.]{1,9}", 1..4),
         width in 1_usize..90,
     ) {
+        let verified = Verified::Identical {
+            same: words.len(),
+            not_built: words.iter().cloned().collect(),
+            by: Builder { program: words[0].clone(), arguments: words },
+        };
         let trailers = Trailers { verified, tool: "tool/1".to_owned(), ..trailers };
         let message = render_message("S", &[], &trailers).unwrap();
         prop_assert_eq!(parsed(&wrapped(&message, width)), trailers);

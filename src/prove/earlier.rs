@@ -1,0 +1,253 @@
+//! What an earlier run has proven, and of which targets that still holds.
+
+use std::collections::{BTreeSet, HashSet};
+
+use super::{After, Job, Target};
+use crate::failure::Result;
+use crate::kustomization::FILE_NAMES;
+use crate::record::{Builder, Digest, GitRemote, Remote, RemoteTrailer, Verified};
+use crate::redact;
+use crate::tree::path;
+use crate::walk::{self, CarriedId, FileId, Graph, Named, Origin, Place, RootId, SourceId};
+
+/// What a record says, and everything that is something else now than it was then.
+pub struct Earlier {
+    /// What the record says.
+    pub verified: Verified,
+    /// The paths at which the source differs from that of the record.
+    pub source: BTreeSet<String>,
+    /// The paths at which the result differs from that of the record.
+    pub result: BTreeSet<String>,
+    /// What was brought in.
+    pub remotes: BTreeSet<RemoteTrailer>,
+    /// The directories that a kustomization named which says something else now, or is gone: a root there may have
+    /// been built as a part of another one only.
+    pub named: BTreeSet<String>,
+}
+
+impl Earlier {
+    /// Returns which targets are built by `by` from nothing but what they were built from when the record was made.
+    ///
+    /// # Errors
+    /// When a tree cannot be read.
+    pub(super) fn covered(&self, job: &Job<'_>, by: &Builder) -> Result<Vec<bool>> {
+        let before = Reach::new(job.before)?;
+        let after = match job.after {
+            After::InPlace(graph) => Some(Reach::new(graph)?),
+            After::Copy(_) => None,
+        };
+        let covers = |target: &Target| {
+            let root = match &after {
+                Some(_) => before.root(&target.localized),
+                None => Some(0),
+            };
+            let Some(root) = root.filter(|_| self.verified.covers(&target.name, by)) else {
+                return false;
+            };
+            let original = before.inputs(root);
+            let is_result_known = match &after {
+                Some(after) => after
+                    .root(&target.localized)
+                    .is_some_and(|root| !after.inputs(root).are_among(&self.result)),
+                // A copy is one whole.
+                None => self.result.is_empty(),
+            };
+            is_result_known
+                && !self.named.contains(&job.before.roots[root].directory)
+                && !original.are_among(&self.source)
+                && original.remotes.is_subset(&self.remotes)
+        };
+        Ok(job.targets.iter().map(covers).collect())
+    }
+}
+
+/// A graph, to be asked for what its roots are built from.
+struct Reach<'a> {
+    graph: &'a Graph,
+    charts: Vec<Named<'a>>,
+}
+
+/// What one root is built from.
+#[derive(Default)]
+struct Inputs {
+    /// Files of the user's tree.
+    files: BTreeSet<String>,
+    /// Paths of the user's tree with whatever lies there or below.
+    whole: BTreeSet<String>,
+    /// What was brought in.
+    remotes: BTreeSet<RemoteTrailer>,
+}
+
+impl<'a> Reach<'a> {
+    fn new(graph: &'a Graph) -> Result<Self> {
+        let charts = graph.named_charts()?;
+        Ok(Reach { graph, charts })
+    }
+
+    /// Returns the root of a directory of the user's tree.
+    fn root(&self, directory: &str) -> Option<RootId> {
+        let is_it = |root: &walk::Root| root.source == 0 && root.directory == directory;
+        self.graph.roots.iter().position(is_it)
+    }
+
+    fn inputs(&self, start: RootId) -> Inputs {
+        let mut inputs = Inputs::default();
+        let mut seen = HashSet::new();
+        let mut todo = vec![start];
+        while let Some(id) = todo.pop() {
+            if seen.insert(id) {
+                self.add_root(id, &mut inputs, &mut todo);
+            }
+        }
+        inputs
+    }
+
+    fn add_root(&self, id: RootId, inputs: &mut Inputs, todo: &mut Vec<RootId>) {
+        let graph = self.graph;
+        let root = &graph.roots[id];
+        let is_ours = self.add_source(root.source, inputs);
+        if is_ours {
+            // One that is there besides is an error.
+            let names = FILE_NAMES.iter();
+            let names = names.map(|name| path::join(&root.directory, name));
+            inputs.files.extend(names);
+        }
+        self.add_file(root.file, inputs);
+        for edge in &root.edges {
+            self.add_file(edge.from, inputs);
+            match edge.target {
+                walk::Target::Root { id, .. } => todo.push(id),
+                walk::Target::File(file) => self.add_file(file, inputs),
+                walk::Target::Carried(carried) => self.add_carried(carried, inputs),
+                walk::Target::Remote | walk::Target::Kept | walk::Target::Broken => {
+                    if is_ours {
+                        let named = path::resolve(&root.directory, &edge.reference.text);
+                        inputs.whole.extend(named);
+                    }
+                }
+            }
+        }
+        for carried in &root.carries {
+            self.add_carried(*carried, inputs);
+        }
+        for chart in graph.charts.iter().filter(|chart| chart.root == id) {
+            if let Some((archive, _)) = &chart.brought {
+                inputs.remotes.insert(RemoteTrailer {
+                    label: archive.chart.label(),
+                    digest: Digest::Sha256(archive.sha256.clone()),
+                });
+            }
+        }
+        for chart in self.charts.iter().filter(|chart| chart.noted.root == id) {
+            if let (true, Place::There(place) | Place::Missing(place)) = (is_ours, &chart.place) {
+                inputs.whole.insert(place.clone());
+            }
+        }
+    }
+
+    /// Adds the repository of a source, and says whether it is the user's own tree.
+    fn add_source(&self, source: SourceId, inputs: &mut Inputs) -> bool {
+        let Some(repository) = &self.graph.sources[source].repository else {
+            return true;
+        };
+        let remote = Remote::Git(GitRemote {
+            url: repository.url.clone(),
+            reference: repository.reference.clone(),
+            submodules: repository.submodules,
+            commit: repository.commit.clone(),
+            paths: BTreeSet::new(),
+            through: BTreeSet::new(),
+        });
+        inputs.remotes.insert(RemoteTrailer::from(&remote));
+        false
+    }
+
+    fn add_file(&self, file: FileId, inputs: &mut Inputs) {
+        match &self.graph.files[file].origin {
+            Origin::Tree { source, path } => {
+                if self.add_source(*source, inputs) {
+                    inputs.files.insert(path.clone());
+                }
+            }
+            Origin::Remote(file) => {
+                inputs.remotes.insert(RemoteTrailer {
+                    label: redact::url(&file.url),
+                    digest: Digest::Sha256(file.sha256.clone()),
+                });
+            }
+            // It is added with its chart.
+            Origin::Archive { .. } => {}
+        }
+    }
+
+    fn add_carried(&self, carried: CarriedId, inputs: &mut Inputs) {
+        let carried = &self.graph.carried[carried];
+        if self.add_source(carried.source, inputs) {
+            inputs.whole.insert(carried.path.clone());
+        }
+        for file in carried.files.values() {
+            self.add_file(*file, inputs);
+        }
+    }
+}
+
+impl Inputs {
+    /// Says whether some of them are among `changed` paths. A directory that is new or gone stands for all that is in
+    /// it.
+    fn are_among(&self, changed: &BTreeSet<String>) -> bool {
+        let is_changed = |place: &String| {
+            let mut above = path::and_above(place);
+            above.any(|above| {
+                let attributes = path::join(path::parent(above), ".gitattributes");
+                changed.contains(above) || changed.contains(&attributes)
+            })
+        };
+        let is_changed_below = |place: &String| {
+            let inside = |other: &String| path::is_in(other, place);
+            changed.range(place.clone()..).next().is_some_and(inside)
+                || changed
+                    .range(format!("{place}/")..)
+                    .next()
+                    .is_some_and(inside)
+        };
+        let mut whole = self.whole.iter();
+        self.files.iter().chain(&self.whole).any(is_changed) || whole.any(is_changed_below)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_changes_an_input_is_found_and_nothing_else() {
+        let set = |places: &[&str]| places.iter().map(|place| (*place).to_owned()).collect();
+        let inputs = Inputs {
+            files: set(&["apps/a/kustomization.yaml", "base/x.yaml"]),
+            whole: set(&["charts/web", "scripts/run.sh"]),
+            remotes: BTreeSet::new(),
+        };
+        for (changed, expected) in [
+            (&["base/x.yaml"] as &[&str], true),
+            (&["base"], true),
+            (&["README.md", "apps/a/kustomization.yaml"], true),
+            (&["charts/web/templates/x.yaml"], true),
+            (&["charts"], true),
+            (&["scripts/run.sh"], true),
+            (&[".gitattributes"], true),
+            (&["base/.gitattributes"], true),
+            (&["charts/web-2/x", "charts/web.yaml"], false),
+            (&["charts/web!", "charts/web/x"], true),
+            (&["base/y.yaml", "base/x", "apps/a/x"], false),
+            (&["apps/b/.gitattributes"], false),
+            (&[], false),
+        ] {
+            assert_eq!(inputs.are_among(&set(changed)), expected, "{changed:?}");
+        }
+        let top = Inputs {
+            whole: set(&[""]),
+            ..Inputs::default()
+        };
+        assert!(top.are_among(&set(&["README.md"])));
+    }
+}

@@ -1,0 +1,270 @@
+//! How a result was verified, as the trailers of its commit say.
+
+use std::collections::BTreeSet;
+
+use super::trailers::{decode, encode};
+use super::valid;
+use crate::failure::{Failure, Result, shown};
+
+/// What stands for an argument that may hold a secret.
+const MASK: &str = "***";
+
+/// What came of building original and result.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum Verified {
+    /// Nothing was built.
+    #[default]
+    NotBuilt,
+    /// What was built builds to the same.
+    Identical {
+        /// The number of targets that do.
+        same: usize,
+        /// The targets whose original does not build, as the record names them.
+        not_built: BTreeSet<String>,
+        /// What built them.
+        by: Builder,
+    },
+}
+
+/// What builds.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Builder {
+    /// The program and its version, as `kustomize/v5.8.1`.
+    pub program: String,
+    /// What it is given beside the target.
+    pub arguments: Vec<String>,
+}
+
+impl Builder {
+    /// Returns what a record may say: without the values of arguments that may be secrets. What was left out is never
+    /// the same as what somebody gives.
+    #[must_use]
+    pub fn recorded(&self) -> Builder {
+        let recorded = |argument: &String| match argument.split_once('=') {
+            Some(("--env", _)) => format!("--env={MASK}"),
+            _ if argument.starts_with("--") && !argument.contains(char::is_control) => {
+                crate::redact::text(argument)
+            }
+            // A short option, or the value of the option before it.
+            _ => MASK.to_owned(),
+        };
+        Builder {
+            program: self.program.clone(),
+            arguments: self.arguments.iter().map(recorded).collect(),
+        }
+    }
+}
+
+impl Verified {
+    /// Says whether the record proves that a target builds to the same with `by`. A program of which nothing but
+    /// `(devel)` is known may be another one today.
+    #[must_use]
+    pub fn covers(&self, target: &str, by: &Builder) -> bool {
+        match self {
+            Verified::NotBuilt => false,
+            Verified::Identical {
+                not_built,
+                by: recorded,
+                ..
+            } => {
+                !not_built.contains(target)
+                    && !by.program.ends_with("/(devel)")
+                    && recorded == by
+                    && !by.arguments.iter().any(|one| one.contains(MASK))
+            }
+        }
+    }
+
+    /// Returns the targets whose original does not build.
+    pub(super) fn not_built(&self) -> impl Iterator<Item = &String> {
+        let not_built = match self {
+            Verified::NotBuilt => None,
+            Verified::Identical { not_built, .. } => Some(not_built),
+        };
+        not_built.into_iter().flatten()
+    }
+
+    /// Returns the value of the trailer, without the names of what was not built.
+    pub(super) fn render(&self) -> String {
+        let Verified::Identical {
+            same,
+            not_built,
+            by,
+        } = self
+        else {
+            return "not built".to_owned();
+        };
+        let all = same + not_built.len();
+        let also = match not_built.len() {
+            0 => String::new(),
+            count => format!(", not built {count}"),
+        };
+        let mut value = format!("identical {same}/{all}{also} {}", encode(&by.program));
+        for argument in &by.arguments {
+            value.push(' ');
+            value.push_str(&encode(argument));
+        }
+        value
+    }
+
+    /// Reads the value of the trailer back.
+    ///
+    /// # Errors
+    /// When it is malformed.
+    pub(super) fn parse(value: &str, not_built: BTreeSet<String>) -> Result<Self> {
+        let malformed = || Failure::new(format!("`{}` is malformed", shown(value)));
+        let fields: Vec<&str> = value.split(' ').collect();
+        let (counts, rest) = match fields.as_slice() {
+            ["not", "built"] if not_built.is_empty() => return Ok(Verified::NotBuilt),
+            ["identical", counts, rest @ ..] => (counts, rest),
+            _ => return Err(malformed()),
+        };
+        let (counts, count, rest) = match (counts.strip_suffix(','), rest) {
+            (None, rest) => (*counts, 0, rest),
+            (Some(counts), ["not", "built", count, rest @ ..]) => {
+                (counts, count.parse().map_err(|_| malformed())?, rest)
+            }
+            (Some(_), _) => return Err(malformed()),
+        };
+        let counts = counts.split_once('/').ok_or_else(malformed)?;
+        let same: usize = counts.0.parse().map_err(|_| malformed())?;
+        let all: usize = counts.1.parse().map_err(|_| malformed())?;
+        let (program, arguments) = rest.split_first().ok_or_else(malformed)?;
+        if count != not_built.len() || same == 0 || same.checked_add(count) != Some(all) {
+            return Err(malformed());
+        }
+        let arguments = arguments.iter().map(|argument| decode(argument));
+        let verified = Verified::Identical {
+            same,
+            not_built,
+            by: Builder {
+                program: decode(program)?,
+                arguments: arguments.collect::<Result<_>>()?,
+            },
+        };
+        verified.check()?;
+        Ok(verified)
+    }
+
+    /// Refuses what cannot be read back.
+    ///
+    /// # Errors
+    /// With what that is.
+    pub(super) fn check(&self) -> Result<()> {
+        let Verified::Identical { same, by, .. } = self else {
+            return Ok(());
+        };
+        if *same == 0 {
+            return Err(Failure::new(
+                "the verification counts nothing that was built",
+            ));
+        }
+        let texts = std::iter::once(&by.program).chain(&by.arguments);
+        for text in texts.chain(self.not_built()) {
+            valid::text_without_controls(text)
+                .map_err(|reason| Failure::new(format!("the verification {reason}")))?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn by(arguments: &[&str]) -> Builder {
+        Builder {
+            program: "kustomize/v5.8.1".to_owned(),
+            arguments: arguments.iter().map(|one| (*one).to_owned()).collect(),
+        }
+    }
+
+    fn identical(not_built: &[&str], by: Builder) -> Verified {
+        Verified::Identical {
+            same: 2,
+            not_built: not_built.iter().map(|one| (*one).to_owned()).collect(),
+            by,
+        }
+    }
+
+    #[test]
+    fn what_is_written_is_read_back() {
+        for (verified, value) in [
+            (Verified::NotBuilt, "not built"),
+            (identical(&[], by(&[])), "identical 2/2 kustomize/v5.8.1"),
+            (
+                identical(
+                    &["apps/a b"],
+                    by(&["--enable-helm", "--helm-command=my helm"]),
+                ),
+                "identical 2/3, not built 1 kustomize/v5.8.1 --enable-helm --helm-command=my%20helm",
+            ),
+        ] {
+            assert_eq!(verified.render(), value);
+            let not_built = verified.not_built().cloned().collect();
+            assert_eq!(Verified::parse(value, not_built).unwrap(), verified);
+        }
+    }
+
+    #[test]
+    fn what_is_malformed_proves_nothing() {
+        let one: BTreeSet<String> = ["a".to_owned()].into();
+        for (value, not_built) in [
+            ("", &BTreeSet::new()),
+            ("identical", &BTreeSet::new()),
+            ("identical 1/1", &BTreeSet::new()),
+            ("identical 0/0 kustomize/v1", &BTreeSet::new()),
+            ("identical 1/2 kustomize/v1", &BTreeSet::new()),
+            ("identical 1/2 kustomize/v1", &one),
+            ("identical 1/1 kustomize/v1", &one),
+            ("identical 1/3, not built 2 kustomize/v1", &one),
+            ("identical 1/2, not built x kustomize/v1", &one),
+            ("identical 1/2, kustomize/v1", &one),
+            ("identical x/1 kustomize/v1", &BTreeSet::new()),
+            ("identical 1/1 kustomize/v1  --a", &BTreeSet::new()),
+            ("identical 1/1 a%0Ab", &BTreeSet::new()),
+            ("not built", &one),
+            ("mostly", &BTreeSet::new()),
+        ] {
+            let verified = Verified::parse(value, not_built.clone());
+            assert!(verified.is_err(), "{value}: {verified:?}");
+        }
+    }
+
+    #[test]
+    fn only_the_same_program_with_the_same_arguments_is_covered() {
+        let verified = identical(&["apps/b"], by(&["--enable-helm"]));
+        assert!(verified.covers("apps/a", &by(&["--enable-helm"])));
+        assert!(!verified.covers("apps/b", &by(&["--enable-helm"])));
+        assert!(!verified.covers("apps/a", &by(&[])));
+        assert!(!verified.covers("apps/a", &by(&["--enable-helm", "--enable-exec"])));
+        let newer = Builder {
+            program: "kustomize/v5.9.0".to_owned(),
+            ..by(&["--enable-helm"])
+        };
+        assert!(!verified.covers("apps/a", &newer));
+        assert!(!Verified::NotBuilt.covers("apps/a", &by(&[])));
+        let unknown = Builder {
+            program: "kustomize/(devel)".to_owned(),
+            ..by(&[])
+        };
+        assert!(!identical(&[], unknown.clone()).covers("apps/a", &unknown));
+    }
+
+    #[test]
+    fn what_may_be_a_secret_is_not_recorded_and_covers_nothing() {
+        for given in [
+            &["--env=TOKEN=hunter2"] as &[&str],
+            &["--env", "TOKEN=hunter2"],
+            &["-e", "TOKEN=hunter2"],
+            &["-eTOKEN=hunter2"],
+        ] {
+            let given = by(given);
+            let recorded = given.recorded();
+            let verified = identical(&[], recorded.clone());
+            assert!(!verified.render().contains("hunter2"), "{verified:?}");
+            assert!(!verified.covers("a", &given));
+            assert!(!verified.covers("a", &recorded), "{recorded:?}");
+        }
+    }
+}

@@ -1,0 +1,262 @@
+//! What an earlier run has proven is not built again, and everything else is.
+
+use std::fs;
+use std::path::PathBuf;
+
+use crate::support::{Project, config};
+
+/// A repository with three roots on one base, and a kustomize that writes down what it builds.
+struct Logged {
+    project: Project,
+    log: PathBuf,
+}
+
+impl Logged {
+    fn new() -> Option<Logged> {
+        let project = Project::new();
+        let kustomize = project.sandbox.builds()?;
+        let log = project.sandbox.path("log");
+        project.sandbox.script(
+            "kustomize",
+            &format!(
+                "[ $1 = version ] || for last; do :; done\n[ $1 = version ] || echo \"$last\" >>'{}'\nexec '{}' \"$@\"",
+                log.display(),
+                kustomize.program().display()
+            ),
+        );
+        let script = project.sandbox.path("bin/kustomize");
+        project.sandbox.set("KUSTOMIZE", script);
+        for name in ["production", "staging"] {
+            project.work.write(
+                &format!("example/{name}/kustomization.yaml"),
+                format!("resources: [../base, own.yaml]\nnamePrefix: {name}-\n"),
+            );
+            let own = format!("example/{name}/own.yaml");
+            project.work.write(&own, config("own"));
+        }
+        project.work.commit("more roots");
+        Some(Logged { project, log })
+    }
+
+    /// Runs the program, which must succeed, and returns the roots that were built, sorted.
+    #[track_caller]
+    fn built(&self, args: &[&str]) -> Vec<String> {
+        fs::write(&self.log, "").unwrap();
+        let output = self.project.work.run(args);
+        output.success();
+        let log = fs::read_to_string(&self.log).unwrap();
+        let mut built: Vec<String> = log
+            .lines()
+            .filter(|line| line.contains("/original/"))
+            .filter_map(|line| line.rsplit_once("example/"))
+            .map(|(_, root)| root.to_owned())
+            .collect();
+        assert_eq!(log.lines().count(), 2 * built.len(), "{log}");
+        built.sort();
+        built
+    }
+
+    #[track_caller]
+    fn commit(&self, path: &str, text: impl AsRef<[u8]>) {
+        self.project.work.write(path, text);
+        self.project.work.commit(path);
+    }
+
+    fn verified(&self) -> String {
+        let format = "--format=%(trailers:key=Kustomize-Localize-Verified,valueonly)";
+        self.project
+            .work
+            .git(&["log", "-1", format, "localized/main"])
+    }
+}
+
+const ALL: [&str; 3] = ["overlay", "production", "staging"];
+const IN_PLACE: [&str; 1] = ["--in-place"];
+
+#[test]
+fn in_place_only_what_reaches_a_change_is_built() {
+    let Some(logged) = Logged::new() else { return };
+    let work = &logged.project.work;
+    assert_eq!(logged.built(&IN_PLACE), ALL);
+    assert!(logged.verified().starts_with("identical 3/3 kustomize/"));
+
+    // Nothing changed.
+    assert_eq!(logged.built(&IN_PLACE), [""; 0]);
+    work.run(&IN_PLACE)
+        .success()
+        .stdout_has("nothing to do")
+        .stdout_has("  verified before: 3 roots built from the same as then (kustomize/");
+    work.run(&["--in-place", "--format=json"])
+        .success()
+        .stdout_has("\"verdict\": \"verified-before\"");
+    assert_eq!(logged.built(&["--in-place", "--verify"]), ALL);
+
+    // Nothing that a root reaches.
+    logged.commit("README.md", "Changed.\n");
+    assert_eq!(logged.built(&IN_PLACE), [""; 0]);
+    assert!(logged.verified().starts_with("identical 3/3 kustomize/"));
+    // What one of them reaches, and then all of them.
+    logged.commit("example/staging/own.yaml", config("another"));
+    assert_eq!(logged.built(&IN_PLACE), ["staging"]);
+    assert!(logged.verified().starts_with("identical 3/3 kustomize/"));
+    logged.commit("example/base/config.yaml", config("another-base"));
+    assert_eq!(logged.built(&IN_PLACE), ALL);
+    // A root that is new.
+    let root = "resources: [../base]\n";
+    logged.commit("example/fourth/kustomization.yaml", root);
+    assert_eq!(logged.built(&IN_PLACE), ["fourth"]);
+    assert!(logged.verified().starts_with("identical 4/4 kustomize/"));
+    // What decides how files are read.
+    logged.commit("example/staging/.gitattributes", "*.yaml text\n");
+    assert_eq!(logged.built(&IN_PLACE), ["staging"]);
+    // What decides which roots there are.
+    logged.commit(".kustomize-localize", "pin: true\n");
+    let four = ["fourth", "overlay", "production", "staging"];
+    assert_eq!(logged.built(&IN_PLACE), four);
+    // Another upstream, which all of them reach.
+    logged.project.second_version();
+    let v2 = crate::support::base_of("v2");
+    logged.commit("example/base/kustomization.yaml", v2);
+    assert_eq!(logged.built(&IN_PLACE), four);
+    assert_eq!(logged.built(&IN_PLACE), [""; 0]);
+}
+
+#[test]
+fn what_was_not_verified_before_is_built() {
+    let Some(logged) = Logged::new() else { return };
+    let work = &logged.project.work;
+    // A root whose original does not build: the same name twice.
+    let twice = "resources: [../base, own.yaml]\n";
+    work.write("example/twice/kustomization.yaml", twice);
+    logged.commit("example/twice/own.yaml", config("base"));
+    let four = ["overlay", "production", "staging", "twice"];
+    let built = |args: &[&str]| -> Vec<String> {
+        fs::write(&logged.log, "").unwrap();
+        work.run(args).success();
+        let log = fs::read_to_string(&logged.log).unwrap();
+        let roots = log
+            .lines()
+            .filter_map(|line| line.split_once("/original/example/"));
+        let mut roots: Vec<String> = roots.map(|(_, root)| root.to_owned()).collect();
+        roots.sort();
+        roots
+    };
+    work.run(&["--in-place", "--no-verify"]).success();
+    assert_eq!(logged.verified(), "not built");
+    assert_eq!(built(&IN_PLACE), four);
+    logged.commit("README.md", "one\n");
+    assert_eq!(built(&IN_PLACE), four);
+    let verified = logged.verified();
+    assert!(
+        verified.starts_with("identical 3/4, not built 1 kustomize/"),
+        "{verified}"
+    );
+    let format = "--format=%(trailers:key=Kustomize-Localize-Not-Built,valueonly)";
+    assert_eq!(
+        work.git(&["log", "-1", format, "localized/main"]),
+        "example/twice"
+    );
+    assert_eq!(built(&IN_PLACE), ["twice"]);
+
+    // With other arguments, or another kustomize, it is another build.
+    let helm = ["--in-place", "--build-arg=--enable-helm"];
+    assert_eq!(built(&helm), four);
+    logged.commit("README.md", "two\n");
+    assert_eq!(built(&helm), four);
+    assert!(
+        logged.verified().ends_with(" --enable-helm"),
+        "{}",
+        logged.verified()
+    );
+    assert_eq!(built(&helm), ["twice"]);
+    assert_eq!(built(&IN_PLACE), four);
+    let script = logged.project.sandbox.path("bin/kustomize");
+    let text = fs::read_to_string(&script).unwrap();
+    let newer = text.replace("\nexec", "\n[ $1 = version ] && echo v99.0.0 && exit\nexec");
+    assert_ne!(text, newer);
+    fs::write(&script, newer).unwrap();
+    assert_eq!(built(&helm), four);
+}
+
+#[test]
+fn a_root_that_was_part_of_another_one_is_built_on_its_own() {
+    let Some(logged) = Logged::new() else { return };
+    let work = &logged.project.work;
+    assert_eq!(logged.built(&IN_PLACE), ALL);
+    for name in ["overlay", "production", "staging"] {
+        work.git(&["rm", "-rq", &format!("example/{name}")]);
+    }
+    work.commit("nobody names the base any more");
+    assert_eq!(logged.built(&IN_PLACE), ["base"]);
+}
+
+#[test]
+fn what_a_link_leads_to_counts() {
+    let Some(logged) = Logged::new() else { return };
+    let work = &logged.project.work;
+    work.write("example/shared/one/own.yaml", config("one"));
+    work.write("example/shared/two/own.yaml", config("two"));
+    work.symlink("example/linked", "shared/one");
+    logged.commit(
+        "example/shared/one/kustomization.yaml",
+        "resources: [own.yaml, ../../base]\n",
+    );
+    work.write(
+        "example/shared/two/kustomization.yaml",
+        "resources: [own.yaml, ../../base]\n",
+    );
+    logged.commit(
+        "example/overlay/kustomization.yaml",
+        "resources: [../linked]\nnamePrefix: dev-\n",
+    );
+    let first = logged.built(&IN_PLACE);
+    assert!(first.contains(&"overlay".to_owned()), "{first:?}");
+    assert_eq!(logged.built(&IN_PLACE), [""; 0]);
+    fs::remove_file(work.path().join("example/linked")).unwrap();
+    work.symlink("example/linked", "shared/two");
+    work.commit("another link");
+    let again = logged.built(&IN_PLACE);
+    assert!(again.contains(&"overlay".to_owned()), "{again:?}");
+}
+
+#[test]
+fn a_tip_that_somebody_edited_proves_nothing() {
+    let Some(logged) = Logged::new() else { return };
+    assert_eq!(logged.built(&IN_PLACE), ALL);
+    let work = &logged.project.work;
+    work.git(&["checkout", "-q", "localized/main"]);
+    work.write("example/base/config.yaml", config("edited"));
+    work.commit("edited");
+    work.git(&["checkout", "-q", "main"]);
+    assert_eq!(logged.built(&["--in-place", "--overwrite"]), ALL);
+}
+
+#[test]
+fn a_copy_is_built_once() {
+    let Some(logged) = Logged::new() else { return };
+    let work = &logged.project.work;
+    let overlay = crate::support::OVERLAY;
+    let production = ["example/production", "--scope", "example"];
+    assert_eq!(logged.built(&overlay), ["overlay"]);
+    assert_eq!(logged.built(&overlay), [""; 0]);
+    work.run(&overlay)
+        .success()
+        .stdout_has("  verified before: it is built from the same as then (kustomize/");
+    // Another copy on the same branch, and something that neither reaches.
+    assert_eq!(logged.built(&production), ["production"]);
+    logged.commit("README.md", "Changed.\n");
+    assert_eq!(logged.built(&overlay), [""; 0]);
+    assert_eq!(logged.built(&production), [""; 0]);
+    assert_eq!(
+        logged.built(&[&production[..], &["--verify"]].concat()),
+        ["production"]
+    );
+    logged.commit("example/production/own.yaml", config("another"));
+    assert_eq!(logged.built(&overlay), [""; 0]);
+    assert_eq!(logged.built(&production), ["production"]);
+    // On disk there is no record.
+    let plain = [&overlay[..], &["--no-commit"]].concat();
+    assert_eq!(logged.built(&plain), ["overlay"]);
+    let again = [&plain[..], &["--overwrite"]].concat();
+    assert_eq!(logged.built(&again), ["overlay"]);
+}
