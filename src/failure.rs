@@ -11,7 +11,10 @@ use crate::redact::is_hidden;
 /// The place in a file that a message is about.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Location {
-    /// The file as the user would name it: a path in the repository, or `URL: path` in a remote one.
+    /// The upstream that the file is of, without secrets; empty for a file of the user.
+    pub url: String,
+    /// The file as the user would name it: a path, in the repository or in that upstream; empty where the upstream
+    /// is the file.
     pub file: String,
     /// 1-based line, 0 when the whole file is meant.
     pub line: usize,
@@ -23,6 +26,10 @@ pub struct Location {
 
 impl fmt::Display for Location {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.url)?;
+        if !self.url.is_empty() && !self.file.is_empty() {
+            f.write_str(": ")?;
+        }
         f.write_str(&self.file)?;
         if self.line > 0 {
             write!(f, ":{}", self.line)?;
@@ -248,6 +255,26 @@ mod tests {
             ("", "''"),
         ] {
             assert_eq!(argument(text), word);
+        }
+    }
+
+    #[test]
+    fn a_place_names_the_upstream_and_the_file_in_it() {
+        let place = |url: &str, file: &str| Location {
+            url: url.to_owned(),
+            file: file.to_owned(),
+            line: 2,
+            ..Location::default()
+        };
+        for (location, shown) in [
+            (place("", "a/x.yaml"), "a/x.yaml:2"),
+            (
+                place("https://h/o/r", "a/x.yaml"),
+                "https://h/o/r: a/x.yaml:2",
+            ),
+            (place("https://h/x.yaml", ""), "https://h/x.yaml:2"),
+        ] {
+            assert_eq!(location.to_string(), shown);
         }
     }
 

@@ -499,10 +499,10 @@ impl Walker<'_> {
 
     fn note(&mut self, root: RootId, file: FileId, note: kustomization::Note) {
         let location = Location {
-            file: self.graph.label(file),
             line: note.line,
             column: note.column,
             field: note.field.clone(),
+            ..self.graph.place(file)
         };
         self.warn_of_custom_fields(root, &location, &note.kind);
         if let (Some(id), Some(left)) = (warning_id(&note.kind), left_behind(&note.kind)) {
@@ -518,10 +518,10 @@ impl Walker<'_> {
     fn problems(&mut self, file: FileId, problems: Vec<Problem>) {
         for problem in problems {
             let mut failure = Failure::new(problem.message).at(Location {
-                file: self.graph.label(file),
                 line: problem.line,
                 column: problem.column,
                 field: problem.field,
+                ..self.graph.place(file)
             });
             failure.hints = problem.hints;
             self.troubles.push(Trouble {

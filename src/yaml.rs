@@ -204,10 +204,10 @@ impl<'a> Reader<'a> {
     /// Returns a failure at a place in the field that is being read.
     pub(crate) fn failure(&self, mark: Mark, message: impl Into<String>) -> Failure {
         Failure::new(message).at(Location {
-            file: self.file.to_owned(),
             line: mark.line,
             column: mark.column,
             field: self.field.concat(),
+            ..self.whole_file()
         })
     }
 

@@ -370,7 +370,7 @@ fn warnings(warnings: &[Warning]) {
     // Writing to a string cannot fail.
     let mut out = String::new();
     for warning in warnings {
-        let place = match warning.location.file.as_str() {
+        let place = match warning.location.to_string().as_str() {
             "" => String::new(),
             _ => format!("{}: ", warning.location),
         };

@@ -262,10 +262,9 @@ impl Builder<'_> {
                     Ok(bytes) => result.content = Content::Bytes(bytes.into()),
                     Err(error) => {
                         let location = Location {
-                            file: graph.label(placed.file),
                             line: error.line,
                             column: error.column,
-                            field: String::new(),
+                            ..graph.place(placed.file)
                         };
                         self.failures.push(
                             Failure::new(format!("cannot be rewritten: {error}"))

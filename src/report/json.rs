@@ -85,7 +85,10 @@ pub(super) struct JsonRewritten<'a> {
 
 #[derive(Serialize)]
 struct JsonPlace<'a> {
-    /// The original file.
+    /// The upstream that the file is of, unless it is the user's.
+    #[serde(skip_serializing_if = "str::is_empty")]
+    url: &'a str,
+    /// The path of the original file; empty where the upstream is the file.
     file: &'a str,
     line: usize,
     column: usize,
@@ -95,6 +98,7 @@ struct JsonPlace<'a> {
 impl<'a> From<&'a Location> for JsonPlace<'a> {
     fn from(location: &'a Location) -> Self {
         JsonPlace {
+            url: &location.url,
             file: &location.file,
             line: location.line,
             column: location.column,

@@ -210,15 +210,39 @@ impl Graph {
         matches!(self.files[file].origin, Origin::Tree { source: 0, .. })
     }
 
+    /// Returns a file as the place of a message.
+    #[must_use]
+    pub fn place(&self, file: FileId) -> Location {
+        let label = self.label(file);
+        let (url, file) = match &self.files[file].origin {
+            Origin::Remote(_) => (label, String::new()),
+            Origin::Tree { path, .. } | Origin::Archive { path, .. } => {
+                // In an upstream: `URL: path`.
+                match label
+                    .strip_suffix(path)
+                    .and_then(|url| url.strip_suffix(": "))
+                {
+                    Some(url) => (url.to_owned(), path.clone()),
+                    None => (String::new(), label),
+                }
+            }
+        };
+        Location {
+            url,
+            file,
+            ..Location::default()
+        }
+    }
+
     /// Returns the place of a note.
     #[must_use]
     pub fn note_location(&self, note: usize) -> Location {
         let Noted { file, note, .. } = &self.notes[note];
         Location {
-            file: self.label(*file),
             line: note.line,
             column: note.column,
             field: note.field.clone(),
+            ..self.place(*file)
         }
     }
 
@@ -226,10 +250,10 @@ impl Graph {
     #[must_use]
     pub fn location(&self, file: FileId, reference: &Reference) -> Location {
         Location {
-            file: self.label(file),
             line: reference.line,
             column: reference.column,
             field: reference.field.clone(),
+            ..self.place(file)
         }
     }
 

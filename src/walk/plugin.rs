@@ -143,10 +143,10 @@ impl Walker<'_> {
                     continue;
                 };
                 let location = Location {
-                    file: self.graph.label(file),
                     line: found.line,
                     column: found.column,
                     field: found.field.to_owned(),
+                    ..self.graph.place(file)
                 };
                 let failure = Failure::new(format!(
                     "`{}` is listed for its plugin configurations, and `{}` changes them before they are used: nobody can tell without a build which files they name",

@@ -270,3 +270,34 @@ fn one_broken_file_does_not_hide_the_others() {
         .stdout_has(" --> b/kustomization.yaml")
         .stdout_has("base/kustomization.yaml:3:3");
 }
+
+#[test]
+fn what_git_moves_or_an_improvement_touches_is_not_new() {
+    let sandbox = Sandbox::new();
+    let repo = sandbox.repo("work");
+    let text = |reference: &str| {
+        format!(
+            "resources:\n- gone.yaml\n- https://github.com/o/r//a{reference}\n# more\n# and more\n"
+        )
+    };
+    repo.write("apps/a/kustomization.yaml", text("?ref=main"));
+    repo.write("apps/b/kustomization.yaml", text("?ref=v1.0.0"));
+    repo.commit("old");
+    repo.git(&["mv", "apps", "teams"]);
+    repo.write("teams/a/kustomization.yaml", text("?ref=v1.2.0"));
+    repo.git(&["add", "--all"]);
+    for source in ["--staged", "--working-tree"] {
+        check(&repo, &[source, "--new-only=HEAD"])
+            .success()
+            .stdout_has("left out that HEAD has too");
+    }
+    repo.commit("moved");
+    check(&repo, &["--rev", "HEAD", "--new-only=HEAD~"]).success();
+    // Less firmly.
+    repo.write("teams/b/kustomization.yaml", text("?ref=main"));
+    repo.git(&["add", "--all"]);
+    check(&repo, &["--new-only=HEAD~"])
+        .fails(1)
+        .stdout_has("teams/b/kustomization.yaml:3:3")
+        .lacks("teams/a/");
+}

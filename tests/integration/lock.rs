@@ -278,7 +278,16 @@ fn what_cannot_be_resolved_in_an_upstream_says_what_leads_there() {
     );
     let json = world.work.run(&["lock", "--format", "json"]);
     let json: serde_yaml::Value = serde_yaml::from_str(&json.fails(1).stdout).unwrap();
-    let chains = json["errors"].as_sequence().unwrap().iter();
+    let errors = json["errors"].as_sequence().unwrap();
+    let of_upstream = |error: &serde_yaml::Value| {
+        error["url"] == "https://github.com/acme/bad?ref=v1"
+            && ["base/kustomization.yaml", "broken/kustomization.yaml"]
+                .contains(&error["file"].as_str().unwrap())
+            && error["chain"][0].get("url").is_none()
+            && error["chain"][0]["file"] == "overlays/prod/kustomization.yaml"
+    };
+    assert!(errors.iter().all(of_upstream), "{errors:?}");
+    let chains = errors.iter();
     let mut lengths: Vec<usize> = chains
         .map(|error| error["chain"].as_sequence().unwrap().len())
         .collect();

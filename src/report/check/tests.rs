@@ -99,7 +99,7 @@ fn failure() -> Failure {
             file: "apps/db/kustomization.yaml".to_owned(),
             line: 2,
             column: 1,
-            field: String::new(),
+            ..Location::default()
         })
 }
 

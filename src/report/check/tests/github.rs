@@ -51,6 +51,7 @@ fn hostile_text_ends_no_command_and_begins_none() {
         message: HOSTILE.to_owned(),
         hints: vec![HOSTILE.to_owned()],
         location: Some(Box::new(Location {
+            url: HOSTILE.to_owned(),
             file: HOSTILE.to_owned(),
             line: 1,
             column: 1,
