@@ -65,12 +65,16 @@ pub struct Options {
     pub allow_private: bool,
     /// Accept remote roots without a ref.
     pub pin: bool,
+    /// A lock whose remote roots without a ref were accepted: they still are.
+    pub accepted: Option<Rc<Lock>>,
     /// Fail where something would have to be resolved that no lock holds.
     pub locked: bool,
     /// Use only what locks, tip and cache hold.
     pub offline: bool,
     /// Pull charts with the user's helm.
     pub helm: bool,
+    /// Leave charts remote, also those that a lock holds.
+    pub no_helm: bool,
     /// Show no progress.
     pub quiet: bool,
 }
@@ -264,6 +268,16 @@ impl Fetcher {
             .map(|entry| entry.sha256.clone())
     }
 
+    /// Says whether a repository is named with a ref, or may be named without.
+    fn is_named(&self, spec: &RepoSpec) -> bool {
+        let accepted = || {
+            let url = redact::url(&spec.clone_spec());
+            let lock = self.options.accepted.as_ref()?;
+            lock.find_git(&url, None, spec.submodules)
+        };
+        spec.reference.is_some() || self.options.pin || accepted().is_some()
+    }
+
     /// Returns the ways to bring in what is wanted, in the order in which they decide.
     fn ways(&self, wanted: &Wanted) -> &'static [Way] {
         let text = wanted.text.as_str();
@@ -271,7 +285,7 @@ impl Fetcher {
             (Wants::File, _) | (_, None) => &[Way::File],
             (Wants::Root, _) => &[Way::Root],
             (Wants::Either, Some(spec)) => {
-                let named = spec.reference.is_some() || self.options.pin;
+                let named = self.is_named(spec);
                 match self.locks.iter().find_map(|lock| wanted.locked(lock)) {
                     Some(Remote::File(_)) => &[Way::File],
                     Some(Remote::Git(_)) => &[Way::Root, Way::File],
@@ -324,7 +338,7 @@ impl Fetcher {
             false => Git::Fetch,
         };
         let locked = self.locked_commit(&key);
-        if locked.is_none() && key.reference.is_none() && !self.options.pin {
+        if locked.is_none() && !self.is_named(spec) {
             what = Git::Refuse {
                 query_dropped: spec.query_dropped,
             };
@@ -655,6 +669,7 @@ impl Remotes for Fetcher {
             tip: self.tip.as_ref(),
             progress: &self.progress,
             helm: self.options.helm,
+            no_helm: self.options.no_helm,
             locked: self.options.locked,
             offline: self.options.offline,
             timeout: self.options.timeout.unwrap_or(DEFAULT_TIMEOUT),
@@ -691,10 +706,7 @@ impl Remotes for Fetcher {
                 }
                 let job = self.job(one, *way, false);
                 // Beside the GET, unless everything says that this is a file.
-                let named = one
-                    .spec
-                    .as_ref()
-                    .is_some_and(|spec| spec.reference.is_some() || self.options.pin);
+                let named = one.spec.as_ref().is_some_and(|spec| self.is_named(spec));
                 if **ways == [Way::File, Way::Root]
                     && round == 0
                     && named

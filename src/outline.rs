@@ -7,7 +7,8 @@ use crate::check;
 use crate::config::Config;
 use crate::failure::{Result, short};
 use crate::kustomization::Kind;
-use crate::record::{Digest, Lock, Remote};
+use crate::mend;
+use crate::record::{Digest, LOCK_NAME, Lock, Remote};
 use crate::redact;
 use crate::reference::{self, Pin};
 use crate::tree::{Listing, path};
@@ -17,11 +18,16 @@ use crate::walk::{
 };
 
 /// Walks a tree without a network, from the roots in `paths` (from the top), or else from all that no other
-/// root names.
+/// root names. With `indirect`, what remotes name in turn is there as well, as the lock tells.
 ///
 /// # Errors
 /// When a path holds no kustomization, or the tree or a lock in it cannot be read.
-pub fn survey(tree: Rc<dyn Listing>, config: &Config, paths: &[String]) -> Result<Outline> {
+pub fn survey(
+    tree: Rc<dyn Listing>,
+    config: &Config,
+    paths: &[String],
+    indirect: bool,
+) -> Result<Outline> {
     let directories = config.starting_points(&*tree, paths, &tree.kustomizations()?)?;
     let mut locks = Vec::new();
     for place in tree.locks()? {
@@ -56,7 +62,7 @@ pub fn survey(tree: Rc<dyn Listing>, config: &Config, paths: &[String]) -> Resul
     let mut starts: BTreeSet<RootId> = roots.iter().copied().filter(is_asked_for).collect();
     starts.extend(unnamed(&explored.graph, roots));
     let starts: Vec<RootId> = starts.into_iter().collect();
-    Ok(Outline::of(&explored, &starts, &locks))
+    Ok(Outline::of(&explored, &starts, &locks, indirect))
 }
 
 /// Returns the roots that no other root leads to, and one of each ring that is left.
@@ -195,9 +201,9 @@ pub struct Link {
     pub to: usize,
     /// The file that holds the reference.
     pub file: String,
-    /// Its line, from 1.
+    /// Its line, from 1; 0 where only the lock tells.
     pub line: usize,
-    /// Its column in characters, from 1.
+    /// Its column in characters, from 1; 0 where only the lock tells.
     pub column: usize,
     /// Its field, as `resources[2]`.
     pub field: String,
@@ -229,9 +235,15 @@ pub struct Outline {
 
 impl Outline {
     /// Makes the outline of what a walk without a network came to. `starts` are the roots to begin with; `locks`
-    /// those of the tree, each with the directory that it lies in.
+    /// those of the tree, each with the directory that it lies in. With `indirect`, what the lock at the top says that
+    /// remotes name in turn is there as well.
     #[must_use]
-    pub fn of(explored: &Explored, starts: &[RootId], locks: &[(String, Lock)]) -> Outline {
+    pub fn of(
+        explored: &Explored,
+        starts: &[RootId],
+        locks: &[(String, Lock)],
+        indirect: bool,
+    ) -> Outline {
         let graph = &explored.graph;
         let top = locks.iter().find(|(directory, _)| directory.is_empty());
         let mut maker = Maker {
@@ -240,6 +252,7 @@ impl Outline {
             brought: brought(locks),
             broken: HashMap::new(),
             known: HashMap::new(),
+            locked: BTreeMap::new(),
             outline: Outline::default(),
         };
         for trouble in &explored.troubles {
@@ -294,6 +307,9 @@ impl Outline {
             }
         }
         maker.charts(&ids);
+        if indirect {
+            maker.indirect();
+        }
         maker.outline.starts = starts.iter().map(|root| ids[*root]).collect();
         maker.outline
     }
@@ -423,6 +439,8 @@ struct Maker<'a> {
     broken: HashMap<FileId, &'static str>,
     /// The nodes that may be named more than once.
     known: HashMap<(String, &'static str), usize>,
+    /// The nodes of what the lock holds, by the label of the entry.
+    locked: BTreeMap<String, BTreeSet<usize>>,
     outline: Outline,
 }
 
@@ -479,7 +497,10 @@ impl Maker<'_> {
                 (_, Some(wanted)) => {
                     let locked = self.lock.and_then(|lock| wanted.locked(lock));
                     let locked = locked.map(|chart| Digest::Sha256(chart.sha256.clone()));
-                    self.node(wanted.label(), "chart", NodeKind::Chart { locked })
+                    let label = wanted.label();
+                    let node = self.node(label.clone(), "chart", NodeKind::Chart { locked });
+                    self.locked.entry(label).or_default().insert(node);
+                    node
                 }
                 (Place::Missing(path), None) => {
                     self.node(path.clone(), "broken", NodeKind::Broken("missing"))
@@ -547,7 +568,76 @@ impl Maker<'_> {
             },
             None => NodeKind::Http { locked: digest },
         };
-        self.node(shown, "remote", kind)
+        let label = locked.map(Remote::label);
+        let node = self.node(shown, "remote", kind);
+        if let Some(label) = label {
+            self.locked.entry(label).or_default().insert(node);
+        }
+        node
+    }
+
+    /// Adds what remotes name in turn. Nothing in the tree says so, unless it was brought in; the lock does.
+    fn indirect(&mut self) {
+        let Some(lock) = self.lock else {
+            return;
+        };
+        let brought: BTreeSet<&String> = self.brought.values().collect();
+        let named: Vec<&Remote> = lock
+            .remotes
+            .iter()
+            .filter(|remote| !remote.through().is_empty() && !brought.contains(&remote.label()))
+            .collect();
+        for remote in &named {
+            let nodes: Vec<usize> = entries(remote)
+                .into_iter()
+                .map(|(name, class, kind)| self.node(name, class, kind))
+                .collect();
+            self.locked.entry(remote.label()).or_default().extend(nodes);
+        }
+        let of = |label: &String| self.locked.get(label).into_iter().flatten().copied();
+        let mut links = Vec::new();
+        for remote in named {
+            let label = remote.label();
+            for from in remote.through().iter().flat_map(of) {
+                links.extend(of(&label).filter(|to| *to != from).map(|to| Link {
+                    from,
+                    to,
+                    file: LOCK_NAME.to_owned(),
+                    line: 0,
+                    column: 0,
+                    field: "through".to_owned(),
+                    reference: label.clone(),
+                    change: None,
+                }));
+            }
+        }
+        self.outline.links.append(&mut links);
+    }
+}
+
+/// Returns what an entry of the lock names, as nodes: their names, the class of these, and what is known of them.
+fn entries(remote: &Remote) -> Vec<(String, &'static str, NodeKind)> {
+    let locked = Some(remote.digest());
+    match remote {
+        Remote::Git(git) => {
+            let name = |path: &String| {
+                let directory = if path == "." { "" } else { path };
+                let name = mend::update::reference_to(git, directory);
+                let kind = NodeKind::Git {
+                    pin: Pin::of(git.reference.as_deref()),
+                    reference: git.reference.clone(),
+                    locked: locked.clone(),
+                };
+                (
+                    name.map_or(remote.label(), |(name, _)| name),
+                    "remote",
+                    kind,
+                )
+            };
+            git.paths.iter().map(name).collect()
+        }
+        Remote::File(_) => vec![(remote.label(), "remote", NodeKind::Http { locked })],
+        Remote::Chart(_) => vec![(remote.label(), "chart", NodeKind::Chart { locked })],
     }
 }
 

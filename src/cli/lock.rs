@@ -25,7 +25,8 @@ fn lock(args: &LockArgs) -> Result<LockReport, Failures> {
         .collect::<failure::Result<Vec<String>>>()?;
     let before = ground.lock.clone().unwrap_or_default();
     let (dry_run, strict) = (args.fetch.dry_run, args.output.strict);
-    if let Some(relocked) = lock::up_to_date(&ground, &paths, args.fetch.helm)? {
+    let helm = args.fetch.helm(before.options.helm);
+    if let Some(relocked) = lock::up_to_date(&ground, &paths, helm)? {
         return finish(&ground, dry_run, strict, &before, relocked);
     }
     let mut fetcher = fetcher(
@@ -33,7 +34,7 @@ fn lock(args: &LockArgs) -> Result<LockReport, Failures> {
         fetch::Options {
             pin: args.fetch.pin || ground.config.pin,
             allow_private: ground.config.allow_private,
-            helm: args.fetch.helm || before.options.helm,
+            helm,
             offline: args.offline,
             ..args.fetch.options(&args.output)
         },
@@ -41,7 +42,7 @@ fn lock(args: &LockArgs) -> Result<LockReport, Failures> {
         None,
     )?;
     let mut held = (*before).clone();
-    held.options.helm |= args.fetch.helm;
+    held.options.helm = helm;
     let relocked = lock::relock(&ground, &paths, &held, &mut fetcher)?;
     finish(&ground, dry_run, strict, &before, relocked)
 }

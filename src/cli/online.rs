@@ -63,8 +63,12 @@ pub(super) struct FetchArgs {
     pub(super) pin: bool,
 
     /// Bring in the Helm charts of repositories, with the `helm` on PATH
-    #[arg(long)]
+    #[arg(long, overrides_with = "no_helm")]
     pub(super) helm: bool,
+
+    /// Leave the Helm charts of repositories remote, whatever a lock says
+    #[arg(long, overrides_with = "helm", hide_short_help = true)]
+    pub(super) no_helm: bool,
 
     /// Give up on one repository or file after this time [default: what the URL says, else 300]
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..), hide_short_help = true)]
@@ -247,6 +251,11 @@ fn size(text: &str) -> Result<u64, String> {
 }
 
 impl FetchArgs {
+    /// Says whether charts are brought in, where a lock says whether they were so far.
+    pub(super) fn helm(&self, so_far: bool) -> bool {
+        self.helm || (so_far && !self.no_helm)
+    }
+
     /// Returns what these arguments say about fetching.
     pub(super) fn options(&self, output: &OutputArgs) -> fetch::Options {
         fetch::Options {
@@ -254,6 +263,7 @@ impl FetchArgs {
             pin: self.pin,
             helm: self.helm,
             max_file_size: self.max_file_size,
+            no_helm: self.no_helm,
             quiet: output.quiet,
             ..fetch::Options::default()
         }

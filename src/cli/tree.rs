@@ -133,7 +133,7 @@ fn of(here: &Rc<Here>, what: &What, args: &TreeArgs) -> Result<Outline, Failures
             false => check::from_top(here, &*opened.tree, text),
         })
         .collect::<Result<Vec<String>>>()?;
-    let mut outline = outline::survey(opened.tree, &config, &targets)?;
+    let mut outline = outline::survey(opened.tree, &config, &targets, args.invert.is_some())?;
     if args.remote {
         outline.only_remote();
     }

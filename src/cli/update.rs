@@ -22,6 +22,7 @@ fn updated(args: &UpdateArgs) -> Result<Box<dyn Tell>, Failures> {
         Failure::new("there is no lock at the top of this repository")
             .hint("git kustomize-localize lock")
     })?;
+    let helm = args.fetch.helm(before.options.helm);
     let selected = update::select(&before, &args.url)?;
     let held = Rc::new(update::without(&before, &selected));
     let mut fetcher = fetcher(
@@ -29,7 +30,8 @@ fn updated(args: &UpdateArgs) -> Result<Box<dyn Tell>, Failures> {
         fetch::Options {
             pin: args.fetch.pin || ground.config.pin,
             allow_private: ground.config.allow_private,
-            helm: args.fetch.helm || before.options.helm,
+            helm,
+            accepted: Some(before.clone()),
             ..args.fetch.options(&args.output)
         },
         vec![held],
@@ -49,7 +51,7 @@ fn updated(args: &UpdateArgs) -> Result<Box<dyn Tell>, Failures> {
     let again = update::stored(&before, &selected);
     if again.is_empty() {
         let mut relocked_from = (*before).clone();
-        relocked_from.options.helm |= args.fetch.helm;
+        relocked_from.options.helm = helm;
         let relocked = mend::lock::relock(&ground, &[], &relocked_from, &mut fetcher)?;
         refuse_moved(&fetcher, &relocked.lock)?;
         let report = lock::finish(
@@ -74,7 +76,7 @@ fn updated(args: &UpdateArgs) -> Result<Box<dyn Tell>, Failures> {
         targets: &[],
         load_restrictor: ground.config.load_restrictor,
         leave_missing: None,
-        helm: args.fetch.helm,
+        helm,
         overwrite: false,
         again,
     };

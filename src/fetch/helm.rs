@@ -35,6 +35,8 @@ pub(super) struct Charts<'a> {
     pub(super) progress: &'a Progress,
     /// Whether helm may be asked.
     pub(super) helm: bool,
+    /// Whether they are left, also where a lock holds them.
+    pub(super) no_helm: bool,
     pub(super) locked: bool,
     pub(super) offline: bool,
     pub(super) timeout: Duration,
@@ -87,6 +89,9 @@ impl Charts<'_> {
         if let Err(failure) = chart.refuse_unsafe() {
             return Some(Err(failure));
         }
+        if self.no_helm {
+            return Some(Ok(Pulled::Left("as `--no-helm` says")));
+        }
         let shown = chart.shown();
         if let Some(entry) = self.entry(chart) {
             if let Some(held) = self
@@ -137,7 +142,12 @@ impl Charts<'_> {
                         .hint("to download it, helm must be on PATH"),
                 );
             }
-            Got::NoHelm => return Ok(Pulled::Left("there is no helm on PATH to bring it in")),
+            Got::NoHelm => {
+                return Err(Failure::new(format!(
+                    "{shown}: there is no helm on PATH to bring it in"
+                ))
+                .hint("put helm on PATH; or leave charts remote: `--no-helm`"));
+            }
         };
         let sha256 = sha256_hex(&bytes);
         if let Some(entry) = self.entry(chart)

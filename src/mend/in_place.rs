@@ -39,7 +39,7 @@ pub struct Request<'a> {
     pub load_restrictor: LoadRestrictor,
     /// Says of a path that it may be missing.
     pub leave_missing: Option<&'a dyn Fn(&str) -> bool>,
-    /// Whether charts are brought in from now on.
+    /// Whether charts are brought in.
     pub helm: bool,
     /// Whether edits in localized files are discarded.
     pub overwrite: bool,
@@ -246,9 +246,9 @@ fn planned(
         files: files.clone(),
         ..(**held).clone()
     };
-    before.options.helm |= request.helm;
+    before.options.helm = request.helm;
     before.options.trust_exec.clone_from(&request.trust_exec);
-    let named = lock::still_named(&after.graph, held);
+    let named = lock::still_named(&after.graph, &before);
     let (lock, unsure) = lock::merged(
         &before,
         found,

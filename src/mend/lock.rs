@@ -45,7 +45,7 @@ pub struct Unresolved {
 /// When there is nowhere to start.
 pub fn up_to_date(ground: &Ground, paths: &[String], helm: bool) -> Result<Option<Relocked>> {
     let lock = ground.lock.clone().unwrap_or_default();
-    if helm && !lock.options.helm {
+    if helm != lock.options.helm {
         return Ok(None);
     }
     let explored = explore(ground, paths, None)?;
@@ -154,9 +154,8 @@ pub fn relock(
     let mut troubles = Troubles::of(ground, &explored);
     let asked = unresolved::take_out(&mut explored, held);
     let graph = &explored.graph;
-    // A chart that is in the tree is not brought in, and what it was stays known.
-    let charts = charts(graph).into_iter().map(|(chart, _)| chart.label());
-    let mut named: BTreeSet<String> = charts.chain(asked.not_asked.iter().cloned()).collect();
+    let mut named: BTreeSet<String> = charts_needed(graph, held).collect();
+    named.extend(asked.not_asked.iter().cloned());
     if !paths.is_empty() {
         // What others reference stays.
         let whole = explore(ground, &[], None)?;
@@ -166,6 +165,11 @@ pub fn relock(
     let keep = !troubles.unread.is_empty();
     let found = localize::remotes(graph)?;
     let (lock, kept) = merged(held, found, &named, &asked.not_asked, keep);
+    let mut lock = lock;
+    if asked.charts > 0 && !has_charts(&lock) && !is_on(ground) {
+        // It was asked for now, and came to nothing.
+        lock.options.helm = false;
+    }
     let mut warnings = warnings(&troubles, &kept);
     let of_charts = graph.warnings.iter();
     warnings.extend(
@@ -193,8 +197,28 @@ pub(super) fn still_named(graph: &Graph, held: &Lock) -> BTreeSet<String> {
         .filter(|edge| edge.target == Target::Remote)
         .filter_map(|edge| entry(edge, held))
         .map(|(label, _)| label)
-        .chain(charts(graph).into_iter().map(|(chart, _)| chart.label()))
+        .chain(charts_needed(graph, held))
         .collect()
+}
+
+fn has_charts(lock: &Lock) -> bool {
+    let mut remotes = lock.remotes.iter();
+    remotes.any(|remote| matches!(remote, Remote::Chart(_)))
+}
+
+/// Says whether charts were brought in so far.
+fn is_on(ground: &Ground) -> bool {
+    ground.lock.as_ref().is_some_and(|lock| lock.options.helm)
+}
+
+/// Returns the labels of the charts whose entries stay. A chart that is in the tree is not brought in, and what it was
+/// stays known.
+fn charts_needed(graph: &Graph, held: &Lock) -> impl Iterator<Item = String> {
+    let helm = held.options.helm;
+    let needed = charts(graph).into_iter();
+    needed
+        .filter(move |(_, is_there)| helm || *is_there)
+        .map(|(chart, _)| chart.label())
 }
 
 /// Returns a lock of what was found and of what else is needed (`named` labels among it), and the labels of what is kept only

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::support::{Project, Repo, Sandbox, config};
+use crate::support::{Project, Repo, Sandbox, World, config};
 
 const APP: &str = "https://github.com/acme/app//deploy?ref=v1.2.0";
 const FILE: &str = "https://user:secret@files.example.com/x.yaml";
@@ -544,4 +544,71 @@ fn no_name_is_more_than_a_name_in_a_picture() {
     // JSON is JSON whatever the names are.
     let graph: Value = serde_json::from_str(&tree(&repo, &["--format", "json"])).unwrap();
     assert_eq!(graph["references"].as_array().unwrap().len(), hostile.len());
+}
+
+#[test]
+fn what_remotes_name_in_turn_is_found_through_the_lock() {
+    let world = World::new();
+    world.upstream_of(
+        "acme/deep",
+        &[("app/kustomization.yaml", "namePrefix: a-\n")],
+    );
+    world.upstream_of(
+        "acme/middle",
+        &[(
+            "kustomization.yaml",
+            "resources: ['https://github.com/acme/deep//app?ref=v1']\n",
+        )],
+    );
+    world.upstream_of(
+        "acme/lib",
+        &[(
+            "web/kustomization.yaml",
+            "resources: ['https://github.com/acme/middle?ref=v1']\n",
+        )],
+    );
+    let top = "resources: ['https://github.com/acme/lib//web?ref=v1']\n";
+    world.work.write("base/kustomization.yaml", top);
+    world
+        .work
+        .write("app/kustomization.yaml", "resources: [../base]\n");
+    world.work.run(&["lock"]).success();
+    world.work.commit("locked");
+    for url in [
+        "https://github.com/acme/deep",
+        "github.com/acme/deep//app?ref=v1",
+    ] {
+        let output = world.work.run(&["tree", "--invert", url]);
+        let lines: Vec<&str> = output.success().stdout.lines().collect();
+        let indent = |line: &str| {
+            line.chars()
+                .take_while(|c| !c.is_ascii_alphanumeric())
+                .count()
+        };
+        let shape: Vec<(usize, &str)> = lines
+            .iter()
+            .map(|line| {
+                let text = line.trim_start_matches(|c: char| !c.is_ascii_alphanumeric());
+                (indent(line) / 4, text.split(' ').next().unwrap())
+            })
+            .collect();
+        assert_eq!(
+            shape,
+            [
+                (0, "https://github.com/acme/deep//app?ref=v1"),
+                (1, "https://github.com/acme/middle?ref=v1"),
+                (2, "https://github.com/acme/lib//web?ref=v1"),
+                (3, "base"),
+                (4, "app"),
+            ],
+            "{output:?}"
+        );
+    }
+    // What no lock knows nobody knows here.
+    world.work.remove("kustomize-localize.lock");
+    world
+        .work
+        .run(&["tree", "--invert", "https://github.com/acme/deep"])
+        .fails(2)
+        .stderr_has("nothing names");
 }

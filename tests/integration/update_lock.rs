@@ -349,3 +349,29 @@ fn a_remote_configuration_comes_with_what_it_names() {
     world.work.git(&["add", "--all"]);
     world.work.run(&["check"]).success();
 }
+
+#[test]
+fn what_was_accepted_without_a_ref_stays_accepted() {
+    let world = world();
+    let text = "resources:\n- https://github.com/acme/lib//web\n";
+    world.work.write("pinned/kustomization.yaml", text);
+    world.work.run(&["lock"]).fails(1);
+    world.work.run(&["lock", "--pin"]).success();
+    let (_, new) = move_branch(&world);
+    update(&world, &[])
+        .success()
+        .stdout_has("  moved https://github.com/acme/lib ")
+        .stdout_has(&new[..12]);
+    let upstream = upstream(&world);
+    upstream.write("web/map.yaml", config_map("three"));
+    upstream.commit("three");
+    update(&world, &["https://github.com/acme/lib//web"]).success();
+    // One that nobody accepted is not.
+    let other = "resources:\n- https://github.com/acme/other//web\n";
+    world.upstream_of("acme/other", &[("web/kustomization.yaml", "{}\n")]);
+    world.work.write("other/kustomization.yaml", other);
+    update(&world, &[])
+        .fails(1)
+        .stderr_has("other/kustomization.yaml:2:3")
+        .lacks("acme/lib is named without a ref");
+}

@@ -63,7 +63,7 @@ pub(super) fn run(args: &LocalizeArgs) -> Result<InPlaceReport, Failures> {
         let locks = ground.lock.iter().chain(tip_lock);
         locks.map(|lock| &lock.options)
     };
-    let helm = args.fetch.helm || options().any(|options| options.helm);
+    let helm = args.fetch.helm(options().any(|options| options.helm));
     let trust_exec: BTreeSet<String> = options()
         .flat_map(|options| &options.trust_exec)
         .chain(&args.trust_exec)
@@ -77,6 +77,7 @@ pub(super) fn run(args: &LocalizeArgs) -> Result<InPlaceReport, Failures> {
             pin: args.fetch.pin || ground.config.pin,
             allow_private: ground.config.allow_private,
             helm,
+            accepted: tip_lock.cloned(),
             locked: args.locked,
             offline: args.offline,
             ..args.fetch.options(&args.output)

@@ -31,12 +31,14 @@ pub(super) fn run(args: &LocalizeArgs) -> Result<InPlaceReport, Failures> {
         directory: String::new(),
         lock,
     });
+    let so_far = ground.lock.as_ref().is_some_and(|lock| lock.options.helm);
+    let helm = args.fetch.helm(so_far);
     let mut fetcher = fetcher(
         Some(&ground.here),
         fetch::Options {
             pin: args.fetch.pin || ground.config.pin,
             allow_private: ground.config.allow_private,
-            helm: args.fetch.helm || ground.lock.as_ref().is_some_and(|lock| lock.options.helm),
+            helm,
             locked: args.locked,
             offline: args.offline,
             ..args.fetch.options(&args.output)
@@ -55,7 +57,7 @@ pub(super) fn run(args: &LocalizeArgs) -> Result<InPlaceReport, Failures> {
         load_restrictor: load_restrictor(args, &ground),
         leave_missing: (!args.leave_missing.is_empty())
             .then_some(&leave_missing as &dyn Fn(&str) -> bool),
-        helm: args.fetch.helm,
+        helm,
         overwrite: args.overwrite,
         again: BTreeSet::new(),
     };

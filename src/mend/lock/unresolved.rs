@@ -17,6 +17,8 @@ pub(super) struct Asked {
     pub(super) references: usize,
     /// How many of them could not be resolved.
     pub(super) unresolved: usize,
+    /// How many charts could not be brought in.
+    pub(super) charts: usize,
     /// The labels of the entries of the lock that could not be asked again.
     pub(super) not_asked: BTreeSet<String>,
 }
@@ -47,6 +49,8 @@ pub(super) fn take_out(explored: &mut Explored, held: &Lock) -> Asked {
             Some(wanted.locked(held)?.label())
         })
         .collect();
+    let is_chart = |trouble: &&Trouble| trouble.kind == TroubleKind::Chart;
+    let charts = explored.troubles.iter().filter(is_chart).count();
     let graph = &mut explored.graph;
     for (root, edge) in &failed {
         graph.roots[*root].edges[*edge].target = Target::Broken;
@@ -57,6 +61,7 @@ pub(super) fn take_out(explored: &mut Explored, held: &Lock) -> Asked {
     Asked {
         references: references.len(),
         unresolved: unresolved.len(),
+        charts,
         not_asked,
     }
 }

@@ -36,9 +36,67 @@ fn without_helm_a_chart_is_left_where_it_is_and_said() {
     };
     let without = ["--no-commit", "--no-verify", "app", "../copy"];
     left(&without, "to bring it in: `--helm`");
-    fs::remove_file(stage.sandbox.path("bin/helm")).unwrap();
-    left(&ARGS, "there is no helm on PATH to bring it in");
+    let no_helm = ["--no-commit", "--no-verify", "--no-helm", "app", "../copy"];
+    left(&no_helm, "as `--no-helm` says");
     assert_eq!(stage.pulls(), [""; 0]);
+}
+
+/// Takes helm away.
+fn without_helm(stage: &Stage) {
+    fs::remove_file(stage.sandbox.path("bin/helm")).unwrap();
+    for program in ["git", "sh"] {
+        let found = std::env::split_paths(&std::env::var_os("PATH").unwrap())
+            .map(|directory| directory.join(program))
+            .find(|path| path.is_file())
+            .unwrap();
+        stage.sandbox.offer(program, &found);
+    }
+    stage.sandbox.set("PATH", stage.sandbox.path("bin"));
+}
+
+#[test]
+fn helm_that_is_asked_for_must_be_there() {
+    let stage = Stage::new();
+    stage.serve(REPO, "nginx", "1.2.3");
+    let text = chart(REPO, "nginx", "1.2.3");
+    stage.work.write("app/kustomization.yaml", &text);
+    stage.work.commit("chart");
+    stage.work.run(&["lock", "--helm"]).success();
+    let locked = stage.work.read("kustomize-localize.lock");
+    stage.work.remove("kustomize-localize.lock");
+    fs::remove_dir_all(stage.sandbox.path("cache")).unwrap();
+    without_helm(&stage);
+    let missing = "#nginx@1.2.3: there is no helm on PATH to bring it in\n";
+    stage
+        .work
+        .run(&["lock", "--helm"])
+        .fails(1)
+        .stderr_has(missing)
+        .stderr_has("--no-helm")
+        .stderr_has("error: locked 0 of 1 remote reference; 1 could not be resolved\n");
+    // Nothing says that charts are brought in from now on.
+    assert!(!stage.work.path().join("kustomize-localize.lock").exists());
+    stage.work.run(&ARGS).fails(2).stderr_has(missing);
+    stage
+        .work
+        .run(&["--in-place", "--helm"])
+        .fails(2)
+        .stderr_has(missing);
+    // What is on can be turned off, and then the charts are remote again.
+    stage.work.write("kustomize-localize.lock", &locked);
+    stage
+        .work
+        .run(&["lock", "--no-helm"])
+        .success()
+        .stdout_has("  dropped https://charts.example/stable#nginx@1.2.3 ")
+        .stderr_has("warning[remote-chart]");
+    let lock = stage.work.read("kustomize-localize.lock");
+    assert!(!lock.contains("helm"), "{lock}");
+    stage
+        .work
+        .run(&["lock"])
+        .success()
+        .stdout_has("nothing to do");
 }
 
 #[test]
