@@ -37,7 +37,7 @@ use crate::kustomization::{self, ProblemKind};
 use crate::record::{LOCK_NAME, Lock};
 use crate::tree::absence::Absences;
 use crate::tree::{Listing, path};
-use crate::walk::{self, Contents, Explored, FileId, Graph, Source, Target, Trouble, TroubleKind};
+use crate::walk::{self, Contents, Explored, FileId, Graph, Source, Target, TroubleKind};
 
 use context::Context;
 pub use known::Renames;
@@ -204,17 +204,11 @@ fn references(graph: &Graph) -> usize {
     own + shared.len()
 }
 
-/// Says of every missing path why it is missing: git is asked once about all of them.
+/// Says of every missing path why it is missing.
 fn explain_absences(input: &Input<'_>, explored: &mut Explored) {
     let Some(absences) = input.absences else {
         return;
     };
-    let missing = |trouble: &Trouble| match &trouble.kind {
-        TroubleKind::Missing { path, .. } => Some(path.clone()),
-        _ => None,
-    };
-    let paths: Vec<String> = explored.troubles.iter().filter_map(missing).collect();
-    absences.learn(paths.iter().map(String::as_str));
     for trouble in &mut explored.troubles {
         if let TroubleKind::Missing { path, absence } = &mut trouble.kind {
             *absence = absences.of(path);

@@ -6,12 +6,14 @@
 //! to without them: in a hook of a linked worktree git exports an absolute `GIT_DIR` and
 //! `GIT_INDEX_FILE`, and a `git fetch` that inherits those writes into the user's repository.
 
+mod checkout;
 mod foreign;
 mod here;
 
+pub use checkout::{Attributes, Checkout};
 pub(crate) use foreign::untied;
 pub use foreign::{Asked, Depth, Foreign, Wanted};
-pub use here::{Amid, CommitId, Here, Hooks, Ignored, Listed, Ref, Side, Staged, Which};
+pub use here::{Amid, CommitId, Here, Hooks, Listed, Ref, Side, Staged, Which};
 
 use std::process::Command;
 

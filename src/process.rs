@@ -174,6 +174,24 @@ impl Conversation {
             false => Err(std::io::ErrorKind::UnexpectedEof.into()),
         }
     }
+
+    /// Returns everything up to a line, without that line and the end of the one before it.
+    ///
+    /// # Errors
+    /// When the child has ended.
+    pub fn read_to_line(&mut self, line: &str) -> std::io::Result<Vec<u8>> {
+        let end = format!("\n{line}\n");
+        let mut bytes = Vec::new();
+        loop {
+            if self.answers.read_until(b'\n', &mut bytes)? == 0 {
+                return Err(std::io::ErrorKind::UnexpectedEof.into());
+            }
+            if bytes.ends_with(end.as_bytes()) {
+                bytes.truncate(bytes.len() - end.len());
+                return Ok(bytes);
+            }
+        }
+    }
 }
 
 impl Drop for Conversation {

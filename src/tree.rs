@@ -2,7 +2,9 @@
 //! read-only, and nothing is ever checked out to be read.
 
 pub mod absence;
+pub mod checkout;
 pub mod disk;
+mod ignored;
 pub mod index;
 pub mod memory;
 pub mod objects;

@@ -19,6 +19,7 @@ use crate::finding::{Finding, Rule};
 use crate::git::{CommitId, Here};
 use crate::record::stored::{self, Difference as Stored};
 use crate::record::{Digest, LOCK_NAME, Lock, Trailers};
+use crate::tree::checkout::CheckedOut;
 use crate::tree::objects::{self, ObjectTree, object_id};
 use crate::tree::{Listing, Tree, path};
 
@@ -502,12 +503,13 @@ impl Verifier<'_> {
                 ..Config::default()
             };
             let inside = [directory.clone()];
+            let tree = CheckedOut::new(self.tree.clone(), self.tree.hash());
             let checked = check::check(Input {
                 checking: Checking::Commit {
                     rev: self.id.commit.clone(),
                     commit: self.id.commit.clone(),
                 },
-                tree: self.tree.clone(),
+                tree: Rc::new(tree),
                 paths: if directory.is_empty() { &[] } else { &inside },
                 config: &config,
                 no_allow: true,

@@ -80,12 +80,6 @@ pub(super) fn absent<'a>(context: &Context<'a>) -> Vec<Absent<'a>> {
     // A rule for directories (`build/`) says nothing of a path that is not there, but of what would be in it.
     if let Some(absences) = context.absences {
         let inside = |place: &str| path::join(place, FILE_NAMES[0]);
-        let inner: Vec<String> = absent
-            .iter_mut()
-            .filter(is_root)
-            .map(|absent| inside(&absent.place))
-            .collect();
-        absences.learn(inner.iter().map(String::as_str));
         for absent in absent.iter_mut().filter(is_root) {
             if let ignored @ Absence::Ignored(..) = absences.of(&inside(&absent.place)) {
                 absent.why = ignored;

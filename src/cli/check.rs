@@ -14,6 +14,7 @@ use crate::failure::{Failure, Failures, Result};
 use crate::git::{Here, Side};
 use crate::report::check as report;
 use crate::tree::absence::Absences;
+use crate::tree::checkout::CheckedOut;
 use crate::tree::index::IndexTree;
 use crate::tree::objects::{ObjectTree, object_id};
 use crate::tree::working::WorkingTree;
@@ -368,7 +369,13 @@ impl Opened {
 /// # Errors
 /// When it is not there.
 pub(super) fn open(here: &Rc<Here>, what: &What) -> Result<Opened> {
-    let absences = |on_disk| Absences::new(here.clone(), on_disk);
+    // What is built is what git checks out.
+    let opened = |checking, tree: Rc<dyn Listing>, on_disk, index| Opened {
+        checking,
+        absences: Absences::new(here.clone(), tree.clone(), on_disk),
+        tree,
+        index,
+    };
     Ok(match what {
         // No index is what an empty repository has, too.
         What::Index if here.top.is_none() && !here.index.exists() => {
@@ -379,34 +386,26 @@ pub(super) fn open(here: &Rc<Here>, what: &What) -> Result<Opened> {
         }
         What::Index => {
             let index = Rc::new(IndexTree::open(here.clone())?);
-            Opened {
-                checking: Checking::Index,
-                tree: index.clone(),
-                absences: absences(true),
-                index: Some(index),
-            }
+            let tree = Rc::new(CheckedOut::new(index.clone(), index.hash()));
+            opened(Checking::Index, tree, true, Some(index))
         }
-        What::WorkingTree => Opened {
-            checking: Checking::WorkingTree,
-            tree: Rc::new(WorkingTree::open(here.clone())?),
-            absences: absences(false),
-            index: None,
-        },
+        What::WorkingTree => {
+            let tree = Rc::new(WorkingTree::open(here.clone())?);
+            opened(Checking::WorkingTree, tree, false, None)
+        }
         What::Commit(rev) => {
             let id = here.commit(rev)?.ok_or_else(|| {
                 Failure::new(format!("`{rev}` names no commit")).hint(
                     "see what there is: git log --oneline --all; what is not here must be fetched",
                 )
             })?;
-            Opened {
-                tree: Rc::new(ObjectTree::of_here(here.clone(), object_id(&id.tree)?)?),
-                absences: absences(false),
-                index: None,
-                checking: Checking::Commit {
-                    rev: rev.clone(),
-                    commit: id.commit,
-                },
-            }
+            let tree = Rc::new(ObjectTree::of_here(here.clone(), object_id(&id.tree)?)?);
+            let hash = tree.hash();
+            let checking = Checking::Commit {
+                rev: rev.clone(),
+                commit: id.commit,
+            };
+            opened(checking, Rc::new(CheckedOut::new(tree, hash)), false, None)
         }
     })
 }

@@ -14,27 +14,22 @@ use crate::failure::{Failure, Result};
 use crate::git::Foreign;
 use crate::process::Terminal;
 use crate::redact;
+use crate::tree::checkout::{Conversion, Filters};
 use crate::tree::objects::{self, ObjectTree};
 use crate::tree::{Entry, Tree, path};
 use crate::walk::NamedBy;
-
-/// What in a `.gitattributes` can change bytes on checkout, once `core.eol` is LF: `eol=crlf` (and
-/// the old `crlf`), `ident`, `working-tree-encoding`. Filters are drivers that nobody configured.
-const CONVERTING: [&str; 3] = ["crlf", "ident", "encoding"];
 
 /// One commit of a fetched repository.
 pub(super) struct CheckoutTree {
     objects: ObjectTree,
     foreign: Foreign,
-    directory: PathBuf,
-    commit: String,
     /// How the user names it: `URL?ref=REF`, without secrets.
     label: String,
     /// The clone spec as git takes it, for submodules with a relative URL. None: leave them alone.
     submodules: Option<(Rc<GitRemotes>, String)>,
     modules: OnceCell<Vec<Submodule>>,
     mounts: RefCell<HashMap<String, Rc<CheckoutTree>>>,
-    converting: RefCell<HashMap<String, bool>>,
+    conversion: Conversion,
     budget: Budget,
     /// The files that the budget has counted.
     counted: RefCell<HashSet<ObjectId>>,
@@ -58,16 +53,16 @@ impl CheckoutTree {
         let root = gix::objs::CommitRefIter::from_bytes(&bytes, repository.object_hash())
             .tree_id()
             .map_err(|error| Failure::new(format!("commit {commit} has no tree: {error}")))?;
+        let hash = repository.object_hash();
         Ok(CheckoutTree {
             objects: ObjectTree::new(repository, root),
             foreign: remotes.foreign().clone(),
-            directory,
-            commit: commit.to_owned(),
             label,
             submodules: submodules_of.map(|url| (remotes.clone(), url)),
             modules: OnceCell::new(),
             mounts: RefCell::default(),
-            converting: RefCell::default(),
+            // Filters are drivers that nobody configured.
+            conversion: Conversion::new(Filters::None, hash),
             budget,
             counted: RefCell::default(),
         })
@@ -115,28 +110,6 @@ impl CheckoutTree {
             return Ok(Some((mount, rest)));
         }
         Ok(None)
-    }
-
-    /// Says whether a `.gitattributes` on the way to `directory` may change bytes on checkout.
-    fn converts(&self, directory: &str) -> Result<bool> {
-        if let Some(known) = self.converting.borrow().get(directory) {
-            return Ok(*known);
-        }
-        let above = !directory.is_empty() && self.converts(path::parent(directory))?;
-        let file = path::join(directory, ".gitattributes");
-        let converts = above
-            || match self.objects.entry(&file)? {
-                Some(Entry::File { .. }) => {
-                    let text = self.objects.read(&file)?;
-                    let text = String::from_utf8_lossy(&text);
-                    CONVERTING.iter().any(|word| text.contains(word))
-                }
-                _ => false,
-            };
-        self.converting
-            .borrow_mut()
-            .insert(directory.to_owned(), converts);
-        Ok(converts)
     }
 }
 
@@ -200,14 +173,7 @@ impl Tree for CheckoutTree {
             return mount.read(rest);
         }
         self.count(path)?;
-        // Also of what git converts, so that it is known to be what its id says.
-        let bytes = self.objects.read(path)?;
-        match (self.objects.entry(path)?, self.objects.id(path)?) {
-            (Some(Entry::File { .. }), Some(id)) if self.converts(path::parent(path))? => self
-                .foreign
-                .checked_out(&self.directory, &self.commit, &id.to_string(), path),
-            _ => Ok(bytes),
-        }
+        self.conversion.read(&self.objects, path)
     }
 
     fn label(&self, path: &str) -> String {

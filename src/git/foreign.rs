@@ -327,45 +327,6 @@ impl Foreign {
         process::run(&mut command, None, limits, terminal)
     }
 
-    /// Returns the bytes that a checkout of `commit` would give the blob `id` at `path`: with the
-    /// attributes of that commit, and nobody's configuration.
-    ///
-    /// # Errors
-    /// When git is older than 2.41, or cannot convert the file.
-    pub fn checked_out(
-        &self,
-        directory: &Path,
-        commit: &str,
-        id: &str,
-        path: &str,
-    ) -> Result<Vec<u8>> {
-        let mut command = self.command();
-        for name in ["GIT_CONFIG_PARAMETERS", "GIT_CONFIG_COUNT"] {
-            command.env_remove(name);
-        }
-        command
-            .env("GIT_CONFIG_NOSYSTEM", "1")
-            .env("GIT_CONFIG_GLOBAL", "/dev/null")
-            .env("GIT_ATTR_NOSYSTEM", "1")
-            .arg(path_option("--git-dir=", directory))
-            .arg(format!("--attr-source={commit}"))
-            .args(["-c", "core.attributesFile=/dev/null"])
-            .args(["-c", "core.autocrlf=false", "-c", "core.eol=lf"])
-            .args(["cat-file", "--filters"])
-            .arg(format!("--path={path}"))
-            .arg(id);
-        let output = process::run(&mut command, None, Limits::default(), Terminal::Detached)
-            .map_err(not_run)?;
-        if output.status.success() {
-            return Ok(output.stdout);
-        }
-        let failure = Failure::new(format!("git could not convert `{path}`: {}", said(&output)));
-        Err(match output.stderr.contains("attr-source") {
-            true => failure.hint("its repository sets line endings or an encoding by attribute: git 2.41 or newer is needed"),
-            false => failure,
-        })
-    }
-
     /// Parses a file in git's configuration syntax, with no includes: pairs of key and value.
     ///
     /// # Errors

@@ -1,11 +1,12 @@
 //! Why a path is not in a tree of this repository.
 
 use std::cell::{OnceCell, RefCell};
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 use std::rc::Rc;
 
+use super::ignored::Ignores;
 use super::objects::{ObjectTree, object_id};
-use super::{Entry, Tree};
+use super::{Entry, SharedTree, Tree};
 use crate::git::Here;
 
 /// Why a local file is not in the tree that is looked at.
@@ -23,6 +24,8 @@ pub enum Absence {
 /// Tells why paths are missing. Every path is looked up once.
 pub struct Absences {
     here: Rc<Here>,
+    tree: SharedTree,
+    ignores: Ignores,
     on_disk: bool,
     known: RefCell<HashMap<String, Absence>>,
     /// What HEAD holds, if there is one.
@@ -30,37 +33,17 @@ pub struct Absences {
 }
 
 impl Absences {
-    /// `on_disk` says that what is on disk may end up in the tree that is looked at: not in that of any commit.
+    /// `tree` is what is looked at; its ignore files count. `on_disk` says that what is on disk may end up in it: not
+    /// in that of any commit.
     #[must_use]
-    pub fn new(here: Rc<Here>, on_disk: bool) -> Self {
+    pub fn new(here: Rc<Here>, tree: SharedTree, on_disk: bool) -> Self {
         Absences {
             here,
+            tree,
+            ignores: Ignores::default(),
             on_disk,
             known: RefCell::default(),
             head: OnceCell::new(),
-        }
-    }
-
-    /// Looks up many paths (from the top) with one question to git.
-    pub fn learn<'a>(&self, paths: impl IntoIterator<Item = &'a str>) {
-        let mut known = self.known.borrow_mut();
-        // Each once: several kustomizations may name the same.
-        let paths: BTreeSet<&str> = paths
-            .into_iter()
-            .filter(|path| !known.contains_key(*path))
-            .collect();
-        let paths: Vec<&str> = paths.into_iter().collect();
-        // What git cannot tell is no reason to say less than that the path is missing.
-        let mut ignored = self.here.ignored(&paths).unwrap_or_default();
-        for path in paths {
-            let absence = match (ignored.remove(path), &self.here.top) {
-                (Some(rule), _) => Absence::Ignored(rule.place, rule.pattern),
-                (None, Some(top)) if self.on_disk && top.join(path).symlink_metadata().is_ok() => {
-                    Absence::Untracked
-                }
-                _ => Absence::Nowhere,
-            };
-            known.insert(path.to_owned(), absence);
         }
     }
 
@@ -86,8 +69,21 @@ impl Absences {
 
     /// Returns why `path` (from the top) is missing.
     pub fn of(&self, path: &str) -> Absence {
-        self.learn([path]);
-        let known = self.known.borrow();
-        known.get(path).cloned().unwrap_or(Absence::Nowhere)
+        if let Some(known) = self.known.borrow().get(path) {
+            return known.clone();
+        }
+        let place = self.here.top.as_ref().filter(|_| self.on_disk);
+        let place = place.map(|top| top.join(path));
+        let is_directory = place.as_ref().is_some_and(|place| place.is_dir());
+        let absence = match self.ignores.rule(&*self.tree, path, is_directory) {
+            Some(rule) => Absence::Ignored(rule.place, rule.pattern),
+            None if place.is_some_and(|place| place.symlink_metadata().is_ok()) => {
+                Absence::Untracked
+            }
+            None => Absence::Nowhere,
+        };
+        let mut known = self.known.borrow_mut();
+        known.insert(path.to_owned(), absence.clone());
+        absence
     }
 }

@@ -69,6 +69,12 @@ impl IndexTree {
         })
     }
 
+    /// Returns the kind of the ids.
+    #[must_use]
+    pub fn hash(&self) -> gix::hash::Kind {
+        self.objects.hash()
+    }
+
     /// Returns the paths of the submodules, sorted.
     #[must_use]
     pub fn submodules(&self) -> Vec<String> {

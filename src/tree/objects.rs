@@ -106,6 +106,12 @@ impl ObjectTree {
         blob.map(|item| self.objects.size(item.id)).transpose()
     }
 
+    /// Returns the kind of the ids.
+    #[must_use]
+    pub fn hash(&self) -> gix::hash::Kind {
+        self.objects.hash()
+    }
+
     /// Returns every file and link below the root, with whether it is executable.
     ///
     /// # Errors

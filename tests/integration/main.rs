@@ -18,6 +18,7 @@ mod bytes;
 mod check;
 #[cfg(unix)]
 mod check_clear;
+mod check_commit;
 mod check_config;
 mod check_entries;
 mod check_formats;

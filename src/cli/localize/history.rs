@@ -127,7 +127,7 @@ pub(super) fn run(args: &LocalizeArgs) -> Result<Report, Failures> {
             tip::claim(&here, &repository, source_tree, directory, owner, whose)?;
         }
     }
-    let absences = Absences::new(here.clone(), args.rev.is_none());
+    let absences = Absences::new(here.clone(), tree.clone(), args.rev.is_none());
     let absence = |path: &str| absences.of(path);
     let owned = |path: &str| owns(local.lock.as_ref(), path);
     let copied = copy(

@@ -58,7 +58,7 @@ pub(in crate::cli) fn rebuild(
                 Some(spec) => fetched_target(&args, &spec, &mut fetcher)?,
                 None => local_target(&args, &local)?,
             };
-            let absences = Absences::new(here.clone(), false);
+            let absences = Absences::new(here.clone(), tree.clone(), false);
             let copied = copy(
                 &args,
                 target,

@@ -6,15 +6,6 @@ use super::Here;
 use crate::failure::{Failure, Result};
 use crate::git::said;
 
-/// The rule by which git leaves a path alone.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Ignored {
-    /// Where the rule stands, as `.gitignore:3`.
-    pub place: String,
-    /// The pattern.
-    pub pattern: String,
-}
-
 /// What a commit is compared with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Side<'a> {
@@ -165,37 +156,6 @@ impl Here {
         };
         let options = ["-z", "--name-status", "--diff-filter=R", how];
         self.files(&[command, &options, revisions, &["--"]].concat())
-    }
-
-    /// Returns the rules by which git ignores some of `paths` (from the top), by path.
-    ///
-    /// # Errors
-    /// When git cannot be run.
-    pub fn ignored(&self, paths: &[&str]) -> Result<HashMap<String, Ignored>> {
-        if self.top.is_none() || paths.is_empty() {
-            return Ok(HashMap::new());
-        }
-        // Never `-C`: the caller's `GIT_DIR` may be relative to where we are.
-        let up = "../".repeat(self.prefix.matches('/').count());
-        let input: String = paths.iter().map(|path| format!("{up}{path}\0")).collect();
-        let output = self.run(
-            &["check-ignore", "--verbose", "-z", "--stdin"],
-            Some(input.as_bytes()),
-        )?;
-        let stdout = String::from_utf8_lossy(&output.stdout);
-        let mut fields = stdout.split('\0');
-        let mut rules = HashMap::new();
-        while let (Some(source), Some(line), Some(pattern), Some(path)) =
-            (fields.next(), fields.next(), fields.next(), fields.next())
-        {
-            if !pattern.starts_with('!') {
-                let place = format!("{source}:{line}");
-                let pattern = pattern.to_owned();
-                let path = path.strip_prefix(&up).unwrap_or(path).to_owned();
-                rules.insert(path, Ignored { place, pattern });
-            }
-        }
-        Ok(rules)
     }
 
     /// Returns the entries of the index as git reads it, in its order.

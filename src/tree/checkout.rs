@@ -1,0 +1,252 @@
+//! The files of a tree as a checkout gives them: `kustomize build` reads those, not what is stored.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use super::{Entry, Listing, Tree, path};
+use crate::failure::{Failure, Result, shown};
+use crate::git::{Attributes, Checkout};
+
+const FILE_NAME: &str = ".gitattributes";
+
+/// What in a `.gitattributes` can change bytes on checkout, once `core.eol` is LF: `eol=crlf` (and the old `crlf`),
+/// `ident`, `working-tree-encoding`.
+const CONVERTING: [&str; 3] = ["crlf", "ident", "encoding"];
+
+/// What becomes of a file that goes through a filter, which only who configured it knows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Filters {
+    /// It is as it is stored: nobody configured one.
+    None,
+    /// It cannot be read.
+    Refused,
+}
+
+/// What the attributes on the way to a directory may do to the files in it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct May {
+    convert: bool,
+    filter: bool,
+}
+
+/// Converts the files of one tree. Where no attributes may change anything, no git is started.
+pub struct Conversion {
+    filters: Filters,
+    hash: gix::hash::Kind,
+    directories: RefCell<HashMap<String, May>>,
+    git: RefCell<Option<Checkout>>,
+}
+
+impl Conversion {
+    /// Converts as the attributes of a tree say, with object ids of this kind.
+    #[must_use]
+    pub fn new(filters: Filters, hash: gix::hash::Kind) -> Self {
+        Conversion {
+            filters,
+            hash,
+            directories: RefCell::default(),
+            git: RefCell::default(),
+        }
+    }
+
+    /// Reads a file of `tree`.
+    ///
+    /// # Errors
+    /// When it cannot be read, or what a checkout makes of it cannot be told.
+    pub fn read(&self, tree: &dyn Listing, path: &str) -> Result<Vec<u8>> {
+        let bytes = tree.read(path)?;
+        let may = self.may(tree, path::parent(path))?;
+        let filters = may.filter && self.filters == Filters::Refused;
+        if !(may.convert || filters) || !matches!(tree.entry(path)?, Some(Entry::File { .. })) {
+            return Ok(bytes);
+        }
+        let mut git = self.git.borrow_mut();
+        let git = match &mut *git {
+            Some(git) => git,
+            none => none.insert(Checkout::new(&attributes(tree)?, self.hash)?),
+        };
+        if filters && let Some(filter) = git.filter(path)? {
+            return Err(Failure::new(format!(
+                "`{path}` goes through the filter `{}` on checkout: what is built from it cannot be known without running that",
+                shown(&filter)
+            ))
+            .hint(format!(
+                "store it as it is built, with a line in `{FILE_NAME}`: /{path} -filter"
+            )));
+        }
+        match may.convert {
+            true => git.convert(path, &bytes),
+            false => Ok(bytes),
+        }
+    }
+
+    /// Says what the attributes on the way to `directory` may do.
+    fn may(&self, tree: &dyn Tree, directory: &str) -> Result<May> {
+        if let Some(known) = self.directories.borrow().get(directory) {
+            return Ok(*known);
+        }
+        let mut may = match directory.is_empty() {
+            true => May::default(),
+            false => self.may(tree, path::parent(directory))?,
+        };
+        let file = path::join(directory, FILE_NAME);
+        if let Some(Entry::File { .. } | Entry::Link) = tree.entry(&file)? {
+            let text = tree.read(&file)?;
+            let has = |word: &str| text.windows(word.len()).any(|part| part == word.as_bytes());
+            may.convert |= CONVERTING.into_iter().any(has);
+            may.filter |= has("filter");
+        }
+        self.directories
+            .borrow_mut()
+            .insert(directory.to_owned(), may);
+        Ok(may)
+    }
+}
+
+fn attributes(tree: &dyn Listing) -> Result<Vec<Attributes>> {
+    let mut found = Vec::new();
+    for path in tree.named(&[FILE_NAME])? {
+        found.push(Attributes {
+            bytes: tree.read(&path)?,
+            path,
+        });
+    }
+    Ok(found)
+}
+
+/// A tree of the repository at hand, its files as a checkout gives them.
+pub struct CheckedOut {
+    tree: Rc<dyn Listing>,
+    conversion: Conversion,
+}
+
+impl CheckedOut {
+    /// Reads the files of `tree`, the ids of which are of this kind.
+    #[must_use]
+    pub fn new(tree: Rc<dyn Listing>, hash: gix::hash::Kind) -> Self {
+        CheckedOut {
+            tree,
+            conversion: Conversion::new(Filters::Refused, hash),
+        }
+    }
+}
+
+impl Tree for CheckedOut {
+    fn entry(&self, path: &str) -> Result<Option<Entry>> {
+        self.tree.entry(path)
+    }
+
+    fn is_directory(&self, path: &str) -> Result<bool> {
+        self.tree.is_directory(path)
+    }
+
+    fn names(&self, directory: &str) -> Result<Vec<String>> {
+        self.tree.names(directory)
+    }
+
+    fn read(&self, path: &str) -> Result<Vec<u8>> {
+        self.conversion.read(&*self.tree, path)
+    }
+
+    fn absolute(&self, path: &str) -> Option<String> {
+        self.tree.absolute(path)
+    }
+
+    fn converts(&self) -> bool {
+        true
+    }
+
+    fn label(&self, path: &str) -> String {
+        self.tree.label(path)
+    }
+
+    fn word(&self, path: &str) -> String {
+        self.tree.word(path)
+    }
+}
+
+impl Listing for CheckedOut {
+    fn named(&self, names: &[&str]) -> Result<Vec<String>> {
+        self.tree.named(names)
+    }
+
+    fn below(&self, directory: &str) -> Result<Vec<String>> {
+        self.tree.below(directory)
+    }
+
+    fn unnameable(&self, names: &[&str]) -> Result<Vec<String>> {
+        self.tree.unnameable(names)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::memory::MemoryTree;
+    use super::*;
+
+    fn tree(files: &[(&str, &str)]) -> CheckedOut {
+        let mut tree = MemoryTree::default();
+        for (path, text) in files {
+            tree.file(path, text.as_bytes(), false);
+        }
+        CheckedOut::new(Rc::new(tree), gix::hash::Kind::Sha1)
+    }
+
+    #[test]
+    fn files_are_read_as_they_are_checked_out() {
+        let tree = tree(&[
+            (
+                ".gitattributes",
+                "[attr]windows eol=crlf\n*.yaml windows\nplain.yaml !windows !eol\nid ident\nfar/x encoding\n",
+            ),
+            ("a.yaml", "a\nb\n"),
+            ("plain.yaml", "a\n"),
+            ("id", "$Id$"),
+            (
+                "d/.gitattributes",
+                "*.yaml working-tree-encoding=UTF-16LE -eol\n",
+            ),
+            ("d/a b.yaml", "ä\n"),
+            ("empty.yaml", ""),
+        ]);
+        for (path, expected) in [
+            ("a.yaml", &b"a\r\nb\r\n"[..]),
+            ("plain.yaml", b"a\n"),
+            ("id", b"$Id: b3f5ebfb5843bc43ceecff6d4f26bb37c615beb1 $"),
+            ("d/a b.yaml", b"\xe4\0\n\0"),
+            ("empty.yaml", b""),
+        ] {
+            assert_eq!(tree.read(path).unwrap(), expected, "{path}");
+        }
+        assert!(tree.read("gone").is_err());
+    }
+
+    #[test]
+    fn without_attributes_that_convert_no_git_is_started() {
+        let tree = tree(&[
+            (".gitattributes", "* text=auto eol=lf\n*.png -diff\n"),
+            ("a", "x\n"),
+        ]);
+        assert_eq!(tree.read("a").unwrap(), b"x\n");
+        assert!(tree.conversion.git.borrow().is_none());
+    }
+
+    #[test]
+    fn what_cannot_be_told_is_an_error() {
+        let tree = tree(&[
+            (".gitattributes", "* filter=lfs\nb -filter\n"),
+            ("a", ""),
+            ("b", "x"),
+            ("c\nd", ""),
+        ]);
+        let failure = tree.read("a").unwrap_err();
+        assert!(failure.message.contains("filter `lfs`"), "{failure}");
+        assert_eq!(tree.read("b").unwrap(), b"x");
+        assert!(tree.read("c\nd").is_err());
+        for path in ["../.gitattributes", ".git/.gitattributes"] {
+            let hostile = self::tree(&[(".gitattributes", "* ident"), (path, "x"), ("a", "")]);
+            assert!(hostile.read("a").is_err(), "{path}");
+        }
+    }
+}

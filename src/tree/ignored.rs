@@ -1,0 +1,131 @@
+//! Which paths git is told to ignore, by the ignore files of a tree alone: the same in every clone.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use gix::bstr::BStr;
+use gix::glob::pattern::Case;
+use gix_ignore::Search;
+
+use super::{Entry, Tree, path};
+
+const FILE_NAME: &str = ".gitignore";
+
+/// A rule by which git leaves a path alone.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Ignored {
+    /// Where it stands, as `.gitignore:3`.
+    pub(super) place: String,
+    /// Its pattern.
+    pub(super) pattern: String,
+}
+
+/// The ignore files of a tree, by directory, each read once.
+#[derive(Default)]
+pub(super) struct Ignores {
+    files: RefCell<HashMap<String, Option<Rc<Search>>>>,
+}
+
+impl Ignores {
+    /// Returns the rule by which `path` is ignored.
+    pub(super) fn rule(&self, tree: &dyn Tree, path: &str, is_directory: bool) -> Option<Ignored> {
+        // What is in an ignored directory is ignored, whatever is said of it.
+        let mut above = path.match_indices('/').map(|(at, _)| &path[..at]);
+        above
+            .find_map(|directory| self.last(tree, directory, true))
+            .or_else(|| self.last(tree, path, is_directory))
+    }
+
+    /// Returns the rule that has the last word on `path` itself, unless it takes it in again.
+    fn last(&self, tree: &dyn Tree, path: &str, is_directory: bool) -> Option<Ignored> {
+        let mut directory = path;
+        while !directory.is_empty() {
+            directory = path::parent(directory);
+            let Some(file) = self.file(tree, directory) else {
+                continue;
+            };
+            let rest = BStr::new(path::below(path, directory).unwrap_or(path));
+            let found =
+                file.pattern_matching_relative_path(rest, Some(is_directory), Case::Sensitive);
+            if let Some(found) = found {
+                return (!found.pattern.is_negative()).then(|| Ignored {
+                    place: format!(
+                        "{}:{}",
+                        path::join(directory, FILE_NAME),
+                        found.sequence_number
+                    ),
+                    pattern: found.pattern.to_string(),
+                });
+            }
+        }
+        None
+    }
+
+    fn file(&self, tree: &dyn Tree, directory: &str) -> Option<Rc<Search>> {
+        if let Some(known) = self.files.borrow().get(directory) {
+            return known.clone();
+        }
+        let place = path::join(directory, FILE_NAME);
+        // git follows no link there. What cannot be read is no reason to say less than that a path is missing.
+        let bytes = match tree.entry(&place) {
+            Ok(Some(Entry::File { .. })) => tree.read(&place).ok(),
+            _ => None,
+        };
+        let file = bytes.and_then(|bytes| {
+            let mut search = Search::default();
+            let parse = gix_ignore::search::Ignore::default();
+            search
+                .add_patterns_buffer(&bytes, FILE_NAME, None, parse)
+                .ok()?;
+            Some(Rc::new(search))
+        });
+        let mut files = self.files.borrow_mut();
+        files.insert(directory.to_owned(), file.clone());
+        file
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::memory::MemoryTree;
+    use super::*;
+
+    fn rule(path: &str) -> Option<String> {
+        let mut tree = MemoryTree::default();
+        let text = "# secrets\n*.env\n!keep.env\nbuild/\n/top\na/*.tmp\n\\#x\n**/deep/*\n";
+        tree.file(".gitignore", text.as_bytes(), false);
+        tree.file("a/.gitignore", b"own\n!again.env\n", false);
+        tree.file("build/.gitignore", b"!*\n", false);
+        tree.link("linked/.gitignore", "../.gitignore");
+        let found = Ignores::default().rule(&tree, path, false);
+        found.map(|found| format!("{} {}", found.pattern, found.place))
+    }
+
+    #[test]
+    fn the_last_rule_of_the_innermost_file_counts() {
+        for (path, expected) in [
+            ("x.env", Some("*.env .gitignore:2")),
+            ("a/b/x.env", Some("*.env .gitignore:2")),
+            ("keep.env", None),
+            ("a/again.env", None),
+            ("b/again.env", Some("*.env .gitignore:2")),
+            ("a/own", Some("own a/.gitignore:1")),
+            ("a/b/own", Some("own a/.gitignore:1")),
+            ("own", None),
+            // A directory, and all that is in it, whatever stands there.
+            ("build", None),
+            ("build/x", Some("build/ .gitignore:4")),
+            ("a/build/b/x", Some("build/ .gitignore:4")),
+            ("top", Some("/top .gitignore:5")),
+            ("a/top", None),
+            ("a/x.tmp", Some("a/*.tmp .gitignore:6")),
+            ("a/b/x.tmp", None),
+            ("#x", Some("#x .gitignore:7")),
+            ("a/deep/x", Some("**/deep/* .gitignore:8")),
+            ("x.yaml", None),
+        ] {
+            assert_eq!(rule(path).as_deref(), expected, "{path}");
+        }
+    }
+}

@@ -1,0 +1,266 @@
+//! `check --rev` says the same of a commit wherever it is asked, and reads its files as git checks them out.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+use std::rc::Rc;
+
+use git_kustomize_localize::tree::checkout::CheckedOut;
+use git_kustomize_localize::tree::objects::{self, ObjectTree, object_id};
+use git_kustomize_localize::tree::{Listing as _, Tree as _};
+use serde_json::Value;
+
+use crate::support::{Repo, Sandbox, config};
+
+/// In this encoding, the yen sign is the byte of a backslash: what stands in quotes is another text.
+const HOLE: &str = "{namePrefix: \"¥\", namespace: \", resources: [https://example.com/x.yaml], nameSuffix: \" #\"\n}\n";
+
+#[test]
+fn what_is_checked_is_what_is_checked_out() {
+    let sandbox = Sandbox::new();
+    let repo = sandbox.repo("work");
+    repo.write("plain/kustomization.yaml", HOLE);
+    repo.write("app/kustomization.yaml", HOLE);
+    repo.commit("as it stands there");
+    repo.run(&["check", "--rev", "HEAD"]).success();
+    repo.write("app/.gitattributes", "*.yaml enc\n");
+    repo.write(
+        ".gitattributes",
+        "[attr]enc working-tree-encoding=ISO646-JP\n",
+    );
+    repo.git(&["add", ".gitattributes", "app/.gitattributes"]);
+    // The blob is as before: the encoding is that of the working tree.
+    repo.git(&["commit", "--quiet", "-m", "another encoding"]);
+    for args in [&["check"][..], &["check", "--rev", "HEAD"]] {
+        let output = repo.run(args);
+        output
+            .fails(1)
+            .stdout_has("app/kustomization.yaml:1")
+            .stdout_has("https://example.com/x.yaml")
+            .lacks("plain/kustomization.yaml");
+    }
+    // Nothing on this machine has a say.
+    fs::write(
+        repo.git_directory().join("info/attributes"),
+        "* -working-tree-encoding\n",
+    )
+    .unwrap();
+    repo.run(&["check", "--rev", "HEAD"]).fails(1);
+}
+
+#[test]
+fn a_filter_is_not_run_and_not_ignored() {
+    let sandbox = Sandbox::new();
+    sandbox.configure("filter.secret.smudge", "touch /tmp/ran; cat");
+    let repo = sandbox.repo("work");
+    repo.write(".gitattributes", "*.yaml filter=secret\n*.md filter\n");
+    repo.write("kustomization.yaml", "resources: [map.yaml]\n");
+    repo.write("map.yaml", config("map"));
+    repo.commit("filtered");
+    for args in [&["check"][..], &["check", "--rev", "HEAD"]] {
+        repo.run(args)
+            .fails(2)
+            .stderr_has("`kustomization.yaml` goes through the filter `secret` on checkout")
+            .stderr_has("/kustomization.yaml -filter");
+    }
+    // What kustomize builds from it only is not parsed here.
+    repo.write(
+        ".gitattributes",
+        "*.yaml filter=secret\n/kustomization.yaml -filter\n",
+    );
+    repo.commit("not filtered");
+    repo.run(&["check", "--rev", "HEAD"]).success();
+}
+
+/// Numbers that are the same on every machine.
+struct Numbers(u64);
+
+impl Numbers {
+    fn below(&mut self, end: usize) -> usize {
+        self.0 = self
+            .0
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) as usize % end
+    }
+
+    fn of<'a>(&mut self, from: &[&'a str], most: usize) -> Vec<&'a str> {
+        let count = self.below(most + 1);
+        (0..count).map(|_| from[self.below(from.len())]).collect()
+    }
+}
+
+const DIRECTORIES: [&str; 4] = ["", "a/", "a/b/", "c/"];
+const IGNORE: [&str; 12] = [
+    "*.env", "!x.env", "/b", "b/", "a/b", "**/y.env", "gen/", "/gen/*", "!gen/", "*", "!*.yaml",
+    "c/*.env",
+];
+const ATTRIBUTES: [&str; 14] = [
+    "* text=auto",
+    "*.yaml text eol=crlf",
+    "*.yaml ident",
+    "kustomization.yaml working-tree-encoding=UTF-16LE-BOM",
+    "*.yaml enc",
+    "*.yaml !enc",
+    "*.yaml -working-tree-encoding",
+    "*.yaml crlf=input",
+    "b/* ident",
+    "a/** filter=secret",
+    "*.yaml -filter",
+    "kustomization.yaml -text -ident",
+    "*.yaml binary",
+    "\"c/kustomization.yaml\" eol=crlf",
+];
+const NAMES: [&str; 6] = [
+    "x.env",
+    "y.env",
+    "gen/z.env",
+    "../x.env",
+    "b/x.env",
+    "gone.txt",
+];
+
+/// Fills a repository, and returns what its kustomizations name that is not there.
+fn fill(repo: &Repo, numbers: &mut Numbers) -> BTreeSet<String> {
+    let mut missing = BTreeSet::new();
+    for directory in DIRECTORIES {
+        let mut text = "# $Id$ ¥\nsecretGenerator:\n".to_owned();
+        for (number, name) in numbers.of(&NAMES, 4).into_iter().enumerate() {
+            text.push_str(&format!("- {{name: s{number}, files: [{name}]}}\n"));
+            let place = format!("{directory}{name}");
+            if !name.starts_with("..") {
+                missing.insert(place);
+            }
+        }
+        text.push_str("namePrefix: p-\n");
+        repo.write(&format!("{directory}kustomization.yaml"), text);
+        let mut lines = numbers.of(&IGNORE, 3).join("\n");
+        if !lines.is_empty() {
+            lines.push('\n');
+            repo.write(&format!("{directory}.gitignore"), lines);
+        }
+        let mut lines = numbers.of(&ATTRIBUTES, 3);
+        if directory.is_empty() {
+            lines.insert(0, "[attr]enc working-tree-encoding=ISO646-JP");
+        }
+        repo.write(
+            &format!("{directory}.gitattributes"),
+            lines.join("\n") + "\n",
+        );
+    }
+    missing
+}
+
+/// Returns the verdict on a commit: the status, what was found, and what could not be read.
+fn verdict(repo: &Repo, commit: &str) -> (i32, Value, Vec<String>) {
+    let output = repo.run(&["check", "--rev", commit, "--format", "json"]);
+    let report: Value = serde_json::from_str(&output.stdout).unwrap();
+    let errors = output.stderr.lines().map(str::to_owned).collect();
+    (output.status, report["findings"].clone(), errors)
+}
+
+#[test]
+fn the_verdict_is_a_function_of_the_commit() {
+    let mut seen = BTreeSet::new();
+    for seed in 0..8 {
+        let sandbox = Sandbox::new();
+        let repo = sandbox.repo("work");
+        let mut numbers = Numbers(seed);
+        let missing = fill(&repo, &mut numbers);
+        repo.git(&["add", "--all", "--force"]);
+        let commit = repo.commit("world");
+        let before = verdict(&repo, &commit);
+        seen.extend(rules(&before.1));
+        assert_eq!(
+            ignored(&before.1),
+            told_by_git(&repo, &missing, &before.1),
+            "seed {seed}: {before:?}"
+        );
+        as_checked_out(&sandbox, &repo, &commit, seed);
+
+        let bare = sandbox.path("bare.git");
+        let from = repo.path().to_str().unwrap();
+        sandbox.git(
+            &sandbox.path(""),
+            &["clone", "--quiet", "--bare", from, bare.to_str().unwrap()],
+        );
+        let bare = sandbox.run(&bare, &["check", "--rev", &commit, "--format", "json"]);
+        let report: Value = serde_json::from_str(&bare.stdout).unwrap();
+        assert_eq!((bare.status, &report["findings"]), (before.0, &before.1));
+
+        // Everything that could have a say, and must not.
+        for directory in DIRECTORIES {
+            repo.write(&format!("{directory}.gitignore"), "!*\n");
+            repo.write(&format!("{directory}.gitattributes"), "* -text !ident\n");
+            repo.write(&format!("{directory}kustomization.yaml"), "resource: x\n");
+            repo.write(&format!("{directory}y.env"), "");
+        }
+        repo.git(&["add", "--all"]);
+        let info = repo.git_directory().join("info");
+        fs::create_dir_all(&info).unwrap();
+        fs::write(info.join("exclude"), "*\n").unwrap();
+        fs::write(info.join("attributes"), "* eol=crlf filter=x\n").unwrap();
+        sandbox.configure("core.autocrlf", "true");
+        sandbox.configure("core.excludesFile", info.join("exclude").to_str().unwrap());
+        assert_eq!(verdict(&repo, &commit), before, "seed {seed}");
+    }
+    for rule in ["ignored-path", "missing-path"] {
+        assert!(seen.contains(rule), "{seen:?}");
+    }
+}
+
+fn rules(findings: &Value) -> BTreeSet<String> {
+    let findings = findings.as_array().unwrap().iter();
+    findings
+        .map(|one| one["rule"].as_str().unwrap().to_owned())
+        .collect()
+}
+
+/// Returns which paths that are not there are said to be ignored.
+fn ignored(findings: &Value) -> BTreeSet<String> {
+    named(findings, "ignored-path", "git is told to ignore `")
+}
+
+fn named(findings: &Value, rule: &str, before: &str) -> BTreeSet<String> {
+    let findings = findings.as_array().unwrap().iter();
+    findings
+        .filter(|one| one["rule"] == rule)
+        .filter_map(|one| {
+            let message = one["message"].as_str().unwrap();
+            Some(message.split_once(before)?.1.split_once('`')?.0.to_owned())
+        })
+        .collect()
+}
+
+/// Returns which of the paths that were spoken of git ignores.
+fn told_by_git(repo: &Repo, missing: &BTreeSet<String>, findings: &Value) -> BTreeSet<String> {
+    let mut spoken = ignored(findings);
+    spoken.extend(named(findings, "missing-path", "there is no `"));
+    let is_ignored = |path: &&String| {
+        repo.try_git(&["check-ignore", "--no-index", "--quiet", "--", path])
+            .status
+            == 0
+    };
+    let spoken = spoken.iter().filter(|path| missing.contains(*path));
+    spoken.filter(is_ignored).cloned().collect()
+}
+
+/// Compares every file with what git checks out.
+fn as_checked_out(sandbox: &Sandbox, repo: &Repo, commit: &str, seed: u64) {
+    let clone = sandbox.clone_of(repo, "clone");
+    let id = repo.id(&format!("{commit}^{{tree}}"));
+    let repository = objects::open(&repo.git_directory()).unwrap();
+    let stored = Rc::new(ObjectTree::new(repository, object_id(&id).unwrap()));
+    let tree = CheckedOut::new(stored.clone(), stored.hash());
+    for path in tree.below("").unwrap() {
+        let attributes = clone.git(&["check-attr", "filter", "--", &path]);
+        match tree.read(&path) {
+            Ok(bytes) => {
+                assert!(!attributes.contains("secret"), "seed {seed}: {attributes}");
+                let on_disk = fs::read(clone.path().join(Path::new(&path))).unwrap();
+                assert_eq!(bytes, on_disk, "seed {seed}: {path}");
+            }
+            Err(_) => assert!(attributes.contains("secret"), "seed {seed}: {path}"),
+        }
+    }
+}
