@@ -16,7 +16,7 @@
 //! | `fields` | THE table: every field of a kustomization and of the built-in plugins, and what it means |
 //! | `yaml` | documents as an arena of nodes with byte ranges; the type of a plain scalar |
 //! | `opinion` | the second opinion |
-//! | `read`, `plugin` | the table applied to a document; inline and separate plugin configurations |
+//! | `read`, `plugin`, `function` | the table applied to a document; inline and separate plugin configurations |
 //! | `edit` | edits in the text, and the proof that nothing else changed |
 //! | `body` | what a downloaded body is |
 
@@ -25,6 +25,7 @@ use std::sync::Arc;
 mod body;
 mod edit;
 mod fields;
+mod function;
 mod opinion;
 mod plugin;
 mod read;
@@ -32,7 +33,8 @@ mod yaml;
 
 pub use body::{is_flux_object, looks_like_html, looks_like_resources};
 pub use edit::{Edit, EditError, edit, remove};
-pub use plugin::{FunctionRuntime, home_path, is_pinned, read_plugin};
+pub use function::{FunctionRuntime, is_pinned};
+pub use plugin::{home_path, read_plugin};
 pub use read::{read, reshaping};
 
 pub use crate::tree::FILE_NAMES;
@@ -68,8 +70,8 @@ pub struct PluginFile {
     pub references: Vec<Reference>,
     /// Functions, plugins that are not built in, and charts.
     pub notes: Vec<Note>,
-    /// Whether nothing in it could hold a path, whatever is changed in it.
-    pub is_inert: bool,
+    /// Whether there is one that is not built in, so that annotations say what it runs.
+    pub has_code: bool,
 }
 
 /// A field that makes resources, or changes what is in them.
@@ -77,8 +79,8 @@ pub struct PluginFile {
 pub struct Reshaping {
     /// The field.
     pub field: &'static str,
-    /// Whether it makes resources, not only changes them.
-    pub makes_resources: bool,
+    /// Whether it changes nothing but annotations.
+    pub annotations_only: bool,
     /// 1-based line of its key.
     pub line: usize,
     /// 1-based column of its key, in characters.
@@ -269,6 +271,20 @@ pub struct Note {
     pub message: String,
 }
 
+impl Note {
+    /// Makes something that is refused of it.
+    fn into_problem(self, kind: ProblemKind) -> Problem {
+        Problem {
+            line: self.line,
+            column: self.column,
+            field: self.field,
+            message: self.message,
+            hints: vec!["remove one of them".to_owned()],
+            kind,
+        }
+    }
+}
+
 /// The sorts of [`Note`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum NoteKind {
@@ -282,6 +298,11 @@ pub enum NoteKind {
     /// A generator source without a key whose text holds a `=` of a query: kustomize takes what stands before
     /// it for the key.
     SplitUrl,
+    /// A value that a program which kustomize starts takes for something else than it is.
+    Misleading {
+        /// The value.
+        text: String,
+    },
     /// A chart that helm pulls unless the directory `{chartHome}/{name}-{version}/{name}` (with a version) or
     /// `{chartHome}/{name}` exists.
     RemoteChart {

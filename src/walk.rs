@@ -131,7 +131,7 @@ pub fn explore(
         plugin_roots: Vec::new(),
         plugins: HashSet::new(),
         carried: HashMap::new(),
-        inert: HashSet::new(),
+        code: HashSet::new(),
         troubles: Vec::new(),
         unread: HashSet::new(),
     };
@@ -202,8 +202,8 @@ struct Walker<'a> {
     plugin_roots: Vec<PluginRoot>,
     /// The plugin configurations that were read, each with the root that it is read for.
     plugins: HashSet<(RootId, FileId, PluginUse)>,
-    /// Those in which nothing could hold a path.
-    inert: HashSet<FileId>,
+    /// Those that are not all built in.
+    code: HashSet<FileId>,
     /// What is carried, by source, path and bound.
     carried: HashMap<(SourceId, String, String), CarriedId>,
     troubles: Vec<Trouble>,
@@ -504,6 +504,17 @@ impl Walker<'_> {
             field: note.field.clone(),
             ..self.graph.place(file)
         };
+        if let NoteKind::Misleading { .. } = &note.kind {
+            let failure = Failure::new(note.message.clone())
+                .hint("write it anew, and ask who wrote it")
+                .at(location.clone());
+            self.troubles.push(Trouble {
+                kind: TroubleKind::Unsafe,
+                edge: None,
+                file: Some(file),
+                failure,
+            });
+        }
         self.warn_of_custom_fields(root, &location, &note.kind);
         if let (Some(id), Some(left)) = (warning_id(&note.kind), left_behind(&note.kind)) {
             self.graph.warnings.push(Warning {
@@ -555,7 +566,8 @@ impl Walker<'_> {
 /// What a note means for the result: what was found is left as it is. `None` where nothing needs to be said.
 fn left_behind(kind: &NoteKind) -> Option<&'static str> {
     Some(match kind {
-        NoteKind::RemoteChart { .. }
+        NoteKind::Misleading { .. }
+        | NoteKind::RemoteChart { .. }
         | NoteKind::LocalChart { .. }
         | NoteKind::ChartHome { .. }
         | NoteKind::ConfigHome { .. } => "",
@@ -585,6 +597,8 @@ fn warning_id(kind: &NoteKind) -> Option<&'static str> {
         NoteKind::DuplicateKey { .. } => "duplicate-key",
         NoteKind::ExtraDocument => "extra-document",
         NoteKind::SplitUrl => "split-url",
+        // It is a trouble.
+        NoteKind::Misleading { .. } => return None,
         // What becomes of charts is known once all of them are.
         NoteKind::RemoteChart { .. }
         | NoteKind::LocalChart { .. }

@@ -1,9 +1,10 @@
 //! `function`: a function or plugin whose code is not in the tree, or can be another tomorrow.
 //!
-//! A build runs the programs and images that plugin configurations name. What is certain fails: an image that is
-//! not pinned by its digest, the network. What a team may have reason for is a warning: a program on the `PATH` or
-//! named by a URL, which only a localized copy has, a plugin in the plugin home, Starlark, configurations that
-//! are changed before they are used. A program, mount or file of arguments that is not where it should be is a path like any other.
+//! A build runs the programs and images that plugin configurations name. What can reach out fails: an image that is
+//! not pinned by its digest, the network, a mount of something else than files, a program on the `PATH`, a plugin in
+//! the plugin home, configurations that are changed before they are used, so that what they run cannot be known. What
+//! kustomize does not run is a warning: a program named by a URL, which only a localized copy has, and Starlark. A
+//! program, mount or file of arguments that is not where it should be is a path like any other.
 
 use super::Context;
 use crate::finding::{Finding, Rule};
@@ -22,10 +23,10 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
                 trouble.failure.message.clone(),
                 trouble.failure.hints.clone(),
             );
-            found.push(Context::warning(Finding {
+            found.push(Finding {
                 field: reshaping.field.to_owned(),
                 ..finding
-            }));
+            });
         }
     }
     for noted in &context.graph.notes {
@@ -61,16 +62,28 @@ impl One<'_> {
                 )));
             }
             FunctionRuntime::Exec { path } if !path.contains('/') => {
-                found.push(Context::warning(self.finding(
+                found.push(self.finding(
                     path,
                     format!("the function `{kind}` runs `{path}`, whatever that is on the PATH of who builds"),
                     vec![format!(
                         "put the program into this repository, and name it by its path: `./{path}`"
                     )],
-                )));
+                ));
             }
             FunctionRuntime::Exec { .. } => {}
-            FunctionRuntime::Container { image, network, .. } => {
+            FunctionRuntime::Container {
+                image,
+                network,
+                others,
+                ..
+            } => {
+                for sort in others {
+                    found.push(self.finding(
+                        image,
+                        format!("the function `{kind}` mounts something of type `{sort}`, which is not in the repository"),
+                        vec!["commit what it reads, and mount it with `type: bind`".to_owned()],
+                    ));
+                }
                 if !is_pinned(image) {
                     found.push(self.finding(
                         image,
@@ -104,23 +117,23 @@ impl One<'_> {
                 ),
                 vec!["write a program in this repository instead".to_owned()],
             ))),
-            FunctionRuntime::Unknown => found.push(Context::warning(self.finding(
+            FunctionRuntime::Unknown => found.push(self.finding(
                 kind,
                 format!("the function `{kind}` says neither a program nor an image"),
                 vec!["write `exec: {path: …}` or `container: {image: …}`".to_owned()],
-            ))),
+            )),
         }
     }
 
     fn plugin(&self, api_version: &str, kind: &str) -> Finding {
         let place = home_path(api_version, kind);
-        Context::warning(self.finding(
+        self.finding(
             kind,
             format!(
                 "the code of the plugin `{kind}` is not in the repository, but in the plugin home of who builds: `{place}`"
             ),
             vec!["use a built-in plugin, or a function whose program is in this repository".to_owned()],
-        ))
+        )
     }
 
     fn remote(&self, url: &str, message: String, help: &str) -> Finding {
@@ -185,19 +198,21 @@ mod tests {
 
     #[test]
     fn programs() {
-        use Severity::Warning;
-        for (path, message) in [
+        use Severity::{Error, Warning};
+        for (path, severity, message) in [
             (
                 "https://example.com/run.sh",
+                Warning,
                 "the function `Gen` runs `https://example.com/run.sh`, which kustomize does not download: only a localized copy has it",
             ),
             (
                 "sed",
+                Error,
                 "the function `Gen` runs `sed`, whatever that is on the PATH of who builds",
             ),
         ] {
             let found = find(function(&format!("exec: {{path: '{path}'}}")));
-            assert_eq!(found, [(Warning, message.to_owned())]);
+            assert_eq!(found, [(severity, message.to_owned())]);
         }
         for path in ["./run.sh", "../b/run.sh", "data/../run.sh"] {
             let found = function(&format!("exec: {{path: '{path}'}}"))
@@ -284,20 +299,137 @@ mod tests {
         let patch = "patches: [{patch: '[]', target: {kind: A}}]\n";
         let found = scene("ConfigMapGenerator", patch).find(Rule::Function);
         assert_eq!(found.len(), 1, "{found:?}");
-        assert_eq!(found[0].severity, Severity::Warning);
+        assert_eq!(found[0].severity, Severity::Error);
         assert_eq!(
             (&*found[0].path, &*found[0].field),
             ("gens/kustomization.yaml", "patches")
         );
         for (kind, more, count) in [
-            ("PrefixTransformer", patch, 0),
+            // A patch makes of what is built in what is not.
+            ("PrefixTransformer", patch, 1),
             ("PrefixTransformer", "patches: []\n", 0),
+            ("PrefixTransformer", "crds: [g.yaml]\n", 1),
+            ("PrefixTransformer", "commonAnnotations: {a: b}\n", 0),
+            ("ConfigMapGenerator", "CommonAnnotations: {a: b}\n", 0),
+            ("ConfigMapGenerator", "labels: [{pairs: {a: b}}]\n", 0),
+            (
+                "ConfigMapGenerator",
+                "labels: [{pairs: {a: b}, Fields: [{path: c}]}]\n",
+                1,
+            ),
             ("PrefixTransformer", "Generators: [g.yaml]\n", 1),
             ("ConfigMapGenerator", "namePrefix: a-\nlabels: []\n", 0),
             ("ConfigMapGenerator", "replacements: [{path: g.yaml}]\n", 1),
         ] {
             let found = scene(kind, more).find(Rule::Function);
             assert_eq!(found.len(), count, "{kind} {more} {found:?}");
+        }
+    }
+
+    /// Annotations say what a configuration runs that is not built in.
+    #[test]
+    fn annotations_that_a_directory_adds() {
+        for (field, count) in [
+            ("commonAnnotations: {config.kubernetes.io/function: x}\n", 1),
+            ("commonLabels: {a: b}\nnamePrefix: a-\n", 0),
+        ] {
+            let scene = function("exec: {path: ./run.sh}")
+                .file("b/kustomization.yaml", "transformers: [../c]\n")
+                .file("c/kustomization.yaml", &format!("resources: [fn.yaml]\n{field}"))
+                .file("c/fn.yaml", "apiVersion: a/v1\nkind: A\nmetadata: {name: a, annotations: {config.k8s.io/function: 'exec: {path: ./run.sh}'}}\n");
+            assert_eq!(find(scene).len(), count, "{field}");
+        }
+    }
+
+    /// What kustomize makes of a specification, whatever the spelling.
+    #[test]
+    fn specifications_are_read_as_kustomize_reads_them() {
+        use Rule::{Function, InvalidKustomization, UnsafeReference};
+        let pinned = format!("image: x@sha256:{DIGEST}");
+        for (spec, rules) in [
+            ("container: {PINNED}", &[][..]),
+            ("CONTAINER: {PINNED, Network: no}", &[]),
+            ("container: {PINNED, network: yes}", &[Function]),
+            ("container: {PINNED, networK: ON}", &[Function]),
+            ("Container: {Image: x}", &[Function]),
+            (
+                "container: {PINNED, network: 'true'}",
+                &[InvalidKustomization],
+            ),
+            (
+                "container: {PINNED}\nContainer: {network: true}",
+                &[InvalidKustomization],
+            ),
+            ("container: {PINNED, Image: x}", &[InvalidKustomization]),
+            ("container: {PINNED, user: root}", &[InvalidKustomization]),
+            // The image is what runs.
+            ("exec: {path: ./run.sh}\ncontainer: {image: x}", &[Function]),
+            ("exec: {path: sed}\ncontainer: {PINNED}", &[]),
+            ("Exec: {PATH: sed}", &[Function]),
+            ("container: {image: '-x'}", &[Function, UnsafeReference]),
+            (
+                "container: {PINNED, mounts: [{type: bind, src: data, dst: '/x,source=/'}]}",
+                &[UnsafeReference],
+            ),
+            (
+                "container: {PINNED, mounts: [{type: 'bind,source=/', src: data}]}",
+                &[UnsafeReference, Function],
+            ),
+            (
+                "container: {PINNED, mounts: [{type: volume, src: v}]}",
+                &[Function],
+            ),
+            (
+                "container: {PINNED, mounts: [{type: Bind, src: data}]}",
+                &[Function],
+            ),
+            ("container: {PINNED, mounts: [{src: data}]}", &[Function]),
+        ] {
+            let mut found: Vec<Rule> = others(function(&spec.replace("PINNED", &pinned)))
+                .into_iter()
+                .map(|(rule, _)| rule)
+                .collect();
+            found.sort();
+            let mut expected = rules.to_vec();
+            expected.sort();
+            assert_eq!(found, expected, "{spec}");
+        }
+    }
+
+    /// The first annotation that is not empty counts, the specification among the metadata after both.
+    #[test]
+    fn where_a_specification_stands() {
+        for (metadata, count) in [
+            (
+                "annotations: {config.kubernetes.io/function: '', config.k8s.io/function: 'container: {image: x}'}",
+                1,
+            ),
+            (
+                "annotations: {config.kubernetes.io/function: , config.k8s.io/function: 'container: {image: x}'}",
+                1,
+            ),
+            (
+                "annotations: {config.kubernetes.io/function: {container: {image: x}}}",
+                1,
+            ),
+            (
+                "annotations: {config.kubernetes.io/function: 'exec: {path: ./run}', config.k8s.io/function: 'container: {image: x}'}",
+                0,
+            ),
+            (
+                "annotations: {config.kubernetes.io/function: ''}, configFn: {Container: {image: x}}",
+                1,
+            ),
+            (
+                "annotations: {config.kubernetes.io/function: '', config.kubernetes.io/container: x}",
+                1,
+            ),
+        ] {
+            let scene = Scene::of("transformers: [fn.yaml]\n").file("run", "").file(
+                "fn.yaml",
+                &format!("apiVersion: a/v1\nkind: A\nmetadata: {{name: a, {metadata}}}\n"),
+            );
+            assert_eq!(find(scene).len(), count, "{metadata}");
         }
     }
 
@@ -373,7 +505,14 @@ mod tests {
             )]
         );
         assert_eq!(find(function("starlark: {path: run.sh}"))[0].0, Warning);
-        assert_eq!(find(function("other: {}"))[0].0, Warning);
+        assert_eq!(find(function("{}"))[0].0, Error);
+        assert_eq!(
+            others(function("other: {}")),
+            [(
+                Rule::InvalidKustomization,
+                "unknown field `other`".to_owned()
+            )]
+        );
         let plugin = |more: &str| {
             Scene::of("validators: [v.yaml]\n")
                 .file(
@@ -387,7 +526,7 @@ mod tests {
         let first = "the code of the plugin `DatePrefixer` is not in the repository, but in the plugin home of who builds: `example.com/v1/dateprefixer/DatePrefixer`";
         assert_eq!(
             find(plugin("argsFromFile: args\n")),
-            [(Warning, first.to_owned())]
+            [(Error, first.to_owned())]
         );
         for (args, rule) in [
             ("https://example.com/v1/args", Rule::RemoteReference),

@@ -46,6 +46,15 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
         }
     }
     for noted in &context.graph.notes {
+        if let NoteKind::Misleading { text } = &noted.note.kind
+            && !context.is_owned(context.path(noted.file))
+        {
+            let message = noted.note.message.clone();
+            findings.push(Finding {
+                reference: redact::url(text),
+                ..context.at_note(Rule::UnsafeReference, noted, message, anew())
+            });
+        }
         let url = match &noted.note.kind {
             NoteKind::RemoteChart { repo, .. } => repo,
             NoteKind::KrmFunction {
@@ -137,6 +146,53 @@ mod tests {
             // One thing is told once.
             assert_eq!(Scene::of(text).check().findings.len(), 1, "{text}");
         }
+    }
+
+    #[test]
+    fn what_helm_could_take_for_an_option() {
+        let list = |field: &str| format!("helmCharts: [{{name: web, {field}}}]\n");
+        let generator = |field: &str| {
+            format!(
+                "generators:\n- |-\n  apiVersion: builtin\n  kind: HelmChartInflationGenerator\n  metadata: {{name: a}}\n  name: web\n  {field}\n"
+            )
+        };
+        for field in [
+            "releaseName: -x",
+            "version: --post-renderer=x",
+            "namespace: '-'",
+            "apiVersions: [v1, -x]",
+            "kubeVersion: -x",
+            "nameTemplate: -x",
+            "RepO: -x",
+        ] {
+            for text in [list(field), generator(field)] {
+                let text = match text.starts_with("generators") {
+                    true => text.replace("RepO", "repo"),
+                    false => text,
+                };
+                let found = find(&text);
+                assert_eq!(found.len(), 1, "{text}: {found:?}");
+                assert!(found[0].message.contains("helm would take `-"), "{text}");
+                assert!(found[0].fails());
+                assert!(under_caret(&found[0]).contains('-'), "{text}");
+            }
+        }
+        for text in [
+            "namespace: -x\n",
+            "helmCharts: [{name: -x}]\n",
+            "helmChartInflationGenerator: [{chartName: -x}]\n",
+            "helmChartInflationGenerator: [{chartName: a, chartVersion: -x}]\n",
+            "helmChartInflationGenerator: [{chartName: a, chartRepoUrl: -x}]\n",
+            "helmChartInflationGenerator: [{chartName: a, releaseName: -x}]\n",
+        ] {
+            assert_eq!(find(text).len(), 1, "{text}");
+        }
+        assert_eq!(
+            find(&list("releaseName: a-b, valuesInline: {a: -x}")).len(),
+            0
+        );
+        let secret = find("helmCharts: [{name: a, repo: '-https://me:hunter2@h.example'}]\n");
+        assert!(!shown(&secret).contains("hunter2"), "{secret:?}");
     }
 
     /// A URL that is judged by one host and fetched from another is told, whatever is allowed.

@@ -64,6 +64,10 @@ pub(super) enum Role {
     ChartRepo,
     ChartHome,
     ConfigHome,
+    /// What helm is given as an argument, and nothing else.
+    HelmArgument,
+    /// What a function runs, or is given.
+    Code,
 }
 
 /// Returns every field in which a string may name a file or a root.
@@ -121,6 +125,8 @@ impl Role {
 const FILE: Shape = Shape::Text(Role::Reference(Accepts::File));
 const PLAIN: Shape = Shape::Text(Role::Plain);
 const PLAINS: Shape = Shape::List(&PLAIN);
+const CODE: Shape = Shape::Text(Role::Code);
+const HELM_ARGUMENT: Shape = Shape::Text(Role::HelmArgument);
 const STRINGS: Shape = Shape::Texts(&[]);
 const TRANSFORMERS: Shape = Shape::List(&Shape::Text(Role::Plugin(PluginUse::Transformer)));
 
@@ -153,7 +159,8 @@ pub(super) static KUSTOMIZATION: Struct = record(&[
     ),
     ("namePrefix", PLAIN),
     ("nameSuffix", PLAIN),
-    ("namespace", PLAIN),
+    // It is the namespace of its charts and of those below.
+    ("namespace", HELM_ARGUMENT),
     ("commonLabels", STRINGS),
     ("labels", Shape::List(&Shape::Struct(&LABEL))),
     ("commonAnnotations", STRINGS),
@@ -277,16 +284,47 @@ static HELM_PLUGIN: Struct = Struct {
     one_of: &[],
     fields: &[
         ("additionalValuesFiles", Shape::List(&FILE)),
+        ("apiVersions", Shape::List(&HELM_ARGUMENT)),
         ("chartHome", Shape::Text(Role::ChartHome)),
         ("configHome", Shape::Text(Role::ConfigHome)),
         ("devel", Shape::Devel),
+        ("kubeVersion", HELM_ARGUMENT),
         ("name", Shape::Text(Role::ChartName)),
+        ("nameTemplate", HELM_ARGUMENT),
+        ("namespace", HELM_ARGUMENT),
+        ("releaseName", HELM_ARGUMENT),
         ("repo", Shape::Text(Role::ChartRepo)),
         ("valuesFile", Shape::Text(Role::ValuesFile)),
         ("valuesMerge", Shape::Text(Role::ValuesMerge)),
         ("version", Shape::Text(Role::ChartVersion)),
     ],
 };
+
+/// `runtimeutil.FunctionSpec`, and what kustomize dropped in 5.5 (`starlark`).
+pub(super) static FUNCTION: Struct = record(&[
+    ("container", Shape::Struct(&CONTAINER)),
+    ("deferFailure", Shape::Bool),
+    ("exec", Shape::Struct(&EXEC)),
+    ("starlark", Shape::Struct(&STARLARK)),
+]);
+
+static CONTAINER: Struct = record(&[
+    ("envs", PLAINS),
+    ("image", CODE),
+    ("mounts", Shape::List(&Shape::Struct(&MOUNT))),
+    ("network", Shape::Bool),
+]);
+
+static MOUNT: Struct = record(&[
+    ("dst", CODE),
+    ("rw", Shape::Bool),
+    ("src", CODE),
+    ("type", CODE),
+]);
+
+static EXEC: Struct = record(&[("args", PLAINS), ("envs", PLAINS), ("path", CODE)]);
+
+static STARLARK: Struct = record(&[("name", PLAIN), ("path", CODE), ("url", CODE)]);
 
 static METADATA: Struct = record(&[
     ("annotations", STRINGS),
@@ -338,15 +376,15 @@ static HELM_CHART: Struct = Struct {
     one_of: &[],
     fields: &[
         ("additionalValuesFiles", Shape::List(&FILE)),
-        ("apiVersions", PLAINS),
+        ("apiVersions", Shape::List(&HELM_ARGUMENT)),
         ("debug", Shape::Bool),
         ("devel", Shape::Devel),
         ("includeCRDs", Shape::Bool),
-        ("kubeVersion", PLAIN),
+        ("kubeVersion", HELM_ARGUMENT),
         ("name", Shape::Text(Role::ChartName)),
-        ("nameTemplate", PLAIN),
-        ("namespace", PLAIN),
-        ("releaseName", PLAIN),
+        ("nameTemplate", HELM_ARGUMENT),
+        ("namespace", HELM_ARGUMENT),
+        ("releaseName", HELM_ARGUMENT),
         ("repo", Shape::Text(Role::ChartRepo)),
         ("skipHooks", Shape::Bool),
         ("skipTests", Shape::Bool),
@@ -371,7 +409,7 @@ static OLD_HELM_CHART: Struct = Struct {
         ("extraArgs", PLAINS),
         ("helmBin", PLAIN),
         ("helmHome", Shape::Text(Role::ConfigHome)),
-        ("releaseName", PLAIN),
+        ("releaseName", HELM_ARGUMENT),
         ("releaseNamespace", PLAIN),
         ("values", Shape::Text(Role::ValuesFile)),
         ("valuesLocal", Shape::Values),

@@ -1,12 +1,15 @@
 //! Plugin configurations: the objects that `generators`, `transformers` and `validators` lead to, inline or in a
-//! file of their own. Built-in ones hold references; all others are code, and only noted.
+//! file of their own. Built-in ones hold references; all others are code (`function`), and only noted.
 
 use std::collections::HashSet;
 
 use super::fields::BUILTIN_PLUGINS;
 use super::read::{self, Found, Place, Reader, Whereabouts};
 use super::yaml::{Dialect, Document, NodeId, NodeKind, Stream, Type};
-use super::{Accepts, NoteKind, PluginFile, PluginUse, Problem, ProblemKind, opinion};
+use super::{
+    Accepts, FunctionRuntime, NoteKind, PluginFile, PluginUse, Problem, ProblemKind, function,
+    is_pinned, opinion,
+};
 
 /// How many objects one file may hold because of aliases.
 const MOST_OBJECTS: usize = 100_000;
@@ -16,40 +19,6 @@ const MOST_STRINGS: usize = 64;
 
 /// Longer strings name nothing.
 const LONGEST_NAME: usize = 1024;
-
-/// The annotations that make an object a function, in the order in which kustomize looks for them
-/// (kyaml/fn/runtime/runtimeutil/functiontypes.go).
-const FUNCTION_ANNOTATIONS: [&str; 2] = ["config.kubernetes.io/function", "config.k8s.io/function"];
-const CONTAINER_ANNOTATION: &str = "config.kubernetes.io/container";
-
-/// What a KRM function runs.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum FunctionRuntime {
-    /// A program. With a slash it is relative to the kustomization and may lie anywhere; without one it is
-    /// looked up in `PATH`.
-    Exec {
-        /// The path as written.
-        path: String,
-    },
-    /// A container image.
-    Container {
-        /// The image.
-        image: String,
-        /// Whether it may use the network.
-        network: bool,
-        /// The files and directories that it is given (`mounts[].src` of type `bind`).
-        mounts: Vec<String>,
-    },
-    /// A Starlark script; gone since kustomize 5.5.
-    Starlark {
-        /// The script as a file; empty if none.
-        path: String,
-        /// The script as a URL; empty if none.
-        url: String,
-    },
-    /// None that is known.
-    Unknown,
-}
 
 /// Reads a file that is named in `generators`, `transformers` or `validators`; all its documents count. Where
 /// `listed` says for what, a built-in plugin must be one for that.
@@ -65,7 +34,7 @@ pub fn read_plugin(bytes: &[u8], listed: Option<PluginUse>) -> Result<PluginFile
     Ok(PluginFile {
         references: found.references,
         notes: found.notes,
-        is_inert: !found.leads_somewhere,
+        has_code: found.has_code,
     })
 }
 
@@ -269,10 +238,10 @@ fn read_object(reader: &mut Reader<'_>, object: Object, listed: Option<PluginUse
         read_builtin(reader, place, &kind, listed);
         return;
     }
-    reader.found.leads_somewhere = true;
+    reader.found.has_code = true;
     let mut strings = Vec::new();
     reader.strings(&place, "", &mut strings);
-    if let Some(runtime) = function(reader, &place) {
+    if let Some(runtime) = function::find(reader, &place) {
         let message = match &runtime {
             FunctionRuntime::Exec { path } => format!("a function runs the program `{path}`"),
             FunctionRuntime::Container { image, network, .. } => format!(
@@ -318,7 +287,6 @@ fn read_builtin(reader: &mut Reader<'_>, place: Place, kind: &str, listed: Optio
     let known = BUILTIN_PLUGINS.iter().find(|(name, _, _)| *name == kind);
     let (message, hint) = match known {
         Some((_, is, record)) if listed.is_none_or(|listed| listed == *is) => {
-            reader.found.leads_somewhere |= !record.fields.is_empty();
             reader.root(record, place);
             return;
         }
@@ -347,93 +315,6 @@ pub fn home_path(api_version: &str, kind: &str) -> String {
     format!("{api_version}/{}/{kind}", kind.to_lowercase())
 }
 
-/// Says whether an image is named by its digest.
-#[must_use]
-pub fn is_pinned(image: &str) -> bool {
-    image.rsplit_once("@sha256:").is_some_and(|(name, digest)| {
-        !name.is_empty() && digest.len() == 64 && digest.bytes().all(|b| b.is_ascii_hexdigit())
-    })
-}
-
-/// Finds out what an object runs, if it is a function.
-fn function(reader: &mut Reader<'_>, place: &Place) -> Option<FunctionRuntime> {
-    for name in FUNCTION_ANNOTATIONS {
-        let keys = ["metadata", "annotations", name];
-        if let (Some(at), Some(text)) = (reader.at(place, &keys), reader.word(place, &keys)) {
-            let runtime = opinion::read(&text, 1)
-                .ok()
-                .and_then(|stream| runtime(reader, &at, &text, &stream));
-            return Some(runtime.unwrap_or(FunctionRuntime::Unknown));
-        }
-    }
-    if let Some(spec) = reader.at(place, &["metadata", "configFn"]) {
-        return Some(runtime_at(reader, &spec).unwrap_or(FunctionRuntime::Unknown));
-    }
-    let image = reader.word(place, &["metadata", "annotations", CONTAINER_ANNOTATION])?;
-    Some(FunctionRuntime::Container {
-        image,
-        network: false,
-        mounts: Vec::new(),
-    })
-}
-
-/// Reads a `FunctionSpec` that is the text of an annotation.
-fn runtime(
-    reader: &mut Reader<'_>,
-    at: &Place,
-    text: &str,
-    stream: &Stream<'_>,
-) -> Option<FunctionRuntime> {
-    let document = stream.documents.first()?;
-    let place = document.root().map(Place::root)?;
-    let label = reader.whereabouts.label("");
-    let whereabouts = reader.within_scalar(at, text, stream).within(&label);
-    let mut inner = Reader::new(document, 0, Dialect::Objects, whereabouts, reader.found);
-    runtime_at(&mut inner, &place)
-}
-
-/// Reads a `FunctionSpec`.
-fn runtime_at(reader: &mut Reader<'_>, place: &Place) -> Option<FunctionRuntime> {
-    if let Some(path) = reader.word(place, &["exec", "path"]) {
-        // Without a slash it is looked for on the `PATH`.
-        if path.contains('/') {
-            reader.named(place, &["exec", "path"], Accepts::Program);
-        }
-        return Some(FunctionRuntime::Exec { path });
-    }
-    let below = Accepts::Carried { anywhere: false };
-    if let Some(script) = reader.at(place, &["starlark"]) {
-        return Some(FunctionRuntime::Starlark {
-            path: reader
-                .named_in(&script, "starlark", &["path"], below)
-                .unwrap_or_default(),
-            url: reader.word(&script, &["url"]).unwrap_or_default(),
-        });
-    }
-    let container = reader.at(place, &["container"])?;
-    let mounts = reader.at(&container, &["mounts"]);
-    Some(FunctionRuntime::Container {
-        image: reader.word(&container, &["image"]).unwrap_or_default(),
-        network: reader.word(&container, &["network"]).as_deref() == Some("true"),
-        mounts: mounts.map_or_else(Vec::new, |mounts| {
-            reader
-                .items(&mounts)
-                .iter()
-                .enumerate()
-                .filter_map(|(i, mount)| {
-                    // A volume has a name, no path.
-                    let kind = reader.word(mount, &["type"]);
-                    let is_bound = kind.is_none_or(|kind| kind == "bind");
-                    let field = format!("container.mounts[{i}]");
-                    is_bound
-                        .then(|| reader.named_in(mount, &field, &["src"], below))
-                        .flatten()
-                })
-                .collect()
-        }),
-    })
-}
-
 impl Reader<'_> {
     /// Returns what some keys lead to, one below the other.
     pub(super) fn at(&mut self, place: &Place, keys: &[&str]) -> Option<Place> {
@@ -460,7 +341,7 @@ impl Reader<'_> {
     }
 
     /// Returns the same word, as a reference too. `field` is what is at `place`.
-    fn named_in(
+    pub(super) fn named_in(
         &mut self,
         place: &Place,
         field: &str,
@@ -476,7 +357,7 @@ impl Reader<'_> {
         Some(word)
     }
 
-    fn items(&self, place: &Place) -> Vec<Place> {
+    pub(super) fn items(&self, place: &Place) -> Vec<Place> {
         match &self.document.resolved(place.node).kind {
             NodeKind::Sequence(items) => items
                 .iter()

@@ -74,25 +74,31 @@ pub fn read(bytes: &[u8]) -> Result<Kustomization, Vec<Problem>> {
     })
 }
 
-/// The fields that make resources, or change what is in them; and whether they can do the former.
-const RESHAPING: [(&str, bool); 13] = [
-    ("components", true),
-    ("configMapGenerator", true),
+/// The fields that make resources, or change what is in them; and whether they change annotations only.
+const RESHAPING: [(&str, bool); 16] = [
+    ("commonAnnotations", true),
+    ("components", false),
+    ("configMapGenerator", false),
     ("configurations", false),
-    ("generators", true),
-    ("helmChartInflationGenerator", true),
-    ("helmCharts", true),
+    // With them, names, labels and annotations reach any field.
+    ("crds", false),
+    ("generators", false),
+    ("helmChartInflationGenerator", false),
+    ("helmCharts", false),
+    // Only where they name fields of their own.
+    ("labels", false),
     ("patches", false),
     ("patchesJson6902", false),
     ("patchesStrategicMerge", false),
     ("replacements", false),
-    ("secretGenerator", true),
-    ("transformers", true),
+    ("secretGenerator", false),
+    ("transformers", false),
     ("vars", false),
 ];
 
 /// Returns the fields of a kustomization that make resources of their own or change what is in others, in the order
-/// of the text: what is built there is not what stands in the files that it names. Names and labels do not count.
+/// of the text: what is built there is not what stands in the files that it names. Names do not count, and labels
+/// only where they go elsewhere than usual.
 #[must_use]
 pub fn reshaping(bytes: &[u8]) -> Vec<Reshaping> {
     let Ok(stream) = parse(bytes, 1) else {
@@ -111,7 +117,7 @@ pub fn reshaping(bytes: &[u8]) -> Vec<Reshaping> {
     let mut reader = Reader::new(document, 0, dialect, whereabouts, &mut scratch);
     let mut found = Vec::new();
     for entry in reader.entries(&Place::root(root), "").unwrap_or_default() {
-        let Some((field, makes_resources)) = RESHAPING
+        let Some((field, annotations_only)) = RESHAPING
             .into_iter()
             .find(|(field, _)| keys::equal(field, &entry.key))
         else {
@@ -122,17 +128,25 @@ pub fn reshaping(bytes: &[u8]) -> Vec<Reshaping> {
             NodeKind::Mapping(pairs) => pairs.is_empty(),
             _ => true,
         };
-        if !is_empty {
+        if !is_empty && (field != "labels" || names_fields(&mut reader, &entry.place)) {
             let (line, column) = reader.whereabouts.start(document.node(entry.key_node));
             found.push(Reshaping {
                 field,
-                makes_resources,
+                annotations_only,
                 line,
                 column,
             });
         }
     }
     found
+}
+
+/// Says whether one of the labels names the fields that it goes to.
+fn names_fields(reader: &mut Reader<'_>, labels: &Place) -> bool {
+    let items = reader.items(labels);
+    items
+        .iter()
+        .any(|item| reader.folded(item, &["fields"]).is_some())
 }
 
 /// Reads bytes as YAML, twice.
@@ -191,8 +205,8 @@ pub(super) struct Found {
     declared_kind: Option<Declared>,
     declared_version: Option<Declared>,
     visits: usize,
-    /// Whether a plugin configuration could hold a path.
-    pub leads_somewhere: bool,
+    /// Whether a plugin configuration is code, which annotations can make another.
+    pub has_code: bool,
 }
 
 /// The value of `kind` or `apiVersion`, with its position.

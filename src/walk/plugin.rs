@@ -49,8 +49,8 @@ impl Walker<'_> {
             // What a function names that is listed for both is named once.
             Ok(_) if is_known => {}
             Ok(plugin) => {
-                if plugin.is_inert {
-                    self.inert.insert(file);
+                if plugin.has_code {
+                    self.code.insert(file);
                 }
                 for note in plugin.notes {
                     self.note(root, file, note);
@@ -129,16 +129,16 @@ impl Walker<'_> {
         for index in 0..self.plugin_roots.len() {
             let top = self.plugin_roots[index].root;
             let (roots, files) = self.configurations(top);
-            let are_inert = files.iter().all(|file| self.inert.contains(file));
+            let has_code = files.iter().any(|file| self.code.contains(file));
             for root in roots {
                 let file = self.graph.roots[root].file;
                 let fields = reshaping
                     .entry(root)
                     .or_insert_with(|| kustomization::reshaping(&self.graph.files[file].bytes));
-                // What is changed in a configuration that knows no path gives it none.
+                // What is built in has no use for annotations.
                 let found = fields
                     .iter()
-                    .find(|field| field.makes_resources || !are_inert);
+                    .find(|field| has_code || !field.annotations_only);
                 let Some(found) = found.copied().filter(|_| told.insert(root)) else {
                     continue;
                 };
@@ -149,7 +149,7 @@ impl Walker<'_> {
                     ..self.graph.place(file)
                 };
                 let failure = Failure::new(format!(
-                    "`{}` is listed for its plugin configurations, and `{}` changes them before they are used: nobody can tell without a build which files they name",
+                    "`{}` is listed for its plugin configurations, and `{}` changes them before they are used: nobody can tell without a build what they name or run",
                     self.graph.root_label(root),
                     found.field
                 ))

@@ -550,7 +550,7 @@ fn what_cannot_come_along_is_told() {
         ("app/star.yaml", &function("starlark: {path: fn.star}")),
         ("app/fn.star", "star\n"),
         ("app/url.yaml", &function("starlark: {url: 'https://me:hunter2@h/fn.star'}")),
-        ("app/odd.yaml", &function("other: {}")),
+        ("app/odd.yaml", &function("{}")),
         (
             "app/plugin.yaml",
             "apiVersion: team.example.com/v1\nkind: Plug\nmetadata: {name: plug}\nargsFromFile: https://files.example.com/args\n",

@@ -240,12 +240,11 @@ fn what_is_changed_before_it_is_used_is_refused() {
         .refused(&["app"])
         .stderr_has("app/gens/kustomization.yaml:2:1: patches: `app/gens` is listed for its plugin configurations, and `patches` changes them before they are used")
         .stderr_has("hint: build it once, and list what comes out as a file: kustomize build DIRECTORY > plugins.yaml");
-    // To the check that is no error: everything is in the tree.
     world
         .work
         .run(&["check"])
-        .success()
-        .stdout_has("warning[function]")
+        .fails(1)
+        .stdout_has("error[function]")
         .stdout_has("app/gens/kustomization.yaml:2:1");
 
     // A repository of others, too.
@@ -264,7 +263,7 @@ fn what_is_changed_before_it_is_used_is_refused() {
         .refused(&["app"])
         .stderr_has("https://github.com/acme/gens?ref=v1: kustomization.yaml:2:1: patches: ");
 
-    // What knows no path gets none.
+    // What knows no path can become what does, by a patch of its `apiVersion`.
     world.commit(&[
         (
             "app/kustomization.yaml",
@@ -280,6 +279,16 @@ fn what_is_changed_before_it_is_used_is_refused() {
             "apiVersion: builtin\nkind: PrefixTransformer\nmetadata: {name: p}\nprefix: a-\nfieldSpecs: [{path: metadata/name}]\n",
         ),
     ]);
+    world
+        .refused(&["app"])
+        .stderr_has("app/names/kustomization.yaml:2:1: patches: ");
+
+    // To name it otherwise is no change.
+    world.work.write(
+        "app/names/kustomization.yaml",
+        "resources: [prefix.yaml]\nnamePrefix: b-\ncommonAnnotations: {a: b}\n",
+    );
+    world.commit(&[]);
     let copy = world.localized(&["app"]);
     world.same_build("app", &copy, "localized-app");
 }

@@ -51,6 +51,19 @@ impl<'d> Reader<'d> {
         }
     }
 
+    /// Returns a reader of the same document that reads it as a kustomization. `prefix` stands before every field.
+    pub(in crate::kustomization) fn as_strict(&mut self, prefix: &str) -> Reader<'_> {
+        Reader {
+            document: self.document,
+            index: self.index,
+            dialect: Dialect::Kustomization,
+            whereabouts: self.whereabouts.within(prefix),
+            found: self.found,
+            dead: false,
+            chart: None,
+        }
+    }
+
     /// Reads a whole struct; returns whether anything in it is set. `kind` and `apiVersion` do not count.
     pub(crate) fn root(&mut self, record: &'static Struct, place: Place) -> bool {
         self.record(record, &[place], "")

@@ -74,6 +74,21 @@ impl Reader<'_> {
         Some(entries.list)
     }
 
+    /// Returns what some keys lead to, one below the other, in any case.
+    pub(in crate::kustomization) fn folded(
+        &mut self,
+        place: &Place,
+        keys: &[&str],
+    ) -> Option<Place> {
+        let mut place = place.clone();
+        for key in keys {
+            let entries = self.entries(&place, "")?;
+            let found = entries.into_iter().find(|entry| equal(key, &entry.key));
+            place = found?.place;
+        }
+        Some(place)
+    }
+
     /// Notes that a key which stands in this mapping has no effect. One that a merge key brought in is meant to be replaced.
     fn note_loser(&mut self, loser: Option<Entry>, winner: NodeId, place: &Place, field: &str) {
         if let Some(loser) = loser.filter(|loser| loser.place.path.len() == place.path.len() + 1) {

@@ -7,6 +7,7 @@ use crate::kustomization::yaml::{NodeId, Stream, Type};
 use crate::kustomization::{
     Accepts, GeneratorKey, NoteKind, PluginUse, ProblemKind, Reference, Spot, plugin,
 };
+use crate::redact;
 
 impl<'d> Reader<'d> {
     pub(super) fn text(&mut self, role: Role, layers: &[Place], field: &str) -> bool {
@@ -30,8 +31,16 @@ impl<'d> Reader<'d> {
             self.problem(place.node, field, ProblemKind::WrongType, message, hints);
             return true;
         }
+        if matches!(
+            role,
+            Role::ChartName | Role::ChartVersion | Role::ChartRepo | Role::HelmArgument
+        ) && text.starts_with('-')
+        {
+            let message = format!("helm would take `{}` for an option", redact::url(text));
+            self.misleading(place.node, field, text, message);
+        }
         match role {
-            Role::Plain => {}
+            Role::Plain | Role::HelmArgument | Role::Code => {}
             Role::Kind | Role::ApiVersion => {
                 let (line, column) = self.whereabouts.start(self.document.node(place.node));
                 let declared = Some(Declared {
@@ -298,6 +307,18 @@ impl<'d> Reader<'d> {
             let hints = vec!["take it out".to_owned()];
             self.problem(node, field, ProblemKind::Entry, message, hints);
         }
+    }
+
+    /// Notes a text that a program would take for something else.
+    pub(in crate::kustomization) fn misleading(
+        &mut self,
+        node: NodeId,
+        field: &str,
+        text: &str,
+        message: String,
+    ) {
+        let text = text.to_owned();
+        self.note(node, field, NoteKind::Misleading { text }, message);
     }
 
     pub(super) fn string(&mut self, place: &Place, field: &str) -> Option<&'d str> {

@@ -300,12 +300,13 @@ fn functions_are_noted() {
         );
         assert_eq!(
             runtime(&annotation(
-                "      container:\n        image: i\n        network: true\n        mounts: [{type: bind, src: ../x}, {}, {type: volume, src: v}, {src: y}]\n"
+                "      container:\n        image: i\n        network: true\n        mounts: [{type: bind, src: ../x}, {}, {type: volume, src: v}, {src: z}]\n"
             )),
             FunctionRuntime::Container {
                 image: "i".to_owned(),
                 network: true,
-                mounts: vec!["../x".to_owned(), "y".to_owned()]
+                mounts: vec!["../x".to_owned(), "z".to_owned()],
+                others: vec![String::new(), "volume".to_owned(), String::new()],
             }
         );
         assert_eq!(
@@ -322,7 +323,8 @@ fn functions_are_noted() {
         FunctionRuntime::Container {
             image: "i".to_owned(),
             network: false,
-            mounts: vec![]
+            mounts: vec![],
+            others: vec![],
         }
     );
     assert_eq!(
@@ -330,7 +332,8 @@ fn functions_are_noted() {
         FunctionRuntime::Container {
             image: "i".to_owned(),
             network: false,
-            mounts: vec![]
+            mounts: vec![],
+            others: vec![],
         }
     );
 }
@@ -402,12 +405,7 @@ generators:
             ("A.container.mounts[2].src", "./x", below)
         ]
     );
-    for none in [
-        "exec: {path: fn}",
-        "exec: {path: 1}",
-        "exec: {path: ''}",
-        "{[",
-    ] {
+    for none in ["exec: {path: fn}", "exec: {path: ''}", "{["] {
         let text = format!(
             "apiVersion: a/v1\nkind: A\nmetadata:\n  name: a\n  annotations:\n    config.kubernetes.io/function: |\n      {none}\n"
         );
