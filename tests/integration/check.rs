@@ -296,7 +296,7 @@ fn what_git_moves_or_an_improvement_touches_is_not_new() {
     // Less firmly.
     repo.write("teams/b/kustomization.yaml", text("?ref=main"));
     repo.git(&["add", "--all"]);
-    check(&repo, &["--new-only=HEAD~"])
+    check(&repo, &["--new-only=HEAD"])
         .fails(1)
         .stdout_has("teams/b/kustomization.yaml:3:3")
         .lacks("teams/a/");
