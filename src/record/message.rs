@@ -28,8 +28,8 @@ const SCISSORS: &str = " ------------------------ >8 ------------------------";
 ///
 /// # Errors
 ///
-/// Fails when there is no text, when it holds NUL, when an extra trailer is none, and when a value
-/// of `trailers` is malformed.
+/// Fails when there is no text, when it holds NUL or lines that could be taken for those of a record, when an extra
+/// trailer is none, and when a value of `trailers` is malformed.
 pub fn render_message(
     subject_and_body: &str,
     extra_trailers: &[String],
@@ -61,7 +61,15 @@ pub fn render_message(
         message.push('\n');
     }
     message.push_str(&trailers.render()?);
-    Ok(message)
+    // What the text says must not be taken for a record, or for a part of this one.
+    let is_ours = |newest: &Trailers| newest.render().is_ok_and(|lines| message.ends_with(&lines));
+    match Trailers::parse(&message) {
+        Ok(Some(newest)) if is_ours(&newest) => Ok(message),
+        _ => Err(Failure::new(
+            "the text of the commit message has a line that begins as those of a record do: `Kustomize-Localize-`",
+        )
+        .hint("word it otherwise")),
+    }
 }
 
 /// Returns the line as git takes it for text.
@@ -160,7 +168,7 @@ fn is_trailer(line: &str) -> bool {
 }
 
 /// Returns whether a trailer is one of a record. git ignores the case of keys.
-fn is_ours(line: &str) -> bool {
+pub(super) fn is_ours(line: &str) -> bool {
     line.split_at_checked(super::trailers::PREFIX.len())
         .is_some_and(|(start, _)| start.eq_ignore_ascii_case(super::trailers::PREFIX))
 }

@@ -153,15 +153,26 @@ impl Trailers {
     /// The message may have gone through a squash: lines that `git merge --squash` has indented,
     /// that a hosting service has put under bullets or wrapped at a width, and text after them are
     /// read. Of several records the newest counts: the last one, and the first one in the log that
-    /// `git merge --squash` writes, newest first. One that was cut off is passed over.
+    /// `git merge --squash` writes, newest first. Beside these, one that was cut off is passed over.
     ///
     /// # Errors
     ///
-    /// Fails when no record is complete, or when the one that counts is malformed.
+    /// Fails when a record is not as it was written: incomplete, malformed, with other lines or another order.
     pub fn parse(message: &str) -> Result<Option<Trailers>> {
-        let Some(lines) = found::newest(message)? else {
-            return Ok(None);
-        };
+        Ok(Self::parse_all(message)?.into_iter().next())
+    }
+
+    /// Reads every record, newest first: of a squash, those of the commits that went into it.
+    ///
+    /// # Errors
+    ///
+    /// As [`parse`](Self::parse).
+    pub fn parse_all(message: &str) -> Result<Vec<Trailers>> {
+        let records = found::all(message)?;
+        records.iter().map(Self::of_lines).collect()
+    }
+
+    fn of_lines(lines: &found::Lines) -> Result<Trailers> {
         let mut target = None;
         let mut source = None;
         let mut remotes = BTreeSet::new();
@@ -169,7 +180,7 @@ impl Trailers {
         let mut verified = None;
         let mut not_built = BTreeSet::new();
         let mut tool = None;
-        for (key, value) in &lines {
+        for (key, value) in lines {
             let malformed =
                 |failure: Failure| failure.context(format_args!("{PREFIX}{}", key.name()));
             match key {
@@ -201,7 +212,13 @@ impl Trailers {
             tool,
         };
         trailers.check()?;
-        Ok(Some(trailers))
+        let line = |(key, value): &(Key, String)| format!("{PREFIX}{}: {value}\n", key.name());
+        if trailers.render()? != lines.iter().map(line).collect::<String>() {
+            return Err(Failure::new(format!(
+                "the `{PREFIX}…` lines of the commit message are not in the order, or not in the form, in which they are written"
+            )));
+        }
+        Ok(trailers)
     }
 
     fn check(&self) -> Result<()> {
@@ -213,7 +230,7 @@ impl Trailers {
             target,
             scope,
             into,
-            in_place: _,
+            in_place,
         } = &self.target;
         valid::target(target).map_err(refused("target"))?;
         if let Some(scope) = scope {
@@ -221,6 +238,12 @@ impl Trailers {
         }
         if let Some(into) = into {
             valid::path_or_top(into).map_err(refused("new directory"))?;
+        }
+        let is_top = target == "." && scope.is_none();
+        if *in_place == into.is_some() || *in_place && !is_top {
+            return Err(Failure::new(
+                "the target is neither copied into a directory nor the repository in place",
+            ));
         }
         if let Some(source) = &self.source {
             check_digest(source, matches!(source, Digest::GitCommit(_)))?;

@@ -1,28 +1,40 @@
 //! Our lines in a message, wherever they ended up.
 
 use super::{Key, PREFIX};
-use crate::failure::{Failure, Result};
+use crate::failure::{Failure, Result, shown};
 
 /// The lines of one record: keys and values.
-type Lines = Vec<(Key, String)>;
+pub(super) type Lines = Vec<(Key, String)>;
 
-/// Returns the lines of the record that counts, none when no line is ours.
-pub(super) fn newest(message: &str) -> Result<Option<Lines>> {
-    let records = records(message);
-    if records.is_empty() {
-        return Ok(None);
+/// Returns the lines of every record, newest first; nothing when no line is ours.
+///
+/// # Errors
+/// When a line is malformed, or a record lacks one: only beside other records, as a squash leaves them, may one be
+/// cut off.
+pub(super) fn all(message: &str) -> Result<Vec<Lines>> {
+    let Found { records, malformed } = found(message);
+    if let Some(line) = malformed {
+        return Err(Failure::new(format!(
+            "the line `{}` of the commit message is not one of a record",
+            shown(&line)
+        ))
+        .hint("a newer git-kustomize-localize may have written it: upgrade this one"));
     }
+    let count = records.len();
     let mut complete: Vec<Record> = records.into_iter().filter(Record::is_complete).collect();
-    let last = complete.pop().ok_or_else(incomplete)?;
-    let newest = match last.log {
-        None => last,
+    if complete.len() < count.min(2) {
+        return Err(incomplete());
+    }
+    let mut newest = Vec::new();
+    while let Some(last) = complete.pop() {
         // A log is newest first.
-        log => complete
-            .into_iter()
-            .find(|record| record.log == log)
-            .unwrap_or(last),
-    };
-    Ok(Some(newest.lines))
+        let is_same = |record: &Record| last.log.is_some() && record.log == last.log;
+        let (same, others): (Vec<Record>, Vec<Record>) = complete.into_iter().partition(is_same);
+        newest.extend(same.into_iter().map(|record| record.lines));
+        newest.push(last.lines);
+        complete = others;
+    }
+    Ok(newest)
 }
 
 /// Returns the failure for a message in which no record is whole.
@@ -50,19 +62,27 @@ impl Record {
     }
 }
 
-/// Returns all records, whole or not, in the order of the message.
-fn records(message: &str) -> Vec<Record> {
+/// What a message holds.
+#[derive(Default)]
+struct Found {
+    /// All records, whole or not, in the order of the message.
+    records: Vec<Record>,
+    /// A line with our prefix that no record has.
+    malformed: Option<String>,
+}
+
+fn found(message: &str) -> Found {
     let mut finder = Finder::default();
     for line in message.lines() {
         finder.line(line);
     }
     finder.end_record();
-    finder.records
+    finder.found
 }
 
 #[derive(Default)]
 struct Finder {
-    records: Vec<Record>,
+    found: Found,
     /// The lines of the record that is being read.
     lines: Lines,
     /// What followed the last of these lines, and may be the rest of it: a hosting service that
@@ -81,6 +101,8 @@ impl Finder {
         let text = without_marks(line);
         if text.is_empty() {
             self.end_record();
+        } else if is_malformed(text) {
+            self.found.malformed.get_or_insert_with(|| text.to_owned());
         } else if let Some((key, value)) = ours(text) {
             // The target is the first line, and only lists have more than one.
             let is_next = key == Key::Target
@@ -148,7 +170,7 @@ impl Finder {
         }
         self.rest.clear();
         if !self.lines.is_empty() {
-            self.records.push(Record {
+            self.found.records.push(Record {
                 lines: std::mem::take(&mut self.lines),
                 log: self.record_log,
             });
@@ -171,17 +193,26 @@ fn without_marks(line: &str) -> &str {
         .trim_start()
 }
 
-/// Returns the key and the value of one of our lines. git ignores the case of keys.
+/// Returns the key and the value of one of our lines.
 fn ours(text: &str) -> Option<(Key, &str)> {
     let (name, value) = text.split_once(':')?;
-    let (prefix, name) = name.trim_end().split_at_checked(PREFIX.len())?;
-    if !prefix.eq_ignore_ascii_case(PREFIX) {
-        return None;
-    }
-    let key = Key::ALL
-        .into_iter()
-        .find(|key| key.name().eq_ignore_ascii_case(name))?;
+    let name = name.strip_prefix(PREFIX)?;
+    let key = Key::ALL.into_iter().find(|key| key.name() == name)?;
     Some((key, value.trim()))
+}
+
+/// Returns whether a line is a trailer with our prefix, but none that we write. git ignores the case of keys, and
+/// spaces after them.
+fn is_malformed(text: &str) -> bool {
+    let is_key = |name: &str| {
+        let is_ours = crate::record::message::is_ours(name);
+        is_ours
+            && name
+                .bytes()
+                .all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
+    };
+    let name = text.split_once(':').map(|(name, _)| name.trim_end());
+    name.is_some_and(is_key) && ours(text).is_none()
 }
 
 /// Returns whether a line is a trailer of somebody else. A digest (`gitCommit:…`) is not.

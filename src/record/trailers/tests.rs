@@ -363,7 +363,7 @@ fn messages_without_a_record_have_none() {
         "",
         "Subject",
         "Subject\n\nSigned-off-by: A",
-        "Kustomize-Localize is a tool\n\nKustomize-Localize-Other: x\nKustomize-Localize-: y",
+        "Kustomize-Localize is a tool: this one\n\nKustomize-Localize-Tree is a trailer: x",
         "The line `Kustomize-Localize-Tree: x` is a trailer",
     ] {
         assert_eq!(Trailers::parse(message).unwrap(), None, "{message}");
@@ -405,10 +405,7 @@ fn the_last_record_counts() {
     assert_eq!(parsed(&format!("S\n\n{one}{two}")), second);
     assert_eq!(parsed(&format!("S\n\n{one}prose\n{two}")), second);
     // Prose after a record is not taken for the rest of its last line.
-    assert_eq!(
-        parsed(&format!("S\n\n{one}prose\nKustomize-Localize-Target: cut")),
-        first
-    );
+    assert_eq!(parsed(&format!("S\n\n{one}prose\n")), first);
     // What follows does not matter, whether it is trailers or prose, with a blank line or without.
     for after in [
         "Signed-off-by: A <a@example.org>\n",
@@ -426,8 +423,120 @@ fn the_last_record_counts() {
     }
     // One that lost its head is not completed by the next.
     let headless = one.split_once('\n').unwrap().1;
-    assert_eq!(parsed(&format!("S\n\n{headless}{two}")), second);
-    assert_eq!(parsed(&format!("S\n\n{two}{headless}")), second);
+    let third = numbered(3).render().unwrap();
+    assert_eq!(parsed(&format!("S\n\n{headless}{third}{two}")), second);
+    assert_eq!(parsed(&format!("S\n\n{third}{two}{headless}")), second);
+    // Where nothing else was squashed, nothing was cut off: somebody edited it.
+    for edited in [
+        format!("{headless}{two}"),
+        format!("{two}{headless}"),
+        format!("{one}prose\nKustomize-Localize-Target: cut"),
+    ] {
+        let failure = Trailers::parse(&format!("S\n\n{edited}")).unwrap_err();
+        assert!(failure.message.contains("no complete record"), "{failure}");
+    }
+}
+
+#[test]
+fn every_record_of_a_squash_is_read_newest_first() {
+    let [one, two, three] = [1, 2, 3].map(numbered);
+    let text = |trailers: &Trailers| trailers.render().unwrap();
+    let all = |message: &str| Trailers::parse_all(message).unwrap();
+    let listed = format!("S\n\n{}\n{}", text(&one), text(&two));
+    assert_eq!(all(&listed), [two.clone(), one.clone()]);
+    let hex = "0123".repeat(10);
+    let logged = [&two, &one].map(|trailers| {
+        let lines: String = text(trailers)
+            .lines()
+            .map(|line| format!("    {line}\n"))
+            .collect();
+        format!("commit {hex}\nAuthor: A <a@example.org>\n\n    Localize\n\n{lines}\n")
+    });
+    let message = format!("S\n\n{}\n{}{}", text(&three), logged[0], logged[1]);
+    assert_eq!(all(&message), [two, one, three]);
+    assert_eq!(all("Nothing"), []);
+}
+
+/// Returns the block with each of its lines changed in one way, by what was done.
+fn damaged() -> Vec<(String, String)> {
+    let lines: Vec<&str> = OURS.lines().collect();
+    let mut damaged = Vec::new();
+    for (index, line) in lines.iter().enumerate() {
+        let (key, value) = line.split_once(": ").unwrap();
+        let with = |new: &[String]| {
+            let mut lines: Vec<String> = lines.iter().map(|&line| line.to_owned()).collect();
+            lines.splice(index..=index, new.iter().cloned());
+            lines.join("\n") + "\n"
+        };
+        let mut add = |what: &str, text: String| damaged.push((format!("{key} {what}"), text));
+        add("doubled", with(&[line.to_string(), line.to_string()]));
+        add("doubled below", format!("{OURS}{line}\n"));
+        add("doubled apart", format!("{line}\n\n{OURS}"));
+        add(
+            "other case",
+            with(&[line.replacen(key, &key.to_lowercase(), 1)]),
+        );
+        add(
+            "other key",
+            with(&[line.replacen(key, &format!("{key}s"), 1)]),
+        );
+        add(
+            "space before the colon",
+            with(&[format!("{key} : {value}")]),
+        );
+        add("no colon", with(&[format!("{key} {value}")]));
+        add("no value", with(&[format!("{key}:")]));
+        add(
+            "other encoding",
+            with(&[format!("{key}: {}", value.replacen('e', "%65", 1))]),
+        );
+        add(
+            "two spaces",
+            with(&[format!("{key}: {}", value.replacen(' ', "  ", 1))]),
+        );
+        let mut other = lines.clone();
+        other.remove(index);
+        // What else may be missing is told by the lock and by the parents of the commit.
+        if !key.ends_with("-Source") && !key.ends_with("-Remote") {
+            add("removed", other.join("\n") + "\n");
+        }
+        other.insert((index + 1) % lines.len(), line);
+        add("reordered", other.join("\n") + "\n");
+    }
+    damaged.retain(|(_, text)| text != OURS);
+    damaged
+}
+
+#[test]
+fn a_block_that_is_not_as_it_was_written_is_not_read() {
+    let damaged = damaged();
+    assert!(damaged.len() > 7 * 9, "{}", damaged.len());
+    for (what, text) in damaged {
+        let read = Trailers::parse(&format!("S\n\nBody\n\n{text}"));
+        assert!(read.is_err(), "{what}: {read:?}\n{text}");
+    }
+    let place = |target: &str| {
+        OURS.replacen(
+            "example/overlay scope=example into=localized-overlay",
+            target,
+            1,
+        )
+    };
+    assert!(Trailers::parse(&place(". in-place")).is_ok());
+    for target in [
+        ".",
+        "app in-place",
+        ". scope=. in-place",
+        ". into=a in-place",
+    ] {
+        assert!(Trailers::parse(&place(target)).is_err(), "{target}");
+    }
+}
+
+#[test]
+fn a_text_that_reads_as_a_record_is_refused() {
+    let failure = render_message("S\n\nKustomize-Localize-Tool: x\n\nBody", &[], &example());
+    assert!(failure.unwrap_err().message.contains("Kustomize-Localize-"));
 }
 
 #[test]
