@@ -4,6 +4,7 @@ pub mod branch;
 pub mod directory;
 pub mod merged;
 pub mod objects;
+pub mod records;
 pub mod tip;
 pub mod working;
 pub mod worktree;

@@ -13,7 +13,7 @@ mod here;
 pub use checkout::{Attributes, Checkout};
 pub(crate) use foreign::untied;
 pub use foreign::{Asked, Depth, Foreign, Wanted};
-pub use here::{Amid, CommitId, Here, Hooks, Listed, Ref, Side, Staged, Which};
+pub use here::{Amid, CommitId, Here, Hooks, Listed, LogEntry, Ref, Side, Staged, Which};
 
 use std::process::Command;
 

@@ -383,6 +383,7 @@ fn copy(
     let localized = localize(&graph, options.load_restrictor, &rules)?;
     let lock = Lock {
         target: Some(target.name),
+        trailers: false,
         options: LockOptions {
             scope: target.scope,
             pin: args.fetch.pin,

@@ -53,8 +53,9 @@ pub(super) fn finish(
     dry_run: bool,
     strict: bool,
     before: &Rc<Lock>,
-    relocked: lock::Relocked,
+    mut relocked: lock::Relocked,
 ) -> Result<LockReport, Failures> {
+    relocked.lock.written_after(before);
     let outcome = match (relocked.lock == **before, dry_run) {
         _ if strict && !relocked.warnings.is_empty() => LockOutcome::Warned,
         (true, true) => LockOutcome::Unchanged,

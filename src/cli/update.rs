@@ -78,6 +78,7 @@ fn updated(args: &UpdateArgs) -> Result<Box<dyn Tell>, Failures> {
         leave_missing: None,
         helm,
         overwrite: false,
+        trailers: false,
         again,
     };
     let plan = in_place::plan(&ground, &request, &mut fetcher)?;

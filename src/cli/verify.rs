@@ -31,6 +31,11 @@ pub(super) struct VerifyArgs {
     #[arg(value_name = "PATH", last = true)]
     paths: Vec<String>,
 
+    /// Accept changes to your own files since the record was made, as on a branch that took the localized one in by a
+    /// merge, a squash or a pick: what was localized must be what it was
+    #[arg(long)]
+    own_changes: bool,
+
     /// The commit must have a signature that is good, as `git verify-commit` says
     #[arg(long)]
     require_signature: bool,
@@ -118,6 +123,7 @@ fn verified(args: &VerifyArgs) -> Result<Verified, Failures> {
     let request = Request {
         rev: &args.rev,
         paths: &paths,
+        own_changes: args.own_changes,
         require_signature: args.require_signature,
         #[cfg(feature = "localize")]
         upstream: ask

@@ -7,14 +7,12 @@ use gix::ObjectId;
 use gix::objs::tree::EntryKind;
 
 use super::objects::{differences, entries, lookup};
-use crate::failure::{Failure, Result, argument, short};
+use super::records::{Found, Recorded, Records};
+use crate::failure::{Failure, Result, argument};
 use crate::git::Here;
-use crate::record::{self, Digest, LOCK_NAME, Lock, TargetTrailer, Trailers, Verified};
+use crate::record::{Digest, LOCK_NAME, Lock, TargetTrailer, Trailers, Verified, stored};
 use crate::tree::objects::{ObjectTree, object_id};
 use crate::tree::{Tree, path};
-
-/// How far back a commit of ours is looked for.
-const HISTORY: usize = 200;
 
 /// A directory with a lock of ours.
 #[derive(Debug, Clone)]
@@ -71,7 +69,11 @@ pub fn examine(
         .ok_or_else(|| Failure::new(format!("the tip {commit} of `{branch}` cannot be read")))?;
     let tree = object_id(&id.tree)?;
     let mut edited = Vec::new();
-    let (made, trailers, mut edited_by) = newest(here, branch, commit)?;
+    let Recorded {
+        commit: made,
+        trailers,
+        after: mut edited_by,
+    } = newest(here, repository, branch, commit)?;
     if trailers.target.in_place {
         return Err(Failure::new(format!(
             "branch `{branch}` holds the repository, localized where it stands, and no copies"
@@ -90,7 +92,8 @@ pub fn examine(
         edited_by.clear();
     }
     let new_dirs = new_dirs(here, repository, tree, Some(source_tree))?;
-    edited.extend(against_record(here, repository, made_tree, &trailers)?);
+    // A shallow clone may not have the source any more: then there is nothing to compare with.
+    edited.extend(against_source(here, repository, made_tree, &trailers)?.unwrap_or_default());
     for (directory, new_dir) in &new_dirs {
         let recorded = recorded_tree(&trailers, directory);
         if recorded == Some(new_dir.tree) {
@@ -144,16 +147,13 @@ fn is_lost(place: &str, ours: &[String], elsewhere: &[String]) -> bool {
     others.any(|other| path::is_in(place, other) || path::is_in(other, place))
 }
 
-/// Returns the newest commit of ours that a tip contains with its record, and the commits after it, abbreviated.
-fn newest(here: &Here, branch: &str, tip: &str) -> Result<(String, Trailers, Vec<String>)> {
-    let mut after = Vec::new();
-    for (commit, message) in here.first_parents(tip, HISTORY)? {
-        match Trailers::parse(&message)? {
-            Some(trailers) => return Ok((commit, trailers, after)),
-            None => after.push(short(&commit).to_owned()),
-        }
+/// Returns the newest commit of ours that a tip contains.
+fn newest(here: &Here, repository: &gix::Repository, branch: &str, tip: &str) -> Result<Recorded> {
+    match Records::of(here, repository, tip).newest(&[], |_| true)? {
+        Found::Record(recorded) => Ok(*recorded),
+        Found::Unreadable { failure, .. } => Err(failure),
+        Found::Nothing => Err(not_ours(here, branch)?),
     }
-    Err(not_ours(here, branch)?)
 }
 
 /// Returns the newest record of a NEW_DIR that a tip contains.
@@ -230,7 +230,11 @@ pub fn examine_in_place(
         .commit(commit)?
         .ok_or_else(|| Failure::new(format!("the tip {commit} of `{branch}` cannot be read")))?;
     let tree = object_id(&id.tree)?;
-    let (made, trailers, mut edited_by) = newest(here, branch, commit)?;
+    let Recorded {
+        commit: made,
+        trailers,
+        after: mut edited_by,
+    } = newest(here, repository, branch, commit)?;
     if !trailers.target.in_place {
         return Err(Failure::new(format!(
             "branch `{branch}` holds copies, as `{}`",
@@ -293,21 +297,23 @@ fn recorded_tree(trailers: &Trailers, directory: &str) -> Option<ObjectId> {
     (into == directory).then(|| object_id(trailers.tree.hex()).ok())?
 }
 
-/// Returns the paths of a commit of ours that are neither those of its source nor in a NEW_DIR, and
-/// its own NEW_DIR if that is not the tree that was recorded.
-fn against_record(
+/// Returns the paths of a commit of ours, with the `tree`, that are neither those of its source nor in a NEW_DIR, and
+/// its own NEW_DIR if that has no lock; none where its source is not here.
+///
+/// # Errors
+/// When a tree cannot be read.
+pub fn against_source(
     here: &Rc<Here>,
     repository: &gix::Repository,
     tree: ObjectId,
     trailers: &Trailers,
-) -> Result<Vec<String>> {
-    let mut edited = Vec::new();
-    let Some(source) = &trailers.source else {
-        return Ok(edited);
-    };
-    // A shallow clone may not have the source any more: then there is nothing to compare with.
-    let Some(source) = here.commit(source.hex())? else {
-        return Ok(edited);
+) -> Result<Option<Vec<String>>> {
+    let source = trailers
+        .source
+        .as_ref()
+        .map(|source| here.commit(source.hex()));
+    let Some(source) = source.transpose()?.flatten() else {
+        return Ok(None);
     };
     let source = object_id(&source.tree)?;
     let owned = new_dirs(here, repository, tree, Some(source))?;
@@ -316,35 +322,22 @@ fn against_record(
         .chain(&trailers.target.into)
         .map(String::as_str)
         .collect();
-    edited.extend(differences(repository, source, tree, &apart)?);
+    let mut edited = differences(repository, source, tree, &apart)?;
     if let Some(into) = &trailers.target.into
         && !owned.contains_key(into)
     {
         edited.push(path::join(into, LOCK_NAME));
     }
-    Ok(edited)
+    Ok(Some(edited))
 }
 
 /// Returns the paths of a NEW_DIR that are not what its lock says.
 fn against_lock(here: &Rc<Here>, new_dir: &NewDir, directory: &str) -> Result<Vec<String>> {
     let tree = ObjectTree::of_here(here.clone(), new_dir.tree)?;
-    let mut there = tree.files()?;
-    there.remove(LOCK_NAME);
-    let mut edited = Vec::new();
-    for file in &new_dir.lock.files {
-        let same = match there.remove(&file.path) {
-            Some(executable) => {
-                executable == file.executable
-                    && record::sha256_hex(&tree.read(&file.path)?) == file.sha256
-            }
-            None => false,
-        };
-        if !same {
-            edited.push(path::join(directory, &file.path));
-        }
-    }
-    edited.extend(there.into_keys().map(|place| path::join(directory, &place)));
-    Ok(edited)
+    let found = stored::differences(&tree, "", &new_dir.lock)?.into_iter();
+    Ok(found
+        .map(|(place, _)| path::join(directory, &place))
+        .collect())
 }
 
 /// Finds every directory with a lock that names a target. Directories that `known` (the tree of

@@ -57,6 +57,17 @@ pub struct Ref {
     pub other_name: Option<String>,
 }
 
+/// A commit, as `git log` shows it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LogEntry {
+    /// Its id.
+    pub commit: String,
+    /// The ids of its parents; none of those that a shallow clone lacks.
+    pub parents: Vec<String>,
+    /// Its whole message.
+    pub message: String,
+}
+
 /// Which commits are looked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Which<'a> {
@@ -274,12 +285,11 @@ impl Here {
         })
     }
 
-    /// Returns the commits that `tip` reaches over first parents with their whole messages, newest
-    /// first, at most `limit`.
+    /// Returns the commits that `tip` reaches over first parents, newest first, at most `limit`.
     ///
     /// # Errors
     /// When git cannot read the history.
-    pub fn first_parents(&self, tip: &str, limit: usize) -> Result<Vec<(String, String)>> {
+    pub fn first_parents(&self, tip: &str, limit: usize) -> Result<Vec<LogEntry>> {
         let limit = format!("--max-count={limit}");
         self.log(&["--first-parent", &limit, tip, "--"])
     }
@@ -297,11 +307,12 @@ impl Here {
                 &["-1", "--basic-regexp", &grep, tip, "--"]
             }
         };
-        Ok(self.log(args)?.into_iter().next())
+        let newest = self.log(args)?.into_iter().next();
+        Ok(newest.map(|entry| (entry.commit, entry.message)))
     }
 
-    /// Returns commits with their whole messages.
-    fn log(&self, args: &[&str]) -> Result<Vec<(String, String)>> {
+    /// Returns commits with their parents and messages.
+    fn log(&self, args: &[&str]) -> Result<Vec<LogEntry>> {
         const LOG: [&str; 5] = [
             "--literal-pathspecs",
             "log",
@@ -309,7 +320,7 @@ impl Here {
             "--no-show-signature",
             "--encoding=UTF-8",
         ];
-        let output = self.run(&[&LOG[..], &["--format=%H%n%B"], args].concat(), None)?;
+        let output = self.run(&[&LOG[..], &["--format=%H %P%n%B"], args].concat(), None)?;
         if !output.status.success() {
             return Err(Failure::new(said(&output)));
         }
@@ -317,7 +328,14 @@ impl Here {
         Ok(String::from_utf8_lossy(&output.stdout)
             .split('\0')
             .filter_map(|entry| entry.split_once('\n'))
-            .map(|(commit, message)| (commit.to_owned(), message.to_owned()))
+            .filter_map(|(ids, message)| {
+                let mut ids = ids.split_whitespace().map(str::to_owned);
+                Some(LogEntry {
+                    commit: ids.next()?,
+                    parents: ids.collect(),
+                    message: message.to_owned(),
+                })
+            })
             .collect())
     }
 

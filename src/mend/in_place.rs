@@ -49,6 +49,8 @@ pub struct Request<'a> {
     pub trust_exec: BTreeSet<String>,
     /// Makes of a pattern the command line that trusts what it matches.
     pub again_trusting: &'a dyn Fn(&str) -> String,
+    /// Whether the message of the commit is going to hold the record.
+    pub trailers: bool,
     /// The labels of remotes whose localized files are brought in again. Then nothing else is localized.
     pub again: BTreeSet<String>,
 }
@@ -249,13 +251,17 @@ fn planned(
     before.options.helm = request.helm;
     before.options.trust_exec.clone_from(&request.trust_exec);
     let named = lock::still_named(&after.graph, &before);
-    let (lock, unsure) = lock::merged(
+    let (mut lock, unsure) = lock::merged(
         &before,
         found,
         &named,
         &BTreeSet::new(),
         !troubles.unread.is_empty(),
     );
+    match request.trailers {
+        true => lock.trailers = !lock.files.is_empty(),
+        false => lock.written_after(held),
+    }
 
     let mut changes = ledger.removals(&gone, request.overwrite)?;
     let mut written: Vec<Change> = kept

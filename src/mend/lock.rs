@@ -232,6 +232,7 @@ pub(super) fn merged(
 ) -> (Lock, Vec<String>) {
     let mut lock = Lock {
         target: None,
+        trailers: held.trailers,
         options: held.options.clone(),
         remotes: found,
         left: held.left.clone(),

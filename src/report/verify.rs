@@ -50,6 +50,9 @@ pub fn human(verified: &Verified) -> String {
         false => format!("{rev} ({commit})"),
     };
     out.push_str(&format!("verified {named}: {result}\n"));
+    if let Some(hint) = &verified.hint {
+        out.push_str(&format!("  {hint}\n"));
+    }
     out
 }
 

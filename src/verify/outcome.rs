@@ -14,6 +14,8 @@ pub struct Verified {
     pub records: Vec<Record>,
     /// What is not as it must be, by path.
     pub differences: Vec<Difference>,
+    /// How to accept what differs, where that can be.
+    pub hint: Option<String>,
     /// What became of the remotes of the locks, in their order; none where nobody was asked.
     pub upstream: Option<Vec<Upstream>>,
     /// What could not be looked at. Everything else was.

@@ -1,6 +1,8 @@
 //! Whatever is changed on a localized branch by hand is named: by `verify`, which has the whole record, and by `check`
 //! as far as the files and the lock tell.
 
+mod trailers;
+
 use std::collections::BTreeSet;
 use std::fs;
 
@@ -417,14 +419,15 @@ fn a_branch_of_ours_holds_nothing_else() {
     let output = work.run_unchanged(&["verify", "--", "other"]);
     output.fails(1).stdout_has(": 1 difference\n");
     // Where people commit, what they commit is theirs; a lock is not.
-    work.run_unchanged(&["verify", &by]).success();
+    let own_changes = ["verify", "--own-changes", &by];
+    work.run_unchanged(&own_changes).success();
     let lock = work.read("kustomize-localize.lock");
     work.write(
         "kustomize-localize.lock",
         lock.replace("source: service.yaml", "source: other.yaml"),
     );
     let by = work.commit("lock");
-    work.run_unchanged(&["verify", &by])
+    work.run_unchanged(&["verify", "--own-changes", &by])
         .fails(1)
         .stdout_has(&format!("kustomize-localize.lock: {expected}"))
         .stdout_has(": 1 difference\n");
@@ -452,9 +455,12 @@ fn a_squash_on_a_main_that_went_on_is_as_recorded() {
     work.git(&["merge", "--quiet", "--squash", "localized/main"]);
     work.git(&["commit", "--quiet", "--no-edit"]);
     for rev in ["HEAD", "main^{commit}"] {
-        work.run(&["verify", rev, "--rebuild"])
+        work.run(&["verify", rev, "--rebuild", "--own-changes"])
             .success()
             .stdout_has("as recorded");
+        work.run(&["verify", rev])
+            .fails(1)
+            .stdout_has("README.md: is not what the message of ");
     }
     // What was brought in is still held against the lock, and the lock against the message.
     let lock = work.read("kustomize-localize.lock");
@@ -463,7 +469,7 @@ fn a_squash_on_a_main_that_went_on_is_as_recorded() {
         lock.replace("source: service.yaml", "source: other.yaml"),
     );
     work.git(&["commit", "--quiet", "--all", "--amend", "--no-edit"]);
-    work.run(&["verify"])
+    work.run(&["verify", "--own-changes"])
         .fails(1)
         .stdout_has("kustomize-localize.lock: is not what the message of ")
         .stdout_has(": 1 difference\n");

@@ -72,12 +72,15 @@ fn what_was_made_is_as_recorded() {
         "--message",
         "Nothing is told here",
     ]);
-    verify(work, &[])
+    verify(work, &[]).fails(1).stdout_has(&format!(
+        "{LOCK}: no commit message holds its record any more\n"
+    ));
+    verify(work, &["--own-changes"])
         .success()
         .stdout_has("no commit message tells of it any more");
     let inside = project.sandbox.run(
         &work.path().join("example"),
-        &["verify", "--", "../localized-overlay"],
+        &["verify", "--own-changes", "--", "../localized-overlay"],
     );
     inside.success().stdout_has("as recorded");
 }
@@ -190,6 +193,9 @@ fn files_and_lock_that_were_changed_together_disagree_with_the_message_only() {
     let tree = work.git(&["write-tree"]);
     let rewritten = work.git(&["commit-tree", "-m", "Rewritten", &tree]);
     verify(work, &[&rewritten])
+        .fails(1)
+        .stdout_has(": 1 difference\n");
+    verify(work, &[&rewritten, "--own-changes"])
         .success()
         .stdout_has("no commit message tells of it any more");
 }
@@ -363,8 +369,7 @@ fn localizing_again_needs_the_source_commit() {
         "--message",
         "Nothing is told here",
     ]);
-    verify(work, &[]).success();
-    verify(work, &["--rebuild"])
+    verify(work, &["--rebuild", "--own-changes"])
         .fails(2)
         .stderr_has("`localized-overlay` cannot be localized again: no commit message names the source commit any more");
 }

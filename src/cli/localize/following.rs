@@ -97,6 +97,7 @@ pub(super) fn run(args: &LocalizeArgs) -> Result<InPlaceReport, Failures> {
             .then_some(&leave_missing as &dyn Fn(&str) -> bool),
         helm,
         overwrite: false,
+        trailers: true,
         again: BTreeSet::new(),
     };
     let mut plan = mend::plan(&ground, &request, &mut fetcher)?;

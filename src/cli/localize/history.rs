@@ -130,7 +130,7 @@ pub(super) fn run(args: &LocalizeArgs) -> Result<Report, Failures> {
     let absences = Absences::new(here.clone(), tree.clone(), args.rev.is_none());
     let absence = |path: &str| absences.of(path);
     let owned = |path: &str| owns(local.lock.as_ref(), path);
-    let copied = copy(
+    let mut copied = copy(
         args,
         target,
         &mut fetcher,
@@ -147,6 +147,7 @@ pub(super) fn run(args: &LocalizeArgs) -> Result<Report, Failures> {
         }
         refuse_changed(&here, &used)?;
     }
+    copied.lock.trailers = true;
     let files = copied.files()?;
     let others = state
         .as_ref()

@@ -59,6 +59,7 @@ pub(super) fn run(args: &LocalizeArgs) -> Result<InPlaceReport, Failures> {
             .then_some(&leave_missing as &dyn Fn(&str) -> bool),
         helm,
         overwrite: args.overwrite,
+        trailers: false,
         again: BTreeSet::new(),
     };
     let mut plan = in_place::plan(&ground, &request, &mut fetcher)?;

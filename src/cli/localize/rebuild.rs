@@ -59,7 +59,7 @@ pub(in crate::cli) fn rebuild(
                 None => local_target(&args, &local)?,
             };
             let absences = Absences::new(here.clone(), tree.clone(), false);
-            let copied = copy(
+            let mut copied = copy(
                 &args,
                 target,
                 &mut fetcher,
@@ -68,6 +68,7 @@ pub(in crate::cli) fn rebuild(
                 Some(directory.to_owned()),
                 &|path| owns(local.lock.as_ref(), path),
             )?;
+            copied.lock.trailers = lock.trailers;
             let none = std::collections::BTreeMap::new();
             let files = copied.files()?;
             objects::write(&repository, source_tree, &none, directory, &files)?.directory
@@ -86,6 +87,7 @@ pub(in crate::cli) fn rebuild(
                 leave_missing: Some(&|_| true),
                 helm: lock.options.helm,
                 overwrite: false,
+                trailers: lock.trailers,
                 again: Default::default(),
             };
             let plan = mend::plan(&ground, &request, &mut fetcher)?;

@@ -125,6 +125,7 @@ fn top(reader: &mut Reader<'_>, lock: &mut Lock, marks: &mut Marks) -> Result<()
                 marks.target = Some(mark);
                 lock.target = Some(text_of(reader)?);
             }
+            "trailers" => lock.trailers = reader.flag()?,
             "options" => marks.options = Some(options(reader, &mut lock.options)?),
             "remotes" => reader.sequence(|reader| {
                 let (mark, remote) = remote(reader)?;

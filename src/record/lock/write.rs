@@ -24,6 +24,9 @@ pub(super) fn lock(lock: &Lock) -> String {
     if let Some(target) = &lock.target {
         out.field("", "target", scalar(target));
     }
+    if lock.trailers {
+        out.field("", "trailers", true);
+    }
     options(&mut out, &lock.options);
     if !lock.remotes.is_empty() {
         out.line("remotes:");

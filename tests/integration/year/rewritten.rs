@@ -24,7 +24,23 @@ const COPY: &[&str] = &[OVERLAY[0], OVERLAY[1], OVERLAY[2], "--no-verify"];
 /// Verifies, with what localizing again gives.
 #[track_caller]
 fn verify(repo: &Repo, rev: &str) -> Output {
-    let output = repo.run_unchanged(&["verify", rev, "--rebuild"]);
+    verify_with(repo, &[rev])
+}
+
+/// Verifies what was taken over to where its source is not, with what localizing again gives.
+#[track_caller]
+fn verify_taken(repo: &Repo, rev: &str) -> Output {
+    let strict = repo.run_unchanged(&["verify", rev]);
+    strict
+        .fails(1)
+        .stdout_has(" names the source commit ")
+        .stdout_has(": 1 difference\n");
+    verify_with(repo, &[rev, "--own-changes"])
+}
+
+#[track_caller]
+fn verify_with(repo: &Repo, args: &[&str]) -> Output {
+    let output = repo.run_unchanged(&[&["verify", "--rebuild"], args].concat());
     output
         .success()
         .stdout_has("also in the message of ")
@@ -63,7 +79,8 @@ fn a_squash_onto_another_branch_is_gone_on_from() {
         let [squashed, localized] = trees(work, ["production", LOCALIZED]);
         assert_eq!(squashed, localized);
         // Both deployments are in that message, and the newer one counts.
-        verify(work, "production").stdout_has(&format!("in the message of {}", &squash[..12]));
+        verify_taken(work, "production")
+            .stdout_has(&format!("in the message of {}", &squash[..12]));
         work.write("README.md", "More.\n");
         let main = work.commit("more");
         goes_on(work, args, "production", &[squash, main]);
@@ -131,12 +148,12 @@ fn a_rebase_is_gone_on_from() {
             LOCALIZED,
         ];
         assert_ne!(work.git(&record), format!("gitCommit:{main}"));
-        // The copy is the same tree. In place the tree is that of the whole repository, so that it is another one.
-        let output = work.run_unchanged(&["verify", "localized/main"]);
-        match args == COPY {
-            true => output.success(),
-            false => output.fails(1).stdout_has("README.md"),
-        };
+        // It is not what its record says, which names the main before.
+        work.run_unchanged(&["verify", "localized/main"])
+            .fails(1)
+            .stdout_has("README.md: is not what the message of ");
+        work.run_unchanged(&["verify", "localized/main", "--own-changes"])
+            .success();
         // Nothing of it would be lost; the record is brought up to date.
         let before = work.id(&format!("{LOCALIZED}^{{tree}}"));
         goes_on(work, args, "localized/main", &[rebased]);
@@ -203,7 +220,7 @@ fn deployments_can_be_picked_one_by_one() {
         work.git(&["cherry-pick", "-m", "1", "localized/main"]);
         let picked = work.id("HEAD");
         assert_ne!(picked, work.id(LOCALIZED));
-        verify(work, "release").stdout_has(&format!("in the message of {}", &picked[..12]));
+        verify_taken(work, "release").stdout_has(&format!("in the message of {}", &picked[..12]));
         work.git(&["switch", "-q", "main"]);
         let [release, localized] = trees(work, ["release", LOCALIZED]);
         assert_eq!(release, localized);

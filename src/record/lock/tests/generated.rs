@@ -149,13 +149,15 @@ fn locks() -> impl Strategy<Value = Lock> {
         );
     (
         option::of(accepted(valid::target)),
+        any::<bool>(),
         options,
         remotes(),
         btree_set(accepted(valid::url), 0..3),
         files(),
     )
-        .prop_map(|(target, options, remotes, left, files)| Lock {
+        .prop_map(|(target, trailers, options, remotes, left, files)| Lock {
             target,
+            trailers,
             options,
             remotes,
             left,
@@ -243,6 +245,7 @@ fn value(lock: &Lock) -> Value {
     mapping(vec![
         ("version", Some(Value::from(1))),
         ("target", maybe(&lock.target)),
+        ("trailers", lock.trailers.then_some(Value::Bool(true))),
         ("options", options),
         ("remotes", many(remotes.collect())),
         ("left", list(&lock.left)),

@@ -1,0 +1,371 @@
+//! The messages of a commit's history, which hold the other copy of each record.
+
+use std::collections::BTreeSet;
+use std::rc::Rc;
+
+use super::{Kind, Verifier};
+use crate::commit::objects::{differences, entries, lookup};
+use crate::commit::records::{Found, Recorded, Records};
+use crate::commit::tip;
+use crate::failure::{Failure, Result, short};
+use crate::git::{CommitId, Here};
+use crate::record::{Digest, LOCK_NAME, Lock, Trailers};
+use crate::tree::objects::object_id;
+use crate::tree::{Entry, Tree as _, path};
+
+/// The history of a commit.
+pub(super) struct History<'a> {
+    here: &'a Rc<Here>,
+    repository: &'a gix::Repository,
+    rev: &'a str,
+    id: &'a CommitId,
+    records: Records<'a>,
+    /// The newest record of all.
+    newest: Found,
+    own_changes: bool,
+    /// Whether it was told that a record is missing.
+    is_missing: bool,
+    /// Whether something was found that `--own-changes` accepts.
+    pub(super) has_own_changes: bool,
+}
+
+impl<'a> History<'a> {
+    pub(super) fn of(
+        here: &'a Rc<Here>,
+        repository: &'a gix::Repository,
+        (rev, id): (&'a str, &'a CommitId),
+        locks: &[String],
+        own_changes: bool,
+    ) -> Result<Self> {
+        let records = Records::of(here, repository, &id.commit);
+        let newest = records.newest(locks, |_| true)?;
+        Ok(History {
+            here,
+            repository,
+            rev,
+            id,
+            records,
+            newest,
+            own_changes,
+            has_own_changes: false,
+            is_missing: false,
+        })
+    }
+
+    /// Says whether the newest record is that of a repository in place.
+    pub(super) fn is_in_place(&self) -> bool {
+        matches!(&self.newest, Found::Record(newest) if newest.trailers.target.in_place)
+    }
+
+    /// Compares a lock and its directory with the message that holds the same record, which it returns.
+    pub(super) fn message(
+        &mut self,
+        verifier: &mut Verifier<'_>,
+        directory: &str,
+        lock: &Lock,
+    ) -> Result<Option<Box<Recorded>>> {
+        // What people commit has no message of ours, and is theirs to change.
+        if self.own_changes && !lock.trailers {
+            return Ok(None);
+        }
+        let name = path::join(directory, LOCK_NAME);
+        let is_it = |trailers: &Trailers| is_about(trailers, directory);
+        match self.records.newest(std::slice::from_ref(&name), is_it)? {
+            Found::Record(record) => {
+                self.lock(verifier, directory, lock, &record)?;
+                self.tree(verifier, directory, &record)?;
+                self.source(verifier, &record)?;
+                Ok(Some(record))
+            }
+            Found::Unreadable { commit, failure } => {
+                unreadable(verifier, &commit, &failure);
+                Ok(None)
+            }
+            Found::Nothing => {
+                if lock.trailers && !self.own_changes && verifier.is_asked(&name) {
+                    self.missing(verifier, &name)?;
+                }
+                Ok(None)
+            }
+        }
+    }
+
+    /// Adds that no message holds a record that there must be.
+    fn missing(&mut self, verifier: &mut Verifier<'_>, name: &str) -> Result<()> {
+        let is_first = !std::mem::replace(&mut self.is_missing, true);
+        match tip::cut_off(self.here, self.rev)? {
+            Some(failure) => verifier.failures.extend(is_first.then_some(failure)),
+            None => {
+                self.has_own_changes = true;
+                let message = "no commit message holds its record any more";
+                verifier.add(Kind::Trailers, name, message.to_owned());
+            }
+        }
+        Ok(())
+    }
+
+    fn lock(
+        &self,
+        verifier: &mut Verifier<'_>,
+        directory: &str,
+        lock: &Lock,
+        record: &Recorded,
+    ) -> Result<()> {
+        let Recorded {
+            commit, trailers, ..
+        } = record;
+        let name = path::join(directory, LOCK_NAME);
+        let by = short(commit);
+        if !verifier.is_asked(&name) {
+            return Ok(());
+        }
+        let listed: BTreeSet<_> = lock.remote_trailers().into_iter().collect();
+        let told: BTreeSet<_> = trailers.remotes.iter().cloned().collect();
+        for remote in listed.symmetric_difference(&told) {
+            let (here, there) = match listed.contains(remote) {
+                true => ("lists", "does not"),
+                false => ("does not list", "does"),
+            };
+            let message = format!(
+                "{here} {} at {}, the message of {by} {there}",
+                remote.label, remote.digest
+            );
+            verifier.add(Kind::Trailers, &name, message);
+        }
+        if let Some(target) = &lock.target
+            && (*target != trailers.target.target || lock.options.scope != trailers.target.scope)
+        {
+            let message = format!(
+                "names the target `{target}`, the message of {by} `{}`, or another scope",
+                trailers.target.target
+            );
+            verifier.add(Kind::Trailers, &name, message);
+        }
+        Ok(())
+    }
+
+    /// Compares the directory with the tree that the message names: in place that is the whole repository.
+    fn tree(
+        &mut self,
+        verifier: &mut Verifier<'_>,
+        directory: &str,
+        record: &Recorded,
+    ) -> Result<()> {
+        let Recorded {
+            commit, trailers, ..
+        } = record;
+        let (repository, by) = (self.repository, short(commit));
+        let whole = object_id(&self.id.tree)?;
+        if trailers.target.in_place && self.own_changes {
+            // Every commit of somebody else has another tree: only the lock must be what it was.
+            let recorded = self.recorded(commit, trailers)?;
+            let lock = |tree| lookup(repository, tree, LOCK_NAME);
+            if lock(recorded)? != lock(whole)? {
+                self.changed(verifier, [LOCK_NAME.to_owned()], by);
+            }
+            return Ok(());
+        }
+        let found = match directory {
+            "" => Some(whole),
+            _ => lookup(repository, whole, directory)?.map(|(_, id)| id),
+        };
+        let recorded = object_id(trailers.tree.hex())?;
+        let Some(found) = found.filter(|found| *found != recorded) else {
+            return Ok(());
+        };
+        if entries(repository, recorded).is_ok() {
+            let places = differences(repository, recorded, found, &BTreeSet::new())?;
+            let places = places.iter().map(|place| path::join(directory, place));
+            self.changed(verifier, places, by);
+        }
+        // Where the tree of the message is not here, only that it is another one can be told.
+        let is_told = |told: &super::Difference| {
+            told.kind != Kind::Trailers
+                && !told.path.is_empty()
+                && path::is_in(&told.path, directory)
+        };
+        if verifier.is_asked(directory) && !verifier.differences.iter().any(is_told) {
+            let what = match directory {
+                "" => "the repository ",
+                _ => "",
+            };
+            let message = format!(
+                "{what}is the tree {found}, in the message of {by} it is {}",
+                trailers.tree.hex()
+            );
+            self.has_own_changes |= directory.is_empty();
+            verifier.add(Kind::Tree, directory, message);
+        }
+        Ok(())
+    }
+
+    /// Returns the tree that a commit of ours made: the one that its message names, if that is here, as the commit
+    /// itself may have been rewritten; else its own.
+    fn recorded(&self, commit: &str, trailers: &Trailers) -> Result<gix::ObjectId> {
+        let recorded = object_id(trailers.tree.hex())?;
+        if entries(self.repository, recorded).is_ok() {
+            return Ok(recorded);
+        }
+        let own = self.here.commit(commit)?;
+        own.map_or(Ok(recorded), |own| object_id(&own.tree))
+    }
+
+    /// Finds a source that the commit of a record does not come from: it is neither a parent nor contained in one.
+    fn source(&mut self, verifier: &mut Verifier<'_>, record: &Recorded) -> Result<()> {
+        let Recorded {
+            commit, trailers, ..
+        } = record;
+        if self.own_changes {
+            // As after a squash onto a branch that lacks the source.
+            return Ok(());
+        }
+        let by = short(commit);
+        let Some(source) = trailers.source.as_ref().map(Digest::hex) else {
+            verifier.add(
+                Kind::Trailers,
+                "",
+                format!("the message of {by} does not name the source commit"),
+            );
+            return Ok(());
+        };
+        // As it was written: a shallow clone has cut the parents off.
+        let bytes = self.here.object("commit", commit)?.unwrap_or_default();
+        let text = String::from_utf8_lossy(&bytes);
+        let header = text.lines().take_while(|line| !line.is_empty());
+        let mut parents = header.filter_map(|line| line.strip_prefix("parent "));
+        if parents.any(|parent| parent == source) {
+            return Ok(());
+        }
+        if self.here.commit(source)?.is_some() && self.here.is_ancestor(source, commit)? {
+            return Ok(());
+        }
+        if self.here.is_shallow()? {
+            verifier.failures.push(
+                Failure::new(format!(
+                    "this shallow clone lacks the source commit {source} that the message of {by} names"
+                ))
+                .hint("fetch all of it: git fetch --unshallow"),
+            );
+            return Ok(());
+        }
+        self.has_own_changes = true;
+        verifier.add(
+            Kind::Trailers,
+            "",
+            format!(
+                "the message of {by} names the source commit {source}, which {by} does not contain"
+            ),
+        );
+        Ok(())
+    }
+
+    /// Adds what is not what a commit of ours made, unless it is told already.
+    fn changed(
+        &mut self,
+        verifier: &mut Verifier<'_>,
+        places: impl IntoIterator<Item = String>,
+        by: &str,
+    ) {
+        let told: BTreeSet<String> = verifier
+            .differences
+            .iter()
+            .map(|one| one.path.clone())
+            .collect();
+        for place in places {
+            let below = format!("{place}/");
+            let mut next = told.range(below.clone()..);
+            let is_told = path::and_above(&place).any(|above| told.contains(above))
+                || next.next().is_some_and(|next| next.starts_with(&below));
+            if verifier.is_asked(&place) && !is_told {
+                self.has_own_changes |= path::name(&place) != LOCK_NAME;
+                verifier.add(
+                    Kind::Tree,
+                    &place,
+                    format!("is not what the message of {by} tells of"),
+                );
+            }
+        }
+    }
+
+    /// Finds what no lock tells of: a record that is gone, and what else is other than when the newest was made.
+    pub(super) fn whole(
+        &mut self,
+        verifier: &mut Verifier<'_>,
+        locks: &[(String, Lock)],
+        is_ours: bool,
+    ) -> Result<()> {
+        let newest = match std::mem::replace(&mut self.newest, Found::Nothing) {
+            Found::Record(newest) => newest,
+            Found::Unreadable { commit, failure } => {
+                if !self.own_changes {
+                    unreadable(verifier, &commit, &failure);
+                }
+                return Ok(());
+            }
+            Found::Nothing => {
+                if is_ours && !self.is_missing && !self.own_changes {
+                    self.missing(verifier, "")?;
+                }
+                return Ok(());
+            }
+        };
+        let Some(directory) = &newest.trailers.target.into else {
+            return Ok(());
+        };
+        let is_there = matches!(verifier.tree.entry(directory)?, Some(Entry::Directory));
+        let name = path::join(directory, LOCK_NAME);
+        let has_lock = locks.iter().any(|(other, _)| other == directory);
+        if is_there && verifier.is_asked(&name) && !has_lock {
+            let message = "is gone, or lists nothing any more".to_owned();
+            verifier.add(Kind::Lock, &name, message);
+        }
+        match self.own_changes {
+            true => Ok(()),
+            false => self.beside_copies(verifier, &newest),
+        }
+    }
+
+    /// Finds what lies beside the copies and is not what the source holds, in the commit of a record or since.
+    fn beside_copies(&mut self, verifier: &mut Verifier<'_>, newest: &Recorded) -> Result<()> {
+        let Recorded {
+            commit, trailers, ..
+        } = newest;
+        let by = short(commit);
+        let Some(ours) = self.here.commit(commit)? else {
+            return Ok(());
+        };
+        let (before, after) = (object_id(&ours.tree)?, object_id(&self.id.tree)?);
+        let since = differences(self.repository, before, after, &BTreeSet::new())?;
+        self.changed(verifier, since, by);
+        match tip::against_source(self.here, self.repository, before, trailers)? {
+            Some(places) => self.changed(verifier, places, by),
+            None if self.here.is_shallow()? => verifier.failures.push(
+                Failure::new(format!(
+                    "what lies beside the copies cannot be compared: this shallow clone lacks the source commit of {by}"
+                ))
+                .hint("fetch more of it: git fetch --deepen=100"),
+            ),
+            // That the message names no commit of this history is told.
+            None => {}
+        }
+        Ok(())
+    }
+}
+
+/// Adds that a message does not hold the record that it held.
+fn unreadable(verifier: &mut Verifier<'_>, commit: &str, failure: &Failure) {
+    let message = format!(
+        "the message of {} holds no record that can be read: {}",
+        short(commit),
+        failure.message
+    );
+    verifier.add(Kind::Trailers, "", message);
+}
+
+/// Says whether a message tells of what lies in a directory.
+fn is_about(trailers: &Trailers, directory: &str) -> bool {
+    match &trailers.target.into {
+        Some(into) => into == directory,
+        None => trailers.target.in_place && directory.is_empty(),
+    }
+}

@@ -1,0 +1,298 @@
+//! A message that was damaged, and commits on top of the one with the record: however the commit is named.
+
+use serde_json::Value;
+
+use super::{Branch, config};
+use crate::support::{Output, Project, Repo};
+
+/// Returns a commit with the tree and the parents of `tip`, and another message.
+fn with_message(repo: &Repo, tip: &str, message: &str) -> String {
+    let parents = repo.git(&["log", "-1", "--format=%P", tip]);
+    let tree = repo.id(&format!("{tip}^{{tree}}"));
+    let mut args = vec!["commit-tree", &tree];
+    for parent in parents.split(' ') {
+        args.extend(["-p", parent]);
+    }
+    args.extend(["-m", message]);
+    repo.git(&args)
+}
+
+/// Returns the kinds of the differences that `verify` finds.
+fn kinds(repo: &Repo, rev: &str) -> Vec<String> {
+    let output = repo.run(&["verify", rev, "--format=json"]);
+    let report: Value = serde_json::from_str(&output.stdout).unwrap();
+    let differences = report["differences"].as_array().unwrap().iter();
+    let kinds: Vec<String> = differences
+        .map(|difference| difference["kind"].as_str().unwrap().to_owned())
+        .collect();
+    assert_eq!(output.status, i32::from(!kinds.is_empty()), "{output:?}");
+    kinds
+}
+
+/// Returns a value that could stand there, and is another one.
+fn other(value: &str) -> String {
+    let last = value.chars().last().unwrap();
+    let other = if last == '0' { '1' } else { '0' };
+    format!("{}{other}", &value[..value.len() - last.len_utf8()])
+}
+
+fn every_trailer_counts(is_in_place: bool) {
+    let branch = Branch::new(is_in_place);
+    let (repo, tip) = (&branch.repo, &branch.tip);
+    assert_eq!(kinds(repo, tip), [""; 0]);
+    let message = repo.git(&["log", "-1", "--format=%B", tip]);
+    let lines: Vec<&str> = message.lines().collect();
+    let is_ours = |line: &&&str| line.starts_with("Kustomize-Localize-");
+    let count = lines.iter().filter(is_ours).count();
+    assert_eq!(count, 5 + 3, "{message}");
+    let first = lines.len() - count;
+    for (index, line) in lines.iter().enumerate().skip(first) {
+        let (key, value) = line.split_once(": ").unwrap();
+        let with = |new: &[&str]| {
+            let mut lines = lines.clone();
+            lines.splice(index..=index, new.iter().copied());
+            lines.join("\n")
+        };
+        let mut swapped = lines.clone();
+        let next = if index + 1 < lines.len() {
+            index + 1
+        } else {
+            index - 1
+        };
+        swapped.swap(index, next);
+        for (what, text) in [
+            ("removed", with(&[])),
+            ("doubled", with(&[line, line])),
+            ("changed", with(&[&format!("{key}: {}", other(value))])),
+            ("emptied", with(&[&format!("{key}:")])),
+            ("malformed", with(&[&format!("{key} {value}")])),
+            ("unknown", with(&[line, &format!("{key}-More: {value}")])),
+            ("reordered", swapped.join("\n")),
+            (
+                "other key case",
+                with(&[&format!("{}: {value}", key.to_lowercase())]),
+            ),
+        ] {
+            let kinds = kinds(repo, &with_message(repo, tip, &text));
+            let is_ours_alone = ["Verified", "Tool"].iter().any(|name| key.ends_with(name));
+            match (what, key) {
+                // What nothing else holds is told by the signature alone.
+                ("changed", _) if is_ours_alone => assert_eq!(kinds, [""; 0], "{text}"),
+                ("changed", "Kustomize-Localize-Tree") => assert_eq!(kinds, ["tree"], "{text}"),
+                _ => assert!(
+                    !kinds.is_empty() && kinds.iter().all(|kind| kind == "trailers"),
+                    "{key} {what}: {kinds:?}\n{text}"
+                ),
+            }
+        }
+    }
+    // None at all, and no commit that could be the source.
+    let none = with_message(repo, tip, "Localize");
+    assert_eq!(kinds(repo, &none), ["trailers"]);
+    let source = repo.id(&format!("{tip}^"));
+    let tree = repo.id(&format!("{source}^{{tree}}"));
+    let elsewhere = repo.git(&["commit-tree", &tree, "-m", "Elsewhere"]);
+    let message = message.replace(&source, &elsewhere);
+    let named = with_message(repo, tip, &message);
+    assert_eq!(kinds(repo, &named), ["trailers"]);
+    repo.run(&["verify", &named])
+        .fails(1)
+        .stdout_has(&format!("names the source commit {elsewhere}, which "));
+}
+
+#[test]
+fn every_trailer_of_a_copy_counts() {
+    every_trailer_counts(false);
+}
+
+#[test]
+fn every_trailer_in_place_counts() {
+    every_trailer_counts(true);
+}
+
+#[test]
+fn what_a_gate_refuses_the_next_run_refuses_too() {
+    let project = Project::new();
+    let work = &project.work;
+    work.run(&["--in-place", "--no-verify"]).success();
+    let tip = work.id("localized/main");
+    let message = work.git(&["log", "-1", "--format=%B", &tip]);
+    work.write("README.md", "More.\n");
+    work.commit("more");
+    for damaged in [
+        message.replace("Kustomize-Localize-Tool:", "Kustomize-Localize-Tools:"),
+        message.replace("Kustomize-Localize-Tree:", "Kustomize-Localize-Tree"),
+        "Localize main".to_owned(),
+    ] {
+        let damaged = with_message(work, &tip, &damaged);
+        work.git(&["update-ref", "refs/heads/localized/main", &damaged]);
+        assert_eq!(kinds(work, "localized/main"), ["trailers"]);
+        work.run_unchanged(&["--in-place", "--no-verify"]).fails(2);
+    }
+}
+
+/// Says what is found of a commit under each of its names.
+fn by_each_name(repo: &Repo, commit: &str, more: &[&str], is_it: impl Fn(&Output)) {
+    repo.git(&["branch", "--quiet", "--force", "team", commit]);
+    repo.git(&["tag", "--force", "released", commit]);
+    for name in ["localized/main", "import/localized/main"] {
+        let name = format!("refs/{name}");
+        repo.git(&["update-ref", &name, commit]);
+    }
+    repo.git(&["update-ref", "refs/heads/localized/team", commit]);
+    repo.git(&["checkout", "--quiet", "--detach", commit]);
+    for rev in [
+        "HEAD",
+        commit,
+        "team",
+        "released",
+        "localized/team",
+        "refs/heads/localized/team",
+        "refs/import/localized/main",
+        "HEAD^{commit}",
+    ] {
+        is_it(&repo.run_unchanged(&[&["verify", rev], more].concat()));
+    }
+}
+
+#[test]
+fn a_commit_on_top_is_a_difference_however_it_is_named() {
+    for is_in_place in [false, true] {
+        let branch = Branch::new(is_in_place);
+        let repo = &branch.repo;
+        by_each_name(repo, &branch.tip, &[], |output| {
+            output.success().stdout_has(": as recorded\n");
+        });
+        repo.write("base/cm.yaml", config("edited"));
+        branch.commit();
+        let commit = repo.id("HEAD");
+        by_each_name(repo, &commit, &[], |output| {
+            output
+                .fails(1)
+                .stdout_has("base/cm.yaml: is not what the message of ")
+                .stdout_has(": 1 difference\n  to accept changes to your own files, ")
+                .stdout_has(": git kustomize-localize verify --own-changes ");
+        });
+        by_each_name(repo, &commit, &["--own-changes"], |output| {
+            output.success().stdout_has(": as recorded\n");
+        });
+        // It is not accepted of what was localized.
+        let place = branch.listed().remove(0);
+        repo.write(&place, "edited: true\n");
+        branch.commit();
+        for more in [&[][..], &["--own-changes"]] {
+            repo.run(&[&["verify"], more].concat())
+                .fails(1)
+                .stdout_has(&format!("{place}: was changed: "));
+        }
+        // Into the commit with the record itself.
+        repo.git(&["reset", "--quiet", "--hard", &branch.tip]);
+        repo.write("base/cm.yaml", config("edited"));
+        repo.git(&["commit", "--quiet", "--all", "--amend", "--no-edit"]);
+        repo.run(&["verify"])
+            .fails(1)
+            .stdout_has("base/cm.yaml: is not what ");
+        repo.run(&["verify", "--own-changes"]).success();
+    }
+}
+
+#[test]
+fn a_merge_into_main_is_followed_to_the_record() {
+    for is_in_place in [false, true] {
+        let branch = Branch::new(is_in_place);
+        let repo = &branch.repo;
+        repo.git(&[
+            "switch",
+            "--quiet",
+            "--create",
+            "main",
+            &format!("{}^", branch.tip),
+        ]);
+        repo.git(&[
+            "merge",
+            "--quiet",
+            "--no-ff",
+            "--message",
+            "Merge",
+            &branch.tip,
+        ]);
+        let by = format!("also in the message of {}", &branch.tip[..12]);
+        repo.run(&["verify"]).success().stdout_has(&by);
+        // With something of its own in between.
+        repo.git(&["reset", "--quiet", "--hard", &format!("{}^", branch.tip)]);
+        repo.write("README.md", "More.\n");
+        branch.commit();
+        repo.git(&[
+            "merge",
+            "--quiet",
+            "--no-ff",
+            "--message",
+            "Merge",
+            &branch.tip,
+        ]);
+        repo.write("README.md", "More again.\n");
+        branch.commit();
+        repo.run(&["verify"])
+            .fails(1)
+            .stdout_has("README.md: is not what ");
+        repo.run(&["verify", "--own-changes"])
+            .success()
+            .stdout_has(&by);
+        // A message that is gone can be accepted, one that is damaged cannot.
+        let tree = repo.id("HEAD^{tree}");
+        for (message, status) in [("Squash", 0), ("Squash\n\nKustomize-Localize-Tool: x", 1)] {
+            let squash = repo.git(&["commit-tree", &tree, "-p", "main~2", "-m", message]);
+            repo.run(&["verify", &squash])
+                .fails(1)
+                .stdout_has("  to accept changes to your own files, ");
+            let output = repo.run(&["verify", &squash, "--own-changes"]);
+            assert_eq!(output.status, status, "{output:?}");
+        }
+    }
+}
+
+#[test]
+fn what_people_commit_has_no_record_in_a_message() {
+    for args in [
+        &["--in-place", "--no-commit"][..],
+        &["example/overlay", "--scope", "example", "--no-commit"],
+    ] {
+        let project = Project::new();
+        let work = &project.work;
+        work.run(args).success();
+        work.commit("Vendor");
+        for _ in 0..2 {
+            work.run(&["verify"])
+                .success()
+                .stdout_has("no commit message tells of it any more, the lock alone does");
+            work.write("README.md", "More.\n");
+            work.git(&[
+                "commit",
+                "--quiet",
+                "--allow-empty",
+                "--all",
+                "--message",
+                "More",
+            ]);
+        }
+    }
+    // Where it is localized again by hand, what was said in a message before does not count any more.
+    let project = Project::new();
+    let work = &project.work;
+    work.run(&["--in-place", "--no-verify"]).success();
+    work.git(&["merge", "--quiet", "localized/main"]);
+    assert!(
+        work.read("kustomize-localize.lock")
+            .contains("\ntrailers: true\n")
+    );
+    work.run(&["lock"]).success().stdout_has("nothing to do");
+    work.write(
+        "other/kustomization.yaml",
+        "resources: ['https://example.com/acme/remote.git?ref=v1']\n",
+    );
+    work.commit("Name it");
+    work.run(&["--in-place", "--no-commit"]).success();
+    work.commit("Vendor");
+    assert!(!work.read("kustomize-localize.lock").contains("trailers:"));
+    work.run(&["verify", "--own-changes"]).success();
+}
