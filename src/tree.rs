@@ -3,6 +3,7 @@
 
 pub mod absence;
 pub mod checkout;
+pub mod directory;
 pub mod disk;
 mod ignored;
 pub mod index;

@@ -19,8 +19,9 @@ use crate::git::{CommitId, Here};
 use crate::record::stored::{self, Difference as Stored};
 use crate::record::{LOCK_NAME, Lock};
 use crate::tree::checkout::CheckedOut;
+use crate::tree::directory::DirectoryTree;
 use crate::tree::objects::{ObjectTree, object_id};
-use crate::tree::{Listing as _, Tree as _, path};
+use crate::tree::{Entry, Listing, Tree as _, path};
 
 use message::History;
 pub use outcome::{Difference, Kind, Record, Verified};
@@ -50,14 +51,8 @@ pub fn verify(here: &Rc<Here>, request: &Request<'_>) -> Result<Verified, Failur
         .commit(request.rev)?
         .ok_or_else(|| no_commit(here, request.rev))?;
     let tree = Rc::new(ObjectTree::of_here(here.clone(), object_id(&id.tree)?)?);
-    let mut verifier = Verifier {
-        tree,
-        paths: request.paths,
-        differences: Vec::new(),
-        failures: Vec::new(),
-        listed: request.upstream.map(|_| Vec::new()),
-        is_locked: false,
-    };
+    let checked_out: Rc<dyn Listing> = Rc::new(CheckedOut::new(tree.clone(), tree.hash()));
+    let mut verifier = Verifier::new(tree, request.paths, request.upstream.is_some());
     let repository = crate::tree::objects::open(&here.git_dir)?;
     let places = verifier.tree.locks()?;
     let mut history = History::of(
@@ -87,6 +82,7 @@ pub fn verify(here: &Rc<Here>, request: &Request<'_>) -> Result<Verified, Failur
                 let source = record.trailers.source.as_ref()?;
                 Some(source.hex().to_owned())
             }),
+            has_message: lock.trailers,
             tree: record.map(|record| record.trailers.tree.hex().to_owned()),
         });
     }
@@ -96,46 +92,80 @@ pub fn verify(here: &Rc<Here>, request: &Request<'_>) -> Result<Verified, Failur
     if records.is_empty() && is_nothing && !is_enough {
         return Err(no_record(request).into());
     }
-    verifier.remotes(&locks, &id)?;
+    verifier.remotes(
+        &locks,
+        &Checking::Commit {
+            rev: id.commit.clone(),
+            commit: id.commit.clone(),
+        },
+        &checked_out,
+    )?;
     if request.require_signature {
         verifier.signature(here, &id)?;
     }
-    let Verifier {
-        mut differences,
-        mut failures,
-        listed,
-        ..
-    } = verifier;
-    let upstream = request
-        .upstream
-        .zip(listed)
-        .map(|(ask, listed)| asked(ask, listed));
-    for one in upstream.iter().flatten() {
-        differences.extend(one.difference());
-        failures.extend(one.failure());
-    }
-    differences.sort_by(|one, other| {
-        let key = |one: &Difference| (one.path.clone(), one.place, one.kind);
-        key(one).cmp(&key(other))
+    let hint = history.has_own_changes.then(|| {
+        format!(
+            "to accept changes to your own files, as on a branch that took this one in: git kustomize-localize verify --own-changes {}",
+            argument(request.rev)
+        )
     });
-    differences.dedup();
     Ok(Verified {
         rev: request.rev.to_owned(),
-        commit: id.commit.clone(),
-        records,
-        differences,
-        hint: history.has_own_changes.then(|| {
-            format!(
-                "to accept changes to your own files, as on a branch that took this one in: git kustomize-localize verify --own-changes {}",
-                argument(request.rev)
-            )
-        }),
-        upstream,
-        failures,
+        commit: Some(id.commit.clone()),
+        hint,
         also: match request.require_signature {
             true => vec!["with a good signature"],
             false => Vec::new(),
         },
+        ..verifier.verified(records, request.upstream)
+    })
+}
+
+/// Verifies a directory of the file system, as `--no-commit` writes one: its files against its own lock. `is_checkout`
+/// says whether its line ends may be others than those that were written.
+///
+/// # Errors
+/// When it has no lock, or one that cannot be read.
+pub fn verify_directory(
+    directory: &str,
+    is_checkout: bool,
+    upstream: Option<&Ask<'_>>,
+) -> Result<Verified, Failures> {
+    let tree = DirectoryTree::open(std::path::Path::new(directory), is_checkout)?;
+    let shown = shown(directory);
+    if !matches!(tree.entry(LOCK_NAME)?, Some(Entry::File { .. })) {
+        return Err(Failure::new(format!("`{shown}` holds no `{LOCK_NAME}`"))
+            .hint("name a directory that `--no-commit` wrote")
+            .hint(format!(
+                "what a commit holds there: git kustomize-localize verify -- {}",
+                argument(directory)
+            ))
+            .into());
+    }
+    let mut verifier = Verifier::new(Rc::new(tree), &[], upstream.is_some());
+    let locks = verifier.locks(&[LOCK_NAME.to_owned()], false)?;
+    let mut records = Vec::new();
+    for (directory, lock) in &locks {
+        verifier.files(directory, lock)?;
+        records.push(Record {
+            target: lock.target.clone(),
+            files: lock.files.len(),
+            remotes: lock.remotes.len(),
+            ..Record::default()
+        });
+    }
+    if records.is_empty() && upstream.is_none() {
+        return Err(Failure::new(format!(
+            "`{LOCK_NAME}` of `{shown}` lists no localized files"
+        ))
+        .hint("name a directory that `--no-commit` wrote")
+        .into());
+    }
+    let tree = verifier.tree.clone();
+    verifier.remotes(&locks, &Checking::WorkingTree, &tree)?;
+    Ok(Verified {
+        rev: directory.to_owned(),
+        ..verifier.verified(records, upstream)
     })
 }
 
@@ -144,7 +174,7 @@ fn no_commit(here: &Here, rev: &str) -> Failure {
     let failure = Failure::new(format!("`{rev}` names no commit"));
     match at_remotes(here, rev).as_slice() {
         [] if std::path::Path::new(rev).exists() => failure.hint(format!(
-            "paths stand after `--`: git kustomize-localize verify -- {}",
+            "paths of a commit stand after `--`: git kustomize-localize verify -- {}",
             argument(rev)
         )),
         [] if rev == "HEAD" => failure.hint("commit first: nothing is committed yet"),
@@ -192,7 +222,7 @@ fn no_record(request: &Request<'_>) -> Failure {
 }
 
 struct Verifier<'a> {
-    tree: Rc<ObjectTree>,
+    tree: Rc<dyn Listing>,
     paths: &'a [String],
     differences: Vec<Difference>,
     failures: Vec<Failure>,
@@ -202,7 +232,40 @@ struct Verifier<'a> {
     is_locked: bool,
 }
 
-impl Verifier<'_> {
+impl<'a> Verifier<'a> {
+    fn new(tree: Rc<dyn Listing>, paths: &'a [String], asks: bool) -> Self {
+        Verifier {
+            tree,
+            paths,
+            differences: Vec::new(),
+            failures: Vec::new(),
+            listed: asks.then(Vec::new),
+            is_locked: false,
+        }
+    }
+
+    /// Returns what came of it, with what became of the remotes upstream.
+    fn verified(self, records: Vec<Record>, ask: Option<&Ask<'_>>) -> Verified {
+        let (mut differences, mut failures) = (self.differences, self.failures);
+        let upstream = ask.zip(self.listed).map(|(ask, listed)| asked(ask, listed));
+        for one in upstream.iter().flatten() {
+            differences.extend(one.difference());
+            failures.extend(one.failure());
+        }
+        differences.sort_by(|one, other| {
+            let key = |one: &Difference| (one.path.clone(), one.place, one.kind);
+            key(one).cmp(&key(other))
+        });
+        differences.dedup();
+        Verified {
+            records,
+            differences,
+            upstream,
+            failures,
+            ..Verified::default()
+        }
+    }
+
     /// Returns the locks that list what was localized, by directory. In place, that is the one at the top, also
     /// where nothing was remote.
     fn locks(&mut self, places: &[String], is_in_place: bool) -> Result<Vec<(String, Lock)>> {
@@ -294,7 +357,13 @@ impl Verifier<'_> {
     }
 
     /// Finds what is still remote, with the rules of `check`: nothing allows it, and to be locked is not enough.
-    fn remotes(&mut self, locks: &[(String, Lock)], id: &CommitId) -> Result<()> {
+    /// `tree` is what a build reads.
+    fn remotes(
+        &mut self,
+        locks: &[(String, Lock)],
+        checking: &Checking,
+        tree: &Rc<dyn Listing>,
+    ) -> Result<()> {
         let kustomizations = self.tree.kustomizations()?;
         for (directory, lock) in locks {
             // Where none is left, nothing remote is: that they are gone is told.
@@ -312,7 +381,7 @@ impl Verifier<'_> {
             let own = match own {
                 Ok(own) => own,
                 Err(unreadable) => {
-                    failures.extend(unreadable.0);
+                    self.failures.extend(unreadable.0);
                     continue;
                 }
             };
@@ -325,13 +394,9 @@ impl Verifier<'_> {
                 ..Config::default()
             };
             let inside = [directory.clone()];
-            let tree = CheckedOut::new(self.tree.clone(), self.tree.hash());
             let checked = check::check(Input {
-                checking: Checking::Commit {
-                    rev: id.commit.clone(),
-                    commit: id.commit.clone(),
-                },
-                tree: Rc::new(tree),
+                checking: checking.clone(),
+                tree: tree.clone(),
                 paths: if directory.is_empty() { &[] } else { &inside },
                 config: &config,
                 no_allow: true,

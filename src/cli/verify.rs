@@ -5,16 +5,21 @@ mod rebuilt;
 #[cfg(feature = "localize")]
 mod upstream;
 
+use std::path::Path;
 use std::process::ExitCode;
+use std::rc::Rc;
 
 use clap::{Args, ValueEnum};
 
 use super::check;
 use super::output::{self, Color};
-use crate::failure::{Failures, Result};
+use crate::failure::{Failure, Failures, Result, argument};
+use crate::git::Here;
+use crate::record::LOCK_NAME;
 use crate::report::verify as report;
 use crate::tree::objects::{ObjectTree, object_id};
-use crate::verify::{Request, Verified, verify};
+use crate::verify::upstream::Ask;
+use crate::verify::{Request, Verified, verify, verify_directory};
 
 /// Arguments of `verify`.
 #[derive(Debug, Clone, Args)]
@@ -23,9 +28,8 @@ use crate::verify::{Request, Verified, verify};
     command(group(clap::ArgGroup::new("network").args(["upstream", "rebuild"]).multiple(true)))
 )]
 pub(super) struct VerifyArgs {
-    /// The commit that holds localized files
-    #[arg(default_value = "HEAD")]
-    rev: String,
+    /// The commit that holds localized files, or a directory that `--no-commit` wrote [default: HEAD]
+    rev: Option<String>,
 
     /// Only what lies in or below these [default: every record]
     #[arg(value_name = "PATH", last = true)]
@@ -97,14 +101,8 @@ pub(super) fn run(args: &VerifyArgs) -> ExitCode {
 }
 
 fn verified(args: &VerifyArgs) -> Result<Verified, Failures> {
-    let here = check::here()?;
-    let mut paths = Vec::new();
-    if let (false, Some(id)) = (args.paths.is_empty(), here.commit(&args.rev)?) {
-        let tree = ObjectTree::of_here(here.clone(), object_id(&id.tree)?)?;
-        for text in &args.paths {
-            paths.push(check::from_top(&here, &tree, text)?);
-        }
-    }
+    let here = Here::discover_offline()?.map(Rc::new);
+    let directory = directory(args, here.as_deref())?;
     #[cfg(feature = "localize")]
     let options = crate::fetch::Options {
         timeout: args.timeout.map(std::time::Duration::from_secs),
@@ -113,24 +111,38 @@ fn verified(args: &VerifyArgs) -> Result<Verified, Failures> {
     };
     #[cfg(feature = "localize")]
     let upstream = match args.upstream {
-        true => Some(upstream::asker(&here, &options)?),
+        true => Some(upstream::asker(here.as_deref(), &options)?),
         false => None,
     };
     #[cfg(feature = "localize")]
     let ask = upstream
         .as_ref()
         .map(|upstream| |remotes: &[&crate::record::Remote]| upstream.ask(remotes));
+    #[cfg(feature = "localize")]
+    let ask = ask.as_ref().map(|ask| ask as &Ask<'_>);
+    #[cfg(not(feature = "localize"))]
+    let ask: Option<&Ask<'_>> = None;
+    if let Some(directory) = directory {
+        return verify_directory(directory, here.is_some(), ask);
+    }
+    let here = match here {
+        Some(here) => here,
+        None => check::here()?,
+    };
+    let rev = args.rev.as_deref().unwrap_or("HEAD");
+    let mut paths = Vec::new();
+    if let (false, Some(id)) = (args.paths.is_empty(), here.commit(rev)?) {
+        let tree = ObjectTree::of_here(here.clone(), object_id(&id.tree)?)?;
+        for text in &args.paths {
+            paths.push(check::from_top(&here, &tree, text)?);
+        }
+    }
     let request = Request {
-        rev: &args.rev,
+        rev,
         paths: &paths,
         own_changes: args.own_changes,
         require_signature: args.require_signature,
-        #[cfg(feature = "localize")]
-        upstream: ask
-            .as_ref()
-            .map(|ask| ask as &crate::verify::upstream::Ask<'_>),
-        #[cfg(not(feature = "localize"))]
-        upstream: None,
+        upstream: ask,
     };
     #[cfg_attr(not(feature = "localize"), allow(unused_mut))]
     let mut verified = verify(&here, &request)?;
@@ -139,6 +151,51 @@ fn verified(args: &VerifyArgs) -> Result<Verified, Failures> {
         rebuilt::compare(&mut verified, options.timeout)?;
     }
     Ok(verified)
+}
+
+/// Returns the directory that the argument names, if that is no commit.
+fn directory<'a>(args: &'a VerifyArgs, here: Option<&Here>) -> Result<Option<&'a str>> {
+    let Some(text) = args.rev.as_deref().filter(|text| Path::new(text).is_dir()) else {
+        return Ok(None);
+    };
+    let commit = match here {
+        Some(here) if !text.starts_with('-') => here.commit(text)?,
+        _ => None,
+    };
+    if let Some(id) = commit {
+        if !Path::new(text).join(LOCK_NAME).is_file() {
+            return Ok(None);
+        }
+        return Err(Failure::new(format!(
+            "`{text}` names both a commit and a directory with a `{LOCK_NAME}`"
+        ))
+        .hint(format!(
+            "the directory: git kustomize-localize verify {}",
+            argument(&format!("./{text}"))
+        ))
+        .hint(format!(
+            "the commit: git kustomize-localize verify {}",
+            id.commit
+        )));
+    }
+    #[cfg(feature = "localize")]
+    let rebuild = args.rebuild;
+    #[cfg(not(feature = "localize"))]
+    let rebuild = false;
+    for (option, is_given) in [
+        ("--require-signature", args.require_signature),
+        ("--own-changes", args.own_changes),
+        ("--rebuild", rebuild),
+        ("PATH", !args.paths.is_empty()),
+    ] {
+        if is_given {
+            return Err(Failure::new(format!(
+                "{option} is for a commit, and `{text}` is a directory"
+            ))
+            .hint("leave it out, or name a commit"));
+        }
+    }
+    Ok(Some(text))
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ use crate::record::Trailers;
 use crate::tree::objects::object_id;
 
 /// How far back a commit of ours is looked for.
-const HISTORY: usize = 1000;
+pub(super) const HISTORY: usize = 1000;
 
 /// A history, and what its messages say.
 pub struct Records<'a> {

@@ -7,7 +7,7 @@ use gix::ObjectId;
 use gix::objs::tree::EntryKind;
 
 use super::objects::{differences, entries, lookup};
-use super::records::{Found, Recorded, Records};
+use super::records::{Found, HISTORY, Recorded, Records};
 use crate::failure::{Failure, Result, argument};
 use crate::git::Here;
 use crate::record::{Digest, LOCK_NAME, Lock, TargetTrailer, Trailers, Verified, stored};
@@ -162,7 +162,7 @@ fn newest(here: &Here, repository: &gix::Repository, branch: &str, tip: &str) ->
 /// When git cannot read the history.
 pub fn record_of(here: &Here, tip: &str, into: &str) -> Result<Option<Trailers>> {
     let records = here.first_parents(tip, HISTORY)?.into_iter();
-    let mut records = records.filter_map(|(_, message)| Trailers::parse(&message).ok().flatten());
+    let mut records = records.filter_map(|entry| Trailers::parse(&entry.message).ok().flatten());
     Ok(records.find(|record| record.target.into.as_deref() == Some(into)))
 }
 

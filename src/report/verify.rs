@@ -44,10 +44,10 @@ pub fn human(verified: &Verified) -> String {
         count => counted(count, "difference"),
     };
     let rev = visible(&verified.rev);
-    let commit = short(&verified.commit);
-    let named = match verified.commit.starts_with(&rev) && rev.len() >= 12 {
-        true => commit.to_owned(),
-        false => format!("{rev} ({commit})"),
+    let named = match &verified.commit {
+        None => rev,
+        Some(commit) if commit.starts_with(&rev) && rev.len() >= 12 => short(commit).to_owned(),
+        Some(commit) => format!("{rev} ({})", short(commit)),
     };
     out.push_str(&format!("verified {named}: {result}\n"));
     if let Some(hint) = &verified.hint {
@@ -67,7 +67,10 @@ fn told(record: &Record) -> String {
     };
     let message = match &record.recorded_by {
         Some(commit) => format!("also in the message of {}", short(commit)),
-        None => "no commit message tells of it any more, the lock alone does".to_owned(),
+        None if record.has_message => {
+            "no commit message tells of it any more, the lock alone does".to_owned()
+        }
+        None => "the lock alone tells of it".to_owned(),
     };
     format!(
         "{directory}{from}: {}, {}; {message}",
@@ -81,7 +84,7 @@ struct JsonVerified<'a> {
     version: u32,
     tool: Tool,
     rev: &'a str,
-    commit: &'a str,
+    commit: Option<&'a str>,
     records: Vec<JsonRecord<'a>>,
     differences: Vec<JsonDifference<'a>>,
     upstream: Option<Vec<JsonUpstream<'a>>>,
@@ -114,7 +117,7 @@ pub fn json(verified: &Verified) -> String {
         version: 1,
         tool: TOOL,
         rev: &verified.rev,
-        commit: &verified.commit,
+        commit: verified.commit.as_deref(),
         records: verified.records.iter().map(record).collect(),
         differences: verified.differences.iter().map(difference).collect(),
         upstream: verified

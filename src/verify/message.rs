@@ -11,7 +11,7 @@ use crate::failure::{Failure, Result, short};
 use crate::git::{CommitId, Here};
 use crate::record::{Digest, LOCK_NAME, Lock, Trailers};
 use crate::tree::objects::object_id;
-use crate::tree::{Entry, Tree as _, path};
+use crate::tree::{Entry, path};
 
 /// The history of a commit.
 pub(super) struct History<'a> {
@@ -244,7 +244,8 @@ impl<'a> History<'a> {
                 Failure::new(format!(
                     "this shallow clone lacks the source commit {source} that the message of {by} names"
                 ))
-                .hint("fetch all of it: git fetch --unshallow"),
+                .hint("fetch more of it: git fetch --deepen=100")
+                .hint("or all of it: git fetch --unshallow"),
             );
             return Ok(());
         }

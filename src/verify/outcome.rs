@@ -4,12 +4,12 @@ use super::upstream::Upstream;
 use crate::failure::Failure;
 
 /// What came of it.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Verified {
-    /// The commit as it was named.
+    /// The commit or the directory as it was named.
     pub rev: String,
-    /// Its full id.
-    pub commit: String,
+    /// The full id of the commit; none of a directory.
+    pub commit: Option<String>,
     /// The records that it holds, by directory.
     pub records: Vec<Record>,
     /// What is not as it must be, by path.
@@ -25,7 +25,7 @@ pub struct Verified {
 }
 
 /// One record.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Record {
     /// The directory of its lock from the top of the repository; empty for the top.
     pub directory: String,
@@ -35,6 +35,8 @@ pub struct Record {
     pub files: usize,
     /// How many remotes the lock lists.
     pub remotes: usize,
+    /// Whether the lock says that a message holds the record, too.
+    pub has_message: bool,
     /// The commit whose message holds the other copy of the record; none when no message does any more.
     pub recorded_by: Option<String>,
     /// The commit that was localized, as that message says.

@@ -84,7 +84,7 @@ impl Listed {
 /// # Errors
 /// When the tree cannot be read.
 pub(super) fn listed(
-    tree: &Rc<impl Listing + 'static>,
+    tree: &Rc<dyn Listing>,
     directory: &str,
     lock: &Lock,
     paths: &[String],
@@ -114,7 +114,7 @@ pub(super) fn listed(
 /// Returns the labels of the remotes that were brought in below `paths`, or are named from there, and of those that
 /// these name in turn.
 fn needed(
-    tree: &Rc<impl Listing + 'static>,
+    tree: &Rc<dyn Listing>,
     directory: &str,
     lock: &Lock,
     paths: &[String],

@@ -1,5 +1,7 @@
 //! `verify`: a commit with localized files, held against its own record.
 
+mod directory;
+
 use git_kustomize_localize::record::sha256_hex;
 use serde_json::Value;
 

@@ -64,8 +64,8 @@ fn of(
         .hint("a shallow clone may not have it: git fetch --unshallow")
     })?;
     let whole = here
-        .commit(&verified.commit)?
-        .ok_or_else(|| Failure::new(format!("{} cannot be read", verified.commit)))?;
+        .commit(verified.commit.as_deref().unwrap_or_default())?
+        .ok_or_else(|| Failure::new(format!("{} cannot be read", verified.rev)))?;
     let whole = object_id(&whole.tree)?;
     let tree = ObjectTree::of_here(here.clone(), whole)?;
     let name = path::join(&record.directory, LOCK_NAME);

@@ -169,7 +169,17 @@ fn follows_in_shallow_clones(args: &'static [&'static str], depth: Option<u32>) 
     clone.run(&[args, &["--overwrite"]].concat()).success();
     clone.git(&["push", "-q", "origin", "localized/main"]);
     assert_eq!(hosted.parents(), by);
-    hosted.nothing_to_do("idle-at-last", depth);
+    let idle = hosted.clone("idle-at-last", depth);
+    idle.run(args).success().stdout_has("nothing to do");
+    if depth.is_some() {
+        // Whether the commit contains the source that its record names cannot be told.
+        idle.run(&["verify", "localized/main"])
+            .fails(2)
+            .stderr_has("this shallow clone lacks the source commit ");
+        fetch(&idle, None);
+        idle.git(&["fetch", "-q", "--deepen=100"]);
+    }
+    idle.run(&["verify", "localized/main"]).success();
     hosted.never_drifts("full-again");
 }
 

@@ -1,0 +1,131 @@
+//! `verify DIR`: what `--no-commit` wrote, against its own lock.
+
+use std::fs;
+
+use super::{parsed, verify};
+use crate::support::{OVERLAY, Project, Repo};
+
+const COPY: &str = "localized-overlay";
+const PLACE: &str = "base/localized-files/example.com/acme/remote/v1/service.yaml";
+
+fn written() -> Project {
+    let project = Project::new();
+    let args = [&OVERLAY[..], &["--no-commit", "--no-verify"]].concat();
+    project.work.run(&args).success();
+    project
+}
+
+#[test]
+fn a_directory_is_verified_wherever_it_lies() {
+    let project = written();
+    let work = &project.work;
+    verify(work, &[COPY])
+        .success()
+        .stdout_has(". from example/overlay: 6 files, 1 remote; the lock alone tells of it\n")
+        .stdout_has("verified localized-overlay: as recorded\n");
+    let report = parsed(verify(work, &["./localized-overlay/", "--format=json"]).success());
+    assert!(report["commit"].is_null(), "{report}");
+    assert_eq!(report["records"][0]["directory"], ".");
+    // Outside of a repository, and from within.
+    let outside = project.sandbox.path("handed/over");
+    fs::create_dir_all(outside.parent().unwrap()).unwrap();
+    fs::rename(work.path().join(COPY), &outside).unwrap();
+    let over = Repo::new(&project.sandbox, outside.clone());
+    let above = outside.parent().unwrap();
+    for (from, name) in [
+        (above, "over"),
+        (above, outside.to_str().unwrap()),
+        (&*outside, "."),
+    ] {
+        let run = |args: &[&str]| {
+            project
+                .sandbox
+                .run(from, &[&["verify", name], args].concat())
+        };
+        run(&[]).success().stdout_has(": as recorded\n");
+        run(&["--upstream"]).success().stdout_has(": ok: ");
+    }
+    over.write(&format!("{PLACE}.orig"), "");
+    over.remove("overlay/kustomization.yaml");
+    over.symlink("overlay/kustomization.yaml", "../base/kustomization.yaml");
+    over.write(PLACE, "edited: true\n");
+    fs::rename(outside.join("base"), outside.join("moved")).unwrap();
+    over.symlink("base", "moved");
+    let output = project.sandbox.run(above, &["verify", "over"]);
+    output
+        .fails(1)
+        .stdout_has("base: was added: the lock does not list it\n")
+        .stdout_has("base/kustomization.yaml: is missing, although")
+        .stdout_has(&format!("moved/{}: was added", &PLACE["base/".len()..]))
+        .stdout_has("overlay/kustomization.yaml: is no file, although the lock lists it as one\n");
+    fs::remove_file(outside.join("base")).unwrap();
+    fs::rename(outside.join("moved"), outside.join("base")).unwrap();
+    project
+        .sandbox
+        .run(above, &["verify", "over"])
+        .fails(1)
+        .stdout_has(&format!("{PLACE}: was changed: its sha256 is "))
+        .stdout_has(&format!("{PLACE}.orig: was added"))
+        .stdout_has(": 3 differences\n");
+}
+
+#[test]
+fn what_is_left_remote_in_a_directory_is_named() {
+    let project = written();
+    let work = &project.work;
+    let overlay = "localized-overlay/overlay/kustomization.yaml";
+    let text = work.read(overlay);
+    let before = git_kustomize_localize::record::sha256_hex(text.as_bytes());
+    let text = format!("{text}components: ['https://example.com/acme/remote.git?ref=v1']\n");
+    let after = git_kustomize_localize::record::sha256_hex(text.as_bytes());
+    work.write(overlay, text);
+    let lock = "localized-overlay/kustomize-localize.lock";
+    work.write(lock, work.read(lock).replace(&before, &after));
+    verify(work, &[COPY])
+        .fails(1)
+        .stdout_has("overlay/kustomization.yaml:")
+        .stdout_has(
+            "`https://example.com/acme/remote.git?ref=v1` is still remote (components[0])\n",
+        );
+}
+
+#[test]
+fn a_commit_and_a_directory_are_told_apart() {
+    let project = written();
+    let work = &project.work;
+    // A revision wins, unless both could be meant.
+    fs::create_dir_all(work.path().join("main")).unwrap();
+    verify(work, &["main"])
+        .fails(2)
+        .stderr_has("`main` holds no record");
+    work.git(&["branch", COPY]);
+    let id = work.id(COPY);
+    verify(work, &[COPY])
+        .fails(2)
+        .stderr_has("names both a commit and a directory with a `kustomize-localize.lock`")
+        .stderr_has("hint: the directory: git kustomize-localize verify ./localized-overlay\n")
+        .stderr_has(&format!(
+            "hint: the commit: git kustomize-localize verify {id}\n"
+        ));
+    verify(work, &["./localized-overlay"]).success();
+    verify(work, &[&id]).fails(2).stderr_has("holds no record");
+    for (args, said) in [
+        (
+            &["--require-signature"][..],
+            "--require-signature is for a commit",
+        ),
+        (&["--rebuild"], "--rebuild is for a commit"),
+        (&["--own-changes"], "--own-changes is for a commit"),
+        (&["--", "base"], "PATH is for a commit"),
+    ] {
+        verify(work, &[&["./localized-overlay"], args].concat())
+            .fails(2)
+            .stderr_has(said);
+    }
+    for name in ["example", "./example"] {
+        verify(work, &[name])
+            .fails(2)
+            .stderr_has("holds no `kustomize-localize.lock`")
+            .stderr_has("hint: name a directory that `--no-commit` wrote\n");
+    }
+}
