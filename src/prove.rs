@@ -16,6 +16,8 @@ mod objects;
 #[cfg(feature = "localize")]
 mod build;
 #[cfg(feature = "localize")]
+mod checkout;
+#[cfg(feature = "localize")]
 mod program;
 #[cfg(feature = "localize")]
 mod proxy;
@@ -38,6 +40,7 @@ pub use stage::prove;
 
 use crate::localize::ResultFile;
 use crate::record::{Builder, Change, LoadRestrictor, Verified};
+use crate::tree::Tree;
 use crate::walk::Graph;
 
 /// How to build.
@@ -65,6 +68,8 @@ pub struct Job<'a> {
     pub before: &'a Graph,
     /// What came of it.
     pub after: After<'a>,
+    /// Where both are parts of commits: what is built is then what a checkout gives. None for files on disk.
+    pub checkout: Option<Checkout<'a>>,
     /// What is built.
     pub targets: Vec<Target>,
     /// Where files may lie.
@@ -74,6 +79,15 @@ pub struct Job<'a> {
     pub earlier: Option<Earlier>,
     /// Asks upstream again, for files and maybe for repositories: what is something else than what was fetched.
     pub moved: &'a dyn Fn(bool) -> Vec<Change>,
+}
+
+/// The commit that a result becomes a part of.
+#[derive(Clone, Copy)]
+pub struct Checkout<'a> {
+    /// The source commit, whose other files it has.
+    pub tree: &'a dyn Tree,
+    /// Where the result lies in it.
+    pub into: &'a str,
 }
 
 /// What localizing yields.
@@ -121,6 +135,8 @@ pub struct Proof {
     pub moved: Vec<Change>,
     /// Where the outputs that differ were kept.
     pub kept: Option<PathBuf>,
+    /// The files that a checkout converts on one side only, where that may be why a target differs.
+    pub converted: Vec<String>,
 }
 
 /// What came of building one target.

@@ -22,7 +22,7 @@ use crate::failure::{Failure, Failures, Location, Result, argument, nearest};
 use crate::fetch::{self, Fetcher, Tip};
 use crate::git::Here;
 use crate::localize::{Content, Localized, ResultFile, Rules, localize};
-use crate::prove::{self, After, Earlier, Job, Metadata, Original, Proof, Verdict};
+use crate::prove::{self, After, Checkout, Earlier, Job, Metadata, Original, Proof, Verdict};
 use crate::record::{LOCK_NAME, LoadRestrictor, Lock, LockOptions, sha256_hex};
 use crate::redact;
 use crate::reference::{self, RepoSpec, default_new_dir};
@@ -412,6 +412,7 @@ fn proven(
     args: &LocalizeArgs,
     here: Option<&Here>,
     copied: &Copied,
+    checkout: Option<Checkout<'_>>,
     fetcher: &Fetcher,
     earlier: Option<Earlier>,
 ) -> Result<Proof> {
@@ -431,6 +432,7 @@ fn proven(
     let job = Job {
         before: graph,
         after: After::Copy(&copied.localized.files),
+        checkout,
         targets: vec![target],
         load_restrictor: copied.lock.options.load_restrictor,
         earlier,

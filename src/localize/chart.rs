@@ -152,11 +152,10 @@ impl Builder<'_> {
                     break;
                 }
             }
-            if stays {
-                self.vendored.insert(place);
-                continue;
+            if stays || self.in_place.is_none() {
+                self.vendored.insert(place.clone());
             }
-            if keeps {
+            if stays || keeps {
                 continue;
             }
             for holder in holders.get(&noted.file).into_iter().flatten() {

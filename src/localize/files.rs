@@ -20,7 +20,7 @@ pub struct Localized {
     pub target: String,
     /// The local files (paths in the tree of the source) that are in use.
     pub local_files: BTreeSet<String>,
-    /// The directories (paths in NEW_DIR) of charts that become the user's own, because the tree stays where it is.
+    /// The directories (paths in NEW_DIR) of charts that were brought in. In place they become the user's own.
     pub vendored: BTreeSet<String>,
     /// The labels of the charts that were left remote.
     pub left: BTreeSet<String>,

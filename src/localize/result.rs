@@ -10,7 +10,7 @@ use super::layout::SafePaths;
 use super::{proof, remotes};
 use crate::failure::{Failure, Failures, Location};
 use crate::kustomization::{self, Edit};
-use crate::record::{LoadRestrictor, sha256_hex};
+use crate::record::{LoadRestrictor, sha256_hex, stored};
 use crate::redact;
 use crate::reference::place::LOCALIZED_FILES;
 use crate::tree::path;
@@ -81,7 +81,7 @@ pub(super) struct Builder<'a> {
     pub(super) kept: HashSet<String>,
     /// What is known of charts, by the root that names them: indexes into the graph's notes.
     pub(super) chart_notes: HashMap<RootId, Vec<usize>>,
-    /// The directories of charts that become the user's own.
+    /// The directories of charts that were brought in.
     pub(super) vendored: BTreeSet<String>,
     pub(super) failures: Vec<Failure>,
     /// Whether the tree of the user stays where it is, so that nothing in it needs to be changed but
@@ -109,6 +109,21 @@ pub fn localize(
     let kept = builder.kept;
     for directory in localized_directories(localized.files.keys()) {
         add_attributes(&mut localized.files, &directory);
+    }
+    // What else was brought in lies where the attributes of the user's repository would hold.
+    let mut brought = builder.vendored.clone();
+    if graph.sources[0].repository.is_some() {
+        brought = BTreeSet::from([String::new()]);
+    }
+    let is_covered = |directory: &String| stored::home(directory).is_some();
+    for directory in brought
+        .into_iter()
+        .filter(|directory| !is_covered(directory))
+    {
+        let place = path::join(&directory, ".gitattributes");
+        if !localized.files.contains_key(&place) {
+            add_attributes(&mut localized.files, &directory);
+        }
     }
     proof::prove(&localized, load_restrictor, &kept)?;
     Ok(localized)

@@ -49,8 +49,17 @@ impl Earlier {
                 Some(after) => after
                     .root(&target.localized)
                     .is_some_and(|root| !after.inputs(root).are_among(&self.result)),
-                // A copy is one whole.
-                None => self.result.is_empty(),
+                // A copy is one whole, and what lies above it says what a checkout makes of it.
+                None => {
+                    let into = job.checkout.map_or("", |checkout| checkout.into);
+                    let mut above = path::and_above(into).map(path::parent);
+                    self.result.is_empty()
+                        && !above.any(|directory| {
+                            let attributes = path::join(directory, ".gitattributes");
+                            let mut places = path::and_above(&attributes);
+                            places.any(|place| self.source.contains(place))
+                        })
+                }
             };
             is_result_known
                 && !self.named.contains(&job.before.roots[root].directory)

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use super::checkout::{Converted, Stored, attributes_of, convert, one_sided};
 use super::proxy::{self, Proxy};
 use super::stand_in::{Manifest, Upstream};
 use super::{After, Job, Original};
@@ -27,9 +28,11 @@ pub(super) struct Scene {
     pub(super) proxy: Option<Proxy>,
     /// Whether everything that the originals need is here or served, so that nothing is requested again.
     pub(super) is_complete: bool,
+    /// The files that a checkout converts for the originals or for the results only.
+    pub(super) converted: Vec<String>,
 }
 
-fn not_put(error: &std::io::Error) -> Failure {
+pub(super) fn not_put(error: &std::io::Error) -> Failure {
     Failure::new(format!("the files to build could not be put out: {error}"))
 }
 
@@ -51,7 +54,13 @@ impl Scene {
                 Original::Url(url) => Some(url.as_str()),
                 Original::Directory(_) => None,
             });
-        put_out(graph, &place, &urls.collect::<Vec<_>>())?;
+        let stored = put_out(graph, &place, &urls.collect::<Vec<_>>())?;
+        let source = &graph.sources[0];
+        let before = match (job.checkout, &source.repository) {
+            (Some(_), None) => convert(&stored, &|place| attributes_of(&*source.tree, place))?,
+            // On disk, and of what was fetched, they are what a checkout gives.
+            _ => Converted::new(),
+        };
         move_absolute(graph, &original)?;
         let mut manifest = Manifest::default();
         for (number, source) in graph.sources.iter().enumerate() {
@@ -65,23 +74,7 @@ impl Scene {
                 });
             }
         }
-        let localized = top.join("localized");
-        match &job.after {
-            After::InPlace(graph) => {
-                put_out(graph, &|_| localized.clone(), &[])?;
-                move_absolute(graph, &localized)?;
-            }
-            After::Copy(files) => {
-                for (place, file) in *files {
-                    write(
-                        &localized.join(place),
-                        file.content.bytes(),
-                        file.executable,
-                    )
-                    .map_err(|error| not_put(&error))?;
-                }
-            }
-        }
+        let after = put_result(job, top)?;
         let remote = || {
             graph.files.iter().filter_map(|file| match &file.origin {
                 Origin::Remote(remote) => Some(&**remote),
@@ -103,6 +96,7 @@ impl Scene {
             proxy,
             top: top.to_owned(),
             original,
+            converted: one_sided(&before, &after),
         };
         manifest.write(&scene.manifest)?;
         Manifest::default().write(&scene.nothing)?;
@@ -160,6 +154,44 @@ fn cause(text: &str) -> String {
     }
 }
 
+/// Puts out the results, and returns what a checkout makes of them.
+fn put_result(job: &Job<'_>, top: &Path) -> Result<Converted> {
+    let localized = top.join("localized");
+    match &job.after {
+        After::InPlace(graph) => {
+            let stored = put_out(graph, &|_| localized.clone(), &[])?;
+            let attributes = |place: &str| attributes_of(&*graph.sources[0].tree, place);
+            let converted = match job.checkout {
+                Some(_) => convert(&stored, &attributes)?,
+                None => Converted::new(),
+            };
+            move_absolute(graph, &localized)?;
+            Ok(converted)
+        }
+        After::Copy(files) => {
+            let into = job.checkout.map_or("", |checkout| checkout.into);
+            let mut stored = Stored::new();
+            for (place, file) in *files {
+                let put = localized.join(place);
+                write(&put, file.content.bytes(), file.executable)
+                    .map_err(|error| not_put(&error))?;
+                stored.insert(path::join(into, place), put);
+            }
+            let Some(checkout) = job.checkout else {
+                return Ok(Converted::new());
+            };
+            let attributes = |place: &str| match path::below(place, into) {
+                Some(inside) => {
+                    let file = files.get(inside);
+                    Ok(file.map(|file| file.content.bytes().to_vec()))
+                }
+                None => attributes_of(checkout.tree, place),
+            };
+            convert(&stored, &attributes)
+        }
+    }
+}
+
 fn write(place: &Path, bytes: &[u8], executable: bool) -> std::io::Result<()> {
     if let Some(parent) = place.parent() {
         fs::create_dir_all(parent)?;
@@ -174,8 +206,8 @@ fn write(place: &Path, bytes: &[u8], executable: bool) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Puts out what the graph reaches of each tree, links on the way included.
-fn put_out(graph: &Graph, place: &dyn Fn(SourceId) -> PathBuf, urls: &[&str]) -> Result<()> {
+/// Puts out what the graph reaches of each tree, links on the way included. Returns what was put out of the first.
+fn put_out(graph: &Graph, place: &dyn Fn(SourceId) -> PathBuf, urls: &[&str]) -> Result<Stored> {
     let mut outs: Vec<Out<'_>> = Vec::new();
     for (number, source) in graph.sources.iter().enumerate() {
         let to = place(number);
@@ -244,7 +276,9 @@ fn put_out(graph: &Graph, place: &dyn Fn(SourceId) -> PathBuf, urls: &[&str]) ->
             }
         }
     }
-    put_charts(graph, place)
+    let stored = std::mem::take(&mut outs[0].stored);
+    put_charts(graph, place)?;
+    Ok(stored)
 }
 
 /// Returns the files and links of a directory that the walk did not look into.
@@ -346,6 +380,8 @@ struct Out<'a> {
     scope: &'a str,
     to: PathBuf,
     done: HashSet<String>,
+    /// The files that were put out as the tree holds them.
+    stored: Stored,
 }
 
 /// The longest chain of links that is followed, as on Linux.
@@ -358,6 +394,7 @@ impl<'a> Out<'a> {
             scope,
             to,
             done: HashSet::new(),
+            stored: Stored::new(),
         }
     }
 
@@ -400,6 +437,7 @@ impl<'a> Out<'a> {
                     if place.symlink_metadata().is_err() {
                         write(&place, &self.tree.read(&next)?, executable)
                             .map_err(|error| not_put(&error))?;
+                        self.stored.insert(next, place);
                     }
                     return Ok(());
                 }

@@ -95,6 +95,9 @@ pub fn prove(job: &Job<'_>, options: &Options) -> Result<Proof> {
         .unwrap_or_else(PoisonError::into_inner)
         .map(Scratch::keep);
     let live = options.full || proof.targets.iter().any(|target| target.live.is_some());
+    if proof.differs() {
+        proof.converted.clone_from(&scene.converted);
+    }
     if proof.differs() && (live || !scene.is_complete) {
         proof.moved = (job.moved)(live);
     }

@@ -95,6 +95,27 @@ pub(super) fn write_differences(out: &mut String, proof: &Proof) -> std::fmt::Re
             )?;
         }
     }
+    if !proof.converted.is_empty() {
+        let named: Vec<_> = proof
+            .converted
+            .iter()
+            .take(NAMED)
+            .map(String::as_str)
+            .collect();
+        writeln!(
+            out,
+            "  by `.gitattributes` a checkout changes the bytes of files on one side only: {}{}",
+            visible(&named.join(", ")),
+            match proof.converted.len().saturating_sub(NAMED) {
+                0 => String::new(),
+                more => format!(" and {more} more"),
+            }
+        )?;
+        writeln!(
+            out,
+            "  write attributes that hold in both places: a pattern without a path, or one more line"
+        )?;
+    }
     if let Some(kept) = &proof.kept {
         let kept = kept.display().to_string();
         writeln!(out, "  both outputs: {}", visible(&kept))?;
@@ -198,6 +219,8 @@ pub(super) struct JsonProof<'a> {
     network: Option<&'static str>,
     targets: Vec<JsonTarget<'a>>,
     moved: Vec<super::lock::JsonChange<'a>>,
+    /// The files that a checkout converts on one side only.
+    converted: &'a [String],
 }
 
 #[derive(Serialize)]
@@ -240,6 +263,7 @@ impl<'a> From<&'a Proof> for JsonProof<'a> {
             network: proof.network.map(|network| network.name()),
             targets: proof.targets.iter().map(JsonTarget::from).collect(),
             moved: proof.moved.iter().map(Into::into).collect(),
+            converted: &proof.converted,
         }
     }
 }

@@ -13,6 +13,7 @@
 )]
 
 mod action;
+mod attributes;
 mod branch;
 mod bytes;
 mod check;

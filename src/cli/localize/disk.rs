@@ -117,7 +117,7 @@ pub(super) fn run(args: &LocalizeArgs) -> Result<Report, Failures> {
     )?;
     let files = copied.files()?;
     let before = before.map(|lock| (*lock).clone()).unwrap_or_default();
-    let proof = proven(args, here.as_ref(), &copied, &fetcher, None)?;
+    let proof = proven(args, here.as_ref(), &copied, None, &fetcher, None)?;
     let warnings = copied.warnings(args, &proof);
     let outcome = match withheld(args, &proof, &warnings, None) {
         Some(outcome) => outcome,

@@ -20,7 +20,7 @@ use crate::failure::{Failure, Failures, Result};
 use crate::fetch::{self, Tip};
 use crate::git::{CommitId, Here};
 use crate::mend::{Ground, in_place as mend};
-use crate::prove::Proof;
+use crate::prove::{Checkout, Proof};
 use crate::record::{Digest, LOCK_NAME, Lock, TargetTrailer, Trailers, stored};
 use crate::report::{InPlaceReport, LockOutcome, OnBranch};
 use crate::tree::objects::{ObjectTree, object_id};
@@ -127,11 +127,16 @@ pub(super) fn run(args: &LocalizeArgs) -> Result<InPlaceReport, Failures> {
         }
         None => None,
     };
+    let checkout = Checkout {
+        tree: &*tree,
+        into: "",
+    };
     let proof = in_place::proven(
         args,
         &ground,
         request.load_restrictor,
         &plan,
+        Some(checkout),
         &fetcher,
         earlier,
     )?;

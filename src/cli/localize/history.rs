@@ -18,6 +18,7 @@ use crate::config::Config;
 use crate::failure::{Failure, Failures, Result, short};
 use crate::fetch::Tip;
 use crate::git::{CommitId, Here};
+use crate::prove::Checkout;
 use crate::record::{Digest, LOCK_NAME, TargetTrailer, Trailers, render_message};
 use crate::report::{Outcome, Report};
 use crate::tree::absence::Absences;
@@ -178,7 +179,18 @@ pub(super) fn run(args: &LocalizeArgs) -> Result<Report, Failures> {
         }
         None => None,
     };
-    let proof = proven(args, Some(&here), &copied, &fetcher, earlier)?;
+    let checkout = Checkout {
+        tree: &*tree,
+        into: &into,
+    };
+    let proof = proven(
+        args,
+        Some(&here),
+        &copied,
+        Some(checkout),
+        &fetcher,
+        earlier,
+    )?;
     let warnings = copied.warnings(args, &proof);
     if let Some(outcome) = withheld(args, &proof, &warnings, Some(&branch.name)) {
         return Ok(copied.report(&files, into, &before, outcome, proof, warnings));

@@ -7,7 +7,7 @@ use crate::cli::online::{LocalizeArgs, Restrictor, fetcher};
 use crate::failure::{Failure, Failures, Result};
 use crate::fetch::{self, Fetcher, Tip};
 use crate::mend::{Ground, in_place};
-use crate::prove::{self, After, Earlier, Job, Metadata, Original, Proof};
+use crate::prove::{self, After, Checkout, Earlier, Job, Metadata, Original, Proof};
 use crate::record::{Change, LoadRestrictor, Lock};
 use crate::reference::RepoSpec;
 use crate::report::{InPlaceReport, LockOutcome};
@@ -68,6 +68,7 @@ pub(super) fn run(args: &LocalizeArgs) -> Result<InPlaceReport, Failures> {
         &ground,
         request.load_restrictor,
         &plan,
+        None,
         &fetcher,
         None,
     )?;
@@ -85,6 +86,7 @@ pub(super) fn proven(
     ground: &Ground,
     load_restrictor: LoadRestrictor,
     plan: &in_place::Plan,
+    checkout: Option<Checkout<'_>>,
     fetcher: &Fetcher,
     earlier: Option<Earlier>,
 ) -> Result<Option<Proof>> {
@@ -103,6 +105,7 @@ pub(super) fn proven(
     let job = Job {
         before: &plan.before,
         after: After::InPlace(&plan.after),
+        checkout,
         targets: plan.affected.iter().map(target).collect(),
         load_restrictor,
         earlier,

@@ -285,10 +285,10 @@ impl Tree {
     /// Returns the tree without what only our program writes: the lock and the attributes.
     pub(super) fn ours(&self) -> Tree {
         let mut tree = self.clone();
-        tree.files.retain(|path, _| {
-            let (directory, name) = path.rsplit_once('/').unwrap_or(("", path));
-            let attributes =
-                name == ".gitattributes" && directory.rsplit('/').next() == Some("localized-files");
+        tree.files.retain(|path, bytes| {
+            let name = path.rsplit('/').next().unwrap_or(path);
+            let attributes = name == ".gitattributes"
+                && bytes == b"* -text -filter -ident -working-tree-encoding\n";
             name != "kustomize-localize.lock" && !attributes
         });
         tree
