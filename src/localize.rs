@@ -5,6 +5,7 @@
 mod chart;
 mod files;
 mod layout;
+mod license;
 mod place;
 mod proof;
 mod remotes;

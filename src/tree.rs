@@ -7,6 +7,7 @@ pub mod directory;
 pub mod disk;
 mod ignored;
 pub mod index;
+pub mod license;
 pub mod memory;
 pub mod objects;
 pub mod overlay;
@@ -68,6 +69,12 @@ pub trait Tree {
     /// Returns the blob id of the file at `path`, where its bytes are already stored unchanged in
     /// the repository at hand.
     fn stored(&self, _path: &str) -> Option<String> {
+        None
+    }
+
+    /// Returns the licence files of a directory, as [`license::find`] does, where that is known without a look at
+    /// all of its names.
+    fn licenses(&self, _directory: &str) -> Option<Vec<String>> {
         None
     }
 

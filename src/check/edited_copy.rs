@@ -146,6 +146,9 @@ fn again(context: &Context<'_>, directory: &str, lock: &Lock, place: &str) -> St
     if lock.options.pin {
         add(&["--pin"]);
     }
+    if lock.options.no_licenses {
+        add(&["--no-licenses"]);
+    }
     if lock.options.load_restrictor == LoadRestrictor::None {
         add(&["--load-restrictor", "none"]);
     }

@@ -379,6 +379,7 @@ fn copy(
     let rules = Rules {
         owned,
         trusted: &|path| trusted.is_match(path),
+        licenses: !args.no_licenses,
     };
     let localized = localize(&graph, options.load_restrictor, &rules)?;
     let lock = Lock {
@@ -388,6 +389,7 @@ fn copy(
             scope: target.scope,
             pin: args.fetch.pin,
             helm: args.fetch.helm,
+            no_licenses: args.no_licenses,
             load_restrictor: options.load_restrictor,
             leave_missing: args.leave_missing.iter().cloned().collect(),
             trust_exec: args.trust_exec.iter().cloned().collect(),

@@ -140,6 +140,14 @@ pub(super) struct LocalizeArgs {
     #[arg(long)]
     pub(super) offline: bool,
 
+    /// Leave the licences of remote repositories out: `LICENSE*`, `NOTICE*`, `COPYRIGHT*`, `COPYING*`
+    #[arg(long, overrides_with = "licenses", hide_short_help = true)]
+    pub(super) no_licenses: bool,
+
+    /// In place: bring them along again, where the lock says that they are left out
+    #[arg(long, overrides_with = "no_licenses", hide_short_help = true)]
+    pub(super) licenses: bool,
+
     /// Leave references to local files that are not there as they are, where GLOB matches the
     /// path from the top of the repository; may be given several times
     #[arg(long, value_name = "GLOB", hide_short_help = true)]
@@ -232,6 +240,11 @@ impl LocalizeArgs {
     /// Returns the target: here, unless another one is given.
     pub(super) fn target(&self) -> &str {
         self.target.as_deref().unwrap_or(".")
+    }
+
+    /// Says whether licences are left out, in place, where that was said before.
+    pub(super) fn leaves_licenses<'a>(&self, mut held: impl Iterator<Item = &'a Rc<Lock>>) -> bool {
+        self.no_licenses || (!self.licenses && held.any(|lock| lock.options.no_licenses))
     }
 }
 

@@ -77,6 +77,7 @@ fn updated(args: &UpdateArgs) -> Result<Box<dyn Tell>, Failures> {
         load_restrictor: ground.config.load_restrictor,
         leave_missing: None,
         helm,
+        no_licenses: before.options.no_licenses,
         overwrite: false,
         trailers: false,
         again,

@@ -14,7 +14,7 @@ use crate::failure::{Failure, Result};
 use crate::kustomization::{self, Edit, GeneratorKey};
 use crate::record::{Lock, StoredFile, sha256_hex};
 use crate::reference::place::LOCALIZED_FILES;
-use crate::tree::{Entry, SharedTree, Tree, path};
+use crate::tree::{Entry, SharedTree, Tree, license, path};
 
 /// A NEW_DIR of the tip and its lock.
 #[derive(Clone)]
@@ -184,6 +184,27 @@ impl Tree for TipTree {
     /// What was stored does not say what else there is.
     fn names(&self, directory: &str) -> Result<Vec<String>> {
         self.fetched()?.names(directory)
+    }
+
+    /// A lock that brings licences along lists those of every directory above a root.
+    fn licenses(&self, directory: &str) -> Option<Vec<String>> {
+        let is_root = |place: &&String| {
+            kustomization::FILE_NAMES.contains(&path::name(place))
+                && path::is_in(path::parent(place), directory)
+        };
+        if self.tip.lock.options.no_licenses || !self.files.keys().any(|place| is_root(&place)) {
+            return None;
+        }
+        let is_license = |place: &&String| {
+            let beside = |name: &&str| {
+                self.files
+                    .contains_key(&path::join(path::parent(place), name))
+            };
+            license::covered(place) == Some(directory)
+                && (path::parent(place) == directory
+                    || !kustomization::FILE_NAMES.iter().any(|name| beside(&name)))
+        };
+        Some(self.files.keys().filter(is_license).cloned().collect())
     }
 
     fn read(&self, path: &str) -> Result<Vec<u8>> {

@@ -213,7 +213,7 @@ fn plain_files(graph: &Graph) -> BTreeSet<FileId> {
 }
 
 /// A name that no other name can have: its own hash before the extension.
-fn distinct(name: &str) -> String {
+pub(super) fn distinct(name: &str) -> String {
     let safe = place::segment(name);
     let suffix = &sha256_hex(name.as_bytes())[..8];
     match safe.rsplit_once('.') {

@@ -69,6 +69,8 @@ pub struct Rules<'a> {
     pub owned: &'a dyn Fn(&str) -> bool,
     /// Says of a path of the result that a program from elsewhere may be executable there.
     pub trusted: &'a dyn Fn(&str) -> bool,
+    /// Whether the licences of what is brought in come along.
+    pub licenses: bool,
 }
 
 pub(super) struct Builder<'a> {
@@ -324,6 +326,12 @@ impl Builder<'_> {
             }
             files.insert(place.clone(), result);
         }
+        let mut warnings = self.rewritten_data();
+        if self.rules.licenses
+            && let Err(failure) = self.add_licenses(&mut files, &mut warnings)
+        {
+            self.failures.push(failure);
+        }
         let remotes = remotes::remotes(graph).unwrap_or_else(|failure| {
             self.failures.push(failure);
             Vec::new()
@@ -348,7 +356,7 @@ impl Builder<'_> {
                 .map(|chart| chart.label.clone())
                 .collect(),
             untrusted,
-            warnings: self.rewritten_data(),
+            warnings,
         })
     }
 

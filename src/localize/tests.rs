@@ -27,6 +27,7 @@ const FILES: [&str; 3] = ["x.yaml", "files/y.yaml", "files/deep/z"];
 const RULES: Rules<'_> = Rules {
     owned: &|_| false,
     trusted: &|_| false,
+    licenses: true,
 };
 const MAP: &str = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: map}\n";
 

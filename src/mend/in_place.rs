@@ -41,6 +41,8 @@ pub struct Request<'a> {
     pub leave_missing: Option<&'a dyn Fn(&str) -> bool>,
     /// Whether charts are brought in.
     pub helm: bool,
+    /// Whether the licences of what is brought in are left out.
+    pub no_licenses: bool,
     /// Whether edits in localized files are discarded.
     pub overwrite: bool,
     /// Says of a path that a program from elsewhere may be executable there.
@@ -174,6 +176,7 @@ fn planned(
                 || is_left_of_us(&*ground.tree, place)
         },
         trusted: request.trusted,
+        licenses: !request.no_licenses,
     };
     let in_place = localize::localize_in_place(
         graph,
@@ -185,7 +188,7 @@ fn planned(
                 || (again.contains(label) && turned.contains(from)),
     )?;
 
-    let ledger = Ledger::new(ground, held, &in_place.localized)?;
+    let ledger = Ledger::new(ground, held, &in_place.localized, request.no_licenses)?;
     ledger.refuse(graph, request.overwrite)?;
 
     let after = walked(ground, tree, request, &in_place, &starts)?;
@@ -249,6 +252,7 @@ fn planned(
         ..(**held).clone()
     };
     before.options.helm = request.helm;
+    before.options.no_licenses = request.no_licenses;
     before.options.trust_exec.clone_from(&request.trust_exec);
     let named = lock::still_named(&after.graph, &before);
     let (mut lock, unsure) = lock::merged(

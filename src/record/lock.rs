@@ -14,6 +14,7 @@
 //!   scope: example
 //!   pin: true
 //!   helm: true
+//!   no-licenses: true
 //!   load-restrictor: none
 //!   leave-missing: ["*.json"]
 //!   trust-exec: [localized-files/…/fn.sh]
@@ -99,6 +100,8 @@ pub struct LockOptions {
     pub pin: bool,
     /// Whether remote charts are brought in.
     pub helm: bool,
+    /// Whether the licences of what is brought in are left out.
+    pub no_licenses: bool,
     /// Whether files outside of their root were allowed.
     pub load_restrictor: LoadRestrictor,
     /// The patterns of references that may name nothing and are left as they are.

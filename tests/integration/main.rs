@@ -43,6 +43,7 @@ mod in_place;
 #[cfg(debug_assertions)]
 mod killed;
 mod layout;
+mod licenses;
 mod lock;
 mod message;
 mod offline;

@@ -41,6 +41,8 @@ impl Branch {
             ),
         );
         base.write("app/deep/x.yaml", config("x"));
+        base.write("LICENSE", "terms\n");
+        base.write("app/NOTICE", "who\n");
         base.write_executable("app/run.sh", "#!/bin/sh\n");
         base.commit("first");
         base.git(&["tag", "v1"]);

@@ -96,6 +96,7 @@ pub(super) fn run(args: &LocalizeArgs) -> Result<InPlaceReport, Failures> {
         leave_missing: (!args.leave_missing.is_empty())
             .then_some(&leave_missing as &dyn Fn(&str) -> bool),
         helm,
+        no_licenses: args.leaves_licenses(ground.lock.iter().chain(tip_lock)),
         overwrite: false,
         trailers: true,
         again: BTreeSet::new(),

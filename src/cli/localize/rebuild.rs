@@ -86,6 +86,7 @@ pub(in crate::cli) fn rebuild(
                 load_restrictor: LoadRestrictor::None,
                 leave_missing: Some(&|_| true),
                 helm: lock.options.helm,
+                no_licenses: lock.options.no_licenses,
                 overwrite: false,
                 trailers: lock.trailers,
                 again: Default::default(),
@@ -133,7 +134,11 @@ fn arguments(target: &str, directory: &str, lock: &Lock) -> Result<LocalizeArgs>
     for glob in &options.trust_exec {
         option("trust-exec", glob);
     }
-    for (name, is_on) in [("pin", options.pin), ("helm", options.helm)] {
+    for (name, is_on) in [
+        ("pin", options.pin),
+        ("helm", options.helm),
+        ("no-licenses", options.no_licenses),
+    ] {
         if is_on {
             words.push(format!("--{name}"));
         }

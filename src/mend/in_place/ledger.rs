@@ -13,7 +13,7 @@ use crate::localize::{Localized, ResultFile, Rewritten};
 use crate::record::stored::home;
 use crate::record::{Lock, StoredFile, sha256_hex};
 use crate::reference::place::LOCALIZED_FILES;
-use crate::tree::{Entry, path};
+use crate::tree::{Entry, license, path};
 use crate::walk::{Explored, Graph, Origin, Place, TroubleKind, Warning};
 
 /// What is at the place of a file.
@@ -76,6 +76,8 @@ pub(super) struct Ledger<'a> {
     owned: HashMap<&'a str, &'a StoredFile>,
     /// Whether the mode of a file on disk means anything.
     modes: bool,
+    /// Whether licences are left out.
+    no_licenses: bool,
     /// What is to be written, and what is there now.
     places: Vec<(&'a str, &'a ResultFile, There)>,
 }
@@ -85,6 +87,7 @@ impl<'a> Ledger<'a> {
         ground: &'a Ground,
         held: &'a Lock,
         localized: &'a Localized,
+        no_licenses: bool,
     ) -> Result<Self> {
         let modes = has_modes(ground)?;
         let mut ledger = Ledger {
@@ -93,6 +96,7 @@ impl<'a> Ledger<'a> {
             localized,
             owned: ours(held).map(|file| (file.path.as_str(), file)).collect(),
             modes,
+            no_licenses,
             places: Vec::new(),
         };
         for (place, file) in &localized.files {
@@ -293,6 +297,7 @@ impl<'a> Ledger<'a> {
             .filter(|file| !is_attributes(&file.path) && !brought.contains(file.path.as_str()))
             .filter(|file| may_be_used(file))
             .collect();
+        kept.extend(self.licenses(&kept, &brought));
         let directories: BTreeSet<String> = kept
             .iter()
             .map(|file| file.path.as_str())
@@ -306,6 +311,25 @@ impl<'a> Ledger<'a> {
         });
         kept.extend(attributes);
         kept
+    }
+
+    /// Returns the licences of the files that stay: those of the same remote in the directories above.
+    fn licenses(&self, kept: &[&StoredFile], brought: &BTreeSet<&str>) -> Vec<&'a StoredFile> {
+        if self.no_licenses {
+            return Vec::new();
+        }
+        let is_kept = |file: &StoredFile| kept.iter().any(|one| one.path == file.path);
+        let is_of = |file: &StoredFile, directory: &str| {
+            let mut kept = kept.iter().filter(|one| one.remote == file.remote);
+            kept.any(|one| {
+                path::is_in(&one.path, directory) && license::covered(&one.path).is_none()
+            })
+        };
+        ours(self.held)
+            .filter(|file| file.remote.is_some() && !brought.contains(file.path.as_str()))
+            .filter(|file| license::covered(&file.path).is_some_and(|place| is_of(file, place)))
+            .filter(|file| !is_kept(file))
+            .collect()
     }
 
     /// Returns which of the files that stay are programs that have become trusted, with their bytes.

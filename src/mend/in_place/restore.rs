@@ -11,7 +11,7 @@ use crate::localize::GITATTRIBUTES;
 use crate::record::{Lock, Remote, StoredFile, sha256_hex};
 use crate::tree::index::IndexTree;
 use crate::tree::objects::{ObjectTree, object_id};
-use crate::tree::{Tree, path};
+use crate::tree::{self, Resolved, Tree, path};
 use crate::walk::{Found, NamedBy, Remotes, Wanted, Wants};
 
 /// What became of localized files that are not what the lock says.
@@ -81,7 +81,13 @@ impl Upstream<'_> {
             .find(|remote| remote.label() == *label)?;
         let bytes = match (self.found(remote)?, &file.source) {
             (Found::File(file), None) => file.bytes.to_vec(),
-            (Found::Root(repository), Some(source)) => repository.tree.read(source).ok()?,
+            // A licence may be a link, and is what that leads to.
+            (Found::Root(repository), Some(source)) => {
+                match tree::resolve(&*repository.tree, source).ok()? {
+                    Resolved::File { path, .. } => repository.tree.read(&path).ok()?,
+                    _ => return None,
+                }
+            }
             _ => return None,
         };
         rewritten(bytes, file)

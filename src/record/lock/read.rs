@@ -160,6 +160,7 @@ fn options(reader: &mut Reader<'_>, options: &mut LockOptions) -> Result<Mark> {
             "scope" => options.scope = Some(text_of(reader)?),
             "pin" => options.pin = reader.flag()?,
             "helm" => options.helm = reader.flag()?,
+            "no-licenses" => options.no_licenses = reader.flag()?,
             "load-restrictor" => {
                 let value = reader.text()?;
                 options.load_restrictor = match &*value.text {

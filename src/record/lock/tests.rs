@@ -45,6 +45,7 @@ fn full() -> Lock {
             scope: Some("example".into()),
             pin: true,
             helm: true,
+            no_licenses: true,
             load_restrictor: LoadRestrictor::None,
             leave_missing: ["*.json".to_owned(), "gen/**".to_owned()].into(),
             trust_exec: ["localized-files/**/*.sh".to_owned()].into(),
@@ -105,6 +106,7 @@ options:
   scope: example
   pin: true
   helm: true
+  no-licenses: true
   load-restrictor: none
   leave-missing: ["*.json", "gen/**"]
   trust-exec: ["localized-files/**/*.sh"]

@@ -58,6 +58,7 @@ fn options(out: &mut Writer, options: &LockOptions) {
         scope,
         pin,
         helm,
+        no_licenses,
         load_restrictor,
         leave_missing,
         trust_exec,
@@ -71,6 +72,9 @@ fn options(out: &mut Writer, options: &LockOptions) {
     }
     if *helm {
         out.field("  ", "helm", true);
+    }
+    if *no_licenses {
+        out.field("  ", "no-licenses", true);
     }
     if *load_restrictor == LoadRestrictor::None {
         out.field("  ", "load-restrictor", "none");

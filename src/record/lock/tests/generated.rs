@@ -130,21 +130,25 @@ fn locks() -> impl Strategy<Value = Lock> {
         any::<bool>(),
         any::<bool>(),
         any::<bool>(),
+        any::<bool>(),
         btree_set(accepted(valid::text_without_controls), 0..3),
         btree_set(accepted(valid::text_without_controls), 0..3),
     )
         .prop_map(
-            |(scope, pin, helm, unrestricted, leave_missing, trust_exec)| LockOptions {
-                scope,
-                pin,
-                helm,
-                load_restrictor: if unrestricted {
-                    LoadRestrictor::None
-                } else {
-                    LoadRestrictor::RootOnly
-                },
-                leave_missing,
-                trust_exec,
+            |(scope, pin, helm, no_licenses, unrestricted, leave_missing, trust_exec)| {
+                LockOptions {
+                    scope,
+                    pin,
+                    helm,
+                    no_licenses,
+                    load_restrictor: if unrestricted {
+                        LoadRestrictor::None
+                    } else {
+                        LoadRestrictor::RootOnly
+                    },
+                    leave_missing,
+                    trust_exec,
+                }
             },
         );
     (
@@ -190,6 +194,10 @@ fn value(lock: &Lock) -> Value {
             ("scope", maybe(&options.scope)),
             ("pin", options.pin.then_some(Value::Bool(true))),
             ("helm", options.helm.then_some(Value::Bool(true))),
+            (
+                "no-licenses",
+                options.no_licenses.then_some(Value::Bool(true)),
+            ),
             ("load-restrictor", is_free.then(|| Value::from("none"))),
             ("leave-missing", list(&options.leave_missing)),
             ("trust-exec", list(&options.trust_exec)),

@@ -1,0 +1,93 @@
+//! The licences of what is brought in: of the top of each repository, and of the directories between it and a root.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use super::files::{Content, ResultFile};
+use super::layout::distinct;
+use super::remotes;
+use super::result::{Builder, Instance};
+use crate::failure::{Location, Result};
+use crate::reference::place;
+use crate::tree::{license, path};
+use crate::walk::Warning;
+
+impl Builder<'_> {
+    /// Adds the licences of everything that was placed. What is not ours to bring along is a warning.
+    ///
+    /// # Errors
+    /// When a repository cannot be read.
+    pub(super) fn add_licenses(
+        &self,
+        files: &mut BTreeMap<String, ResultFile>,
+        warnings: &mut Vec<Warning>,
+    ) -> Result<()> {
+        let graph = self.graph;
+        let mut covered: BTreeSet<(&str, usize, &str)> = BTreeSet::new();
+        for (instance, root) in &self.visited {
+            if graph.sources[instance.source].repository.is_some() {
+                let directory = graph.roots[*root].directory.as_str();
+                let directories = path::and_above(directory).chain([""]);
+                covered.extend(directories.map(|one| (&*instance.base, instance.source, one)));
+            }
+        }
+        let mut folded: HashMap<String, String> = files
+            .keys()
+            .map(|place| (place.to_lowercase(), place.clone()))
+            .collect();
+        let mut found = HashMap::new();
+        for (base, source, directory) in covered {
+            let Some(repository) = &graph.sources[source].repository else {
+                continue;
+            };
+            let tree = &*graph.sources[source].tree;
+            if !found.contains_key(&(source, directory)) {
+                let licenses = license::find(tree, directory).map_err(|failure| {
+                    let shown = tree.label(directory);
+                    failure
+                        .context(format!("the licences of `{shown}`"))
+                        .hint("to leave licences out: --no-licenses")
+                })?;
+                warnings.extend(licenses.left.iter().map(|(place, why)| Warning {
+                    id: "left-license",
+                    location: Location {
+                        file: tree.label(place),
+                        ..Location::default()
+                    },
+                    message: format!("this licence is not brought along: {why}"),
+                }));
+                found.insert((source, directory), licenses.files);
+            }
+            let instance = Instance {
+                source,
+                base: base.to_owned(),
+            };
+            let top = self.destination(&instance, directory);
+            for (from, bytes) in found.get(&(source, directory)).into_iter().flatten() {
+                let inside = path::below(from, directory).unwrap_or(from);
+                let names: Vec<String> = path::components(inside).map(place::segment).collect();
+                let mut to = path::join(&top, &names.join("/"));
+                match folded.get(&to.to_lowercase()) {
+                    // It is in use.
+                    Some(there) if *there == to && files[there].content.bytes() == *bytes => {
+                        continue;
+                    }
+                    Some(_) => to = path::join(path::parent(&to), &distinct(path::name(from))),
+                    None => {}
+                }
+                folded.insert(to.to_lowercase(), to.clone());
+                files.insert(
+                    to,
+                    ResultFile {
+                        content: Content::Bytes(bytes.as_slice().into()),
+                        executable: false,
+                        stripped: false,
+                        remote: Some(remotes::git(repository).label()),
+                        source: Some(from.clone()),
+                        rewritten: BTreeMap::new(),
+                    },
+                );
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,188 @@
+//! Which files of a directory say under which terms it may be passed on.
+
+use super::{FILE_NAMES, Resolved, Tree, path, resolve};
+use crate::failure::Result;
+
+/// What the names of such files begin with, in any letter case.
+const BEGINNINGS: [&str; 5] = ["license", "licence", "notice", "copyright", "copying"];
+
+/// The names of directories that hold nothing else, in any letter case. `LICENSES` is that of the REUSE
+/// specification.
+const DIRECTORIES: [&str; 4] = ["license", "licenses", "licence", "licences"];
+
+/// What a build, or what applies a directory, takes for a manifest.
+const MANIFESTS: [&str; 3] = [".yaml", ".yml", ".json"];
+
+/// The largest such file: what is larger says something else.
+const MAX_BYTES: usize = 4 << 20;
+
+/// The licence files of one directory.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Licenses {
+    /// Their paths, links not followed, with what they hold.
+    pub files: Vec<(String, Vec<u8>)>,
+    /// The paths that are called so and cannot be brought along, and why.
+    pub left: Vec<(String, String)>,
+}
+
+fn is_file_name(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    let is_manifest = MANIFESTS.iter().any(|ending| name.ends_with(ending));
+    !is_manifest && BEGINNINGS.iter().any(|word| name.starts_with(word))
+}
+
+fn is_directory_name(name: &str) -> bool {
+    DIRECTORIES.contains(&name.to_ascii_lowercase().as_str())
+}
+
+/// Returns the directory whose licence a file is by its path: that it lies in, or the one above a `LICENSES`.
+#[must_use]
+pub fn covered(place: &str) -> Option<&str> {
+    let (name, directory) = (path::name(place), path::parent(place));
+    if is_directory_name(path::name(directory)) && is_plain(name) {
+        return Some(path::parent(directory));
+    }
+    is_file_name(name).then_some(directory)
+}
+
+/// Says whether a file in a `LICENSES` may be a licence.
+fn is_plain(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    !name.starts_with('.') && !MANIFESTS.iter().any(|ending| name.ends_with(ending))
+}
+
+/// Returns the licence files of a directory: `LICENSE*` and its kin, and what lies in a `LICENSES`.
+///
+/// # Errors
+/// When the tree cannot be read.
+pub fn find(tree: &dyn Tree, directory: &str) -> Result<Licenses> {
+    let mut found = Licenses::default();
+    if let Some(known) = tree.licenses(directory) {
+        for place in known {
+            let bytes = tree.read(&place)?;
+            found.files.push((place, bytes));
+        }
+        return Ok(found);
+    }
+    for name in tree.names(directory)? {
+        let (is_file, is_directory) = (is_file_name(&name), is_directory_name(&name));
+        if !is_file && !is_directory {
+            continue;
+        }
+        let place = path::join(directory, &name);
+        match resolve(tree, &place)? {
+            Resolved::Directory { path: real } if is_directory => {
+                let names = tree.names(&real)?;
+                // A kustomization root that is called so.
+                if names.iter().any(|name| FILE_NAMES.contains(&name.as_str())) {
+                    continue;
+                }
+                for name in names.iter().filter(|name| is_plain(name)) {
+                    let inside = path::join(&place, name);
+                    let resolved = resolve(tree, &inside)?;
+                    found.add(tree, inside, resolved)?;
+                }
+            }
+            resolved if is_file => found.add(tree, place, resolved)?,
+            _ => {}
+        }
+    }
+    Ok(found)
+}
+
+impl Licenses {
+    fn add(&mut self, tree: &dyn Tree, place: String, resolved: Resolved) -> Result<()> {
+        let why = match resolved {
+            Resolved::File { path, .. } => {
+                let bytes = tree.read(&path)?;
+                if bytes.len() <= MAX_BYTES {
+                    self.files.push((place, bytes));
+                    return Ok(());
+                }
+                "it is larger than 4 MiB".to_owned()
+            }
+            Resolved::Directory { .. } => return Ok(()),
+            Resolved::Submodule { .. } => "it lies in a submodule".to_owned(),
+            Resolved::Missing { .. } | Resolved::Loop { .. } => "the link leads nowhere".to_owned(),
+            Resolved::Leaves { target, .. } => {
+                format!("the link to `{target}` leads out of its repository")
+            }
+        };
+        self.left.push((place, why));
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tree::memory::MemoryTree;
+
+    #[test]
+    fn licences_are_known_by_their_names() {
+        for name in [
+            "LICENSE",
+            "License.md",
+            "licence",
+            "LICENSE-MIT",
+            "NOTICE.txt",
+            "COPYING.LESSER",
+            "Copyright",
+            "a/LICENSE",
+            "LICENSES/MIT.txt",
+            "a/licenses/x",
+        ] {
+            assert!(covered(name).is_some(), "{name}");
+        }
+        for name in [
+            "unlicensed",
+            "license.yaml",
+            "NOTICE.yml",
+            "copying.JSON",
+            "LICENSES/a.yaml",
+            "LICENSES/.hidden",
+            "kustomization.yaml",
+            "licensing/x",
+            "LICENSES/a/b",
+        ] {
+            assert_eq!(covered(name), None, "{name}");
+        }
+        assert_eq!(covered("a/LICENSES/MIT.txt"), Some("a"));
+        assert_eq!(covered("a/LICENSE"), Some("a"));
+    }
+
+    #[test]
+    fn what_is_called_so_is_found_and_what_cannot_be_brought_is_told() {
+        let mut tree = MemoryTree::default();
+        let mut file = |place: &str, bytes: &[u8]| tree.file(place, bytes, false);
+        for place in [
+            "LICENSE",
+            "notice.md",
+            "license.yaml",
+            "LICENSES/MIT.txt",
+            "app/COPYING",
+        ] {
+            file(place, place.as_bytes());
+        }
+        file("Licence/kustomization.yaml", b"");
+        file("Licence/text", b"");
+        file("copyright/x", b"");
+        file("NOTICE.big", &vec![b'x'; MAX_BYTES + 1]);
+        tree.link("COPYING", "app/COPYING");
+        tree.link("COPYING.out", "../outside");
+        tree.link("COPYING.self", "COPYING.self");
+        let found = find(&tree, "").unwrap();
+        let files: Vec<&str> = found
+            .files
+            .iter()
+            .map(|(place, _)| place.as_str())
+            .collect();
+        assert_eq!(
+            files,
+            ["COPYING", "LICENSE", "LICENSES/MIT.txt", "notice.md"]
+        );
+        assert_eq!(found.files[0].1, b"app/COPYING");
+        let left: Vec<&str> = found.left.iter().map(|(place, _)| place.as_str()).collect();
+        assert_eq!(left, ["COPYING.out", "COPYING.self", "NOTICE.big"]);
+    }
+}

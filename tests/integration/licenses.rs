@@ -1,0 +1,219 @@
+//! The licences of what is brought in come along, and go with it.
+
+use crate::support::{Repo, World, config_map};
+
+const BASE: &str = "https://github.com/acme/base//deploy/app?ref=v1";
+const COPY: &str = "localized-app/localized-files/github.com/acme/base/v1";
+const HERE: &str = "app/localized-files/github.com/acme/base/v1";
+
+fn upstream(world: &World) -> Repo {
+    let base = world.upstream("acme/base");
+    for (path, text) in [
+        ("LICENSE", "the terms\n"),
+        ("LICENSES/MIT.txt", "MIT\n"),
+        ("LICENSES/data.yaml", "a: b\n"),
+        ("other/LICENSE", "of something else\n"),
+        ("notices/x", "a directory of another kind\n"),
+        ("license-secret.yaml", "kind: Secret\n"),
+        ("deploy/Copyright.md", "who\n"),
+        ("deploy/app/notice.txt", "what\n"),
+        ("deploy/app/License", "used\n"),
+        ("deploy/app/map.yaml", &config_map("map")),
+        (
+            "deploy/app/kustomization.yaml",
+            "resources: [map.yaml, ../inner]\nconfigMapGenerator:\n- {name: g, files: [License]}\n",
+        ),
+        ("deploy/inner/kustomization.yaml", "resources: [map.yaml]\n"),
+        ("deploy/inner/map.yaml", &config_map("inner")),
+        ("deploy/inner/NOTICE.md", "inner\n"),
+    ] {
+        base.write(path, text);
+    }
+    base.symlink("COPYING", "other/LICENSE");
+    base.commit("first");
+    base.git(&["tag", "v1"]);
+    base
+}
+
+fn world() -> World {
+    let world = World::new();
+    upstream(&world);
+    world.commit(&[(
+        "app/kustomization.yaml",
+        &format!("resources: ['{BASE}']\n"),
+    )]);
+    world
+}
+
+/// Returns the paths of what a revision holds below `directory` that says terms.
+fn licenses(repo: &Repo, revision: &str, directory: &str) -> Vec<String> {
+    let files = repo.files(revision);
+    let paths = files.iter().filter_map(|line| {
+        let path = line.split_once(' ')?.1.strip_prefix(directory)?;
+        let path = path.trim_start_matches('/');
+        let words = ["license", "licence", "notice", "copy"];
+        let lower = path.to_lowercase();
+        words
+            .iter()
+            .any(|word| lower.contains(word))
+            .then(|| path.to_owned())
+    });
+    paths.collect()
+}
+
+/// What comes along, from the top and from the directories on the way to the roots; one of them is in use as well.
+const ALL: [&str; 7] = [
+    "COPYING",
+    "LICENSE",
+    "LICENSES/MIT.txt",
+    "deploy/Copyright.md",
+    "deploy/app/License",
+    "deploy/app/notice.txt",
+    "deploy/inner/NOTICE.md",
+];
+
+#[test]
+fn they_come_along_in_a_copy_and_in_place_and_are_in_the_lock() {
+    for (args, place, lock) in [
+        (&["app"][..], COPY, "localized-app/kustomize-localize.lock"),
+        (&["--in-place"], HERE, "kustomize-localize.lock"),
+        (
+            &[BASE, "localized-app"],
+            "localized-app",
+            "localized-app/kustomize-localize.lock",
+        ),
+    ] {
+        let world = world();
+        world.verified(args);
+        let clone = world.clone_of_branch();
+        assert_eq!(licenses(&clone, "HEAD", place), ALL, "{args:?}");
+        assert_eq!(
+            clone.read(&format!("{place}/COPYING")),
+            "of something else\n"
+        );
+        let text = clone.read(lock);
+        assert!(text.contains("source: COPYING\n"), "{text}");
+        clone.run(&["verify"]).success();
+        world
+            .work
+            .run(&["verify", "localized/main", "--rebuild"])
+            .success();
+        // From the branch alone, and the same again.
+        std::fs::remove_dir_all(world.sandbox.path("cache")).unwrap();
+        let again = world.work.run(&[args, &["--offline"]].concat());
+        again.success().stdout_has("nothing to do");
+        // Without them, which the lock keeps for whoever does it again.
+        world
+            .work
+            .run(&[args, &["--no-licenses"]].concat())
+            .success();
+        let used = ["deploy/app/License"];
+        assert_eq!(
+            licenses(&world.work, "localized/main", place),
+            used,
+            "{args:?}"
+        );
+        let text = world.work.show("localized/main", lock);
+        assert!(text.contains("\n  no-licenses: true\n"), "{text}");
+        world
+            .work
+            .run(&["verify", "localized/main", "--rebuild"])
+            .success();
+    }
+}
+
+#[test]
+fn in_the_working_tree_they_go_with_what_they_came_with() {
+    let world = world();
+    let work = &world.work;
+    let in_place = ["--in-place", "--no-commit"];
+    let on_disk = || {
+        work.git(&["add", "-f", "-A"]);
+        let tree = work.git(&["write-tree"]);
+        licenses(work, &tree, HERE)
+    };
+    world.verified(&in_place);
+    assert_eq!(on_disk(), ALL);
+    work.git(&["commit", "-q", "-m", "localized"]);
+    work.run(&["check"]).success();
+    // Local by now, and all the same in use.
+    work.run(&in_place).success().stdout_has("nothing to do");
+    work.write(&format!("{HERE}/LICENSE"), "other terms\n");
+    work.run(&["check", "--working-tree"])
+        .fails(1)
+        .stdout_has("edited-copy");
+    work.run(&[&in_place[..], &["--overwrite"]].concat())
+        .success();
+    assert_eq!(work.read(&format!("{HERE}/LICENSE")), "the terms\n");
+    std::fs::remove_file(work.path().join(HERE).join("COPYING")).unwrap();
+    work.run(&[&in_place[..], &["--overwrite"]].concat())
+        .success();
+    assert_eq!(work.read(&format!("{HERE}/COPYING")), "of something else\n");
+    // Said once, it is kept; said otherwise, it is otherwise.
+    work.run(&[&in_place[..], &["--no-licenses"]].concat())
+        .success();
+    assert_eq!(on_disk(), ["deploy/app/License"]);
+    work.write("app/kustomization.yaml", format!("resources: ['{BASE}']\n"));
+    work.git(&["add", "-A"]);
+    work.run(&in_place).success();
+    assert_eq!(on_disk(), ["deploy/app/License"]);
+    work.write("app/kustomization.yaml", format!("resources: ['{BASE}']\n"));
+    work.git(&["add", "-A"]);
+    work.run(&[&in_place[..], &["--licenses"]].concat())
+        .success();
+    assert_eq!(on_disk(), ALL);
+    // Nothing references any of it any more.
+    work.write("app/kustomization.yaml", "namePrefix: a-\n");
+    work.git(&["add", "-A"]);
+    work.run(&in_place).success();
+    assert_eq!(on_disk(), [""; 0]);
+    assert!(!work.path().join("app/localized-files").exists());
+}
+
+#[test]
+fn names_that_meet_are_told_apart_and_what_cannot_come_is_a_warning() {
+    let world = World::new();
+    let base = world.upstream("acme/base");
+    base.write("LICENSE", "upper\n");
+    base.write("License", "mixed\n");
+    base.write("license", "in use\n");
+    base.symlink("NOTICE", "../outside");
+    base.write("COPYING", "x".repeat(5 << 20));
+    base.write(
+        "kustomization.yaml",
+        "configMapGenerator:\n- {name: g, files: [license]}\n",
+    );
+    base.commit("first");
+    base.git(&["tag", "v1"]);
+    world.commit(&[(
+        "app/kustomization.yaml",
+        "resources: ['https://github.com/acme/base?ref=v1']\n",
+    )]);
+    let output = world.work.run(&["app"]);
+    output
+        .success()
+        .stdout_has("verified: ")
+        .stderr_has("warning[left-license]: https://github.com/acme/base?ref=v1: COPYING: ")
+        .stderr_has("warning[left-license]: https://github.com/acme/base?ref=v1: NOTICE: ");
+    let clone = world.clone_of_branch();
+    let mut found = licenses(&clone, "HEAD", COPY);
+    assert_eq!(clone.read(&format!("{COPY}/license")), "in use\n");
+    found.retain(|path| path != "license");
+    let [one, other] = found.as_slice() else {
+        panic!("{found:?}");
+    };
+    assert_ne!(one.to_lowercase(), other.to_lowercase());
+    let read = |path: &String| clone.read(&format!("{COPY}/{path}"));
+    assert_eq!(
+        std::collections::BTreeSet::from([read(one), read(other)]),
+        ["mixed\n".to_owned(), "upper\n".to_owned()].into()
+    );
+    world
+        .work
+        .run(&["app", "--strict", "--branch", "b"])
+        .fails(1);
+    world
+        .work
+        .run(&["app", "--strict", "--branch", "b", "--no-licenses"])
+        .success();
+}
