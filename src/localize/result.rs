@@ -110,22 +110,16 @@ pub fn localize(
     let mut localized = builder.collect(&target)?;
     let kept = builder.kept;
     for directory in localized_directories(localized.files.keys()) {
-        add_attributes(&mut localized.files, &directory);
+        add_attributes(&mut localized.files, &directory, GITATTRIBUTES);
     }
-    // What else was brought in lies where the attributes of the user's repository would hold.
-    let mut brought = builder.vendored.clone();
-    if graph.sources[0].repository.is_some() {
-        brought = BTreeSet::from([String::new()]);
-    }
-    let is_covered = |directory: &String| stored::home(directory).is_some();
-    for directory in brought
-        .into_iter()
-        .filter(|directory| !is_covered(directory))
-    {
-        let place = path::join(&directory, ".gitattributes");
-        if !localized.files.contains_key(&place) {
-            add_attributes(&mut localized.files, &directory);
-        }
+    // What else was brought in lies where the attributes of the user's repository would hold. A chart sees every file
+    // in its directory, so that nothing can be put there.
+    let text = match graph.sources[0].repository {
+        Some(_) => GITATTRIBUTES.to_owned(),
+        None => chart_attributes(&builder.vendored),
+    };
+    if !text.is_empty() && !localized.files.contains_key(".gitattributes") {
+        add_attributes(&mut localized.files, "", &text);
     }
     proof::prove(&localized, load_restrictor, &kept)?;
     Ok(localized)
@@ -168,16 +162,16 @@ pub fn localize_in_place(
     let brought = localized.files.iter();
     let brought = brought.filter(|(place, _)| !localized.local_files.contains(*place));
     for directory in localized_directories(brought.map(|(place, _)| place)) {
-        add_attributes(&mut localized.files, &directory);
+        add_attributes(&mut localized.files, &directory, GITATTRIBUTES);
     }
     let kept = builder.kept;
     Ok(InPlace { localized, kept })
 }
 
-/// Lets git change no byte of what lies in a `localized-files` directory.
-fn add_attributes(files: &mut BTreeMap<String, ResultFile>, directory: &str) {
+/// Puts a `.gitattributes` with this text into a directory.
+fn add_attributes(files: &mut BTreeMap<String, ResultFile>, directory: &str, text: &str) {
     let attributes = ResultFile {
-        content: Content::Bytes(GITATTRIBUTES.as_bytes().into()),
+        content: Content::Bytes(text.as_bytes().into()),
         executable: false,
         stripped: false,
         remote: None,
@@ -185,6 +179,27 @@ fn add_attributes(files: &mut BTreeMap<String, ResultFile>, directory: &str) {
         rewritten: BTreeMap::new(),
     };
     files.insert(path::join(directory, ".gitattributes"), attributes);
+}
+
+/// Returns attributes for the top of NEW_DIR that let git change no byte in the directories of these charts.
+fn chart_attributes(charts: &BTreeSet<String>) -> String {
+    let of_all = GITATTRIBUTES.trim_start_matches('*');
+    let outside = charts.iter().filter(|chart| stored::home(chart).is_none());
+    let line = |chart: &String| {
+        let mut pattern = String::from("\"/");
+        for character in chart.chars() {
+            // Once for the pattern, and once for the quotes around it.
+            match character {
+                '*' | '?' | '[' => pattern.push_str("\\\\"),
+                '\\' => pattern.push_str("\\\\\\"),
+                '"' => pattern.push('\\'),
+                _ => {}
+            }
+            pattern.push(character);
+        }
+        format!("{pattern}/**\"{of_all}")
+    };
+    outside.map(line).collect()
 }
 
 impl<'a> Builder<'a> {
@@ -420,4 +435,36 @@ fn localized_directories<'a>(paths: impl Iterator<Item = &'a String>) -> BTreeSe
         }
     }
     directories
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::git;
+
+    #[test]
+    fn the_attributes_of_charts_hold_for_them_alone() {
+        let charts = [
+            "charts/web",
+            "a b/\"c\\d/*[x]?",
+            "app/localized-files/h/charts/web",
+        ];
+        let charts = charts.map(str::to_owned).into_iter().collect();
+        let own = chart_attributes(&charts);
+        assert_eq!(own.lines().count(), 2, "{own}");
+        let scratch = tempfile::tempdir().unwrap();
+        let files: [(&str, &[u8]); 5] = [
+            (".gitattributes", b"* text eol=crlf\n"),
+            ("out/.gitattributes", own.as_bytes()),
+            ("out/charts/web/templates/x.yaml", b"a\n"),
+            ("out/a b/\"c\\d/*[x]?/x.yaml", b"a\n"),
+            ("out/charts/other.yaml", b"a\n"),
+        ];
+        git::check_out(&scratch.path().join("new"), files.into_iter()).unwrap();
+        let read = |path: &str| std::fs::read(scratch.path().join("new/files").join(path)).unwrap();
+        for (path, _) in &files[2..4] {
+            assert_eq!(read(path), b"a\n", "{path}\n{own}");
+        }
+        assert_eq!(read("out/charts/other.yaml"), b"a\r\n");
+    }
 }
