@@ -202,7 +202,7 @@ impl Tree for TipTree {
             };
             license::covered(place) == Some(directory)
                 && (path::parent(place) == directory
-                    || !kustomization::FILE_NAMES.iter().any(|name| beside(&name)))
+                    || !kustomization::FILE_NAMES.iter().any(beside))
         };
         Some(self.files.keys().filter(is_license).cloned().collect())
     }

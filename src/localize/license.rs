@@ -1,6 +1,6 @@
 //! The licences of what is brought in: of the top of each repository, and of the directories between it and a root.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, hash_map};
 
 use super::files::{Content, ResultFile};
 use super::layout::distinct;
@@ -40,29 +40,31 @@ impl Builder<'_> {
                 continue;
             };
             let tree = &*graph.sources[source].tree;
-            if !found.contains_key(&(source, directory)) {
-                let licenses = license::find(tree, directory).map_err(|failure| {
-                    let shown = tree.label(directory);
-                    failure
-                        .context(format!("the licences of `{shown}`"))
-                        .hint("to leave licences out: --no-licenses")
-                })?;
-                warnings.extend(licenses.left.iter().map(|(place, why)| Warning {
-                    id: "left-license",
-                    location: Location {
-                        file: tree.label(place),
-                        ..Location::default()
-                    },
-                    message: format!("this licence is not brought along: {why}"),
-                }));
-                found.insert((source, directory), licenses.files);
-            }
+            let licenses = match found.entry((source, directory)) {
+                hash_map::Entry::Occupied(known) => known.into_mut(),
+                hash_map::Entry::Vacant(new) => {
+                    let licenses = license::find(tree, directory).map_err(|failure| {
+                        failure
+                            .context(format!("the licences of `{}`", tree.label(directory)))
+                            .hint("to leave licences out: --no-licenses")
+                    })?;
+                    warnings.extend(licenses.left.iter().map(|(place, why)| Warning {
+                        id: "left-license",
+                        location: Location {
+                            file: tree.label(place),
+                            ..Location::default()
+                        },
+                        message: format!("this licence is not brought along: {why}"),
+                    }));
+                    new.insert(licenses.files)
+                }
+            };
             let instance = Instance {
                 source,
                 base: base.to_owned(),
             };
             let top = self.destination(&instance, directory);
-            for (from, bytes) in found.get(&(source, directory)).into_iter().flatten() {
+            for (from, bytes) in licenses.iter() {
                 let inside = path::below(from, directory).unwrap_or(from);
                 let names: Vec<String> = path::components(inside).map(place::segment).collect();
                 let mut to = path::join(&top, &names.join("/"));
