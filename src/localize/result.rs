@@ -440,7 +440,8 @@ fn localized_directories<'a>(paths: impl Iterator<Item = &'a String>) -> BTreeSe
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::git;
+    use crate::tree::checkout::{Conversion, Filters};
+    use crate::tree::memory::MemoryTree;
 
     #[test]
     fn the_attributes_of_charts_hold_for_them_alone() {
@@ -452,7 +453,7 @@ mod tests {
         let charts = charts.map(str::to_owned).into_iter().collect();
         let own = chart_attributes(&charts);
         assert_eq!(own.lines().count(), 2, "{own}");
-        let scratch = tempfile::tempdir().unwrap();
+        let mut tree = MemoryTree::default();
         let files: [(&str, &[u8]); 5] = [
             (".gitattributes", b"* text eol=crlf\n"),
             ("out/.gitattributes", own.as_bytes()),
@@ -460,8 +461,11 @@ mod tests {
             ("out/a b/\"c\\d/*[x]?/x.yaml", b"a\n"),
             ("out/charts/other.yaml", b"a\n"),
         ];
-        git::check_out(&scratch.path().join("new"), files.into_iter()).unwrap();
-        let read = |path: &str| std::fs::read(scratch.path().join("new/files").join(path)).unwrap();
+        for (path, bytes) in files {
+            tree.file(path, bytes, false);
+        }
+        let conversion = Conversion::new(Filters::None, gix::hash::Kind::Sha1);
+        let read = |path: &str| conversion.read(&tree, path).unwrap();
         for (path, _) in &files[2..4] {
             assert_eq!(read(path), b"a\n", "{path}\n{own}");
         }
