@@ -14,6 +14,7 @@ mod function;
 mod ignored_path;
 mod invalid_kustomization;
 mod known;
+mod left;
 mod lines;
 mod missing_path;
 mod out_of_scope;
@@ -136,6 +137,7 @@ pub fn check(input: Input<'_>) -> Result<Checked> {
             Rule::EditedCopy => edited_copy::find(&context, &mut failures),
             _ => Vec::new(),
         });
+        findings.extend(left::find(&context, *rule));
     }
     findings.retain(|finding| speaks(finding.rule) || !context.is_owned(&finding.path));
     // A plugin configuration that two roots list is one file.
@@ -158,6 +160,7 @@ pub fn check(input: Input<'_>) -> Result<Checked> {
     let how = Apply {
         no_allow: input.no_allow,
         complete: input.paths.is_empty() && failures.is_empty(),
+        leaving: left::entries(&context),
     };
     suppression::apply(&mut findings, texts, input.config, how);
     findings.sort_by(|one, other| {
@@ -182,7 +185,11 @@ pub fn check(input: Input<'_>) -> Result<Checked> {
 fn speaks(rule: Rule) -> bool {
     matches!(
         rule,
-        Rule::EditedCopy | Rule::RemoteReference | Rule::OutOfScope
+        Rule::EditedCopy
+            | Rule::RemoteReference
+            | Rule::RemoteChart
+            | Rule::Function
+            | Rule::OutOfScope
     )
 }
 

@@ -14,6 +14,7 @@
 //!   - url: github.com/acme
 //!     refs: tag               # any < branch < tag < commit
 //!     reason: our own bases, released with signed tags
+//!     leave: false                # true: stays remote, also on a localized branch
 //! new-only: false             # only findings that the base does not have
 //! pin: false                  # as `--pin`: a remote root without a ref is resolved and recorded
 //! load-restrictor: root-only  # or none, as Flux and Argo CD can build
@@ -35,11 +36,13 @@
 //!
 //! # URLs
 //!
-//! `allow` is for references, not for localizing: what it allows is localized and locked all the same.
+//! `allow` is for references, not for localizing: what it allows is localized and locked all the same, unless
+//! the entry says `leave: true` ([`Leave`]).
 //! See [`UrlGlob`] for what a URL matches and [`RefPolicy`] for what a ref is worth.
 
 mod address;
 mod glob;
+mod leave;
 mod read;
 mod starts;
 
@@ -47,12 +50,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::failure::{Failure, Failures};
 use crate::finding::{Finding, Rule, Severity, Span, Subject};
+use crate::kustomization::is_pinned;
 use crate::record::LoadRestrictor;
 use crate::reference;
 use crate::tree::{Entry, Tree, path};
 
 pub use address::UrlGlob;
 pub use glob::Glob;
+pub use leave::Leave;
 
 /// The name of the configuration, at the top of the tree.
 pub const FILE_NAME: &str = ".kustomize-localize";
@@ -159,20 +164,28 @@ impl RefPolicy {
         }
     }
 
-    /// Returns the strictest policy that a finding's reference fulfils.
-    fn of(finding: &Finding) -> RefPolicy {
-        match &finding.subject {
+    /// Returns the strictest policy that is fulfilled by what a rule found.
+    fn of(rule: Rule, subject: &Subject) -> RefPolicy {
+        match subject {
             Subject::Git { pin, .. } => RefPolicy::of_pin(pin),
             Subject::Http { url } => match reference::file_pin(url) {
                 Some((pin, _)) => RefPolicy::of_pin(pin.name()),
                 // Whoever found that it floats knows why.
-                None if finding.rule == Rule::FloatingRef => RefPolicy::Any,
+                None if rule == Rule::FloatingRef => RefPolicy::Any,
                 None => RefPolicy::Tag,
             },
             Subject::Helm { version, .. } => match is_one_version(version) {
                 true => RefPolicy::Tag,
                 false => RefPolicy::Any,
             },
+            Subject::Image { image } => {
+                let name = image.rsplit('/').next().unwrap_or(image);
+                match name.rsplit_once(':') {
+                    _ if is_pinned(image) => RefPolicy::Commit,
+                    None | Some((_, "" | "latest")) => RefPolicy::Any,
+                    Some(_) => RefPolicy::Tag,
+                }
+            }
             Subject::Local => RefPolicy::Any,
         }
     }
@@ -227,6 +240,8 @@ pub struct Allow {
     pub reason: String,
     /// The rules that it is about.
     pub rules: BTreeSet<Rule>,
+    /// Whether what it accepts stays remote: neither locking nor localizing insists on it.
+    pub leave: bool,
     /// Where it stands.
     pub span: Span,
     /// The line on which it begins.
@@ -315,7 +330,7 @@ impl Config {
     /// Returns the index of what [`Config::allows`] returns.
     #[must_use]
     pub fn allowed_by(&self, finding: &Finding) -> Option<usize> {
-        let refs = RefPolicy::of(finding);
+        let refs = RefPolicy::of(finding.rule, &finding.subject);
         self.allow.iter().position(|allow| {
             allow.rules.contains(&finding.rule)
                 && allow.refs <= refs

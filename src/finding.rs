@@ -154,6 +154,11 @@ pub enum Subject {
         /// The version; empty when none is written.
         version: String,
     },
+    /// The image of a function.
+    Image {
+        /// The image as written.
+        image: String,
+    },
 }
 
 /// Why a finding does not count.

@@ -29,6 +29,7 @@ mod function;
 mod opinion;
 mod plugin;
 mod read;
+mod remote_function;
 mod yaml;
 
 pub use body::{is_flux_object, looks_like_html, looks_like_resources};
@@ -36,6 +37,7 @@ pub use edit::{Edit, EditError, edit, remove};
 pub use function::{FunctionRuntime, is_pinned};
 pub use plugin::{home_path, read_plugin};
 pub use read::{read, reshaping};
+pub use remote_function::RemoteFunction;
 
 pub use crate::tree::FILE_NAMES;
 

@@ -5,6 +5,7 @@
 mod chart;
 mod files;
 mod layout;
+mod left;
 mod license;
 mod place;
 mod proof;
@@ -13,6 +14,7 @@ mod result;
 mod spelling;
 
 pub use files::{Content, Localized, ResultFile, Rewritten, Untrusted};
+pub use left::{left, named as named_left, reached as reached_left, references};
 pub use remotes::remotes;
 pub use result::{Chosen, InPlace, Rules, localize, localize_in_place};
 pub use spelling::{is_remote, value};

@@ -201,6 +201,26 @@ impl TargetProof {
         }
     }
 
+    /// Returns what is said of a target that was not built because it reaches `left`, which stays remote.
+    #[must_use]
+    pub fn not_built(target: &Target, left: &str) -> TargetProof {
+        TargetProof {
+            target: target.name.clone(),
+            verdict: Verdict::NotBuilt {
+                reason: format!("it reaches {left}, {STAYS}"),
+            },
+            size: 0,
+            live: None,
+            kept: None,
+        }
+    }
+
+    /// Says whether it was not built because it reaches something that stays remote.
+    #[must_use]
+    pub fn reaches_left(&self) -> bool {
+        matches!(&self.verdict, Verdict::NotBuilt { reason } if reason.ends_with(STAYS))
+    }
+
     /// Returns what to do about the verdict.
     #[must_use]
     pub fn next_steps(&self) -> Vec<String> {
@@ -221,6 +241,9 @@ impl TargetProof {
         steps.iter().map(|step| (*step).to_owned()).collect()
     }
 }
+
+/// What is said of a target that reaches something remote which was accepted.
+const STAYS: &str = "which stays remote, as accepted";
 
 /// What kustomize says where a build needs something that it was not given, and what to do.
 const NEXT_STEPS: [(&str, &str); 6] = [

@@ -22,8 +22,8 @@ use crate::failure::{Failure, shown};
 
 pub use crate::git::is_object_id;
 pub use lock::{
-    Change, ChartRemote, FileRemote, GitRemote, LOCK_NAME, LoadRestrictor, Lock, LockOptions,
-    Remote, StoredFile, chart_label,
+    Change, ChartRemote, FileRemote, GitRemote, LOCK_NAME, Left, LeftWhat, LoadRestrictor, Lock,
+    LockOptions, Remote, StoredFile, chart_label,
 };
 pub use message::render_message;
 pub use trailers::{RemoteTrailer, TargetTrailer, Trailers};

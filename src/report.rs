@@ -5,6 +5,7 @@ pub mod check;
 mod human;
 mod in_place;
 mod json;
+mod left;
 mod lock;
 pub mod outline;
 mod proof;
@@ -19,7 +20,7 @@ use std::collections::BTreeMap;
 use crate::failure::{Failure, Failures};
 use crate::localize::Rewritten;
 use crate::prove::Proof;
-use crate::record::{Change, Remote};
+use crate::record::{Change, Left, Remote};
 pub use crate::redact::visible;
 use crate::walk::Warning;
 
@@ -87,6 +88,8 @@ pub struct Report {
     pub outcome: Outcome,
     /// What was brought in.
     pub remotes: Vec<Remote>,
+    /// What stays remote.
+    pub left: Vec<Left>,
     /// What was brought in before and is not any more, was not before, or is another commit now.
     pub changes: Vec<Change>,
     /// The files of the result by path, with the number of their bytes.

@@ -14,14 +14,15 @@ use crate::check::{self, Checking, Input};
 use crate::commit::branch;
 use crate::config::{Config, Locked};
 use crate::failure::{Failure, Failures, Result, argument, short, shown};
-use crate::finding::{Finding, Rule};
+use crate::finding::{Finding, Rule, Severity, Subject};
 use crate::git::{CommitId, Here};
 use crate::record::stored::{self, Difference as Stored};
-use crate::record::{LOCK_NAME, Lock};
+use crate::record::{LOCK_NAME, Left, LeftWhat, Lock};
 use crate::tree::checkout::CheckedOut;
 use crate::tree::directory::DirectoryTree;
 use crate::tree::objects::{ObjectTree, object_id};
 use crate::tree::{Entry, Listing, Tree as _, path};
+use crate::walk;
 
 use message::History;
 pub use outcome::{Difference, Kind, Record, Verified};
@@ -228,6 +229,8 @@ struct Verifier<'a> {
     failures: Vec<Failure>,
     /// The remotes to ask for; none where nobody is asked.
     listed: Option<Vec<Listed>>,
+    /// What stays remote and was accepted.
+    left: Vec<(String, Left)>,
     /// Whether there is a lock at the top.
     is_locked: bool,
 }
@@ -240,6 +243,7 @@ impl<'a> Verifier<'a> {
             differences: Vec::new(),
             failures: Vec::new(),
             listed: asks.then(Vec::new),
+            left: Vec::new(),
             is_locked: false,
         }
     }
@@ -260,6 +264,7 @@ impl<'a> Verifier<'a> {
         Verified {
             records,
             differences,
+            left: self.left,
             upstream,
             failures,
             ..Verified::default()
@@ -403,8 +408,12 @@ impl<'a> Verifier<'a> {
                 absences: None,
             })?;
             self.failures.extend(checked.failures);
-            for finding in checked.findings {
-                if is_remote(&finding) && self.is_asked(&finding.path) {
+            let findings = checked.findings.into_iter();
+            let findings: Vec<Finding> = findings.filter(is_remote).collect();
+            self.left(directory, lock, &findings);
+            for finding in findings {
+                let is_accepted = |left: &Left| left.accepted && is_about_left(&finding, left);
+                if self.is_asked(&finding.path) && !lock.left.iter().any(is_accepted) {
                     self.differences.push(Difference {
                         kind: Kind::Remote,
                         path: finding.path,
@@ -418,6 +427,20 @@ impl<'a> Verifier<'a> {
             }
         }
         Ok(())
+    }
+
+    /// Takes over what a lock says that stays remote. What nobody accepted is a difference, found in the tree or not.
+    fn left(&mut self, directory: &str, lock: &Lock, findings: &[Finding]) {
+        let name = path::join(directory, LOCK_NAME);
+        for left in &lock.left {
+            let is_found = || findings.iter().any(|finding| is_about_left(finding, left));
+            if left.accepted {
+                self.left.push((directory.to_owned(), left.clone()));
+            } else if self.is_asked(&name) && !is_found() {
+                let message = format!("`{}` is left remote: {}", left.what.label(), left.reason);
+                self.add(Kind::Remote, &name, message);
+            }
+        }
     }
 
     fn signature(&mut self, here: &Here, id: &CommitId) -> Result<()> {
@@ -439,6 +462,23 @@ fn files<'a>(directory: &'a str, lock: &'a Lock) -> impl Iterator<Item = String>
     files.map(move |file| path::join(directory, &file.path))
 }
 
+/// Says whether a build reaches out for what a finding is about. Of a function that is an image or a script.
 fn is_remote(finding: &Finding) -> bool {
-    matches!(finding.rule, Rule::RemoteReference | Rule::RemoteChart)
+    match finding.rule {
+        Rule::RemoteReference | Rule::RemoteChart => true,
+        Rule::Function => finding.severity == Severity::Error && finding.subject != Subject::Local,
+        _ => false,
+    }
+}
+
+/// Says whether a finding is about something that a lock says is left.
+fn is_about_left(finding: &Finding, left: &Left) -> bool {
+    match &left.what {
+        LeftWhat::Reference { url } => {
+            *url == finding.reference && !matches!(finding.subject, Subject::Helm { .. })
+        }
+        LeftWhat::Chart { .. } | LeftWhat::Image { .. } => {
+            finding.subject == walk::subject(&left.what)
+        }
+    }
 }

@@ -21,12 +21,14 @@ pub use graph::{
     RootId, Source, SourceId, Target, Warning,
 };
 pub use trouble::{Beyond, Trouble, TroubleKind};
-pub use wanted::{Found, NamedBy, Remotes, Wanted, Wants};
+pub use wanted::{Found, NamedBy, Remotes, Wanted, Wants, accepted, rules, subject};
 
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
+use crate::config::Leave;
 use crate::failure::{Failure, Failures, Location, Result};
+use crate::finding::Rule;
 use crate::kustomization::{
     self, Accepts, FunctionRuntime, Kind, NoteKind, PluginUse, Problem, Reference,
 };
@@ -51,6 +53,10 @@ pub struct Options<'a> {
     pub forbidden: Option<String>,
     /// What is read.
     pub contents: Contents,
+    /// What stays remote.
+    pub leave: Option<&'a Leave<'a>>,
+    /// Whether what stays remote is asked for all the same, and followed as far as there is an answer.
+    pub asks_for_left: bool,
 }
 
 /// Which files a walk reads.
@@ -516,7 +522,14 @@ impl Walker<'_> {
             });
         }
         self.warn_of_custom_fields(root, &location, &note.kind);
-        if let (Some(id), Some(left)) = (warning_id(&note.kind), left_behind(&note.kind)) {
+        let function = note.kind.remote_function();
+        let is_accepted = function.is_some_and(|function| {
+            let accepts = |leave: &Leave<'_>| leave.accepts(Rule::Function, &function.subject());
+            self.options.leave.and_then(accepts).is_some()
+        });
+        if !is_accepted
+            && let (Some(id), Some(left)) = (warning_id(&note.kind), left_behind(&note.kind))
+        {
             self.graph.warnings.push(Warning {
                 id,
                 message: format!("{}{left}", note.message),

@@ -13,7 +13,6 @@ use crate::finding::{Finding, Rule, Severity, Span, Subject};
 use crate::kustomization::Reference;
 use crate::record::{Lock, stored};
 use crate::redact;
-use crate::reference::Pin;
 use crate::tree::absence::Absences;
 use crate::tree::{Listing, path};
 use crate::walk::{Edge, Explored, FileId, Graph, Noted, Origin, Root, Trouble, Wanted};
@@ -272,18 +271,5 @@ fn first_without_or(mut help: Vec<String>) -> Vec<String> {
 
 /// Returns what a reference names, as far as its text and field tell.
 pub(super) fn subject(reference: &Reference) -> Subject {
-    let Some(wanted) = Wanted::of(reference) else {
-        return Subject::Local;
-    };
-    match wanted.repository() {
-        Some(spec) => Subject::Git {
-            url: redact::url(&spec.clone_spec()),
-            path: redact::url(&spec.directory()),
-            pin: Pin::of(spec.reference.as_deref()).name(),
-            reference: spec.reference.as_deref().map(redact::url),
-        },
-        None => Subject::Http {
-            url: redact::url(&wanted.text),
-        },
-    }
+    Wanted::of(reference).map_or(Subject::Local, |wanted| wanted.subject())
 }

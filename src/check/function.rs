@@ -3,11 +3,13 @@
 //! A build runs the programs and images that plugin configurations name. What can reach out fails: an image that is
 //! not pinned by its digest, the network, a mount of something else than files, a program on the `PATH`, a plugin in
 //! the plugin home, configurations that are changed before they are used, so that what they run cannot be known. What
-//! kustomize does not run is a warning: a program named by a URL, which only a localized copy has, and Starlark. A
-//! program, mount or file of arguments that is not where it should be is a path like any other.
+//! kustomize does not run is a warning, and not told below `localized-files`: a program named by a URL, which only a
+//! localized copy has, and Starlark. A program, mount or file of arguments that is not where it should be is a path
+//! like any other.
 
 use super::Context;
-use crate::finding::{Finding, Rule};
+use crate::config::{Config, FILE_NAME};
+use crate::finding::{Finding, Rule, Severity, Subject};
 use crate::kustomization::{FunctionRuntime, NoteKind, home_path, is_pinned};
 use crate::redact;
 use crate::walk::{Noted, TroubleKind};
@@ -30,9 +32,7 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
         }
     }
     for noted in &context.graph.notes {
-        if context.is_owned(context.path(noted.file)) {
-            continue;
-        }
+        let before = found.len();
         let one = One { context, noted };
         match &noted.note.kind {
             NoteKind::KrmFunction { runtime, kind, .. } => one.function(runtime, kind, &mut found),
@@ -40,6 +40,15 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
                 api_version, kind, ..
             } => found.push(one.plugin(api_version, kind)),
             _ => {}
+        }
+        // A localized file nobody edits here: what is certain fails, for the rest there may be a reason.
+        if context.is_owned(context.path(noted.file)) {
+            let mut own = found.split_off(before);
+            own.retain(|finding| finding.severity == Severity::Error);
+            for finding in &mut own {
+                finding.help = one.help_upstream(&finding.subject);
+            }
+            found.append(&mut own);
         }
     }
     found
@@ -85,7 +94,7 @@ impl One<'_> {
                     ));
                 }
                 if !is_pinned(image) {
-                    found.push(self.finding(
+                    found.push(self.image(
                         image,
                         format!("the image `{image}` of the function `{kind}` is not pinned by its digest"),
                         vec![format!(
@@ -95,7 +104,7 @@ impl One<'_> {
                     ));
                 }
                 if *network {
-                    found.push(self.finding(
+                    found.push(self.image(
                         image,
                         format!("the function `{kind}` asks for the network"),
                         vec!["commit what it fetches, and leave `network` out".to_owned()],
@@ -136,9 +145,28 @@ impl One<'_> {
         )
     }
 
+    /// Returns what to do about a function that was brought in.
+    fn help_upstream(&self, subject: &Subject) -> Vec<String> {
+        let entry = Config::entry_leaving(Rule::Function, subject);
+        let leave = |entry| format!("or leave it remote: add to `allow` in `{FILE_NAME}`: {entry}");
+        let other = "name a version of its upstream whose functions are pinned by their digests and need no network";
+        std::iter::once(other.to_owned())
+            .chain(entry.map(leave))
+            .collect()
+    }
+
+    fn image(&self, image: &str, message: String, help: Vec<String>) -> Finding {
+        Finding {
+            subject: Subject::Image {
+                image: redact::url(image),
+            },
+            ..self.finding(image, message, help)
+        }
+    }
+
     fn remote(&self, url: &str, message: String, help: &str) -> Finding {
         Finding {
-            subject: crate::finding::Subject::Http {
+            subject: Subject::Http {
                 url: redact::url(url),
             },
             ..self.finding(url, message, vec![help.to_owned()])

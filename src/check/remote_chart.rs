@@ -3,14 +3,15 @@
 //! kustomize calls `helm pull` unless the directory of the chart is there: `{chartHome}/{name}-{version}/{name}`
 //! with a repository and a version, else `{chartHome}/{name}` (`HelmChartInflationGenerator.go`). What is in it
 //! is not looked at ([`crate::walk::Named`]). So only the tree decides; a chart on disk that is not staged is none.
-//! An entry of the lock at the top fulfils it, unless the configuration says `locked: error`.
+//! An entry of the lock at the top fulfils it, unless the configuration says `locked: error`. It speaks below
+//! `localized-files` too: what is left there is what a build would fetch.
 //!
 //! A chart without a repository that is not there is a path that names nothing: `missing-path`. So is the
 //! `values.yaml` of a chart that is there, which kustomize reads like a file of the root; one beyond the root
 //! is `out-of-scope`.
 
 use super::Context;
-use crate::config::Locked;
+use crate::config::{Config, FILE_NAME, Locked};
 use crate::failure::{argument, pathspec};
 use crate::finding::{Finding, Rule, Subject};
 use crate::kustomization::NoteKind;
@@ -77,7 +78,7 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
 pub(super) fn find_missing(context: &Context<'_>) -> Vec<Finding> {
     charts(context)
         .into_iter()
-        .filter(|chart| chart.repo.is_none())
+        .filter(|chart| chart.repo.is_none() && !chart.is_owned(context))
         .filter_map(|chart| {
             let Place::Missing(directory) = &chart.place else {
                 return None;
@@ -97,6 +98,7 @@ pub(super) fn find_refused(context: &Context<'_>, rule: Rule) -> Vec<Finding> {
     let own = "or name a `valuesFile` below the kustomization root".to_owned();
     all(context)
         .into_iter()
+        .filter(|chart| !chart.is_owned(context))
         .filter_map(|chart| {
             let (wrong, message, help) = match &chart.place {
                 Place::NoValues(path) => (
@@ -182,7 +184,6 @@ fn all<'a>(context: &Context<'a>) -> Vec<Chart<'a>> {
     let named = context.graph.named_charts().unwrap_or_default();
     named
         .into_iter()
-        .filter(|chart| !context.is_owned(context.path(chart.noted.file)))
         .filter_map(|chart| {
             let wanted = chart.wanted();
             let lock = context.lock().filter(|lock| lock.target.is_none());
@@ -238,6 +239,11 @@ fn values(context: &Context<'_>, noted: &Noted, chart: &str) -> Option<Place> {
 }
 
 impl Chart<'_> {
+    /// Says whether it is named in a localized file, which nobody edits here.
+    fn is_owned(&self, context: &Context<'_>) -> bool {
+        context.is_owned(context.path(self.noted.file))
+    }
+
     /// Makes a finding about a chart in the tree.
     fn local(
         &self,
@@ -253,6 +259,21 @@ impl Chart<'_> {
     }
 
     fn help(&self, context: &Context<'_>) -> Vec<String> {
+        if self.is_owned(context) {
+            let subject = Subject::Helm {
+                url: redact::url(self.repo.unwrap_or_default()),
+                chart: self.name.to_owned(),
+                version: self.version.to_owned(),
+            };
+            let entry = Config::entry_leaving(Rule::RemoteChart, &subject);
+            let leave =
+                |entry| format!("or leave it remote: add to `allow` in `{FILE_NAME}`: {entry}");
+            let bring =
+                "bring its charts in, too: localize with `--helm`, which is kept in the lock";
+            return std::iter::once(bring.to_owned())
+                .chain(entry.map(leave))
+                .collect();
+        }
         let directory = match &self.place {
             Place::Missing(directory)
             | Place::NoValues(directory)
@@ -527,7 +548,7 @@ mod tests {
     }
 
     #[test]
-    fn below_localized_files_of_ours_it_is_silent() {
+    fn below_localized_files_of_ours_it_speaks_too() {
         let place = "localized-files/a/kustomization.yaml";
         let mut scene = Scene::default().file(place, CHART);
         scene.lock.files.push(crate::record::StoredFile {
@@ -535,6 +556,8 @@ mod tests {
             sha256: "0".repeat(64),
             ..Default::default()
         });
-        assert_eq!(find(scene), []);
+        let findings = find(scene);
+        assert_eq!(findings.len(), 1, "{findings:?}");
+        assert!(findings[0].help[0].contains("`--helm`"));
     }
 }

@@ -198,12 +198,14 @@ fn said(text: &str) -> Result<Said, String> {
 }
 
 /// How suppressions are applied.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(super) struct Apply {
     /// Nothing is allowed, and nothing is stale.
     pub(super) no_allow: bool,
     /// Everything was looked at, so that what allowed nothing never will.
     pub(super) complete: bool,
+    /// The entries of the configuration that let something stay remote, whether it is a finding or not.
+    pub(super) leaving: BTreeSet<usize>,
 }
 
 /// Marks what comments of `files` (path and bytes) and the configuration allow, adds what is stale, and
@@ -219,7 +221,7 @@ pub(super) fn apply<'a>(
             .map(|(path, bytes)| (path, Suppressions::of(bytes)))
             .filter(|(_, suppressions)| !suppressions.comments.is_empty())
             .collect();
-        allow(findings, &files, config, how.complete);
+        allow(findings, &files, config, &how);
     }
     findings.retain_mut(|finding| match config.severity(finding) {
         Some(severity) => {
@@ -234,10 +236,11 @@ fn allow(
     findings: &mut Vec<Finding>,
     files: &HashMap<&str, Suppressions>,
     config: &Config,
-    complete: bool,
+    how: &Apply,
 ) {
+    let complete = how.complete;
     let mut used: HashMap<&str, BTreeSet<(usize, Rule)>> = HashMap::new();
-    let mut used_entries = BTreeSet::new();
+    let mut used_entries = how.leaving.clone();
     for finding in findings.iter_mut() {
         let mut allowed = None;
         if let Some((path, suppressions)) = files.get_key_value(finding.path.as_str()) {

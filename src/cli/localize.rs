@@ -8,7 +8,7 @@ pub(super) mod in_place;
 mod message;
 pub(super) mod rebuild;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::process::ExitCode;
 use std::rc::Rc;
 use std::time::Duration;
@@ -16,19 +16,21 @@ use std::time::Duration;
 use clap::CommandFactory;
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 
-use super::online::{LocalizeArgs, Restrictor, Verify, tell};
-use crate::config::Config;
+use super::online::{LeaveArgs, LocalizeArgs, Restrictor, Verify, tell};
+use crate::config::{Config, Leave};
 use crate::failure::{Failure, Failures, Location, Result, argument, nearest};
 use crate::fetch::{self, Fetcher, Tip};
 use crate::git::Here;
-use crate::localize::{Content, Localized, ResultFile, Rules, localize};
-use crate::prove::{self, After, Checkout, Earlier, Job, Metadata, Original, Proof, Verdict};
-use crate::record::{LOCK_NAME, LoadRestrictor, Lock, LockOptions, sha256_hex};
+use crate::localize::{Content, Localized, ResultFile, Rules, localize, named_left, reached_left};
+use crate::prove::{
+    self, After, Checkout, Earlier, Job, Metadata, Original, Proof, TargetProof, Verdict,
+};
+use crate::record::{LOCK_NAME, Left, LoadRestrictor, Lock, LockOptions, sha256_hex};
 use crate::redact;
 use crate::reference::{self, RepoSpec, default_new_dir};
 use crate::report::{Outcome, Report};
 use crate::tree::{self, Resolved, SharedTree, path};
-use crate::walk::{self, Absence, Graph, Source, Start, Warning};
+use crate::walk::{self, Absence, Graph, Root, Source, Start, Warning};
 
 /// Localizes what the arguments say, and says what was done.
 pub(super) fn run(args: &LocalizeArgs) -> ExitCode {
@@ -345,6 +347,15 @@ pub(super) fn globs<'a>(
     })
 }
 
+/// Returns the globs of what stays remote: as the arguments say, and the lock of the source.
+pub(super) fn leave_remote(args: &LeaveArgs, lock: Option<&Lock>) -> BTreeSet<String> {
+    let named = args.leave_remote.iter().map(|url| Leave::glob(url));
+    let held = lock
+        .into_iter()
+        .flat_map(|lock| lock.options.leave_remote.iter().cloned());
+    named.chain(held).collect()
+}
+
 /// The walk and the localizing of one target.
 struct Copied {
     graph: Graph,
@@ -356,6 +367,7 @@ struct Copied {
 /// to, `forbidden` is where NEW_DIR lies, both in the tree of the source.
 fn copy(
     args: &LocalizeArgs,
+    local: &Local,
     target: Target,
     fetcher: &mut Fetcher,
     base: &str,
@@ -366,8 +378,11 @@ fn copy(
     let patterns = globs("--leave-missing", &args.leave_missing)?;
     let leave_missing =
         |path: &str| path::below(path, base).is_some_and(|path| patterns.is_match(path));
+    let leave_remote = leave_remote(&args.leave, local.lock.as_deref());
+    let leave = Leave::new(&local.config, &leave_remote)?;
     let options = walk::Options {
         load_restrictor: load_restrictor(args),
+        leave: Some(&leave),
         leave_missing: (!args.leave_missing.is_empty())
             .then_some(&leave_missing as &dyn Fn(&str) -> bool),
         absence: Some(absence),
@@ -380,6 +395,7 @@ fn copy(
         owned,
         trusted: &|path| trusted.is_match(path),
         licenses: !args.no_licenses,
+        leave: Some(&leave),
     };
     let localized = localize(&graph, options.load_restrictor, &rules)?;
     let lock = Lock {
@@ -392,6 +408,7 @@ fn copy(
             no_licenses: args.no_licenses,
             load_restrictor: options.load_restrictor,
             leave_missing: args.leave_missing.iter().cloned().collect(),
+            leave_remote: named_left(&leave, &localized.left),
             trust_exec: args.trust_exec.iter().cloned().collect(),
         },
         remotes: localized.remotes.clone(),
@@ -440,14 +457,38 @@ fn proven(
         earlier,
         moved: &|repositories| fetcher.moved(repositories),
     };
-    prove(args, here, &job)
+    prove(args, here, job, &copied.lock.left)
 }
 
-/// Does what the arguments say about proving.
-fn prove(args: &LocalizeArgs, here: Option<&Here>, job: &Job<'_>) -> Result<Proof> {
+/// Does what the arguments say about proving. Targets that reach something of `left` that was accepted are not built: one
+/// build would reach out, and the other could not.
+fn prove(
+    args: &LocalizeArgs,
+    here: Option<&Here>,
+    mut job: Job<'_>,
+    left: &[Left],
+) -> Result<Proof> {
     if args.verify.no_verify {
         return Ok(Proof::without("--no-verify"));
     }
+    let graph = job.before;
+    let mut skipped = Vec::new();
+    job.targets.retain(|target| {
+        let is_it = |root: &Root| match &target.original {
+            Original::Directory(directory) => {
+                root.source == 0 && graph.in_scope(0, &root.directory) == directory
+            }
+            Original::Url(_) => true,
+        };
+        let root = graph.roots.iter().position(is_it);
+        let reached = root.and_then(|root| reached_left(graph, root, left));
+        skipped.extend(
+            reached
+                .iter()
+                .map(|label| TargetProof::not_built(target, label)),
+        );
+        reached.is_none()
+    });
     let options = prove::Options {
         program: args.verify.kustomize.clone(),
         arguments: args.verify.build_arg.clone(),
@@ -457,7 +498,12 @@ fn prove(args: &LocalizeArgs, here: Option<&Here>, job: &Job<'_>) -> Result<Proo
         quiet: args.output.quiet,
         outputs: outputs(here),
     };
-    prove::prove(job, &options)
+    let mut proof = match job.targets.is_empty() && !skipped.is_empty() {
+        true => Proof::without("what is built reaches something that stays remote"),
+        false => prove::prove(&job, &options)?,
+    };
+    proof.targets.append(&mut skipped);
+    Ok(proof)
 }
 
 /// Returns what outputs of a repository that differ are kept under; outside of one, those of the directory at hand.
@@ -483,8 +529,12 @@ fn not_built(args: &LocalizeArgs, proof: &Proof) -> Vec<Warning> {
         message,
     };
     let without = proof.without.as_ref();
-    let without = without.filter(|_| args.output.strict && !args.verify.no_verify);
+    let is_accepted =
+        !proof.targets.is_empty() && proof.targets.iter().all(TargetProof::reaches_left);
+    let without = without.filter(|_| args.output.strict && !args.verify.no_verify && !is_accepted);
     let targets = proof.targets.iter().filter_map(|one| match &one.verdict {
+        // Where somebody accepted that, there is nothing to warn of.
+        Verdict::NotBuilt { .. } if one.reaches_left() => None,
         Verdict::NotBuilt { reason } => Some(warning(
             &one.target,
             format!("the original does not build by itself, so its copy is not verified: {reason}"),
@@ -569,6 +619,7 @@ impl Copied {
             new_dir,
             outcome,
             remotes: self.lock.remotes.clone(),
+            left: self.lock.left.clone(),
             changes: Lock::changes(before, &self.lock),
             files: files
                 .iter()

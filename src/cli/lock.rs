@@ -4,7 +4,9 @@ use std::process::ExitCode;
 use std::rc::Rc;
 
 use super::check::from_top;
+use super::localize::leave_remote;
 use super::online::{LockArgs, fetcher, tell};
+use crate::config::Leave;
 use crate::failure::{self, Failures};
 use crate::fetch;
 use crate::mend::{Ground, lock};
@@ -24,9 +26,11 @@ fn lock(args: &LockArgs) -> Result<LockReport, Failures> {
         .map(|text| from_top(&ground.here, &*ground.tree, text))
         .collect::<failure::Result<Vec<String>>>()?;
     let before = ground.lock.clone().unwrap_or_default();
+    let leave_remote = leave_remote(&args.leave, Some(&before));
+    let leave = Leave::new(&ground.config, &leave_remote)?;
     let (dry_run, strict) = (args.fetch.dry_run, args.output.strict);
     let helm = args.fetch.helm(before.options.helm);
-    if let Some(relocked) = lock::up_to_date(&ground, &paths, helm)? {
+    if let Some(relocked) = lock::up_to_date(&ground, &paths, helm, &leave)? {
         return finish(&ground, dry_run, strict, &before, relocked);
     }
     let mut fetcher = fetcher(
@@ -43,7 +47,7 @@ fn lock(args: &LockArgs) -> Result<LockReport, Failures> {
     )?;
     let mut held = (*before).clone();
     held.options.helm = helm;
-    let relocked = lock::relock(&ground, &paths, &held, &mut fetcher)?;
+    let relocked = lock::relock(&ground, &paths, &held, &leave, &mut fetcher)?;
     finish(&ground, dry_run, strict, &before, relocked)
 }
 
@@ -78,6 +82,7 @@ fn report(outcome: LockOutcome, before: &Lock, relocked: lock::Relocked) -> Lock
         changes: Lock::changes(before, &relocked.lock),
         remotes: relocked.lock.remotes,
         unresolved: relocked.unresolved,
+        left: relocked.lock.left,
         warnings: relocked.warnings,
     }
 }

@@ -28,6 +28,9 @@ pub(super) struct LockArgs {
     #[command(flatten)]
     pub(super) fetch: FetchArgs,
 
+    #[command(flatten)]
+    pub(super) leave: LeaveArgs,
+
     /// Use only what lock and cache hold
     #[arg(long)]
     pub(super) offline: bool,
@@ -53,6 +56,15 @@ pub(super) struct UpdateArgs {
 
     #[command(flatten)]
     pub(super) output: OutputArgs,
+}
+
+/// What stays remote.
+#[derive(Debug, Clone, Args)]
+pub(super) struct LeaveArgs {
+    /// Leave what is at URL, or below, remote, and do not insist on it, as an entry of `allow` with
+    /// `leave: true` does; may be given several times
+    #[arg(long, value_name = "URL", value_hint = ValueHint::Url, hide_short_help = true)]
+    pub(super) leave_remote: Vec<String>,
 }
 
 /// How remote references are brought in.
@@ -152,6 +164,9 @@ pub(super) struct LocalizeArgs {
     /// path from the top of the repository; may be given several times
     #[arg(long, value_name = "GLOB", hide_short_help = true)]
     pub(super) leave_missing: Vec<String>,
+
+    #[command(flatten)]
+    pub(super) leave: LeaveArgs,
 
     /// Leave programs executable that come from elsewhere, where GLOB matches the path of the
     /// copy (in place: of the repository); may be given several times

@@ -5,6 +5,7 @@ use std::rc::Rc;
 
 use super::online::{UpdateArgs, fetcher, tell};
 use super::{localize, lock};
+use crate::config::Leave;
 use crate::failure::{Failure, Failures, argument};
 use crate::fetch::{self, Fetcher, Tip};
 use crate::mend::{self, Ground, in_place, update};
@@ -52,7 +53,8 @@ fn updated(args: &UpdateArgs) -> Result<Box<dyn Tell>, Failures> {
     if again.is_empty() {
         let mut relocked_from = (*before).clone();
         relocked_from.options.helm = helm;
-        let relocked = mend::lock::relock(&ground, &[], &relocked_from, &mut fetcher)?;
+        let leave = Leave::new(&ground.config, &before.options.leave_remote)?;
+        let relocked = mend::lock::relock(&ground, &[], &relocked_from, &leave, &mut fetcher)?;
         refuse_moved(&fetcher, &relocked.lock)?;
         let report = lock::finish(
             &ground,
@@ -76,6 +78,7 @@ fn updated(args: &UpdateArgs) -> Result<Box<dyn Tell>, Failures> {
         targets: &[],
         load_restrictor: ground.config.load_restrictor,
         leave_missing: None,
+        leave_remote: before.options.leave_remote.clone(),
         helm,
         no_licenses: before.options.no_licenses,
         overwrite: false,

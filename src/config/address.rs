@@ -32,7 +32,8 @@ const SCHEMES: [(&str, &str); 5] = [
 /// - In the path `*` and `?` stand for characters of one name, `**` for any number of names. `//` is `/`,
 ///   and a name is the same with and without `.git`. A query is not part of it.
 /// - What it is compared with: of a git repository its URL, as kustomize splits it, and the directory in
-///   it; of a file its URL; of a Helm chart the repository and the chart's name.
+///   it; of a file its URL; of a Helm chart the repository and the chart's name; of an image its name without tag and
+///   digest (`docker.io/` before it where no registry is written).
 #[derive(Debug, Clone)]
 pub struct UrlGlob {
     /// As it was written.
@@ -147,8 +148,27 @@ impl Address {
                 (&url[..end], "")
             }
             Subject::Helm { url, chart, .. } => (url.as_str(), chart.as_str()),
+            Subject::Image { image } => return Address::of_image(image),
             Subject::Local => return None,
         };
+        Address::at(url, below)
+    }
+
+    fn of_image(image: &str) -> Option<Address> {
+        let name = image.split('@').next().unwrap_or(image);
+        let (directory, last) = name.rsplit_once('/').unwrap_or(("", name));
+        let last = last.split(':').next().unwrap_or(last);
+        // As docker reads it: what is no host is a name of its own registry.
+        let is_host = |first: &str| first.contains(['.', ':']) || first == "localhost";
+        let registry = match directory.split('/').next() {
+            Some(first) if is_host(first) => "",
+            Some("") | None => "docker.io/library/",
+            Some(_) => "docker.io/",
+        };
+        Address::at(&format!("oci://{registry}{directory}"), last)
+    }
+
+    fn at(url: &str, below: &str) -> Option<Address> {
         let (written, host, path) = split(url);
         let (scheme, port) = scheme(written?)?;
         let host = host.to_ascii_lowercase();
@@ -238,6 +258,20 @@ impl UrlGlob {
             host,
             path: pattern,
         })
+    }
+
+    /// Returns the text of a glob that matches what a finding is about, and as little else as can be; none where no
+    /// glob does.
+    #[must_use]
+    pub(super) fn naming(subject: &Subject) -> Option<String> {
+        let Address { scheme, host, path } = Address::of(subject)?;
+        let scheme = match scheme {
+            "http" | "file" => format!("{scheme}://"),
+            _ => String::new(),
+        };
+        let text = [vec![format!("{scheme}{host}")], path].concat().join("/");
+        let glob = UrlGlob::parse(&text).ok()?;
+        glob.matches(subject).then_some(text)
     }
 
     /// Returns whether it matches what a finding is about. Nothing local matches.

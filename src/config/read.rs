@@ -28,7 +28,7 @@ pub(super) const KEYS: [&str; 10] = [
 ];
 
 /// The keys of an entry of `allow`.
-pub(super) const ALLOW_KEYS: [&str; 4] = ["url", "refs", "reason", "rules"];
+pub(super) const ALLOW_KEYS: [&str; 5] = ["url", "refs", "reason", "rules", "leave"];
 
 pub(super) fn config(bytes: &[u8], file: &str) -> std::result::Result<Config, Failures> {
     let text = text(bytes, file)?;
@@ -192,6 +192,7 @@ fn allow(
     let mut reason = None;
     let mut has_reason = false;
     let mut about = None;
+    let mut leave = false;
     let policies: Vec<(&str, RefPolicy)> = RefPolicy::ALL
         .iter()
         .map(|policy| (policy.name(), *policy))
@@ -227,6 +228,7 @@ fn allow(
                     let about = about.insert(BTreeSet::new());
                     reader.sequence(|reader| url_rule(reader, about, &mut inner))?;
                 }
+                "leave" => flag(reader, &mut leave)?,
                 _ => return unknown(reader, key, mark, &ALLOW_KEYS),
             }
             Ok(())
@@ -260,6 +262,7 @@ fn allow(
             refs,
             reason,
             rules: about.unwrap_or_else(|| DEFAULT_ALLOW_RULES.iter().copied().collect()),
+            leave,
             span: line_from(lines, start),
             line_text: line(lines, start).to_owned(),
         }),

@@ -10,6 +10,7 @@ use super::place::Holders;
 use super::result::{Builder, Instance};
 use crate::failure::{Failure, Result};
 use crate::kustomization::{Edit, NoteKind, Spot};
+use crate::record::stored;
 use crate::tree::path;
 use crate::walk::{CHART_HOME, Chart, Graph, RootId};
 
@@ -152,7 +153,8 @@ impl Builder<'_> {
                     break;
                 }
             }
-            if stays || self.in_place.is_none() {
+            // Among localized files it is one of them.
+            if (stays && stored::home(&place).is_none()) || self.in_place.is_none() {
                 self.vendored.insert(place.clone());
             }
             if stays || keeps {

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use crate::failure::Location;
-use crate::record::{self, Remote, StoredFile};
+use crate::record::{self, Left, Remote, StoredFile};
 use crate::walk::Warning;
 
 /// What a localized kustomization consists of.
@@ -22,8 +22,8 @@ pub struct Localized {
     pub local_files: BTreeSet<String>,
     /// The directories (paths in NEW_DIR) of charts that were brought in. In place they become the user's own.
     pub vendored: BTreeSet<String>,
-    /// The labels of the charts that were left remote.
-    pub left: BTreeSet<String>,
+    /// What stays remote of a copy. In place nobody knows before all of the tree is walked.
+    pub left: Vec<Left>,
     /// The programs from elsewhere that lost their execute bit.
     pub untrusted: Vec<Untrusted>,
     /// What works but should be known.

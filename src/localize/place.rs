@@ -251,7 +251,7 @@ impl Builder<'_> {
                         }
                         continue;
                     }
-                    _ if stays => continue,
+                    _ if stays || graph.left.contains(&(root, index)) => continue,
                     _ => {
                         return Err(Failure::new("a reference was not resolved").at(location()));
                     }

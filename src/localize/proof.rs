@@ -3,20 +3,23 @@
 use std::collections::HashSet;
 use std::rc::Rc;
 
-use super::Localized;
+use super::{Localized, left};
+use crate::config::Leave;
 use crate::failure::{Failure, Failures};
-use crate::record::LoadRestrictor;
+use crate::record::{Left, LoadRestrictor};
 use crate::redact;
 use crate::tree::memory::MemoryTree;
 use crate::tree::path;
 use crate::walk::{self, Place, Source, Start, Target};
 
-/// Walks the result once more, with no network: every reference must lead to something in it.
+/// Walks the result once more, with no network: every reference must lead to something in it. Returns what stays
+/// remote.
 pub(super) fn prove(
     localized: &Localized,
     load_restrictor: LoadRestrictor,
+    leave: Option<&Leave<'_>>,
     kept: &HashSet<String>,
-) -> Result<(), Failures> {
+) -> Result<Vec<Left>, Failures> {
     let mut tree = MemoryTree::default();
     for (place, file) in &localized.files {
         tree.file(place, file.content.bytes(), file.executable);
@@ -33,6 +36,7 @@ pub(super) fn prove(
     let options = walk::Options {
         load_restrictor,
         leave_missing: Some(&leave_missing),
+        leave,
         ..walk::Options::default()
     };
     let graph = walk::walk(start, None, &options).map_err(|failures| {
@@ -50,14 +54,14 @@ pub(super) fn prove(
                 .collect(),
         )
     })?;
+    // Charts of repositories that are not there stay remote, and are told.
     for chart in graph.named_charts()? {
-        let wanted = chart.wanted();
-        let is_left = match (&chart.place, wanted) {
+        let is_kept = match (&chart.place, chart.repo) {
+            (Place::There(_), _) | (_, Some(_)) => true,
             (Place::Missing(path), None) => kept.contains(path),
-            (_, Some(wanted)) => localized.left.contains(&wanted.label()),
-            _ => false,
+            (Place::Submodule(_) | Place::Outside, None) => false,
         };
-        if !matches!(chart.place, Place::There(_)) && !is_left {
+        if !is_kept {
             return Err(Failure::new(format!(
                 "the result does not hold the chart `{}`",
                 chart.name
@@ -67,12 +71,13 @@ pub(super) fn prove(
             .into());
         }
     }
-    for root in &graph.roots {
-        for edge in &root.edges {
+    for (id, root) in graph.roots.iter().enumerate() {
+        for (index, edge) in root.edges.iter().enumerate() {
             let text = &edge.reference.text;
-            let left = edge.reference.accepts.is_plugin()
+            let is_left = graph.left.contains(&(id, index));
+            let is_kept = edge.reference.accepts.is_plugin()
                 && path::resolve(&root.directory, text).is_some_and(|path| kept.contains(&path));
-            if edge.target == Target::Remote && !left {
+            if edge.target == Target::Remote && !is_left && !is_kept {
                 let text = redact::url(text);
                 return Err(Failure::new(format!("the result still names `{text}`"))
                     .at(graph.location(edge.from, &edge.reference))
@@ -80,5 +85,6 @@ pub(super) fn prove(
             }
         }
     }
-    Ok(())
+    let brought = |path: &str| localized.files.get(path)?.remote.clone();
+    Ok(left::left(&graph, leave, &brought)?)
 }

@@ -72,6 +72,17 @@ pub(super) fn label(graph: &Graph, edge: &Edge) -> Option<String> {
     named(graph, edge).map(|remote| remote.label())
 }
 
+/// Returns a reference as chains of references name it: for a repository with the directory, however that is written.
+pub(super) fn reference(graph: &Graph, edge: &Edge) -> Option<String> {
+    Some(match named(graph, edge)? {
+        Remote::Git(git) => {
+            let directory = git.paths.first().map_or("", String::as_str);
+            git.reference_to(if directory == "." { "" } else { directory })
+        }
+        remote => remote.label(),
+    })
+}
+
 /// Returns what a reference brings in.
 fn named(graph: &Graph, edge: &Edge) -> Option<Remote> {
     match edge.target {

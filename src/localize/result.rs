@@ -8,6 +8,7 @@ use super::chart::{self, ChartEdits};
 use super::files::{Content, Localized, ResultFile, Rewritten, Untrusted};
 use super::layout::SafePaths;
 use super::{proof, remotes};
+use crate::config::Leave;
 use crate::failure::{Failure, Failures, Location};
 use crate::kustomization::{self, Edit};
 use crate::record::{LoadRestrictor, sha256_hex, stored};
@@ -71,6 +72,8 @@ pub struct Rules<'a> {
     pub trusted: &'a dyn Fn(&str) -> bool,
     /// Whether the licences of what is brought in come along.
     pub licenses: bool,
+    /// What stays remote: as the graph was walked.
+    pub leave: Option<&'a Leave<'a>>,
 }
 
 pub(super) struct Builder<'a> {
@@ -121,7 +124,7 @@ pub fn localize(
     if !text.is_empty() && !localized.files.contains_key(".gitattributes") {
         add_attributes(&mut localized.files, "", &text);
     }
-    proof::prove(&localized, load_restrictor, &kept)?;
+    localized.left = proof::prove(&localized, load_restrictor, rules.leave, &kept)?;
     Ok(localized)
 }
 
@@ -364,12 +367,7 @@ impl Builder<'_> {
             },
             local_files,
             vendored: self.vendored.clone(),
-            left: graph
-                .charts
-                .iter()
-                .filter(|chart| chart.brought.is_none() && !chart.label.is_empty())
-                .map(|chart| chart.label.clone())
-                .collect(),
+            left: Vec::new(),
             untrusted,
             warnings,
         })

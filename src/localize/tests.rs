@@ -28,6 +28,7 @@ const RULES: Rules<'_> = Rules {
     owned: &|_| false,
     trusted: &|_| false,
     licenses: true,
+    leave: None,
 };
 const MAP: &str = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: map}\n";
 

@@ -15,6 +15,7 @@ use std::rc::Rc;
 
 use super::{Ground, Troubles, lock};
 use crate::commit::working::Change;
+use crate::config::Leave;
 use crate::failure::{Failure, Failures, Result};
 use crate::localize::{self, GITATTRIBUTES, InPlace, Rewritten};
 use crate::record::{LOCK_NAME, LoadRestrictor, Lock, StoredFile, stored};
@@ -39,6 +40,8 @@ pub struct Request<'a> {
     pub load_restrictor: LoadRestrictor,
     /// Says of a path that it may be missing.
     pub leave_missing: Option<&'a dyn Fn(&str) -> bool>,
+    /// The globs of URLs that stay remote, besides what the configuration says.
+    pub leave_remote: BTreeSet<String>,
     /// Whether charts are brought in.
     pub helm: bool,
     /// Whether the licences of what is brought in are left out.
@@ -132,9 +135,11 @@ fn planned(
         starts.dedup();
         tree = Rc::new(overlay);
     }
+    let leave = Leave::new(&ground.config, &request.leave_remote)?;
     let options = walk::Options {
         load_restrictor: request.load_restrictor,
         leave_missing: request.leave_missing,
+        leave: Some(&leave),
         contents: Contents::Fetched,
         ..walk::Options::default()
     };
@@ -177,6 +182,7 @@ fn planned(
         },
         trusted: request.trusted,
         licenses: !request.no_licenses,
+        leave: Some(&leave),
     };
     let in_place = localize::localize_in_place(
         graph,
@@ -191,7 +197,7 @@ fn planned(
     let ledger = Ledger::new(ground, held, &in_place.localized, request.no_licenses)?;
     ledger.refuse(graph, request.overwrite)?;
 
-    let after = walked(ground, tree, request, &in_place, &starts)?;
+    let after = walked(ground, tree, request, &leave, &in_place, &starts)?;
     proof::prove(graph, &after.graph, &in_place, &again)?;
     let kept = ledger.kept(&after);
     let lost: Vec<String> = kept
@@ -262,6 +268,7 @@ fn planned(
         &BTreeSet::new(),
         !troubles.unread.is_empty(),
     );
+    lock::leave(&mut lock, &after.graph, None, &leave)?;
     match request.trailers {
         true => lock.trailers = !lock.files.is_empty(),
         false => lock.written_after(held),
@@ -359,6 +366,7 @@ fn walked(
     ground: &Ground,
     tree: SharedTree,
     request: &Request<'_>,
+    leave: &Leave<'_>,
     in_place: &InPlace,
     targets: &[String],
 ) -> Result<Explored> {
@@ -381,6 +389,7 @@ fn walked(
     let options = walk::Options {
         load_restrictor: request.load_restrictor,
         leave_missing: request.leave_missing,
+        leave: Some(leave),
         contents: Contents::Configurations,
         ..walk::Options::default()
     };

@@ -6,15 +6,18 @@
 
 mod unresolved;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use super::{Ground, Troubles};
 use crate::commit::working::Change;
+use crate::config::Leave;
 use crate::failure::{Failure, Location, Result};
+use crate::finding::Rule;
 use crate::localize;
-use crate::record::{GitRemote, LOCK_NAME, Lock, Remote};
+use crate::record::{GitRemote, LOCK_NAME, Left, LeftWhat, Lock, Remote};
 use crate::walk::{
-    self, Contents, Edge, Explored, Graph, Place, Remotes, Target, Wanted, WantedChart, Warning,
+    self, Contents, Edge, Explored, Graph, Place, Remotes, RootId, Target, Trouble, Wanted,
+    WantedChart, Warning,
 };
 
 /// A lock that fits the tree.
@@ -43,21 +46,30 @@ pub struct Unresolved {
 ///
 /// # Errors
 /// When there is nowhere to start.
-pub fn up_to_date(ground: &Ground, paths: &[String], helm: bool) -> Result<Option<Relocked>> {
-    let lock = ground.lock.clone().unwrap_or_default();
+pub fn up_to_date(
+    ground: &Ground,
+    paths: &[String],
+    helm: bool,
+    leave: &Leave<'_>,
+) -> Result<Option<Relocked>> {
+    let mut lock = ground.lock.as_deref().cloned().unwrap_or_default();
     if helm != lock.options.helm {
         return Ok(None);
     }
-    let explored = explore(ground, paths, None)?;
+    let explored = explore(ground, paths, leave, None)?;
     let troubles = Troubles::of(ground, &explored);
-    let Some(named) = named(&explored.graph, &lock) else {
+    let Some(named) = named(&explored.graph, &lock, leave) else {
         return Ok(None);
     };
     // What others reference cannot be told from some paths.
-    let is_whole = paths.is_empty();
-    let needed = match is_whole {
-        true => named.keys().cloned().collect(),
-        false => still_named(&explore(ground, &[], None)?.graph, &lock),
+    let whole = match paths {
+        [] => None,
+        _ => Some(explore(ground, &[], leave, None)?.graph),
+    };
+    let is_whole = whole.is_none();
+    let needed = match &whole {
+        None => named.keys().cloned().collect(),
+        Some(whole) => still_named(whole, &lock),
     };
     let is_named = |remote: &Remote| needed.contains(&remote.label());
     // What a kustomization that cannot be read needs is not known, so nothing is dropped for it.
@@ -74,21 +86,32 @@ pub fn up_to_date(ground: &Ground, paths: &[String], helm: bool) -> Result<Optio
                 .is_none_or(|paths| paths.is_subset(&git.paths)),
             Remote::File(_) | Remote::Chart(_) => true,
         });
+    self::leave(&mut lock, &explored.graph, whole.as_ref(), leave)?;
     Ok(fits.then(|| Relocked {
-        lock: (*lock).clone(),
+        lock,
         warnings: warnings(&troubles, &[]),
         unresolved: Unresolved::default(),
     }))
 }
 
 /// Returns the remotes that the tree itself names by their labels, with the directories that it
-/// names in each; none if one of them is not in the lock.
-fn named(graph: &Graph, lock: &Lock) -> Option<BTreeMap<String, BTreeSet<String>>> {
+/// names in each; none if one of them is not in the lock, and does not stay remote.
+fn named(
+    graph: &Graph,
+    lock: &Lock,
+    leave: &Leave<'_>,
+) -> Option<BTreeMap<String, BTreeSet<String>>> {
     let mut named: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
-    for edge in graph.roots.iter().flat_map(|root| &root.edges) {
-        if edge.target == Target::Remote {
-            let (label, directory) = entry(edge, lock)?;
-            named.entry(label).or_default().extend(directory);
+    for (id, root) in graph.roots.iter().enumerate() {
+        for (index, edge) in root.edges.iter().enumerate() {
+            if edge.target != Target::Remote {
+                continue;
+            }
+            match entry(edge, lock) {
+                Some((label, directory)) => named.entry(label).or_default().extend(directory),
+                None if graph.left.contains(&(id, index)) => {}
+                None => return None,
+            }
         }
     }
     for (wanted, is_there) in charts(graph) {
@@ -96,6 +119,9 @@ fn named(graph: &Graph, lock: &Lock) -> Option<BTreeMap<String, BTreeSet<String>
             Some(_) => {
                 named.entry(wanted.label()).or_default();
             }
+            None if leave
+                .accepts(Rule::RemoteChart, &wanted.subject())
+                .is_some() => {}
             None if lock.options.helm && !is_there => return None,
             None => {}
         }
@@ -128,10 +154,13 @@ fn entry(edge: &Edge, lock: &Lock) -> Option<(String, Option<String>)> {
 fn explore(
     ground: &Ground,
     paths: &[String],
+    leave: &Leave<'_>,
     remotes: Option<&mut dyn Remotes>,
 ) -> Result<Explored> {
     let options = walk::Options {
         load_restrictor: ground.config.load_restrictor,
+        leave: Some(leave),
+        asks_for_left: true,
         contents: Contents::Configurations,
         ..walk::Options::default()
     };
@@ -148,28 +177,41 @@ pub fn relock(
     ground: &Ground,
     paths: &[String],
     held: &Lock,
+    leave: &Leave<'_>,
     remotes: &mut dyn Remotes,
 ) -> Result<Relocked> {
-    let mut explored = explore(ground, paths, Some(remotes))?;
+    let mut explored = explore(ground, paths, leave, Some(remotes))?;
+    let starts: Vec<RootId> = explored.starts.iter().flatten().copied().collect();
+    let insisted = explored.graph.insisted(starts);
+    let graph = &explored.graph;
+    explored
+        .troubles
+        .retain(|trouble| is_insisted(graph, &insisted, trouble));
     let mut troubles = Troubles::of(ground, &explored);
     let asked = unresolved::take_out(&mut explored, held);
     let graph = &explored.graph;
     let mut named: BTreeSet<String> = charts_needed(graph, held).collect();
     named.extend(asked.not_asked.iter().cloned());
-    if !paths.is_empty() {
+    // Whether what stays remote could be asked makes no difference.
+    named.extend(left_labels(graph, held));
+    let whole = match paths {
+        [] => None,
+        _ => Some(explore(ground, &[], leave, None)?),
+    };
+    if let Some(whole) = &whole {
         // What others reference stays.
-        let whole = explore(ground, &[], None)?;
         named.extend(still_named(&whole.graph, held));
-        troubles.unread = Troubles::of(ground, &whole).unread;
+        troubles.unread = Troubles::of(ground, whole).unread;
     }
     let keep = !troubles.unread.is_empty();
     let found = localize::remotes(graph)?;
-    let (lock, kept) = merged(held, found, &named, &asked.not_asked, keep);
-    let mut lock = lock;
+    let (mut lock, kept) = merged(held, found, &named, &asked.not_asked, keep);
     if asked.charts > 0 && !has_charts(&lock) && !is_on(ground) {
         // It was asked for now, and came to nothing.
         lock.options.helm = false;
     }
+    let whole = whole.map(|whole| whole.graph);
+    self::leave(&mut lock, graph, whole.as_ref(), leave)?;
     let mut warnings = warnings(&troubles, &kept);
     let of_charts = graph.warnings.iter();
     warnings.extend(
@@ -186,6 +228,27 @@ pub fn relock(
             of: asked.references,
         },
     })
+}
+
+/// Says whether something has to be mended, and is not behind what stays remote.
+fn is_insisted(graph: &Graph, insisted: &HashSet<RootId>, trouble: &Trouble) -> bool {
+    if let Some(edge) = trouble.edge {
+        return insisted.contains(&edge.0) && !graph.left.contains(&edge);
+    }
+    let Some(file) = trouble.file else {
+        return true;
+    };
+    // A file that no root is known to hold is nothing to pass over.
+    let holds = |root: &RootId| {
+        let node = &graph.roots[*root];
+        node.file == file
+            || node
+                .edges
+                .iter()
+                .any(|edge| edge.target == Target::File(file))
+    };
+    let mut holders = (0..graph.roots.len()).filter(holds).peekable();
+    holders.peek().is_none() || holders.any(|root| insisted.contains(&root))
 }
 
 /// Returns the labels of the entries of `held` that a walk without a network still finds named.
@@ -272,6 +335,101 @@ pub(super) fn merged(
     }
     lock.sort();
     (lock, kept)
+}
+
+/// Records what stays remote of a tree, and drops the globs that nothing is left for. `whole` is all of the tree where
+/// `graph` is a part. What is behind references that were not followed nobody sees here: of that the record stays.
+///
+/// # Errors
+/// When a tree cannot be read.
+pub(super) fn leave(
+    lock: &mut Lock,
+    graph: &Graph,
+    whole: Option<&Graph>,
+    leave: &Leave<'_>,
+) -> Result<()> {
+    let old = std::mem::take(&mut lock.left);
+    let mut unseen = unfollowed(whole.unwrap_or(graph), lock);
+    if whole.is_some() {
+        let seen = localize::references(graph);
+        unseen.retain(|reference| !seen.contains(reference));
+    }
+    let origins = lock.origins();
+    let brought = |path: &str| origins.get(path).map(|label| (*label).to_owned());
+    let mut left = Vec::new();
+    for graph in std::iter::once(graph).chain(whole) {
+        for one in localize::left(graph, Some(leave), &brought)? {
+            add(&mut left, one);
+        }
+    }
+    for mut one in old {
+        one.through
+            .retain(|chain| chain.first().is_some_and(|first| unseen.contains(first)));
+        if one.through.is_empty() {
+            continue;
+        }
+        if let Some(reason) = walk::accepted(leave, &one.what) {
+            one.reason = reason;
+            one.accepted = true;
+        } else if one.accepted {
+            one.reason = "accepted before, and not any more".to_owned();
+            one.accepted = false;
+        }
+        add(&mut left, one);
+    }
+    // What the lock holds is brought in wherever this is localized.
+    let is_locked = |left: &Left| match &left.what {
+        LeftWhat::Chart {
+            url,
+            chart,
+            version,
+        } => lock.find_chart(url, chart, version.as_deref()).is_some(),
+        LeftWhat::Reference { .. } | LeftWhat::Image { .. } => false,
+    };
+    left.retain(|left| left.accepted || !is_locked(left));
+    lock.options.leave_remote = localize::named_left(leave, &left);
+    lock.left = left;
+    lock.sort();
+    Ok(())
+}
+
+/// Adds what stays remote, unless it is there for other references already.
+fn add(left: &mut Vec<Left>, one: Left) {
+    match left.iter_mut().find(|there| there.what == one.what) {
+        Some(there) => there.through.extend(one.through),
+        None => left.push(one),
+    }
+}
+
+/// Returns the references that stay remote by choice, by what the lock says of them.
+fn left_labels(graph: &Graph, held: &Lock) -> Vec<String> {
+    let edges = graph.left.iter();
+    let edges = edges.filter_map(|(root, index)| graph.roots[*root].edges.get(*index));
+    edges
+        .filter_map(|edge| entry(edge, held))
+        .map(|(label, _)| label)
+        .collect()
+}
+
+/// Returns the references of a tree that are locked, and that a walk did not follow, as chains of references name them.
+fn unfollowed(graph: &Graph, lock: &Lock) -> BTreeSet<String> {
+    let mut found = BTreeSet::new();
+    for (id, root) in graph.roots.iter().enumerate() {
+        for (index, edge) in root.edges.iter().enumerate() {
+            let is_followed = !matches!(edge.target, Target::Remote | Target::Broken);
+            if is_followed || graph.left.contains(&(id, index)) {
+                continue;
+            }
+            let wanted = Wanted::of(&edge.reference);
+            let locked = wanted
+                .as_ref()
+                .and_then(|wanted| Some((wanted, wanted.locked(lock)?)));
+            if let Some((wanted, remote)) = locked {
+                found.insert(wanted.named(remote));
+            }
+        }
+    }
+    found
 }
 
 fn is_same(one: &Remote, other: &Remote) -> bool {

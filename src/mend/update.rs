@@ -161,18 +161,7 @@ pub fn stored(lock: &Lock, selected: &[Remote]) -> BTreeSet<String> {
 /// where no such text leads back there.
 #[must_use]
 pub fn reference_to(git: &GitRemote, directory: &str) -> Option<(String, RepoSpec)> {
-    let mut text = match directory {
-        "" => git.url.clone(),
-        directory => format!("{}//{directory}", git.url),
-    };
-    let mut separator = '?';
-    if let Some(reference) = &git.reference {
-        text.push_str(&format!("?ref={reference}"));
-        separator = '&';
-    }
-    if !git.submodules {
-        text.push_str(&format!("{separator}submodules=false"));
-    }
+    let text = git.reference_to(directory);
     let spec = RepoSpec::parse(&text).ok()?;
     let is_it = redact::url(&spec.clone_spec()) == git.url
         && spec.reference == git.reference

@@ -17,6 +17,7 @@
 //!   no-licenses: true
 //!   load-restrictor: none
 //!   leave-missing: ["*.json"]
+//!   leave-remote: [github.com/acme]  # `--leave-remote`
 //!   trust-exec: [localized-files/…/fn.sh]
 //! remotes:
 //!   - url: https://github.com/kubernetes-sigs/kustomize
@@ -34,7 +35,14 @@
 //!     resolved: 1.2.3                # only when it is not what was written
 //!     sha256: dead…                  # of its archive
 //!     size: 8143
-//! left: ["https://charts.example.com#redis@1.0.0"]   # charts that were left remote
+//! left:                              # what stays remote, wherever it stands
+//!   - url: https://charts.example.com
+//!     chart: redis                   # with `version`; a reference has its `url` alone, a function its `image`
+//!     version: "1.0.0"
+//!     through:                       # the references that lead there; absent when it stands in this tree
+//!       - ["https://github.com/acme/bases//web?ref=v1"]
+//!     reason: brought in with `--helm` only
+//!     accepted: true                 # by the configuration or `--leave-remote`; only when true
 //! files:                             # what is stored beside the lock
 //!   - path: localized-files/…/kustomization.yaml
 //!     mode: "100644"                 # or "100755"
@@ -46,11 +54,12 @@
 //!       localized-files/…/x.yaml: https://…/x.yaml
 //! ```
 //!
-//! The keys `left`, `target`, `trailers`, `options.leave-missing`, `options.trust-exec`, `remotes[].submodules`,
+//! The keys `left`, `target`, `trailers`, `options.leave-missing`, `options.leave-remote`, `options.trust-exec`, `remotes[].submodules`,
 //! `remotes[].through`, `files[].stripped`, `files[].remote`, `files[].source` and `files[].rewritten` go beyond the first sketch of the
 //! format: a copy must know what it is a copy of, and a reviewer which remote each stored file came
 //! from, what was changed in it, and why there is an entry that nothing in the tree names.
 
+mod left;
 mod read;
 mod rules;
 mod write;
@@ -64,6 +73,7 @@ use crate::redact;
 use crate::reference::RepoSpec;
 
 pub use crate::tree::LOCK_NAME;
+pub use left::{Left, LeftWhat};
 
 /// The one version of the format that is read and written.
 const VERSION: u64 = 1;
@@ -84,8 +94,8 @@ pub struct Lock {
     pub options: LockOptions,
     /// What was meant, and what it was.
     pub remotes: Vec<Remote>,
-    /// The [labels](chart_label) of the charts that were left remote.
-    pub left: BTreeSet<String>,
+    /// What stays remote.
+    pub left: Vec<Left>,
     /// What is stored beside the lock.
     pub files: Vec<StoredFile>,
 }
@@ -106,6 +116,8 @@ pub struct LockOptions {
     pub load_restrictor: LoadRestrictor,
     /// The patterns of references that may name nothing and are left as they are.
     pub leave_missing: BTreeSet<String>,
+    /// The globs of URLs that were left remote for `--leave-remote`.
+    pub leave_remote: BTreeSet<String>,
     /// The patterns of programs from elsewhere that stay executable.
     pub trust_exec: BTreeSet<String>,
 }
@@ -157,6 +169,24 @@ impl GitRemote {
             "" => ".".to_owned(),
             directory => directory.to_owned(),
         }
+    }
+
+    /// Returns a reference that names a directory of the repository, as a person would write it.
+    #[must_use]
+    pub fn reference_to(&self, directory: &str) -> String {
+        let mut text = match directory {
+            "" => self.url.clone(),
+            directory => format!("{}//{directory}", self.url),
+        };
+        let mut separator = '?';
+        if let Some(reference) = &self.reference {
+            text.push_str(&format!("?ref={reference}"));
+            separator = '&';
+        }
+        if !self.submodules {
+            text.push_str(&format!("{separator}submodules=false"));
+        }
+        text
     }
 }
 
@@ -304,6 +334,7 @@ impl Lock {
     /// Puts the lists into the order in which they are written.
     pub fn sort(&mut self) {
         self.remotes.sort_by(Remote::compare);
+        self.left.sort();
         self.files.sort_by(|a, b| a.path.cmp(&b.path));
     }
 
@@ -362,6 +393,14 @@ impl Lock {
             }
             _ => None,
         })
+    }
+
+    /// Returns the labels of what the stored files were brought in from, by their paths.
+    #[must_use]
+    pub fn origins(&self) -> BTreeMap<&str, &str> {
+        let files = self.files.iter();
+        let origins = files.filter_map(|file| Some((file.path.as_str(), file.remote.as_deref()?)));
+        origins.collect()
     }
 
     /// Returns the remotes that nothing needs: neither named by the tree (`is_named`), nor through a

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
+use super::left::{write_accepted, write_left};
 use super::proof::{refusal, write_differences, write_proof};
 use super::{Outcome, Report, Tell, counted, visible, write_warnings};
 use crate::failure::{Failure, short};
@@ -82,6 +83,7 @@ impl Report {
         )?;
         self.write_remotes(out)?;
         write_proof(out, &self.proof)?;
+        write_accepted(out, &self.left)?;
         write_warnings(out, &self.warnings)?;
         if verbose || matches!(self.outcome, Outcome::DryRun { .. }) {
             self.write_details(out)?;
@@ -89,7 +91,12 @@ impl Report {
         if let Outcome::Committed { commit, .. } = &self.outcome {
             writeln!(out, "  to look at it: git show --stat {}", short(commit))?;
         }
-        Ok(())
+        match &self.outcome {
+            Outcome::Committed { .. } | Outcome::Unchanged { .. } => write_left(out, &self.left),
+            Outcome::Written | Outcome::Differs | Outcome::Warned | Outcome::DryRun { .. } => {
+                Ok(())
+            }
+        }
     }
 
     fn write_remotes(&self, out: &mut String) -> std::fmt::Result {

@@ -6,14 +6,17 @@ use std::fmt::Write;
 use serde::Serialize;
 
 use super::human::write_rewritten;
-use super::json::{JsonFile, JsonMessage, JsonRemote, JsonRewritten, TOOL, Tool, remote, render};
+use super::json::{
+    JsonFile, JsonLeft, JsonMessage, JsonRemote, JsonRewritten, TOOL, Tool, remote, render,
+};
+use super::left::{write_accepted, write_left};
 use super::lock::{JsonChange, write_changes};
 use super::proof::{JsonProof, refusal, write_differences, write_proof};
 use super::{LockOutcome, Tell, by_id, counted, visible, write_warnings};
 use crate::failure::{Failure, pathspec, short};
 use crate::localize::Rewritten;
 use crate::prove::Proof;
-use crate::record::{Change, Remote};
+use crate::record::{Change, Left, Remote};
 use crate::walk::Warning;
 
 /// What came of localizing in place.
@@ -27,6 +30,8 @@ pub struct InPlaceReport {
     pub targets: Vec<String>,
     /// What the lock holds.
     pub remotes: Vec<Remote>,
+    /// What stays remote.
+    pub left: Vec<Left>,
     /// What is different about that.
     pub changes: Vec<Change>,
     /// The files that were written, with the number of their bytes, in their order.
@@ -84,6 +89,7 @@ impl Tell for InPlaceReport {
             source: self.branch.as_ref().map(|branch| branch.source.as_str()),
             changes: self.changes.iter().map(JsonChange::from).collect(),
             remotes: self.remotes.iter().map(remote).collect(),
+            left: self.left.iter().map(JsonLeft::from).collect(),
             files: self
                 .written
                 .iter()
@@ -145,13 +151,16 @@ impl InPlaceReport {
             if let Some(proof) = &self.proof {
                 write_proof(out, proof)?;
             }
-            return write_warnings(out, &self.warnings);
+            write_accepted(out, &self.left)?;
+            write_warnings(out, &self.warnings)?;
+            return write_left(out, &self.left);
         }
         if self.outcome == LockOutcome::Unchanged {
             match self.updated {
                 true => writeln!(out, "nothing to do: nothing has moved")?,
                 false => writeln!(out, "nothing to do: nothing remote is referenced")?,
             }
+            write_accepted(out, &self.left)?;
             return write_warnings(out, &self.warnings);
         }
         let what = match (self.updated, self.targets.as_slice()) {
@@ -194,6 +203,7 @@ impl InPlaceReport {
         if let Some(proof) = &self.proof {
             write_proof(out, proof)?;
         }
+        write_accepted(out, &self.left)?;
         write_warnings(out, &self.warnings)?;
         if verbose || self.outcome == LockOutcome::DryRun {
             writeln!(out, "  files:")?;
@@ -215,7 +225,11 @@ impl InPlaceReport {
                 writeln!(out, "    {command}")?;
             }
         }
-        Ok(())
+        match self.branch {
+            Some(_) => write_left(out, &self.left),
+            // What people commit is judged by `check`.
+            None => Ok(()),
+        }
     }
 }
 
@@ -242,6 +256,7 @@ struct JsonInPlace<'a> {
     source: Option<&'a str>,
     changes: Vec<JsonChange<'a>>,
     remotes: Vec<JsonRemote>,
+    left: Vec<JsonLeft<'a>>,
     files: Vec<JsonFile<'a>>,
     removed: &'a [String],
     rewritten: Vec<JsonRewritten<'a>>,

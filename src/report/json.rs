@@ -1,6 +1,6 @@
 //! The report for machines. Fields are only ever added; `version` changes if one goes away.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
@@ -8,7 +8,7 @@ use super::proof::JsonProof;
 use super::{Outcome, Report, by_id};
 use crate::failure::{Failure, Failures, Location};
 use crate::localize::Rewritten;
-use crate::record::Remote;
+use crate::record::{Left, LeftWhat, Remote};
 use crate::redact::is_hidden;
 use crate::walk::Warning;
 
@@ -24,6 +24,7 @@ struct JsonReport<'a> {
     tree: Option<&'a str>,
     source: Option<&'a str>,
     remotes: Vec<JsonRemote>,
+    left: Vec<JsonLeft<'a>>,
     files: Vec<JsonFile<'a>>,
     rewritten: Vec<JsonRewritten<'a>>,
     warning_counts: BTreeMap<&'static str, usize>,
@@ -65,6 +66,41 @@ pub(super) enum JsonRemote {
         sha256: String,
         size: u64,
     },
+}
+
+/// What stays remote.
+#[derive(Serialize)]
+pub(super) struct JsonLeft<'a> {
+    url: Option<&'a str>,
+    chart: Option<&'a str>,
+    version: Option<&'a str>,
+    image: Option<&'a str>,
+    through: &'a BTreeSet<Vec<String>>,
+    reason: &'a str,
+    accepted: bool,
+}
+
+impl<'a> From<&'a Left> for JsonLeft<'a> {
+    fn from(left: &'a Left) -> Self {
+        let (url, chart, version, image) = match &left.what {
+            LeftWhat::Reference { url } => (Some(url), None, None, None),
+            LeftWhat::Chart {
+                url,
+                chart,
+                version,
+            } => (Some(url), Some(chart), version.as_ref(), None),
+            LeftWhat::Image { image } => (None, None, None, Some(image)),
+        };
+        JsonLeft {
+            url: url.map(String::as_str),
+            chart: chart.map(String::as_str),
+            version: version.map(String::as_str),
+            image: image.map(String::as_str),
+            through: &left.through,
+            reason: &left.reason,
+            accepted: left.accepted,
+        }
+    }
 }
 
 #[derive(Serialize)]
@@ -194,6 +230,7 @@ impl Report {
             tree: tree.map(String::as_str),
             source: source.map(String::as_str),
             remotes: self.remotes.iter().map(remote).collect(),
+            left: self.left.iter().map(JsonLeft::from).collect(),
             files: self
                 .files
                 .iter()

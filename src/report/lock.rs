@@ -5,11 +5,12 @@ use std::fmt::Write;
 
 use serde::Serialize;
 
-use super::json::{JsonMessage, JsonRemote, TOOL, Tool, remote, render};
+use super::json::{JsonLeft, JsonMessage, JsonRemote, TOOL, Tool, remote, render};
+use super::left::write_accepted;
 use super::{Tell, by_id, counted, visible, write_warnings};
 use crate::failure::{Failure, Failures, pathspec, short};
 use crate::mend::lock::Unresolved;
-use crate::record::{Change, LOCK_NAME, Remote};
+use crate::record::{Change, LOCK_NAME, Left, Remote};
 use crate::walk::Warning;
 
 /// What came of a run of `lock` or `update`.
@@ -19,6 +20,8 @@ pub struct LockReport {
     pub outcome: LockOutcome,
     /// What the lock holds.
     pub remotes: Vec<Remote>,
+    /// What stays remote.
+    pub left: Vec<Left>,
     /// What it held before and does not any more, did not hold before, or is something else now.
     pub changes: Vec<Change>,
     /// What works but should be known.
@@ -68,6 +71,7 @@ impl Tell for LockReport {
             lock: LOCK_NAME,
             changes: self.changes.iter().map(JsonChange::from).collect(),
             remotes: self.remotes.iter().map(remote).collect(),
+            left: self.left.iter().map(JsonLeft::from).collect(),
             warning_counts: by_id(&self.warnings),
             warnings: self.warnings.iter().map(JsonMessage::from).collect(),
             unresolved: self.unresolved.count,
@@ -125,6 +129,7 @@ impl LockReport {
             }
         }
         write_changes(out, &self.changes)?;
+        write_accepted(out, &self.left)?;
         write_warnings(out, &self.warnings)?;
         if verbose {
             for remote in &self.remotes {
@@ -175,6 +180,7 @@ struct JsonLock<'a> {
     lock: &'static str,
     changes: Vec<JsonChange<'a>>,
     remotes: Vec<JsonRemote>,
+    left: Vec<JsonLeft<'a>>,
     warning_counts: BTreeMap<&'static str, usize>,
     warnings: Vec<JsonMessage<'a>>,
     unresolved: usize,

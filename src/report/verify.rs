@@ -4,9 +4,10 @@ mod upstream;
 
 use serde::Serialize;
 
-use super::json::{JsonMessage, TOOL, Tool, render};
+use super::json::{JsonLeft, JsonMessage, TOOL, Tool, render};
 use super::{counted, visible};
 use crate::failure::short;
+use crate::record::Left;
 use crate::verify::{Difference, Kind, Record, Verified};
 
 use upstream::JsonUpstream;
@@ -31,6 +32,13 @@ pub fn human(verified: &Verified) -> String {
     }
     for record in &verified.records {
         out.push_str(&format!("{}\n", told(record)));
+    }
+    for (_, left) in &verified.left {
+        let label = visible(&left.what.label());
+        out.push_str(&format!(
+            "left remote, as accepted: {label}: {}\n",
+            visible(&left.reason)
+        ));
     }
     if let Some(all) = &verified.upstream {
         out.push_str(&upstream::human(all));
@@ -87,6 +95,7 @@ struct JsonVerified<'a> {
     commit: Option<&'a str>,
     records: Vec<JsonRecord<'a>>,
     differences: Vec<JsonDifference<'a>>,
+    left: Vec<JsonAccepted<'a>>,
     upstream: Option<Vec<JsonUpstream<'a>>>,
     failures: Vec<JsonMessage<'a>>,
 }
@@ -99,6 +108,29 @@ struct JsonRecord<'a> {
     remotes: usize,
     recorded_by: Option<&'a str>,
     source: Option<&'a str>,
+}
+
+/// What stays remote, and the directory of the lock that says so.
+#[derive(Serialize)]
+struct JsonAccepted<'a> {
+    directory: &'a str,
+    #[serde(flatten)]
+    left: JsonLeft<'a>,
+}
+
+fn accepted((directory, left): &(String, Left)) -> JsonAccepted<'_> {
+    JsonAccepted {
+        directory: shown(directory),
+        left: left.into(),
+    }
+}
+
+/// Returns a directory from the top of the repository, as JSON names it.
+fn shown(directory: &str) -> &str {
+    match directory {
+        "" => ".",
+        directory => directory,
+    }
 }
 
 #[derive(Serialize)]
@@ -120,6 +152,7 @@ pub fn json(verified: &Verified) -> String {
         commit: verified.commit.as_deref(),
         records: verified.records.iter().map(record).collect(),
         differences: verified.differences.iter().map(difference).collect(),
+        left: verified.left.iter().map(accepted).collect(),
         upstream: verified
             .upstream
             .as_ref()
@@ -130,10 +163,7 @@ pub fn json(verified: &Verified) -> String {
 
 fn record(record: &Record) -> JsonRecord<'_> {
     JsonRecord {
-        directory: match record.directory.as_str() {
-            "" => ".",
-            directory => directory,
-        },
+        directory: shown(&record.directory),
         target: record.target.as_deref(),
         files: record.files,
         remotes: record.remotes,

@@ -2,6 +2,7 @@
 
 use super::upstream::Upstream;
 use crate::failure::Failure;
+use crate::record::Left;
 
 /// What came of it.
 #[derive(Debug, Clone, Default)]
@@ -16,6 +17,8 @@ pub struct Verified {
     pub differences: Vec<Difference>,
     /// How to accept what differs, where that can be.
     pub hint: Option<String>,
+    /// What stays remote and was accepted, by the directories of the locks that say so.
+    pub left: Vec<(String, Left)>,
     /// What became of the remotes of the locks, in their order; none where nobody was asked.
     pub upstream: Option<Vec<Upstream>>,
     /// What could not be looked at. Everything else was.

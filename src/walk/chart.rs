@@ -12,6 +12,7 @@ use super::trouble::{Beyond, Step, Stop, TroubleKind};
 use super::{File, FileId, Graph, Noted, Origin, Remotes, RootId, Walker, Warning};
 use crate::config::is_one_version;
 use crate::failure::{Failure, Result};
+use crate::finding::{Rule, Subject};
 use crate::kustomization::{NoteKind, Spot};
 use crate::record::{ChartRemote, Lock, chart_label};
 use crate::redact;
@@ -82,6 +83,16 @@ impl WantedChart {
     #[must_use]
     pub fn shown(&self) -> String {
         self.label()
+    }
+
+    /// Returns what it is for a policy.
+    #[must_use]
+    pub fn subject(&self) -> Subject {
+        Subject::Helm {
+            url: redact::url(&self.repo),
+            chart: self.name.clone(),
+            version: self.version.clone(),
+        }
     }
 
     /// Says whether it is an artifact of a registry.
@@ -364,11 +375,20 @@ impl Walker<'_> {
         if missing.is_empty() {
             return;
         }
+        let (accepted, missing): (Vec<Missing>, Vec<Missing>) = missing
+            .into_iter()
+            .partition(|one| !self.options.asks_for_left && self.accepts_chart(&one.wanted));
+        for Missing { note, wanted } in accepted {
+            self.unbrought_chart(note, &wanted);
+        }
         let wanted: Vec<WantedChart> = missing.iter().map(|one| one.wanted.clone()).collect();
         let answers = remotes.charts(&wanted);
         for (Missing { note, wanted }, answer) in missing.into_iter().zip(answers) {
             match answer {
                 Ok(Pulled::Archive(archive)) => self.brought_chart(note, &wanted, archive),
+                Ok(Pulled::Left(_)) | Err(_) if self.accepts_chart(&wanted) => {
+                    self.unbrought_chart(note, &wanted);
+                }
                 Ok(Pulled::Left(why)) => self.left_chart(note, &wanted, why),
                 Err(failure) => {
                     let kind = Box::new(TroubleKind::Chart);
@@ -491,6 +511,14 @@ impl Walker<'_> {
         });
     }
 
+    /// Says whether somebody decided that a chart stays remote.
+    fn accepts_chart(&self, wanted: &WantedChart) -> bool {
+        self.options.leave.is_some_and(|leave| {
+            let accepted = leave.accepts(Rule::RemoteChart, &wanted.subject());
+            accepted.is_some() && wanted.refuse_unsafe().is_ok()
+        })
+    }
+
     fn left_chart(&mut self, note: usize, wanted: &WantedChart, why: &str) {
         self.graph.warnings.push(Warning {
             id: "remote-chart",
@@ -500,6 +528,10 @@ impl Walker<'_> {
                 wanted.shown()
             ),
         });
+        self.unbrought_chart(note, wanted);
+    }
+
+    fn unbrought_chart(&mut self, note: usize, wanted: &WantedChart) {
         self.graph.charts.push(Chart {
             root: self.graph.notes[note].root,
             note,

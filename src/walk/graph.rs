@@ -30,6 +30,9 @@ pub struct Graph {
     pub carried: Vec<Carried>,
     /// The charts of repositories that are not in the tree.
     pub charts: Vec<Chart>,
+    /// The references that stay remote because somebody decided so: root and index of the edge. Where they are
+    /// [asked for](super::Options::asks_for_left) all the same, they may lead somewhere.
+    pub left: HashSet<(RootId, usize)>,
     /// What works but should be known.
     pub warnings: Vec<Warning>,
     /// What kustomize accepts but a person should know, with the data that rules need.
@@ -279,6 +282,24 @@ impl Graph {
             if found.insert(root) {
                 todo.extend(roots(&self.roots[root], |accepts| !accepts.is_plugin()));
             }
+        }
+        found
+    }
+
+    /// Returns the roots that some of `starts` leads to, over nothing that stays remote.
+    #[must_use]
+    pub fn insisted(&self, starts: impl IntoIterator<Item = RootId>) -> HashSet<RootId> {
+        let mut found = HashSet::new();
+        let mut todo: Vec<RootId> = starts.into_iter().collect();
+        while let Some(root) = todo.pop() {
+            if !found.insert(root) {
+                continue;
+            }
+            let edges = self.roots[root].edges.iter().enumerate();
+            todo.extend(edges.filter_map(|(index, edge)| match edge.target {
+                Target::Root { id, .. } if !self.left.contains(&(root, index)) => Some(id),
+                _ => None,
+            }));
         }
         found
     }

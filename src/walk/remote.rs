@@ -8,7 +8,9 @@ use super::{
     Found, NamedBy, Origin, Pending, Remotes, Repository, RootId, Source, SourceId, Target, Walker,
     Wanted, Wants,
 };
+use crate::config::{Config, FILE_NAME, Leave};
 use crate::failure::{Failure, Result};
+use crate::finding::Rule;
 use crate::kustomization::{Accepts, Reference};
 use crate::redact;
 use crate::reference::{self, RepoSpec};
@@ -39,7 +41,12 @@ impl Walker<'_> {
             )
             .hint("what it names would be copied from here into what you publish: use another ref or a fork"));
         }
-        if !self.offline {
+        let leaves = |leave: &Leave<'_>| leave.accepts(Rule::RemoteReference, &wanted.subject());
+        let is_left = self.options.leave.and_then(leaves).is_some();
+        if is_left {
+            self.graph.left.insert((root, edge));
+        }
+        if !self.offline && (!is_left || self.options.asks_for_left) {
             self.pending.push(Pending {
                 root,
                 edge,
@@ -87,6 +94,14 @@ impl Walker<'_> {
                 Some(answer) => answer.clone(),
                 None => Err(Failure::new("the reference was not resolved")),
             };
+            let answer = answer.map_err(|failure| {
+                match Config::entry_leaving(Rule::RemoteReference, &one.wanted.subject()) {
+                    Some(entry) => failure.hint(format!(
+                        "or leave it remote: add to `allow` in `{FILE_NAME}`: {entry}"
+                    )),
+                    None => failure,
+                }
+            });
             let (from, reference) = {
                 let edge = &self.graph.roots[one.root].edges[one.edge];
                 (edge.from, edge.reference.clone())

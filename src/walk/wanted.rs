@@ -4,10 +4,14 @@ use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use super::{Pulled, RemoteFile, Repository, WantedChart};
+use crate::config::Leave;
 use crate::failure::Result;
+use crate::finding::{Rule, Subject};
 use crate::kustomization::{Accepts, Reference};
-use crate::record::{Lock, Remote};
-use crate::reference::{self, RepoSpec, Unsafe};
+use crate::record::{LeftWhat, Lock, Remote};
+use crate::redact;
+use crate::reference::{self, Pin, RepoSpec, Unsafe};
+
 /// What a reference that kustomize reads over the network may turn out to be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Wants {
@@ -100,6 +104,31 @@ impl Wanted {
         }
     }
 
+    /// Returns what it names, as far as text and field tell.
+    #[must_use]
+    pub fn subject(&self) -> Subject {
+        match self.repository() {
+            Some(spec) => Subject::Git {
+                url: redact::url(&spec.clone_spec()),
+                path: redact::url(&spec.directory()),
+                pin: Pin::of(spec.reference.as_deref()).name(),
+                reference: spec.reference.as_deref().map(redact::url),
+            },
+            None => Subject::Http {
+                url: redact::url(&self.text),
+            },
+        }
+    }
+
+    /// Returns the reference as chains of references in a lock name it, which holds `remote` for it.
+    #[must_use]
+    pub fn named(&self, remote: &Remote) -> String {
+        match (remote, &self.spec) {
+            (Remote::Git(git), Some(spec)) => git.reference_to(&spec.directory()),
+            _ => remote.label(),
+        }
+    }
+
     /// Returns what a lock says that this is. The kind of the entry decides what it is, too.
     #[must_use]
     pub fn locked<'a>(&self, lock: &'a Lock) -> Option<&'a Remote> {
@@ -107,6 +136,53 @@ impl Wanted {
         let repository = self.spec.as_ref().filter(|_| self.wants != Wants::File);
         lock.find(file.then_some(self.text.as_str()), repository)
     }
+}
+
+/// Returns what something is that a lock holds as left, for a policy.
+#[must_use]
+pub fn subject(what: &LeftWhat) -> Subject {
+    match what {
+        LeftWhat::Reference { url } => {
+            let wanted = Wanted {
+                text: url.clone(),
+                wants: Wants::Either,
+                spec: RepoSpec::parse(url).ok(),
+                by: NamedBy::User,
+            };
+            wanted.subject()
+        }
+        LeftWhat::Chart {
+            url,
+            chart,
+            version,
+        } => Subject::Helm {
+            url: url.clone(),
+            chart: chart.clone(),
+            version: version.clone().unwrap_or_default(),
+        },
+        LeftWhat::Image { image } => Subject::Image {
+            image: image.clone(),
+        },
+    }
+}
+
+/// Returns the rules that something is about that a lock holds as left.
+#[must_use]
+pub fn rules(what: &LeftWhat) -> &'static [Rule] {
+    match what {
+        // A reference, or the script of a function.
+        LeftWhat::Reference { .. } => &[Rule::RemoteReference, Rule::Function],
+        LeftWhat::Chart { .. } => &[Rule::RemoteChart],
+        LeftWhat::Image { .. } => &[Rule::Function],
+    }
+}
+
+/// Returns why something that a lock holds as left stays remote; none where nobody has accepted it.
+#[must_use]
+pub fn accepted(leave: &Leave<'_>, what: &LeftWhat) -> Option<String> {
+    let subject = subject(what);
+    let mut rules = rules(what).iter();
+    rules.find_map(|rule| leave.accepts(*rule, &subject))
 }
 
 /// What a remote reference turned out to be.

@@ -5,6 +5,7 @@
 //! which homes; `template` prints, for a chart directory and values, a ConfigMap that holds every byte that helm would
 //! have read. The kustomize is the real one, with `--enable-helm --helm-command STAND-IN`.
 
+mod left;
 mod local;
 mod mended;
 mod refused;

@@ -221,7 +221,7 @@ fn helm_values_are_localized_and_charts_named() {
     assert!(
         clone
             .read("localized-app/kustomize-localize.lock")
-            .contains("left: [\"https://charts.example.com#far@1.0.0\"]\n")
+            .contains("left:\n  - url: https://charts.example.com\n    chart: far\n    version: \"1.0.0\"\n    reason: ")
     );
 }
 

@@ -45,6 +45,7 @@ fn finding(rule: Rule, line: usize) -> Finding {
 const COMPLETE: Apply = Apply {
     no_allow: false,
     complete: true,
+    leaving: BTreeSet::new(),
 };
 
 fn applied(text: &str, findings: &[Finding], config: &str, how: Apply) -> Vec<Finding> {
@@ -348,6 +349,7 @@ fn nothing_is_hidden_when_everything_is_asked_for() {
         Apply {
             no_allow: true,
             complete: true,
+            leaving: BTreeSet::new(),
         },
     );
     assert_eq!(findings.len(), 1);

@@ -108,6 +108,7 @@ pub(super) fn run(args: &LocalizeArgs) -> Result<Report, Failures> {
     let base = top.clone().unwrap_or(prefix);
     let copied = copy(
         args,
+        &local,
         target,
         &mut fetcher,
         &base,

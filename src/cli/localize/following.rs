@@ -95,6 +95,7 @@ pub(super) fn run(args: &LocalizeArgs) -> Result<InPlaceReport, Failures> {
         load_restrictor: in_place::load_restrictor(args, &ground),
         leave_missing: (!args.leave_missing.is_empty())
             .then_some(&leave_missing as &dyn Fn(&str) -> bool),
+        leave_remote: super::leave_remote(&args.leave, ground.lock.as_deref()),
         helm,
         no_licenses: args.leaves_licenses(ground.lock.iter().chain(tip_lock)),
         overwrite: false,

@@ -133,6 +133,7 @@ pub(super) fn run(args: &LocalizeArgs) -> Result<Report, Failures> {
     let owned = |path: &str| owns(local.lock.as_ref(), path);
     let mut copied = copy(
         args,
+        &local,
         target,
         &mut fetcher,
         "",

@@ -57,6 +57,7 @@ pub(super) fn run(args: &LocalizeArgs) -> Result<InPlaceReport, Failures> {
         load_restrictor: load_restrictor(args, &ground),
         leave_missing: (!args.leave_missing.is_empty())
             .then_some(&leave_missing as &dyn Fn(&str) -> bool),
+        leave_remote: super::leave_remote(&args.leave, ground.lock.as_deref()),
         helm,
         no_licenses: args.leaves_licenses(ground.lock.iter()),
         overwrite: args.overwrite,
@@ -112,7 +113,7 @@ pub(super) fn proven(
         earlier,
         moved: &|repositories| fetcher.moved(repositories),
     };
-    super::prove(args, Some(&ground.here), &job).map(Some)
+    super::prove(args, Some(&ground.here), job, &plan.lock.left).map(Some)
 }
 
 /// Returns which annotations about the build the kustomization in a directory asks for.
@@ -163,6 +164,7 @@ pub(super) fn report(
         targets: Vec::new(),
         changes,
         remotes: plan.lock.remotes,
+        left: plan.lock.left,
         written: plan
             .changes
             .iter()

@@ -61,6 +61,7 @@ pub(in crate::cli) fn rebuild(
             let absences = Absences::new(here.clone(), tree.clone(), false);
             let mut copied = copy(
                 &args,
+                &local,
                 target,
                 &mut fetcher,
                 "",
@@ -85,6 +86,7 @@ pub(in crate::cli) fn rebuild(
                 // What these let pass changes nothing in place.
                 load_restrictor: LoadRestrictor::None,
                 leave_missing: Some(&|_| true),
+                leave_remote: lock.options.leave_remote.clone(),
                 helm: lock.options.helm,
                 no_licenses: lock.options.no_licenses,
                 overwrite: false,
@@ -130,6 +132,9 @@ fn arguments(target: &str, directory: &str, lock: &Lock) -> Result<LocalizeArgs>
     }
     for glob in &options.leave_missing {
         option("leave-missing", glob);
+    }
+    for glob in &options.leave_remote {
+        option("leave-remote", glob);
     }
     for glob in &options.trust_exec {
         option("trust-exec", glob);

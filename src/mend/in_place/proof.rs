@@ -24,12 +24,13 @@ pub(super) fn prove(
         .map(|root| (root.directory.as_str(), root))
         .collect();
     let mut failures = Vec::new();
-    for root in &after.roots {
-        for edge in &root.edges {
+    for (id, root) in after.roots.iter().enumerate() {
+        for (index, edge) in root.edges.iter().enumerate() {
             let Origin::Tree { path, .. } = &after.files[edge.from].origin else {
                 continue;
             };
-            let leads = !matches!(edge.target, Target::Remote | Target::Broken);
+            let leads = !matches!(edge.target, Target::Remote | Target::Broken)
+                || after.left.contains(&(id, index));
             if leads || !in_place.localized.files.contains_key(path) {
                 continue;
             }

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use super::rules::{self, Place};
 use super::{
-    ChartRemote, FileRemote, GitRemote, LoadRestrictor, Lock, LockOptions, MAX_BYTES, Remote,
-    StoredFile, VERSION,
+    ChartRemote, FileRemote, GitRemote, Left, LeftWhat, LoadRestrictor, Lock, LockOptions,
+    MAX_BYTES, Remote, StoredFile, VERSION,
 };
 use crate::failure::{Failure, Location, Result, shown};
 use crate::yaml::{Mark, Reader};
@@ -88,7 +88,7 @@ struct Marks {
     target: Option<Mark>,
     options: Option<Mark>,
     remotes: Vec<Mark>,
-    left: Option<Mark>,
+    left: Vec<Mark>,
     files: Vec<Mark>,
 }
 
@@ -97,7 +97,7 @@ impl Marks {
         let (mark, field) = match problem.place {
             Place::Target => (self.target, "target".to_owned()),
             Place::Options => (self.options, "options".to_owned()),
-            Place::Left => (self.left, "left".to_owned()),
+            Place::Left(index) => (self.left.get(index).copied(), format!("left[{index}]")),
             Place::Remote(index) => (
                 self.remotes.get(index).copied(),
                 format!("remotes[{index}]"),
@@ -133,10 +133,12 @@ fn top(reader: &mut Reader<'_>, lock: &mut Lock, marks: &mut Marks) -> Result<()
                 lock.remotes.push(remote);
                 Ok(())
             })?,
-            "left" => {
-                marks.left = Some(mark);
-                texts(reader, &mut lock.left)?;
-            }
+            "left" => reader.sequence(|reader| {
+                let (mark, left) = left(reader)?;
+                marks.left.push(mark);
+                lock.left.push(left);
+                Ok(())
+            })?,
             "files" => reader.sequence(|reader| {
                 let (mark, file) = stored_file(reader)?;
                 marks.files.push(mark);
@@ -173,6 +175,7 @@ fn options(reader: &mut Reader<'_>, options: &mut LockOptions) -> Result<Mark> {
                 };
             }
             "leave-missing" => texts(reader, &mut options.leave_missing)?,
+            "leave-remote" => texts(reader, &mut options.leave_remote)?,
             "trust-exec" => texts(reader, &mut options.trust_exec)?,
             _ => return Err(unknown(reader, mark)),
         }
@@ -283,6 +286,58 @@ fn remote(reader: &mut Reader<'_>) -> Result<(Mark, Remote)> {
         }
     };
     Ok((start, remote))
+}
+
+fn left(reader: &mut Reader<'_>) -> Result<(Mark, Left)> {
+    let (mut url, mut chart, mut version, mut image) = (None, None, None, None);
+    let (mut reason, mut accepted) = (None, false);
+    let mut through = BTreeSet::new();
+    let start = reader.mapping(|reader, key, mark| {
+        match key {
+            "url" => url = Some(text_of(reader)?),
+            "chart" => chart = Some(text_of(reader)?),
+            "version" => version = Some(text_of(reader)?),
+            "image" => image = Some(text_of(reader)?),
+            "through" => reader.sequence(|reader| {
+                let mut chain = Vec::new();
+                reader.sequence(|reader| {
+                    chain.push(text_of(reader)?);
+                    Ok(())
+                })?;
+                through.insert(chain);
+                Ok(())
+            })?,
+            "reason" => reason = Some(text_of(reader)?),
+            "accepted" => accepted = reader.flag()?,
+            _ => return Err(unknown(reader, mark)),
+        }
+        Ok(())
+    })?;
+    let what = match (url, chart, version, image) {
+        (Some(url), None, None, None) => LeftWhat::Reference { url },
+        (Some(url), Some(chart), version, None) => LeftWhat::Chart {
+            url,
+            chart,
+            version,
+        },
+        (None, None, None, Some(image)) => LeftWhat::Image { image },
+        _ => {
+            return Err(reader.failure(
+                start,
+                "what is left has a url, a url and a chart, or an image",
+            ));
+        }
+    };
+    let Some(reason) = reason else {
+        return Err(reader.failure(start, "what is left has a reason"));
+    };
+    let left = Left {
+        what,
+        through,
+        reason,
+        accepted,
+    };
+    Ok((start, left))
 }
 
 fn stored_file(reader: &mut Reader<'_>) -> Result<(Mark, StoredFile)> {

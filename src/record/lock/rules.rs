@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{ChartRemote, FileRemote, GitRemote, Lock, Remote, StoredFile};
+use super::{ChartRemote, FileRemote, GitRemote, Left, LeftWhat, Lock, Remote, StoredFile};
 use crate::failure::shown;
 use crate::record::valid;
 use crate::record::{is_object_id, is_sha256};
@@ -18,7 +18,8 @@ pub(super) struct Problem {
 pub(super) enum Place {
     Target,
     Options,
-    Left,
+    /// The index into what is left.
+    Left(usize),
     /// The index into the remotes.
     Remote(usize),
     /// The index into the files.
@@ -32,10 +33,12 @@ pub(super) fn check(lock: &Lock) -> Result<(), Problem> {
         of("target", target, valid::target).map_err(at(Place::Target))?;
     }
     options(lock).map_err(at(Place::Options))?;
-    lock.left
-        .iter()
-        .try_for_each(|label| address(label))
-        .map_err(at(Place::Left))?;
+    let mut whats = BTreeSet::new();
+    for (index, entry) in lock.left.iter().enumerate() {
+        left(entry)
+            .and_then(|()| once(whats.insert(&entry.what), "entry", &entry.what.label()))
+            .map_err(at(Place::Left(index)))?;
+    }
     let mut keys = BTreeSet::new();
     for (index, entry) in lock.remotes.iter().enumerate() {
         remote(entry)
@@ -56,7 +59,33 @@ fn options(lock: &Lock) -> Result<(), String> {
         .leave_missing
         .iter()
         .chain(&lock.options.trust_exec)
-        .try_for_each(|glob| of("pattern", glob, valid::text_without_controls))
+        .try_for_each(|glob| of("pattern", glob, valid::text_without_controls))?;
+    let globs = &lock.options.leave_remote;
+    globs.iter().try_for_each(|glob| address(glob))
+}
+
+fn left(left: &Left) -> Result<(), String> {
+    match &left.what {
+        LeftWhat::Reference { url } => address(url)?,
+        LeftWhat::Chart {
+            url,
+            chart,
+            version,
+        } => {
+            address(url)?;
+            of("chart", chart, valid::chart)?;
+            if let Some(version) = version {
+                of("version", version, valid::chart_version)?;
+            }
+        }
+        LeftWhat::Image { image } => of("image", image, valid::text_without_controls)?,
+    }
+    let mut through = left.through.iter().flatten();
+    through.try_for_each(|label| address(label))?;
+    if left.through.contains(&Vec::new()) {
+        return Err("nothing leads there".to_owned());
+    }
+    of("reason", &left.reason, valid::text_without_controls)
 }
 
 fn remote(remote: &Remote) -> Result<(), String> {

@@ -48,6 +48,7 @@ fn full() -> Lock {
             no_licenses: true,
             load_restrictor: LoadRestrictor::None,
             leave_missing: ["*.json".to_owned(), "gen/**".to_owned()].into(),
+            leave_remote: ["https://github.com/a/c".to_owned()].into(),
             trust_exec: ["localized-files/**/*.sh".to_owned()].into(),
         },
         remotes: vec![
@@ -79,7 +80,40 @@ fn full() -> Lock {
                 through: ["https://github.com/a/b".to_owned()].into(),
             }),
         ],
-        left: ["oci://h/o#redis".to_owned()].into(),
+        left: vec![
+            Left {
+                what: LeftWhat::Image {
+                    image: "example.com/fn:v1".into(),
+                },
+                through: [vec!["https://github.com/a/b".to_owned()]].into(),
+                reason: "its image is not pinned by its digest".into(),
+                accepted: false,
+            },
+            Left {
+                what: LeftWhat::Chart {
+                    url: "oci://h/o".into(),
+                    chart: "redis".into(),
+                    version: Some("1.2.3".into()),
+                },
+                through: BTreeSet::from([
+                    vec![
+                        "https://github.com/a/b//x".to_owned(),
+                        "https://h/y".to_owned(),
+                    ],
+                    vec!["https://github.com/a/b".to_owned()],
+                ]),
+                reason: "our mirror, for now".into(),
+                accepted: true,
+            },
+            Left {
+                what: LeftWhat::Reference {
+                    url: "https://github.com/a/c?ref=v1".into(),
+                },
+                through: BTreeSet::new(),
+                reason: "--leave-remote".into(),
+                accepted: true,
+            },
+        ],
         files: vec![
             StoredFile {
                 executable: true,
@@ -109,6 +143,7 @@ options:
   no-licenses: true
   load-restrictor: none
   leave-missing: ["*.json", "gen/**"]
+  leave-remote: ["https://github.com/a/c"]
   trust-exec: ["localized-files/**/*.sh"]
 remotes:
   - url: https://charts.example.com
@@ -131,7 +166,22 @@ remotes:
     sha256: 0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef
     size: 643
     through: ["https://github.com/a/b"]
-left: ["oci://h/o#redis"]
+left:
+  - url: https://github.com/a/c?ref=v1
+    reason: "--leave-remote"
+    accepted: true
+  - url: oci://h/o
+    chart: redis
+    version: "1.2.3"
+    through:
+      - ["https://github.com/a/b"]
+      - ["https://github.com/a/b//x", "https://h/y"]
+    reason: "our mirror, for now"
+    accepted: true
+  - image: example.com/fn:v1
+    through:
+      - ["https://github.com/a/b"]
+    reason: "its image is not pinned by its digest"
 files:
   - path: base/localized-files/kustomization.yaml
     mode: "100644"

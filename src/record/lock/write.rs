@@ -6,8 +6,8 @@
 use std::fmt::Write as _;
 
 use super::{
-    ChartRemote, FileRemote, GitRemote, LoadRestrictor, Lock, LockOptions, Remote, StoredFile,
-    VERSION,
+    ChartRemote, FileRemote, GitRemote, Left, LeftWhat, LoadRestrictor, Lock, LockOptions, Remote,
+    StoredFile, VERSION,
 };
 use crate::redact::is_invisible;
 
@@ -39,7 +39,10 @@ pub(super) fn lock(lock: &Lock) -> String {
         }
     }
     if !lock.left.is_empty() {
-        out.field("", "left", list(&lock.left));
+        out.line("left:");
+    }
+    for entry in &lock.left {
+        left(&mut out, entry);
     }
     if !lock.files.is_empty() {
         out.line("files:");
@@ -61,6 +64,7 @@ fn options(out: &mut Writer, options: &LockOptions) {
         no_licenses,
         load_restrictor,
         leave_missing,
+        leave_remote,
         trust_exec,
     } = options;
     out.line("options:");
@@ -81,6 +85,9 @@ fn options(out: &mut Writer, options: &LockOptions) {
     }
     if !leave_missing.is_empty() {
         out.field("  ", "leave-missing", list(leave_missing));
+    }
+    if !leave_remote.is_empty() {
+        out.field("  ", "leave-remote", list(leave_remote));
     }
     if !trust_exec.is_empty() {
         out.field("  ", "trust-exec", list(trust_exec));
@@ -149,6 +156,40 @@ fn chart_remote(out: &mut Writer, remote: &ChartRemote) {
     out.field("    ", "size", size);
     if !through.is_empty() {
         out.field("    ", "through", list(through));
+    }
+}
+
+fn left(out: &mut Writer, left: &Left) {
+    let Left {
+        what,
+        through,
+        reason,
+        accepted,
+    } = left;
+    match what {
+        LeftWhat::Reference { url } => out.field("  - ", "url", scalar(url)),
+        LeftWhat::Chart {
+            url,
+            chart,
+            version,
+        } => {
+            out.field("  - ", "url", scalar(url));
+            out.field("    ", "chart", scalar(chart));
+            if let Some(version) = version {
+                out.field("    ", "version", scalar(version));
+            }
+        }
+        LeftWhat::Image { image } => out.field("  - ", "image", scalar(image)),
+    }
+    if !through.is_empty() {
+        out.line("    through:");
+    }
+    for chain in through {
+        out.line(&format!("      - {}", list(chain)));
+    }
+    out.field("    ", "reason", scalar(reason));
+    if *accepted {
+        out.field("    ", "accepted", true);
     }
 }
 

@@ -115,6 +115,8 @@ pub fn json(checked: &Checked) -> String {
 fn finding(finding: &Finding) -> JsonFinding<'_> {
     let (kind, git, http, helm) = match &finding.subject {
         Subject::Local => ("local", None, None, None),
+        // Its name is the reference.
+        Subject::Image { .. } => ("image", None, None, None),
         Subject::Git {
             url,
             path,

@@ -193,7 +193,8 @@ fn first<'a>(findings: &[&'a Finding], upstreams: &[(String, usize)]) -> Vec<&'a
 /// Returns the URL of what a finding is about without a path in it.
 fn upstream(subject: &Subject) -> Option<String> {
     match subject {
-        Subject::Local => None,
+        // An image has no URL.
+        Subject::Local | Subject::Image { .. } => None,
         Subject::Git { url, .. } | Subject::Helm { url, .. } => Some(url.clone()),
         Subject::Http { url } => {
             let (scheme, rest) = url.split_once("://")?;

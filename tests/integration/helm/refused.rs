@@ -28,7 +28,7 @@ fn without_helm_a_chart_is_left_where_it_is_and_said() {
         assert_eq!(read(&copy.join("kustomization.yaml")), text);
         let lock = read(&copy.join("kustomize-localize.lock"));
         assert!(
-            lock.contains("\nleft: [\"https://charts.example/stable#nginx@1.2.3\"]\n"),
+            lock.contains("\nleft:\n  - url: https://charts.example/stable\n    chart: nginx\n    version: \"1.2.3\"\n    reason: \"charts are brought in with `--helm` only\"\n"),
             "{lock}"
         );
         assert!(!lock.contains("remotes:"), "{lock}");

@@ -124,6 +124,35 @@ fn files() -> impl Strategy<Value = Vec<StoredFile>> {
     })
 }
 
+fn lefts() -> impl Strategy<Value = Vec<Left>> {
+    let what = prop_oneof![
+        accepted(valid::url).prop_map(|url| LeftWhat::Reference { url }),
+        (
+            accepted(valid::url),
+            accepted(valid::chart),
+            option::of(accepted(valid::chart_version)),
+        )
+            .prop_map(|(url, chart, version)| LeftWhat::Chart {
+                url,
+                chart,
+                version
+            }),
+        accepted(valid::text_without_controls).prop_map(|image| LeftWhat::Image { image }),
+    ];
+    let chains = btree_set(vec(accepted(valid::url), 1..3), 0..3);
+    let reason = accepted(valid::text_without_controls);
+    btree_map(what, (chains, reason, any::<bool>()), 0..3).prop_map(|left| {
+        let left = left.into_iter();
+        left.map(|(what, (through, reason, accepted))| Left {
+            what,
+            through,
+            reason,
+            accepted,
+        })
+        .collect()
+    })
+}
+
 fn locks() -> impl Strategy<Value = Lock> {
     let options = (
         option::of(accepted(valid::path_or_top)),
@@ -132,10 +161,20 @@ fn locks() -> impl Strategy<Value = Lock> {
         any::<bool>(),
         any::<bool>(),
         btree_set(accepted(valid::text_without_controls), 0..3),
+        btree_set(accepted(valid::url), 0..3),
         btree_set(accepted(valid::text_without_controls), 0..3),
     )
         .prop_map(
-            |(scope, pin, helm, no_licenses, unrestricted, leave_missing, trust_exec)| {
+            |(
+                scope,
+                pin,
+                helm,
+                no_licenses,
+                unrestricted,
+                leave_missing,
+                leave_remote,
+                trust_exec,
+            )| {
                 LockOptions {
                     scope,
                     pin,
@@ -147,6 +186,7 @@ fn locks() -> impl Strategy<Value = Lock> {
                         LoadRestrictor::RootOnly
                     },
                     leave_missing,
+                    leave_remote,
                     trust_exec,
                 }
             },
@@ -156,7 +196,7 @@ fn locks() -> impl Strategy<Value = Lock> {
         any::<bool>(),
         options,
         remotes(),
-        btree_set(accepted(valid::url), 0..3),
+        lefts(),
         files(),
     )
         .prop_map(|(target, trailers, options, remotes, left, files)| Lock {
@@ -200,6 +240,7 @@ fn value(lock: &Lock) -> Value {
             ),
             ("load-restrictor", is_free.then(|| Value::from("none"))),
             ("leave-missing", list(&options.leave_missing)),
+            ("leave-remote", list(&options.leave_remote)),
             ("trust-exec", list(&options.trust_exec)),
         ])
     });
@@ -250,13 +291,37 @@ fn value(lock: &Lock) -> Value {
             ),
         ])
     });
+    let left = lock.left.iter().map(|left| {
+        let (url, chart, version, image) = match &left.what {
+            LeftWhat::Reference { url } => (Some(url), None, None, None),
+            LeftWhat::Chart {
+                url,
+                chart,
+                version,
+            } => (Some(url), Some(chart), version.as_ref(), None),
+            LeftWhat::Image { image } => (None, None, None, Some(image)),
+        };
+        let text = |text: Option<&String>| text.map(|text| Value::from(text.as_str()));
+        let chain = |chain: &Vec<String>| {
+            Value::Sequence(chain.iter().map(|one| Value::from(one.as_str())).collect())
+        };
+        mapping(vec![
+            ("url", text(url)),
+            ("chart", text(chart)),
+            ("version", text(version)),
+            ("image", text(image)),
+            ("through", many(left.through.iter().map(chain).collect())),
+            ("reason", text(Some(&left.reason))),
+            ("accepted", left.accepted.then_some(Value::Bool(true))),
+        ])
+    });
     mapping(vec![
         ("version", Some(Value::from(1))),
         ("target", maybe(&lock.target)),
         ("trailers", lock.trailers.then_some(Value::Bool(true))),
         ("options", options),
         ("remotes", many(remotes.collect())),
-        ("left", list(&lock.left)),
+        ("left", many(left.collect())),
         ("files", many(files.collect())),
     ])
 }

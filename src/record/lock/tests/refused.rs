@@ -127,7 +127,42 @@ fn what_the_format_does_not_have_is_refused() {
             "holds a user name or a password",
         ),
         (
-            "version: 1\nleft: [\"https://u:p@h#x\"]\n".into(),
+            "version: 1\nleft: [{url: \"https://u:p@h\", reason: x}]\n".into(),
+            2,
+            "holds a user name or a password",
+        ),
+        (
+            "version: 1\nleft:\n  - url: https://h/x\n    through: [[\"https://u:p@h\"]]\n    reason: x\n".into(),
+            3,
+            "holds a user name or a password",
+        ),
+        (
+            "version: 1\nleft: [{url: \"https://h\", through: [[]], reason: x}]\n".into(),
+            2,
+            "nothing leads there",
+        ),
+        (
+            "version: 1\nleft: [{url: \"https://h\"}]\n".into(),
+            2,
+            "what is left has a reason",
+        ),
+        (
+            "version: 1\nleft: [{url: \"https://h\", reason: \"\"}]\n".into(),
+            2,
+            "is empty",
+        ),
+        (
+            "version: 1\nleft: [{image: x, chart: y, reason: x}]\n".into(),
+            2,
+            "what is left has a url",
+        ),
+        (
+            "version: 1\nleft:\n  - {image: x, reason: one}\n  - {image: x, reason: two}\n".into(),
+            4,
+            "is there twice",
+        ),
+        (
+            "version: 1\noptions: {leave-remote: [\"https://u:p@h\"]}\n".into(),
             2,
             "holds a user name or a password",
         ),

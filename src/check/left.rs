@@ -1,0 +1,245 @@
+//! What stays remote behind a locked reference, as the lock says: findings of the rule that it would be of in the tree,
+//! at the reference of the user.
+//!
+//! What is locked cannot be seen here. Localized, such a reference would bring something in that a build still reaches
+//! out for, so to be locked is not enough. The configuration alone says what may stay remote.
+
+use std::collections::BTreeSet;
+
+use super::Context;
+use super::remote_reference::is_fulfilled;
+use super::remotes::RemoteUse;
+use crate::config::{Config, FILE_NAME};
+use crate::finding::{Finding, Rule};
+use crate::record::{LOCK_NAME, Left, LeftWhat};
+use crate::walk;
+
+pub(super) fn find(context: &Context<'_>, rule: Rule) -> Vec<Finding> {
+    let Some(lock) = context.lock().filter(|lock| lock.target.is_none()) else {
+        return Vec::new();
+    };
+    let left = lock.left.iter().filter(|left| rule_of(left) == rule);
+    let left: Vec<&Left> = left
+        .filter(|left| !left.through.is_empty() && !is_accepted(context.config, left))
+        .collect();
+    if left.is_empty() {
+        return Vec::new();
+    }
+    let fulfilled = context.remotes.iter().filter(|one| {
+        let subject = one.wanted.subject();
+        is_fulfilled(context, one)
+            && context
+                .config
+                .leaving(Rule::RemoteReference, &subject)
+                .is_none()
+    });
+    let mut found = Vec::new();
+    for one in fulfilled {
+        for left in &left {
+            found.extend(behind(context, rule, one, left));
+        }
+    }
+    found
+}
+
+/// Returns the entries of `allow` that let something stay remote, in the tree or behind what is locked.
+pub(super) fn entries(context: &Context<'_>) -> BTreeSet<usize> {
+    let config = context.config;
+    let mut used = BTreeSet::new();
+    for one in &context.remotes {
+        used.extend(config.leaving(Rule::RemoteReference, &one.wanted.subject()));
+    }
+    for chart in context.graph.named_charts().unwrap_or_default() {
+        let wanted = chart.wanted();
+        used.extend(wanted.and_then(|one| config.leaving(Rule::RemoteChart, &one.subject())));
+    }
+    for noted in &context.graph.notes {
+        let function = noted.note.kind.remote_function();
+        used.extend(function.and_then(|one| config.leaving(Rule::Function, &one.subject())));
+    }
+    for left in context.locks.iter().flat_map(|(_, lock)| &lock.left) {
+        let subject = walk::subject(&left.what);
+        let rules = walk::rules(&left.what).iter();
+        used.extend(rules.filter_map(|rule| config.leaving(*rule, &subject)));
+    }
+    used
+}
+
+/// Returns the rule that something which is left would be a finding of.
+fn rule_of(left: &Left) -> Rule {
+    match left.what {
+        LeftWhat::Reference { .. } => Rule::RemoteReference,
+        LeftWhat::Chart { .. } => Rule::RemoteChart,
+        LeftWhat::Image { .. } => Rule::Function,
+    }
+}
+
+fn is_accepted(config: &Config, left: &Left) -> bool {
+    let subject = walk::subject(&left.what);
+    let mut rules = walk::rules(&left.what).iter();
+    rules.any(|rule| config.leaving(*rule, &subject).is_some())
+}
+
+/// Makes a finding of something that a reference leads to.
+fn behind(context: &Context<'_>, rule: Rule, one: &RemoteUse<'_>, left: &Left) -> Option<Finding> {
+    let name = one.wanted.named(one.locked?);
+    let chain = left.through.iter().find_map(|chain| {
+        let at = chain.iter().position(|reference| *reference == name)?;
+        chain.get(at..)
+    })?;
+    let label = left.what.label();
+    let (what, help) = match left.what {
+        LeftWhat::Chart { .. } => (
+            "the chart",
+            format!(
+                "bring its charts in, too: git kustomize-localize lock --helm && git add -f -- :/{LOCK_NAME}"
+            ),
+        ),
+        LeftWhat::Image { .. } => (
+            "the image",
+            "name a version of it whose functions are pinned by their digests and need no network"
+                .to_owned(),
+        ),
+        LeftWhat::Reference { .. } => (
+            "what is at",
+            "bring the lock up to date: git kustomize-localize lock".to_owned(),
+        ),
+    };
+    let subject = walk::subject(&left.what);
+    let entry = walk::rules(&left.what)
+        .first()
+        .and_then(|rule| Config::entry_leaving(*rule, &subject));
+    let entry =
+        entry.map(|entry| format!("or leave it remote: add to `allow` in `{FILE_NAME}`: {entry}"));
+    let message = format!(
+        "`{}` is locked, but {what} {label} behind it stays remote: {} > {label}",
+        one.shown(),
+        chain.join(" > ")
+    );
+    let help = std::iter::once(help).chain(entry).collect();
+    Some(Finding {
+        reference: label,
+        subject,
+        ..context.at_reference(rule, one.edge, message, help)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{Scene, under_caret};
+    use super::*;
+    use crate::finding::Severity;
+
+    const OWN: &str = "https://github.com/o/r//a?ref=v1";
+
+    fn scene(what: LeftWhat, through: &[&str]) -> Scene {
+        let text = format!("resources:\n- {OWN}\n- https://github.com/o/r/base?ref=v1\n");
+        let mut scene = Scene::of(&text).git("https://github.com/o/r", Some("v1"));
+        scene.lock.left.push(Left {
+            what,
+            through: [through.iter().map(|one| (*one).to_owned()).collect()].into(),
+            reason: "said".to_owned(),
+            accepted: true,
+        });
+        scene
+    }
+
+    fn chart() -> LeftWhat {
+        LeftWhat::Chart {
+            url: "https://charts.example/stable".to_owned(),
+            chart: "web".to_owned(),
+            version: Some("1.2.3".to_owned()),
+        }
+    }
+
+    #[test]
+    fn it_is_told_at_the_reference_of_the_user_with_the_chain() {
+        let findings = scene(chart(), &[OWN, "https://h/gen.yaml"])
+            .check()
+            .findings;
+        let [finding] = findings.as_slice() else {
+            panic!("{findings:?}");
+        };
+        assert_eq!(finding.rule, Rule::RemoteChart);
+        assert_eq!(finding.severity, Severity::Error);
+        assert_eq!(under_caret(finding), OWN);
+        assert_eq!(
+            finding.message,
+            "`https://github.com/o/r//a?ref=v1` is locked, but the chart https://charts.example/stable#web@1.2.3 behind it \
+             stays remote: https://github.com/o/r//a?ref=v1 > https://h/gen.yaml > https://charts.example/stable#web@1.2.3"
+        );
+        assert_eq!(
+            finding.help[1],
+            "or leave it remote: add to `allow` in `.kustomize-localize`: - {url: charts.example/stable/web, leave: true, reason: WHY}"
+        );
+        // Whoever is named on the way leads there, too, however it is written.
+        let chain = ["https://h/x", "https://github.com/o/r//base?ref=v1"];
+        let findings = scene(chart(), &chain).check().findings;
+        assert_eq!(findings.len(), 1, "{findings:?}");
+        assert_eq!(
+            under_caret(&findings[0]),
+            "https://github.com/o/r/base?ref=v1"
+        );
+        let findings = scene(chart(), &["https://github.com/o/r//other?ref=v1"]).check();
+        assert_eq!(findings.findings, []);
+    }
+
+    #[test]
+    fn the_configuration_alone_accepts_it() {
+        for (entry, count) in [
+            ("- {url: charts.example, leave: true, reason: r}", 0),
+            ("- {url: github.com/o, leave: true, reason: r}", 0),
+            ("- {url: other.example, leave: true, reason: r}", 1),
+        ] {
+            let scene = scene(chart(), &[OWN]).config(&format!("allow:\n{entry}\n"));
+            let findings = scene.check().findings;
+            let failing = findings.iter().filter(|finding| finding.fails());
+            assert_eq!(failing.count(), count, "{entry} {findings:?}");
+            let stale = findings.iter().any(|one| one.rule == Rule::StaleAllow);
+            assert_eq!(stale, count == 1, "{entry} {findings:?}");
+        }
+        let image = || LeftWhat::Image {
+            image: "gcr.io/x/fn:v1".to_owned(),
+        };
+        for (rules, count) in [("", 1), (", rules: [function]", 0)] {
+            let entry = format!("allow:\n- {{url: gcr.io/x{rules}, leave: true, reason: r}}\n");
+            let findings = scene(image(), &[OWN]).config(&entry).find(Rule::Function);
+            assert_eq!(findings.len(), count, "{entry} {findings:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_left_in_localized_files_is_told() {
+        let function = "apiVersion: a/v1\nkind: Gen\nmetadata:\n  name: g\n  annotations:\n    config.kubernetes.io/function: |\n      container: {image: 'gcr.io/x/fn:v1', network: true}\n";
+        let kustomization = "generators: [fn.yaml]\nhelmCharts:\n- {name: web, repo: 'https://charts.example', version: 1.2.3}\n- {name: local}\n";
+        let mut scene = Scene::of("resources: [localized-files/a]\n")
+            .file("localized-files/a/kustomization.yaml", kustomization)
+            .file("localized-files/a/fn.yaml", function);
+        for name in ["kustomization.yaml", "fn.yaml"] {
+            let path = format!("localized-files/a/{name}");
+            let bytes = match name {
+                "fn.yaml" => function,
+                _ => kustomization,
+            };
+            scene.lock.files.push(crate::record::StoredFile {
+                path,
+                sha256: crate::record::sha256_hex(bytes.as_bytes()),
+                ..Default::default()
+            });
+        }
+        let findings = scene.check().findings;
+        let rules: Vec<Rule> = findings.iter().map(|finding| finding.rule).collect();
+        assert_eq!(
+            rules,
+            [Rule::Function, Rule::Function, Rule::RemoteChart],
+            "{findings:?}"
+        );
+        for finding in &findings {
+            let help = finding.help.join("\n");
+            assert!(
+                !help.contains("git add") && help.contains("leave: true"),
+                "{help}"
+            );
+        }
+    }
+}

@@ -1,0 +1,216 @@
+//! What stays remote because somebody decided so.
+
+use std::collections::BTreeSet;
+
+use super::{Config, RefPolicy, UrlGlob};
+use crate::failure::{Failure, Result, shown};
+use crate::finding::{Rule, Subject};
+use crate::redact;
+
+/// What stays remote: the entries of `allow` with `leave: true`, and what `--leave-remote` names. Nothing else
+/// decides, least of all whether a server answers.
+pub struct Leave<'a> {
+    config: &'a Config,
+    /// What `--leave-remote` names.
+    pub named: Vec<UrlGlob>,
+}
+
+impl<'a> Leave<'a> {
+    /// Takes what the configuration says, and `named`, the globs of `--leave-remote` ([`Leave::glob`]).
+    ///
+    /// # Errors
+    /// When one of these is no glob.
+    pub fn new(config: &'a Config, named: &BTreeSet<String>) -> Result<Leave<'a>> {
+        let globs = named.iter().map(|text| {
+            UrlGlob::parse(text).map_err(|why| {
+                Failure::new(format!(
+                    "`--leave-remote {}` {}",
+                    shown(&redact::url(text)),
+                    redact::text(&why)
+                ))
+                .hint("write a host, or a host and a path, as `github.com/acme/bases`")
+            })
+        });
+        Ok(Leave {
+            config,
+            named: globs.collect::<Result<_>>()?,
+        })
+    }
+
+    /// Returns what `--leave-remote URL` matches: a URL as people paste it, without query and secrets.
+    #[must_use]
+    pub fn glob(url: &str) -> String {
+        let url = redact::url(url);
+        let end = url.find(['?', '#']).unwrap_or(url.len());
+        url[..end].to_owned()
+    }
+
+    /// Returns why something that a rule is about stays remote; none if it does not.
+    #[must_use]
+    pub fn accepts(&self, rule: Rule, subject: &Subject) -> Option<String> {
+        if let Some(index) = self.config.leaving(rule, subject) {
+            let reason = redact::text(&self.config.allow[index].reason);
+            return Some(reason.replace(char::is_control, " "));
+        }
+        let mut named = self.named.iter();
+        let is_named = named.any(|glob| glob.matches(subject));
+        is_named.then(|| "--leave-remote".to_owned())
+    }
+}
+
+impl Config {
+    /// Returns the index of the first entry of `allow` that lets something stay remote that a rule is about.
+    #[must_use]
+    pub fn leaving(&self, rule: Rule, subject: &Subject) -> Option<usize> {
+        if self.allow.iter().all(|allow| !allow.leave) {
+            return None;
+        }
+        let refs = RefPolicy::of(rule, subject);
+        self.allow.iter().position(|allow| {
+            allow.leave
+                && allow.rules.contains(&rule)
+                && allow.refs <= refs
+                && allow.url.matches(subject)
+        })
+    }
+
+    /// Returns an entry of `allow` that lets something stay remote that a rule is about, as it is written there; none
+    /// where no entry can name it.
+    #[must_use]
+    pub fn entry_leaving(rule: Rule, subject: &Subject) -> Option<String> {
+        let url = UrlGlob::naming(subject)?;
+        let mut entry = format!("- {{url: {}", quoted(&url));
+        let refs = RefPolicy::of(rule, subject);
+        if refs < RefPolicy::default() {
+            entry.push_str(&format!(", refs: {}", refs.name()));
+        }
+        if !super::DEFAULT_ALLOW_RULES.contains(&rule) {
+            entry.push_str(&format!(", rules: [{rule}]"));
+        }
+        entry.push_str(", leave: true, reason: WHY}");
+        Some(entry)
+    }
+}
+
+/// Returns a text as a value between `{` and `}`.
+fn quoted(text: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "._/-".contains(c);
+    match text.chars().all(is_plain) && text.starts_with(|c: char| c.is_ascii_alphanumeric()) {
+        true => text.to_owned(),
+        false => format!("'{}'", text.replace('\'', "''")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn git(url: &str, pin: &'static str) -> Subject {
+        Subject::Git {
+            url: url.to_owned(),
+            path: "a-b".to_owned(),
+            reference: Some("x".to_owned()),
+            pin,
+        }
+    }
+
+    #[test]
+    fn a_printed_entry_means_what_it_was_printed_for() {
+        let http = |url: &str| Subject::Http {
+            url: url.to_owned(),
+        };
+        let helm = |url: &str, version: &str| Subject::Helm {
+            url: url.to_owned(),
+            chart: "web".to_owned(),
+            version: version.to_owned(),
+        };
+        let image = |image: &str| Subject::Image {
+            image: image.to_owned(),
+        };
+        for (rule, subject) in [
+            (
+                Rule::RemoteReference,
+                git("https://github.com/o/r.git", "tag"),
+            ),
+            (Rule::RemoteReference, git("git@host:o/r", "branch")),
+            (
+                Rule::RemoteReference,
+                git("http://[::1]:8080/o/r", "commit"),
+            ),
+            (Rule::RemoteReference, git("file:///srv/r", "none")),
+            (
+                Rule::RemoteReference,
+                http("https://example.com/x*y'/z.yaml?a=b"),
+            ),
+            (
+                Rule::RemoteReference,
+                http("https://example.com:8443/releases/latest/x"),
+            ),
+            (Rule::RemoteChart, helm("https://charts.example/", "1.2.3")),
+            (Rule::RemoteChart, helm("oci://h/o", "^1")),
+            (Rule::Function, image("busybox")),
+            (Rule::Function, image("acme/fn:latest")),
+            (Rule::Function, image("localhost:5000/fn@sha256:abc")),
+            (Rule::Function, image("gcr.io/x/fn:v1")),
+            (Rule::Function, http("https://example.com/x.star")),
+        ] {
+            let entry = Config::entry_leaving(rule, &subject);
+            let entry = entry.unwrap_or_else(|| panic!("{subject:?}"));
+            let text = format!("allow:\n{entry}\n");
+            let config = Config::parse(text.as_bytes(), "x").unwrap();
+            assert_eq!(config.leaving(rule, &subject), Some(0), "{entry}");
+            let none = BTreeSet::new();
+            let leave = Leave::new(&config, &none).unwrap();
+            assert_eq!(leave.accepts(rule, &subject).as_deref(), Some("WHY"));
+            let without = text.replace(", leave: true", "");
+            let config = Config::parse(without.as_bytes(), "x").unwrap();
+            assert_eq!(config.leaving(rule, &subject), None, "{entry}");
+        }
+        assert_eq!(Config::entry_leaving(Rule::Function, &Subject::Local), None);
+    }
+
+    #[test]
+    fn rules_and_refs_count_as_for_allowing() {
+        let subject = git("https://github.com/o/r", "branch");
+        for (entry, is_left) in [
+            ("url: github.com/o, leave: true", false),
+            ("url: github.com/o, leave: true, refs: branch", true),
+            (
+                "url: github.com/o, leave: true, refs: any, rules: [floating-ref]",
+                false,
+            ),
+            ("url: github.com/other, leave: true, refs: any", false),
+        ] {
+            let text = format!("allow: [{{{entry}, reason: r}}]\n");
+            let config = Config::parse(text.as_bytes(), "x").unwrap();
+            let found = config.leaving(Rule::RemoteReference, &subject).is_some();
+            assert_eq!(found, is_left, "{entry}");
+        }
+    }
+
+    #[test]
+    fn a_pasted_url_is_a_glob_without_its_secrets() {
+        let config = Config::default();
+        for url in [
+            "https://u:hunter2@github.com/o/r//a?ref=v1&sig=hunter2",
+            "github.com/o",
+            "https://github.com/o/r.git",
+        ] {
+            let glob = Leave::glob(url);
+            assert!(!glob.contains("hunter2"), "{glob}");
+            let leave = Leave::new(&config, &BTreeSet::from([glob])).unwrap();
+            let subject = Subject::Git {
+                url: "https://github.com/o/r".to_owned(),
+                path: "a".to_owned(),
+                reference: None,
+                pin: "none",
+            };
+            let accepted = leave.accepts(Rule::RemoteReference, &subject);
+            assert_eq!(accepted.as_deref(), Some("--leave-remote"), "{url}");
+        }
+        for url in ["", "apps/web x", "ftp://h/x", "../x"] {
+            let globs = BTreeSet::from([Leave::glob(url)]);
+            assert!(Leave::new(&config, &globs).is_err(), "{url}");
+        }
+    }
+}

@@ -1,0 +1,296 @@
+//! What stays remote, as the lock records it.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
+
+use super::remotes;
+use crate::config::{Leave, UrlGlob};
+use crate::failure::Result;
+use crate::finding::{Rule, Subject};
+use crate::kustomization::RemoteFunction;
+use crate::record::{Left, LeftWhat};
+use crate::redact;
+use crate::walk::{self, Chart, FileId, Graph, Origin, Place, RootId, Target, Wanted};
+
+/// The references that lead to something, in chains.
+type Chains = BTreeSet<Vec<String>>;
+
+/// Returns what stays remote of a graph: charts that are not in it, functions that get code from elsewhere or use the
+/// network, references that `leave` accepts. What only those lead to does not count.
+///
+/// `brought` returns what a file of the first tree was brought in from, if it was.
+///
+/// # Errors
+/// When a tree cannot be read.
+pub fn left(
+    graph: &Graph,
+    leave: Option<&Leave<'_>>,
+    brought: &dyn Fn(&str) -> Option<String>,
+) -> Result<Vec<Left>> {
+    let mut all = All {
+        graph,
+        leave,
+        brought,
+        chains: chains(graph),
+        found: BTreeMap::new(),
+    };
+    all.references();
+    all.charts()?;
+    all.functions();
+    Ok(all.found.into_values().collect())
+}
+
+/// Returns the globs of `--leave-remote` that something is left for.
+#[must_use]
+pub fn named(leave: &Leave<'_>, left: &[Left]) -> BTreeSet<String> {
+    let is_used = |glob: &&UrlGlob| {
+        let mut left = left.iter();
+        left.any(|left| glob.matches(&walk::subject(&left.what)))
+    };
+    let used = leave.named.iter().filter(is_used);
+    used.map(|glob| glob.text.clone()).collect()
+}
+
+/// Returns every remote reference that was followed, as chains of references name them.
+#[must_use]
+pub fn references(graph: &Graph) -> BTreeSet<String> {
+    let edges = graph.roots.iter().flat_map(|root| &root.edges);
+    edges
+        .filter_map(|edge| remotes::reference(graph, edge))
+        .collect()
+}
+
+/// Returns what a root reaches that stays remote because somebody accepted that: references, and charts among `left`. None
+/// where it reaches nothing of that kind, so that it can be built without the network.
+#[must_use]
+pub fn reached(graph: &Graph, root: RootId, left: &[Left]) -> Option<String> {
+    let accepted: BTreeSet<String> = left
+        .iter()
+        .filter(|left| left.accepted)
+        .map(|left| left.what.label())
+        .collect();
+    let mut seen = HashSet::new();
+    let mut todo = vec![root];
+    while let Some(root) = todo.pop() {
+        if !seen.insert(root) {
+            continue;
+        }
+        let mut charts = graph.charts.iter();
+        let is_left = |chart: &&Chart| {
+            chart.root == root && chart.brought.is_none() && accepted.contains(&chart.label)
+        };
+        if let Some(chart) = charts.find(is_left) {
+            return Some(chart.label.clone());
+        }
+        for (index, edge) in graph.roots[root].edges.iter().enumerate() {
+            if graph.left.contains(&(root, index)) {
+                return Some(redact::url(&edge.reference.text));
+            }
+            if let Target::Root { id, .. } = edge.target {
+                todo.push(id);
+            }
+        }
+    }
+    None
+}
+
+/// Returns the chains that lead to each root of a fetched repository, from the references of the user. The roots of the
+/// user have none; what only leads there over something that stays remote is not among them.
+fn chains(graph: &Graph) -> HashMap<RootId, Chains> {
+    let is_own = |root: &RootId| {
+        graph.sources[graph.roots[*root].source]
+            .repository
+            .is_none()
+    };
+    let mut chains: HashMap<RootId, Chains> = HashMap::new();
+    for own in (0..graph.roots.len()).filter(is_own) {
+        chains.insert(own, Chains::new());
+        let mut seen = HashSet::new();
+        // Breadth first: chains are as short as can be.
+        let mut todo = VecDeque::from([(own, Vec::new())]);
+        while let Some((root, chain)) = todo.pop_front() {
+            for (index, edge) in graph.roots[root].edges.iter().enumerate() {
+                let Target::Root { id, remote } = edge.target else {
+                    continue;
+                };
+                if is_own(&id) || graph.left.contains(&(root, index)) {
+                    continue;
+                }
+                let mut chain: Vec<String> = chain.clone();
+                if remote {
+                    chain.extend(remotes::reference(graph, edge));
+                }
+                let start = chain.first().cloned();
+                if seen.insert((start, id)) {
+                    chains.entry(id).or_default().insert(chain.clone());
+                    todo.push_back((id, chain));
+                }
+            }
+        }
+    }
+    chains
+}
+
+struct All<'a> {
+    graph: &'a Graph,
+    leave: Option<&'a Leave<'a>>,
+    brought: &'a dyn Fn(&str) -> Option<String>,
+    chains: HashMap<RootId, Chains>,
+    found: BTreeMap<LeftWhat, Left>,
+}
+
+impl All<'_> {
+    fn references(&mut self) {
+        let graph = self.graph;
+        for (root, index) in &graph.left {
+            // What could not be resolved may have been taken out of the graph.
+            let Some(edge) = graph.roots[*root].edges.get(*index) else {
+                continue;
+            };
+            let Some(wanted) = Wanted::of(&edge.reference) else {
+                continue;
+            };
+            let url = redact::url(&wanted.text);
+            let what = LeftWhat::Reference { url };
+            self.add(
+                what,
+                Rule::RemoteReference,
+                &wanted.subject(),
+                (*root, edge.from),
+                "",
+            );
+        }
+    }
+
+    fn charts(&mut self) -> Result<()> {
+        let graph = self.graph;
+        for chart in graph.named_charts()? {
+            let Some(wanted) = chart.wanted() else {
+                continue;
+            };
+            let subject = wanted.subject();
+            let accepts = |leave: &Leave<'_>| leave.accepts(Rule::RemoteChart, &subject);
+            let is_brought = || {
+                let mut charts = graph.charts.iter();
+                charts.any(|other| other.note == chart.note && other.brought.is_some())
+            };
+            if matches!(chart.place, Place::There(_))
+                || (is_brought() && self.leave.and_then(accepts).is_none())
+            {
+                continue;
+            }
+            let what = LeftWhat::Chart {
+                url: redact::url(&wanted.repo),
+                chart: wanted.name.clone(),
+                version: Some(wanted.version.clone()).filter(|version| !version.is_empty()),
+            };
+            let reason = "charts are brought in with `--helm` only";
+            let place = (chart.noted.root, chart.noted.file);
+            self.add(what, Rule::RemoteChart, &subject, place, reason);
+        }
+        Ok(())
+    }
+
+    fn functions(&mut self) {
+        let graph = self.graph;
+        for noted in &graph.notes {
+            let Some(function) = noted.note.kind.remote_function() else {
+                continue;
+            };
+            let (what, reason) = match function {
+                RemoteFunction::Image {
+                    image,
+                    is_pinned,
+                    network,
+                } => {
+                    let what = LeftWhat::Image {
+                        image: redact::url(image),
+                    };
+                    let reason = match (is_pinned, network) {
+                        (false, true) => {
+                            "the image is not pinned by its digest, and the function asks for the network"
+                        }
+                        (false, false) => "the image is not pinned by its digest",
+                        (true, _) => "the function asks for the network",
+                    };
+                    (what, reason)
+                }
+                RemoteFunction::Script { url } => {
+                    let url = redact::url(url);
+                    (LeftWhat::Reference { url }, "scripts are not brought in")
+                }
+            };
+            let place = (noted.root, noted.file);
+            self.add(what, Rule::Function, &function.subject(), place, reason);
+        }
+    }
+
+    /// Returns the chains that lead to the roots that name a file.
+    fn leading_to(&self, file: FileId) -> Chains {
+        let names = |root: &RootId| {
+            let mut edges = self.graph.roots[*root].edges.iter();
+            edges.any(|edge| edge.target == Target::File(file))
+        };
+        let naming = self.chains.iter().filter(|(root, _)| names(root));
+        naming.flat_map(|(_, chains)| chains).cloned().collect()
+    }
+
+    fn add(
+        &mut self,
+        what: LeftWhat,
+        rule: Rule,
+        subject: &Subject,
+        (root, file): (RootId, FileId),
+        reason: &str,
+    ) {
+        let Some(chains) = self.chains.get(&root) else {
+            return;
+        };
+        let mut through = match &self.graph.files[file].origin {
+            // A plugin configuration that the root names by its URL, or one of a repository.
+            Origin::Remote(remote) => with_last(chains, &redact::url(&remote.url)),
+            Origin::Tree { source: 0, path } => match (self.brought)(path) {
+                Some(label) => Chains::from([vec![label]]),
+                None => chains.clone(),
+            },
+            // A plugin configuration may be in a repository that the root lists.
+            Origin::Tree { .. } | Origin::Archive { .. } if chains.is_empty() => {
+                self.leading_to(file)
+            }
+            Origin::Tree { .. } | Origin::Archive { .. } => chains.clone(),
+        };
+        let accepted = self.leave.and_then(|leave| leave.accepts(rule, subject));
+        let is_accepted = accepted.is_some();
+        let reason = accepted.unwrap_or_else(|| reason.to_owned());
+        match self.found.get_mut(&what) {
+            Some(left) => {
+                left.through.append(&mut through);
+                // One function of the same image may ask for more than the other.
+                if !is_accepted && reason.len() > left.reason.len() {
+                    left.reason = reason;
+                }
+                left.accepted &= is_accepted;
+            }
+            None => {
+                let left = Left {
+                    what: what.clone(),
+                    through,
+                    reason,
+                    accepted: is_accepted,
+                };
+                self.found.insert(what, left);
+            }
+        }
+    }
+}
+
+/// Returns the chains, each with one more at its end.
+fn with_last(chains: &Chains, last: &str) -> Chains {
+    let mut longer: Vec<Vec<String>> = chains.iter().cloned().collect();
+    if longer.is_empty() {
+        longer.push(Vec::new());
+    }
+    for chain in &mut longer {
+        chain.push(last.to_owned());
+    }
+    longer.into_iter().collect()
+}

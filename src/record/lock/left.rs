@@ -1,0 +1,59 @@
+//! What stays remote, as the lock records it.
+
+use std::collections::BTreeSet;
+
+use super::chart_label;
+
+/// Something that stays remote, so that a build reaches out for it.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Left {
+    /// What it is.
+    pub what: LeftWhat,
+    /// The remote references that lead there, in chains: what the tree names, what that names, and so on to what
+    /// holds it. Empty when it stands in the tree itself.
+    pub through: BTreeSet<Vec<String>>,
+    /// Why it is left.
+    pub reason: String,
+    /// Whether somebody decided that it may be: an entry of `allow`, or `--leave-remote`.
+    pub accepted: bool,
+}
+
+/// The sorts of what stays remote.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum LeftWhat {
+    /// A file or a root.
+    Reference {
+        /// The reference as written, without secrets.
+        url: String,
+    },
+    /// A Helm chart of a repository.
+    Chart {
+        /// The repository, without secrets.
+        url: String,
+        /// The name of the chart.
+        chart: String,
+        /// The version as it was written; none when none was.
+        version: Option<String>,
+    },
+    /// The image of a function.
+    Image {
+        /// The image as written.
+        image: String,
+    },
+}
+
+impl LeftWhat {
+    /// Returns what names it: a URL, `URL#CHART@VERSION`, or the image.
+    #[must_use]
+    pub fn label(&self) -> String {
+        match self {
+            LeftWhat::Reference { url } => url.clone(),
+            LeftWhat::Chart {
+                url,
+                chart,
+                version,
+            } => chart_label(url, chart, version.as_deref()),
+            LeftWhat::Image { image } => image.clone(),
+        }
+    }
+}

@@ -1,0 +1,62 @@
+//! What is said about what stays remote.
+
+use std::fmt::Write;
+
+use super::{counted, visible};
+use crate::config::{Config, FILE_NAME};
+use crate::record::{Left, LeftWhat};
+use crate::walk;
+
+/// How many are named before the rest is only counted.
+const NAMED: usize = 5;
+
+/// Says what was accepted, on one line.
+pub(super) fn write_accepted(out: &mut String, left: &[Left]) -> std::fmt::Result {
+    let accepted: Vec<&Left> = left.iter().filter(|left| left.accepted).collect();
+    match accepted.is_empty() {
+        true => Ok(()),
+        false => writeln!(out, "  left remote, as accepted: {}", named(&accepted)),
+    }
+}
+
+/// Says what nobody accepted, how to bring it in or to accept it, and what comes of it otherwise: the last line.
+pub(super) fn write_left(out: &mut String, left: &[Left]) -> std::fmt::Result {
+    let left: Vec<&Left> = left.iter().filter(|left| !left.accepted).collect();
+    let Some(first) = left.first() else {
+        return Ok(());
+    };
+    if left
+        .iter()
+        .any(|left| matches!(left.what, LeftWhat::Chart { .. }))
+    {
+        writeln!(out, "  to bring charts in: --helm")?;
+    }
+    let entry = walk::rules(&first.what)
+        .first()
+        .and_then(|rule| Config::entry_leaving(*rule, &walk::subject(&first.what)));
+    if let Some(entry) = entry {
+        let entry = visible(&entry);
+        writeln!(
+            out,
+            "  to leave it remote, add to `allow` in `{FILE_NAME}`: {entry}"
+        )?;
+    }
+    writeln!(
+        out,
+        "`git kustomize-localize verify` is going to fail: {} left remote that nobody accepted: {}",
+        counted(left.len(), "thing"),
+        named(&left)
+    )
+}
+
+fn named(left: &[&Left]) -> String {
+    let names = left
+        .iter()
+        .take(NAMED)
+        .map(|left| visible(&left.what.label()));
+    let mut text = names.collect::<Vec<_>>().join(", ");
+    if left.len() > NAMED {
+        text.push_str(&format!(" and {} more", left.len() - NAMED));
+    }
+    text
+}

@@ -1,0 +1,343 @@
+//! What stays remote, also inside what was brought in: recorded, told by `check` and `verify`, or accepted.
+
+use super::{REPO, Stage};
+
+const CHART: &str = "helmCharts:\n- {name: nginx, repo: 'https://charts.example/stable', version: 1.2.3, releaseName: one}\n";
+const BASE: &str = "https://example.com/acme/base.git?ref=v1";
+const LABEL: &str = "https://charts.example/stable#nginx@1.2.3";
+const LEAVE_CHART: &str =
+    "- {url: charts.example/stable/nginx, leave: true, reason: our mirror holds it}";
+const IN_PLACE: [&str; 2] = ["--in-place", "--no-verify"];
+
+/// A repository that names an upstream root with these files, which can be had.
+fn stage(files: &[(&str, &str)]) -> Stage {
+    let stage = Stage::new();
+    stage.serve(REPO, "nginx", "1.2.3");
+    let base = format!("file://{}/", stage.sandbox.path("upstream").display());
+    stage.sandbox.pretend("https://example.com/", &base);
+    upstream(&stage, "base", files);
+    stage
+        .work
+        .write("app/kustomization.yaml", format!("resources:\n- {BASE}\n"));
+    stage.work.commit("remote");
+    stage
+}
+
+fn upstream(stage: &Stage, name: &str, files: &[(&str, &str)]) {
+    let upstream = stage.sandbox.repo(&format!("upstream/acme/{name}.git"));
+    for (path, text) in files {
+        upstream.write(path, text);
+    }
+    upstream.commit("one");
+    upstream.git(&["tag", "v1"]);
+}
+
+fn allow(stage: &Stage, entry: &str) {
+    stage
+        .work
+        .write(".kustomize-localize", format!("allow:\n{entry}\n"));
+    stage.work.commit("allow");
+}
+
+fn gates(stage: &Stage, status: i32) -> [String; 2] {
+    [
+        &["check", "--rev", "localized/main"][..],
+        &["verify", "localized/main"],
+    ]
+    .map(|args| {
+        let output = stage.work.run(args);
+        let output = match status {
+            0 => output.success(),
+            status => output.fails(status),
+        };
+        output.stdout.clone()
+    })
+}
+
+fn lock_on_branch(stage: &Stage) -> String {
+    let name = "localized/main:kustomize-localize.lock";
+    stage.work.git(&["show", name])
+}
+
+#[test]
+fn a_chart_of_an_upstream_root_is_told_by_both_gates_until_it_is_accepted() {
+    let stage = stage(&[("kustomization.yaml", CHART)]);
+    let output = stage.work.run(&IN_PLACE);
+    let said = output.success().stdout.clone();
+    let last = said.lines().last().unwrap();
+    assert_eq!(
+        last,
+        format!(
+            "`git kustomize-localize verify` is going to fail: 1 thing left remote that nobody accepted: {LABEL}"
+        )
+    );
+    assert!(
+        said.contains(
+            "to leave it remote, add to `allow` in `.kustomize-localize`: - {url: charts.example/stable/nginx, leave: true, reason: WHY}"
+        ),
+        "{said}"
+    );
+    let lock = lock_on_branch(&stage);
+    assert!(
+        lock.contains(&format!(
+            "left:\n  - url: https://charts.example/stable\n    chart: nginx\n    version: \"1.2.3\"\n    through:\n      - [\"{BASE}\"]\n    reason: \"charts are brought in with `--helm` only\"\n"
+        )),
+        "{lock}"
+    );
+    let [check, verify] = gates(&stage, 1);
+    let place = "app/localized-files/example.com/acme/base/v1/kustomization.yaml";
+    assert!(
+        check.contains("remote-chart") && check.contains(place),
+        "{check}"
+    );
+    assert!(
+        verify.contains(place) && verify.contains("is still remote"),
+        "{verify}"
+    );
+
+    allow(&stage, LEAVE_CHART);
+    let output = stage.work.run(&[&IN_PLACE[..], &["--strict"]].concat());
+    output
+        .success()
+        .stdout_has(&format!("left remote, as accepted: {LABEL}"));
+    assert!(!output.stdout.contains("going to fail"), "{output:?}");
+    let [_, verify] = gates(&stage, 0);
+    assert!(
+        verify.contains(&format!(
+            "left remote, as accepted: {LABEL}: our mirror holds it"
+        )),
+        "{verify}"
+    );
+    stage
+        .work
+        .run(&["verify", "localized/main", "--rebuild"])
+        .success();
+
+    // Whether helm could bring it in or not decides nothing.
+    stage
+        .work
+        .run(&[&IN_PLACE[..], &["--helm"]].concat())
+        .success();
+    assert!(lock_on_branch(&stage).contains("accepted: true"));
+    assert_eq!(stage.pulls(), [""; 0]);
+    gates(&stage, 0);
+}
+
+#[test]
+fn charts_that_are_brought_in_later_belong_to_the_localized_files() {
+    let stage = stage(&[("kustomization.yaml", CHART)]);
+    let args = ["--in-place", "--no-commit", "--no-verify"];
+    stage.work.run(&args).success();
+    stage.work.commit("localized");
+    stage.work.run(&["check"]).fails(1).stdout_has("`--helm`");
+    stage.work.run(&[&args[..], &["--helm"]].concat()).success();
+    stage.work.commit("charts");
+    stage.work.run(&["check"]).success();
+    let lock = stage.work.read("kustomize-localize.lock");
+    assert!(!lock.contains("left:"), "{lock}");
+}
+
+#[test]
+fn on_main_a_locked_reference_behind_which_a_chart_is_left_is_not_fulfilled() {
+    let stage = stage(&[
+        ("kustomization.yaml", "resources: [inner]\n"),
+        (
+            "inner/kustomization.yaml",
+            "resources: ['https://example.com/acme/lib.git?ref=v1']\n",
+        ),
+    ]);
+    upstream(&stage, "lib", &[("kustomization.yaml", CHART)]);
+    stage.work.run(&["lock"]).success();
+    stage.work.commit("locked");
+    let chain = format!("{BASE} > https://example.com/acme/lib.git?ref=v1 > {LABEL}");
+    stage
+        .work
+        .run(&["check"])
+        .fails(1)
+        .stdout_has("app/kustomization.yaml:2:3")
+        .stdout_has("remote-chart")
+        .stdout_has(&chain);
+    // Nothing is fetched to say the same again.
+    let lock = stage.work.read("kustomize-localize.lock");
+    std::fs::remove_dir_all(stage.sandbox.path("cache")).unwrap();
+    stage
+        .work
+        .run(&["lock", "--offline"])
+        .success()
+        .stdout_has("nothing to do");
+    assert_eq!(stage.work.read("kustomize-localize.lock"), lock);
+
+    allow(&stage, LEAVE_CHART);
+    stage.work.run(&["check"]).success();
+    stage.work.run(&["lock", "--offline"]).success();
+    assert!(
+        stage
+            .work
+            .read("kustomize-localize.lock")
+            .contains("accepted: true")
+    );
+    std::fs::remove_file(stage.work.path().join(".kustomize-localize")).unwrap();
+    stage.work.git(&["add", "--all"]);
+    stage.work.run(&["check"]).fails(1);
+    stage.work.run(&["lock", "--helm"]).success();
+    stage.work.git(&["add", "--all"]);
+    stage.work.run(&["check"]).success();
+    let lock = stage.work.read("kustomize-localize.lock");
+    assert!(!lock.contains("left:"), "{lock}");
+}
+
+#[test]
+fn a_function_of_an_upstream_root_is_told_until_it_is_accepted() {
+    let function = "apiVersion: example.com/v1\nkind: Gen\nmetadata:\n  name: gen\n  annotations:\n    config.kubernetes.io/function: |\n      container: {image: 'example.com/fn:v1', network: true}\n";
+    let stage = stage(&[
+        ("kustomization.yaml", "generators: [fn.yaml]\n"),
+        ("fn.yaml", function),
+    ]);
+    stage.work.run(&["lock"]).success();
+    stage.work.commit("locked");
+    stage
+        .work
+        .run(&["check"])
+        .fails(1)
+        .stdout_has("app/kustomization.yaml:2:3")
+        .stdout_has(&format!("{BASE} > example.com/fn:v1"));
+    stage.work.run(&IN_PLACE).success();
+    let lock = lock_on_branch(&stage);
+    assert!(
+        lock.contains("  - image: example.com/fn:v1\n    through:\n"),
+        "{lock}"
+    );
+    let [check, verify] = gates(&stage, 1);
+    assert!(check.contains("asks for the network"), "{check}");
+    assert!(
+        verify.contains("`example.com/fn:v1` is still remote"),
+        "{verify}"
+    );
+    allow(
+        &stage,
+        "- {url: example.com/fn, rules: [function], leave: true, reason: ours}",
+    );
+    stage.work.run(&["check"]).success();
+    stage
+        .work
+        .run(&[&IN_PLACE[..], &["--strict"]].concat())
+        .success();
+    gates(&stage, 0);
+}
+
+#[test]
+fn what_the_configuration_leaves_stays_remote_whether_it_answers_or_not() {
+    let gone = "https://example.com/acme/gone.git?ref=v1";
+    let text = format!("resources: ['{gone}', x.yaml]\n");
+    let x = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\n";
+    let stage = stage(&[("kustomization.yaml", &text), ("x.yaml", x)]);
+    stage
+        .work
+        .write("own/kustomization.yaml", format!("resources: ['{gone}']\n"));
+    stage.work.commit("own");
+    let entry = "- {url: example.com/acme/gone, leave: true, reason: WHY}";
+    for args in [&IN_PLACE[..], &["lock"]] {
+        let output = stage.work.run(args);
+        assert!(output.stderr.contains(entry), "{output:?}");
+    }
+    allow(&stage, entry);
+    let run = || {
+        stage.work.run(&["lock"]).success();
+        stage.work.git(&["add", "--all"]);
+        stage
+            .work
+            .git(&["commit", "-q", "--allow-empty", "-m", "lock"]);
+        stage.work.run(&IN_PLACE).success();
+        gates(&stage, 0);
+        let show = |path: &str| stage.work.git(&["show", &format!("localized/main:{path}")]);
+        assert!(show("own/kustomization.yaml").contains(gone));
+        let base = show("app/localized-files/example.com/acme/base/v1/kustomization.yaml");
+        assert!(base.contains(gone), "{base}");
+        let lock = lock_on_branch(&stage);
+        assert!(
+            lock.contains(&format!("  - url: {gone}\n    through:\n")),
+            "{lock}"
+        );
+        lock
+    };
+    let lock = run();
+    // Now it can be had, and names something that cannot.
+    upstream(
+        &stage,
+        "gone",
+        &[(
+            "kustomization.yaml",
+            "resources: ['https://example.com/acme/never.git?ref=v1']\n",
+        )],
+    );
+    assert_eq!(run(), lock);
+    let output = stage.work.run(&["--in-place"]);
+    assert!(
+        !output.success().stdout.contains("going to fail"),
+        "{output:?}"
+    );
+}
+
+#[test]
+fn what_a_run_leaves_is_kept_in_the_lock() {
+    let stage = stage(&[("kustomization.yaml", CHART)]);
+    stage.work.write(
+        "own/kustomization.yaml",
+        "resources: ['https://example.com/acme/gone.git//x?ref=v1']\n",
+    );
+    stage.work.commit("own");
+    let args = [
+        "--leave-remote",
+        "https://example.com/acme/gone.git//x?ref=v1",
+        "--leave-remote=charts.example",
+        "--leave-remote=unused.example",
+    ];
+    stage.work.run(&[&IN_PLACE[..], &args].concat()).success();
+    let lock = lock_on_branch(&stage);
+    assert!(
+        lock.contains(
+            "  leave-remote: [charts.example, \"https://example.com/acme/gone.git//x\"]\n"
+        ),
+        "{lock}"
+    );
+    stage
+        .work
+        .run(&["verify", "localized/main"])
+        .success()
+        .stdout_has(&format!(
+            "left remote, as accepted: {LABEL}: --leave-remote"
+        ));
+    stage
+        .work
+        .run(&["verify", "localized/main", "--rebuild"])
+        .success();
+    // A policy it is not: the configuration alone is.
+    stage
+        .work
+        .run(&["check", "--rev", "localized/main"])
+        .fails(1);
+    // It holds for that run.
+    stage.work.run(&IN_PLACE).fails(2);
+    let copy = ["app", "copy", "--no-verify", "--branch=copies", args[2]];
+    stage.work.run(&copy).success();
+    for rebuild in [&[][..], &["--rebuild"]] {
+        stage
+            .work
+            .run(&[&["verify", "copies"], rebuild].concat())
+            .success()
+            .stdout_has(&format!("left remote, as accepted: {LABEL}"));
+    }
+}
+
+#[test]
+fn an_edited_record_accepts_nothing() {
+    let stage = stage(&[("kustomization.yaml", CHART)]);
+    stage.work.run(&IN_PLACE).success();
+    stage.work.git(&["switch", "-q", "localized/main"]);
+    let lock = stage.work.read("kustomize-localize.lock");
+    let accepted = lock.replace("--helm` only\"\n", "--helm` only\"\n    accepted: true\n");
+    assert_ne!(lock, accepted);
+    stage.work.write("kustomize-localize.lock", accepted);
+    stage.work.commit("mine");
+    stage.work.run(&["verify"]).fails(1);
+}
