@@ -27,7 +27,8 @@ impl Rule {
             }
             Rule::OutOfScope => {
                 "A path leads out of its kustomization root (for a file), out of its scope (for a root), or is \
-                 absolute. kustomize refuses it, or it depends on what lies around the checkout. \
+                 absolute. kustomize refuses it, or it depends on what lies around the checkout: an absolute path \
+                 binds the tree to one machine. \
                  Move what it names, or name it as a root of its own."
             }
             Rule::MissingPath => {
