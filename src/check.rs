@@ -35,7 +35,7 @@ use crate::config::Config;
 use crate::failure::{Failure, Result, shown};
 use crate::finding::{Finding, Rule, Severity};
 use crate::kustomization::{self, ProblemKind};
-use crate::record::{LOCK_NAME, Lock};
+use crate::record::{Added, LOCK_NAME, Lock};
 use crate::tree::absence::Absences;
 use crate::tree::{Listing, path};
 use crate::walk::{self, Contents, Explored, FileId, Graph, Source, Target, TroubleKind};
@@ -174,6 +174,7 @@ pub fn check(input: Input<'_>) -> Result<Checked> {
         differing: 0,
         findings,
         known: None,
+        new_locked: Vec::new(),
         failures,
     };
     // A program that checks ends next: to free many small pieces takes a tenth of the time.
@@ -280,6 +281,8 @@ pub struct Checked {
     pub findings: Vec<Finding>,
     /// The number of findings that are left out because the base has them too, and the base.
     pub known: Option<(usize, String)>,
+    /// What the locks list that those of the base do not, where a change is judged against its base.
+    pub new_locked: Vec<Added>,
     /// What could not be looked at. Everything else was.
     pub failures: Vec<Failure>,
 }
@@ -295,8 +298,21 @@ impl Checked {
             differing: 0,
             findings: Vec::new(),
             known: None,
+            new_locked: Vec::new(),
             failures,
         }
+    }
+
+    /// Says whether a comment allows something.
+    #[must_use]
+    pub fn has_comments(&self) -> bool {
+        let mut allowed = self.findings.iter().filter_map(|one| one.allowed.as_ref());
+        allowed.any(|allowed| allowed.is_comment)
+    }
+
+    /// Takes back what only comments allow that did not allow the same in `old`, what was found in `base`.
+    pub fn take_back(&mut self, old: &[Finding], config: &Config, base: &str) {
+        suppression::take_back(&mut self.findings, old, config, base);
     }
 
     /// Returns how many findings of this severity count.

@@ -15,6 +15,7 @@
 //!     refs: tag               # any < branch < tag < commit
 //!     reason: our own bases, released with signed tags
 //!     leave: false                # true: stays remote, also on a localized branch
+//! comments: base              # or accept: allow comments that a change adds count in its own gate
 //! new-only: false             # only findings that the base does not have
 //! pin: false                  # as `--pin`: a remote root without a ref is resolved and recorded
 //! load-restrictor: root-only  # or none, as Flux and Argo CD can build
@@ -82,6 +83,8 @@ pub struct Config {
     pub exclude: Vec<Glob>,
     /// What need be neither localized nor locked.
     pub allow: Vec<Allow>,
+    /// Which comments count when a change is judged against its base.
+    pub comments: Comments,
     /// Whether only findings count that the base does not have.
     pub new_only: bool,
     /// Whether a remote root without a ref is resolved and recorded, as with `--pin`.
@@ -116,6 +119,16 @@ impl Level {
             Level::Off => "off",
         }
     }
+}
+
+/// Which comments allow something when a change is judged against its base.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Comments {
+    /// Those that allowed the same in the base.
+    #[default]
+    Base,
+    /// Also those that the change adds.
+    Accept,
 }
 
 /// What a remote reference is that the lock of the tree holds.

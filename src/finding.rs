@@ -166,6 +166,8 @@ pub enum Subject {
 pub struct Allowed {
     /// Where it is allowed, as `apps/web/kustomization.yaml:4` or `.kustomize-localize:12`.
     pub by: String,
+    /// Whether that is a comment in the file itself.
+    pub is_comment: bool,
     /// The reason that is given there.
     pub reason: String,
 }

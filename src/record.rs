@@ -5,6 +5,7 @@
 //! reads back. Neither is trusted when read: a lock comes with a pull request, a message from
 //! anywhere. What is refused on the way in is also refused on the way out.
 
+mod added;
 pub mod lock;
 mod message;
 pub mod stored;
@@ -21,6 +22,7 @@ use sha2::{Digest as _, Sha256};
 use crate::failure::{Failure, shown};
 
 pub use crate::git::is_object_id;
+pub use added::{Added, added};
 pub use lock::{
     Change, ChartRemote, FileRemote, GitRemote, LOCK_NAME, Left, LeftWhat, LoadRestrictor, Lock,
     LockOptions, Remote, StoredFile, chart_label,

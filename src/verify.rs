@@ -17,7 +17,7 @@ use crate::failure::{Failure, Failures, Result, argument, short, shown};
 use crate::finding::{Finding, Rule, Severity, Subject};
 use crate::git::{CommitId, Here};
 use crate::record::stored::{self, Difference as Stored};
-use crate::record::{LOCK_NAME, Left, LeftWhat, Lock};
+use crate::record::{LOCK_NAME, Left, LeftWhat, Lock, added};
 use crate::tree::checkout::CheckedOut;
 use crate::tree::directory::DirectoryTree;
 use crate::tree::objects::{ObjectTree, object_id};
@@ -170,6 +170,40 @@ pub fn verify_directory(
     })
 }
 
+/// Asks upstream for what the locks of a commit list and those of `base` do not, or list otherwise; nothing else is
+/// verified.
+///
+/// # Errors
+/// When there is no such commit, or a lock cannot be read.
+pub fn verify_since(
+    here: &Rc<Here>,
+    request: &Request<'_>,
+    base: &str,
+) -> Result<Verified, Failures> {
+    let tree_of = |rev: &str| -> Result<(String, Rc<dyn Listing>)> {
+        let id = here.commit(rev)?.ok_or_else(|| no_commit(here, rev))?;
+        let tree = ObjectTree::of_here(here.clone(), object_id(&id.tree)?)?;
+        Ok((id.commit, Rc::new(tree)))
+    };
+    let (commit, tree) = tree_of(request.rev)?;
+    let (_, before) = tree_of(base)?;
+    let mut verifier = Verifier::new(tree.clone(), request.paths, true);
+    let places = tree.locks()?;
+    verifier.locks(&places, false)?;
+    let mut new = Vec::new();
+    for place in &places {
+        new.extend(added(&*tree, &*before, place)?);
+    }
+    if let Some(listed) = &mut verifier.listed {
+        listed.retain(|listed| new.contains(listed));
+    }
+    Ok(Verified {
+        rev: request.rev.to_owned(),
+        commit: Some(commit),
+        ..verifier.verified(Vec::new(), request.upstream)
+    })
+}
+
 /// Returns the failure for what names no commit.
 fn no_commit(here: &Here, rev: &str) -> Failure {
     let failure = Failure::new(format!("`{rev}` names no commit"));
@@ -202,7 +236,7 @@ fn asked(ask: &Ask<'_>, listed: Vec<Listed>) -> Vec<Upstream> {
     let answers = ask(&Vec::from_iter(listed.iter().map(|listed| &listed.remote)));
     let answered = listed.into_iter().zip(answers);
     answered
-        .map(|(listed, answer)| listed.with(answer))
+        .map(|(listed, answer)| upstream::with(listed, answer))
         .collect()
 }
 

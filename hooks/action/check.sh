@@ -67,6 +67,22 @@ fi
 status=0
 git-kustomize-localize "${args[@]}" --format github -- ${paths[@]+"${paths[@]}"} || status=$?
 
+# What the change adds to the locks, held against upstream. Nothing of the answer is taken for a command.
+case $KL_VERIFY_LOCK in
+  false | '') ;;
+  true)
+    [[ -n $base ]] || fail 'verify-lock needs a commit to compare with: give base'
+    word=$(head -c 64 /dev/urandom | git hash-object --stdin)
+    echo "::stop-commands::$word"
+    asked=0
+    git-kustomize-localize verify HEAD --upstream --since "$base" 2>&1 || asked=$?
+    echo "::$word::"
+    ((asked == 0)) || echo '::error title=git kustomize-localize::upstream is not what the change adds to the lock, or cannot be asked: see the log'
+    ((asked <= status)) || status=$asked
+    ;;
+  *) fail 'verify-lock is true or false' ;;
+esac
+
 # What the change names that the base does not, as a picture. GitHub draws no larger one; without it nothing is missing.
 if [[ -n $base && -n ${GITHUB_STEP_SUMMARY:-} ]]; then
   picture=$(git-kustomize-localize tree --rev HEAD --since "$base" --format mermaid -- ${paths[@]+"${paths[@]}"} 2>/dev/null) || picture=

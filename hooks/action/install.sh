@@ -33,10 +33,12 @@ release() {
   echo "installed $KL_REF"
 }
 
-# No HTTP client and no TLS is needed to check.
+# No HTTP client and no TLS is needed to check, unless upstream is to be asked.
 compile() {
   command -v cargo >/dev/null || fail 'cargo is not on PATH, so the program cannot be compiled'
-  cargo install --quiet --locked --no-default-features --path "$KL_ACTION" --root "${bin%/bin}"
+  local features=(--no-default-features)
+  [[ ${KL_VERIFY_LOCK:-false} != true ]] || features=()
+  cargo install --quiet --locked ${features[@]+"${features[@]}"} --path "$KL_ACTION" --root "${bin%/bin}"
   echo "compiled $KL_ACTION"
 }
 

@@ -248,17 +248,14 @@ fn allow(
                 used.entry(path).or_default().insert((index, finding.rule));
                 allowed.get_or_insert_with(|| Allowed {
                     by: format!("{path}:{}", suppressions.comments[index].span.line),
+                    is_comment: true,
                     reason: said.reason.clone(),
                 });
             }
         }
         if let Some(index) = config.allowed_by(finding) {
             used_entries.insert(index);
-            let entry = &config.allow[index];
-            allowed.get_or_insert_with(|| Allowed {
-                by: format!("{}:{}", config.file, entry.span.line),
-                reason: redact::text(&entry.reason),
-            });
+            allowed.get_or_insert_with(|| by_entry(config, index));
         }
         finding.allowed = allowed;
     }
@@ -286,6 +283,56 @@ fn allow(
             }
         }
     }
+}
+
+fn by_entry(config: &Config, index: usize) -> Allowed {
+    let entry = &config.allow[index];
+    Allowed {
+        by: format!("{}:{}", config.file, entry.span.line),
+        is_comment: false,
+        reason: redact::text(&entry.reason),
+    }
+}
+
+/// Takes back what only comments allow that did not allow the same in `base`: a change must not pass by what it says of
+/// itself. Which version a reference names does not matter: that is for the rule about floating refs.
+pub(super) fn take_back(findings: &mut [Finding], base: &[Finding], config: &Config, named: &str) {
+    let is_by_comment = |finding: &&Finding| {
+        finding
+            .allowed
+            .as_ref()
+            .is_some_and(|allowed| allowed.is_comment)
+    };
+    let accepted: BTreeSet<_> = base.iter().filter(is_by_comment).map(allowable).collect();
+    for finding in findings {
+        if !is_by_comment(&&*finding) || accepted.contains(&allowable(finding)) {
+            continue;
+        }
+        let by = finding.allowed.take().map(|allowed| allowed.by);
+        finding.allowed = config
+            .allowed_by(finding)
+            .map(|index| by_entry(config, index));
+        if finding.allowed.is_none() {
+            finding.help.push(format!(
+                "the comment at {} does not count yet: in `{}` no comment allows this",
+                by.unwrap_or_default(),
+                shown(named)
+            ));
+        }
+    }
+}
+
+/// Returns what a comment can allow: a rule, in a file, of what is named there.
+fn allowable(finding: &Finding) -> (Rule, String, String) {
+    let (rule, path, text) = finding.identity();
+    let named = match &finding.subject {
+        Subject::Local => text,
+        Subject::Git { url, path, .. } => format!("{url}//{path}"),
+        Subject::Http { url } => url.clone(),
+        Subject::Helm { url, chart, .. } => format!("{url}#{chart}"),
+        Subject::Image { image } => image.clone(),
+    };
+    (rule, path.to_owned(), named)
 }
 
 /// Returns what is stale about a comment.

@@ -9,9 +9,11 @@ use clap::{ArgGroup, Args, ValueEnum, ValueHint};
 
 use super::output::{self, Color};
 use crate::check::{self, Checked, Checking, Input, Renames};
+use crate::config::Comments;
 use crate::config::Config;
 use crate::failure::{Failure, Failures, Result};
 use crate::git::{Here, Side};
+use crate::record::added;
 use crate::report::check as report;
 use crate::tree::absence::Absences;
 use crate::tree::checkout::CheckedOut;
@@ -140,6 +142,8 @@ pub(super) struct Request {
     pub(super) config: Policy,
     pub(super) no_allow: bool,
     pub(super) base: Base,
+    /// What a change is judged against: what the change itself accepts does not count.
+    pub(super) since: Option<String>,
 }
 
 /// Checks what the arguments say, and says what was found.
@@ -184,6 +188,7 @@ fn request(args: &CheckArgs) -> Result<Request, Failures> {
             (None, None) => Policy::Checked,
         },
         no_allow: args.no_allow,
+        since: args.base.clone(),
         base: match (&args.new_only, args.no_new_only) {
             (Some(base), _) if base.is_empty() => return Err(no_base(SAY_BASE).into()),
             (Some(base), _) => Base::Revisions(vec![base.clone()]),
@@ -292,6 +297,9 @@ pub(super) fn checked(here: &Rc<Here>, request: &Request) -> Result<Checked, Fai
     if let Some(index) = &opened.index {
         checked.differing = here.not_staged(&index.touched(&index.kustomizations()?))?;
     }
+    if let Some(since) = &request.since {
+        compare(here, &opened, &mut checked, &config, since)?;
+    }
     let revisions = match &request.base {
         Base::Nothing => return Ok(checked),
         Base::NotGiven(hints) if config.new_only => return Err(no_base(hints).into()),
@@ -331,6 +339,30 @@ pub(super) fn checked(here: &Rc<Here>, request: &Request) -> Result<Checked, Fai
     }
     checked.leave_out(&old, &revisions.join(" and "));
     Ok(checked)
+}
+
+/// Takes back what the change accepts itself, and finds what is new in its locks.
+fn compare(
+    here: &Rc<Here>,
+    opened: &Opened,
+    checked: &mut Checked,
+    config: &Config,
+    since: &str,
+) -> Result<(), Failures> {
+    let base = open(here, &What::Commit(since.to_owned()))
+        .map_err(|failure| failure.context("cannot read the base"))?;
+    if config.comments == Comments::Base && checked.has_comments() {
+        // What cannot be looked at there accepts nothing.
+        let old = look(&base, &[], config, false).map_or(Vec::new(), |base| base.findings);
+        checked.take_back(&old, config, since);
+    }
+    for place in opened.tree.locks()? {
+        // One that cannot be read is a failure of the check already.
+        checked
+            .new_locked
+            .extend(added(&*opened.tree, &*base.tree, &place).unwrap_or_default());
+    }
+    Ok(())
 }
 
 fn look(opened: &Opened, paths: &[String], config: &Config, no_allow: bool) -> Result<Checked> {

@@ -231,6 +231,10 @@ fn request(judged: &Judged, hook: Running) -> Request {
             Configuration::Default => Policy::Default,
         },
         no_allow: false,
+        since: match &judged.configuration {
+            Configuration::Of(commit) => Some(commit.clone()),
+            Configuration::Own | Configuration::Default => None,
+        },
         base: match &judged.old {
             Some(old) => Base::IfConfigured(old.clone()),
             // Where no commit is being made.

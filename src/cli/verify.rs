@@ -19,6 +19,8 @@ use crate::record::LOCK_NAME;
 use crate::report::verify as report;
 use crate::tree::objects::{ObjectTree, object_id};
 use crate::verify::upstream::Ask;
+#[cfg(feature = "localize")]
+use crate::verify::verify_since;
 use crate::verify::{Request, Verified, verify, verify_directory};
 
 /// Arguments of `verify`.
@@ -49,6 +51,11 @@ pub(super) struct VerifyArgs {
     #[cfg(feature = "localize")]
     #[arg(long)]
     upstream: bool,
+
+    /// Ask only for what the locks of BASE do not list, or list otherwise, and verify nothing else
+    #[cfg(feature = "localize")]
+    #[arg(long, value_name = "BASE", requires = "upstream", conflicts_with_all = ["rebuild", "require_signature", "own_changes"])]
+    since: Option<String>,
 
     /// Localize again from the source commit and the lock, and compare: needs the network, or a warm cache
     #[cfg(feature = "localize")]
@@ -144,6 +151,10 @@ fn verified(args: &VerifyArgs) -> Result<Verified, Failures> {
         require_signature: args.require_signature,
         upstream: ask,
     };
+    #[cfg(feature = "localize")]
+    if let Some(base) = &args.since {
+        return verify_since(&here, &request, base);
+    }
     #[cfg_attr(not(feature = "localize"), allow(unused_mut))]
     let mut verified = verify(&here, &request)?;
     #[cfg(feature = "localize")]
@@ -179,13 +190,14 @@ fn directory<'a>(args: &'a VerifyArgs, here: Option<&Here>) -> Result<Option<&'a
         )));
     }
     #[cfg(feature = "localize")]
-    let rebuild = args.rebuild;
+    let (rebuild, since) = (args.rebuild, args.since.is_some());
     #[cfg(not(feature = "localize"))]
-    let rebuild = false;
+    let (rebuild, since) = (false, false);
     for (option, is_given) in [
         ("--require-signature", args.require_signature),
         ("--own-changes", args.own_changes),
         ("--rebuild", rebuild),
+        ("--since", since),
         ("PATH", !args.paths.is_empty()),
     ] {
         if is_given {
@@ -214,7 +226,7 @@ mod tests {
     #[test]
     fn what_reaches_the_network_is_there_with_the_feature_alone() {
         let command = Verify::command();
-        for option in ["upstream", "rebuild", "timeout"] {
+        for option in ["upstream", "since", "rebuild", "timeout"] {
             let is_there = command
                 .get_arguments()
                 .any(|argument| argument.get_long() == Some(option));

@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 
 use super::{
-    Allow, Config, DEFAULT_ALLOW_RULES, Glob, Level, Locked, RefPolicy, URL_RULES, UrlGlob,
+    Allow, Comments, Config, DEFAULT_ALLOW_RULES, Glob, Level, Locked, RefPolicy, URL_RULES,
+    UrlGlob,
 };
 use crate::failure::{Failure, Failures, Location, Result, nearest, shown};
 use crate::finding::{Rule, Span};
@@ -14,13 +15,14 @@ use crate::yaml::{Mark, Reader};
 const MAX_BYTES: usize = 256 << 10;
 
 /// The keys of the configuration.
-pub(super) const KEYS: [&str; 10] = [
+pub(super) const KEYS: [&str; 11] = [
     "rules",
     "locked",
     "scopes",
     "include",
     "exclude",
     "allow",
+    "comments",
     "new-only",
     "pin",
     "load-restrictor",
@@ -120,6 +122,13 @@ fn top(
                 inner.append(&mut entry);
                 Ok(())
             }),
+            "comments" => {
+                config.comments = choice(
+                    reader,
+                    &[("base", Comments::Base), ("accept", Comments::Accept)],
+                )?;
+                Ok(())
+            }
             "new-only" => flag(reader, &mut config.new_only),
             "pin" => flag(reader, &mut config.pin),
             "allow-private" => flag(reader, &mut config.allow_private),

@@ -16,6 +16,7 @@ use super::{counted, visible};
 use crate::check::{Checked, Checking};
 use crate::failure::short;
 use crate::finding::Severity;
+use crate::record::Added;
 
 impl Checking {
     /// Returns its name, as in JSON.
@@ -76,6 +77,17 @@ fn summary(checked: &Checked) -> String {
         parts.push("nothing found".to_owned());
     }
     format!("{line}: {}", parts.join(", "))
+}
+
+/// Returns what a reviewer looks at: an entry of a lock that the base lacks or has otherwise.
+fn new_locked(added: &Added) -> String {
+    format!(
+        "{}:{}: {} {}",
+        visible(&added.lock),
+        added.line,
+        visible(&added.remote.label()),
+        added.remote.digest()
+    )
 }
 
 /// Returns what to know when the index is not what is on disk: what was mended there may not be staged.

@@ -7,7 +7,7 @@ use std::rc::Rc;
 use super::{Difference, Kind};
 use crate::failure::{Failure, Location, Result};
 use crate::record::upstream::{Answer, Verdict};
-use crate::record::{LOCK_NAME, LoadRestrictor, Lock, Remote};
+use crate::record::{Added, LOCK_NAME, LoadRestrictor, Lock, Remote};
 use crate::tree::{Listing, path};
 use crate::walk::{self, Contents, Origin, Source, Target, Wanted};
 
@@ -62,20 +62,15 @@ impl Upstream {
 }
 
 /// A remote of a lock.
-pub(super) struct Listed {
-    pub(super) lock: String,
-    pub(super) line: usize,
-    pub(super) remote: Remote,
-}
+pub(super) type Listed = Added;
 
-impl Listed {
-    pub(super) fn with(self, answer: Answer) -> Upstream {
-        Upstream {
-            lock: self.lock,
-            line: self.line,
-            remote: self.remote,
-            answer,
-        }
+/// Returns what became of a remote.
+pub(super) fn with(listed: Listed, answer: Answer) -> Upstream {
+    Upstream {
+        lock: listed.lock,
+        line: listed.line,
+        remote: listed.remote,
+        answer,
     }
 }
 

@@ -426,3 +426,35 @@ fn every_input_is_in_the_readme() {
     inputs.sort_unstable();
     assert_eq!(rows, inputs);
 }
+
+#[test]
+fn what_a_change_adds_to_the_lock_is_asked_for() {
+    let mut runner = Runner::new();
+    let upstream = runner.sandbox.repo("upstream");
+    upstream.write("kustomization.yaml", LOCAL);
+    upstream.write("config.yaml", config("upstream"));
+    upstream.commit("one");
+    upstream.git(&["tag", "v1"]);
+    let url = format!("file://{}", upstream.path().display());
+    let reference = format!("resources: ['{url}?ref=v1']\n");
+    runner.origin.write("app/kustomization.yaml", reference);
+    runner.origin.run(&["lock"]).success();
+    let lock = runner.origin.read("kustomize-localize.lock");
+    let invented = lock.replace(&upstream.id("v1"), &"1".repeat(40));
+    assert_ne!(lock, invented);
+    runner.origin.write("kustomize-localize.lock", invented);
+    let (_, _, merge) = runner.pull_request();
+    runner.event("pull_request", &merge, 2);
+    runner.run().success();
+    runner.set("inputs.verify-lock", "true");
+    runner
+        .run()
+        .fails(1)
+        .stdout_has(": moved: ")
+        .stdout_has("::error title=git kustomize-localize::upstream is not what");
+    runner.set("inputs.verify-lock", "yes");
+    runner
+        .run()
+        .fails(2)
+        .stdout_has("verify-lock is true or false");
+}

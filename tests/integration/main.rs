@@ -17,6 +17,7 @@ mod attributes;
 mod branch;
 mod bytes;
 mod check;
+mod check_base;
 #[cfg(unix)]
 mod check_clear;
 mod check_commit;

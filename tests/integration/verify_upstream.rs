@@ -3,6 +3,7 @@
 mod files;
 mod mixed;
 mod refs;
+mod since;
 
 use std::path::Path;
 

@@ -232,6 +232,7 @@ resources:
         findings[0].allowed,
         Some(Allowed {
             by: "a/kustomization.yaml:6".to_owned(),
+            is_comment: true,
             reason: "beside".to_owned(),
         })
     );

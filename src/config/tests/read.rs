@@ -79,9 +79,9 @@ fn what_is_not_known_is_refused_with_its_place() {
         ],
     );
     is_refused_for(
-        "command: rm -rf /\n",
+        "shell: rm -rf /\n",
         &[
-            "1:1: command: this key is not known",
+            "1:1: shell: this key is not known",
             "the keys are rules, locked",
         ],
     );

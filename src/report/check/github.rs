@@ -6,7 +6,7 @@
 use std::fmt::Write;
 
 use super::overview::Overview;
-use super::{Shown, human, summary};
+use super::{Shown, human, new_locked, summary};
 use crate::check::Checked;
 use crate::failure::Failure;
 use crate::finding::{Finding, Severity};
@@ -18,6 +18,8 @@ use crate::report::visible;
 const ANNOTATIONS: usize = 10;
 /// A summary is shown up to 1 MiB; whoever else writes to it needs some of that.
 const SUMMARY: usize = 1_000_000;
+/// How many entries that are new in a lock a summary lists.
+const NEW: usize = 500;
 
 /// Returns what goes to the log: the findings as text, then the commands.
 ///
@@ -107,6 +109,19 @@ pub fn github_summary(checked: &Checked, all: bool) -> String {
     }
     let failures = checked.failures.iter().map(failure_row);
     let all = checked.failures.len() + findings.len();
+    if !checked.new_locked.is_empty() {
+        out.push_str("<p>new in the lock:</p>\n<ul>\n");
+        let (shown, left_out) = checked
+            .new_locked
+            .split_at(checked.new_locked.len().min(NEW));
+        for added in shown {
+            let _ = writeln!(out, "<li><code>{}</code></li>", html(&new_locked(added)));
+        }
+        out.push_str("</ul>\n");
+        if !left_out.is_empty() {
+            let _ = writeln!(out, "<p>{} more are in the log.</p>", left_out.len());
+        }
+    }
     if all == 0 {
         return out + "\n";
     }

@@ -6,7 +6,7 @@ use console::Style;
 
 use super::excerpt::Excerpt;
 use super::overview::Overview;
-use super::{not_staged, summary, visible};
+use super::{new_locked, not_staged, summary, visible};
 use crate::check::Checked;
 use crate::finding::{Finding, Severity};
 
@@ -68,6 +68,10 @@ pub fn human(checked: &Checked, shown: Shown) -> String {
     }
     if let Some(note) = not_staged(checked) {
         out.push_str(&format!("{} {note}\n", styles.help.apply_to("note:")));
+    }
+    for added in &checked.new_locked {
+        let note = styles.help.apply_to("new in the lock:");
+        out.push_str(&format!("{note} {}\n", new_locked(added)));
     }
     out.push_str(&summary(checked));
     out.push('\n');

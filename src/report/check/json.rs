@@ -5,6 +5,7 @@ use serde::Serialize;
 
 use crate::check::{Checked, Checking};
 use crate::finding::{Finding, Subject};
+use crate::record::Added;
 use crate::report::json::{JsonMessage, TOOL, Tool, render};
 
 #[derive(Serialize)]
@@ -16,6 +17,7 @@ struct JsonChecked<'a> {
     commit: Option<&'a str>,
     checked: Counts,
     new_only: Option<NewOnly<'a>>,
+    new_locked: Vec<NewLocked<'a>>,
     findings: Vec<JsonFinding<'a>>,
     failures: Vec<JsonMessage<'a>>,
 }
@@ -77,6 +79,14 @@ struct Helm<'a> {
 }
 
 #[derive(Serialize)]
+struct NewLocked<'a> {
+    lock: &'a str,
+    line: usize,
+    remote: String,
+    digest: String,
+}
+
+#[derive(Serialize)]
 struct JsonAllowed<'a> {
     by: &'a str,
     reason: &'a str,
@@ -107,9 +117,19 @@ pub fn json(checked: &Checked) -> String {
             base,
             left_out: *count,
         }),
+        new_locked: checked.new_locked.iter().map(new_locked).collect(),
         findings: checked.findings.iter().map(finding).collect(),
         failures: checked.failures.iter().map(JsonMessage::from).collect(),
     })
+}
+
+fn new_locked(added: &Added) -> NewLocked<'_> {
+    NewLocked {
+        lock: &added.lock,
+        line: added.line,
+        remote: added.remote.label(),
+        digest: added.remote.digest().to_string(),
+    }
 }
 
 fn finding(finding: &Finding) -> JsonFinding<'_> {

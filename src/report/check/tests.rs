@@ -66,6 +66,7 @@ fn allowed() -> Finding {
     Finding {
         allowed: Some(Allowed {
             by: ".kustomize-localize:12".to_owned(),
+            is_comment: true,
             reason: "mirrored inside".to_owned(),
         }),
         ..finding()
@@ -111,6 +112,7 @@ pub(super) fn checked(findings: Vec<Finding>) -> Checked {
         differing: 0,
         findings,
         known: None,
+        new_locked: Vec::new(),
         failures: Vec::new(),
     }
 }

@@ -119,6 +119,7 @@ fn a_comment_in_the_file_suppresses_in_source() {
         let allowed = Finding {
             allowed: Some(Allowed {
                 by: by.to_owned(),
+                is_comment: true,
                 reason: "ours".to_owned(),
             }),
             ..finding()

@@ -1,0 +1,105 @@
+//! What a lock lists that it did not list before.
+
+use super::{Lock, Remote};
+use crate::failure::Result;
+use crate::tree::{Entry, Tree};
+
+/// An entry that is new in a lock.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Added {
+    /// The lock, from the top of the repository.
+    pub lock: String,
+    /// The line on which the entry begins, from 1.
+    pub line: usize,
+    /// The entry.
+    pub remote: Remote,
+}
+
+/// Returns the entries of the lock at `place` that the lock there of `base` lacks or has otherwise. A lock of the base
+/// that cannot be read holds nothing.
+///
+/// # Errors
+/// When the lock cannot be read.
+pub fn added(tree: &dyn Tree, base: &dyn Tree, place: &str) -> Result<Vec<Added>> {
+    let bytes = tree.read(place)?;
+    let lock = Lock::parse(&bytes, place)?;
+    let before = match base.entry(place)? {
+        Some(Entry::File { .. }) => base
+            .read(place)
+            .and_then(|bytes| Lock::parse(&bytes, place)),
+        _ => Ok(Lock::default()),
+    };
+    let before: Vec<Remote> = before
+        .unwrap_or_default()
+        .remotes
+        .iter()
+        .map(meant)
+        .collect();
+    let lines = Lock::lines(&bytes);
+    let mut added = Vec::new();
+    for (index, remote) in lock.remotes.into_iter().enumerate() {
+        if !before.contains(&meant(&remote)) {
+            added.push(Added {
+                lock: place.to_owned(),
+                line: lines.get(index).copied().unwrap_or(1),
+                remote,
+            });
+        }
+    }
+    Ok(added)
+}
+
+/// Returns what an entry says of its upstream, and not who uses what of it.
+fn meant(remote: &Remote) -> Remote {
+    let mut remote = remote.clone();
+    remote.through_mut().clear();
+    if let Remote::Git(git) = &mut remote {
+        git.paths.clear();
+    }
+    remote
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::LOCK_NAME;
+    use crate::tree::memory::MemoryTree;
+
+    fn tree(remotes: &str) -> MemoryTree {
+        let mut tree = MemoryTree::default();
+        let text = format!("version: 1\nremotes:\n{remotes}");
+        tree.file(LOCK_NAME, text.as_bytes(), false);
+        tree
+    }
+
+    fn git(name: &str, digit: char, more: &str) -> String {
+        let commit = digit.to_string().repeat(40);
+        format!(
+            "  - url: https://example.com/{name}\n    ref: v1\n    commit: \"{commit}\"\n{more}"
+        )
+    }
+
+    #[test]
+    fn what_is_new_or_something_else_is_added() {
+        let base = tree(&[git("a", '1', ""), git("b", '1', "")].concat());
+        let paths = "    paths: [x]\n";
+        let now = tree(&[git("a", '1', paths), git("b", '2', ""), git("c", '3', "")].concat());
+        let found = added(&now, &base, LOCK_NAME).unwrap();
+        let found: Vec<(String, usize)> = found
+            .iter()
+            .map(|added| (added.remote.label(), added.line))
+            .collect();
+        assert_eq!(
+            found,
+            [
+                ("https://example.com/b?ref=v1".to_owned(), 7),
+                ("https://example.com/c?ref=v1".to_owned(), 10),
+            ]
+        );
+        let mut none = MemoryTree::default();
+        assert_eq!(added(&now, &none, LOCK_NAME).unwrap().len(), 3);
+        none.file(LOCK_NAME, b"<<<<<<< HEAD\n", false);
+        assert_eq!(added(&now, &none, LOCK_NAME).unwrap().len(), 3);
+        assert!(added(&none, &now, LOCK_NAME).is_err());
+    }
+}

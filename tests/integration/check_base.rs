@@ -1,0 +1,73 @@
+//! A change that is judged against its base: what it accepts itself does not count.
+
+use serde_json::Value;
+
+use crate::support::{Repo, Sandbox, config};
+
+const ALLOWED: &str = "resources:\n- https://example.com/acme/base?ref=v1 # kustomize-localize: allow[remote-reference, floating-ref] ours\n";
+
+fn work() -> (Sandbox, Repo) {
+    let sandbox = Sandbox::new();
+    let repo = sandbox.repo("work");
+    repo.write("app/kustomization.yaml", "resources: [config.yaml]\n");
+    repo.write("app/config.yaml", config("app"));
+    repo.commit("clean");
+    (sandbox, repo)
+}
+
+#[test]
+fn a_comment_that_the_change_adds_does_not_count() {
+    let (_sandbox, repo) = work();
+    repo.write("app/kustomization.yaml", ALLOWED);
+    repo.commit("allow itself");
+    let base = ["check", "--rev", "HEAD", "--base"];
+    let check = |rev: &str| repo.run_unchanged(&[&base[..], &[rev]].concat());
+    check("HEAD^")
+        .fails(1)
+        .stdout_has("remote-reference")
+        .stdout_has("the comment at app/kustomization.yaml:2 does not count yet: in `HEAD^` no comment allows this");
+    // Where it is in the base, it counts, also for another version of the same.
+    check("HEAD").success();
+    repo.write("app/kustomization.yaml", ALLOWED.replace("v1", "v2"));
+    repo.commit("bump");
+    check("HEAD^").success();
+    repo.write("app/kustomization.yaml", ALLOWED.replace("acme", "evil"));
+    repo.commit("another one");
+    check("HEAD^").fails(1).stdout_has("does not count yet");
+    // What accepts comments is the base, and not the change.
+    repo.write(".kustomize-localize", "comments: accept\n");
+    repo.commit("accept");
+    check("HEAD~2").fails(1).stdout_has("does not count yet");
+    check("HEAD").success();
+}
+
+#[test]
+fn what_is_new_in_the_lock_is_shown() {
+    let (_sandbox, repo) = work();
+    let commit = "1".repeat(40);
+    repo.write(
+        "app/kustomization.yaml",
+        "resources: ['https://example.com/acme/base?ref=v1']\n",
+    );
+    repo.write(
+        "kustomize-localize.lock",
+        format!("version: 1\nremotes:\n  - url: https://example.com/acme/base\n    ref: v1\n    commit: \"{commit}\"\n    paths: [\".\"]\n"),
+    );
+    repo.commit("lock");
+    let line = format!(
+        "kustomize-localize.lock:3: https://example.com/acme/base?ref=v1 gitCommit:{commit}"
+    );
+    repo.run(&["check", "--rev", "HEAD", "--base", "HEAD^"])
+        .success()
+        .stdout_has(&format!("new in the lock: {line}\n"));
+    repo.run(&["check", "--rev", "HEAD", "--base", "HEAD"])
+        .success()
+        .lacks("new in the lock");
+    let output = repo.run(&["check", "--rev", "HEAD", "--base", "HEAD^", "--format=json"]);
+    let report: Value = serde_json::from_str(&output.success().stdout).unwrap();
+    assert_eq!(
+        report["new_locked"][0]["digest"],
+        format!("gitCommit:{commit}")
+    );
+    assert_eq!(report["new_locked"][0]["line"], 3);
+}
