@@ -5,6 +5,7 @@
 //! top. [`lock`] brings the lock up to date,
 //! [`update`] says which of its entries are resolved again, [`in_place`] localizes in the working tree.
 
+mod conflict;
 pub mod in_place;
 pub mod lock;
 pub mod update;
@@ -19,6 +20,7 @@ use crate::failure::{self, Failure, Failures, Result, shown};
 use crate::git::Here;
 use crate::kustomization;
 use crate::localize;
+use crate::record::lock::Merged;
 use crate::record::{LOCK_NAME, Lock};
 use crate::reference::place::LOCALIZED_FILES;
 use crate::tree::objects::ObjectTree;
@@ -38,6 +40,10 @@ pub struct Ground {
     pub config: Config,
     /// The lock at the top, if there is one.
     pub lock: Option<Rc<Lock>>,
+    /// What the two sides of a lock in conflict changed, and not to the same. `lock` is what both come to.
+    pub both: Vec<Failure>,
+    /// What is on disk instead of the lock, where that is in conflict.
+    conflict: Option<Vec<u8>>,
     /// All kustomizations but those in `localized-files` of ours, sorted.
     pub kustomizations: Vec<String>,
     /// The kustomizations that a sparse checkout leaves out, sorted: nobody knows here what they
@@ -57,6 +63,18 @@ impl Ground {
     /// # Errors
     /// When there is none, or its configuration or lock cannot be read.
     pub fn find() -> Result<Ground, Failures> {
+        Ground::open(false)
+    }
+
+    /// Does the same, and brings the two sides of a lock together that git could not merge.
+    ///
+    /// # Errors
+    /// As [`Ground::find`], and when a side of the lock cannot be read.
+    pub fn find_merging() -> Result<Ground, Failures> {
+        Ground::open(true)
+    }
+
+    fn open(merges: bool) -> Result<Ground, Failures> {
         let here = Rc::new(Here::discover()?.ok_or_else(|| {
             Failure::new("this is not a git repository, so there is no place for a lock")
                 .hint("run it in a repository")
@@ -68,7 +86,19 @@ impl Ground {
         // Not in the middle of what another run writes.
         let _alone = here.alone()?;
         let tree = Rc::new(WorkingTree::open(here.clone())?);
-        let mut ground = Ground::of(here, Some(top), tree.clone(), &*tree)?;
+        let merged = match merges {
+            true => conflict::merged(&here, &*tree)?,
+            false => None,
+        };
+        let is_merged = merged.is_some();
+        let mut ground = Ground::of(here, Some(top), tree.clone(), &*tree, merged)?;
+        if is_merged {
+            let there = tree.entry(LOCK_NAME)?.is_some();
+            ground.conflict = Some(match there {
+                true => tree.read(LOCK_NAME)?,
+                false => Vec::new(),
+            });
+        }
         ground.disk = Some(tree.clone());
         for (place, is_left_out) in ground.here.tracked_paths()? {
             if is_left_out
@@ -88,7 +118,7 @@ impl Ground {
     /// # Errors
     /// When its configuration or lock cannot be read.
     pub fn at(here: Rc<Here>, tree: Rc<ObjectTree>) -> Result<Ground, Failures> {
-        Ground::of(here, None, tree.clone(), &*tree)
+        Ground::of(here, None, tree.clone(), &*tree, None)
     }
 
     fn of(
@@ -96,9 +126,18 @@ impl Ground {
         top: Option<PathBuf>,
         tree: SharedTree,
         listing: &dyn Listing,
+        merged: Option<Merged>,
     ) -> Result<Ground, Failures> {
         let config = Config::of(&*tree, "")?;
+        let (merged, both) = match merged {
+            Some(merged) => {
+                let both = merged.both.iter().map(conflict::unclear).collect();
+                (Some(merged.lock), both)
+            }
+            None => (None, Vec::new()),
+        };
         let lock = match tree.entry(LOCK_NAME)? {
+            _ if merged.is_some() => merged.map(Rc::new),
             None => None,
             Some(Entry::File { .. }) => {
                 Some(Rc::new(Lock::parse(&tree.read(LOCK_NAME)?, LOCK_NAME)?))
@@ -121,6 +160,8 @@ impl Ground {
             top,
             config,
             lock,
+            both,
+            conflict: None,
             kustomizations: Vec::new(),
             hidden: Vec::new(),
             unnameable: listing.unnameable(&kustomization::FILE_NAMES)?,
@@ -192,8 +233,17 @@ impl Ground {
         }
     }
 
+    /// Says whether the lock is in conflict on disk.
+    #[must_use]
+    pub fn is_in_conflict(&self) -> bool {
+        self.conflict.is_some()
+    }
+
     /// Says whether this is what the lock holds that was read.
     fn is_lock(&self, bytes: Option<&[u8]>) -> bool {
+        if let Some(conflict) = &self.conflict {
+            return bytes.unwrap_or_default() == conflict;
+        }
         match (bytes, &self.lock) {
             (None, None) => true,
             (Some(bytes), Some(lock)) => {

@@ -19,7 +19,7 @@ pub(super) fn run(args: &LockArgs) -> ExitCode {
 }
 
 fn lock(args: &LockArgs) -> Result<LockReport, Failures> {
-    let ground = Ground::find()?;
+    let ground = Ground::find_merging()?;
     let paths = args
         .paths
         .iter()
@@ -60,7 +60,8 @@ pub(super) fn finish(
     mut relocked: lock::Relocked,
 ) -> Result<LockReport, Failures> {
     relocked.lock.written_after(before);
-    let outcome = match (relocked.lock == **before, dry_run) {
+    let is_same = relocked.lock == **before && !ground.is_in_conflict();
+    let outcome = match (is_same, dry_run) {
         _ if strict && !relocked.warnings.is_empty() => LockOutcome::Warned,
         (true, true) => LockOutcome::Unchanged,
         (true, false) => {
@@ -73,16 +74,23 @@ pub(super) fn finish(
             LockOutcome::Written
         }
     };
-    Ok(report(outcome, before, relocked))
+    Ok(report(outcome, ground, before, relocked))
 }
 
-fn report(outcome: LockOutcome, before: &Lock, relocked: lock::Relocked) -> LockReport {
+fn report(
+    outcome: LockOutcome,
+    ground: &Ground,
+    before: &Lock,
+    relocked: lock::Relocked,
+) -> LockReport {
     LockReport {
         outcome,
         changes: Lock::changes(before, &relocked.lock),
         remotes: relocked.lock.remotes,
         unresolved: relocked.unresolved,
         left: relocked.lock.left,
+        merged: ground.is_in_conflict(),
+        both: ground.both.clone(),
         warnings: relocked.warnings,
     }
 }

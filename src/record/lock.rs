@@ -60,6 +60,7 @@
 //! from, what was changed in it, and why there is an entry that nothing in the tree names.
 
 mod left;
+mod merge;
 mod read;
 mod rules;
 mod write;
@@ -74,6 +75,7 @@ use crate::reference::RepoSpec;
 
 pub use crate::tree::LOCK_NAME;
 pub use left::{Left, LeftWhat};
+pub use merge::{Both, Merged, Sides};
 
 /// The one version of the format that is read and written.
 const VERSION: u64 = 1;

@@ -28,6 +28,10 @@ pub struct LockReport {
     pub warnings: Vec<Warning>,
     /// What could not be resolved.
     pub unresolved: Unresolved,
+    /// Whether the lock was in conflict, and its two sides were brought together.
+    pub merged: bool,
+    /// What both sides changed, and not to the same.
+    pub both: Vec<Failure>,
 }
 
 /// What happened to the lock, or to the working tree as a whole.
@@ -76,9 +80,9 @@ impl Tell for LockReport {
             warnings: self.warnings.iter().map(JsonMessage::from).collect(),
             unresolved: self.unresolved.count,
             errors: self
-                .unresolved
-                .failures
+                .both
                 .iter()
+                .chain(&self.unresolved.failures)
                 .map(JsonMessage::from)
                 .collect(),
         })
@@ -89,9 +93,10 @@ impl Tell for LockReport {
     }
 
     fn failures(&self) -> Failures {
-        let mut failures = self.unresolved.failures.clone();
+        let mut failures = self.both.clone();
+        failures.extend(self.unresolved.failures.iter().cloned());
         let Unresolved { count, of, .. } = self.unresolved;
-        if !failures.is_empty() {
+        if !self.unresolved.failures.is_empty() {
             let locked = match self.outcome {
                 LockOutcome::Written | LockOutcome::Unchanged => "locked",
                 LockOutcome::DryRun | LockOutcome::Warned => "could lock",
@@ -106,7 +111,9 @@ impl Tell for LockReport {
     }
 
     fn is_done(&self) -> bool {
-        self.outcome != LockOutcome::Warned && self.unresolved.failures.is_empty()
+        self.outcome != LockOutcome::Warned
+            && self.unresolved.failures.is_empty()
+            && self.both.is_empty()
     }
 }
 
@@ -127,6 +134,9 @@ impl LockReport {
             LockOutcome::Warned => {
                 writeln!(out, "not written: {LOCK_NAME} comes with warnings")?;
             }
+        }
+        if self.merged {
+            writeln!(out, "  brought together from both sides of a conflict")?;
         }
         write_changes(out, &self.changes)?;
         write_accepted(out, &self.left)?;

@@ -14,7 +14,7 @@ use gix::index::entry::{Flags, Mode, Stage, Stat};
 use super::objects::ObjectTree;
 use super::store::Objects;
 use super::top::Top;
-use super::{Entry, Listing, Tree, path};
+use super::{Entry, LOCK_NAME, Listing, MERGE_LOCK, Tree, path};
 use crate::failure::{Failure, Result, argument};
 use crate::git::Here;
 
@@ -250,10 +250,13 @@ impl Tree for IndexTree {
             Some(entry) if entry.stage() != Stage::Unconflicted => Err(Failure::new(format!(
                 "`{path}` is not merged yet"
             ))
-            .hint(format!(
-                "resolve the conflict, then: git add -- {}",
-                argument(&format!(":/{path}"))
-            ))),
+            .hint(match path {
+                LOCK_NAME => MERGE_LOCK.to_owned(),
+                path => format!(
+                    "resolve the conflict, then: git add -- {}",
+                    argument(&format!(":/{path}"))
+                ),
+            })),
             Some(entry) if kind(entry.mode).is_some() => self.objects.read("blob", entry.id, path),
             Some(_) => Err(Failure::new(format!("`{path}` is no file"))),
             None => match self.tree(path) {

@@ -46,6 +46,7 @@ mod killed;
 mod layout;
 mod licenses;
 mod lock;
+mod lock_conflicts;
 mod message;
 mod offline;
 mod packaging;

@@ -214,6 +214,26 @@ impl Here {
         ])
     }
 
+    /// Returns the stages of a path (from the top) that is not merged yet, each with its blob.
+    ///
+    /// # Errors
+    /// When git cannot list them.
+    pub fn unmerged(&self, path: &str) -> Result<Vec<(u32, String)>> {
+        let path = format!(":(top,literal){path}");
+        let output = self.files(&["ls-files", "-u", "-z", "--full-name", "--", &path])?;
+        let lines = output.split(|byte| *byte == 0);
+        let entries = lines.filter_map(staged);
+        Ok(entries.map(|entry| (entry.stage, entry.id)).collect())
+    }
+
+    /// Returns what a blob holds.
+    ///
+    /// # Errors
+    /// When git cannot read it.
+    pub fn blob(&self, id: &str) -> Result<Vec<u8>> {
+        self.files(&["cat-file", "blob", id])
+    }
+
     fn files(&self, args: &[&str]) -> Result<Vec<u8>> {
         let output = self.run(args, None)?;
         match output.status.success() {

@@ -2,12 +2,14 @@
 
 use std::collections::BTreeSet;
 
+use super::merge::marker;
 use super::rules::{self, Place};
 use super::{
     ChartRemote, FileRemote, GitRemote, Left, LeftWhat, LoadRestrictor, Lock, LockOptions,
     MAX_BYTES, Remote, StoredFile, VERSION,
 };
 use crate::failure::{Failure, Location, Result, shown};
+use crate::tree::{LOCK_NAME, MERGE_LOCK};
 use crate::yaml::{Mark, Reader};
 
 const RESTORE: &str = "the lock is generated: restore it from git instead of editing it";
@@ -74,10 +76,13 @@ fn text<'a>(bytes: &'a [u8], file: &str) -> Result<&'a str> {
     if text.trim().is_empty() {
         return Err(Failure::new("the lock is empty").at(at(0)));
     }
-    if let Some(index) = text.lines().position(|line| line.starts_with("<<<<<<< ")) {
-        return Err(Failure::new("holds a merge conflict")
-            .at(at(index + 1))
-            .hint("take one side of it, then run `git kustomize-localize lock`"));
+    let begins = |line: &str| marker(line).is_some_and(|(first, _)| first == '<');
+    if let Some(index) = text.lines().position(begins) {
+        let failure = Failure::new("holds a merge conflict").at(at(index + 1));
+        return Err(failure.hint(match file {
+            LOCK_NAME => MERGE_LOCK,
+            _ => "make it again: it is the lock of what was localized",
+        }));
     }
     Ok(text)
 }

@@ -1,0 +1,86 @@
+//! The lock in the middle of a merge or a rebase, where git left two sides of it.
+
+use crate::failure::{Failure, Result, argument, short};
+use crate::git::Here;
+use crate::record::lock::{Both, Merged, Sides};
+use crate::record::{LOCK_NAME, Lock};
+use crate::tree::Tree;
+
+/// Brings the two sides of the lock at the top together; none where there is no conflict, or somebody has resolved it.
+///
+/// Both sides come from the index. Where it holds none (the markers were added), they come from the markers.
+///
+/// # Errors
+/// When a side cannot be read.
+pub(super) fn merged(here: &Here, tree: &dyn Tree) -> Result<Option<Merged>> {
+    let on_disk = match tree.entry(LOCK_NAME)? {
+        Some(_) => Some(tree.read(LOCK_NAME)?),
+        None => None,
+    };
+    let stages = stages(here)?;
+    if let [base, Some(ours), Some(theirs)] = &stages {
+        let ours = side(ours, "our side")?;
+        let theirs = side(theirs, "their side")?;
+        let is_resolved = on_disk
+            .as_ref()
+            .and_then(|bytes| Lock::parse(bytes, LOCK_NAME).ok())
+            .is_some_and(|now| now != ours && now != theirs);
+        if is_resolved {
+            return Ok(None);
+        }
+        // Without a base nothing is dropped: that errs on the safe side.
+        let base = base.as_ref().and_then(|bytes| side(bytes, "").ok());
+        return Ok(Some(Lock::merge(base.as_ref(), &ours, &theirs)));
+    }
+    let Some(text) = on_disk.and_then(|bytes| String::from_utf8(bytes).ok()) else {
+        return Ok(None);
+    };
+    let Some(sides) = Sides::of(&text) else {
+        return Ok(None);
+    };
+    let ours = side(sides.ours.as_bytes(), "the first side")?;
+    let theirs = side(sides.theirs.as_bytes(), "the second side")?;
+    let base = sides.base.and_then(|text| side(text.as_bytes(), "").ok());
+    Ok(Some(Lock::merge(base.as_ref(), &ours, &theirs)))
+}
+
+/// Says of a remote that both sides changed it, and what to do.
+pub(super) fn unclear(both: &Both) -> Failure {
+    Failure::new(format!(
+        "{}: both sides changed it: {} is ours, and stays; {} is theirs",
+        both.label,
+        short(both.ours.hex()),
+        short(both.theirs.hex())
+    ))
+    .hint(format!(
+        "resolve it again: git kustomize-localize update {}",
+        argument(&both.label)
+    ))
+}
+
+fn side(bytes: &[u8], which: &str) -> Result<Lock> {
+    // A side without any entry may be no more than the lines that both have.
+    if bytes.trim_ascii().is_empty() {
+        return Ok(Lock::default());
+    }
+    Lock::parse(bytes, LOCK_NAME).map_err(|failure| {
+        Failure {
+            hints: vec![format!("take the other side: git checkout --ours -- :/{LOCK_NAME}, or --theirs; then: git kustomize-localize lock")],
+            ..failure.context(format_args!("{which} of the conflict cannot be read"))
+        }
+    })
+}
+
+/// Returns what the index holds of the lock: base, ours, theirs.
+fn stages(here: &Here) -> Result<[Option<Vec<u8>>; 3]> {
+    let mut stages = [None, None, None];
+    for (stage, id) in here.unmerged(LOCK_NAME)? {
+        let place = usize::try_from(stage)
+            .ok()
+            .and_then(|stage| stage.checked_sub(1));
+        if let Some(place) = place.and_then(|place| stages.get_mut(place)) {
+            *place = Some(here.blob(&id)?);
+        }
+    }
+    Ok(stages)
+}

@@ -1,0 +1,174 @@
+//! The lock in the middle of a merge or a rebase.
+
+use crate::support::{World, config_map};
+
+const LOCK: &str = "kustomize-localize.lock";
+const COMMAND: &str = "git kustomize-localize lock && git add -f -- :/kustomize-localize.lock";
+
+fn url(name: &str) -> String {
+    format!("https://files.example.com/{name}.yaml")
+}
+
+/// Writes a root that names these files, and locks it.
+fn locked(world: &World, root: &str, names: &[&str]) {
+    let list: String = names
+        .iter()
+        .map(|name| format!("- {}\n", url(name)))
+        .collect();
+    let text = format!("resources:\n{list}");
+    world
+        .work
+        .write(&format!("{root}/kustomization.yaml"), text);
+    world.work.run(&["lock"]).success();
+    world.work.commit(root);
+}
+
+/// Two branches that each lock something next to the same entry. With `base`, there is a lock before they part.
+fn parted(style: &str, base: bool) -> World {
+    let world = World::new();
+    for name in ["a", "b", "n", "o", "z"] {
+        world.file(&url(name), config_map(name));
+    }
+    world.work.git(&["config", "merge.conflictStyle", style]);
+    match base {
+        true => locked(&world, "base", &["a", "b", "z"]),
+        false => {
+            world.work.write("README.md", "Nothing yet.\n");
+            world.work.commit("first");
+        }
+    }
+    world.work.git(&["switch", "-q", "-c", "topic"]);
+    if base {
+        locked(&world, "base", &["b", "z"]);
+    }
+    locked(&world, "theirs", &["n"]);
+    world.work.git(&["switch", "-q", "main"]);
+    locked(&world, "ours", &["o"]);
+    world
+}
+
+/// Asserts that the lock is in conflict, that the gate says what to do, and that this does it.
+fn resolve(world: &World, expected: &[&str]) {
+    let text = world.work.read(LOCK);
+    assert!(text.contains("<<<<<<<"), "{text}");
+    for source in ["--staged", "--working-tree"] {
+        let output = world.work.run(&["check", source]);
+        output.fails(2).stderr_has(&format!("hint: {COMMAND}\n"));
+    }
+    world.work.run(&["update"]).fails(2).stderr_has(COMMAND);
+    // Nobody is asked.
+    world.server.unroute(&url("n"));
+    std::fs::remove_dir_all(world.sandbox.path("cache")).unwrap();
+    let output = world.work.run(&["lock"]);
+    output
+        .success()
+        .stdout_has("brought together from both sides of a conflict")
+        .stdout_has("  to stage it: git add -f -- :/kustomize-localize.lock\n");
+    assert_eq!(urls(world), expected);
+    world
+        .work
+        .git(&["add", "-f", "--", ":/kustomize-localize.lock"]);
+    world.work.run(&["check"]).success();
+    let again = world.work.run(&["lock"]);
+    again.success().stdout_has("nothing to do");
+}
+
+fn urls(world: &World) -> Vec<String> {
+    let lock = world.work.read(LOCK);
+    let lines = lock
+        .lines()
+        .filter_map(|line| line.strip_prefix("  - url: "));
+    let names = lines.filter_map(|url| url.strip_prefix("https://files.example.com/"));
+    names
+        .map(|name| name.trim_end_matches(".yaml").to_owned())
+        .collect()
+}
+
+#[test]
+fn a_merge_is_resolved_from_both_sides() {
+    for style in ["merge", "diff3", "zdiff3"] {
+        let world = parted(style, true);
+        world.work.try_git(&["merge", "topic"]).fails(1);
+        resolve(&world, &["b", "n", "o", "z"]);
+    }
+}
+
+#[test]
+fn a_rebase_is_resolved_from_both_sides() {
+    let world = parted("zdiff3", true);
+    world.work.git(&["switch", "-q", "topic"]);
+    let mut stops = 0;
+    let mut output = world.work.try_git(&["rebase", "main"]);
+    while output.status != 0 {
+        stops += 1;
+        assert!(stops < 4, "{output:?}");
+        world.work.run(&["lock"]).success();
+        world
+            .work
+            .git(&["add", "-f", "--", ":/kustomize-localize.lock"]);
+        output = world
+            .work
+            .try_git(&["-c", "core.editor=true", "rebase", "--continue"]);
+    }
+    assert!(stops > 0);
+    assert_eq!(urls(&world), ["b", "n", "o", "z"]);
+    world.work.run(&["check"]).success();
+}
+
+#[test]
+fn locks_that_both_added_are_resolved() {
+    let world = parted("merge", false);
+    world.work.try_git(&["merge", "topic"]).fails(1);
+    resolve(&world, &["n", "o"]);
+}
+
+#[test]
+fn markers_alone_are_enough() {
+    for style in ["merge", "diff3", "zdiff3"] {
+        let world = parted(style, true);
+        world.work.try_git(&["merge", "topic"]).fails(1);
+        world.work.git(&["add", "--all"]);
+        world.work.git(&["commit", "-qm", "with markers"]);
+        resolve(&world, &["b", "n", "o", "z"]);
+    }
+}
+
+#[test]
+fn what_both_changed_is_left_to_update() {
+    let world = World::new();
+    world.file(&url("a"), config_map("one"));
+    locked(&world, "base", &["a"]);
+    world.work.git(&["switch", "-q", "-c", "topic"]);
+    let change = |text: &str| {
+        world.file(&url("a"), config_map(text));
+        world.work.run(&["update"]).success();
+        world.work.commit(text);
+        let lock = world.work.read(LOCK);
+        let line = lock.lines().find(|line| line.contains("sha256")).unwrap();
+        line.trim_start().trim_start_matches("sha256: ")[..12].to_owned()
+    };
+    let theirs = change("two");
+    world.work.git(&["switch", "-q", "main"]);
+    let ours = change("three");
+    world.work.try_git(&["merge", "topic"]).fails(1);
+    let update = format!("git kustomize-localize update {}", url("a"));
+    world
+        .work
+        .run(&["lock"])
+        .fails(1)
+        .stdout_has("wrote kustomize-localize.lock")
+        .stderr_has(&format!("{ours} is ours, and stays; {theirs} is theirs\n"))
+        .stderr_has(&update);
+    world.file(&url("a"), config_map("four"));
+    world.work.run(&["update", &url("a")]).success();
+    // What was resolved by hand is not resolved again.
+    world
+        .work
+        .run(&["lock"])
+        .success()
+        .stdout_has("nothing to do");
+    world
+        .work
+        .git(&["add", "-f", "--", ":/kustomize-localize.lock"]);
+    world.work.run(&["check"]).success();
+}
