@@ -363,19 +363,19 @@ struct Copied {
     lock: Lock,
 }
 
-/// Walks the target and localizes it. `base` is what the patterns of `--leave-missing` are relative
-/// to, `forbidden` is where NEW_DIR lies, both in the tree of the source.
+/// Walks the target and localizes it. The patterns of `--leave-missing` are relative to the top of the repository, or to
+/// where we were started. `forbidden` is where NEW_DIR lies in the tree of the source.
 fn copy(
     args: &LocalizeArgs,
     local: &Local,
     target: Target,
     fetcher: &mut Fetcher,
-    base: &str,
     absence: &dyn Fn(&str) -> Absence,
     forbidden: Option<String>,
     owned: &dyn Fn(&str) -> bool,
 ) -> Result<Copied, Failures> {
     let patterns = globs("--leave-missing", &args.leave_missing)?;
+    let base = local.top.as_deref().unwrap_or(&local.prefix);
     let leave_missing =
         |path: &str| path::below(path, base).is_some_and(|path| patterns.is_match(path));
     let leave_remote = leave_remote(&args.leave, local.lock.as_deref());

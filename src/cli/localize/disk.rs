@@ -105,13 +105,11 @@ pub(super) fn run(args: &LocalizeArgs) -> Result<Report, Failures> {
         Some(top) => path::below(path, top).is_some_and(|path| owns(source_lock.as_ref(), path)),
         None => false,
     };
-    let base = top.clone().unwrap_or(prefix);
     let copied = copy(
         args,
         &local,
         target,
         &mut fetcher,
-        &base,
         &|_| Absence::Nowhere,
         Some(new_dir),
         &owned,

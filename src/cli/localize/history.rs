@@ -136,7 +136,6 @@ pub(super) fn run(args: &LocalizeArgs) -> Result<Report, Failures> {
         &local,
         target,
         &mut fetcher,
-        "",
         &absence,
         Some(into.clone()),
         &owned,

@@ -64,7 +64,6 @@ pub(in crate::cli) fn rebuild(
                 &local,
                 target,
                 &mut fetcher,
-                "",
                 &|path| absences.of(path),
                 Some(directory.to_owned()),
                 &|path| owns(local.lock.as_ref(), path),
