@@ -158,16 +158,6 @@ fn escaped(text: &str) -> String {
     escaped
 }
 
-/// Returns a number of bytes for people: `64 MiB`, `1.5 KiB`, `10 bytes`.
-pub(crate) fn bytes(number: u64) -> String {
-    let units = [("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)];
-    match units.into_iter().find(|(_, unit)| number >= *unit) {
-        Some((name, unit)) if number.is_multiple_of(unit) => format!("{} {name}", number / unit),
-        Some((name, unit)) => format!("{}.{} {name}", number / unit, number % unit * 10 / unit),
-        None => format!("{number} bytes"),
-    }
-}
-
 /// Returns text from outside as it can be put into a message: one line, not too long.
 pub(crate) fn shown(text: &str) -> String {
     const MOST: usize = 100;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::failure::{Failure, Result, bytes};
+use crate::failure::{Failure, Result};
 
 /// The largest file that is taken unless the user says otherwise.
 pub const MAX_FILE_SIZE: u64 = 64 << 20;
@@ -63,6 +63,16 @@ impl Budget {
             .hint("localize fewer targets in one run"));
         }
         Ok(())
+    }
+}
+
+/// Returns a number of bytes for people: `64 MiB`, `1.5 KiB`, `10 bytes`.
+pub(in crate::fetch) fn bytes(number: u64) -> String {
+    let units = [("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)];
+    match units.into_iter().find(|(_, unit)| number >= *unit) {
+        Some((name, unit)) if number.is_multiple_of(unit) => format!("{} {name}", number / unit),
+        Some((name, unit)) => format!("{}.{} {name}", number / unit, number % unit * 10 / unit),
+        None => format!("{number} bytes"),
     }
 }
 

@@ -36,7 +36,7 @@ pub enum HttpError {
     #[error("the server answered with an empty body")]
     Empty,
     /// The decoded body is larger than [`Options::max_bytes`](super::Options::max_bytes).
-    #[error("the file is too large: the limit is {}", crate::failure::bytes(*.limit))]
+    #[error("the file is too large: the limit is {}", crate::fetch::budget::bytes(*.limit))]
     TooLarge {
         /// The limit in bytes.
         limit: u64,
