@@ -2,6 +2,7 @@
 //! terminal.
 
 use std::io::{BufRead, BufReader, Read, Write};
+use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
@@ -224,19 +225,35 @@ fn detach(command: &mut Command) {
     }
 }
 
-/// Whether [`without_network`] is anything on this platform. Even then the machine may forbid it.
-pub const CAN_CLOSE_NETWORK: bool = cfg!(target_os = "linux");
+/// Whether [`isolate`] does anything on this platform. Even then the machine may forbid it.
+pub const CAN_ISOLATE: bool = cfg!(target_os = "linux");
 
-/// Gives the child a network of its own with nothing in it. Where the machine forbids that, the child
-/// cannot be started.
+/// What a child gets of its own.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Isolation<'a> {
+    /// A network with nothing in it.
+    pub network: bool,
+    /// A view of the file system in which nothing in or below this directory can be changed.
+    pub read_only: Option<&'a Path>,
+}
+
+/// Isolates the child. Where the machine forbids that, the child cannot be started.
+///
+/// # Errors
+/// When the directory cannot be looked at.
 #[allow(unsafe_code)]
-pub fn without_network(command: &mut Command) {
+pub fn isolate(command: &mut Command, isolation: Isolation<'_>) -> std::io::Result<()> {
     #[cfg(target_os = "linux")]
     {
         use std::os::unix::process::CommandExt;
-        // Made before the fork: afterwards nothing may allocate.
+        // All of it is made before the fork: afterwards nothing may allocate.
         let user = format!("{0} {0} 1", rustix::process::geteuid().as_raw());
         let group = format!("{0} {0} 1", rustix::process::getegid().as_raw());
+        let read_only = isolation.read_only.map(ReadOnly::new).transpose()?;
+        let network = isolation.network;
+        if !network && read_only.is_none() {
+            return Ok(());
+        }
         // SAFETY: these are plain system calls, which touch no memory of the parent; nothing allocates.
         unsafe {
             command.pre_exec(move || {
@@ -247,16 +264,70 @@ pub fn without_network(command: &mut Command) {
                     rustix::io::write(&file, text.as_bytes())?;
                     Ok(())
                 };
-                unshare_unsafe(UnshareFlags::NEWUSER | UnshareFlags::NEWNET)?;
+                let mut own = UnshareFlags::NEWUSER;
+                own.set(UnshareFlags::NEWNET, network);
+                own.set(UnshareFlags::NEWNS, read_only.is_some());
+                unshare_unsafe(own)?;
                 write(c"/proc/self/setgroups", "deny")?;
                 write(c"/proc/self/uid_map", &user)?;
-                write(c"/proc/self/gid_map", &group)
+                write(c"/proc/self/gid_map", &group)?;
+                match &read_only {
+                    Some(read_only) => read_only.mount(),
+                    None => Ok(()),
+                }
             });
         }
     }
     #[cfg(not(target_os = "linux"))]
     {
-        let _ = command;
+        let _ = (command, isolation);
+    }
+    Ok(())
+}
+
+/// A directory that is mounted read-only over itself.
+#[cfg(target_os = "linux")]
+struct ReadOnly {
+    directory: std::ffi::CString,
+    flags: rustix::mount::MountFlags,
+}
+
+#[cfg(target_os = "linux")]
+impl ReadOnly {
+    fn new(directory: &Path) -> std::io::Result<Self> {
+        use std::os::unix::ffi::OsStrExt as _;
+
+        use rustix::fs::StatVfsMountFlags as Has;
+        use rustix::mount::MountFlags;
+        let has = rustix::fs::statvfs(directory)?.f_flag;
+        // What the mount below forbids already, a new user namespace may not allow again.
+        let kept = [
+            (Has::NOSUID, MountFlags::NOSUID),
+            (Has::NODEV, MountFlags::NODEV),
+            (Has::NOEXEC, MountFlags::NOEXEC),
+            (Has::NOATIME, MountFlags::NOATIME),
+            (Has::NODIRATIME, MountFlags::NODIRATIME),
+            (Has::RELATIME, MountFlags::RELATIME),
+        ];
+        let mut flags = MountFlags::BIND | MountFlags::RDONLY;
+        for (has_it, keeps_it) in kept {
+            flags.set(keeps_it, has.contains(has_it));
+        }
+        Ok(ReadOnly {
+            directory: std::ffi::CString::new(directory.as_os_str().as_bytes())?,
+            flags,
+        })
+    }
+
+    /// Mounts it, in a namespace that was just made. Allocates nothing.
+    fn mount(&self) -> std::io::Result<()> {
+        use rustix::mount::{MountPropagationFlags, mount_bind, mount_change, mount_remount};
+        let all = MountPropagationFlags::REC | MountPropagationFlags::PRIVATE;
+        let directory = self.directory.as_c_str();
+        mount_change(c"/", all)?;
+        mount_bind(directory, directory)?;
+        mount_remount(directory, self.flags, c"")?;
+        Ok(())
     }
 }
 
@@ -435,6 +506,36 @@ mod tests {
         )
         .unwrap();
         assert_eq!(output.stdout, b"none\n");
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn an_isolated_child_cannot_change_what_is_read_only() {
+        let top = tempfile::tempdir().unwrap();
+        let input = top.path().join("input");
+        std::fs::create_dir_all(input.join("below")).unwrap();
+        std::fs::write(input.join("below/file"), "").unwrap();
+        let script = format!(
+            "cd '{}' && for place in input/new input/below/file beside; do echo x >$place; done 2>/dev/null; chmod 700 input/below/file 2>/dev/null && echo changed; ls input input/below beside",
+            top.path().display()
+        );
+        let mut command = sh(&script);
+        let isolation = Isolation {
+            network: true,
+            read_only: Some(&input),
+        };
+        isolate(&mut command, isolation).unwrap();
+        let Ok(output) = run(&mut command, None, Limits::default(), Terminal::Detached) else {
+            // The machine forbids it: then builds are not isolated either.
+            return;
+        };
+        let stdout = String::from_utf8(output.stdout).unwrap();
+        assert!(
+            !stdout.contains("new") && !stdout.contains("changed"),
+            "{stdout}"
+        );
+        assert!(stdout.starts_with("beside\n"), "{stdout}");
+        assert_eq!(std::fs::read(input.join("below/file")).unwrap(), b"");
     }
 
     #[test]

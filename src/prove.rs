@@ -28,7 +28,7 @@ mod stage;
 #[cfg(feature = "localize")]
 pub mod stand_in;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -41,7 +41,7 @@ pub use stage::prove;
 use crate::localize::ResultFile;
 use crate::record::{Builder, Change, LoadRestrictor, Verified};
 use crate::tree::Tree;
-use crate::walk::Graph;
+use crate::walk::{FileId, Graph};
 
 /// How to build.
 #[derive(Debug, Clone, Default)]
@@ -58,6 +58,8 @@ pub struct Options {
     pub timeout: Option<Duration>,
     /// Whether nobody wants to know how far it is.
     pub quiet: bool,
+    /// The variables of our environment that builds see besides what they need.
+    pub variables: Vec<String>,
     /// What outputs that differ are kept under: those of the last run under the same name go.
     pub outputs: String,
 }
@@ -74,6 +76,8 @@ pub struct Job<'a> {
     pub targets: Vec<Target>,
     /// Where files may lie.
     pub load_restrictor: LoadRestrictor,
+    /// The files from elsewhere that somebody trusts to run.
+    pub trusted: &'a HashSet<FileId>,
     /// What an earlier run has proven; none where everything is to be built.
     #[cfg(feature = "localize")]
     pub earlier: Option<Earlier>,
@@ -189,12 +193,12 @@ impl Proof {
 }
 
 impl TargetProof {
-    /// Returns that nothing has changed since a target was verified.
+    /// Returns what is known of a target that is not built.
     #[cfg(feature = "localize")]
-    fn before(target: &Target) -> TargetProof {
+    fn without_build(target: &Target, verdict: Verdict) -> TargetProof {
         TargetProof {
             target: target.name.clone(),
-            verdict: Verdict::VerifiedBefore,
+            verdict,
             size: 0,
             live: None,
             kept: None,
@@ -246,7 +250,7 @@ impl TargetProof {
 const STAYS: &str = "which stays remote, as accepted";
 
 /// What kustomize says where a build needs something that it was not given, and what to do.
-const NEXT_STEPS: [(&str, &str); 6] = [
+const NEXT_STEPS: [(&str, &str); 7] = [
     (
         "must specify --enable-helm",
         "to build it with helm: --build-arg=--enable-helm",
@@ -258,6 +262,10 @@ const NEXT_STEPS: [(&str, &str); 6] = [
     (
         SKIPPED,
         "to run them, which is to run their code: --build-arg=--enable-alpha-plugins --build-arg=--enable-exec, with kustomize",
+    ),
+    (
+        "unable to find plugin root",
+        "to run your own plugins: set KUSTOMIZE_PLUGIN_HOME to where they are, and add --build-env KUSTOMIZE_PLUGIN_HOME",
     ),
     (
         "is not in or below",

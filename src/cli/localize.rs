@@ -454,6 +454,7 @@ fn proven(
         checkout,
         targets: vec![target],
         load_restrictor: copied.lock.options.load_restrictor,
+        trusted: &copied.localized.trusted,
         earlier,
         moved: &|repositories| fetcher.moved(repositories),
     };
@@ -496,6 +497,7 @@ fn prove(
         offline: args.offline,
         timeout: args.fetch.timeout.map(Duration::from_secs),
         quiet: args.output.quiet,
+        variables: args.verify.variables()?,
         outputs: outputs(here),
     };
     let mut proof = match job.targets.is_empty() && !skipped.is_empty() {

@@ -240,6 +240,36 @@ pub(super) struct VerifyArgs {
         hide_short_help = true
     )]
     pub(super) build_arg: Vec<String>,
+
+    /// Another variable of your environment that both builds see; may be given several times
+    #[arg(
+        long,
+        value_name = "NAME",
+        conflicts_with = "no_verify",
+        hide_short_help = true
+    )]
+    pub(super) build_env: Vec<String>,
+}
+
+impl VerifyArgs {
+    /// Returns the variables that builds see.
+    pub(super) fn variables(&self) -> crate::failure::Result<Vec<String>> {
+        if let Some(name) = self
+            .build_env
+            .iter()
+            .find(|name| name.is_empty() || name.contains(['=', '\0']))
+        {
+            let name = name.split('=').next().unwrap_or_default();
+            return Err(
+                Failure::new(format!("`--build-env {name}=…`: only names can be given"))
+                    .hint("set the variable in your environment, and give its name"),
+            );
+        }
+        let mut variables = self.build_env.clone();
+        variables.sort();
+        variables.dedup();
+        Ok(variables)
+    }
 }
 
 /// What the build of the original reads from upstream.

@@ -1,11 +1,11 @@
 //! What localizing yields: the files, and what is known about them.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::rc::Rc;
 
 use crate::failure::Location;
 use crate::record::{self, Left, Remote, StoredFile};
-use crate::walk::Warning;
+use crate::walk::{FileId, Warning};
 
 /// What a localized kustomization consists of.
 pub struct Localized {
@@ -26,6 +26,8 @@ pub struct Localized {
     pub left: Vec<Left>,
     /// The programs from elsewhere that lost their execute bit.
     pub untrusted: Vec<Untrusted>,
+    /// The files from elsewhere that stay executable, because somebody trusts them.
+    pub trusted: HashSet<FileId>,
     /// What works but should be known.
     pub warnings: Vec<Warning>,
 }

@@ -230,6 +230,7 @@ impl Builder<'_> {
         let mut rewritten = Vec::new();
         let mut local_files = BTreeSet::new();
         let mut untrusted = Vec::new();
+        let mut trusted = HashSet::new();
         for (place, placed) in &self.placed {
             let file = &graph.files[placed.file];
             let (remote, source) = match &file.origin {
@@ -259,6 +260,9 @@ impl Builder<'_> {
                     }
             });
             let is_trusted = may_run.is_some() && (self.rules.trusted)(place);
+            if is_trusted {
+                trusted.insert(placed.file);
+            }
             let mut result = ResultFile {
                 content: self.content(placed.file),
                 executable: (file.executable && local) || is_trusted,
@@ -369,6 +373,7 @@ impl Builder<'_> {
             vendored: self.vendored.clone(),
             left: Vec::new(),
             untrusted,
+            trusted,
             warnings,
         })
     }

@@ -9,7 +9,7 @@ mod ledger;
 mod proof;
 mod restore;
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::PathBuf;
 use std::rc::Rc;
 
@@ -72,6 +72,8 @@ pub struct Plan {
     pub paths: Vec<String>,
     /// What works but should be known.
     pub warnings: Vec<Warning>,
+    /// The files from elsewhere that stay executable, because somebody trusts them.
+    pub trusted: HashSet<FileId>,
     /// What was walked.
     pub before: Graph,
     /// What a walk is going to find afterwards.
@@ -316,6 +318,7 @@ fn planned(
         rewritten: ledger.rewritten(),
         warnings,
         after: after.graph,
+        trusted: in_place.localized.trusted,
         before: explored.graph,
     })
 }

@@ -2,14 +2,16 @@
 
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
+use std::process::Command;
 use std::time::Duration;
 
+use super::closed;
 use super::program::Program;
 use super::proxy::Proxy;
 use super::stand_in;
 use crate::failure::{Failure, Result};
 use crate::git::untied;
-use crate::process::{self, Limits, Terminal};
+use crate::process::{self, Isolation, Limits, Terminal};
 use crate::redact;
 
 /// What one build left.
@@ -46,10 +48,21 @@ pub(super) enum Network<'a> {
 pub(super) struct Room<'a> {
     pub(super) git: Git<'a>,
     pub(super) network: Network<'a>,
+    /// What it builds from, which it may not change.
+    pub(super) input: &'a Path,
+    /// The variables of our environment that it sees besides.
+    pub(super) variables: &'a [String],
 }
 
-/// What lets a build run plugins, which look for their code in the user's home.
-const PLUGINS: &str = "--enable-alpha-plugins";
+/// What a build sees of our environment: where programs are, and the locale.
+const VARIABLES: &[&str] = if cfg!(windows) {
+    &["PATH", "PATHEXT", "SystemRoot", "ComSpec"]
+} else {
+    &["PATH", "LANG", "LANGUAGE"]
+};
+
+/// What it also sees where it asks upstream itself.
+const CONNECTION: [&str; 4] = ["NO_PROXY", "no_proxy", "SSL_CERT_FILE", "SSL_CERT_DIR"];
 
 /// Builds `target` in a directory of its own, `private`, which is made.
 pub(super) fn build(
@@ -60,14 +73,33 @@ pub(super) fn build(
     room: Room<'_>,
     timeout: Duration,
 ) -> Result<Build> {
+    let not_made = |error| Failure::new(format!("no directory to build in: {error}"));
     let home = private.join("home");
     let temporary = private.join("tmp");
     for directory in [&home, &temporary] {
-        std::fs::create_dir_all(directory)
-            .map_err(|error| Failure::new(format!("no directory to build in: {error}")))?;
+        std::fs::create_dir_all(directory).map_err(not_made)?;
     }
     let mut command = program.command();
-    untied(&mut command);
+    match room.git {
+        // git needs what its user has configured. No program of upstream runs beside it.
+        Git::Real => {
+            untied(&mut command);
+            command.env_remove(stand_in::VARIABLE);
+        }
+        Git::StandIn(manifest) => {
+            let is_open = matches!(room.network, Network::Open);
+            see(&mut command, room.variables, is_open);
+            if !room.variables.iter().any(|name| name == "HOME") {
+                command.env("HOME", &home);
+            }
+            let bin = private.join("bin");
+            stand_in::link(&bin)
+                .map_err(|error| Failure::new(format!("git could not be stood in for: {error}")))?;
+            command
+                .env("PATH", first_on_path(&bin))
+                .env(stand_in::VARIABLE, manifest);
+        }
+    }
     command
         .args(arguments)
         .arg("--")
@@ -75,29 +107,19 @@ pub(super) fn build(
         .current_dir(&home)
         .env("TMPDIR", &temporary)
         .env("GIT_TERMINAL_PROMPT", "0");
-    let plugins = arguments
-        .iter()
-        .any(|argument| argument == PLUGINS || argument == "--enable-alpha-plugins=true");
-    if !plugins {
-        command.env_remove("KUSTOMIZE_PLUGIN_HOME");
-        if let Git::StandIn(_) = room.git {
-            command.env("HOME", &home).env("XDG_CONFIG_HOME", &home);
-        }
-    }
-    command.env_remove(stand_in::VARIABLE);
-    if let Git::StandIn(manifest) = room.git {
-        let bin = private.join("bin");
-        stand_in::link(&bin)
-            .map_err(|error| Failure::new(format!("git could not be stood in for: {error}")))?;
-        command
-            .env("PATH", first_on_path(&bin))
-            .env(stand_in::VARIABLE, manifest);
-    }
     match room.network {
         Network::Open => {}
         Network::Fetched(proxy) => proxy.serve(&mut command),
-        Network::Closed => program.network.close(&mut command),
+        Network::Closed => closed::Network::close(&mut command),
     }
+    let is_closed = matches!(room.network, Network::Closed);
+    // The real git may ask ssh, which trusts no file whose owner it does not see.
+    let is_apart = matches!(room.git, Git::StandIn(_));
+    let isolation = Isolation {
+        network: is_closed && program.walls.network == closed::Network::Namespace,
+        read_only: Some(room.input).filter(|_| is_apart && program.walls.read_only),
+    };
+    process::isolate(&mut command, isolation).map_err(not_made)?;
     let limits = Limits {
         timeout: Some(timeout),
         cancel: None,
@@ -115,6 +137,19 @@ pub(super) fn build(
         }),
         Err(error) => Err(Failure::new(error.to_string())),
     }
+}
+
+/// Lets a build see nothing of our environment but what it needs, and what the user says.
+fn see(command: &mut Command, variables: &[String], is_open: bool) {
+    command.env_clear();
+    let is_seen = |name: &str| {
+        VARIABLES.contains(&name)
+            || name.starts_with("LC_")
+            || is_open && (closed::PROXIES.contains(&name) || CONNECTION.contains(&name))
+            || variables.iter().any(|variable| variable == name)
+    };
+    let seen = std::env::vars_os().filter(|(name, _)| name.to_str().is_some_and(is_seen));
+    command.envs(seen);
 }
 
 /// Returns `PATH` with a directory before all others.

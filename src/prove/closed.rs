@@ -5,7 +5,7 @@ use std::fmt;
 use std::process::Command;
 
 #[cfg(feature = "localize")]
-use crate::process::{self, Output};
+use crate::process::{self, Isolation, Output};
 
 /// How the network is closed for a program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,9 +46,9 @@ impl Network {
         }
     }
 
-    /// Closes the network for what `command` is going to start.
+    /// Tells what `command` starts that there is no network. In a [namespace](Network::Namespace) there is none.
     #[cfg(feature = "localize")]
-    pub(super) fn close(self, command: &mut Command) {
+    pub(super) fn close(command: &mut Command) {
         for name in PROXIES {
             // Port 9 discards, and nothing has listened there for decades.
             command.env(name, "http://127.0.0.1:9");
@@ -57,22 +57,46 @@ impl Network {
             .env_remove("NO_PROXY")
             .env_remove("no_proxy")
             .env("GIT_ALLOW_PROTOCOL", "none");
-        if self == Network::Namespace {
-            process::without_network(command);
-        }
     }
 }
 
-/// Runs something in the tightest way that this machine allows: with a network, then with none is an
-/// error of its own.
+/// What this machine lets a build have of its own.
+#[cfg(feature = "localize")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Walls {
+    /// How the network can be closed.
+    pub(super) network: Network,
+    /// Whether a directory can be made read-only for it.
+    pub(super) read_only: bool,
+}
+
+/// Runs something as isolated as this machine allows. `run` isolates as it is told.
+///
+/// # Errors
+/// When it cannot be run at all.
 #[cfg(feature = "localize")]
 pub(super) fn first(
-    run: impl Fn(Option<Network>) -> Result<Output, process::Error>,
-) -> Result<(Network, Output), process::Error> {
-    if process::CAN_CLOSE_NETWORK
-        && let Ok(output) = run(Some(Network::Namespace))
-    {
-        return Ok((Network::Namespace, output));
+    run: impl Fn(Isolation<'_>) -> Result<Output, process::Error>,
+) -> Result<(Walls, Output), process::Error> {
+    let directory = std::env::temp_dir();
+    for read_only in [Some(directory.as_path()), None] {
+        let isolation = Isolation {
+            network: true,
+            read_only,
+        };
+        if process::CAN_ISOLATE
+            && let Ok(output) = run(isolation)
+        {
+            let walls = Walls {
+                network: Network::Namespace,
+                read_only: read_only.is_some(),
+            };
+            return Ok((walls, output));
+        }
     }
-    Ok((Network::Proxies, run(None)?))
+    let walls = Walls {
+        network: Network::Proxies,
+        read_only: false,
+    };
+    Ok((walls, run(Isolation::default())?))
 }

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use super::closed::{self, Network};
+use super::closed::{self, Walls};
 use crate::failure::{Failure, Result};
 use crate::process::{self, Limits, Terminal};
 use crate::record::sha256_hex;
@@ -33,8 +33,8 @@ pub(super) struct Program {
     pub(super) kind: Kind,
     /// Its version, as it says; of a build without one, what tells it from others.
     pub(super) version: String,
-    /// How its network can be closed.
-    pub(super) network: Network,
+    /// What it can have of its own.
+    pub(super) walls: Walls,
 }
 
 /// What came of looking for a program.
@@ -144,15 +144,14 @@ fn said(path: &Path, kind: Kind) -> Result<Program, String> {
     if !is_executable(path) {
         return Err("is not executable".to_owned());
     }
-    let (network, output) = closed::first(|network| {
+    let (walls, output) = closed::first(|isolation| {
         let mut command = Command::new(path);
         command.args(match kind {
             Kind::Kustomize => &["version"] as &[&str],
             Kind::Kubectl => &["version", "--client", "--output=json"],
         });
-        if let Some(network) = network {
-            network.close(&mut command);
-        }
+        process::isolate(&mut command, isolation)
+            .map_err(|error| process::Error::Io(path.display().to_string(), error))?;
         let limits = Limits {
             timeout: Some(TIMEOUT),
             cancel: None,
@@ -173,7 +172,7 @@ fn said(path: &Path, kind: Kind) -> Result<Program, String> {
             path: path.to_owned(),
             kind,
             version: identified(version, path),
-            network,
+            walls,
         }),
         _ => Err(match output.stderr.lines().find(|line| !line.is_empty()) {
             Some(line) if !output.status.success() => format!("does not say its version: {line}"),

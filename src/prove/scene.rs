@@ -13,11 +13,13 @@ use crate::kustomization::{self, Edit, NoteKind};
 use crate::localize;
 use crate::reference::RepoSpec;
 use crate::tree::{Entry, Tree, path};
-use crate::walk::{FileId, Graph, Origin, Place, RemoteFile, Root, SourceId, Target};
+use crate::walk::{FileId, Graph, Origin, Place, RemoteFile, Root, Source, SourceId, Target};
 
 /// Original and result on disk, for all targets.
 pub(super) struct Scene {
     top: PathBuf,
+    /// What builds read, and may not change.
+    pub(super) input: PathBuf,
     /// Where the scope of the originals is.
     original: PathBuf,
     /// The manifest of what was fetched.
@@ -40,12 +42,13 @@ impl Scene {
     /// Puts out everything that the builds of a job read, below `top`.
     pub(super) fn put(job: &Job<'_>, top: &Path) -> Result<Scene> {
         let graph = job.before;
+        let input = top.join("input");
         // Below directories of the same names: a path may climb out of the scope and come back.
         let scope = graph.sources.first().map_or("", |source| &source.scope);
-        let original = top.join("original").join(scope);
+        let original = input.join("original").join(scope);
         let place = |source: SourceId| match graph.sources[source].repository {
             None => original.clone(),
-            Some(_) => top.join(format!("upstream/{source}")),
+            Some(_) => input.join(format!("upstream/{source}")),
         };
         let urls = job
             .targets
@@ -54,7 +57,8 @@ impl Scene {
                 Original::Url(url) => Some(url.as_str()),
                 Original::Directory(_) => None,
             });
-        let stored = put_out(graph, &place, &urls.collect::<Vec<_>>())?;
+        let may_run = |file: FileId| job.trusted.contains(&file);
+        let stored = put_out(graph, &place, &urls.collect::<Vec<_>>(), &may_run)?;
         let source = &graph.sources[0];
         let before = match (job.checkout, &source.repository) {
             (Some(_), None) => convert(&stored, &|place| attributes_of(&*source.tree, place))?,
@@ -74,7 +78,7 @@ impl Scene {
                 });
             }
         }
-        let after = put_result(job, top)?;
+        let after = put_result(job, &input)?;
         let remote = || {
             graph.files.iter().filter_map(|file| match &file.origin {
                 Origin::Remote(remote) => Some(&**remote),
@@ -95,6 +99,7 @@ impl Scene {
             is_complete: remote().all(is_here),
             proxy,
             top: top.to_owned(),
+            input,
             original,
             converted: one_sided(&before, &after),
         };
@@ -113,7 +118,7 @@ impl Scene {
 
     /// Returns what to build for a result.
     pub(super) fn localized(&self, directory: &str) -> PathBuf {
-        self.top.join("localized").join(directory)
+        self.input.join("localized").join(directory)
     }
 
     /// Returns where the builds of one target have their own files.
@@ -124,7 +129,7 @@ impl Scene {
     /// Returns what a build said without the temporary directories that it names, on one line.
     pub(super) fn plain(&self, said: &str) -> String {
         let mut text = said.to_owned();
-        for place in [&self.original, &self.top.join("localized")] {
+        for place in [&self.original, &self.input.join("localized")] {
             let place = place.display().to_string();
             let place = place.trim_end_matches('/');
             text = text.replace(&format!("{place}/"), "").replace(place, ".");
@@ -155,11 +160,11 @@ fn cause(text: &str) -> String {
 }
 
 /// Puts out the results, and returns what a checkout makes of them.
-fn put_result(job: &Job<'_>, top: &Path) -> Result<Converted> {
-    let localized = top.join("localized");
+fn put_result(job: &Job<'_>, input: &Path) -> Result<Converted> {
+    let localized = input.join("localized");
     match &job.after {
         After::InPlace(graph) => {
-            let stored = put_out(graph, &|_| localized.clone(), &[])?;
+            let stored = put_out(graph, &|_| localized.clone(), &[], &|_| false)?;
             let attributes = |place: &str| attributes_of(&*graph.sources[0].tree, place);
             let converted = match job.checkout {
                 Some(_) => convert(&stored, &attributes)?,
@@ -206,19 +211,25 @@ fn write(place: &Path, bytes: &[u8], executable: bool) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Puts out what the graph reaches of each tree, links on the way included. Returns what was put out of the first.
-fn put_out(graph: &Graph, place: &dyn Fn(SourceId) -> PathBuf, urls: &[&str]) -> Result<Stored> {
+/// Puts out what the graph reaches of each tree, links on the way included. What was fetched is executable only where
+/// it `may_run`. Returns what was put out of the first.
+fn put_out(
+    graph: &Graph,
+    place: &dyn Fn(SourceId) -> PathBuf,
+    urls: &[&str],
+    may_run: &dyn Fn(FileId) -> bool,
+) -> Result<Stored> {
     let mut outs: Vec<Out<'_>> = Vec::new();
     for (number, source) in graph.sources.iter().enumerate() {
         let to = place(number);
         fs::create_dir_all(&to).map_err(|error| not_put(&error))?;
-        outs.push(Out::new(&*source.tree, &source.scope, to));
+        outs.push(Out::new(source, to));
     }
     // What was fetched may lie in a tree that only knows what was asked for: it is not asked for anything else.
-    for file in &graph.files {
+    for (id, file) in graph.files.iter().enumerate() {
         if let Origin::Tree { source, path } = &file.origin {
             let bytes = graph.sources[*source].repository.is_some();
-            let bytes = bytes.then_some((&*file.bytes, file.executable));
+            let bytes = bytes.then_some((&*file.bytes, file.executable && may_run(id)));
             outs[*source].put_file(path, bytes)?;
         }
     }
@@ -378,6 +389,8 @@ fn move_absolute(graph: &Graph, top: &Path) -> Result<()> {
 struct Out<'a> {
     tree: &'a dyn Tree,
     scope: &'a str,
+    /// Whether it was fetched: then its files are executable only where somebody said so.
+    is_foreign: bool,
     to: PathBuf,
     done: HashSet<String>,
     /// The files that were put out as the tree holds them.
@@ -388,10 +401,11 @@ struct Out<'a> {
 const LINKS: usize = 40;
 
 impl<'a> Out<'a> {
-    fn new(tree: &'a dyn Tree, scope: &'a str, to: PathBuf) -> Self {
+    fn new(source: &'a Source, to: PathBuf) -> Self {
         Out {
-            tree,
-            scope,
+            tree: &*source.tree,
+            scope: &source.scope,
+            is_foreign: source.repository.is_some(),
             to,
             done: HashSet::new(),
             stored: Stored::new(),
@@ -435,6 +449,7 @@ impl<'a> Out<'a> {
                 Some(Entry::File { executable }) => {
                     let Some(place) = place else { return Ok(()) };
                     if place.symlink_metadata().is_err() {
+                        let executable = executable && !self.is_foreign;
                         write(&place, &self.tree.read(&next)?, executable)
                             .map_err(|error| not_put(&error))?;
                         self.stored.insert(next, place);

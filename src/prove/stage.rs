@@ -15,7 +15,7 @@ use crate::fetch::Progress;
 use crate::interrupt::Scratch;
 use crate::kustomization::{FunctionRuntime, NoteKind};
 use crate::record::{Builder, LoadRestrictor};
-use crate::walk::Graph;
+use crate::walk::{FileId, Graph, Origin, Source};
 
 /// How long one build may take where the user does not say.
 const TIMEOUT: Duration = Duration::from_secs(300);
@@ -34,10 +34,14 @@ pub fn prove(job: &Job<'_>, options: &Options) -> Result<Proof> {
     if job.load_restrictor == LoadRestrictor::None {
         arguments.push("--load-restrictor=LoadRestrictionsNone".to_owned());
     }
-    let by = Builder {
+    let mut by = Builder {
         program: program.name(),
         arguments: arguments.clone(),
     };
+    for variable in &options.variables {
+        by.see(variable);
+    }
+    let covered_before = |target| TargetProof::without_build(target, Verdict::VerifiedBefore);
     let covered = match &job.earlier {
         Some(earlier) => earlier.covered(job, &by)?,
         None => vec![false; job.targets.len()],
@@ -52,7 +56,7 @@ pub fn prove(job: &Job<'_>, options: &Options) -> Result<Proof> {
         ..Proof::default()
     };
     if todo.is_empty() {
-        proof.targets = job.targets.iter().map(TargetProof::before).collect();
+        proof.targets = job.targets.iter().map(covered_before).collect();
         return Ok(proof);
     }
     let unusable = |error| Failure::new(format!("no temporary directory: {error}"));
@@ -63,11 +67,33 @@ pub fn prove(job: &Job<'_>, options: &Options) -> Result<Proof> {
         let on = [name.to_owned(), format!("{name}=true")];
         arguments.iter().any(|argument| on.contains(argument))
     };
-    let skips = has("--enable-alpha-plugins")
-        && (program.kind == program::Kind::Kubectl || !has("--enable-exec"))
-        && runs_programs(job.before);
+    let runs = has("--enable-alpha-plugins")
+        && has("--enable-exec")
+        && program.kind == program::Kind::Kustomize;
+    let skips = has("--enable-alpha-plugins") && !runs && runs_programs(job.before);
+    let is_foreign = |source: &Source| source.repository.is_some();
+    if runs && options.full && job.before.sources.iter().any(is_foreign) {
+        return Err(Failure::new(
+            "`--verify=full` checks out upstream with the execute bits that it has, so with `--enable-exec` its programs would run before you trust them",
+        )
+        .hint("build what was fetched: leave `full` out, or `--build-arg=--enable-exec`"));
+    }
+    if let Some(reason) = untrusted(job.before).filter(|_| runs) {
+        let not_built = |target| {
+            TargetProof::without_build(
+                target,
+                Verdict::NotBuilt {
+                    reason: reason.clone(),
+                },
+            )
+        };
+        proof.targets = job.targets.iter().map(not_built).collect();
+        return Ok(proof);
+    }
     let stage = Stage {
         skips,
+        runs,
+        variables: &options.variables,
         program: &program,
         scene: &scene,
         arguments,
@@ -83,13 +109,13 @@ pub fn prove(job: &Job<'_>, options: &Options) -> Result<Proof> {
     stage.progress.clear();
     let proven = all().filter_map(|(target, is_covered)| {
         if *is_covered {
-            Some(TargetProof::before(target))
+            Some(covered_before(target))
         } else {
             built.next()
         }
     });
     proof.targets = proven.collect();
-    proof.network = Some(program.network);
+    proof.network = Some(program.walls.network);
     let kept = stage.kept.into_inner();
     proof.kept = kept
         .unwrap_or_else(PoisonError::into_inner)
@@ -113,6 +139,10 @@ struct Stage<'a> {
     offline: bool,
     /// Whether the builds leave functions out.
     skips: bool,
+    /// Whether they run functions that are programs.
+    runs: bool,
+    /// The variables of our environment that they see besides.
+    variables: &'a [String],
     timeout: Duration,
     progress: Progress,
     /// What outputs that differ are kept under.
@@ -172,27 +202,30 @@ impl Stage<'_> {
             )
         };
         let source = scene.original(&target.original);
-        let fetched = || Room {
-            git: Git::StandIn(&scene.manifest),
-            network: match &scene.proxy {
+        let room = |git, network| Room {
+            git,
+            network,
+            input: &scene.input,
+            variables: self.variables,
+        };
+        let fetched = || {
+            let network = match &scene.proxy {
                 Some(proxy) if scene.is_complete || !self.offline => Network::Fetched(proxy),
                 None if !scene.is_complete && !self.offline => Network::Open,
                 _ => Network::Closed,
-            },
-        };
-        let live = || Room {
-            git: Git::Real,
-            network: Network::Open,
+            };
+            room(Git::StandIn(&scene.manifest), network)
         };
         let original = |what: &str, full: bool| {
-            let room = if full { live() } else { fetched() };
+            let room = if full {
+                room(Git::Real, Network::Open)
+            } else {
+                fetched()
+            };
             build(what, source.as_os_str(), room)
         };
         let localized = || {
-            let room = Room {
-                git: Git::StandIn(&scene.nothing),
-                network: Network::Closed,
-            };
+            let room = room(Git::StandIn(&scene.nothing), Network::Closed);
             let directory = scene.localized(&target.localized);
             build("localized", directory.as_os_str(), room)
         };
@@ -204,7 +237,8 @@ impl Stage<'_> {
         });
         let (mut first, localized) = (first?, localized?);
         let mut unknown = None;
-        if !first.success && !self.full && !self.offline {
+        // What the real git checks out may be executable.
+        if !first.success && !self.full && !self.offline && !self.runs {
             let proxy = scene.proxy.as_ref();
             unknown = stand_in::unknown(&scene.manifest)
                 .or_else(|| proxy.and_then(|proxy| proxy.unknown(&first.said)));
@@ -289,6 +323,25 @@ fn runs_programs(graph: &Graph) -> bool {
                 ..
             }
         )
+    })
+}
+
+/// Returns which program from elsewhere would run although it has no execute bit that could be taken off, if there is
+/// one: an upstream that chooses a program of this machine chooses its arguments, too.
+fn untrusted(graph: &Graph) -> Option<String> {
+    let is_foreign = |file: FileId| match &graph.files[file].origin {
+        Origin::Tree { source, .. } => graph.sources[*source].repository.is_some(),
+        Origin::Remote(_) | Origin::Archive { .. } => true,
+    };
+    graph.notes.iter().find_map(|noted| match &noted.note.kind {
+        NoteKind::KrmFunction {
+            runtime: FunctionRuntime::Exec { path },
+            ..
+        } if !path.contains('/') && is_foreign(noted.file) => Some(format!(
+            "{} runs the program `{path}` of this machine, which cannot be trusted for what somebody else does with it",
+            graph.label(noted.file)
+        )),
+        _ => None,
     })
 }
 

@@ -36,6 +36,12 @@ pub struct Builder {
 }
 
 impl Builder {
+    /// Adds a variable that builds see. A record never says what it was set to.
+    pub fn see(&mut self, variable: &str) {
+        self.arguments
+            .push(format!("--build-env={variable}={MASK}"));
+    }
+
     /// Returns what a record may say: without the values of arguments that may be secrets. What was left out is never
     /// the same as what somebody gives.
     #[must_use]

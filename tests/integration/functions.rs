@@ -179,14 +179,12 @@ fn a_build_that_needs_a_program_that_nobody_trusts_yet_says_what_to_do() {
     if Kustomize::find().is_none() {
         return;
     }
-    let before = world.work.state();
     let output = run(&world.work, &["app"]);
-    before.assert_same(&world.work.state());
     output
-        .fails(1)
-        .stdout_has("the original builds, the result does not: ")
+        .success()
+        .stdout_has("does not build the original: ")
         .stdout_has("permission denied")
-        .stderr_has("is not executable before you trust it: see the warnings");
+        .stdout_has("is not executable before you trust it: see the warnings");
     // The warning has the whole command, with what was asked for.
     trust(&world, &output)
         .success()
@@ -199,6 +197,110 @@ fn a_build_that_needs_a_program_that_nobody_trusts_yet_says_what_to_do() {
         .stdout_has("not verified: ")
         .stdout_has("--build-arg=--enable-alpha-plugins")
         .lacks("builds to the same");
+}
+
+/// A program that writes down that it ran, what it sees, and what it can change.
+fn spying(world: &World) -> String {
+    let seen = world.sandbox.path("seen");
+    let spy = format!(
+        "{{ echo ran; env; echo \"files at home: $(ls -A \"$HOME\")\"; case \"$0\" in */localized/*) touch \"$0\" \"$(dirname \"$0\")/more\" && echo changed;; esac; }} >>'{}' 2>/dev/null\n",
+        seen.display()
+    );
+    PROGRAM.replacen('\n', &format!("\n{spy}"), 1)
+}
+
+#[test]
+fn a_program_from_elsewhere_sees_and_changes_nothing_and_runs_not_before_it_is_trusted() {
+    let world = World::new();
+    if world.sandbox.builds().is_none() {
+        return;
+    }
+    let upstream = world.upstream("acme/gen");
+    upstream.write_executable("base/fn.sh", spying(&world));
+    upstream.write("base/kustomization.yaml", "generators: [gen.yaml]\n");
+    upstream.write("base/gen.yaml", function("exec: {path: ./fn.sh}"));
+    upstream.commit("first");
+    upstream.git(&["tag", "v1"]);
+    let url = "https://github.com/acme/gen//base?ref=v1";
+    world.commit(&[("app/kustomization.yaml", &format!("resources: ['{url}']\n"))]);
+    fs::write(world.sandbox.path("home/.netrc"), "password hunter2\n").unwrap();
+    world.sandbox.set("TOKEN", "hunter2");
+    world.sandbox.set("WANTED", "wanted");
+    let seen = world.sandbox.path("seen");
+
+    let copy = ["app", "--overwrite"];
+    let remote = [url, "remote"];
+    let in_place = ["--in-place", "--branch", "in-place"];
+    for how in [&copy as &[&str], &remote, &in_place] {
+        run(&world.work, how)
+            .success()
+            .stdout_has("does not build the original: ")
+            .stdout_has("permission denied");
+        assert!(!seen.exists(), "{how:?}");
+    }
+    // The live upstream would be checked out with its execute bits.
+    run(&world.work, &["app", "--verify=full"])
+        .fails(2)
+        .stderr_has("its programs would run before you trust them");
+    assert!(!seen.exists());
+
+    for how in [&copy as &[&str], &remote, &in_place] {
+        let trusting = ["--trust-exec=**/fn.sh", "--build-env=WANTED"];
+        let output = run(&world.work, &[how, &trusting].concat());
+        output.success().stdout_has("  verified: ");
+        let text = fs::read_to_string(&seen).unwrap();
+        fs::remove_file(&seen).unwrap();
+        assert_eq!(
+            text.lines().filter(|line| *line == "ran").count(),
+            2,
+            "{text}"
+        );
+        assert!(text.contains("WANTED=wanted\n"), "{text}");
+        assert!(
+            !text.contains("hunter2") && !text.contains("TOKEN"),
+            "{text}"
+        );
+        let homes: Vec<&str> = text
+            .lines()
+            .filter(|line| line.starts_with("files at home"))
+            .collect();
+        assert_eq!(homes, ["files at home: "; 2]);
+        if !output.stdout.contains("dead proxy") {
+            assert!(!text.contains("changed"), "{text}");
+        }
+    }
+    world
+        .work
+        .run(&["app", "--build-env=TOKEN=hunter2"])
+        .fails(2)
+        .stderr_has("only names can be given")
+        .lacks("hunter2");
+}
+
+#[test]
+fn an_upstream_runs_no_program_of_this_machine() {
+    let world = World::new();
+    if world.sandbox.builds().is_none() {
+        return;
+    }
+    let ran = world.sandbox.path("ran");
+    world
+        .sandbox
+        .script("tool", &format!("touch '{}'; cat", ran.display()));
+    let upstream = world.upstream("acme/gen");
+    upstream.write("base/kustomization.yaml", "generators: [gen.yaml]\n");
+    upstream.write("base/gen.yaml", function("exec: {path: tool}"));
+    upstream.commit("first");
+    upstream.git(&["tag", "v1"]);
+    world.commit(&[(
+        "app/kustomization.yaml",
+        "resources: ['https://github.com/acme/gen//base?ref=v1']\n",
+    )]);
+    run(&world.work, &["app"])
+        .success()
+        .stdout_has("not verified: ")
+        .stdout_has("runs the program `tool` of this machine");
+    assert!(!ran.exists());
 }
 
 #[test]

@@ -110,6 +110,7 @@ pub(super) fn proven(
         checkout,
         targets: plan.affected.iter().map(target).collect(),
         load_restrictor,
+        trusted: &plan.trusted,
         earlier,
         moved: &|repositories| fetcher.moved(repositories),
     };
