@@ -38,7 +38,8 @@ impl Rule {
             Rule::IgnoredPath => {
                 "A path names nothing in what is checked, and git is told to ignore it: most often a secret that is \
                  kept out of git on purpose. The build works only where somebody puts the file. Add it all the same \
-                 if it is no secret; otherwise leave the warning, or allow it with the reason."
+                 if it is no secret; otherwise leave the warning, or allow it with the reason. Only the `.gitignore` \
+                 files of what is checked count, so that every clone comes to the same verdict."
             }
             Rule::Cycle => {
                 "A kustomization root leads back to itself, or to a directory that contains it. kustomize refuses \
@@ -52,7 +53,8 @@ impl Rule {
             }
             Rule::InvalidKustomization => {
                 "`kustomize build` refuses the file, or reads it in another way than it looks: an unknown field, a \
-                 wrong kind, two kustomization files in one directory, a key that is there twice. What is built is \
+                 wrong kind, an empty entry, two entries on one line (`- ../base - ../app`), a built-in transformer \
+                 in `generators`, two kustomization files in one directory, a key that is there twice. What is built is \
                  then nothing, or not what was reviewed. Mend what the message names."
             }
             Rule::UnsafeReference => {

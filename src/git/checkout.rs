@@ -96,24 +96,39 @@ impl Checkout {
     /// When git cannot tell.
     pub fn filter(&mut self, path: &str) -> Result<Option<String>> {
         let failed = || cannot_tell(path);
-        // The answer would be quoted.
-        if path
-            .chars()
-            .any(|c| c.is_control() || c == '"' || c == '\\')
-        {
-            return Err(failed());
-        }
         let git = open(
             &mut self.tells,
             self.scratch.path(),
             &["check-attr", "--stdin", "filter"],
         )?;
-        let answer = git.ask(path).map_err(|_| failed())?;
+        let answer = git.ask(&quoted(path)).map_err(|_| failed())?;
         let state = answer.rsplit_once(": filter: ").ok_or_else(failed)?.1;
         // A filter that is only set or taken away is none.
         let is_none = matches!(state, "unspecified" | "unset" | "set");
         Ok((!is_none).then(|| state.to_owned()))
     }
+}
+
+/// Returns a path as git reads it on one line, in quotes where it could be taken for something else.
+fn quoted(path: &str) -> String {
+    if !path.starts_with('"') && !path.contains(char::is_control) {
+        return path.to_owned();
+    }
+    let mut quoted = String::from('"');
+    for character in path.chars() {
+        match character {
+            '"' | '\\' => quoted.extend(['\\', character]),
+            // Every control character in UTF-8 is quoted byte by byte.
+            character if character.is_control() => {
+                for byte in character.encode_utf8(&mut [0; 4]).bytes() {
+                    quoted.push_str(&format!("\\{byte:03o}"));
+                }
+            }
+            character => quoted.push(character),
+        }
+    }
+    quoted.push('"');
+    quoted
 }
 
 fn cannot_tell(path: &str) -> Failure {

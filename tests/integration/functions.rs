@@ -464,11 +464,16 @@ fn mounts_come_along_with_every_file() {
 #[test]
 fn mounts_of_remote_roots_come_along_and_lose_their_execute_bit() {
     let world = World::new();
+    // As one that is not pinned is a finding of the check.
+    let pinned = format!("fn@sha256:{}", "0".repeat(64));
     let upstream = world.upstream("acme/gen");
     upstream.write_executable("base/some data/tool [1].sh", PROGRAM);
     upstream.write("base/some data/A.txt", "A\n");
     upstream.write("base/kustomization.yaml", "transformers: [fn.yaml]\n");
-    upstream.write("base/fn.yaml", container(&["some data"]));
+    upstream.write(
+        "base/fn.yaml",
+        container(&["some data"]).replace("fn:v1", &pinned),
+    );
     upstream.commit("first");
     upstream.git(&["tag", "v1"]);
     world.commit(&[(

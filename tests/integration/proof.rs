@@ -244,7 +244,7 @@ fn a_remote_target_with_a_submodule_of_crlf_files() {
     let data = world.work.show("localized/main", "shop/lib/base/data.txt");
     assert_eq!(data, "data of library\r\n");
     // Against the live upstream, with the real git, too.
-    world.verified(&[url, "again", "--verify", "full", "--branch", "again"]);
+    world.verified(&[url, "again", "--verify=full", "--branch", "again"]);
 }
 
 #[test]
