@@ -195,7 +195,7 @@ fn the_job_that_locks_logs_in_the_same_way() {
     let script = step(".github/workflows/lock.yml", "Lock");
     world
         .run(&checkout, &script, &BTreeMap::new())
-        .fails(2)
+        .fails(1)
         .stderr_has("acme/bases");
     assert_eq!(checkout.git(&["status", "--porcelain"]), "");
     world.run(&checkout, &script, &world.login()).success();

@@ -196,7 +196,7 @@ fn what_cannot_be_locked_fails_and_nothing_is_committed() {
     let checkout = hosted.checkout("checkout");
     hosted
         .step(&checkout, "Lock")
-        .fails(2)
+        .fails(1)
         .stderr_has("https://example.com/acme/remote.git")
         .stderr_has("v3");
     assert!(!hosted.has_changed());
