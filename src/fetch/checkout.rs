@@ -111,9 +111,7 @@ impl CheckoutTree {
         }
         Ok(None)
     }
-}
 
-impl CheckoutTree {
     /// Counts a file before it is read, once.
     fn count(&self, path: &str) -> Result<()> {
         let (Some(id), Some(size)) = (self.objects.id(path)?, self.objects.size(path)?) else {

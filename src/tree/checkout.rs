@@ -93,7 +93,14 @@ impl Conversion {
         let file = path::join(directory, FILE_NAME);
         if let Some(Entry::File { .. } | Entry::Link) = tree.entry(&file)? {
             let text = tree.read(&file)?;
-            let has = |word: &str| text.windows(word.len()).any(|part| part == word.as_bytes());
+            // What is taken away (`-ident`) changes nothing: so do the attributes of localized files.
+            let given = |word: &&[u8]| !matches!(word.first(), Some(b'-' | b'!'));
+            let given: Vec<&[u8]> = text.split(u8::is_ascii_whitespace).filter(given).collect();
+            let has = |name: &str| {
+                let holds =
+                    |word: &&[u8]| word.windows(name.len()).any(|part| part == name.as_bytes());
+                given.iter().any(holds)
+            };
             may.convert |= CONVERTING.into_iter().any(has);
             may.filter |= has("filter");
         }
@@ -227,8 +234,14 @@ mod tests {
         let tree = tree(&[
             (".gitattributes", "* text=auto eol=lf\n*.png -diff\n"),
             ("a", "x\n"),
+            (
+                "localized-files/.gitattributes",
+                "* -text -filter -ident -working-tree-encoding\nb !eol !crlf\n",
+            ),
+            ("localized-files/a", "x\n"),
         ]);
         assert_eq!(tree.read("a").unwrap(), b"x\n");
+        assert_eq!(tree.read("localized-files/a").unwrap(), b"x\n");
         assert!(tree.conversion.git.borrow().is_none());
     }
 
