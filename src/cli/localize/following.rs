@@ -153,8 +153,9 @@ pub(super) fn run(args: &LocalizeArgs) -> Result<InPlaceReport, Failures> {
     )?);
     let before = match &tip {
         Some(tip) => tip.lock.as_deref().cloned().unwrap_or_default(),
-        // A new branch of a source in which everything is local already brings nothing in.
-        None if plan.changes.is_empty() => plan.lock.clone(),
+        // A new branch of a source in which everything is local already brings nothing in: its lock only says that a
+        // message tells of it.
+        None if plan.changes.iter().all(|change| change.path == LOCK_NAME) => plan.lock.clone(),
         None => Lock::default(),
     };
     let changes = Lock::changes(&before, &plan.lock);

@@ -148,7 +148,8 @@ fn what_was_localized_on_main_on_purpose_is_not_told_of() {
     work.run(&["check"]).success();
     work.run(&["--in-place", "--strict"])
         .success()
-        .lacks("merged-back");
+        .lacks("merged-back")
+        .lacks("added");
     let message = work.git(&["log", "-1", "--format=%B", "localized/main"]);
     assert!(!message.contains("Brought in:"), "{message}");
     // What is only locked is refused now.
