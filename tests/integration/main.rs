@@ -41,6 +41,7 @@ mod generated;
 mod helm;
 mod hook;
 mod in_place;
+mod judge;
 #[cfg(debug_assertions)]
 mod killed;
 mod layout;

@@ -1,0 +1,322 @@
+//! Checks many variants in one commit, and builds each of them from a real checkout.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use super::call;
+use super::variant::Variant;
+use crate::support::{Kustomize, Repo, Running, Sandbox, Server};
+
+/// The ways to build, with the arguments of each.
+const WAYS: [(&str, &[&str]); 4] = [
+    ("plain", &[]),
+    (
+        "unrestricted",
+        &["--load-restrictor", "LoadRestrictionsNone"],
+    ),
+    ("helm", &["--enable-helm"]),
+    (
+        "plugins",
+        &["--enable-alpha-plugins", "--enable-exec", "--network"],
+    ),
+];
+
+/// How many variants share a commit.
+const TOGETHER: usize = 100;
+
+/// How many seconds a check of one commit may take.
+const CHECK: f64 = 2.0;
+
+/// How long a build may take. What it has started until then counts.
+const BUILD: Duration = Duration::from_secs(10);
+
+/// What came of one variant.
+pub(super) struct Verdict<'a> {
+    pub(super) variant: &'a Variant,
+    /// The findings of the check, as `error rule`.
+    findings: Vec<(bool, String)>,
+    /// What was called or asked for, with the way in which it was built.
+    pub(super) reached: Vec<(&'static str, String)>,
+}
+
+impl Verdict<'_> {
+    /// Whether the check exits 0 for it.
+    pub(super) fn passes(&self) -> bool {
+        !self.findings.iter().any(|(fails, _)| *fails)
+    }
+
+    /// Whether the check passes, and the build reaches out all the same.
+    pub(super) fn is_hole(&self) -> bool {
+        self.passes() && !self.reached.is_empty()
+    }
+}
+
+impl fmt::Display for Verdict<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Variant { class, name, .. } = self.variant;
+        writeln!(f, "({class:?}, {name:?})")?;
+        f.write_str(&self.variant.shown())?;
+        for (_, finding) in &self.findings {
+            writeln!(f, "  found: {finding}")?;
+        }
+        for (way, what) in &self.reached {
+            writeln!(f, "  {way}: {}", what.escape_debug())?;
+        }
+        Ok(())
+    }
+}
+
+/// One place to build in. What reaches its server and its log comes from the one build that runs there.
+struct Worker {
+    server: Server,
+    directory: PathBuf,
+}
+
+/// Checks and builds.
+pub(super) struct Judge {
+    sandbox: Sandbox,
+    kustomize: PathBuf,
+    workers: Vec<Worker>,
+    repositories: AtomicUsize,
+    /// Of so many roots that the check refuses, one is built: it is no hole, whatever it does.
+    refused: usize,
+}
+
+impl Judge {
+    pub(super) fn new(kustomize: &Kustomize) -> Judge {
+        let sandbox = Sandbox::new();
+        call::put_programs(&sandbox.path("programs"));
+        let count = thread::available_parallelism().map_or(2, usize::from);
+        let workers = (0..count.clamp(2, 4)).map(|number| {
+            let directory = sandbox.path(&format!("worker-{number}"));
+            for name in ["home", "tmp"] {
+                fs::create_dir_all(directory.join(name)).unwrap();
+            }
+            let server = Server::start();
+            fs::write(directory.join("authority.pem"), server.authority()).unwrap();
+            Worker { server, directory }
+        });
+        Judge {
+            workers: workers.collect(),
+            kustomize: kustomize.program().to_owned(),
+            sandbox,
+            repositories: AtomicUsize::new(0),
+            refused: 1,
+        }
+    }
+
+    /// Builds one of so many roots that the check refuses.
+    pub(super) fn sampling(self, refused: usize) -> Judge {
+        Judge { refused, ..self }
+    }
+
+    /// Returns what comes of each variant in a repository with this configuration.
+    pub(super) fn judge<'a>(&self, variants: &'a [Variant], config: &str) -> Vec<Verdict<'a>> {
+        let commits: Vec<&[Variant]> = variants.chunks(TOGETHER).collect();
+        let next = AtomicUsize::new(0);
+        let judged = Mutex::new(BTreeMap::new());
+        thread::scope(|scope| {
+            for worker in &self.workers {
+                let (commits, next, judged) = (&commits, &next, &judged);
+                scope.spawn(move || {
+                    loop {
+                        let number = next.fetch_add(1, Ordering::Relaxed);
+                        let Some(variants) = commits.get(number) else {
+                            return;
+                        };
+                        let verdicts = self.judge_commit(worker, variants, config);
+                        judged.lock().unwrap().insert(number, verdicts);
+                    }
+                });
+            }
+        });
+        judged
+            .into_inner()
+            .unwrap()
+            .into_values()
+            .flatten()
+            .collect()
+    }
+
+    fn judge_commit<'a>(
+        &self,
+        worker: &Worker,
+        variants: &'a [Variant],
+        config: &str,
+    ) -> Vec<Verdict<'a>> {
+        let number = self.repositories.fetch_add(1, Ordering::Relaxed);
+        let repo = self.sandbox.repo(&format!("repository-{number}"));
+        if !config.is_empty() {
+            repo.write(".kustomize-localize", config);
+        }
+        let url = worker.server.url();
+        let loopback = url.trim_start_matches("http://").trim_end_matches('/');
+        for (index, variant) in variants.iter().enumerate() {
+            variant.write(&repo, &directory(index), loopback);
+        }
+        repo.commit("variants");
+        let mut findings = check(&self.sandbox, &repo);
+        // As everybody gets it, with what `.gitattributes` does to it.
+        let checkout = self
+            .sandbox
+            .clone_of(&repo, &format!("checkout-{number}"))
+            .path()
+            .to_owned();
+        let mut verdicts = Vec::new();
+        for (index, variant) in variants.iter().enumerate() {
+            let mut verdict = Verdict {
+                variant,
+                findings: findings.remove(&directory(index)).unwrap_or_default(),
+                reached: Vec::new(),
+            };
+            let root = checkout.join(directory(index));
+            if verdict.passes() || index.is_multiple_of(self.refused) {
+                verdict.reached = self.build(worker, &root, verdict.passes());
+            }
+            verdicts.push(verdict);
+        }
+        assert!(findings.is_empty(), "findings beside: {findings:?}");
+        fs::remove_dir_all(repo.path()).unwrap();
+        fs::remove_dir_all(&checkout).unwrap();
+        verdicts
+    }
+
+    /// Builds a root in every way. Of one that the check refuses it is enough to know that it reaches out in one.
+    fn build(&self, worker: &Worker, root: &Path, passes: bool) -> Vec<(&'static str, String)> {
+        let mut reached = Vec::new();
+        for (way, arguments) in WAYS {
+            let what = self.build_in(worker, root, arguments);
+            reached.extend(what.into_iter().map(|what| (way, what)));
+            if !passes && !reached.is_empty() {
+                break;
+            }
+        }
+        reached
+    }
+
+    /// Returns what one build called or asked for.
+    fn build_in(&self, worker: &Worker, root: &Path, arguments: &[&str]) -> Vec<String> {
+        let log = worker.directory.join("log");
+        let messages = worker.directory.join("stderr");
+        fs::write(&log, "").unwrap();
+        worker.server.forget();
+        let proxy = worker.server.as_https_proxy();
+        let mut command = Command::new(&self.kustomize);
+        command
+            .arg("build")
+            .args(arguments)
+            .arg(root)
+            .current_dir(root)
+            .env_clear()
+            .env("PATH", self.sandbox.path("programs"))
+            .env("HOME", worker.directory.join("home"))
+            .env("TMPDIR", worker.directory.join("tmp"))
+            .env("JUDGE_LOG", &log)
+            .env("HTTP_PROXY", &proxy)
+            .env("HTTPS_PROXY", &proxy)
+            .env("SSL_CERT_FILE", worker.directory.join("authority.pem"))
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(File::create(&messages).unwrap());
+        run(command);
+        let temporary = worker.directory.join("tmp");
+        let calls = call::read(&log).into_iter();
+        let mut reached: Vec<String> = calls
+            .filter(|call| !call::is_hermetic(call, root, &temporary))
+            .map(|call| call.join(" "))
+            .collect();
+        let asked = worker.server.requests().into_iter();
+        reached.extend(asked.map(|asked| format!("{} {}", asked.method, asked.url())));
+        // What the server cannot see, because it went straight to another address.
+        let messages = fs::read(&messages).unwrap();
+        let messages = String::from_utf8_lossy(&messages).into_owned();
+        if reached.is_empty() && messages.contains("dial tcp") {
+            reached.push(messages);
+        }
+        reached
+    }
+}
+
+/// The directory of a variant.
+fn directory(index: usize) -> String {
+    format!("v{index:02}")
+}
+
+/// Waits for a build, and ends it when it takes too long.
+fn run(mut command: Command) {
+    let start = Instant::now();
+    let mut child = command.spawn().unwrap();
+    while child.try_wait().unwrap().is_none() {
+        if start.elapsed() > BUILD {
+            child.kill().ok();
+            child.wait().unwrap();
+            return;
+        }
+        thread::sleep(Duration::from_millis(1));
+    }
+}
+
+/// Checks the commit. Returns what was found by directory, and whether it fails the check.
+fn check(sandbox: &Sandbox, repo: &Repo) -> BTreeMap<String, Vec<(bool, String)>> {
+    // Its own time counts: what else the machine does is not its fault.
+    let timed = r#""$@"; status=$?; times >&2; exit $status"#;
+    let mut command = sandbox.command("sh", repo.path());
+    command
+        .args([
+            "-c",
+            timed,
+            "check",
+            env!("CARGO_BIN_EXE_git-kustomize-localize"),
+        ])
+        .args(["check", "--rev", "HEAD", "--format", "json"]);
+    let output = Running::start(&mut command).wait();
+    assert!((0..=2).contains(&output.status), "{output:?}");
+    assert!(!output.stderr.contains("panicked"), "{output:?}");
+    let took: f64 = output
+        .stderr
+        .lines()
+        .last()
+        .unwrap()
+        .split_whitespace()
+        .map(|time| {
+            let (minutes, seconds) = time.trim_end_matches('s').split_once('m').unwrap();
+            minutes.parse::<f64>().unwrap() * 60.0 + seconds.parse::<f64>().unwrap()
+        })
+        .sum();
+    assert!(took <= CHECK, "the check took {took} s\n{output:?}");
+    let report: Value = serde_json::from_str(&output.stdout).unwrap();
+    let mut found: BTreeMap<String, Vec<(bool, String)>> = BTreeMap::new();
+    let mut status = 0;
+    let mut add = |path: &str, fails: bool, what: String| {
+        let (directory, _) = path.split_once('/').unwrap_or((path, ""));
+        found
+            .entry(directory.to_owned())
+            .or_default()
+            .push((fails, what));
+    };
+    for finding in report["findings"].as_array().unwrap() {
+        let text = |key: &str| finding[key].as_str().unwrap_or_default();
+        let fails = text("severity") == "error" && finding["allowed"].is_null();
+        status = status.max(i32::from(fails));
+        let what = format!("{} {}: {}", text("severity"), text("rule"), text("message"));
+        add(text("path"), fails, what);
+    }
+    for failure in report["failures"].as_array().unwrap() {
+        status = 2;
+        let message = failure["message"].as_str().unwrap();
+        let path = failure["file"].as_str().unwrap_or(message);
+        let path = path.trim_start_matches('`');
+        add(path, true, format!("failure: {message}"));
+    }
+    assert_eq!(output.status, status, "{output:?}");
+    found
+}
