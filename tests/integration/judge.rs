@@ -7,9 +7,12 @@
 //! is called or asked although the check passes is a hole, and fails the test. What stays different stands in
 //! [`known::KNOWN`], with its reason.
 
+mod branch;
 mod build;
 mod call;
+mod fuzz;
 mod known;
+mod random;
 mod table;
 mod variant;
 

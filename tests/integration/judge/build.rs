@@ -180,7 +180,7 @@ impl Judge {
             };
             let root = checkout.join(directory(index));
             if verdict.passes() || index.is_multiple_of(self.refused) {
-                verdict.reached = self.build(worker, &root, verdict.passes());
+                verdict.reached = self.build(worker, &root, &root, verdict.passes());
             }
             verdicts.push(verdict);
         }
@@ -190,11 +190,29 @@ impl Judge {
         verdicts
     }
 
-    /// Builds a root in every way. Of one that the check refuses it is enough to know that it reaches out in one.
-    fn build(&self, worker: &Worker, root: &Path, passes: bool) -> Vec<(&'static str, String)> {
+    /// Returns what the builds of a root of this checkout reach; of one that is refused, what the first reaches that
+    /// reaches anything.
+    pub(super) fn reached(
+        &self,
+        checkout: &Path,
+        root: &str,
+        passes: bool,
+    ) -> Vec<(&'static str, String)> {
+        self.build(&self.workers[0], checkout, &checkout.join(root), passes)
+    }
+
+    /// Builds a root in every way; files within `within` are its own. Of one that the check refuses it is enough to
+    /// know that it reaches out in one.
+    fn build(
+        &self,
+        worker: &Worker,
+        within: &Path,
+        root: &Path,
+        passes: bool,
+    ) -> Vec<(&'static str, String)> {
         let mut reached = Vec::new();
         for (way, arguments) in WAYS {
-            let what = self.build_in(worker, root, arguments);
+            let what = self.build_in(worker, within, root, arguments);
             reached.extend(what.into_iter().map(|what| (way, what)));
             if !passes && !reached.is_empty() {
                 break;
@@ -204,7 +222,13 @@ impl Judge {
     }
 
     /// Returns what one build called or asked for.
-    fn build_in(&self, worker: &Worker, root: &Path, arguments: &[&str]) -> Vec<String> {
+    fn build_in(
+        &self,
+        worker: &Worker,
+        within: &Path,
+        root: &Path,
+        arguments: &[&str],
+    ) -> Vec<String> {
         let log = worker.directory.join("log");
         let messages = worker.directory.join("stderr");
         fs::write(&log, "").unwrap();
@@ -231,7 +255,7 @@ impl Judge {
         let temporary = worker.directory.join("tmp");
         let calls = call::read(&log).into_iter();
         let mut reached: Vec<String> = calls
-            .filter(|call| !call::is_hermetic(call, root, &temporary))
+            .filter(|call| !call::is_hermetic(call, within, &temporary))
             .map(|call| call.join(" "))
             .collect();
         let asked = worker.server.requests().into_iter();
