@@ -14,7 +14,9 @@ mod result;
 mod spelling;
 
 pub use files::{Content, Localized, ResultFile, Rewritten, Untrusted};
-pub use left::{left, named as named_left, reached as reached_left, references};
+pub use left::{
+    UNRESOLVED, left, named as named_left, reached as reached_left, references, unresolved,
+};
 pub use remotes::remotes;
 pub use result::{Chosen, InPlace, Rules, localize, localize_in_place};
 pub use spelling::{is_remote, value};

@@ -26,7 +26,7 @@ use crate::reference::place::LOCALIZED_FILES;
 use crate::tree::objects::ObjectTree;
 use crate::tree::working::WorkingTree;
 use crate::tree::{self, Entry, Listing, Resolved, SharedTree, Tree, path};
-use crate::walk::{Explored, Graph, Origin, Source, Trouble, TroubleKind, Warning};
+use crate::walk::{Explored, Graph, Source, Trouble, TroubleKind, Warning};
 
 /// What is mended: the working tree, or for a branch of ours the source commit.
 pub struct Ground {
@@ -387,22 +387,21 @@ impl Troubles {
     }
 }
 
-/// Says whether a trouble is about something remote: a reference that names it, or what it holds.
+/// Says whether a trouble is about something remote: a reference that names it, or what it holds. What a root of the
+/// user's own tree names there is the user's own, wherever the reference stands: a plugin configuration may be of a URL.
 fn is_remote(graph: &Graph, trouble: &Trouble) -> bool {
-    let fetched = |source: usize| graph.sources[source].repository.is_some();
-    let by_edge = trouble.edge.is_some_and(|(root, edge)| {
-        let root = &graph.roots[root];
-        fetched(root.source)
-            || root
-                .edges
-                .get(edge)
-                .is_some_and(|edge| localize::is_remote(&edge.reference))
-    });
-    let by_file = trouble
-        .file
-        .is_some_and(|file| match &graph.files[file].origin {
-            Origin::Remote(_) | Origin::Archive { .. } => true,
-            Origin::Tree { source, .. } => fetched(*source),
-        });
-    by_edge || by_file || matches!(trouble.kind, TroubleKind::Unsafe | TroubleKind::Chart)
+    // What is refused for the sake of safety stops everything.
+    if trouble.kind == TroubleKind::Unsafe {
+        return true;
+    }
+    let Some(root) = trouble.root else {
+        return trouble.file.is_some_and(|file| graph.is_fetched(file));
+    };
+    let names_remote = |edge: usize| {
+        let edge = graph.roots[root].edges.get(edge);
+        edge.is_some_and(|edge| localize::is_remote(&edge.reference))
+    };
+    graph.sources[graph.roots[root].source].repository.is_some()
+        || trouble.kind == TroubleKind::Chart
+        || trouble.edge.is_some_and(|(_, edge)| names_remote(edge))
 }

@@ -429,6 +429,7 @@ impl Walker<'_> {
         self.troubles.push(Trouble {
             kind: *stop.kind,
             edge,
+            root: edge.map(|(root, _)| root),
             file,
             failure,
         });
@@ -517,6 +518,7 @@ impl Walker<'_> {
             self.troubles.push(Trouble {
                 kind: TroubleKind::Unsafe,
                 edge: None,
+                root: None,
                 file: Some(file),
                 failure,
             });
@@ -551,6 +553,7 @@ impl Walker<'_> {
             self.troubles.push(Trouble {
                 kind: TroubleKind::Problem(problem.kind),
                 edge: None,
+                root: None,
                 file: Some(file),
                 failure,
             });

@@ -11,6 +11,7 @@ use super::remote_reference::is_fulfilled;
 use super::remotes::RemoteUse;
 use crate::config::{Config, FILE_NAME};
 use crate::finding::{Finding, Rule};
+use crate::localize;
 use crate::record::{LOCK_NAME, Left, LeftWhat};
 use crate::walk;
 
@@ -112,8 +113,12 @@ fn behind(context: &Context<'_>, rule: Rule, one: &RemoteUse<'_>, left: &Left) -
     let entry =
         entry.map(|entry| format!("or leave it remote: add to `allow` in `{FILE_NAME}`: {entry}"));
     let message = format!(
-        "`{}` is locked, but {what} {label} behind it stays remote: {} > {label}",
+        "`{}` is locked, but {what} {label} behind it {}: {} > {label}",
         one.shown(),
+        match left.reason == localize::UNRESOLVED {
+            true => localize::UNRESOLVED,
+            false => "stays remote",
+        },
         chain.join(" > ")
     );
     let help = std::iter::once(help).chain(entry).collect();

@@ -6,16 +6,20 @@ use super::remotes;
 use crate::config::{Leave, UrlGlob};
 use crate::failure::Result;
 use crate::finding::{Rule, Subject};
-use crate::kustomization::RemoteFunction;
+use crate::kustomization::{Reference, RemoteFunction};
 use crate::record::{Left, LeftWhat};
 use crate::redact;
 use crate::walk::{self, Chart, FileId, Graph, Origin, Place, RootId, Target, Wanted};
+
+/// Why something is left that was asked for in vain.
+pub const UNRESOLVED: &str = "could not be resolved";
 
 /// The references that lead to something, in chains.
 type Chains = BTreeSet<Vec<String>>;
 
 /// Returns what stays remote of a graph: charts that are not in it, functions that get code from elsewhere or use the
-/// network, references that `leave` accepts. What only those lead to does not count.
+/// network, references that `leave` accepts, references of what was fetched that could not be resolved. What only those
+/// lead to does not count.
 ///
 /// `brought` returns what a file of the first tree was brought in from, if it was.
 ///
@@ -34,9 +38,19 @@ pub fn left(
         found: BTreeMap::new(),
     };
     all.references();
+    all.unresolved();
     all.charts()?;
     all.functions();
     Ok(all.found.into_values().collect())
+}
+
+/// Returns what a lock says of a reference of an upstream that could not be resolved; none where no lock can name it.
+#[must_use]
+pub fn unresolved(reference: &Reference) -> Option<(LeftWhat, Subject)> {
+    let wanted = Wanted::of(reference)?;
+    let url = redact::url(&wanted.text);
+    let what = LeftWhat::Reference { url };
+    what.is_valid().then(|| (what, wanted.subject()))
 }
 
 /// Returns the globs of `--leave-remote` that something is left for.
@@ -161,6 +175,23 @@ impl All<'_> {
         }
     }
 
+    /// The user's own references are not among them: what is not in the lock, `check` reports where it stands.
+    fn unresolved(&mut self) {
+        let graph = self.graph;
+        for (root, node) in graph.roots.iter().enumerate() {
+            for (index, edge) in node.edges.iter().enumerate() {
+                if edge.target == Target::Broken
+                    && graph.is_fetched(edge.from)
+                    && !graph.left.contains(&(root, index))
+                    && let Some((what, subject)) = unresolved(&edge.reference)
+                {
+                    let place = (root, edge.from);
+                    self.add(what, Rule::RemoteReference, &subject, place, UNRESOLVED);
+                }
+            }
+        }
+    }
+
     fn charts(&mut self) -> Result<()> {
         let graph = self.graph;
         for chart in graph.named_charts()? {
@@ -183,6 +214,10 @@ impl All<'_> {
                 chart: wanted.name.clone(),
                 version: Some(wanted.version.clone()).filter(|version| !version.is_empty()),
             };
+            // A chart that helm would not take either is trouble of whoever wrote it.
+            if !what.is_valid() {
+                continue;
+            }
             let reason = "charts are brought in with `--helm` only";
             let place = (chart.noted.root, chart.noted.file);
             self.add(what, Rule::RemoteChart, &subject, place, reason);

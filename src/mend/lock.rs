@@ -86,12 +86,26 @@ pub fn up_to_date(
                 .is_none_or(|paths| paths.is_subset(&git.paths)),
             Remote::File(_) | Remote::Chart(_) => true,
         });
+    let asked = unfollowed(&explored.graph, &lock);
     self::leave(&mut lock, &explored.graph, whole.as_ref(), leave)?;
+    let fits = fits && !lock.left.iter().any(|left| is_to_ask(left, helm, &asked));
     Ok(fits.then(|| Relocked {
         lock,
         warnings: warnings(&troubles, &[]),
         unresolved: Unresolved::default(),
     }))
+}
+
+/// Says whether something that is left behind one of these references is to be asked for again: nobody accepted that it
+/// stays remote, and it could be brought in.
+fn is_to_ask(left: &Left, helm: bool, references: &BTreeSet<String>) -> bool {
+    let can_be_had = match left.what {
+        LeftWhat::Reference { .. } => true,
+        LeftWhat::Chart { .. } => helm,
+        LeftWhat::Image { .. } => false,
+    };
+    let mut firsts = left.through.iter().filter_map(|chain| chain.first());
+    can_be_had && !left.accepted && firsts.any(|first| references.contains(first))
 }
 
 /// Returns the remotes that the tree itself names by their labels, with the directories that it
@@ -212,6 +226,11 @@ pub fn relock(
     }
     let whole = whole.map(|whole| whole.graph);
     self::leave(&mut lock, graph, whole.as_ref(), leave)?;
+    for left in lock.left.iter_mut().filter(|left| !left.accepted) {
+        if lock.options.helm && matches!(left.what, LeftWhat::Chart { .. }) {
+            left.reason = localize::UNRESOLVED.to_owned();
+        }
+    }
     let mut warnings = warnings(&troubles, &kept);
     let of_charts = graph.warnings.iter();
     warnings.extend(
@@ -349,11 +368,20 @@ pub(super) fn leave(
     leave: &Leave<'_>,
 ) -> Result<()> {
     let old = std::mem::take(&mut lock.left);
-    let mut unseen = unfollowed(whole.unwrap_or(graph), lock);
-    if whole.is_some() {
-        let seen = localize::references(graph);
+    let seen = localize::references(graph);
+    let mut unseen = unfollowed(graph, lock);
+    if let Some(whole) = whole {
+        unseen.extend(unfollowed(whole, lock));
         unseen.retain(|reference| !seen.contains(reference));
     }
+    // As far as a chain was followed it is known what it leads to.
+    let is_unseen = |chain: &Vec<String>| {
+        let mut rest = chain
+            .iter()
+            .skip_while(|reference| seen.contains(*reference));
+        rest.next()
+            .is_some_and(|reference| unseen.contains(reference))
+    };
     let origins = lock.origins();
     let brought = |path: &str| origins.get(path).map(|label| (*label).to_owned());
     let mut left = Vec::new();
@@ -363,8 +391,7 @@ pub(super) fn leave(
         }
     }
     for mut one in old {
-        one.through
-            .retain(|chain| chain.first().is_some_and(|first| unseen.contains(first)));
+        one.through.retain(is_unseen);
         if one.through.is_empty() {
             continue;
         }

@@ -8,9 +8,9 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use super::local::wider;
-use super::trouble::{Beyond, Step, Stop, TroubleKind};
+use super::trouble::{Beyond, Step, Stop, Trouble, TroubleKind};
 use super::{File, FileId, Graph, Noted, Origin, Remotes, RootId, Walker, Warning};
-use crate::config::is_one_version;
+use crate::config::{Leave, is_one_version};
 use crate::failure::{Failure, Result};
 use crate::finding::{Rule, Subject};
 use crate::kustomization::{NoteKind, Spot};
@@ -316,7 +316,14 @@ impl Walker<'_> {
                             let path = path.clone();
                             locals.push(Local { note, path });
                         }
-                        (_, Some(wanted)) => missing.push(Missing { note, wanted }),
+                        (_, Some(wanted)) => match wanted.refuse_unsafe() {
+                            Ok(()) => missing.push(Missing { note, wanted }),
+                            // That is about what is written, and not about what is there.
+                            Err(failure) => {
+                                let kind = Box::new(TroubleKind::Refused);
+                                stops.push((note, Stop { kind, failure }));
+                            }
+                        },
                         (Place::Missing(path), None)
                             if self.may_be_missing(
                                 self.graph.roots[chart.noted.root].source,
@@ -513,10 +520,8 @@ impl Walker<'_> {
 
     /// Says whether somebody decided that a chart stays remote.
     fn accepts_chart(&self, wanted: &WantedChart) -> bool {
-        self.options.leave.is_some_and(|leave| {
-            let accepted = leave.accepts(Rule::RemoteChart, &wanted.subject());
-            accepted.is_some() && wanted.refuse_unsafe().is_ok()
-        })
+        let accepts = |leave: &Leave<'_>| leave.accepts(Rule::RemoteChart, &wanted.subject());
+        self.options.leave.and_then(accepts).is_some()
     }
 
     fn left_chart(&mut self, note: usize, wanted: &WantedChart, why: &str) {
@@ -541,10 +546,16 @@ impl Walker<'_> {
         });
     }
 
-    fn chart_trouble(&mut self, note: usize, mut stop: Stop) {
-        stop.failure = stop.failure.at(self.graph.note_location(note));
-        let file = self.graph.notes[note].file;
-        self.trouble(stop, None, Some(file));
+    fn chart_trouble(&mut self, note: usize, stop: Stop) {
+        let failure = stop.failure.at(self.graph.note_location(note));
+        let noted = &self.graph.notes[note];
+        self.troubles.push(Trouble {
+            kind: *stop.kind,
+            edge: None,
+            root: Some(noted.root),
+            file: Some(noted.file),
+            failure,
+        });
     }
 }
 

@@ -276,9 +276,10 @@ fn prefixes(graph: &Graph, steps: &[Vec<Step>]) -> Vec<Trouble> {
 }
 
 fn trouble(graph: &Graph, chain: &[Step], what: &str) -> Trouble {
-    let cycle = |edge, file, failure| Trouble {
+    let cycle = |edge: Option<(RootId, usize)>, file, failure| Trouble {
         kind: TroubleKind::Cycle,
         edge,
+        root: edge.map(|(root, _)| root),
         file,
         failure,
     };

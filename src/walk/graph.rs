@@ -213,6 +213,15 @@ impl Graph {
         matches!(self.files[file].origin, Origin::Tree { source: 0, .. })
     }
 
+    /// Says whether a file came over the network.
+    #[must_use]
+    pub fn is_fetched(&self, file: FileId) -> bool {
+        match &self.files[file].origin {
+            Origin::Tree { source, .. } => self.sources[*source].repository.is_some(),
+            Origin::Remote(_) | Origin::Archive { .. } => true,
+        }
+    }
+
     /// Returns a file as the place of a message.
     #[must_use]
     pub fn place(&self, file: FileId) -> Location {

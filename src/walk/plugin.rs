@@ -158,6 +158,7 @@ impl Walker<'_> {
                 self.troubles.push(Trouble {
                     kind: TroubleKind::Reshaped(found),
                     edge: None,
+                    root: None,
                     file: Some(file),
                     failure,
                 });

@@ -12,6 +12,8 @@ pub struct Trouble {
     pub kind: TroubleKind,
     /// The reference that it is about: a root and the index of its edge.
     pub edge: Option<(RootId, usize)>,
+    /// The root that it keeps from being built, and that paths in it are relative to; none where it is about a file alone.
+    pub root: Option<RootId>,
     /// The file that it is about; none where there is no such file.
     pub file: Option<FileId>,
     /// The same for a person who localizes.
@@ -23,7 +25,7 @@ pub struct Trouble {
 pub enum TroubleKind {
     /// Something could not be read or fetched, so that nobody knows.
     Failed,
-    /// A chart could not be brought in.
+    /// A chart of a repository could not be brought in.
     Chart,
     /// The reference holds what git or kustomize could take for something else.
     Unsafe,

@@ -296,6 +296,91 @@ fn what_cannot_be_resolved_in_an_upstream_says_what_leads_there() {
 }
 
 #[test]
+fn a_reference_behind_which_something_could_not_be_resolved_is_not_fulfilled() {
+    let world = world();
+    world.upstream_of(
+        "acme/bad",
+        &[(
+            "app/kustomization.yaml",
+            "resources: ['https://files.example.com/late.yaml']\n",
+        )],
+    );
+    world.work.write(
+        "overlays/prod/kustomization.yaml",
+        "resources:\n- ../../base\n- https://github.com/acme/bad//app?ref=v1\n",
+    );
+    let late = "https://files.example.com/late.yaml";
+    let failing = |args: &[&str]| {
+        world
+            .work
+            .run(args)
+            .fails(1)
+            .stderr_has("resources[0]: cannot fetch https://files.example.com/late.yaml")
+            .stderr_has(" remote references; 1 could not be resolved\n");
+    };
+    failing(&["lock"]);
+    let lock = world.work.read(LOCK);
+    let left = format!(
+        "left:\n  - url: {late}\n    through:\n      - [\"https://github.com/acme/bad//app?ref=v1\"]\n    reason: \"could not be resolved\"\n"
+    );
+    assert!(lock.ends_with(&left), "{lock}");
+    // It is asked for again, and said again, but where nothing leads there.
+    failing(&["lock"]);
+    failing(&["lock", "overlays/prod"]);
+    world
+        .work
+        .run(&["lock", "overlays/dev"])
+        .success()
+        .stdout_has("nothing to do");
+    assert_eq!(world.work.read(LOCK), lock);
+    world.work.commit("locked");
+    let chain = format!(
+        "`https://github.com/acme/bad//app?ref=v1` is locked, but what is at {late} behind it could not be resolved: https://github.com/acme/bad//app?ref=v1 > {late}"
+    );
+    let check = world.work.run(&["check", "--rev", "HEAD"]);
+    check
+        .fails(1)
+        .stdout_has("overlays/prod/kustomization.yaml:3:3")
+        .stdout_has("remote-reference")
+        .stdout_has(&chain);
+    // Where something is localized there is a record to verify.
+    let dev = ["--in-place", "--no-commit", "--no-verify", "overlays/dev"];
+    world.work.run(&dev).success();
+    world.work.commit("localized in part");
+    world
+        .work
+        .run(&["verify", "HEAD"])
+        .fails(1)
+        .stdout_has(&format!("`{late}` is left remote: could not be resolved"));
+    world.work.git(&["reset", "-q", "--hard", "HEAD~1"]);
+
+    // Accepted, nobody insists on it; not accepted any more, it is asked for.
+    let allow = "allow:\n- {url: files.example.com, leave: true, reason: r}\n";
+    world.work.write(".kustomize-localize", allow);
+    world.work.run(&["lock"]).success();
+    world.work.git(&["add", "--all"]);
+    world.work.run(&["check"]).success();
+    world.work.write(".kustomize-localize", "allow: []\n");
+    failing(&["lock"]);
+    assert_eq!(world.work.read(LOCK), lock);
+
+    world.file(late, config_map("late"));
+    world
+        .work
+        .run(&["lock"])
+        .success()
+        .stdout_has(&format!("  added {late} "));
+    assert!(!world.work.read(LOCK).contains("left:"));
+    world.work.commit("mended");
+    world.work.run(&["check"]).success();
+    world
+        .work
+        .run(&["lock"])
+        .success()
+        .stdout_has("nothing to do");
+}
+
+#[test]
 fn an_entry_that_cannot_be_asked_again_stays() {
     let world = world();
     world.work.run(&["lock"]).success();

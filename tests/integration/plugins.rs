@@ -136,6 +136,59 @@ fn they_are_locked_and_localized_in_place() {
     state.assert_same(&world.work.state());
 }
 
+#[test]
+fn what_is_not_there_in_the_tree_of_the_user_stops_nothing_wherever_it_is_named() {
+    let of_url = format!("generators: ['{FILES}/gen.yaml']\n");
+    let gone = generator("gone", "gone.txt");
+    let chart = "apiVersion: builtin\nkind: HelmChartInflationGenerator\nmetadata: {name: c}\nname: web\nreleaseName: web\n";
+    for (fields, configuration) in [
+        ("generators: [gen.yaml]\n", &gone[..]),
+        (
+            "generators: ['https://github.com/acme/gone?ref=v1']\n",
+            &gone,
+        ),
+        (&of_url, &gone),
+        (&of_url, &generator("beyond", "../beyond.txt")),
+        (&of_url, chart),
+        (
+            "helmCharts: [{name: web, repo: ../base, version: '1'}]\n",
+            "",
+        ),
+        ("helmCharts: [{name: web}]\n", ""),
+    ] {
+        for more in [&[][..], &["--no-commit"]] {
+            let world = World::new();
+            world.file(&format!("{FILES}/app.yaml"), config_map("app"));
+            world.file(&format!("{FILES}/gen.yaml"), configuration);
+            world.upstream_of(
+                "acme/gone",
+                &[
+                    ("kustomization.yaml", "resources: [gen.yaml]\n"),
+                    ("gen.yaml", configuration),
+                ],
+            );
+            let text = format!("resources: ['{FILES}/app.yaml']\n{fields}");
+            world.commit(&[
+                ("app/kustomization.yaml", &text),
+                ("app/gen.yaml", configuration),
+            ]);
+            let run = |args: &[&str]| world.work.run(&[args, more].concat());
+            run(&["--in-place", "--no-verify"])
+                .success()
+                .stderr_has("warning[not-followed]: ");
+            let place = "app/localized-files/files.example.com/app.yaml";
+            match more {
+                [] => world
+                    .work
+                    .git(&["show", &format!("localized/main:{place}")]),
+                _ => world.work.read(place),
+            };
+            // A copy has to be whole.
+            world.work.run(&["app", "copy", "--no-commit"]).fails(2);
+        }
+    }
+}
+
 /// Returns what kustomize builds, if there is one.
 fn built(world: &World, repo: &Repo, target: &str) -> Option<String> {
     let kustomize = crate::support::Kustomize::find()?;

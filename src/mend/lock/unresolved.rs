@@ -5,8 +5,10 @@ use std::collections::{BTreeSet, HashMap};
 use super::super::is_remote;
 use crate::failure::Location;
 use crate::localize;
-use crate::record::Lock;
-use crate::walk::{Explored, FileId, Graph, Origin, RootId, Target, Trouble, TroubleKind, Wanted};
+use crate::record::{GitRemote, Lock, Remote};
+use crate::walk::{
+    Edge, Explored, FileId, Graph, Origin, RootId, Target, Trouble, TroubleKind, Wanted,
+};
 
 /// A reference: a root and the index of its edge.
 type Reference = (RootId, usize);
@@ -24,7 +26,8 @@ pub(super) struct Asked {
 }
 
 /// Takes out every remote reference that could not be resolved, and what only such references lead to. An upstream with
-/// trouble in itself is of no use: the reference to it counts as one that could not be resolved.
+/// trouble in itself is of no use: the reference to it counts as one that could not be resolved. What `held` holds all
+/// the same is a leaf that was not followed; all else is broken.
 pub(super) fn take_out(explored: &mut Explored, held: &Lock) -> Asked {
     let failed = failed(explored);
     let graph = &explored.graph;
@@ -53,7 +56,11 @@ pub(super) fn take_out(explored: &mut Explored, held: &Lock) -> Asked {
     let charts = explored.troubles.iter().filter(is_chart).count();
     let graph = &mut explored.graph;
     for (root, edge) in &failed {
-        graph.roots[*root].edges[*edge].target = Target::Broken;
+        let edge = &mut graph.roots[*root].edges[*edge];
+        edge.target = match is_held(edge, held) {
+            true => Target::Remote,
+            false => Target::Broken,
+        };
     }
     forget_unreached(graph, explored.starts.iter().flatten().copied().collect());
     let mut references = resolved(&explored.graph);
@@ -63,6 +70,19 @@ pub(super) fn take_out(explored: &mut Explored, held: &Lock) -> Asked {
         unresolved: unresolved.len(),
         charts,
         not_asked,
+    }
+}
+
+/// Says whether a lock holds what a reference names, and the directory in it.
+fn is_held(edge: &Edge, held: &Lock) -> bool {
+    let Some(wanted) = Wanted::of(&edge.reference) else {
+        return false;
+    };
+    match (wanted.locked(held), &wanted.spec) {
+        (Some(Remote::Git(git)), Some(spec)) => {
+            git.paths.contains(&GitRemote::path(&spec.directory()))
+        }
+        (entry, _) => entry.is_some(),
     }
 }
 
@@ -78,6 +98,13 @@ fn named(graph: &Graph, trouble: &Trouble) -> Option<Reference> {
         .filter(|(root, edge)| localize::is_remote(&graph.roots[*root].edges[*edge].reference))
 }
 
+/// Says whether something is left to tell of a reference that failed: it is the user's own, or the lock can name it as
+/// left. Else what holds it is of no use.
+fn can_be_told(graph: &Graph, (root, edge): Reference) -> bool {
+    let edge = &graph.roots[root].edges[edge];
+    !graph.is_fetched(edge.from) || localize::unresolved(&edge.reference).is_some()
+}
+
 /// Returns the remote references that failed, and those that lead to an upstream with trouble in itself.
 fn failed(explored: &Explored) -> BTreeSet<Reference> {
     let graph = &explored.graph;
@@ -88,10 +115,10 @@ fn failed(explored: &Explored) -> BTreeSet<Reference> {
             continue;
         }
         match named(graph, trouble) {
-            Some(reference) => {
+            Some(reference) if can_be_told(graph, reference) => {
                 failed.insert(reference);
             }
-            None => broken.extend(trouble.file),
+            _ => broken.extend(trouble.file),
         }
     }
     let mut above: HashMap<FileId, Vec<Reference>> = HashMap::new();
@@ -106,7 +133,7 @@ fn failed(explored: &Explored) -> BTreeSet<Reference> {
     while let Some(file) = broken.pop() {
         for (root, index) in above.get(&file).into_iter().flatten() {
             let edge = &graph.roots[*root].edges[*index];
-            if is_to_remote(graph, edge.target) {
+            if is_to_remote(graph, edge.target) && can_be_told(graph, (*root, *index)) {
                 failed.insert((*root, *index));
             } else if seen.insert(edge.from) {
                 broken.push(edge.from);
@@ -164,3 +191,6 @@ fn resolved(graph: &Graph) -> BTreeSet<Location> {
         .chain(charts.map(|chart| graph.note_location(chart.note)))
         .collect()
 }
+
+#[cfg(test)]
+mod tests;

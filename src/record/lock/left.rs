@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::chart_label;
+use super::{chart_label, rules};
 
 /// Something that stays remote, so that a build reaches out for it.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -43,6 +43,12 @@ pub enum LeftWhat {
 }
 
 impl LeftWhat {
+    /// Says whether a lock can hold it: an upstream may name anything.
+    #[must_use]
+    pub fn is_valid(&self) -> bool {
+        rules::left_what(self).is_ok()
+    }
+
     /// Returns what names it: a URL, `URL#CHART@VERSION`, or the image.
     #[must_use]
     pub fn label(&self) -> String {

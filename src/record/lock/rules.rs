@@ -64,8 +64,9 @@ fn options(lock: &Lock) -> Result<(), String> {
     globs.iter().try_for_each(|glob| address(glob))
 }
 
-fn left(left: &Left) -> Result<(), String> {
-    match &left.what {
+/// Checks what something is that stays remote.
+pub(super) fn left_what(what: &LeftWhat) -> Result<(), String> {
+    match what {
         LeftWhat::Reference { url } => address(url)?,
         LeftWhat::Chart {
             url,
@@ -80,6 +81,11 @@ fn left(left: &Left) -> Result<(), String> {
         }
         LeftWhat::Image { image } => of("image", image, valid::text_without_controls)?,
     }
+    Ok(())
+}
+
+fn left(left: &Left) -> Result<(), String> {
+    left_what(&left.what)?;
     let mut through = left.through.iter().flatten();
     through.try_for_each(|label| address(label))?;
     if left.through.contains(&Vec::new()) {
