@@ -164,8 +164,9 @@ pub fn check(input: Input<'_>) -> Result<Checked> {
     };
     suppression::apply(&mut findings, texts, input.config, how);
     findings.sort_by(|one, other| {
-        let key = |finding: &Finding| (finding.path.clone(), finding.span, finding.rule);
-        key(one).cmp(&key(other))
+        let place = |finding: &Finding| (finding.span, finding.rule);
+        let paths = one.path.cmp(&other.path);
+        paths.then_with(|| place(one).cmp(&place(other)))
     });
     let checked = Checked {
         source: input.checking,

@@ -39,6 +39,10 @@ use carry::Within;
 use plugin::PluginRoot;
 use trouble::{Step, Stop};
 
+/// The longest kustomization or plugin configuration that is read, in bytes: a longer one takes longer than anybody
+/// waits.
+const LONGEST: usize = 10_000_000;
+
 /// What changes how a walk goes.
 #[derive(Default)]
 pub struct Options<'a> {
@@ -135,6 +139,7 @@ pub fn explore(
         queue: Vec::new(),
         pending: Vec::new(),
         plugin_roots: Vec::new(),
+        listed: HashSet::new(),
         plugins: HashSet::new(),
         carried: HashMap::new(),
         code: HashSet::new(),
@@ -206,6 +211,8 @@ struct Walker<'a> {
     pending: Vec<Pending>,
     /// The roots that others list for the plugin configurations in them.
     plugin_roots: Vec<PluginRoot>,
+    /// The lister, the root and the use of each of them.
+    listed: HashSet<(RootId, RootId, PluginUse)>,
     /// The plugin configurations that were read, each with the root that it is read for.
     plugins: HashSet<(RootId, FileId, PluginUse)>,
     /// Those that are not all built in.
@@ -353,12 +360,23 @@ impl Walker<'_> {
         Ok(id)
     }
 
-    /// Returns the bytes of a file that leads further.
+    /// Returns the bytes of a kustomization or plugin configuration.
     fn bytes(&mut self, file: FileId) -> Result<Rc<[u8]>> {
         if self.options.contents != Contents::All && self.graph.files[file].bytes.is_empty() {
             self.load(file)?;
         }
-        Ok(self.graph.files[file].bytes.clone())
+        let bytes = self.graph.files[file].bytes.clone();
+        if bytes.len() > LONGEST {
+            // Nothing else looks at it, either.
+            self.graph.files[file].bytes = Rc::new([]);
+            return Err(Failure::new(format!(
+                "`{}` is larger than {} MB",
+                self.graph.label(file),
+                LONGEST / 1_000_000
+            ))
+            .hint("split it: a kustomization or plugin configuration of that size is not read"));
+        }
+        Ok(bytes)
     }
 
     fn load(&mut self, file: FileId) -> Result<()> {
@@ -495,6 +513,9 @@ impl Walker<'_> {
     /// Remembers a root that is listed for the plugin configurations in it.
     fn list_plugins(&mut self, lister: RootId, reference: &Reference, target: Target) {
         if let (Some(listed), Target::Root { id, .. }) = (reference.accepts.plugin(), target) {
+            if !self.listed.insert((lister, id, listed)) {
+                return;
+            }
             self.plugin_roots.push(PluginRoot {
                 lister,
                 root: id,

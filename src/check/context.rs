@@ -1,6 +1,6 @@
 //! What a rule looks at, and how it makes a finding of what it saw.
 
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -11,11 +11,14 @@ use super::{Checking, Input};
 use crate::config::Config;
 use crate::finding::{Finding, Rule, Severity, Span, Subject};
 use crate::kustomization::Reference;
-use crate::record::{Lock, stored};
+use crate::record::{Index, Lock, stored};
 use crate::redact;
 use crate::tree::absence::Absences;
 use crate::tree::{Listing, path};
-use crate::walk::{Edge, Explored, FileId, Graph, Noted, Origin, Root, Trouble, Wanted};
+use crate::walk::{Edge, Explored, FileId, Graph, Noted, Origin, Root, RootId, Trouble, Wanted};
+
+/// How long a line is that people look at, in bytes.
+const LONGEST_LINE: usize = 10_000;
 
 /// Everything that the walk and the record yield, for rules.
 pub(super) struct Context<'a> {
@@ -39,9 +42,15 @@ pub(super) struct Context<'a> {
     pub(super) broken_lock: bool,
     /// Every reference that leads out of the tree.
     pub(super) remotes: Vec<RemoteUse<'a>>,
+    /// What the lock at the top holds, by what references name.
+    pub(super) locked: Option<Index<'a>>,
     /// The directories `localized-files` of which locks list files, by their paths from the top.
     homes: HashSet<String>,
     lines: Lines,
+    /// The first root in each directory, once one was asked for.
+    directories: OnceCell<HashMap<String, RootId>>,
+    /// The names in directories that were asked for.
+    names: RefCell<HashMap<String, Rc<[String]>>>,
     /// What was asked for of [`Context::changes_in_place`], by root.
     changes: RefCell<HashMap<usize, Rc<Option<String>>>>,
 }
@@ -67,7 +76,8 @@ impl<'a> Context<'a> {
             }
         }
         let top = locks.iter().find(|(directory, _)| directory.is_empty());
-        let remotes = remotes::all(&explored.graph, &*input.tree, top.map(|(_, lock)| lock));
+        let locked = top.map(|(_, lock)| lock.index());
+        let remotes = remotes::all(&explored.graph, &*input.tree, locked.as_ref());
         Context {
             graph: &explored.graph,
             troubles: &explored.troubles,
@@ -79,8 +89,11 @@ impl<'a> Context<'a> {
             locks,
             broken_lock,
             remotes,
+            locked,
             homes,
             lines: Lines::default(),
+            directories: OnceCell::new(),
+            names: RefCell::default(),
             changes: RefCell::default(),
         }
     }
@@ -120,7 +133,11 @@ impl<'a> Context<'a> {
         help: Vec<String>,
     ) -> Finding {
         let line = self.line(file, number);
-        let rest: String = line.chars().skip(column.saturating_sub(1)).collect();
+        // Of a line that nobody reads, what else is on it is not looked at: it may hold thousands of such places.
+        let rest: String = match line.len() > LONGEST_LINE {
+            true => String::new(),
+            false => line.chars().skip(column.saturating_sub(1)).collect(),
+        };
         let value = rest.find(" #").map_or(rest.as_str(), |at| &rest[..at]);
         let span = Span {
             line: number,
@@ -248,6 +265,30 @@ impl<'a> Context<'a> {
         let changes = Rc::new(remotes::changes_in_place(self, root, None));
         self.changes.borrow_mut().insert(root, changes.clone());
         changes
+    }
+
+    /// Returns the first root in a directory.
+    pub(super) fn root_in(&self, directory: &str) -> Option<RootId> {
+        let all = self.directories.get_or_init(|| {
+            let mut all = HashMap::new();
+            for (id, root) in self.graph.roots.iter().enumerate() {
+                all.entry(root.directory.clone()).or_insert(id);
+            }
+            all
+        });
+        all.get(directory).copied()
+    }
+
+    /// Returns the names in a directory; none where it cannot be read. Asked for by every path in it that names
+    /// nothing.
+    pub(super) fn names_in(&self, directory: &str) -> Rc<[String]> {
+        if let Some(known) = self.names.borrow().get(directory) {
+            return known.clone();
+        }
+        let names: Rc<[String]> = self.tree.names(directory).unwrap_or_default().into();
+        let mut known = self.names.borrow_mut();
+        known.insert(directory.to_owned(), names.clone());
+        names
     }
 
     /// Makes a warning of a finding that would be an error by default.

@@ -4,14 +4,15 @@
 //! Every lock of the tree is looked at: the one at the top with the `localized-files` that it lists, and
 //! those of copies, which own all of their directory.
 
+use std::collections::HashMap;
+
 use super::{Context, remotes};
 use crate::failure::{Failure, argument, pathspec, short};
 use crate::finding::{Finding, Rule};
 use crate::record::stored::{self, Difference};
-use crate::record::{LOCK_NAME, LoadRestrictor, Lock};
+use crate::record::{LOCK_NAME, LoadRestrictor, Lock, StoredFile};
 use crate::reference::RepoSpec;
 use crate::tree::path;
-use crate::walk::Root;
 
 pub(super) fn find(context: &Context<'_>, failures: &mut Vec<Failure>) -> Vec<Finding> {
     let mut findings = Vec::new();
@@ -23,8 +24,18 @@ pub(super) fn find(context: &Context<'_>, failures: &mut Vec<Failure>) -> Vec<Fi
                 continue;
             }
         };
+        let listed: HashMap<String, &StoredFile> = match differences.is_empty() {
+            true => HashMap::new(),
+            false => {
+                let files = lock.files.iter();
+                files
+                    .map(|file| (path::join(directory, &file.path), file))
+                    .collect()
+            }
+        };
         for (place, difference) in &differences {
-            findings.push(finding(context, directory, lock, place, difference));
+            let file = listed.get(place).copied();
+            findings.push(finding(context, (directory, lock), place, file, difference));
         }
     }
     findings
@@ -32,16 +43,12 @@ pub(super) fn find(context: &Context<'_>, failures: &mut Vec<Failure>) -> Vec<Fi
 
 fn finding(
     context: &Context<'_>,
-    directory: &str,
-    lock: &Lock,
+    (directory, lock): (&str, &Lock),
     place: &str,
+    listed: Option<&StoredFile>,
     difference: &Difference,
 ) -> Finding {
     let name = path::join(directory, LOCK_NAME);
-    let listed = lock
-        .files
-        .iter()
-        .find(|file| path::join(directory, &file.path) == place);
     let again = again(context, directory, lock, place);
     let (message, help) = match difference {
         Difference::Missing => {
@@ -111,8 +118,7 @@ fn finding(
 /// beside `home`: without one every locked URL of the repository would be localized.
 fn again_in_place(context: &Context<'_>, home: &str) -> String {
     let start = path::parent(home);
-    let is_it = |root: &Root| root.directory == start;
-    let Some(root) = context.graph.roots.iter().position(is_it) else {
+    let Some(root) = context.root_in(start) else {
         let start = if start.is_empty() { "." } else { start };
         return format!("bring back the kustomization in `{start}`, which these files belong to");
     };
@@ -173,7 +179,7 @@ fn again(context: &Context<'_>, directory: &str, lock: &Lock, place: &str) -> St
 mod tests {
     use super::super::testing::Scene;
     use super::*;
-    use crate::record::{StoredFile, sha256_hex};
+    use crate::record::sha256_hex;
 
     fn found(scene: Scene) -> Vec<Finding> {
         scene.find(Rule::EditedCopy)

@@ -4,7 +4,7 @@
 //! takes for a renamed one has the findings of the old, and a reference to another version of the same thing is
 //! known, unless the version is named less firmly than before.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::Checked;
 use crate::finding::{Finding, Rule, Subject};
@@ -128,12 +128,12 @@ impl Checked {
             .map(Finding::identity)
             .collect();
         // Each finding that is gone stands for one of another version.
-        let mut gone: HashMap<Key<'_>, Vec<Pin>> = HashMap::new();
+        let mut gone: HashMap<Key<'_>, BTreeMap<Pin, usize>> = HashMap::new();
         for finding in &old {
             if !now.contains(&finding.identity()) {
                 let (what, pin) = versionless(finding);
                 let key = (finding.rule, finding.path.as_str(), what);
-                gone.entry(key).or_default().push(pin);
+                *gone.entry(key).or_default().entry(pin).or_default() += 1;
             }
         }
         let is_known: Vec<bool> = self
@@ -148,11 +148,11 @@ impl Checked {
                     return false;
                 };
                 // The firmest that is no firmer leaves the others for those that need them.
-                let fits = pins.iter().enumerate().filter(|(_, old)| **old >= pin);
-                let Some((index, _)) = fits.min_by_key(|(_, old)| **old) else {
+                let mut fits = pins.range_mut(pin..).filter(|(_, count)| **count > 0);
+                let Some((_, count)) = fits.next() else {
                     return false;
                 };
-                pins.swap_remove(index);
+                *count -= 1;
                 true
             })
             .collect();

@@ -4,7 +4,7 @@
 //! What is locked cannot be seen here. Localized, such a reference would bring something in that a build still reaches
 //! out for, so to be locked is not enough. The configuration alone says what may stay remote.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 use super::Context;
 use super::remote_reference::is_fulfilled;
@@ -14,6 +14,9 @@ use crate::finding::{Finding, Rule};
 use crate::localize;
 use crate::record::{LOCK_NAME, Left, LeftWhat};
 use crate::walk;
+
+/// How many things behind one reference are told one by one.
+const MOST: usize = 100;
 
 pub(super) fn find(context: &Context<'_>, rule: Rule) -> Vec<Finding> {
     let Some(lock) = context.lock().filter(|lock| lock.target.is_none()) else {
@@ -34,13 +37,43 @@ pub(super) fn find(context: &Context<'_>, rule: Rule) -> Vec<Finding> {
                 .leaving(Rule::RemoteReference, &subject)
                 .is_none()
     });
+    let behind = by_name(&left);
     let mut found = Vec::new();
     for one in fulfilled {
-        for left in &left {
-            found.extend(behind(context, rule, one, left));
+        let name = one.locked.map(|remote| one.wanted.named(remote));
+        let all = name.and_then(|name| behind.get(name.as_str()));
+        let all = all.map_or(&[] as &[_], Vec::as_slice);
+        for (left, chain) in all.iter().take(MOST) {
+            found.push(finding(context, rule, one, left, chain));
+        }
+        if let Some(more) = all.len().checked_sub(MOST).filter(|more| *more > 0) {
+            let message = format!("{more} more behind `{}` stay remote", one.shown());
+            let help = vec![format!("see `left` in {LOCK_NAME}")];
+            found.push(context.at_reference(rule, one.edge, message, help));
         }
     }
     found
+}
+
+/// Returns what is left behind each reference of the chains that lead there, with the way from that reference: on the
+/// first chain that holds it.
+fn by_name<'a>(left: &[&'a Left]) -> HashMap<&'a str, Vec<(&'a Left, &'a [String])>> {
+    let mut behind: HashMap<&str, Vec<(&Left, &[String])>> = HashMap::new();
+    for left in left {
+        for chain in &left.through {
+            for (at, name) in chain.iter().enumerate() {
+                let known = behind.entry(name).or_default();
+                // All of one are added before any of the next.
+                if known
+                    .last()
+                    .is_none_or(|(last, _)| !std::ptr::eq(*last, *left))
+                {
+                    known.push((left, &chain[at..]));
+                }
+            }
+        }
+    }
+    behind
 }
 
 /// Returns the entries of `allow` that let something stay remote, in the tree or behind what is locked.
@@ -82,12 +115,13 @@ fn is_accepted(config: &Config, left: &Left) -> bool {
 }
 
 /// Makes a finding of something that a reference leads to.
-fn behind(context: &Context<'_>, rule: Rule, one: &RemoteUse<'_>, left: &Left) -> Option<Finding> {
-    let name = one.wanted.named(one.locked?);
-    let chain = left.through.iter().find_map(|chain| {
-        let at = chain.iter().position(|reference| *reference == name)?;
-        chain.get(at..)
-    })?;
+fn finding(
+    context: &Context<'_>,
+    rule: Rule,
+    one: &RemoteUse<'_>,
+    left: &Left,
+    chain: &[String],
+) -> Finding {
     let label = left.what.label();
     let (what, help) = match left.what {
         LeftWhat::Chart { .. } => (
@@ -122,11 +156,11 @@ fn behind(context: &Context<'_>, rule: Rule, one: &RemoteUse<'_>, left: &Left) -
         chain.join(" > ")
     );
     let help = std::iter::once(help).chain(entry).collect();
-    Some(Finding {
+    Finding {
         reference: label,
         subject,
         ..context.at_reference(rule, one.edge, message, help)
-    })
+    }
 }
 
 #[cfg(test)]
@@ -187,6 +221,29 @@ mod tests {
         );
         let findings = scene(chart(), &["https://github.com/o/r//other?ref=v1"]).check();
         assert_eq!(findings.findings, []);
+    }
+
+    #[test]
+    fn more_than_people_read_is_counted() {
+        let mut scene = scene(chart(), &[OWN]);
+        for number in 0..MOST + 4 {
+            scene.lock.left.push(Left {
+                what: LeftWhat::Chart {
+                    url: "https://charts.example/stable".to_owned(),
+                    chart: format!("c{number:03}"),
+                    version: None,
+                },
+                ..scene.lock.left[0].clone()
+            });
+        }
+        let findings = scene.find(Rule::RemoteChart);
+        assert_eq!(findings.len(), MOST + 1);
+        let last = format!("5 more behind `{OWN}` stay remote");
+        assert!(
+            findings
+                .iter()
+                .any(|one| one.message == last && one.fails())
+        );
     }
 
     #[test]

@@ -206,7 +206,10 @@ fn mistyped(context: &Context<'_>, absent: &Absent<'_>) -> Option<String> {
     let Ok(Resolved::Directory { path }) = tree::resolve(context.tree, &directory) else {
         return None;
     };
-    let names = context.tree.names(&path).ok()?;
+    let names = context.names_in(&path);
+    if names.len() > MOST {
+        return None;
+    }
     let split = |name| match str::rsplit_once(name, '.') {
         Some((stem, ending)) => (stem, Some(ending)),
         None => (name, None),
@@ -218,7 +221,7 @@ fn mistyped(context: &Context<'_>, absent: &Absent<'_>) -> Option<String> {
         .map(|name| split(name.as_str()))
         .filter(|(_, other)| *other == ending)
         .map(|(stem, _)| stem);
-    let found = nearest(stem, alike).filter(|_| names.len() <= MOST)?;
+    let found = nearest(stem, alike)?;
     Some(match ending {
         Some(ending) => format!("{beside}{found}.{ending}"),
         None => format!("{beside}{found}"),

@@ -182,12 +182,13 @@ fn charts<'a>(context: &Context<'a>) -> Vec<Chart<'a>> {
 fn all<'a>(context: &Context<'a>) -> Vec<Chart<'a>> {
     // A tree that cannot be read is told elsewhere.
     let named = context.graph.named_charts().unwrap_or_default();
+    let has_target = context.lock().is_some_and(|lock| lock.target.is_some());
+    let lock = context.locked.as_ref().filter(|_| !has_target);
     named
         .into_iter()
         .filter_map(|chart| {
             let wanted = chart.wanted();
-            let lock = context.lock().filter(|lock| lock.target.is_none());
-            let is_locked = || wanted?.locked(lock?).map(|_| ());
+            let is_locked = || wanted?.locked_among(lock?).map(|_| ());
             let place = match chart.place {
                 walk::Place::There(path) => match tree::resolve(context.tree, &path) {
                     Ok(Resolved::Directory { .. }) => values(context, chart.noted, &path)?,

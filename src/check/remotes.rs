@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::Context;
 use super::ambiguous_path::Ambiguity;
 use crate::failure::{argument, pathspec};
-use crate::record::{self, GitRemote, LOCK_NAME, Lock};
+use crate::record::{self, GitRemote, Index, LOCK_NAME};
 use crate::redact;
 use crate::reference::place::LOCALIZED_FILES;
 use crate::reference::{self, Pin, RepoSpec};
@@ -14,6 +14,8 @@ use crate::walk::{Edge, Graph, RootId, Target, Wanted};
 
 /// How many paths a command names; a longer one is nobody's to read.
 const MOST_PATHS: usize = 50;
+/// How many roots are looked at to find them.
+const MOST_ROOTS: usize = 1_000;
 
 /// A reference that kustomize reads over the network.
 pub(super) struct RemoteUse<'a> {
@@ -33,7 +35,7 @@ pub(super) struct RemoteUse<'a> {
 pub(super) fn all<'a>(
     graph: &'a Graph,
     tree: &dyn Tree,
-    lock: Option<&'a Lock>,
+    lock: Option<&Index<'a>>,
 ) -> Vec<RemoteUse<'a>> {
     let mut all = Vec::new();
     for (id, root) in graph.roots.iter().enumerate() {
@@ -44,7 +46,7 @@ pub(super) fn all<'a>(
             let Some(wanted) = Wanted::of(&edge.reference) else {
                 continue;
             };
-            let locked = lock.and_then(|lock| wanted.locked(lock));
+            let locked = lock.and_then(|lock| wanted.locked_among(lock));
             let ambiguity = match locked {
                 // Somebody has resolved it: it is what it was meant to be.
                 Some(_) => None,
@@ -154,7 +156,7 @@ pub(super) fn changes_in_place(
                 _ => {}
             }
         }
-        if paths.len() > MOST_PATHS {
+        if paths.len() > MOST_PATHS || seen.len() > MOST_ROOTS {
             return None;
         }
     }

@@ -183,6 +183,14 @@ mod tests {
     }
 
     #[test]
+    fn what_only_names_itself_is_not_needed() {
+        let scene = Scene::of("namePrefix: a-\n")
+            .remote(through("https://h/o/a", &["https://h/o/b"]))
+            .remote(through("https://h/o/b", &["https://h/o/a"]));
+        assert_eq!(find(scene), ["https://h/o/a", "https://h/o/b"]);
+    }
+
+    #[test]
     fn what_stored_files_came_from_is_needed() {
         let place = "localized-files/x.yaml";
         let mut scene = Scene::of("resources: [localized-files/x.yaml]\n")

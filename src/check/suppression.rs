@@ -35,6 +35,10 @@ const FORM: &str = "write `# kustomize-localize: allow[RULE] REASON`";
 #[derive(Debug, Default)]
 struct Suppressions {
     comments: Vec<Comment>,
+    /// The indexes of those that are about a line or stand on it.
+    by_line: HashMap<usize, Vec<usize>>,
+    /// The indexes of those with which the file begins.
+    first: Vec<usize>,
 }
 
 /// One comment.
@@ -60,27 +64,44 @@ impl Suppressions {
     /// Reads the comments of a file. Where it is not YAML, those before that place.
     fn of(bytes: &[u8]) -> Suppressions {
         match std::str::from_utf8(bytes) {
-            Ok(text) if text.contains(NAME) => Suppressions {
-                comments: comments(text),
-            },
+            Ok(text) if text.contains(NAME) => Suppressions::from(comments(text)),
             _ => Suppressions::default(),
         }
     }
 
     /// Returns the indexes of the comments that allow a finding.
     fn allowing<'a>(&'a self, finding: &'a Finding) -> impl Iterator<Item = (usize, &'a Said)> {
-        let comments = self.comments.iter().enumerate();
-        comments.filter_map(|(index, comment)| {
-            let said = comment.said.as_ref().ok()?;
-            let is_there = match finding.span {
-                None => comment.is_first,
-                Some(span) => {
-                    let line = comment.span.line;
-                    comment.about == span.line || line == span.line || line == span.end_line
-                }
-            };
-            (is_there && said.rules.contains(&finding.rule)).then_some((index, said))
+        let on = |line: usize| self.by_line.get(&line).into_iter().flatten().copied();
+        let indexes: BTreeSet<usize> = match finding.span {
+            None => self.first.iter().copied().collect(),
+            Some(span) => {
+                // Of the last line, those alone that stand on it.
+                let on_last = on(span.end_line)
+                    .filter(|index| self.comments[*index].span.line == span.end_line);
+                on(span.line).chain(on_last).collect()
+            }
+        };
+        indexes.into_iter().filter_map(|index| {
+            let said = self.comments[index].said.as_ref().ok()?;
+            said.rules.contains(&finding.rule).then_some((index, said))
         })
+    }
+}
+
+impl From<Vec<Comment>> for Suppressions {
+    fn from(comments: Vec<Comment>) -> Self {
+        let mut by_line: HashMap<usize, Vec<usize>> = HashMap::new();
+        for (index, comment) in comments.iter().enumerate() {
+            for line in BTreeSet::from([comment.about, comment.span.line]) {
+                by_line.entry(line).or_default().push(index);
+            }
+        }
+        let is_first = |index: &usize| comments[*index].is_first;
+        Suppressions {
+            first: (0..comments.len()).filter(is_first).collect(),
+            by_line,
+            comments,
+        }
     }
 }
 

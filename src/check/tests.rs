@@ -2,6 +2,7 @@
 
 use std::rc::Rc;
 
+use super::testing::Scene;
 use super::*;
 use crate::tree::memory::MemoryTree;
 
@@ -240,4 +241,27 @@ fn what_was_added_to_localized_files_is_told_as_that_alone() {
         found(&checked),
         [("edited-copy", path, 0), ("out-of-scope", path, 1)]
     );
+}
+
+#[test]
+fn what_is_too_large_to_read_is_a_failure() {
+    const PLUGINS: &str = "generators: [g.yaml]\n";
+    let large = format!(
+        "# kustomize-localize: allow[invalid-kustomization] x\n{}",
+        "# \n".repeat(3_400_000)
+    );
+    for (path, text) in [
+        ("base/kustomization.yaml", "resources: [base]\n"),
+        ("g.yaml", PLUGINS),
+    ] {
+        let scene = Scene::of(text)
+            .file(path, &large)
+            .config("rules: {invalid-kustomization: off}\n");
+        let checked = scene.check();
+        assert_eq!(checked.status(), 2, "{path}");
+        assert_eq!(checked.failures.len(), 1, "{path}");
+        let failure = &checked.failures[0];
+        assert_eq!(failure.message, format!("`{path}` is larger than 10 MB"));
+        assert!(failure.hints[0].starts_with("split it"), "{failure:?}");
+    }
 }

@@ -66,7 +66,7 @@ mod rules;
 mod write;
 
 use std::cmp::Ordering;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::{Digest, RemoteTrailer};
 use crate::failure::{Failure, Result};
@@ -341,7 +341,8 @@ impl Lock {
     }
 
     /// Returns what the lock says of a remote reference: of the file at `url`, if it can be one, else
-    /// of a repository, if it can be that. Either may hold a secret; the lock does not.
+    /// of a repository, if it can be that. Either may hold a secret; the lock does not. To look up many references, make
+    /// an [`Lock::index`].
     #[must_use]
     pub fn find(&self, url: Option<&str>, repository: Option<&RepoSpec>) -> Option<&Remote> {
         let file = url.map(redact::url);
@@ -355,6 +356,28 @@ impl Lock {
         remotes
             .find(is_file)
             .or_else(|| self.remotes.iter().find(is_git))
+    }
+
+    /// Returns the remotes by what references name.
+    #[must_use]
+    pub fn index(&self) -> Index<'_> {
+        let mut index = Index::default();
+        for remote in &self.remotes {
+            match remote {
+                Remote::File(file) => {
+                    index.files.entry(&file.url).or_insert(remote);
+                }
+                Remote::Git(git) => {
+                    let key = (&*git.url, git.reference.as_deref(), git.submodules);
+                    index.repositories.entry(key).or_insert(remote);
+                }
+                Remote::Chart(chart) => {
+                    let key = (&*chart.url, &*chart.chart, chart.version.as_deref());
+                    index.charts.entry(key).or_insert(chart);
+                }
+            }
+        }
+        index
     }
 
     /// Returns the repository at a ref, as written in a reference.
@@ -413,24 +436,28 @@ impl Lock {
             .iter()
             .filter_map(|file| file.remote.as_deref())
             .collect();
-        let mut needed: BTreeSet<String> = BTreeSet::new();
-        let mut stale: Vec<&Remote> = self.remotes.iter().collect();
-        loop {
-            let before = stale.len();
-            stale.retain(|remote| {
-                let label = remote.label();
-                let is_needed = is_named(remote)
-                    || origins.contains(label.as_str())
-                    || !remote.through().is_disjoint(&needed);
-                if is_needed {
-                    needed.insert(label);
-                }
-                !is_needed
-            });
-            if stale.len() == before {
-                return stale;
+        let labels: Vec<String> = self.remotes.iter().map(Remote::label).collect();
+        let mut behind: HashMap<&str, Vec<usize>> = HashMap::new();
+        for (index, remote) in self.remotes.iter().enumerate() {
+            for label in remote.through() {
+                behind.entry(label).or_default().push(index);
             }
         }
+        let is_start = |index: &usize| {
+            is_named(&self.remotes[*index]) || origins.contains(labels[*index].as_str())
+        };
+        let mut todo: Vec<usize> = (0..labels.len()).filter(is_start).collect();
+        let mut is_needed = vec![false; labels.len()];
+        while let Some(index) = todo.pop() {
+            if !std::mem::replace(&mut is_needed[index], true) {
+                // Of a label that several have, one look is enough.
+                todo.extend(behind.remove(labels[index].as_str()).unwrap_or_default());
+            }
+        }
+        let remotes = self.remotes.iter().zip(is_needed);
+        remotes
+            .filter_map(|(remote, is_needed)| (!is_needed).then_some(remote))
+            .collect()
     }
 
     /// Returns the remotes as the trailers name them, sorted, each once.
@@ -536,6 +563,39 @@ impl Remote {
 
     fn compare(&self, other: &Remote) -> Ordering {
         self.key().cmp(&other.key())
+    }
+}
+
+/// The remotes of a lock, by what references name. Of equal ones, the first counts.
+#[derive(Debug, Default)]
+pub struct Index<'a> {
+    files: HashMap<&'a str, &'a Remote>,
+    repositories: HashMap<(&'a str, Option<&'a str>, bool), &'a Remote>,
+    charts: HashMap<(&'a str, &'a str, Option<&'a str>), &'a ChartRemote>,
+}
+
+impl<'a> Index<'a> {
+    /// Returns what [`Lock::find`] does.
+    #[must_use]
+    pub fn find(&self, url: Option<&str>, repository: Option<&RepoSpec>) -> Option<&'a Remote> {
+        if let Some(file) = url.and_then(|url| self.files.get(&*redact::url(url))) {
+            return Some(file);
+        }
+        let spec = repository?;
+        let url = redact::url(&spec.clone_spec());
+        let key = (&*url, spec.reference.as_deref(), spec.submodules);
+        self.repositories.get(&key).copied()
+    }
+
+    /// Returns what [`Lock::find_chart`] does.
+    #[must_use]
+    pub fn find_chart(
+        &self,
+        url: &str,
+        chart: &str,
+        version: Option<&str>,
+    ) -> Option<&'a ChartRemote> {
+        self.charts.get(&(url, chart, version)).copied()
     }
 }
 

@@ -4,7 +4,7 @@
 //! with a repository and a version, else `{chartHome}/{name}` (`HelmChartInflationGenerator.go`). What is in it is
 //! not looked at.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
 
 use super::local::wider;
@@ -14,7 +14,7 @@ use crate::config::{Leave, is_one_version};
 use crate::failure::{Failure, Result};
 use crate::finding::{Rule, Subject};
 use crate::kustomization::{NoteKind, Spot};
-use crate::record::{ChartRemote, Lock, chart_label};
+use crate::record::{ChartRemote, Index, Lock, chart_label};
 use crate::redact;
 use crate::tree::{self, Resolved, path};
 
@@ -108,6 +108,13 @@ impl WantedChart {
         lock.find_chart(&redact::url(&self.repo), &self.name, version)
     }
 
+    /// Returns what [`WantedChart::locked`] does, for many charts.
+    #[must_use]
+    pub fn locked_among<'a>(&self, lock: &Index<'a>) -> Option<&'a ChartRemote> {
+        let version = Some(self.version.as_str()).filter(|version| !version.is_empty());
+        lock.find_chart(&redact::url(&self.repo), &self.name, version)
+    }
+
     /// Refuses what helm, or a path, could take for something else.
     ///
     /// # Errors
@@ -195,6 +202,7 @@ impl Graph {
     /// When a tree cannot be read.
     pub fn named_charts(&self) -> Result<Vec<Named<'_>>> {
         let mut charts = Vec::new();
+        let homes = Homes::of(&self.notes);
         for (note, noted) in self.notes.iter().enumerate() {
             let (repo, name, version) = match &noted.note.kind {
                 NoteKind::RemoteChart {
@@ -209,7 +217,7 @@ impl Graph {
             if name.is_empty() {
                 continue;
             }
-            let home = self.chart_home(noted);
+            let home = homes.find(self, noted);
             let below = match (repo, version.as_str()) {
                 (Some(_), version) if !version.is_empty() => format!("{name}-{version}/{name}"),
                 _ => name.clone(),
@@ -256,34 +264,70 @@ impl Graph {
     /// last one of the old generator (`SplitHelmParameters`). A plugin configuration has its own.
     #[must_use]
     pub fn chart_home<'a>(&'a self, chart: &Noted) -> (&'a str, Option<&'a Spot>) {
-        let root = &self.roots[chart.root];
-        let notes = || {
-            let notes = self.notes.iter();
-            notes.filter(|noted| noted.root == chart.root && noted.file == chart.file)
-        };
-        let home = |noted: &'a Noted| match &noted.note.kind {
-            NoteKind::ChartHome { path, spot } => Some((path.as_str(), Some(spot))),
-            _ => None,
-        };
+        Homes::of(&self.notes).find(self, chart)
+    }
+}
+
+/// A chart home as written, and where that is.
+type Home<'a> = (&'a str, Option<&'a Spot>);
+
+/// Where kustomizations and plugin configurations say that charts are.
+#[derive(Default)]
+struct Homes<'a>(HashMap<(RootId, FileId), FileHomes<'a>>);
+
+/// What one file says.
+#[derive(Default)]
+struct FileHomes<'a> {
+    /// `helmGlobals` is there.
+    has_globals: bool,
+    /// The first home of `helmGlobals`.
+    globals: Option<Home<'a>>,
+    /// The last home of the old generator.
+    generator: Option<Home<'a>>,
+    /// The first home of each field.
+    own: HashMap<&'a str, Home<'a>>,
+}
+
+impl<'a> Homes<'a> {
+    fn of(notes: &'a [Noted]) -> Self {
+        let mut homes = Homes::default();
+        for noted in notes {
+            let field = noted.note.field.as_str();
+            let is_global = field.starts_with("helmGlobals.");
+            let home = match &noted.note.kind {
+                NoteKind::ChartHome { path, spot } => Some((path.as_str(), Some(spot))),
+                _ if is_global => None,
+                _ => continue,
+            };
+            let file = homes.0.entry((noted.root, noted.file)).or_default();
+            file.has_globals |= is_global;
+            if is_global {
+                file.globals = file.globals.or(home);
+            } else if field.starts_with("helmChartInflationGenerator[") {
+                file.generator = home;
+            }
+            if let Some(home) = home {
+                file.own.entry(field).or_insert(home);
+            }
+        }
+        homes
+    }
+
+    fn find(&self, graph: &Graph, chart: &Noted) -> Home<'a> {
         let field = chart.note.field.as_str();
         let of_kustomization = ["helmCharts[", "helmChartInflationGenerator["]
             .iter()
             .any(|prefix| field.starts_with(prefix));
-        let found = if chart.file == root.file && of_kustomization {
-            let globals = |noted: &&Noted| noted.note.field.starts_with("helmGlobals.");
-            match notes().any(|noted| globals(&noted)) {
-                true => notes().filter(globals).find_map(home),
-                false => notes()
-                    .filter(|noted| noted.note.field.starts_with("helmChartInflationGenerator["))
-                    .filter_map(home)
-                    .next_back(),
+        let file = self.0.get(&(chart.root, chart.file));
+        let found = file.and_then(|file| {
+            if chart.file != graph.roots[chart.root].file || !of_kustomization {
+                return file.own.get(format!("{field}.chartHome").as_str()).copied();
             }
-        } else {
-            let own = format!("{field}.chartHome");
-            notes()
-                .filter(|noted| noted.note.field == own)
-                .find_map(home)
-        };
+            match file.has_globals {
+                true => file.globals,
+                false => file.generator,
+            }
+        });
         found
             .filter(|(home, _)| !home.is_empty())
             .unwrap_or((CHART_HOME, None))

@@ -8,7 +8,7 @@ use crate::config::Leave;
 use crate::failure::Result;
 use crate::finding::{Rule, Subject};
 use crate::kustomization::{Accepts, Reference};
-use crate::record::{LeftWhat, Lock, Remote};
+use crate::record::{Index, LeftWhat, Lock, Remote};
 use crate::redact;
 use crate::reference::{self, Pin, RepoSpec, Unsafe};
 
@@ -132,9 +132,22 @@ impl Wanted {
     /// Returns what a lock says that this is. The kind of the entry decides what it is, too.
     #[must_use]
     pub fn locked<'a>(&self, lock: &'a Lock) -> Option<&'a Remote> {
+        let (file, repository) = self.as_locked();
+        lock.find(file, repository)
+    }
+
+    /// Returns what it may be in a lock: a file by its URL, a repository.
+    fn as_locked(&self) -> (Option<&str>, Option<&RepoSpec>) {
         let file = self.wants != Wants::Root;
         let repository = self.spec.as_ref().filter(|_| self.wants != Wants::File);
-        lock.find(file.then_some(self.text.as_str()), repository)
+        (file.then_some(self.text.as_str()), repository)
+    }
+
+    /// Returns what [`Wanted::locked`] does, for many references.
+    #[must_use]
+    pub fn locked_among<'a>(&self, lock: &Index<'a>) -> Option<&'a Remote> {
+        let (file, repository) = self.as_locked();
+        lock.find(file, repository)
     }
 }
 

@@ -28,6 +28,18 @@ pub(crate) struct Repository(TempDir);
 impl Repository {
     /// Makes a repository with this many kustomizations (a multiple of 5).
     pub(crate) fn new(kustomizations: usize) -> Repository {
+        let all = (0..kustomizations / ROOTS.len()).flat_map(|application| {
+            ROOTS.into_iter().flat_map(move |root| {
+                let directory = format!("teams/{:02}/app-{application}/{root}", application % 50);
+                let own = files(application, root).into_iter();
+                own.map(move |(name, text)| (format!("{directory}/{name}"), text))
+            })
+        });
+        Repository::of(all)
+    }
+
+    /// Makes a repository of these files.
+    pub(crate) fn of(files: impl IntoIterator<Item = (String, String)>) -> Repository {
         let ram = Path::new("/dev/shm");
         let repository = Repository(match ram.is_dir() {
             true => TempDir::new_in(ram).unwrap(),
@@ -50,15 +62,9 @@ impl Repository {
         )
         .unwrap();
         writeln!(stream, "data 5\nBegin").unwrap();
-        for application in 0..kustomizations / ROOTS.len() {
-            for root in ROOTS {
-                let directory = format!("teams/{:02}/app-{application}/{root}", application % 50);
-                for (name, text) in files(application, root) {
-                    let length = text.len();
-                    let path = format!("{directory}/{name}");
-                    write!(stream, "M 644 inline {path}\ndata {length}\n{text}\n").unwrap();
-                }
-            }
+        for (path, text) in files {
+            let length = text.len();
+            write!(stream, "M 644 inline {path}\ndata {length}\n{text}\n").unwrap();
         }
         stream.flush().unwrap();
         drop(stream);

@@ -1,5 +1,7 @@
 //! Where a node stands: in the document, and for the person who looks at the file.
 
+use std::rc::Rc;
+
 use crate::kustomization::Spot;
 use crate::kustomization::yaml::{Literal, Node, NodeId, Stream};
 
@@ -31,7 +33,7 @@ impl Place {
 #[derive(Debug, Clone)]
 pub(in crate::kustomization) struct Whereabouts<'s> {
     stream: &'s Stream<'s>,
-    outer: Option<Outer>,
+    outer: Option<Rc<Outer>>,
     prefix: String,
 }
 
@@ -43,7 +45,7 @@ struct Outer {
     start: (usize, usize),
     end: (usize, usize),
     /// The scalar that holds this one, where the stream around it is no file either.
-    above: Option<Box<Outer>>,
+    above: Option<Rc<Outer>>,
 }
 
 impl Outer {
@@ -96,13 +98,13 @@ impl<'s> Whereabouts<'s> {
     ) -> Whereabouts<'i> {
         Whereabouts {
             stream: inner,
-            outer: Some(Outer {
+            outer: Some(Rc::new(Outer {
                 spot,
                 literal: content.and_then(|node| Literal::find(self.stream, node)),
                 start: self.start(node),
                 end: self.end(node),
-                above: self.outer.clone().map(Box::new),
-            }),
+                above: self.outer.clone(),
+            })),
             prefix: String::new(),
         }
     }

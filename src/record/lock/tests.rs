@@ -566,3 +566,67 @@ fn changes_say_what_moved() {
     );
     assert_eq!(Lock::changes(&new, &new), []);
 }
+
+#[test]
+fn an_index_finds_what_the_lock_finds() {
+    let git = |reference: Option<&str>, submodules| {
+        Remote::Git(GitRemote {
+            url: "https://github.com/o/r.git".to_owned(),
+            reference: reference.map(str::to_owned),
+            submodules,
+            commit: "0".repeat(40),
+            paths: [].into(),
+            through: [].into(),
+        })
+    };
+    let lock = Lock {
+        remotes: vec![
+            git(Some("v1"), true),
+            git(None, true),
+            git(Some("v1"), false),
+            Remote::File(FileRemote {
+                url: "https://example.com/x.yaml".to_owned(),
+                sha256: "5".repeat(64),
+                size: 1,
+                through: [].into(),
+            }),
+            Remote::Chart(ChartRemote {
+                url: "https://charts.example".to_owned(),
+                chart: "web".to_owned(),
+                version: Some("1".to_owned()),
+                resolved: None,
+                sha256: "5".repeat(64),
+                size: 1,
+                through: [].into(),
+            }),
+        ],
+        ..Lock::default()
+    };
+    let index = lock.index();
+    for version in [None, Some("1"), Some("2")] {
+        for chart in ["web", "other"] {
+            let url = "https://charts.example";
+            let found = lock.find_chart(url, chart, version);
+            assert_eq!(index.find_chart(url, chart, version), found);
+        }
+    }
+    for text in [
+        "https://github.com/o/r?ref=v1",
+        "https://github.com/o/r",
+        "https://github.com/o/r?ref=v2",
+        "https://github.com/o/r?ref=v1&submodules=false",
+        "https://example.com/x.yaml",
+        "https://example.com/y.yaml",
+    ] {
+        let spec = RepoSpec::parse(text).ok();
+        for url in [None, Some(text)] {
+            let found = lock.find(url, spec.as_ref());
+            assert_eq!(index.find(url, spec.as_ref()), found, "{text}");
+        }
+    }
+    assert!(
+        index
+            .find(Some("https://example.com/x.yaml"), None)
+            .is_some()
+    );
+}
