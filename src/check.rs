@@ -72,8 +72,10 @@ pub fn check(input: Input<'_>) -> Result<Checked> {
     let starts = input
         .config
         .starting_points(&*input.tree, input.paths, &kustomizations)?;
+    let missing = |path: &str| input.config.missing(path, false);
     let options = walk::Options {
         load_restrictor: input.config.load_restrictor,
+        leave_missing: Some(&missing),
         contents: Contents::Configurations,
         ..walk::Options::default()
     };

@@ -15,6 +15,10 @@
 //!     refs: tag               # any < branch < tag < commit
 //!     reason: our own bases, released with signed tags
 //!     leave: false                # true: stays remote, also on a localized branch
+//! leave-missing:              # local files that may be missing
+//!   - path: "**/secret.env"
+//!     reason: made by each cluster
+//! strict: [not-built]         # warnings that are errors where something is brought in
 //! comments: base              # or accept: allow comments that a change adds count in its own gate
 //! new-only: false             # only findings that the base does not have
 //! pin: false                  # as `--pin`: a remote root without a ref is resolved and recorded
@@ -44,8 +48,10 @@
 mod address;
 mod glob;
 mod leave;
+mod missing;
 mod read;
 mod starts;
+mod strict;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -59,6 +65,8 @@ use crate::tree::{Entry, Tree, path};
 pub use address::UrlGlob;
 pub use glob::Glob;
 pub use leave::Leave;
+pub use missing::{LeaveMissing, Missing, path_glob};
+pub use strict::Strict;
 
 /// The name of the configuration, at the top of the tree.
 pub const FILE_NAME: &str = ".kustomize-localize";
@@ -83,6 +91,10 @@ pub struct Config {
     pub exclude: Vec<Glob>,
     /// What need be neither localized nor locked.
     pub allow: Vec<Allow>,
+    /// Which local files may be missing.
+    pub leave_missing: Vec<LeaveMissing>,
+    /// Which warnings are errors.
+    pub strict: Strict,
     /// Which comments count when a change is judged against its base.
     pub comments: Comments,
     /// Whether only findings count that the base does not have.

@@ -3,9 +3,12 @@
 //! A [`Finding`] is not a [`crate::failure::Failure`], which is something that stopped us from looking.
 
 mod explanation;
+mod warning;
 
 use std::fmt;
 use std::sync::Arc;
+
+pub use warning::WarningId;
 
 /// How much a finding matters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -17,6 +17,7 @@ use std::rc::Rc;
 use crate::commit::working::{self, Change};
 use crate::config::Config;
 use crate::failure::{self, Failure, Failures, Result, shown};
+use crate::finding::WarningId;
 use crate::git::Here;
 use crate::kustomization;
 use crate::localize;
@@ -380,7 +381,7 @@ impl Troubles {
     /// Returns the local ones as warnings.
     pub(crate) fn warnings(&self) -> impl Iterator<Item = Warning> {
         self.local.iter().map(|failure| Warning {
-            id: "not-followed",
+            id: WarningId::NotFollowed,
             location: failure.location.as_deref().cloned().unwrap_or_default(),
             message: failure.message.clone(),
         })

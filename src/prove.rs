@@ -205,13 +205,13 @@ impl TargetProof {
         }
     }
 
-    /// Returns what is said of a target that was not built because it reaches `left`, which stays remote.
+    /// Returns what is said of a target that was not built because it lacks something that was accepted, as `why` says.
     #[must_use]
-    pub fn not_built(target: &Target, left: &str) -> TargetProof {
+    pub fn not_built(target: &Target, why: &str) -> TargetProof {
         TargetProof {
             target: target.name.clone(),
             verdict: Verdict::NotBuilt {
-                reason: format!("it reaches {left}, {STAYS}"),
+                reason: format!("{why}, {ACCEPTED}"),
             },
             size: 0,
             live: None,
@@ -219,10 +219,10 @@ impl TargetProof {
         }
     }
 
-    /// Says whether it was not built because it reaches something that stays remote.
+    /// Says whether it was not built because it lacks something that was accepted.
     #[must_use]
-    pub fn reaches_left(&self) -> bool {
-        matches!(&self.verdict, Verdict::NotBuilt { reason } if reason.ends_with(STAYS))
+    pub fn lacks_accepted(&self) -> bool {
+        matches!(&self.verdict, Verdict::NotBuilt { reason } if reason.ends_with(ACCEPTED))
     }
 
     /// Returns what to do about the verdict.
@@ -246,8 +246,8 @@ impl TargetProof {
     }
 }
 
-/// What is said of a target that reaches something remote which was accepted.
-const STAYS: &str = "which stays remote, as accepted";
+/// What is said of a target that lacks something, as somebody accepted.
+const ACCEPTED: &str = "as accepted";
 
 /// What kustomize says where a build needs something that it was not given, and what to do.
 const NEXT_STEPS: [(&str, &str); 7] = [

@@ -17,6 +17,7 @@ pub use lock::{LockOutcome, LockReport};
 
 use std::collections::BTreeMap;
 
+use crate::config::Strict;
 use crate::failure::{Failure, Failures};
 use crate::localize::Rewritten;
 use crate::prove::Proof;
@@ -45,6 +46,9 @@ pub trait Tell {
         true
     }
 
+    /// Returns which warnings are errors, where nothing was written because of one.
+    fn refused(&self) -> Option<&Strict>;
+
     /// Returns the error that ends a command which found out that it must not do what it was asked for.
     fn refusal(&self) -> Option<Failure> {
         None
@@ -70,6 +74,10 @@ impl Tell for Box<dyn Tell> {
 
     fn is_done(&self) -> bool {
         (**self).is_done()
+    }
+
+    fn refused(&self) -> Option<&Strict> {
+        (**self).refused()
     }
 
     fn refusal(&self) -> Option<Failure> {
@@ -98,6 +106,8 @@ pub struct Report {
     pub rewritten: Vec<Rewritten>,
     /// What works but should be known.
     pub warnings: Vec<Warning>,
+    /// Which warnings are errors.
+    pub strict: Strict,
     /// What came of building original and result.
     pub proof: Proof,
 }
@@ -131,7 +141,7 @@ pub enum Outcome {
     Written,
     /// It does not build to what the original builds to, so nothing was written.
     Differs,
-    /// Nothing was written: there are warnings, and `--strict` lets none pass.
+    /// Nothing was written: there are warnings that are errors.
     Warned,
     /// Nothing was written: `--dry-run`.
     DryRun {
@@ -144,7 +154,7 @@ pub enum Outcome {
 fn by_id(warnings: &[Warning]) -> BTreeMap<&'static str, usize> {
     let mut counts = BTreeMap::new();
     for warning in warnings {
-        *counts.entry(warning.id).or_default() += 1;
+        *counts.entry(warning.id.id()).or_default() += 1;
     }
     counts
 }

@@ -26,9 +26,9 @@ pub use wanted::{Found, NamedBy, Remotes, Wanted, Wants, accepted, rules, subjec
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
-use crate::config::Leave;
+use crate::config::{Leave, Missing};
 use crate::failure::{Failure, Failures, Location, Result};
-use crate::finding::Rule;
+use crate::finding::{Rule, WarningId};
 use crate::kustomization::{
     self, Accepts, FunctionRuntime, Kind, NoteKind, PluginUse, Problem, Reference,
 };
@@ -48,9 +48,9 @@ const LONGEST: usize = 10_000_000;
 pub struct Options<'a> {
     /// Where files may lie. In a remote root always in or below the root.
     pub load_restrictor: LoadRestrictor,
-    /// Says of a local path (from the top of the tree) that it may be missing: a reference to it
-    /// stays as it is.
-    pub leave_missing: Option<&'a dyn Fn(&str) -> bool>,
+    /// Says what it means that there is nothing at a local path (from the top of the tree): where it may be missing, a
+    /// reference to it stays as it is.
+    pub leave_missing: Option<&'a dyn Fn(&str) -> Missing>,
     /// Tells why a local file is missing.
     pub absence: Option<&'a dyn Fn(&str) -> Absence>,
     /// A directory of the tree that no reference may reach: where the result is going to be.
@@ -629,11 +629,11 @@ fn left_behind(kind: &NoteKind) -> Option<&'static str> {
 }
 
 /// The stable id of the warning that a note becomes, if it becomes one at once.
-fn warning_id(kind: &NoteKind) -> Option<&'static str> {
+fn warning_id(kind: &NoteKind) -> Option<WarningId> {
     Some(match kind {
-        NoteKind::DuplicateKey { .. } => "duplicate-key",
-        NoteKind::ExtraDocument => "extra-document",
-        NoteKind::SplitUrl => "split-url",
+        NoteKind::DuplicateKey { .. } => WarningId::DuplicateKey,
+        NoteKind::ExtraDocument => WarningId::ExtraDocument,
+        NoteKind::SplitUrl => WarningId::SplitUrl,
         // It is a trouble.
         NoteKind::Misleading { .. } => return None,
         // What becomes of charts is known once all of them are.
@@ -641,7 +641,7 @@ fn warning_id(kind: &NoteKind) -> Option<&'static str> {
         | NoteKind::LocalChart { .. }
         | NoteKind::ChartHome { .. }
         | NoteKind::ConfigHome { .. } => return None,
-        NoteKind::KrmFunction { .. } => "function",
-        NoteKind::LegacyPlugin { .. } => "legacy-plugin",
+        NoteKind::KrmFunction { .. } => WarningId::Function,
+        NoteKind::LegacyPlugin { .. } => WarningId::LegacyPlugin,
     })
 }

@@ -11,7 +11,7 @@
 //! is `out-of-scope`.
 
 use super::Context;
-use crate::config::{Config, FILE_NAME, Locked};
+use crate::config::{Config, FILE_NAME, Locked, Missing};
 use crate::failure::{argument, pathspec};
 use crate::finding::{Finding, Rule, Subject};
 use crate::kustomization::NoteKind;
@@ -83,6 +83,9 @@ pub(super) fn find_missing(context: &Context<'_>) -> Vec<Finding> {
             let Place::Missing(directory) = &chart.place else {
                 return None;
             };
+            if context.config.missing(directory, false) == Missing::Accepted {
+                return None;
+            }
             let message = format!(
                 "there is no `{directory}`, and the chart `{}` names no repository to download it from",
                 chart.name

@@ -14,12 +14,13 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use clap::CommandFactory;
-use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
+use globset::{GlobSet, GlobSetBuilder};
 
 use super::online::{LeaveArgs, LocalizeArgs, Restrictor, Verify, tell};
-use crate::config::{Config, Leave};
+use crate::config::{Config, Leave, Missing, Strict, path_glob};
 use crate::failure::{Failure, Failures, Location, Result, argument, nearest};
 use crate::fetch::{self, Fetcher, Tip};
+use crate::finding::WarningId;
 use crate::git::Here;
 use crate::localize::{Content, Localized, ResultFile, Rules, localize, named_left, reached_left};
 use crate::prove::{
@@ -327,17 +328,10 @@ pub(super) fn globs<'a>(
 ) -> Result<GlobSet> {
     let mut set = GlobSetBuilder::new();
     for pattern in patterns {
-        let glob = GlobBuilder::new(pattern)
-            .literal_separator(true)
-            .backslash_escape(true)
-            .build()
-            .map_err(|error| {
-                Failure::new(format!(
-                    "`{pattern}` is no pattern for {option}: {}",
-                    error.kind()
-                ))
+        let glob = path_glob(pattern).map_err(|why| {
+            Failure::new(format!("`{pattern}` is no pattern for {option}: {why}"))
                 .hint("write a `[`, `{`, `*` or `?` that is meant as it stands with `\\` before it")
-            })?;
+        })?;
         set.add(glob);
     }
     set.build().map_err(|error| {
@@ -361,6 +355,7 @@ struct Copied {
     graph: Graph,
     localized: Localized,
     lock: Lock,
+    strict: Strict,
 }
 
 /// Walks the target and localizes it. The patterns of `--leave-missing` are relative to the top of the repository, or to
@@ -376,15 +371,16 @@ fn copy(
 ) -> Result<Copied, Failures> {
     let patterns = globs("--leave-missing", &args.leave_missing)?;
     let base = local.top.as_deref().unwrap_or(&local.prefix);
-    let leave_missing =
-        |path: &str| path::below(path, base).is_some_and(|path| patterns.is_match(path));
+    let leave_missing = |path: &str| match path::below(path, base) {
+        Some(path) => local.config.missing(path, patterns.is_match(path)),
+        None => Missing::Wrong,
+    };
     let leave_remote = leave_remote(&args.leave, local.lock.as_deref());
     let leave = Leave::new(&local.config, &leave_remote)?;
     let options = walk::Options {
         load_restrictor: load_restrictor(args),
         leave: Some(&leave),
-        leave_missing: (!args.leave_missing.is_empty())
-            .then_some(&leave_missing as &dyn Fn(&str) -> bool),
+        leave_missing: Some(&leave_missing),
         absence: Some(absence),
         forbidden,
         ..walk::Options::default()
@@ -423,6 +419,7 @@ fn copy(
         graph,
         localized,
         lock,
+        strict: args.output.strict(&local.config),
     })
 }
 
@@ -486,7 +483,7 @@ fn prove(
         skipped.extend(
             reached
                 .iter()
-                .map(|label| TargetProof::not_built(target, label)),
+                .map(|why| TargetProof::not_built(target, why)),
         );
         reached.is_none()
     });
@@ -501,7 +498,7 @@ fn prove(
         outputs: outputs(here),
     };
     let mut proof = match job.targets.is_empty() && !skipped.is_empty() {
-        true => Proof::without("what is built reaches something that stays remote"),
+        true => Proof::without("what is built lacks something, as accepted"),
         false => prove::prove(&job, &options)?,
     };
     proof.targets.append(&mut skipped);
@@ -521,9 +518,9 @@ fn outputs(here: Option<&Here>) -> String {
 
 /// Returns what was not built, as warnings. That there is no kustomize is one for those only who let no
 /// warning pass: the report says so anyway.
-fn not_built(args: &LocalizeArgs, proof: &Proof) -> Vec<Warning> {
+fn not_built(args: &LocalizeArgs, strict: &Strict, proof: &Proof) -> Vec<Warning> {
     let warning = |target: &str, message: String| Warning {
-        id: "not-built",
+        id: WarningId::NotBuilt,
         location: Location {
             file: target.to_owned(),
             ..Location::default()
@@ -532,11 +529,12 @@ fn not_built(args: &LocalizeArgs, proof: &Proof) -> Vec<Warning> {
     };
     let without = proof.without.as_ref();
     let is_accepted =
-        !proof.targets.is_empty() && proof.targets.iter().all(TargetProof::reaches_left);
-    let without = without.filter(|_| args.output.strict && !args.verify.no_verify && !is_accepted);
+        !proof.targets.is_empty() && proof.targets.iter().all(TargetProof::lacks_accepted);
+    let is_strict = strict.takes(WarningId::NotBuilt) && !args.verify.no_verify;
+    let without = without.filter(|_| is_strict && !is_accepted);
     let targets = proof.targets.iter().filter_map(|one| match &one.verdict {
         // Where somebody accepted that, there is nothing to warn of.
-        Verdict::NotBuilt { .. } if one.reaches_left() => None,
+        Verdict::NotBuilt { .. } if one.lacks_accepted() => None,
         Verdict::NotBuilt { reason } => Some(warning(
             &one.target,
             format!("the original does not build by itself, so its copy is not verified: {reason}"),
@@ -558,6 +556,7 @@ fn not_built(args: &LocalizeArgs, proof: &Proof) -> Vec<Warning> {
 /// Says what becomes of a result that is not written to NEW_DIR or `branch`; none if it is.
 fn withheld(
     args: &LocalizeArgs,
+    strict: &Strict,
     proof: &Proof,
     warnings: &[Warning],
     branch: Option<&str>,
@@ -565,7 +564,7 @@ fn withheld(
     if proof.differs() {
         return Some(Outcome::Differs);
     }
-    if args.output.strict && !warnings.is_empty() {
+    if warnings.iter().any(|one| strict.takes(one.id)) {
         return Some(Outcome::Warned);
     }
     args.fetch.dry_run.then(|| Outcome::DryRun {
@@ -601,7 +600,7 @@ impl Copied {
         warnings.extend(self.localized.warnings.iter().cloned());
         let untrusted = self.localized.untrusted.iter();
         warnings.extend(untrusted.map(|program| program.warning(&again_trusting)));
-        warnings.extend(not_built(args, proof));
+        warnings.extend(not_built(args, &self.strict, proof));
         warnings.sort();
         warnings
     }
@@ -629,6 +628,7 @@ impl Copied {
                 .collect(),
             rewritten: self.localized.rewritten.clone(),
             warnings,
+            strict: self.strict.clone(),
             proof,
         }
     }

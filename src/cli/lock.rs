@@ -6,7 +6,7 @@ use std::rc::Rc;
 use super::check::from_top;
 use super::localize::leave_remote;
 use super::online::{LockArgs, fetcher, tell};
-use crate::config::Leave;
+use crate::config::{Leave, Strict};
 use crate::failure::{self, Failures};
 use crate::fetch;
 use crate::mend::{Ground, lock};
@@ -28,7 +28,8 @@ fn lock(args: &LockArgs) -> Result<LockReport, Failures> {
     let before = ground.lock.clone().unwrap_or_default();
     let leave_remote = leave_remote(&args.leave, Some(&before));
     let leave = Leave::new(&ground.config, &leave_remote)?;
-    let (dry_run, strict) = (args.fetch.dry_run, args.output.strict);
+    let dry_run = args.fetch.dry_run;
+    let strict = args.output.strict(&ground.config);
     let helm = args.fetch.helm(before.options.helm);
     if let Some(relocked) = lock::up_to_date(&ground, &paths, helm, &leave)? {
         return finish(&ground, dry_run, strict, &before, relocked);
@@ -55,14 +56,14 @@ fn lock(args: &LockArgs) -> Result<LockReport, Failures> {
 pub(super) fn finish(
     ground: &Ground,
     dry_run: bool,
-    strict: bool,
+    strict: Strict,
     before: &Rc<Lock>,
     mut relocked: lock::Relocked,
 ) -> Result<LockReport, Failures> {
     relocked.lock.written_after(before);
     let is_same = relocked.lock == **before && !ground.is_in_conflict();
     let outcome = match (is_same, dry_run) {
-        _ if strict && !relocked.warnings.is_empty() => LockOutcome::Warned,
+        _ if relocked.warnings.iter().any(|one| strict.takes(one.id)) => LockOutcome::Warned,
         (true, true) => LockOutcome::Unchanged,
         (true, false) => {
             ground.apply(&[])?;
@@ -74,7 +75,7 @@ pub(super) fn finish(
             LockOutcome::Written
         }
     };
-    Ok(report(outcome, ground, before, relocked))
+    Ok(report(outcome, ground, before, relocked, strict))
 }
 
 fn report(
@@ -82,9 +83,11 @@ fn report(
     ground: &Ground,
     before: &Lock,
     relocked: lock::Relocked,
+    strict: Strict,
 ) -> LockReport {
     LockReport {
         outcome,
+        strict,
         changes: Lock::changes(before, &relocked.lock),
         remotes: relocked.lock.remotes,
         unresolved: relocked.unresolved,

@@ -7,12 +7,15 @@ use std::process::ExitCode;
 use std::rc::Rc;
 use std::time::Duration;
 
+use clap::builder::PossibleValuesParser;
 use clap::{Args, ValueEnum, ValueHint};
 use console::Style;
 
 use super::output::{self, Color, failed, failures, print};
+use crate::config::{Config, Strict};
 use crate::failure::{Failure, Failures};
 use crate::fetch::{self, Fetcher};
+use crate::finding::WarningId;
 use crate::git::{Foreign, Here};
 use crate::record::Lock;
 use crate::report::{Tell, counted_warnings, visible};
@@ -351,9 +354,10 @@ pub(super) struct OutputArgs {
     #[arg(long, value_enum, value_name = "FORMAT", default_value_t = Format::Human, hide_short_help = true)]
     pub(super) format: Format,
 
-    /// Take every warning for an error: nothing is written, exit status 1
-    #[arg(long, hide_short_help = true)]
-    pub(super) strict: bool,
+    /// Take warnings for errors: nothing is written, exit status 1. All of them, or those with these
+    /// ids, besides those that `strict` in the configuration names; may be given several times
+    #[arg(long, value_name = "ID,…", value_parser = strict_ids(), value_delimiter = ',', num_args = 0..=1, require_equals = true, default_missing_value = Strict::ALL, hide_possible_values = true, hide_short_help = true)]
+    pub(super) strict: Vec<String>,
 
     /// Say nothing but errors
     #[arg(short, long)]
@@ -366,6 +370,19 @@ pub(super) struct OutputArgs {
     /// When to use colour
     #[arg(long, value_enum, value_name = "WHEN", default_value_t = Color::Auto, hide_short_help = true)]
     pub(super) color: Color,
+}
+
+impl OutputArgs {
+    /// Returns which warnings are errors: as the configuration says, and these arguments.
+    pub(super) fn strict(&self, config: &Config) -> Strict {
+        config.strict.and(&self.strict)
+    }
+}
+
+/// Returns what `--strict` takes.
+fn strict_ids() -> PossibleValuesParser {
+    let ids = WarningId::ALL.iter().map(|warning| warning.id());
+    PossibleValuesParser::new(ids.chain([Strict::ALL]))
 }
 
 /// How a result is written.
@@ -397,39 +414,54 @@ pub(super) fn tell<T: Tell>(args: &OutputArgs, outcome: Result<T, Failures>) -> 
         Err(failures) => return failed(&failures, json),
     };
     let differs = report.refusal();
-    let refused = args.strict && differs.is_none() && !report.warnings().is_empty();
+    let refused = report.refused();
     if json {
         print(&report.json());
     } else {
         if !args.quiet {
             print(&report.human(args.verbose));
         }
-        if !args.quiet || refused {
+        if !args.quiet || refused.is_some() {
             warnings(report.warnings());
         }
     }
     failures(&report.failures());
-    if refused {
-        failures(&too_strict(report.warnings()).into());
+    if let Some(strict) = refused {
+        failures(&too_strict(strict, report.warnings()).into());
     }
     if let Some(differs) = differs {
         failures(&differs.into());
     }
-    match report.is_done() && !refused {
+    match report.is_done() {
         true => ExitCode::SUCCESS,
         false => ExitCode::FAILURE,
     }
 }
 
 /// Says that warnings are errors.
-fn too_strict(warnings: &[Warning]) -> Failure {
+fn too_strict(strict: &Strict, warnings: &[Warning]) -> Failure {
+    let refused: Vec<Warning> = warnings
+        .iter()
+        .filter(|warning| strict.takes(warning.id))
+        .cloned()
+        .collect();
+    let (lets, accept) = match strict {
+        Strict::All => (
+            "`--strict` lets none pass",
+            "leave `--strict` out, or name those that are errors: --strict=ID,…",
+        ),
+        Strict::Some(_) => (
+            "`strict` lets none of these pass",
+            "leave their ids out of `--strict` and `strict` of the configuration",
+        ),
+    };
     Failure::new(format!(
-        "nothing was written, because of {}: `--strict` lets none pass",
-        counted_warnings(warnings)
+        "nothing was written, because of {}: {lets}",
+        counted_warnings(&refused)
     ))
-    .hint(
-        "what each means is in the README under \"Warnings\"; to accept them, leave `--strict` out",
-    )
+    .hint(format!(
+        "what each means is in the README under \"Warnings\"; to accept them, {accept}"
+    ))
 }
 
 /// Writes warnings to standard error.

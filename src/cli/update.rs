@@ -56,13 +56,8 @@ fn updated(args: &UpdateArgs) -> Result<Box<dyn Tell>, Failures> {
         let leave = Leave::new(&ground.config, &before.options.leave_remote)?;
         let relocked = mend::lock::relock(&ground, &[], &relocked_from, &leave, &mut fetcher)?;
         refuse_moved(&fetcher, &relocked.lock)?;
-        let report = lock::finish(
-            &ground,
-            args.fetch.dry_run,
-            args.output.strict,
-            &before,
-            relocked,
-        )?;
+        let strict = args.output.strict(&ground.config);
+        let report = lock::finish(&ground, args.fetch.dry_run, strict, &before, relocked)?;
         return Ok(Box::new(report));
     }
     let trusted = localize::globs("trust-exec", &before.options.trust_exec)?;
@@ -77,7 +72,7 @@ fn updated(args: &UpdateArgs) -> Result<Box<dyn Tell>, Failures> {
         },
         targets: &[],
         load_restrictor: ground.config.load_restrictor,
-        leave_missing: None,
+        leave_missing: &|_| false,
         leave_remote: before.options.leave_remote.clone(),
         helm,
         no_licenses: before.options.no_licenses,
@@ -87,8 +82,8 @@ fn updated(args: &UpdateArgs) -> Result<Box<dyn Tell>, Failures> {
     };
     let plan = in_place::plan(&ground, &request, &mut fetcher)?;
     refuse_moved(&fetcher, &plan.lock)?;
-    let report =
-        localize::in_place::finish(&ground, args.fetch.dry_run, args.output.strict, plan, None)?;
+    let strict = args.output.strict(&ground.config);
+    let report = localize::in_place::finish(&ground, args.fetch.dry_run, strict, plan, None)?;
     Ok(Box::new(InPlaceReport {
         updated: true,
         ..report

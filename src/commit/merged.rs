@@ -1,6 +1,7 @@
 //! Whether a localized branch was merged into its source.
 
 use crate::failure::{Failure, Location, Result, short};
+use crate::finding::WarningId;
 use crate::git::{Here, Which};
 use crate::record::{LOCK_NAME, Lock, Trailers};
 use crate::tree::objects::object_id;
@@ -44,7 +45,7 @@ pub fn warning(
     };
     let short = short(&commit);
     Ok(Some(Warning {
-        id: "merged-back",
+        id: WarningId::MergedBack,
         location: Location {
             file: LOCK_NAME.to_owned(),
             ..Location::default()

@@ -3,11 +3,11 @@
 use std::collections::BTreeSet;
 
 use super::{
-    Allow, Comments, Config, DEFAULT_ALLOW_RULES, Glob, Level, Locked, RefPolicy, URL_RULES,
-    UrlGlob,
+    Allow, Comments, Config, DEFAULT_ALLOW_RULES, Glob, LeaveMissing, Level, Locked, RefPolicy,
+    Strict, URL_RULES, UrlGlob,
 };
 use crate::failure::{Failure, Failures, Location, Result, nearest, shown};
-use crate::finding::{Rule, Span};
+use crate::finding::{Rule, Span, WarningId};
 use crate::record::LoadRestrictor;
 use crate::yaml::{Mark, Reader};
 
@@ -15,13 +15,15 @@ use crate::yaml::{Mark, Reader};
 const MAX_BYTES: usize = 256 << 10;
 
 /// The keys of the configuration.
-pub(super) const KEYS: [&str; 11] = [
+pub(super) const KEYS: [&str; 13] = [
     "rules",
     "locked",
     "scopes",
     "include",
     "exclude",
     "allow",
+    "leave-missing",
+    "strict",
     "comments",
     "new-only",
     "pin",
@@ -31,6 +33,9 @@ pub(super) const KEYS: [&str; 11] = [
 
 /// The keys of an entry of `allow`.
 pub(super) const ALLOW_KEYS: [&str; 5] = ["url", "refs", "reason", "rules", "leave"];
+
+/// The keys of an entry of `leave-missing`.
+pub(super) const MISSING_KEYS: [&str; 2] = ["path", "reason"];
 
 pub(super) fn config(bytes: &[u8], file: &str) -> std::result::Result<Config, Failures> {
     let text = text(bytes, file)?;
@@ -113,15 +118,25 @@ fn top(
             "scopes" => globs(reader, &mut config.scopes, &mut inner),
             "include" => globs(reader, &mut config.include, &mut inner),
             "exclude" => globs(reader, &mut config.exclude, &mut inner),
-            "allow" => reader.sequence(|reader| {
-                let mut entry = Vec::new();
-                reader.recover(&mut inner, |reader| {
-                    config.allow.extend(allow(reader, lines, &mut entry)?);
-                    Ok(())
-                })?;
-                inner.append(&mut entry);
+            "allow" => entries(reader, &mut inner, |reader, failures| {
+                config.allow.extend(allow(reader, lines, failures)?);
                 Ok(())
             }),
+            "leave-missing" => entries(reader, &mut inner, |reader, failures| {
+                config.leave_missing.extend(missing(reader, failures)?);
+                Ok(())
+            }),
+            "strict" => {
+                let mut ids = Vec::new();
+                reader.sequence(|reader| {
+                    reader.recover(&mut inner, |reader| {
+                        ids.push(warning(reader)?);
+                        Ok(())
+                    })
+                })?;
+                config.strict = Strict::Some(ids.into_iter().collect());
+                Ok(())
+            }
             "comments" => {
                 config.comments = choice(
                     reader,
@@ -189,6 +204,95 @@ fn globs(reader: &mut Reader<'_>, into: &mut Vec<Glob>, failures: &mut Vec<Failu
     })
 }
 
+/// Reads the entries of a list, each with everything that is wrong with it.
+fn entries(
+    reader: &mut Reader<'_>,
+    failures: &mut Vec<Failure>,
+    mut read: impl FnMut(&mut Reader<'_>, &mut Vec<Failure>) -> Result<()>,
+) -> Result<()> {
+    reader.sequence(|reader| {
+        let mut entry = Vec::new();
+        reader.recover(failures, |reader| read(reader, &mut entry))?;
+        failures.append(&mut entry);
+        Ok(())
+    })
+}
+
+/// Reads the id of a warning.
+fn warning(reader: &mut Reader<'_>) -> Result<WarningId> {
+    let text = reader.text()?;
+    WarningId::from_id(&text.text).ok_or_else(|| {
+        let message = format!("there is no warning `{}`", shown(&text.text));
+        let known: Vec<&str> = WarningId::ALL.iter().map(|warning| warning.id()).collect();
+        let failure = reader.failure(text.mark, message);
+        match nearest(&text.text, known.iter().copied()) {
+            Some(meant) => failure.hint(format!("is `{meant}` meant?")),
+            None => failure.hint(format!("the warnings are {}", known.join(", "))),
+        }
+    })
+}
+
+/// Reads an entry of `leave-missing`; `None` when something of it is wrong, which is in `failures` then.
+fn missing(reader: &mut Reader<'_>, failures: &mut Vec<Failure>) -> Result<Option<LeaveMissing>> {
+    let mut path = None;
+    let (mut has_path, mut why) = (false, Reason::default());
+    let start = reader.mapping(|reader, key, mark| {
+        reader.recover(failures, |reader| match key {
+            "path" => {
+                has_path = true;
+                let text = reader.text()?;
+                path = Some(LeaveMissing::path(&text.text).map_err(|why| {
+                    let message = format!("the glob `{}` {why}", shown(&text.text));
+                    let failure = reader.failure(text.mark, message);
+                    failure
+                        .hint("write paths from the top of the repository, as `apps/*/secret.env`")
+                })?);
+                Ok(())
+            }
+            "reason" => why.read(reader),
+            _ => unknown(reader, key, mark, &MISSING_KEYS),
+        })
+    })?;
+    if !has_path {
+        failures.push(reader.failure(start, "an entry has a `path`"));
+    }
+    why.require(reader, start, failures, "why this may be missing");
+    Ok(match (path, why.text, failures.is_empty()) {
+        (Some(path), Some(reason), true) => Some(LeaveMissing { path, reason }),
+        _ => None,
+    })
+}
+
+/// The reason of an entry.
+#[derive(Default)]
+struct Reason {
+    text: Option<String>,
+    is_there: bool,
+}
+
+impl Reason {
+    fn read(&mut self, reader: &mut Reader<'_>) -> Result<()> {
+        self.is_there = true;
+        let text = reader.text()?;
+        if text.text.trim().is_empty() {
+            return Err(reader.failure(text.mark, "the reason is empty"));
+        }
+        self.text = Some(text.text.split_whitespace().collect::<Vec<_>>().join(" "));
+        Ok(())
+    }
+
+    /// Says that an entry has none; `what` is what it would say.
+    fn require(&self, reader: &Reader<'_>, start: Mark, failures: &mut Vec<Failure>, what: &str) {
+        if !self.is_there {
+            failures.push(
+                reader
+                    .failure(start, "an entry has a `reason`")
+                    .hint(format!("say in one line {what}, for those who review it")),
+            );
+        }
+    }
+}
+
 /// Reads an entry of `allow`; `None` when something of it is wrong, which is in `failures` then.
 fn allow(
     reader: &mut Reader<'_>,
@@ -198,8 +302,7 @@ fn allow(
     let mut url = None;
     let mut has_url = false;
     let mut refs = RefPolicy::default();
-    let mut reason = None;
-    let mut has_reason = false;
+    let mut why = Reason::default();
     let mut about = None;
     let mut leave = false;
     let policies: Vec<(&str, RefPolicy)> = RefPolicy::ALL
@@ -225,14 +328,7 @@ fn allow(
                     })?);
                 }
                 "refs" => refs = choice(reader, &policies)?,
-                "reason" => {
-                    has_reason = true;
-                    let text = reader.text()?;
-                    if text.text.trim().is_empty() {
-                        return Err(reader.failure(text.mark, "the reason is empty"));
-                    }
-                    reason = Some(text.text.split_whitespace().collect::<Vec<_>>().join(" "));
-                }
+                "reason" => why.read(reader)?,
                 "rules" => {
                     let about = about.insert(BTreeSet::new());
                     reader.sequence(|reader| url_rule(reader, about, &mut inner))?;
@@ -248,13 +344,7 @@ fn allow(
     if !has_url {
         failures.push(reader.failure(start, "an entry has a `url`"));
     }
-    if !has_reason {
-        failures.push(
-            reader
-                .failure(start, "an entry has a `reason`")
-                .hint("say in one line why this may stay remote, for those who review it"),
-        );
-    }
+    why.require(reader, start, failures, "why this may stay remote");
     if let Some(rules) = &about
         && rules.is_empty()
         && failures.is_empty()
@@ -265,7 +355,7 @@ fn allow(
                 .hint("leave `rules` out for those that `allow` is about without it"),
         );
     }
-    Ok(match (url, reason, failures.is_empty()) {
+    Ok(match (url, why.text, failures.is_empty()) {
         (Some(url), Some(reason), true) => Some(Allow {
             url,
             refs,

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::rc::Rc;
 
 use crate::failure::Location;
+use crate::finding::WarningId;
 use crate::record::{self, Left, Remote, StoredFile};
 use crate::walk::{FileId, Warning};
 
@@ -110,7 +111,7 @@ impl Untrusted {
             pattern.push(character);
         }
         Warning {
-            id: "stripped-executable",
+            id: WarningId::StrippedExecutable,
             location: self.location.clone(),
             message: format!(
                 "`{}` (sha256 {}) is a program from {}, so its execute bit was taken off; once it is trusted: {}",

@@ -73,8 +73,9 @@ pub fn references(graph: &Graph) -> BTreeSet<String> {
         .collect()
 }
 
-/// Returns what a root reaches that stays remote because somebody accepted that: references, and charts among `left`. None
-/// where it reaches nothing of that kind, so that it can be built without the network.
+/// Says what a root reaches that a build lacks here because somebody accepted that: references that stay remote, charts
+/// among `left`, local files that may be missing. None where it reaches nothing of that kind, so that it can be built
+/// without the network.
 #[must_use]
 pub fn reached(graph: &Graph, root: RootId, left: &[Left]) -> Option<String> {
     let accepted: BTreeSet<String> = left
@@ -88,16 +89,20 @@ pub fn reached(graph: &Graph, root: RootId, left: &[Left]) -> Option<String> {
         if !seen.insert(root) {
             continue;
         }
+        if let Some(path) = graph.missing.get(&root) {
+            return Some(format!("it needs {path}, which is not there"));
+        }
+        let stays = |label: &str| Some(format!("it reaches {label}, which stays remote"));
         let mut charts = graph.charts.iter();
         let is_left = |chart: &&Chart| {
             chart.root == root && chart.brought.is_none() && accepted.contains(&chart.label)
         };
         if let Some(chart) = charts.find(is_left) {
-            return Some(chart.label.clone());
+            return stays(&chart.label);
         }
         for (index, edge) in graph.roots[root].edges.iter().enumerate() {
             if graph.left.contains(&(root, index)) {
-                return Some(redact::url(&edge.reference.text));
+                return stays(&redact::url(&edge.reference.text));
             }
             if let Target::Root { id, .. } = edge.target {
                 todo.push(id);

@@ -7,6 +7,7 @@ use super::layout::distinct;
 use super::remotes;
 use super::result::{Builder, Instance};
 use crate::failure::{Location, Result};
+use crate::finding::WarningId;
 use crate::reference::place;
 use crate::tree::{license, path};
 use crate::walk::Warning;
@@ -49,7 +50,7 @@ impl Builder<'_> {
                             .hint("to leave licences out: --no-licenses")
                     })?;
                     warnings.extend(licenses.left.iter().map(|(place, why)| Warning {
-                        id: "left-license",
+                        id: WarningId::LeftLicense,
                         location: Location {
                             file: tree.label(place),
                             ..Location::default()

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::rc::Rc;
 
 use super::{Localized, left};
-use crate::config::Leave;
+use crate::config::{Leave, Missing};
 use crate::failure::{Failure, Failures};
 use crate::record::{Left, LoadRestrictor};
 use crate::redact;
@@ -32,7 +32,10 @@ pub(super) fn prove(
         },
         directory: localized.target.clone(),
     };
-    let leave_missing = |path: &str| kept.contains(path);
+    let leave_missing = |path: &str| match kept.contains(path) {
+        true => Missing::Accepted,
+        false => Missing::Wrong,
+    };
     let options = walk::Options {
         load_restrictor,
         leave_missing: Some(&leave_missing),

@@ -10,6 +10,7 @@ use super::layout::SafePaths;
 use super::{proof, remotes};
 use crate::config::Leave;
 use crate::failure::{Failure, Failures, Location};
+use crate::finding::WarningId;
 use crate::kustomization::{self, Edit};
 use crate::record::{LoadRestrictor, sha256_hex, stored};
 use crate::redact;
@@ -402,7 +403,7 @@ impl Builder<'_> {
                 _ => false,
             })
             .map(|edge| Warning {
-                id: "rewritten-data",
+                id: WarningId::RewrittenData,
                 message: format!(
                     "`{}` is read as it is here, but what it references was rewritten: the build will differ",
                     redact::url(&edge.reference.text)

@@ -38,8 +38,8 @@ pub struct Request<'a> {
     pub targets: &'a [String],
     /// Which files a root may load.
     pub load_restrictor: LoadRestrictor,
-    /// Says of a path that it may be missing.
-    pub leave_missing: Option<&'a dyn Fn(&str) -> bool>,
+    /// Says of a path that it may be missing for this run; what the configuration lets be missing always may.
+    pub leave_missing: &'a dyn Fn(&str) -> bool,
     /// The globs of URLs that stay remote, besides what the configuration says.
     pub leave_remote: BTreeSet<String>,
     /// Whether charts are brought in.
@@ -138,9 +138,10 @@ fn planned(
         tree = Rc::new(overlay);
     }
     let leave = Leave::new(&ground.config, &request.leave_remote)?;
+    let missing = |path: &str| ground.config.missing(path, (request.leave_missing)(path));
     let options = walk::Options {
         load_restrictor: request.load_restrictor,
-        leave_missing: request.leave_missing,
+        leave_missing: Some(&missing),
         leave: Some(&leave),
         contents: Contents::Fetched,
         ..walk::Options::default()
@@ -389,9 +390,10 @@ fn walked(
         tree: Rc::new(tree),
         ..ground.source()
     };
+    let missing = |path: &str| ground.config.missing(path, (request.leave_missing)(path));
     let options = walk::Options {
         load_restrictor: request.load_restrictor,
-        leave_missing: request.leave_missing,
+        leave_missing: Some(&missing),
         leave: Some(leave),
         contents: Contents::Configurations,
         ..walk::Options::default()

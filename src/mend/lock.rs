@@ -12,7 +12,7 @@ use super::{Ground, Troubles};
 use crate::commit::working::Change;
 use crate::config::Leave;
 use crate::failure::{Failure, Location, Result};
-use crate::finding::Rule;
+use crate::finding::{Rule, WarningId};
 use crate::localize;
 use crate::record::{GitRemote, LOCK_NAME, Left, LeftWhat, Lock, Remote};
 use crate::walk::{
@@ -171,8 +171,10 @@ fn explore(
     leave: &Leave<'_>,
     remotes: Option<&mut dyn Remotes>,
 ) -> Result<Explored> {
+    let missing = |path: &str| ground.config.missing(path, false);
     let options = walk::Options {
         load_restrictor: ground.config.load_restrictor,
+        leave_missing: Some(&missing),
         leave: Some(leave),
         asks_for_left: true,
         contents: Contents::Configurations,
@@ -235,7 +237,7 @@ pub fn relock(
     let of_charts = graph.warnings.iter();
     warnings.extend(
         of_charts
-            .filter(|warning| warning.id == "remote-chart")
+            .filter(|warning| warning.id == WarningId::RemoteChart)
             .cloned(),
     );
     Ok(Relocked {
@@ -479,7 +481,7 @@ pub(super) fn warnings(troubles: &Troubles, kept: &[String]) -> Vec<Warning> {
     let mut warnings: Vec<Warning> = troubles.warnings().collect();
     if !kept.is_empty() {
         warnings.push(Warning {
-            id: "kept-entry",
+            id: WarningId::KeptEntry,
             location: Location {
                 file: LOCK_NAME.to_owned(),
                 ..Location::default()

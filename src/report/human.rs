@@ -6,6 +6,7 @@ use std::fmt::Write;
 use super::left::{write_accepted, write_left};
 use super::proof::{refusal, write_differences, write_proof};
 use super::{Outcome, Report, Tell, counted, visible, write_warnings};
+use crate::config::Strict;
 use crate::failure::{Failure, short};
 use crate::localize::Rewritten;
 use crate::record::{Change, Remote};
@@ -26,6 +27,10 @@ impl Tell for Report {
 
     fn warnings(&self) -> &[Warning] {
         &self.warnings
+    }
+
+    fn refused(&self) -> Option<&Strict> {
+        (self.outcome == Outcome::Warned).then_some(&self.strict)
     }
 
     fn is_done(&self) -> bool {

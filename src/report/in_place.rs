@@ -13,6 +13,7 @@ use super::left::{write_accepted, write_left};
 use super::lock::{JsonChange, write_changes};
 use super::proof::{JsonProof, refusal, write_differences, write_proof};
 use super::{LockOutcome, Tell, by_id, counted, visible, write_warnings};
+use crate::config::Strict;
 use crate::failure::{Failure, pathspec, short};
 use crate::localize::Rewritten;
 use crate::prove::Proof;
@@ -44,6 +45,8 @@ pub struct InPlaceReport {
     pub stage: Vec<String>,
     /// What works but should be known.
     pub warnings: Vec<Warning>,
+    /// Which warnings are errors.
+    pub strict: Strict,
     /// What came of building the affected roots; none where no root is affected.
     pub proof: Option<Proof>,
     /// The branch that this is about; none for the working tree.
@@ -106,6 +109,10 @@ impl Tell for InPlaceReport {
 
     fn warnings(&self) -> &[Warning] {
         &self.warnings
+    }
+
+    fn refused(&self) -> Option<&Strict> {
+        (self.outcome == LockOutcome::Warned).then_some(&self.strict)
     }
 
     fn is_done(&self) -> bool {

@@ -170,7 +170,7 @@ impl<'a> From<&'a Rewritten> for JsonRewritten<'a> {
 impl<'a> From<&'a Warning> for JsonMessage<'a> {
     fn from(warning: &'a Warning) -> Self {
         JsonMessage {
-            id: Some(warning.id),
+            id: Some(warning.id.id()),
             place: Some((&warning.location).into()),
             chain: Vec::new(),
             message: &warning.message,

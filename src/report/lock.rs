@@ -8,6 +8,7 @@ use serde::Serialize;
 use super::json::{JsonLeft, JsonMessage, JsonRemote, TOOL, Tool, remote, render};
 use super::left::write_accepted;
 use super::{Tell, by_id, counted, visible, write_warnings};
+use crate::config::Strict;
 use crate::failure::{Failure, Failures, pathspec, short};
 use crate::mend::lock::Unresolved;
 use crate::record::{Change, LOCK_NAME, Left, Remote};
@@ -26,6 +27,8 @@ pub struct LockReport {
     pub changes: Vec<Change>,
     /// What works but should be known.
     pub warnings: Vec<Warning>,
+    /// Which warnings are errors.
+    pub strict: Strict,
     /// What could not be resolved.
     pub unresolved: Unresolved,
     /// Whether the lock was in conflict, and its two sides were brought together.
@@ -43,7 +46,7 @@ pub enum LockOutcome {
     Unchanged,
     /// It would have been written: `--dry-run`.
     DryRun,
-    /// It was left as it was: there are warnings, and `--strict` lets none pass.
+    /// It was left as it was: there are warnings that are errors.
     Warned,
 }
 
@@ -108,6 +111,10 @@ impl Tell for LockReport {
             )));
         }
         Failures(failures)
+    }
+
+    fn refused(&self) -> Option<&Strict> {
+        (self.outcome == LockOutcome::Warned).then_some(&self.strict)
     }
 
     fn is_done(&self) -> bool {

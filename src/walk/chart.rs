@@ -10,9 +10,9 @@ use std::rc::Rc;
 use super::local::wider;
 use super::trouble::{Beyond, Step, Stop, Trouble, TroubleKind};
 use super::{File, FileId, Graph, Noted, Origin, Remotes, RootId, Walker, Warning};
-use crate::config::{Leave, is_one_version};
+use crate::config::{self, Leave, is_one_version};
 use crate::failure::{Failure, Result};
-use crate::finding::{Rule, Subject};
+use crate::finding::{Rule, Subject, WarningId};
 use crate::kustomization::{NoteKind, Spot};
 use crate::record::{ChartRemote, Index, Lock, chart_label};
 use crate::redact;
@@ -368,16 +368,17 @@ impl Walker<'_> {
                                 stops.push((note, Stop { kind, failure }));
                             }
                         },
-                        (Place::Missing(path), None)
-                            if self.may_be_missing(
-                                self.graph.roots[chart.noted.root].source,
-                                path,
-                            ) =>
-                        {
-                            absent.push((note, chart.name.to_owned(), path.clone()));
-                        }
                         (Place::Missing(path), None) => {
-                            stops.push((note, no_chart(&self.graph, note, chart.name, path)));
+                            let source = self.graph.roots[chart.noted.root].source;
+                            match self.judge_missing(source, path) {
+                                config::Missing::Wrong => {
+                                    let stop = no_chart(&self.graph, note, chart.name, path);
+                                    stops.push((note, stop));
+                                }
+                                may => {
+                                    absent.push((note, chart.name.to_owned(), path.clone(), may))
+                                }
+                            }
                         }
                         (Place::Submodule(path), None) => {
                             let shown = &chart.name;
@@ -400,15 +401,10 @@ impl Walker<'_> {
             }
             Err(failure) => self.trouble(failure.into(), None, None),
         }
-        for (note, name, path) in absent {
-            let shown = self.graph.sources[0].tree.label(&path);
-            self.graph.warnings.push(Warning {
-                id: "left-missing",
-                location: self.graph.note_location(note),
-                message: format!(
-                    "the chart `{name}` is left as it is: there is no `{shown}`, so the result does not build without it"
-                ),
-            });
+        for (note, name, path, may) in absent {
+            let root = self.graph.notes[note].root;
+            let location = self.graph.note_location(note);
+            self.left_missing(may, root, &path, location, &format!("the chart `{name}`"));
             self.graph.charts.push(Chart {
                 root: self.graph.notes[note].root,
                 note,
@@ -516,7 +512,7 @@ impl Walker<'_> {
                     }
                 }
                 Ok(None) => self.graph.warnings.push(Warning {
- id: "config-home",
+ id: WarningId::ConfigHome,
  location: self.graph.note_location(note),
  message: format!("`{text}` configures helm and is not in the scope: the result does not hold it"),
  }),
@@ -528,7 +524,7 @@ impl Walker<'_> {
     fn brought_chart(&mut self, note: usize, wanted: &WantedChart, archive: Rc<Archive>) {
         if !is_one_version(&wanted.version) {
             self.graph.warnings.push(Warning {
-                id: "floating-chart",
+                id: WarningId::FloatingChart,
                 location: self.graph.note_location(note),
                 message: format!(
                     "{} names no single version: taken as {}, which the lock holds",
@@ -570,7 +566,7 @@ impl Walker<'_> {
 
     fn left_chart(&mut self, note: usize, wanted: &WantedChart, why: &str) {
         self.graph.warnings.push(Warning {
-            id: "remote-chart",
+            id: WarningId::RemoteChart,
             location: self.graph.note_location(note),
             message: format!(
                 "{} is left as it is, so to build the result takes helm and the network; {why}",

@@ -5,6 +5,7 @@ use std::rc::Rc;
 
 use super::chart::{Archive, Chart};
 use crate::failure::Location;
+use crate::finding::WarningId;
 use crate::kustomization::{Accepts, Kind, Note, Reference};
 use crate::tree::{SharedTree, path};
 
@@ -33,6 +34,8 @@ pub struct Graph {
     /// The references that stay remote because somebody decided so: root and index of the edge. Where they are
     /// [asked for](super::Options::asks_for_left) all the same, they may lead somewhere.
     pub left: HashSet<(RootId, usize)>,
+    /// The roots that lack a local file which the configuration lets be missing, each with the path of one.
+    pub missing: BTreeMap<RootId, String>,
     /// What works but should be known.
     pub warnings: Vec<Warning>,
     /// What kustomize accepts but a person should know, with the data that rules need.
@@ -188,8 +191,8 @@ pub enum Target {
 /// Something that works but should be known.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Warning {
-    /// A stable id, as `remote-chart`.
-    pub id: &'static str,
+    /// What sort of thing it is.
+    pub id: WarningId,
     /// Where it is.
     pub location: Location,
     /// What it is.

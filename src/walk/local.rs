@@ -2,7 +2,9 @@
 
 use super::trouble::{Beyond, Step, Stop, TroubleKind};
 use super::{Absence, LoadRestrictor, RootId, SourceId, Target, Walker, Warning};
-use crate::failure::{Result, argument};
+use crate::config::{FILE_NAME, Missing};
+use crate::failure::{Location, Result, argument};
+use crate::finding::WarningId;
 use crate::kustomization::{Accepts, Kind};
 use crate::redact;
 use crate::reference::{self, RepoSpec};
@@ -307,7 +309,7 @@ impl Walker<'_> {
                 format!("`{text}` is kept out of git: `{shown}` matches `{pattern}` ({place})"),
             )
             .hint(format!(
-                "to leave the reference as it is: --leave-missing {}",
+                "to leave the reference as it is: --leave-missing {}, or `leave-missing` in `{FILE_NAME}`",
                 argument(&shown)
             )),
         }
@@ -343,23 +345,45 @@ impl Walker<'_> {
         }
     }
 
+    /// Says what it means that there is nothing at a path.
+    pub(super) fn judge_missing(&self, source: SourceId, path: &str) -> Missing {
+        let says = self.options.leave_missing.filter(|_| source == 0);
+        says.map_or(Missing::Wrong, |says| says(path))
+    }
+
     pub(super) fn may_be_missing(&self, source: SourceId, path: &str) -> bool {
-        source == 0 && self.options.leave_missing.is_some_and(|may| may(path))
+        self.judge_missing(source, path) != Missing::Wrong
     }
 
     pub(super) fn keep_missing(&mut self, root: RootId, edge: usize, path: &str) -> Target {
         let edge = &self.graph.roots[root].edges[edge];
         let location = self.graph.location(edge.from, &edge.reference);
+        let what = format!("`{}`", edge.reference.text);
+        self.left_missing(self.judge_missing(0, path), root, path, location, &what);
+        Target::Kept
+    }
+
+    /// Notes that there is nothing at a path of the first tree, which may be.
+    pub(super) fn left_missing(
+        &mut self,
+        may: Missing,
+        root: RootId,
+        path: &str,
+        location: Location,
+        what: &str,
+    ) {
         let shown = self.graph.sources[0].tree.label(path);
+        if may == Missing::Accepted {
+            self.graph.missing.entry(root).or_insert(shown);
+            return;
+        }
         self.graph.warnings.push(Warning {
-            id: "left-missing",
+            id: WarningId::LeftMissing,
             message: format!(
-                "`{}` is left as it is: there is no `{shown}`, so the result does not build without it",
-                edge.reference.text
+                "{what} is left as it is: there is no `{shown}`, so the result does not build without it"
             ),
             location,
         });
-        Target::Kept
     }
 }
 

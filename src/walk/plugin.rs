@@ -6,6 +6,7 @@ use std::collections::{HashMap, HashSet};
 use super::trouble::{Step, Trouble, TroubleKind};
 use super::{Edge, FileId, RootId, Target, Walker, Warning};
 use crate::failure::{Failure, Location};
+use crate::finding::WarningId;
 use crate::kustomization::{self, Accepts, NoteKind, PluginUse, Reshaping};
 use crate::redact;
 use crate::reference::{self, RepoSpec};
@@ -213,7 +214,7 @@ impl Walker<'_> {
             named.push_str(&format!(" and {more} more"));
         }
         self.graph.warnings.push(Warning {
-            id: "custom-field",
+            id: WarningId::CustomField,
             message: format!(
                 "only its code knows whether this names something that a build reads, so it is left as it is and nothing is brought along for it: {named}"
             ),

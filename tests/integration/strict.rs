@@ -144,3 +144,131 @@ fn strict_in_place_and_for_the_lock() {
     work.commit("nothing is missing");
     work.run(&in_place).success();
 }
+
+#[test]
+fn only_the_warnings_that_are_named_are_errors() {
+    let world = warned();
+    let app = |more: &[&str]| {
+        world
+            .work
+            .run(&[&["app", "--no-verify", "--dry-run"], more].concat())
+    };
+    app(&["--strict=not-built,floating-chart"]).success();
+    let before = world.work.state();
+    app(&["--strict=not-built,extra-document"])
+        .fails(1)
+        .stderr_has("error: nothing was written, because of 1 warning (extra-document 1): `strict` lets none of these pass\n")
+        .stderr_has("warning[duplicate-key]");
+    app(&["--strict=extra-document", "--strict=duplicate-key"])
+        .fails(1)
+        .stderr_has(COUNTED);
+    app(&["--strict=extra-document", "--strict"])
+        .fails(1)
+        .stderr_has("`--strict` lets none pass");
+    for wrong in [
+        "--strict=extra-documents",
+        "--strict=not-built,extra-documents",
+        "--strict=",
+    ] {
+        app(&[wrong]).fails(2).stderr_has("extra-document");
+    }
+    before.assert_same(&world.work.state());
+    // What the configuration names is an error without the option, too.
+    world
+        .work
+        .write(".kustomize-localize", "strict: [duplicate-key]\n");
+    world.work.commit("strict");
+    app(&[]).fails(1).stderr_has("2 warnings (duplicate-key 2)");
+    app(&["--strict=extra-document"])
+        .fails(1)
+        .stderr_has(COUNTED);
+    world
+        .work
+        .write(".kustomize-localize", "strict: [duplicate-keys]\n");
+    world.work.commit("wrong");
+    app(&[])
+        .fails(2)
+        .stderr_has(".kustomize-localize:1:10: strict[0]: there is no warning `duplicate-keys`")
+        .stderr_has("is `duplicate-key` meant?");
+}
+
+#[test]
+fn the_configuration_names_what_is_an_error_wherever_something_is_brought_in() {
+    let project = Project::new();
+    let work = &project.work;
+    work.write("other/kustomization.yaml", "resources: [missing.yaml]\n");
+    let in_place = ["--in-place", "--no-verify"];
+    let on_disk = ["--in-place", "--no-verify", "--no-commit"];
+    for (strict, status) in [("not-followed", 1), ("floating-chart", 0)] {
+        work.write(".kustomize-localize", format!("strict: [{strict}]\n"));
+        work.commit("strict");
+        for args in [&["lock", "--dry-run"][..], &in_place, &on_disk] {
+            let output = work.run(args);
+            match status {
+                0 => output.success(),
+                _ => output.fails(1).stderr_has("(not-followed 1): `strict`"),
+            };
+        }
+    }
+}
+
+#[test]
+fn a_strict_job_ends_well_where_the_configuration_names_what_is_accepted() {
+    let project = Project::new();
+    let work = &project.work;
+    if project.sandbox.builds().is_none() {
+        return;
+    }
+    work.write(".gitignore", "secret.env\n");
+    work.write(
+        "other/kustomization.yaml",
+        "resources: [../example/overlay]\nsecretGenerator:\n- name: s\n  envs: [secret.env]\n",
+    );
+    work.commit("a secret");
+    let before = work.state();
+    for args in [
+        &["lock", "--strict"][..],
+        &["--in-place", "--strict"],
+        &["other", "--strict"],
+    ] {
+        let output = work.run(args);
+        assert_ne!(output.status, 0, "{output:?}");
+    }
+    before.assert_same(&work.state());
+    let check = work.run(&["check"]);
+    assert!(check.stdout.contains("ignored-path"), "{check:?}");
+
+    work.write(
+        ".kustomize-localize",
+        "leave-missing:\n- path: '**/secret.env'\n  reason: made by each cluster\n",
+    );
+    work.commit("accepted");
+    work.run(&["lock", "--strict"]).success().lacks("warning");
+    work.commit("locked");
+    for _ in 0..2 {
+        work.run(&["--in-place", "--strict"])
+            .success()
+            .lacks("warning");
+    }
+    // Whatever lacks the file cannot be built.
+    for gate in [
+        &["check", "--rev", "localized/main"][..],
+        &["verify", "localized/main"],
+        &["verify", "localized/main", "--rebuild"],
+    ] {
+        work.run(gate)
+            .success()
+            .lacks("warning")
+            .lacks("ignored-path");
+    }
+    let copy = [
+        "other", "copy", "--scope", ".", "--strict", "--branch", "copies",
+    ];
+    work.run(&copy).success().lacks("warning");
+    let lock = work.git(&["show", "copies:copy/kustomize-localize.lock"]);
+    assert!(!lock.contains("leave-missing"), "{lock}");
+    work.run(&["verify", "copies", "--rebuild"]).success();
+    work.run(&["--in-place", "--no-commit", "--strict"])
+        .success()
+        .lacks("warning");
+}

@@ -118,7 +118,7 @@ pub(super) fn run(args: &LocalizeArgs) -> Result<Report, Failures> {
     let before = before.map(|lock| (*lock).clone()).unwrap_or_default();
     let proof = proven(args, here.as_ref(), &copied, None, &fetcher, None)?;
     let warnings = copied.warnings(args, &proof);
-    let outcome = match withheld(args, &proof, &warnings, None) {
+    let outcome = match withheld(args, &copied.strict, &proof, &warnings, None) {
         Some(outcome) => outcome,
         None => {
             directory::write(&place, &shown, &files, replaces)?;

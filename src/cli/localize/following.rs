@@ -93,8 +93,7 @@ pub(super) fn run(args: &LocalizeArgs) -> Result<InPlaceReport, Failures> {
         again_trusting: &super::again_trusting,
         targets: &[],
         load_restrictor: in_place::load_restrictor(args, &ground),
-        leave_missing: (!args.leave_missing.is_empty())
-            .then_some(&leave_missing as &dyn Fn(&str) -> bool),
+        leave_missing: &leave_missing,
         leave_remote: super::leave_remote(&args.leave, ground.lock.as_deref()),
         helm,
         no_licenses: args.leaves_licenses(ground.lock.iter().chain(tip_lock)),
@@ -142,8 +141,9 @@ pub(super) fn run(args: &LocalizeArgs) -> Result<InPlaceReport, Failures> {
         &fetcher,
         earlier,
     )?;
+    let strict = args.output.strict(&ground.config);
     if let Some(proof) = &proof {
-        plan.warnings.extend(super::not_built(args, proof));
+        plan.warnings.extend(super::not_built(args, &strict, proof));
     }
     plan.warnings.extend(merged::warning(
         &here,
@@ -161,7 +161,7 @@ pub(super) fn run(args: &LocalizeArgs) -> Result<InPlaceReport, Failures> {
     let changes = Lock::changes(&before, &plan.lock);
     let differs = proof.as_ref().is_some_and(Proof::differs);
     let outcome = match () {
-        () if args.output.strict && !differs && !plan.warnings.is_empty() => {
+        () if !differs && plan.warnings.iter().any(|one| strict.takes(one.id)) => {
             Some(LockOutcome::Warned)
         }
         () if args.fetch.dry_run || differs => Some(LockOutcome::DryRun),
@@ -228,7 +228,7 @@ pub(super) fn run(args: &LocalizeArgs) -> Result<InPlaceReport, Failures> {
                 .as_ref()
                 .map(|directory| directory.display().to_string()),
         }),
-        ..in_place::report(outcome, plan, changes, proof)
+        ..in_place::report(outcome, plan, changes, proof, strict)
     })
 }
 

@@ -192,7 +192,7 @@ pub(super) fn run(args: &LocalizeArgs) -> Result<Report, Failures> {
         earlier,
     )?;
     let warnings = copied.warnings(args, &proof);
-    if let Some(outcome) = withheld(args, &proof, &warnings, Some(&branch.name)) {
+    if let Some(outcome) = withheld(args, &copied.strict, &proof, &warnings, Some(&branch.name)) {
         return Ok(copied.report(&files, into, &before, outcome, proof, warnings));
     }
     let written = objects::write(&repository, source_tree, &others, &into, &files)?;

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use super::globs;
 use crate::cli::online::{LocalizeArgs, Restrictor, fetcher};
+use crate::config::Strict;
 use crate::failure::{Failure, Failures, Result};
 use crate::fetch::{self, Fetcher, Tip};
 use crate::mend::{Ground, in_place};
@@ -55,8 +56,7 @@ pub(super) fn run(args: &LocalizeArgs) -> Result<InPlaceReport, Failures> {
         again_trusting: &super::again_trusting,
         targets: &targets,
         load_restrictor: load_restrictor(args, &ground),
-        leave_missing: (!args.leave_missing.is_empty())
-            .then_some(&leave_missing as &dyn Fn(&str) -> bool),
+        leave_missing: &leave_missing,
         leave_remote: super::leave_remote(&args.leave, ground.lock.as_deref()),
         helm,
         no_licenses: args.leaves_licenses(ground.lock.iter()),
@@ -74,10 +74,11 @@ pub(super) fn run(args: &LocalizeArgs) -> Result<InPlaceReport, Failures> {
         &fetcher,
         None,
     )?;
+    let strict = args.output.strict(&ground.config);
     if let Some(proof) = &proof {
-        plan.warnings.extend(super::not_built(args, proof));
+        plan.warnings.extend(super::not_built(args, &strict, proof));
     }
-    let report = finish(&ground, args.fetch.dry_run, args.output.strict, plan, proof)?;
+    let report = finish(&ground, args.fetch.dry_run, strict, plan, proof)?;
     Ok(InPlaceReport { targets, ..report })
 }
 
@@ -130,13 +131,15 @@ fn asked(graph: &Graph, directory: &str) -> Metadata {
 pub(in crate::cli) fn finish(
     ground: &Ground,
     dry_run: bool,
-    strict: bool,
+    strict: Strict,
     plan: in_place::Plan,
     proof: Option<Proof>,
 ) -> Result<InPlaceReport, Failures> {
     let differs = proof.as_ref().is_some_and(Proof::differs);
     let outcome = match (plan.changes.is_empty(), dry_run || differs) {
-        _ if strict && !differs && !plan.warnings.is_empty() => LockOutcome::Warned,
+        _ if !differs && plan.warnings.iter().any(|one| strict.takes(one.id)) => {
+            LockOutcome::Warned
+        }
         (true, true) => LockOutcome::Unchanged,
         (false, true) => LockOutcome::DryRun,
         (is_same, false) => {
@@ -149,7 +152,7 @@ pub(in crate::cli) fn finish(
     };
     let before = ground.lock.as_deref().cloned().unwrap_or_default();
     let changes = Lock::changes(&before, &plan.lock);
-    Ok(report(outcome, plan, changes, proof))
+    Ok(report(outcome, plan, changes, proof, strict))
 }
 
 /// Returns what came of a plan, of all roots and in the working tree. `changes` are those of the lock.
@@ -158,9 +161,11 @@ pub(super) fn report(
     plan: in_place::Plan,
     changes: Vec<Change>,
     proof: Option<Proof>,
+    strict: Strict,
 ) -> InPlaceReport {
     InPlaceReport {
         outcome,
+        strict,
         updated: false,
         targets: Vec::new(),
         changes,

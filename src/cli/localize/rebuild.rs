@@ -84,7 +84,7 @@ pub(in crate::cli) fn rebuild(
                 targets: &[],
                 // What these let pass changes nothing in place.
                 load_restrictor: LoadRestrictor::None,
-                leave_missing: Some(&|_| true),
+                leave_missing: &|_| true,
                 leave_remote: lock.options.leave_remote.clone(),
                 helm: lock.options.helm,
                 no_licenses: lock.options.no_licenses,

@@ -4,8 +4,9 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use super::super::read::{ALLOW_KEYS, KEYS};
+use super::super::read::{ALLOW_KEYS, KEYS, MISSING_KEYS};
 use super::*;
+use crate::finding::WarningId;
 
 fn schema() -> Value {
     serde_json::from_str(SCHEMA).unwrap()
@@ -45,7 +46,9 @@ fn the_schema_has_the_keys_and_words_of_the_code() {
     assert_eq!(keys(properties), BTreeSet::from(KEYS));
     let allow = &schema["definitions"]["allow"]["properties"];
     assert_eq!(keys(allow), BTreeSet::from(ALLOW_KEYS));
-    for property in [properties, allow] {
+    let missing = &schema["definitions"]["missing"]["properties"];
+    assert_eq!(keys(missing), BTreeSet::from(MISSING_KEYS));
+    for property in [properties, allow, missing] {
         for (key, value) in property.as_object().unwrap() {
             assert!(value["description"].is_string(), "{key}");
         }
@@ -62,6 +65,8 @@ fn the_schema_has_the_keys_and_words_of_the_code() {
             format!("{}{rest}. Default: {severity}.", first.to_uppercase())
         );
     }
+    let warnings: Vec<&str> = WarningId::ALL.iter().map(|one| one.id()).collect();
+    assert_eq!(words(&properties["strict"]["items"]), warnings);
     let names = |levels: &[Level]| -> Vec<_> { levels.iter().map(|level| level.name()).collect() };
     assert_eq!(words(&schema["definitions"]["level"]), names(Level::ALL));
     let policies: Vec<&str> = RefPolicy::ALL.iter().map(|policy| policy.name()).collect();
@@ -82,6 +87,8 @@ fn the_schema_and_the_program_accept_the_same() {
         "{}",
         "scopes: []\ninclude: ['.']\nexclude: ['**/a', .github/*, 'a/..b', 'a/.b/c']\n",
         "rules: {cycle: off, stale-lock: error}\n",
+        "strict: []\nleave-missing: []\n",
+        "strict: [not-built, left-missing]\nleave-missing: [{path: '**/a*/.x', reason: r}]\n",
         "allow: []\nlocked: allow\npin: false\nload-restrictor: root-only\n",
         "allow: [{url: 'file:///srv/*', reason: x, refs: commit, rules: [function]}]\n",
     ] {
@@ -112,6 +119,22 @@ fn the_schema_and_the_program_accept_the_same() {
         "scopes: ['!a']",
         "include: {a: b}",
         "exclude: [[a]]",
+        "strict: true",
+        "strict: all",
+        "strict: not-built",
+        "strict: [not-build]",
+        "strict: [all]",
+        "leave-missing: ['**/a.env']",
+        "leave-missing: {path: a, reason: r}",
+        "leave-missing: [{path: a}]",
+        "leave-missing: [{reason: r}]",
+        "leave-missing: [{path: a, reason: ' '}]",
+        "leave-missing: [{path: '', reason: r}]",
+        "leave-missing: [{path: /a, reason: r}]",
+        "leave-missing: [{path: a/, reason: r}]",
+        "leave-missing: [{path: ../a, reason: r}]",
+        "leave-missing: [{path: a//b, reason: r}]",
+        "leave-missing: [{path: a, reason: r, refs: any}]",
         "allow: {url: a.example, reason: r}",
         "allow: [a.example]",
         "allow: [{url: a.example}]",

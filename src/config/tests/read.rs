@@ -1,6 +1,7 @@
 //! What is accepted and what is refused.
 
 use super::*;
+use crate::finding::WarningId;
 
 #[test]
 fn every_key_is_read() {
@@ -42,6 +43,12 @@ fn every_key_is_read() {
         assert_eq!((own.span.line, own.span.column), (first + 13, 3));
         assert_eq!(own.line_text, "- url: github.com/acme");
         assert_eq!(own.span.end_column, own.line_text.len() + 1);
+        let [secret] = &config.leave_missing[..] else {
+            panic!("{:?}", config.leave_missing)
+        };
+        assert_eq!(secret.reason, "made by each cluster");
+        let strict = [WarningId::NotBuilt, WarningId::LeftMissing];
+        assert_eq!(config.strict, Strict::Some(strict.into()));
         assert_eq!(charts.reason, "mirrored, and watched");
         assert_eq!(charts.refs, RefPolicy::Any);
         assert_eq!(charts.rules, BTreeSet::from([Rule::RemoteChart]));
@@ -84,6 +91,22 @@ fn what_is_not_known_is_refused_with_its_place() {
             "1:1: shell: this key is not known",
             "the keys are rules, locked",
         ],
+    );
+    is_refused_for(
+        "strict: [not-built, left-mising]\n",
+        &[
+            "1:21: strict[1]: there is no warning `left-mising`",
+            "(is `left-missing` meant?)",
+        ],
+    );
+    is_refused_for("strict: [all]\n", &["the warnings are config-home, custom"]);
+    is_refused_for(
+        "leave-missing: [{path: a, reason: r, reasons: r}]\n",
+        &["leave-missing[0].reasons: this key", "`reason` meant?"],
+    );
+    is_refused_for(
+        "leave-missing: [{path: a}]\n",
+        &["leave-missing[0]: an entry has a `reason` (say in one line why this may be missing"],
     );
     is_refused_for(
         "exec:\n  - {a: [b, {c: d}]}\npin: true\n",

@@ -8,6 +8,7 @@ use super::named;
 use super::restore::Restored;
 use crate::commit::working::Change;
 use crate::failure::{Failure, Failures, Location, Result, pathspec};
+use crate::finding::WarningId;
 use crate::kustomization::FILE_NAMES;
 use crate::localize::{Localized, ResultFile, Rewritten};
 use crate::record::stored::home;
@@ -430,7 +431,7 @@ impl<'a> Ledger<'a> {
             let stays = known.contains(file.path.as_str()) && !brought.contains(file.path.as_str());
             if stays && !overwrite && self.stored(file)? != There::Same {
                 warnings.push(Warning {
-                    id: "edited-copy",
+                    id: WarningId::EditedCopy,
                     location: at(&file.path),
                     message: "is not what the lock says; to bring that back: --overwrite"
                         .to_owned(),
@@ -449,7 +450,7 @@ impl<'a> Ledger<'a> {
             for place in files_below(&top.join(&directory), &directory) {
                 if !known.contains(place.as_str()) && !self.owned.contains_key(place.as_str()) {
                     warnings.push(Warning {
-                        id: "unknown-file",
+                        id: WarningId::UnknownFile,
                         location: at(&place),
                         message: "is none of the localized files; it was left as it is".to_owned(),
                     });
