@@ -173,14 +173,14 @@ fn files_that_are_not_committed_are_told_by_what_keeps_them_out() {
 fn references_to_missing_files_can_be_left() {
     let project = Project::new();
     let work = &project.work;
-    work.write(".git/info/exclude", "*.pem\n");
+    work.write(".gitignore", "*.pem\n");
     let text = "secretGenerator:\n- name: s\n  envs: [secret.env]\n  files: [key=tls/a.pem]\n";
     work.write("other/kustomization.yaml", text);
     work.commit("secrets");
     refused(
         work,
         &["other", "--leave-missing", "other/*.env"],
-        &["`other/tls/a.pem` matches `*.pem` (.git/info/exclude:1)"],
+        &["`other/tls/a.pem` matches `*.pem` (.gitignore:1)"],
     )
     .lacks("secret.env");
     refused(work, &["other", "--leave-missing", "*"], &["secret.env"]);

@@ -201,7 +201,11 @@ fn what_cannot_be_locked_fails_and_nothing_is_committed() {
         .stderr_has("v3");
     assert!(!hosted.has_changed());
     assert_eq!(checkout.id("HEAD"), raised);
-    assert_eq!(checkout.git(&["status", "--porcelain"]), "");
+    // What resolves is locked, but stays on disk.
+    assert_eq!(
+        checkout.git(&["status", "--porcelain"]).trim(),
+        "M kustomize-localize.lock"
+    );
 }
 
 #[test]
