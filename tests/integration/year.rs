@@ -204,7 +204,7 @@ fn a_branch_is_deleted_upstream(team: &mut Team) {
     team.follow_with_an_empty_cache();
     team.work()
         .run_unchanged(&["update"])
-        .fails(2)
+        .fails(1)
         .stderr_has("https://github.com/acme/web")
         .stderr_has("`release`");
     upstream_says(team, 1, &["gone", "release"]);

@@ -292,7 +292,7 @@ fn two_locks_ask_for_the_same_once() {
     let output = ask(&repo, &[]);
     output
         .fails(1)
-        .stdout_has("copy/kustomize-localize.lock:5: moved: ")
+        .stdout_has("copy/kustomize-localize.lock:6: moved: ")
         .stdout_has("\nkustomize-localize.lock:")
         .stdout_has("2 ok, 2 moved\n");
 }
