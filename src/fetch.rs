@@ -8,7 +8,7 @@ mod budget;
 mod cache;
 mod checkout;
 mod git;
-mod helm;
+pub mod helm;
 mod history;
 pub mod http;
 mod progress;

@@ -4,7 +4,7 @@
 //! temporary directory and with homes of its own, as kustomize gives it homes of its own
 //! (`HelmChartInflationGenerator.go`); what the archive holds is decided by [`archive`], not by helm.
 
-mod archive;
+pub mod archive;
 
 use std::collections::HashMap;
 use std::path::Path;

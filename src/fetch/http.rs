@@ -29,6 +29,7 @@ use self::credentials::{Credentials, Target, forget_userinfo};
 pub use self::error::{HttpError, RedirectError};
 use self::netrc::Netrc;
 use self::retry::Clock;
+pub use self::retry::retry_after;
 use self::transport::{Answer, Roots, Transport, host};
 
 /// How many redirects are followed, as many as Go's client follows.

@@ -124,7 +124,7 @@ impl Trailers {
     /// # Errors
     ///
     /// Fails when a value is not what [`Trailers::parse`] accepts.
-    pub(super) fn render(&self) -> Result<String> {
+    pub fn render(&self) -> Result<String> {
         self.check()
             .map_err(|failure| failure.context("cannot write the trailers"))?;
         let remotes: BTreeSet<&RemoteTrailer> = self.remotes.iter().collect();

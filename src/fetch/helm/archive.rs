@@ -16,7 +16,7 @@ const MOST_FILES: usize = 20_000;
 const LONGEST_PATH: usize = 1024;
 
 /// The files of a chart by their path below its directory.
-pub(super) type Files = BTreeMap<String, Rc<[u8]>>;
+pub type Files = BTreeMap<String, Rc<[u8]>>;
 
 /// Takes an archive apart. What lies in its one directory are the files of the chart, as for helm
 /// (`LoadArchiveFiles`). Modes are not kept: helm unpacks everything as 0644.
@@ -24,7 +24,7 @@ pub(super) type Files = BTreeMap<String, Rc<[u8]>>;
 /// # Errors
 /// With the reason, when it is no archive, leads out of its directory, holds links or devices, one name twice, or
 /// more than a chart can be.
-pub(super) fn unpack(bytes: &[u8]) -> Result<Files, String> {
+pub fn unpack(bytes: &[u8]) -> Result<Files, String> {
     if !bytes.starts_with(&[0x1f, 0x8b]) {
         return Err("it is not compressed with gzip".to_owned());
     }
@@ -123,7 +123,7 @@ struct Metadata {
 ///
 /// # Errors
 /// With the reason, when there are none.
-pub(super) fn metadata(files: &Files) -> Result<(String, String), String> {
+pub fn metadata(files: &Files) -> Result<(String, String), String> {
     let bytes = files
         .get("Chart.yaml")
         .ok_or("there is no `Chart.yaml` in it")?;
