@@ -28,10 +28,11 @@ mod suppression;
 mod testing;
 mod unsafe_reference;
 
-use std::collections::HashSet;
+use std::cell::RefCell;
+use std::collections::{BTreeSet, HashSet};
 use std::rc::Rc;
 
-use crate::config::Config;
+use crate::config::{Config, Missing};
 use crate::failure::{Failure, Result, shown};
 use crate::finding::{Finding, Rule, Severity};
 use crate::kustomization::{self, ProblemKind};
@@ -72,7 +73,17 @@ pub fn check(input: Input<'_>) -> Result<Checked> {
     let starts = input
         .config
         .starting_points(&*input.tree, input.paths, &kustomizations)?;
-    let missing = |path: &str| input.config.missing(path, false);
+    let used = RefCell::new(BTreeSet::new());
+    let missing = |path: &str| {
+        let entry = input.config.may_be_missing(path);
+        match entry.filter(|_| !input.no_allow) {
+            Some(entry) => {
+                used.borrow_mut().insert(entry);
+                Missing::Accepted
+            }
+            None => Missing::Wrong,
+        }
+    };
     let options = walk::Options {
         load_restrictor: input.config.load_restrictor,
         leave_missing: Some(&missing),
@@ -119,7 +130,7 @@ pub fn check(input: Input<'_>) -> Result<Checked> {
     }
     let broken_lock = lock_places.iter().any(|place| place == LOCK_NAME)
         && !locks.iter().any(|(directory, _)| directory.is_empty());
-    let context = Context::new(&explored, &input, &locks, broken_lock);
+    let context = Context::new(&explored, &input, &locks, broken_lock, &missing);
     let mut findings = Vec::new();
     for rule in Rule::ALL {
         findings.extend(match rule {
@@ -163,6 +174,8 @@ pub fn check(input: Input<'_>) -> Result<Checked> {
         no_allow: input.no_allow,
         complete: input.paths.is_empty() && failures.is_empty(),
         leaving: left::entries(&context),
+        // On disk is also what is kept out of git.
+        missing: (!matches!(input.checking, Checking::WorkingTree)).then(|| used.borrow().clone()),
     };
     suppression::apply(&mut findings, texts, input.config, how);
     findings.sort_by(|one, other| {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use super::lines::Lines;
 use super::remotes::{self, RemoteUse};
 use super::{Checking, Input};
-use crate::config::Config;
+use crate::config::{Config, Missing};
 use crate::finding::{Finding, Rule, Severity, Span, Subject};
 use crate::kustomization::Reference;
 use crate::record::{Index, Lock, stored};
@@ -30,6 +30,8 @@ pub(super) struct Context<'a> {
     pub(super) tree: &'a dyn Listing,
     /// What the team decided.
     pub(super) config: &'a Config,
+    /// Says what it means that there is nothing at a path.
+    pub(super) missing: &'a dyn Fn(&str) -> Missing,
     /// Whether everything is looked at, not only what some paths lead to.
     pub(super) complete: bool,
     /// What is checked.
@@ -61,6 +63,7 @@ impl<'a> Context<'a> {
         input: &'a Input<'a>,
         locks: &'a [(String, Lock)],
         broken_lock: bool,
+        missing: &'a dyn Fn(&str) -> Missing,
     ) -> Self {
         let mut homes = HashSet::new();
         for (directory, lock) in locks {
@@ -83,6 +86,7 @@ impl<'a> Context<'a> {
             troubles: &explored.troubles,
             tree: &*input.tree,
             config: input.config,
+            missing,
             complete: input.paths.is_empty(),
             checking: &input.checking,
             absences: input.absences,

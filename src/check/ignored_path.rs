@@ -5,6 +5,7 @@
 
 use super::Context;
 use super::missing_path::{self, Absent};
+use crate::config::{Config, FILE_NAME};
 use crate::failure::pathspec;
 use crate::finding::{Finding, Rule};
 use crate::tree::absence::Absence;
@@ -34,6 +35,10 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
             help.push(format!(
                 "if it is made where it is built: # kustomize-localize: allow[{}] REASON",
                 Rule::IgnoredPath
+            ));
+            help.push(format!(
+                "or let it be missing, here and on a localized branch: add to `leave-missing` in `{FILE_NAME}`: {}",
+                Config::entry_missing(&place)
             ));
             Some(context.at_reference(Rule::IgnoredPath, edge, message, help))
         })

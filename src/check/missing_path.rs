@@ -289,6 +289,38 @@ mod tests {
     }
 
     #[test]
+    fn what_the_configuration_lists_may_be_missing() {
+        let plugin = "transformers:\n- |\n  apiVersion: builtin\n  kind: PatchTransformer\n  metadata: {name: a}\n  path: gone";
+        for field in [
+            "resources: [gone]",
+            "components: [../app/gone]",
+            "secretGenerator: [{name: a, envs: [gone]}]",
+            "helmGlobals: {chartHome: .}\nhelmCharts: [{name: gone}]",
+            plugin,
+        ] {
+            let listed = |path: &str| {
+                let config = format!("leave-missing:\n- {{path: {path}, reason: r}}\n");
+                scene(&format!("{field}\n")).config(&config)
+            };
+            assert_eq!(listed("'*/gone'").check().findings, [], "{field}");
+            assert_eq!(listed("app/gone").check().findings, [], "{field}");
+            // What lists nothing that is missing is stale.
+            let findings = listed("gone").check().findings;
+            let rules: Vec<Rule> = findings.iter().map(|finding| finding.rule).collect();
+            assert_eq!(rules, [Rule::StaleAllow, Rule::MissingPath], "{field}");
+            assert_eq!(findings[0].message, "nothing is missing that `gone` lists");
+            assert_eq!(under_caret(&findings[0]), "{path: gone, reason: r}");
+            assert_eq!(
+                listed("'*/gone'")
+                    .without_allow()
+                    .find(Rule::MissingPath)
+                    .len(),
+                1
+            );
+        }
+    }
+
+    #[test]
     fn what_a_plugin_configuration_names_is_told_once() {
         let plugin =
             "apiVersion: builtin\nkind: PatchTransformer\nmetadata: {name: a}\npath: gone.yaml\n";

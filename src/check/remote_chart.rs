@@ -83,7 +83,7 @@ pub(super) fn find_missing(context: &Context<'_>) -> Vec<Finding> {
             let Place::Missing(directory) = &chart.place else {
                 return None;
             };
-            if context.config.missing(directory, false) == Missing::Accepted {
+            if (context.missing)(directory) == Missing::Accepted {
                 return None;
             }
             let message = format!(

@@ -227,6 +227,8 @@ pub(super) struct Apply {
     pub(super) complete: bool,
     /// The entries of the configuration that let something stay remote, whether it is a finding or not.
     pub(super) leaving: BTreeSet<usize>,
+    /// The entries of the configuration that let something be missing; none where that cannot be told.
+    pub(super) missing: Option<BTreeSet<usize>>,
 }
 
 /// Marks what comments of `files` (path and bytes) and the configuration allow, adds what is stale, and
@@ -286,6 +288,21 @@ fn allow(
             findings.extend(stale_comment(path, comment, complete, |rule| {
                 used.contains(&(index, rule))
             }));
+        }
+    }
+    if let Some(used) = how.missing.as_ref().filter(|_| complete) {
+        let entries = config.leave_missing.iter().enumerate();
+        for (_, entry) in entries.filter(|(index, _)| !used.contains(index)) {
+            findings.push(stale(
+                &config.file,
+                entry.span,
+                redact::text(&entry.line_text),
+                format!(
+                    "nothing is missing that `{}` lists",
+                    shown(entry.path.glob().glob())
+                ),
+                "remove the entry, or correct its `path`".to_owned(),
+            ));
         }
     }
     if complete {

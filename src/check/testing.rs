@@ -18,6 +18,7 @@ pub(super) struct Scene {
     pub(super) lock: Lock,
     pub(super) config: Config,
     pub(super) paths: Vec<String>,
+    pub(super) no_allow: bool,
 }
 
 impl Scene {
@@ -34,6 +35,12 @@ impl Scene {
     /// Reads a configuration.
     pub(super) fn config(mut self, text: &str) -> Scene {
         self.config = Config::parse(text.as_bytes(), ".kustomize-localize").unwrap();
+        self
+    }
+
+    /// Shows what the configuration and comments allow, too.
+    pub(super) fn without_allow(mut self) -> Scene {
+        self.no_allow = true;
         self
     }
 
@@ -75,7 +82,7 @@ impl Scene {
             tree: Rc::new(self.tree),
             paths: &self.paths,
             config: &self.config,
-            no_allow: false,
+            no_allow: self.no_allow,
             absences: None,
         })
         .unwrap()

@@ -93,7 +93,7 @@ impl Config {
 }
 
 /// Returns a text as a value between `{` and `}`.
-fn quoted(text: &str) -> String {
+pub(super) fn quoted(text: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "._/-".contains(c);
     match text.chars().all(is_plain) && text.starts_with(|c: char| c.is_ascii_alphanumeric()) {
         true => text.to_owned(),

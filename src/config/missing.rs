@@ -3,6 +3,8 @@
 use globset::{Glob, GlobBuilder, GlobMatcher};
 
 use super::Config;
+use super::leave::quoted;
+use crate::finding::Span;
 
 /// The longest glob, in bytes.
 const LONGEST: usize = 1000;
@@ -14,6 +16,10 @@ pub struct LeaveMissing {
     pub path: GlobMatcher,
     /// Why.
     pub reason: String,
+    /// Where it stands.
+    pub span: Span,
+    /// The line on which it begins.
+    pub line_text: String,
 }
 
 /// What it means that a local file is missing.
@@ -60,14 +66,27 @@ impl LeaveMissing {
 }
 
 impl Config {
+    /// Returns the index of the first entry of `leave-missing` that lets a path from the top be missing.
+    #[must_use]
+    pub fn may_be_missing(&self, path: &str) -> Option<usize> {
+        let mut entries = self.leave_missing.iter();
+        entries.position(|entry| entry.path.is_match(path))
+    }
+
+    /// Returns an entry of `leave-missing` that lets a path from the top be missing, as it is written there.
+    #[must_use]
+    pub fn entry_missing(path: &str) -> String {
+        let path = quoted(&globset::escape(path));
+        format!("- {{path: {path}, reason: WHY}}")
+    }
+
     /// Says what it means that there is nothing at a path from the top; `is_left` says whether it is left for this run.
     #[must_use]
     pub fn missing(&self, path: &str, is_left: bool) -> Missing {
-        let mut entries = self.leave_missing.iter();
-        match (entries.any(|entry| entry.path.is_match(path)), is_left) {
-            (true, _) => Missing::Accepted,
-            (false, true) => Missing::Left,
-            (false, false) => Missing::Wrong,
+        match (self.may_be_missing(path), is_left) {
+            (Some(_), _) => Missing::Accepted,
+            (None, true) => Missing::Left,
+            (None, false) => Missing::Wrong,
         }
     }
 }

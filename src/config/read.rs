@@ -123,7 +123,9 @@ fn top(
                 Ok(())
             }),
             "leave-missing" => entries(reader, &mut inner, |reader, failures| {
-                config.leave_missing.extend(missing(reader, failures)?);
+                config
+                    .leave_missing
+                    .extend(missing(reader, lines, failures)?);
                 Ok(())
             }),
             "strict" => {
@@ -233,7 +235,11 @@ fn warning(reader: &mut Reader<'_>) -> Result<WarningId> {
 }
 
 /// Reads an entry of `leave-missing`; `None` when something of it is wrong, which is in `failures` then.
-fn missing(reader: &mut Reader<'_>, failures: &mut Vec<Failure>) -> Result<Option<LeaveMissing>> {
+fn missing(
+    reader: &mut Reader<'_>,
+    lines: &[&str],
+    failures: &mut Vec<Failure>,
+) -> Result<Option<LeaveMissing>> {
     let mut path = None;
     let (mut has_path, mut why) = (false, Reason::default());
     let start = reader.mapping(|reader, key, mark| {
@@ -258,7 +264,12 @@ fn missing(reader: &mut Reader<'_>, failures: &mut Vec<Failure>) -> Result<Optio
     }
     why.require(reader, start, failures, "why this may be missing");
     Ok(match (path, why.text, failures.is_empty()) {
-        (Some(path), Some(reason), true) => Some(LeaveMissing { path, reason }),
+        (Some(path), Some(reason), true) => Some(LeaveMissing {
+            path,
+            reason,
+            span: line_from(lines, start),
+            line_text: line(lines, start).to_owned(),
+        }),
         _ => None,
     })
 }

@@ -173,6 +173,8 @@ fn two_entries_that_run_into_one_are_found() {
         ("resources:\n- ../gone - ../../base\n", misread),
         ("resources:\n- ../gone\n  - ../../base\n", misread),
         ("resources:\n- ../base -  ../gone\n", INVALID),
+        ("resources:\n- a.yaml - b.yaml\n", INVALID),
+        ("resources:\n- a.yaml\n  - b.yml\n", INVALID),
         ("resources:\n- map.yaml - ./link.yaml\n", INVALID),
         ("bases:\n- ../base\n - ../base\n", INVALID),
         ("components: ['../component - ../../component']\n", misread),

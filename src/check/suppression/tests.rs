@@ -46,6 +46,7 @@ const COMPLETE: Apply = Apply {
     no_allow: false,
     complete: true,
     leaving: BTreeSet::new(),
+    missing: None,
 };
 
 fn applied(text: &str, findings: &[Finding], config: &str, how: Apply) -> Vec<Finding> {
@@ -351,6 +352,7 @@ fn nothing_is_hidden_when_everything_is_asked_for() {
             no_allow: true,
             complete: true,
             leaving: BTreeSet::new(),
+            missing: None,
         },
     );
     assert_eq!(findings.len(), 1);

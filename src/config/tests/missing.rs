@@ -34,6 +34,18 @@ fn what_is_listed_may_be_missing() {
 }
 
 #[test]
+fn a_printed_entry_means_what_it_was_printed_for() {
+    for path in ["app/secret.env", "a b/[x]*?{y}.env", "- it's.env", "#a: b"] {
+        let config = parse(&format!(
+            "leave-missing:\n{}\n",
+            Config::entry_missing(path)
+        ));
+        assert_eq!(config.may_be_missing(path), Some(0), "{path}");
+        assert_eq!(config.may_be_missing("app/other.env"), None);
+    }
+}
+
+#[test]
 fn a_command_line_adds_to_what_is_strict() {
     let config = parse("strict: [not-built]\n");
     let strict = |ids: &[&str]| {

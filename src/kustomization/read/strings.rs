@@ -342,7 +342,13 @@ fn run_together(text: &str) -> Option<(&str, &str)> {
         let begins = ["./", "../", "/"]
             .iter()
             .any(|begin| other.starts_with(begin));
-        let is_entry = begins || other == ".." || other.contains("://");
+        let is_file = |text: &str| {
+            [".yaml", ".yml", ".json"]
+                .iter()
+                .any(|end| text.ends_with(end))
+        };
+        let is_entry =
+            begins || other == ".." || other.contains("://") || (is_file(one) && is_file(other));
         (is_apart && is_entry && !one.is_empty()).then_some((one, other))
     })
 }
