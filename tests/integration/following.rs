@@ -164,6 +164,27 @@ fn what_the_lock_holds_stays_until_it_is_updated() {
 }
 
 #[test]
+fn what_was_accepted_without_a_ref_stays_accepted_when_it_is_updated() {
+    let project = Project::new();
+    let work = &project.work;
+    work.write(BASE, base_of("v1").replace("?ref=v1", ""));
+    work.commit("no ref");
+    follow(work, &[]).fails(2).stderr_has("--pin");
+    follow(work, &["--pin"]).success();
+    let service = || {
+        let paths = work.git(&["ls-tree", "-r", "--name-only", BRANCH]);
+        let place = paths.lines().find(|path| path.ends_with("service.yaml"));
+        work.show(BRANCH, place.unwrap())
+    };
+    assert!(service().contains("one"));
+    project.second_version();
+    follow(work, &[]).success();
+    assert!(service().contains("one"));
+    follow(work, &["--update"]).success();
+    assert!(service().contains("two"));
+}
+
+#[test]
 fn edits_by_hand_are_refused_and_can_be_discarded() {
     let project = Project::new();
     let work = &project.work;
