@@ -662,7 +662,12 @@ impl Fetcher {
 }
 
 impl Remotes for Fetcher {
-    fn charts(&mut self, wanted: &[WantedChart]) -> Vec<Result<Pulled>> {
+    fn charts(&mut self, wanted: &[(WantedChart, NamedBy)]) -> Vec<Result<Pulled>> {
+        for (chart, by) in wanted {
+            if *by == NamedBy::User {
+                self.reach.name(&chart.repo);
+            }
+        }
         let charts = helm::Charts {
             cache: &self.cache,
             locks: &self.locks,
@@ -674,6 +679,7 @@ impl Remotes for Fetcher {
             offline: self.options.offline,
             timeout: self.options.timeout.unwrap_or(DEFAULT_TIMEOUT),
             budget: &self.budget,
+            reach: &self.reach,
         };
         charts.bring(wanted, &mut self.charts)
     }

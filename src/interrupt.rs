@@ -12,6 +12,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::effect;
+use crate::failure::Failure;
 
 /// How the names of our directories among those of everybody begin.
 const TEMPORARY: &str = "kustomize-localize-tmp-";
@@ -299,6 +300,19 @@ fn open(directory: &Path) -> Option<File> {
     }
 }
 
+/// Says that the system's temporary directory cannot be used.
+#[must_use]
+pub fn unusable(error: &std::io::Error) -> Failure {
+    Failure::new(format!(
+        "could not write to the temporary directory `{}`: {error}",
+        std::env::temp_dir().display()
+    ))
+    .hint(TEMPORARY_HINT)
+}
+
+/// What to do where the system's temporary directory cannot be used.
+pub const TEMPORARY_HINT: &str = "set TMPDIR to a directory that can be written and has room";
+
 /// Locks a directory against other runs, which wait as long; where directories cannot be locked it does nothing. Dropping
 /// what it returns, and the end of the process, unlock it.
 #[must_use]
@@ -408,6 +422,25 @@ mod tests {
         assert!(in_use.path().exists(), "another run still writes to it");
         for directory in [last, other] {
             fs::remove_dir_all(directory).unwrap();
+        }
+    }
+
+    #[test]
+    fn a_clock_that_jumps_makes_nothing_live_or_dead() {
+        let parent = tempfile::tempdir().unwrap();
+        let year = Duration::from_secs(365 * 24 * 60 * 60);
+        let now = std::time::SystemTime::now();
+        for time in [now + 40 * year, now, std::time::UNIX_EPOCH] {
+            let living = Scratch::beside(parent.path(), "fetching-").unwrap();
+            let dead = parent.path().join("fetching-dead00");
+            fs::create_dir(&dead).unwrap();
+            for directory in [living.path(), &dead] {
+                let opened = File::open(directory).unwrap();
+                opened.set_modified(time).unwrap();
+            }
+            sweep(parent.path(), "fetching-");
+            assert!(living.path().exists(), "{time:?}");
+            assert!(!dead.exists(), "{time:?}");
         }
     }
 

@@ -208,6 +208,7 @@ fn run_hook(args: &RunArgs) -> Result<u8, Failures> {
             .findings
             .iter()
             .any(|finding| finding.allowed.is_none());
+        let speaks = speaks || !checked.new_locked.is_empty();
         if speaks || !checked.failures.is_empty() || args.hook == Running::Framework {
             heading();
             output::say(&check::for_hook(&checked));

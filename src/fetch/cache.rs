@@ -192,9 +192,22 @@ impl Cache {
     fn failure(&self, error: &std::io::Error) -> Failure {
         Failure::new(format!(
             "could not write the cache `{}`: {error}",
-            self.directory.as_deref().unwrap_or(Path::new("")).display()
+            self.shown()
         ))
         .hint("set XDG_CACHE_HOME to a directory that can be written and has room")
+    }
+
+    fn shown(&self) -> std::path::Display<'_> {
+        self.directory.as_deref().unwrap_or(Path::new("")).display()
+    }
+
+    /// Says what to do where its disk is full.
+    #[must_use]
+    pub fn room(&self) -> String {
+        format!(
+            "make room for the cache `{}`, or set XDG_CACHE_HOME to a larger disk",
+            self.shown()
+        )
     }
 }
 

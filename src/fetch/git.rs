@@ -579,7 +579,7 @@ impl GitRemotes {
                 .because(trouble);
         }
         match has(&["no space left"]) {
-            true => failure.hint("make room, or set XDG_CACHE_HOME to a larger disk"),
+            true => failure.hint(self.cache.room()),
             false => failure,
         }
         .into()

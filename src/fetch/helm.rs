@@ -14,15 +14,16 @@ use std::time::Duration;
 
 use super::budget::Budget;
 use super::git::{FetchFailure, RELOCK, Trouble};
+use super::reach::Reach;
 use super::work::side_by_side;
 use super::{Cache, Progress, Tip};
 use crate::config::is_one_version;
 use crate::failure::{Failure, Result, argument};
-use crate::interrupt::Scratch;
+use crate::interrupt::{Scratch, unusable};
 use crate::process::{self, Limits, Terminal};
 use crate::record::{ChartRemote, Lock, sha256_hex};
 use crate::redact;
-use crate::walk::{Archive, Pulled, WantedChart};
+use crate::walk::{Archive, NamedBy, Pulled, WantedChart};
 
 /// How many charts are pulled side by side.
 pub(super) const SIDE_BY_SIDE: usize = 4;
@@ -41,6 +42,14 @@ pub(super) struct Charts<'a> {
     pub(super) offline: bool,
     pub(super) timeout: Duration,
     pub(super) budget: &'a Budget,
+    pub(super) reach: &'a Reach,
+}
+
+/// A chart to pull.
+struct Job<'a> {
+    chart: &'a WantedChart,
+    /// Whether its host may get the user's logins.
+    named: bool,
 }
 
 /// What helm gave for one chart.
@@ -55,28 +64,39 @@ impl Charts<'_> {
     /// Brings in charts, each once.
     pub(super) fn bring(
         &self,
-        wanted: &[WantedChart],
+        wanted: &[(WantedChart, NamedBy)],
         known: &mut HashMap<WantedChart, Result<Pulled>>,
     ) -> Vec<Result<Pulled>> {
-        let mut jobs: Vec<&WantedChart> = Vec::new();
-        for chart in wanted {
-            if known.contains_key(chart) || jobs.contains(&chart) {
+        let mut by: HashMap<&WantedChart, NamedBy> = HashMap::new();
+        for (chart, one) in wanted {
+            by.entry(chart)
+                .and_modify(|by| by.extend(one))
+                .or_insert_with(|| one.clone());
+        }
+        let mut jobs: Vec<Job<'_>> = Vec::new();
+        for (chart, _) in wanted {
+            if known.contains_key(chart) || jobs.iter().any(|job| job.chart == chart) {
                 continue;
             }
-            match self.without_helm(chart) {
+            let access = self.reach.access(&by[chart], &chart.repo);
+            let refuse = || self.reach.refuse(&chart.repo, access).err().map(Err);
+            match self.without_helm(chart).or_else(refuse) {
                 Some(answer) => {
                     known.insert(chart.clone(), answer);
                 }
-                None => jobs.push(chart),
+                None => jobs.push(Job {
+                    chart,
+                    named: access.named,
+                }),
             }
         }
-        for (chart, got) in jobs.iter().zip(self.pull(&jobs)) {
-            known.insert((*chart).clone(), self.received(chart, got));
+        for (job, got) in jobs.iter().zip(self.pull(&jobs)) {
+            known.insert(job.chart.clone(), self.received(job.chart, got));
         }
         let lost = || Err(Failure::new("the chart was not pulled"));
         wanted
             .iter()
-            .map(|chart| known.get(chart).cloned().unwrap_or_else(lost))
+            .map(|(chart, _)| known.get(chart).cloned().unwrap_or_else(lost))
             .collect()
     }
 
@@ -118,13 +138,13 @@ impl Charts<'_> {
     }
 
     /// Runs helm for each, side by side.
-    fn pull(&self, jobs: &[&WantedChart]) -> Vec<Result<Got>> {
+    fn pull(&self, jobs: &[Job<'_>]) -> Vec<Result<Got>> {
         let (progress, timeout, budget) = (self.progress, self.timeout, self.budget);
         progress.expect(jobs.len());
-        let got = side_by_side(jobs, SIDE_BY_SIDE, |_, chart| {
-            let shown = chart.shown();
+        let got = side_by_side(jobs, SIDE_BY_SIDE, |_, job| {
+            let shown = job.chart.shown();
             progress.begin(&shown);
-            let got = pull(chart, timeout, budget);
+            let got = pull(job.chart, job.named, timeout, budget);
             progress.end(&shown);
             got.map_err(|failure| failure.failure)
         });
@@ -165,16 +185,15 @@ impl Charts<'_> {
     }
 }
 
-/// Runs `helm pull` as kustomize does, except that nothing is unpacked.
+/// Runs `helm pull` as kustomize does, except that nothing is unpacked. helm gets the user's logins only for a
+/// `named` host, one that the user's own files name.
 pub(super) fn pull(
     chart: &WantedChart,
+    named: bool,
     timeout: Duration,
     budget: &Budget,
 ) -> Result<Got, FetchFailure> {
-    let no_room = |error: std::io::Error| {
-        Failure::new(format!("no temporary directory for helm: {error}"))
-            .hint("set TMPDIR to a directory that can be written and has room")
-    };
+    let no_room = |error: std::io::Error| unusable(&error);
     let scratch = Scratch::new().map_err(no_room)?;
     let directory = |name: &str| scratch.path().join(name);
     for name in ["pulled", "config", "cache", "data"] {
@@ -185,7 +204,21 @@ pub(super) fn pull(
         .current_dir(scratch.path())
         .env("HELM_CONFIG_HOME", directory("config"))
         .env("HELM_CACHE_HOME", directory("cache"))
-        .env("HELM_DATA_HOME", directory("data"))
+        .env("HELM_DATA_HOME", directory("data"));
+    if !named {
+        // Where helm finds logins, in the environment or without it.
+        command
+            .env(
+                "HELM_REGISTRY_CONFIG",
+                directory("config").join("registry.json"),
+            )
+            .env(
+                "HELM_REPOSITORY_CONFIG",
+                directory("config").join("repositories.yaml"),
+            )
+            .env("DOCKER_CONFIG", directory("config"));
+    }
+    command
         .arg("pull")
         .arg("--destination")
         .arg(directory("pulled"));

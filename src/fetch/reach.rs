@@ -198,12 +198,17 @@ impl Reach {
     /// Refuses a repository that lies further inwards than `access` allows, at any of its addresses. What the
     /// user's `insteadOf` sends elsewhere goes where the user says.
     pub(super) fn refuse_repository(&self, url: &str, access: Access) -> Result<()> {
+        match access.most.is_none() || self.foreign.rewritten(url) != url {
+            true => Ok(()),
+            false => self.refuse(url, access),
+        }
+    }
+
+    /// Refuses a URL that lies further inwards than `access` allows, at any of its addresses.
+    pub(super) fn refuse(&self, url: &str, access: Access) -> Result<()> {
         let Some(most) = access.most else {
             return Ok(());
         };
-        if self.foreign.rewritten(url) != url {
-            return Ok(());
-        }
         let zone = host(url).as_ref().and_then(innermost);
         match zone.filter(|zone| *zone > most) {
             Some(zone) => Err(inwards(&redact::url(url), zone)),

@@ -244,7 +244,7 @@ impl Upstream {
 
     fn chart(&self, chart: &WantedChart) -> Result<Reply, FetchFailure> {
         chart.refuse_unsafe()?;
-        match helm::pull(chart, self.timeout, &self.budget)? {
+        match helm::pull(chart, Access::FREE.named, self.timeout, &self.budget)? {
             helm::Got::Bytes(bytes) => {
                 let version = match helm::unpacked(chart, &bytes) {
                     Ok(Pulled::Archive(archive)) => Ok(archive.resolved.clone()),

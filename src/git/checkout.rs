@@ -5,7 +5,7 @@ use std::process::Command;
 
 use super::{command, not_run, said, untied};
 use crate::failure::{Failure, Result, shown};
-use crate::interrupt::Scratch;
+use crate::interrupt::{Scratch, TEMPORARY_HINT, unusable};
 use crate::process::{self, Conversation, Limits, Terminal};
 
 /// A `.gitattributes` of a tree.
@@ -39,7 +39,7 @@ impl Checkout {
                 "could not make a temporary repository to convert files in: {error}"
             ))
         };
-        let scratch = Scratch::new().map_err(|error| made(&error))?;
+        let scratch = Scratch::new().map_err(|error| unusable(&error))?;
         run(isolated()
             .args(["init", "-q", "--template="])
             .arg(format!("--object-format={hash}"))
@@ -51,7 +51,7 @@ impl Checkout {
             let parent = place.parent().unwrap_or(scratch.path());
             std::fs::create_dir_all(parent)
                 .and_then(|()| std::fs::write(&place, &one.bytes))
-                .map_err(|error| made(&error))?;
+                .map_err(|error| unusable(&error))?;
         }
         Ok(Checkout {
             scratch,
@@ -206,6 +206,7 @@ fn run(command: &mut Command) -> Result<()> {
         false => Err(Failure::new(format!(
             "git could not make a temporary repository to convert files in: {}",
             said(&output)
-        ))),
+        ))
+        .hint(TEMPORARY_HINT)),
     }
 }

@@ -183,9 +183,11 @@ impl Foreign {
         match output.status.success() {
             true => Ok(()),
             false => Err(Failure::new(format!(
-                "git could not make a cache: {}",
+                "git could not make the repository `{}`: {}",
+                directory.display(),
                 said(&output)
-            ))),
+            ))
+            .hint("set XDG_CACHE_HOME to a directory that can be written and has room")),
         }
     }
 

@@ -11,6 +11,7 @@ use super::proxy::Proxy;
 use super::stand_in;
 use crate::failure::{Failure, Result};
 use crate::git::untied;
+use crate::interrupt::unusable;
 use crate::process::{self, Isolation, Limits, Terminal};
 use crate::redact;
 
@@ -73,11 +74,10 @@ pub(super) fn build(
     room: Room<'_>,
     timeout: Duration,
 ) -> Result<Build> {
-    let not_made = |error| Failure::new(format!("no directory to build in: {error}"));
     let home = private.join("home");
     let temporary = private.join("tmp");
     for directory in [&home, &temporary] {
-        std::fs::create_dir_all(directory).map_err(not_made)?;
+        std::fs::create_dir_all(directory).map_err(|error| unusable(&error))?;
     }
     let mut command = program.command();
     match room.git {
@@ -119,7 +119,8 @@ pub(super) fn build(
         network: is_closed && program.walls.network == closed::Network::Namespace,
         read_only: Some(room.input).filter(|_| is_apart && program.walls.read_only),
     };
-    process::isolate(&mut command, isolation).map_err(not_made)?;
+    process::isolate(&mut command, isolation)
+        .map_err(|error| Failure::new(format!("no directory to build in: {error}")))?;
     let limits = Limits {
         timeout: Some(timeout),
         cancel: None,

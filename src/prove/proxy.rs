@@ -27,6 +27,7 @@ use url::Url;
 use super::closed::PROXIES;
 use crate::failure::{Failure, Result};
 use crate::fetch::http::is_loopback;
+use crate::interrupt::unusable;
 use crate::redact;
 
 /// Whether programs written in Go believe what `SSL_CERT_FILE` holds: elsewhere the platform decides.
@@ -131,7 +132,7 @@ impl Proxy {
         }
         by_key.retain(|key, _| !ambiguous.contains(key));
         let certificate = directory.join("authority.pem");
-        std::fs::write(&certificate, authority.issuer.pem()).map_err(not_started)?;
+        std::fs::write(&certificate, authority.issuer.pem()).map_err(|error| unusable(&error))?;
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map_err(not_started)?;
         let address = listener.local_addr().map_err(not_started)?;
         let shared = Arc::new(Shared {

@@ -9,6 +9,7 @@ use super::proxy::{self, Proxy};
 use super::stand_in::{Manifest, Upstream};
 use super::{After, Job, Original};
 use crate::failure::{Failure, Result};
+use crate::interrupt::unusable;
 use crate::kustomization::{self, Edit, NoteKind};
 use crate::localize;
 use crate::reference::RepoSpec;
@@ -35,7 +36,7 @@ pub(super) struct Scene {
 }
 
 pub(super) fn not_put(error: &std::io::Error) -> Failure {
-    Failure::new(format!("the files to build could not be put out: {error}"))
+    unusable(error).context("cannot put out the files to build")
 }
 
 impl Scene {

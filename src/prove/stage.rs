@@ -12,7 +12,7 @@ use super::scene::Scene;
 use super::{Job, Options, Proof, SKIPPED, Target, TargetProof, Verdict, compare, stand_in};
 use crate::failure::{Failure, Result};
 use crate::fetch::Progress;
-use crate::interrupt::Scratch;
+use crate::interrupt::{Scratch, unusable};
 use crate::kustomization::{FunctionRuntime, NoteKind};
 use crate::record::{Builder, LoadRestrictor};
 use crate::walk::{FileId, Graph, Origin, Source};
@@ -59,8 +59,7 @@ pub fn prove(job: &Job<'_>, options: &Options) -> Result<Proof> {
         proof.targets = job.targets.iter().map(covered_before).collect();
         return Ok(proof);
     }
-    let unusable = |error| Failure::new(format!("no temporary directory: {error}"));
-    let scratch = Scratch::new().map_err(unusable)?;
+    let scratch = Scratch::new().map_err(|error| unusable(&error))?;
     let scene = Scene::put(job, scratch.path())?;
     // kustomize skips them unless it was told to run programs, and kubectl cannot be told.
     let has = |name: &str| {

@@ -8,6 +8,7 @@ use std::process::ExitCode;
 
 use serde::{Deserialize, Serialize};
 
+use super::scene::not_put;
 use crate::failure::{Failure, Result};
 use crate::redact;
 
@@ -43,8 +44,7 @@ impl Manifest {
     pub(super) fn write(&self, place: &Path) -> Result<()> {
         let text = serde_json::to_vec(self)
             .map_err(|error| Failure::new(format!("the manifest cannot be written: {error}")))?;
-        fs::write(place, text)
-            .map_err(|error| Failure::new(format!("the manifest cannot be written: {error}")))
+        fs::write(place, text).map_err(|error| not_put(&error))
     }
 }
 

@@ -9,7 +9,7 @@ use std::rc::Rc;
 
 use super::local::wider;
 use super::trouble::{Beyond, Step, Stop, Trouble, TroubleKind};
-use super::{File, FileId, Graph, Noted, Origin, Remotes, RootId, Walker, Warning};
+use super::{File, FileId, Graph, NamedBy, Noted, Origin, Remotes, RootId, Walker, Warning};
 use crate::config::{self, Leave, is_one_version};
 use crate::failure::{Failure, Result};
 use crate::finding::{Rule, Subject, WarningId};
@@ -428,7 +428,11 @@ impl Walker<'_> {
         for Missing { note, wanted } in accepted {
             self.unbrought_chart(note, &wanted);
         }
-        let wanted: Vec<WantedChart> = missing.iter().map(|one| one.wanted.clone()).collect();
+        let by = |one: &Missing| self.named_by(self.graph.notes[one.note].file);
+        let wanted: Vec<(WantedChart, NamedBy)> = missing
+            .iter()
+            .map(|one| (one.wanted.clone(), by(one)))
+            .collect();
         let answers = remotes.charts(&wanted);
         for (Missing { note, wanted }, answer) in missing.into_iter().zip(answers) {
             match answer {

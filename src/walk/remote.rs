@@ -5,8 +5,8 @@ use std::rc::Rc;
 
 use super::trouble::{Step, Stop, TroubleKind};
 use super::{
-    Found, NamedBy, Origin, Pending, Remotes, Repository, RootId, Source, SourceId, Target, Walker,
-    Wanted, Wants,
+    FileId, Found, NamedBy, Origin, Pending, Remotes, Repository, RootId, Source, SourceId, Target,
+    Walker, Wanted, Wants,
 };
 use crate::config::{Config, FILE_NAME, Leave};
 use crate::failure::{Failure, Result};
@@ -26,7 +26,7 @@ impl Walker<'_> {
         accepts: Accepts,
     ) -> Step<Target> {
         refuse_unsafe(&wanted)?;
-        wanted.by = self.named_by(root, edge);
+        wanted.by = self.named_by(self.graph.roots[root].edges[edge].from);
         let is_from_here = match &wanted.by {
             NamedBy::User => true,
             NamedBy::Upstream(urls) => urls.iter().all(|url| url.starts_with("file://")),
@@ -57,10 +57,9 @@ impl Walker<'_> {
         Ok(Target::Remote)
     }
 
-    /// Says whose file holds a reference.
-    fn named_by(&self, root: RootId, edge: usize) -> NamedBy {
-        let from = self.graph.roots[root].edges[edge].from;
-        let url = match &self.graph.files[from].origin {
+    /// Says whose a file is.
+    pub(super) fn named_by(&self, file: FileId) -> NamedBy {
+        let url = match &self.graph.files[file].origin {
             Origin::Remote(file) => redact::url(&file.url),
             Origin::Archive { archive, .. } => redact::url(&archive.chart.repo),
             Origin::Tree { source, .. } => match &self.graph.sources[*source].repository {

@@ -213,8 +213,8 @@ pub trait Remotes {
     /// their order. The same reference is never asked for twice in one call.
     fn resolve(&mut self, wanted: &[Wanted]) -> Vec<Result<Found>>;
 
-    /// Brings in charts, side by side: one answer for each, in their order.
-    fn charts(&mut self, wanted: &[WantedChart]) -> Vec<Result<Pulled>> {
+    /// Brings in charts, side by side: one answer for each, in their order. With each comes whose files name it.
+    fn charts(&mut self, wanted: &[(WantedChart, NamedBy)]) -> Vec<Result<Pulled>> {
         let left = |_| Ok(Pulled::Left("nothing here brings in charts"));
         wanted.iter().map(left).collect()
     }

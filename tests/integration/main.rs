@@ -30,6 +30,8 @@ mod check_remote;
 mod clones;
 mod disk;
 mod example;
+#[cfg(target_os = "linux")]
+mod faults;
 mod features;
 mod fetch_git;
 mod fetch_http;

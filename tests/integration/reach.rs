@@ -236,3 +236,82 @@ fn only_hosts_that_the_user_or_netrc_names_get_a_login() {
         }
     }
 }
+
+/// Stands in for helm: writes down what it is asked for, and where it would find logins.
+const HELM: &str = r#"
+for last; do :; done
+echo "$* registry=$HELM_REGISTRY_CONFIG docker=$DOCKER_CONFIG" >>"$HELM_LOG"
+echo "Error: $last not found" >&2
+exit 1"#;
+
+#[test]
+fn charts_of_an_upstream_lead_no_further_inwards() {
+    for (repo, refused) in [
+        ("http://127.0.0.1:8080/charts", true),
+        ("https://localhost/charts", true),
+        ("oci://localhost/charts", true),
+        ("oci://[::1]:5000/charts", true),
+        ("oci://10.1.2.3/charts", true),
+        ("http://2130706433/charts", true),
+        ("https://169.254.169.254/charts", true),
+        ("https://charts.example.com/stable", false),
+        ("oci://registry.example.com/charts", false),
+    ] {
+        let world = World::new(|_| Vec::new());
+        let sandbox = &world.sandbox;
+        let log = sandbox.path("helm.log");
+        sandbox.script("helm", HELM);
+        sandbox.set("HELM_LOG", &log);
+        for (name, file) in [
+            ("HELM_REGISTRY_CONFIG", "logins"),
+            ("DOCKER_CONFIG", "docker"),
+        ] {
+            sandbox.set(name, sandbox.path("home").join(file));
+        }
+        let logins = sandbox.path("home").display().to_string();
+        let asked = || fs::read_to_string(&log).unwrap_or_default();
+        let chart = format!("helmCharts:\n- {{name: web, repo: '{repo}', version: 1.2.3}}\n");
+        let base = Repo::new(sandbox, sandbox.path("srv/acme/base"));
+        base.write("c/kustomization.yaml", &chart);
+        base.commit("chart");
+        base.git(&["tag", "--force", "v1"]);
+        let named = "resources:\n- https://git.example.com/acme/base/c?ref=v1\n";
+        world.work.write("app/kustomization.yaml", named);
+        world.work.commit("source");
+        let run = |args: &[&str]| {
+            let all = [&["app", "--no-verify", "--helm"], args].concat();
+            world.work.run_unchanged(&all).fails(2).stderr.clone()
+        };
+        let said = run(&[]);
+        assert_eq!(
+            said.contains("an upstream names it"),
+            refused,
+            "{repo}: {said}"
+        );
+        assert_eq!(asked().is_empty(), refused, "{repo}: {}", asked());
+        assert!(!asked().contains(&logins), "{repo}: {}", asked());
+
+        // The user may ask for it, with the user's logins.
+        world
+            .work
+            .write("app/kustomization.yaml", format!("{named}{chart}"));
+        world.work.commit("own");
+        fs::write(&log, "").unwrap();
+        let said = run(&[]);
+        assert!(!said.contains("an upstream names it"), "{repo}: {said}");
+        assert!(asked().contains(&logins), "{repo}: {}", asked());
+        // Or say that it may be asked for, without them.
+        world.work.write("app/kustomization.yaml", named);
+        world
+            .work
+            .write(".kustomize-localize", "allow-private: true\n");
+        world.work.commit("allow");
+        fs::write(&log, "").unwrap();
+        run(&[]);
+        assert!(
+            !asked().is_empty() && !asked().contains(&logins),
+            "{repo}: {}",
+            asked()
+        );
+    }
+}

@@ -186,3 +186,151 @@ fn what_goes_wrong_is_refused() {
     work.try_git(&["push", "--quiet", "origin", "main"])
         .success();
 }
+
+/// What a push brings to slip past the gate, and what the server says to it.
+type Push = (
+    &'static str,
+    &'static [(&'static str, &'static str)],
+    &'static [&'static str],
+);
+
+const PUSHES: [Push; 9] = [
+    (
+        "what is checked out is another text",
+        &[
+            (
+                "app/kustomization.yaml",
+                "{namePrefix: \"¥\", namespace: \", resources: [https://example.com/x.yaml], nameSuffix: \" #\"\n}\n",
+            ),
+            (
+                "app/.gitattributes",
+                "*.yaml working-tree-encoding=ISO646-JP\n",
+            ),
+        ],
+        &["app/kustomization.yaml:1", "https://example.com/x.yaml"],
+    ),
+    (
+        "a filter makes it",
+        &[
+            ("app/kustomization.yaml", "namePrefix: a-\n"),
+            ("app/.gitattributes", "*.yaml filter=make\n"),
+        ],
+        &["filter"],
+    ),
+    (
+        "plugin configurations are changed before they are used",
+        &[
+            ("app/kustomization.yaml", "generators: [plugins]\n"),
+            (
+                "app/plugins/kustomization.yaml",
+                "resources: [g.yaml]\npatches: [{patch: '[{op: add, path: /files, value: [https://example.com/x]}]', target: {kind: ConfigMapGenerator}}]\n",
+            ),
+            (
+                "app/plugins/g.yaml",
+                "apiVersion: builtin\nkind: ConfigMapGenerator\nmetadata: {name: g}\n",
+            ),
+        ],
+        &[
+            "app/plugins/kustomization.yaml:2",
+            "changes them before they are used",
+        ],
+    ),
+    (
+        "a function reaches out",
+        &[
+            ("app/kustomization.yaml", "generators: [fn.yaml]\n"),
+            (
+                "app/fn.yaml",
+                "apiVersion: a/v1\nkind: Gen\nmetadata:\n  name: g\n  annotations:\n    config.kubernetes.io/function: |\n      container: {image: 'example.com/fn:v1', network: yes}\n",
+            ),
+        ],
+        &["app/fn.yaml", "example.com/fn:v1"],
+    ),
+    (
+        "a value is an option of helm",
+        &[(
+            "app/kustomization.yaml",
+            "helmCharts: [{name: web, releaseName: --post-renderer=./run}]\n",
+        )],
+        &["helm would take `--post-renderer=./run` for an option"],
+    ),
+    (
+        "it allows itself",
+        &[(
+            "app/kustomization.yaml",
+            "resources:\n- https://example.com/x.yaml # kustomize-localize: allow[remote-reference, floating-ref] ours\n",
+        )],
+        &["https://example.com/x.yaml", "does not count yet"],
+    ),
+    (
+        "its lock holds less than it names",
+        &[
+            (
+                "app/kustomization.yaml",
+                "resources: ['https://github.com/o/r//b?ref=v1']\n",
+            ),
+            (
+                "kustomize-localize.lock",
+                "version: 1\nremotes:\n- url: https://github.com/o/r\n  ref: v1\n  commit: 0123456789abcdef0123456789abcdef01234567\n  paths: [a]\n",
+            ),
+        ],
+        &["of which the lock does not hold `b`", "new in the lock"],
+    ),
+    (
+        "its names are commands",
+        &[(
+            "d\n::warning::pwn/kustomization.yaml",
+            "resources: [https://example.com/x.yaml]\n",
+        )],
+        &["https://example.com/x.yaml"],
+    ),
+    (
+        "its names are commands after blanks",
+        &[(
+            "d\n\t##[error]pwn\u{202e}/kustomization.yaml",
+            "resources: [https://example.com/x.yaml]\n",
+        )],
+        &["https://example.com/x.yaml"],
+    ),
+];
+
+#[test]
+fn a_push_does_not_slip_past() {
+    let (sandbox, work) = served();
+    let start = work.git(&["rev-parse", "HEAD"]);
+    let before = refs(&sandbox);
+    for (name, files, said) in PUSHES {
+        // One by one: what was added before its attributes is kept as it is.
+        for (path, text) in files {
+            work.write(path, text);
+            work.git(&["add", "--", path]);
+        }
+        work.git(&["commit", "--quiet", "-m", name]);
+        for branch in ["main", "main:new"] {
+            let output = work.try_git(&["push", "origin", branch]);
+            output.fails(1).stderr_has("pre-receive hook declined");
+            for said in said {
+                let known = branch == "main" || !said.contains("new in the lock");
+                assert!(!known || output.stderr.contains(said), "{name}: {output:?}");
+            }
+            let lines = output.stderr.lines();
+            let mut lines = lines.map(|line| line.trim_start_matches("remote:").trim_start());
+            let is_command = |line: &str| line.starts_with("::") || line.starts_with("##[");
+            assert!(!lines.any(is_command), "{name}: {output:?}");
+            assert!(!output.stderr.contains('\u{202e}'), "{name}: {output:?}");
+        }
+        assert_eq!(refs(&sandbox), before, "{name}");
+        work.git(&["reset", "--quiet", "--hard", &start]);
+    }
+    // What an entry of the lock says is for those who review it.
+    work.write(
+        "app/kustomization.yaml",
+        "resources: ['https://github.com/o/r//a?ref=v1']\n",
+    );
+    work.write("kustomize-localize.lock", PUSHES[6].1[1].1);
+    work.commit("locked");
+    work.try_git(&["push", "origin", "main"])
+        .success()
+        .stderr_has("new in the lock")
+        .stderr_has("https://github.com/o/r?ref=v1");
+}
