@@ -118,7 +118,8 @@ fn a_full_disk_leaves_everything_as_it_was() {
         ("cache", named(&cache), &OVERLAY[..]),
         ("tmp", named(&tmp), &OVERLAY[..]),
         ("work", named(&work.join(".git")), &OVERLAY[..]),
-        ("work", "example/base".to_owned(), &in_place[..]),
+        // Whichever file of it is the first that does not fit.
+        ("work", "the working tree".to_owned(), &in_place[..]),
         ("out", "`../out/copy`".to_owned(), &elsewhere[..]),
     ] {
         let mut failed = 0;
