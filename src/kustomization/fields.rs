@@ -274,7 +274,13 @@ static PATCH_PLUGIN: Struct = one_of(&["path", "patch"], &[("patch", PLAIN), ("p
 static JSON_PATCH_PLUGIN: Struct =
     one_of(&["path", "jsonOp"], &[("jsonOp", PLAIN), ("path", FILE)]);
 
-static MERGE_PLUGIN: Struct = record(&[("paths", Shape::List(&Shape::Text(Role::PatchOrFile)))]);
+static MERGE_PLUGIN: Struct = one_of(
+    &["paths", "patches"],
+    &[
+        ("patches", PLAIN),
+        ("paths", Shape::List(&Shape::Text(Role::PatchOrFile))),
+    ],
+);
 
 static REPLACEMENT_PLUGIN: Struct =
     record(&[("replacements", Shape::List(&Shape::Struct(&REPLACEMENT)))]);

@@ -113,6 +113,16 @@ fn empty_entries_are_found_where_kustomize_refuses_them() {
             let list = format!("{field}:\n- {empty}");
             cases.push((inline("generators", "ConfigMapGenerator", &list), INVALID));
         }
+        for list in [format!("paths: [{empty}]"), format!("patches: {empty}")] {
+            let merge = inline("transformers", "PatchStrategicMergeTransformer", &list);
+            cases.push((merge, INVALID));
+        }
+        let patch = "patches: '{apiVersion: v1, kind: ConfigMap, metadata: {name: app}}'";
+        let more = format!("paths: [{empty}]\n{patch}");
+        cases.push((
+            inline("transformers", "PatchStrategicMergeTransformer", &more),
+            Clean,
+        ));
         let path = format!("path: {empty}");
         let target = "target: {kind: ConfigMap, name: app, version: v1}";
         let patch = "patch: '{apiVersion: v1, kind: ConfigMap, metadata: {name: app}}'";

@@ -94,11 +94,14 @@ impl<'d> Reader<'d> {
                 devel
             }
             Shape::Integer => self.plain(layers, field, "a whole number", &[Type::Integer]),
+            // Where all of its texts are empty, it is as if it were not there.
+            Shape::List(item @ Shape::Text(Role::PatchOrFile)) | Shape::Folded(item) => {
+                self.list(item, layers, field)
+            }
             Shape::List(item) => {
                 self.list(item, layers, field);
                 true
             }
-            Shape::Folded(item) => self.list(item, layers, field),
             Shape::Texts(roles) => {
                 self.texts(roles, layers, field);
                 true
@@ -266,7 +269,7 @@ impl<'d> Reader<'d> {
                     (Shape::Struct(record), Some(node)) if elements.is_empty() => {
                         self.needs_one(record, node, &field);
                     }
-                    _ => any_is_set |= is_set,
+                    _ => any_is_set |= is_set && !elements.is_empty(),
                 }
             } else {
                 self.discard(item, elements, &field);
@@ -277,7 +280,10 @@ impl<'d> Reader<'d> {
         {
             self.empty_entry(*first, &format!("{field}[0]"));
         }
-        length > 0
+        match item {
+            Shape::Text(Role::PatchOrFile) => any_is_set,
+            _ => length > 0,
+        }
     }
 
     /// Decodes what is replaced by something else: it must have the right type all the same.

@@ -123,6 +123,10 @@ fn bad_plugins_are_refused() {
         problem(&config("files: [a=b=c]")).1,
         ProblemKind::FileSource
     );
+    for empty in ["paths: ['', ~]", "paths: []", "patches: ''", "a: b"] {
+        let merge = builtin("PatchStrategicMergeTransformer", empty);
+        assert_eq!(problem(&merge).1, ProblemKind::Entry, "{empty}");
+    }
     assert_eq!(problem(&builtin("Foo", "")).1, ProblemKind::UnknownPlugin);
     assert_eq!(
         problem(&builtin("configMapGenerator", "")).1,
