@@ -154,7 +154,8 @@ impl Shown {
             secret: false,
         };
         shown.reference(text.trim());
-        shown.text.truncate(shown.text.trim_end().len());
+        // Blanks stand outside once more where what was before them is hidden.
+        shown.text = shown.text.trim().to_owned();
         shown
     }
 
