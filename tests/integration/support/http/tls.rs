@@ -1,6 +1,7 @@
 //! A certificate authority that everybody in the sandbox believes, and nobody else.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
 use std::sync::{Arc, Mutex};
@@ -39,20 +40,18 @@ impl Authority {
 
     /// Begins TLS as `host`.
     pub(super) fn accept(&self, stream: TcpStream, host: &str) -> io::Result<Tls> {
-        let config = Arc::clone(
-            self.hosts
-                .lock()
-                .unwrap()
-                .entry(host.to_owned())
-                .or_insert_with(|| self.configuration(host)),
-        );
+        let config = match self.hosts.lock().unwrap().entry(host.to_owned()) {
+            Entry::Occupied(entry) => Arc::clone(entry.get()),
+            Entry::Vacant(entry) => Arc::clone(entry.insert(self.configuration(host)?)),
+        };
         let connection = ServerConnection::new(config).map_err(io::Error::other)?;
         Ok(Tls(StreamOwned::new(connection, stream)))
     }
 
-    fn configuration(&self, host: &str) -> Arc<ServerConfig> {
+    /// Fails for a host that no certificate can name.
+    fn configuration(&self, host: &str) -> io::Result<Arc<ServerConfig>> {
         let key = KeyPair::generate().unwrap();
-        let mut params = CertificateParams::new(vec![host.to_owned()]).unwrap();
+        let mut params = CertificateParams::new(vec![host.to_owned()]).map_err(io::Error::other)?;
         params.distinguished_name.push(DnType::CommonName, host);
         let certificate = params.signed_by(&key, &self.issuer).unwrap();
         let key = PrivateKeyDer::from(PrivatePkcs8KeyDer::from(key.serialize_der()));
@@ -62,7 +61,7 @@ impl Authority {
             .with_no_client_auth()
             .with_single_cert(vec![certificate.der().clone()], key)
             .unwrap();
-        Arc::new(config)
+        Ok(Arc::new(config))
     }
 }
 
