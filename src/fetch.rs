@@ -20,7 +20,7 @@ mod work;
 
 pub use budget::MAX_FILE_SIZE;
 pub use cache::Cache;
-pub use git::{FetchFailure, Fetched, GitRemotes, Trouble, Wish};
+pub use git::{FetchFailure, Fetched, GitRemotes, GitRequest, Trouble};
 pub use history::{Course, History, Move};
 pub use progress::Progress;
 pub use tip::Tip;
@@ -34,7 +34,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use crate::failure::{Failure, Result};
-use crate::git::Foreign;
+use crate::git::RemoteGit;
 use crate::kustomization;
 use crate::process::Terminal;
 use crate::record::{Change, Digest, Lock, Remote, sha256_hex};
@@ -42,7 +42,7 @@ use crate::redact;
 use crate::reference::{self, Pin, RepoSpec};
 use crate::tree::{self, Resolved, SharedTree};
 use crate::walk::{
-    Found, NamedBy, Pulled, RemoteFile, Remotes, Repository, Wanted, WantedChart, Wants,
+    ChartRef, Found, NamedBy, Pulled, RemoteFile, RemoteRef, Remotes, Repository, Wants,
 };
 
 use budget::Budget;
@@ -94,14 +94,14 @@ pub struct Fetcher {
     tip: Option<Tip>,
     files: HashMap<String, Result<Rc<RemoteFile>, FetchFailure>>,
     repositories: HashMap<Key, Result<Rc<Repository>, FetchFailure>>,
-    charts: HashMap<WantedChart, Result<Pulled>>,
+    charts: HashMap<ChartRef, Result<Pulled>>,
     progress: Progress,
 }
 
 /// Sets up HTTP with the user's credentials. One file may take as long as `timeout`, and be as large as `budget`
 /// allows.
 fn client(
-    foreign: &Foreign,
+    foreign: &RemoteGit,
     timeout: Duration,
     budget: &Budget,
     reach: &Arc<Reach>,
@@ -134,7 +134,7 @@ impl Fetcher {
     /// # Errors
     /// When the options leave no time to fetch.
     pub fn new(
-        foreign: Foreign,
+        foreign: RemoteGit,
         cache: Cache,
         options: Options,
         locks: Vec<Rc<Lock>>,
@@ -174,7 +174,7 @@ impl Fetcher {
     /// # Errors
     /// As the walk's remote references.
     pub fn repository(&mut self, spec: &RepoSpec) -> Result<Rc<Repository>> {
-        let wanted = Wanted {
+        let wanted = RemoteRef {
             text: spec.clone_spec(),
             wants: Wants::Root,
             spec: Some(spec.clone()),
@@ -220,7 +220,7 @@ impl Fetcher {
         }
         for (key, repository) in self.repositories.iter().filter(|_| repositories) {
             let Ok(repository) = repository else { continue };
-            let wish = Wish {
+            let wish = GitRequest {
                 url: key.url.clone(),
                 reference: key.reference.clone(),
                 commit: None,
@@ -279,7 +279,7 @@ impl Fetcher {
     }
 
     /// Returns the ways to bring in what is wanted, in the order in which they decide.
-    fn ways(&self, wanted: &Wanted) -> &'static [Way] {
+    fn ways(&self, wanted: &RemoteRef) -> &'static [Way] {
         let text = wanted.text.as_str();
         match (wanted.wants, &wanted.spec) {
             (Wants::File, _) | (_, None) => &[Way::File],
@@ -324,7 +324,7 @@ impl Fetcher {
 
     /// Returns what is left to do for one way, once lock, tip and cache have been asked. With
     /// `beside` the repository is a guess: the GET of the same URL runs at the same time.
-    fn job(&mut self, wanted: &Wanted, way: Way, beside: bool) -> Option<Job> {
+    fn job(&mut self, wanted: &RemoteRef, way: Way, beside: bool) -> Option<Job> {
         if way == Way::File {
             return self.without_network(Job::Http {
                 url: wanted.text.clone(),
@@ -352,7 +352,7 @@ impl Fetcher {
             .filter(|reference| Pin::of(Some(reference)) == Pin::Commit)
             .map(|commit| commit.to_ascii_lowercase());
         let job = Job::Git {
-            wish: Wish {
+            wish: GitRequest {
                 url: key.url.clone(),
                 reference: key.reference.clone(),
                 commit: locked.or(fixed),
@@ -423,7 +423,7 @@ impl Fetcher {
     fn held_by_tip(
         &self,
         key: &Key,
-        wish: &Wish,
+        wish: &GitRequest,
         timeout: Option<Duration>,
     ) -> Option<Rc<Repository>> {
         let tip = self.tip.as_ref()?;
@@ -527,7 +527,7 @@ impl Fetcher {
     /// Fetches once more, alone and with the terminal, so that git can ask for a password.
     fn ask(
         &self,
-        wish: &Wish,
+        wish: &GitRequest,
         timeout: Option<Duration>,
         failure: FetchFailure,
     ) -> Result<Fetched, FetchFailure> {
@@ -577,7 +577,7 @@ impl Fetcher {
     }
 
     /// Returns what came of one way; `None` if it was not tried.
-    fn outcome(&self, wanted: &Wanted, way: Way) -> Option<Result<Found, FetchFailure>> {
+    fn outcome(&self, wanted: &RemoteRef, way: Way) -> Option<Result<Found, FetchFailure>> {
         match way {
             Way::Root => {
                 let root = self.repositories.get(&Key::of(wanted.spec.as_ref()?))?;
@@ -600,7 +600,7 @@ impl Fetcher {
 
     /// Says whether what came of one way makes the other ways needless: it is what is wanted, or
     /// they would fare no better.
-    fn settles(&self, wanted: &Wanted, outcome: &Result<Found, FetchFailure>) -> bool {
+    fn settles(&self, wanted: &RemoteRef, outcome: &Result<Found, FetchFailure>) -> bool {
         match outcome {
             Ok(Found::File(_)) => true,
             // kustomize would take a file for which its server answers to git as well.
@@ -615,7 +615,7 @@ impl Fetcher {
         }
     }
 
-    fn answer(&self, wanted: &Wanted, ways: &[Way]) -> Result<Found> {
+    fn answer(&self, wanted: &RemoteRef, ways: &[Way]) -> Result<Found> {
         let outcomes: Vec<_> = ways
             .iter()
             .filter_map(|way| Some((*way, self.outcome(wanted, *way)?)))
@@ -662,7 +662,7 @@ impl Fetcher {
 }
 
 impl Remotes for Fetcher {
-    fn charts(&mut self, wanted: &[(WantedChart, NamedBy)]) -> Vec<Result<Pulled>> {
+    fn charts(&mut self, wanted: &[(ChartRef, NamedBy)]) -> Vec<Result<Pulled>> {
         for (chart, by) in wanted {
             if *by == NamedBy::User {
                 self.reach.name(&chart.repo);
@@ -684,7 +684,7 @@ impl Remotes for Fetcher {
         charts.bring(wanted, &mut self.charts)
     }
 
-    fn resolve(&mut self, wanted: &[Wanted]) -> Vec<Result<Found>> {
+    fn resolve(&mut self, wanted: &[RemoteRef]) -> Vec<Result<Found>> {
         for one in wanted {
             let mut urls = vec![one.text.clone()];
             urls.extend(one.spec.as_ref().map(RepoSpec::clone_spec));

@@ -1,19 +1,21 @@
 //! What we ask of the `git` executable: what users have configured it for, or what must be exactly
 //! git's own. Everything else goes through `gix` in [`crate::tree`] and [`crate::commit`].
 //!
-//! "This repository" ([`Here`]) keeps the environment we were started with, so that a hook's
-//! `GIT_DIR` and the caller's `git -c` settings hold. A foreign repository ([`Foreign`]) is spoken
+//! "This repository" ([`LocalRepo`]) keeps the environment we were started with, so that a hook's
+//! `GIT_DIR` and the caller's `git -c` settings hold. A foreign repository ([`RemoteGit`]) is spoken
 //! to without them: in a hook of a linked worktree git exports an absolute `GIT_DIR` and
 //! `GIT_INDEX_FILE`, and a `git fetch` that inherits those writes into the user's repository.
 
 mod checkout;
-mod foreign;
-mod here;
+mod local_repo;
+mod remote_git;
 
 pub use checkout::{Attributes, Checkout};
-pub(crate) use foreign::untied;
-pub use foreign::{Asked, Depth, Foreign, Wanted};
-pub use here::{Amid, CommitId, Here, Hooks, Listed, LogEntry, Ref, Side, Staged, Which};
+pub use local_repo::{
+    Amid, CommitId, Hooks, Listed, LocalRepo, LogEntry, Ref, Side, Staged, Which,
+};
+pub(crate) use remote_git::untied;
+pub use remote_git::{Asked, Depth, RefSpec, RemoteGit};
 
 use std::process::Command;
 

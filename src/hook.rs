@@ -11,7 +11,7 @@ mod judged;
 mod script;
 
 use crate::failure::{Failures, Result};
-use crate::git::Here;
+use crate::git::LocalRepo;
 
 pub use directory::Directory;
 pub use file::{Change, Done};
@@ -63,7 +63,7 @@ impl Hook {
 /// # Errors
 /// When one of the hooks cannot be put in: then none is. A hook is in the way, or a directory that
 /// others have a say in.
-pub fn install(here: &Here, hooks: &[Hook], force: bool) -> Result<Vec<Change>, Failures> {
+pub fn install(here: &LocalRepo, hooks: &[Hook], force: bool) -> Result<Vec<Change>, Failures> {
     let directory = Directory::find(here)?;
     directory.is_for_us(hooks)?;
     let mut failures = Vec::new();
@@ -84,7 +84,7 @@ pub fn install(here: &Here, hooks: &[Hook], force: bool) -> Result<Vec<Change>, 
 ///
 /// # Errors
 /// When a file cannot be read or written, or our lines in it have no end.
-pub fn uninstall(here: &Here, hooks: &[Hook]) -> Result<Vec<Change>, Failures> {
+pub fn uninstall(here: &LocalRepo, hooks: &[Hook]) -> Result<Vec<Change>, Failures> {
     let directory = Directory::find(here)?;
     let steps: Result<Vec<_>> = Hook::ALL
         .iter()

@@ -11,7 +11,7 @@ use std::process::{Child, Command};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use crate::effect;
+use crate::failpoint;
 use crate::failure::Failure;
 
 /// How the names of our directories among those of everybody begin.
@@ -193,7 +193,7 @@ impl Scratch {
     pub fn among_files(parent: &Path) -> std::io::Result<Self> {
         sweep_files(parent);
         let scratch = Self::make(parent, AMONG_FILES, false)?;
-        effect::before("let git ignore the temporary directory");
+        failpoint::before("let git ignore the temporary directory");
         std::fs::write(scratch.path().join(MARK), MARKED)?;
         Ok(scratch)
     }
@@ -209,7 +209,7 @@ impl Scratch {
         #[cfg(not(unix))]
         let _ = private;
         loop {
-            effect::before("make a temporary directory");
+            failpoint::before("make a temporary directory");
             let mut directories = locked(&DIRECTORIES);
             let directory = builder.tempdir_in(parent)?;
             let alive = open(directory.path());
@@ -261,7 +261,7 @@ impl Scratch {
 impl Drop for Scratch {
     fn drop(&mut self) {
         if let Some(directory) = self.directory.take() {
-            effect::before("remove a temporary directory");
+            failpoint::before("remove a temporary directory");
             let path = directory.path().to_owned();
             empty(&path);
             drop(directory);
@@ -398,7 +398,7 @@ fn sweep_ours(parent: &Path, prefix: &str, is_made_by_us: fn(&Path) -> bool) {
             }
         };
         if is_dead {
-            effect::before("remove what a dead run left");
+            failpoint::before("remove what a dead run left");
             empty(&entry.path());
             let _ = std::fs::remove_dir_all(entry.path());
         }

@@ -15,29 +15,29 @@
 //! |---|---|
 //! | `fields` | THE table: every field of a kustomization and of the built-in plugins, and what it means |
 //! | `yaml` | documents as an arena of nodes with byte ranges; the type of a plain scalar |
-//! | `opinion` | the second opinion |
+//! | `libyaml_check` | the second opinion |
 //! | `read`, `plugin`, `function` | the table applied to a document; inline and separate plugin configurations |
 //! | `edit` | edits in the text, and the proof that nothing else changed |
-//! | `body` | what a downloaded body is |
+//! | `sniff` | what a downloaded body is |
 
 use std::sync::Arc;
 
-mod body;
 mod edit;
 mod fields;
 mod function;
-mod opinion;
+mod libyaml_check;
 mod plugin;
 mod read;
 mod remote_function;
+mod sniff;
 mod yaml;
 
-pub use body::{is_flux_object, looks_like_html, looks_like_resources};
 pub use edit::{Edit, EditError, edit, remove};
 pub use function::{FunctionRuntime, is_pinned};
 pub use plugin::{home_path, read_plugin};
 pub use read::{read, reshaping};
 pub use remote_function::RemoteFunction;
+pub use sniff::{is_flux_object, looks_like_html, looks_like_resources};
 
 pub use crate::tree::FILE_NAMES;
 

@@ -10,7 +10,7 @@
 //! and remote roots are brought in, level by level ([`fetch`]). The graph that the walk yields is
 //! then localized in three pure steps ([`localize`]): place every node, edit the scalars, collect
 //! the files. Original and result are built with the user's kustomize, and the outputs compared
-//! ([`prove`]). The result and its record ([`record`]) go into one commit on a branch, or into a plain
+//! ([`build_check`]). The result and its record ([`record`]) go into one commit on a branch, or into a plain
 //! directory ([`commit`]); what was done is told by [`report`].
 //!
 //! Nothing in the way of `check` reaches the network, and a build without the feature `localize` has no
@@ -28,11 +28,11 @@
 //! | [`hook`](mod@hook) | hooks of git: putting them in, taking them out, what one that runs has to judge |
 //! | [`report`] | what is said: for people, as JSON |
 //! | [`verify`](mod@verify) | what a commit holds, against its own record; what became of it upstream, as somebody below tells |
-//! | [`outline`] | the graph as people see it: what names what, in which state |
+//! | [`reference_tree`] | the graph as people see it: what names what, in which state |
 //! | [`check`](mod@check) | the rules: what a hermetic build could not resolve |
 //! | [`mend`] | what makes a working tree pass the check: its lock brought up to date, localizing where it stands; also for a branch |
 //! | [`commit`] | the branch, the tip, trees and blobs, a linked worktree, a plain directory |
-//! | [`prove`] | the build of the original, that of the result, and what they have in common |
+//! | [`build_check`] | the build of the original, that of the result, and what they have in common |
 //! | [`localize`] | layout, rewrite, result |
 //! | [`fetch`] | git, http, helm, cache, what the tip holds: the only room that reaches the network |
 //! | [`walk`] | the graph of roots, files and references; defines [`walk::Remotes`], which `fetch` implements |
@@ -44,7 +44,7 @@
 //! | `yaml` | YAML of our own formats: the lock, the configuration |
 //! | [`git`] | what is asked of the git executable: of this repository, of a foreign one |
 //! | [`process`], [`interrupt`] | deadlines, process groups, what must not outlive us |
-//! | [`effect`] | the moments before something changes that stays: a test ends us at each of them |
+//! | [`failpoint`] | the moments before something changes that stays: a test ends us at each of them |
 //! | [`failure`], [`finding`], [`redact`] | what stopped the work, what is wrong with the files, what is never shown |
 //!
 //! # Rules that hold everywhere
@@ -57,11 +57,12 @@
 
 #![cfg_attr(test, allow(clippy::expect_used, clippy::unwrap_used))]
 
+pub mod build_check;
 pub mod check;
 pub mod cli;
 pub mod commit;
 pub mod config;
-pub mod effect;
+pub mod failpoint;
 pub mod failure;
 #[cfg(feature = "localize")]
 pub mod fetch;
@@ -72,12 +73,11 @@ pub mod interrupt;
 pub mod kustomization;
 pub mod localize;
 pub mod mend;
-pub mod outline;
 pub mod process;
-pub mod prove;
 pub mod record;
 pub mod redact;
 pub mod reference;
+pub mod reference_tree;
 pub mod report;
 pub mod tree;
 pub mod verify;

@@ -4,11 +4,11 @@
 
 mod chart;
 mod files;
+mod graph_check;
 mod layout;
 mod left;
 mod license;
 mod place;
-mod proof;
 mod remotes;
 mod result;
 mod spelling;

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     #[cfg(feature = "localize")]
-    if let Some(status) = git_kustomize_localize::prove::stand_in::run() {
+    if let Some(status) = git_kustomize_localize::build_check::fake_git::run() {
         return status;
     }
     git_kustomize_localize::interrupt::install();

@@ -18,7 +18,7 @@ use crate::commit::working::{self, Change};
 use crate::config::Config;
 use crate::failure::{self, Failure, Failures, Result, shown};
 use crate::finding::WarningId;
-use crate::git::Here;
+use crate::git::LocalRepo;
 use crate::kustomization;
 use crate::localize;
 use crate::record::lock::Merged;
@@ -32,7 +32,7 @@ use crate::walk::{Explored, Graph, Source, Trouble, TroubleKind, Warning};
 /// What is mended: the working tree, or for a branch of ours the source commit.
 pub struct Ground {
     /// The repository.
-    pub here: Rc<Here>,
+    pub here: Rc<LocalRepo>,
     /// The top of the working tree; none where a commit is localized.
     pub top: Option<PathBuf>,
     /// Its files.
@@ -76,7 +76,7 @@ impl Ground {
     }
 
     fn open(merges: bool) -> Result<Ground, Failures> {
-        let here = Rc::new(Here::discover()?.ok_or_else(|| {
+        let here = Rc::new(LocalRepo::discover()?.ok_or_else(|| {
             Failure::new("this is not a git repository, so there is no place for a lock")
                 .hint("run it in a repository")
         })?);
@@ -118,12 +118,12 @@ impl Ground {
     ///
     /// # Errors
     /// When its configuration or lock cannot be read.
-    pub fn at(here: Rc<Here>, tree: Rc<ObjectTree>) -> Result<Ground, Failures> {
+    pub fn at(here: Rc<LocalRepo>, tree: Rc<ObjectTree>) -> Result<Ground, Failures> {
         Ground::of(here, None, tree.clone(), &*tree, None)
     }
 
     fn of(
-        here: Rc<Here>,
+        here: Rc<LocalRepo>,
         top: Option<PathBuf>,
         tree: SharedTree,
         listing: &dyn Listing,

@@ -1,14 +1,14 @@
 //! What is said about a run: for people, and as JSON for machines. What `check` found has a room of its
 //! own, [`mod@check`].
 
+mod build_check;
 pub mod check;
 mod human;
 mod in_place;
 mod json;
 mod left;
 mod lock;
-pub mod outline;
-mod proof;
+pub mod reference_tree;
 pub mod verify;
 
 pub use in_place::{InPlaceReport, OnBranch};
@@ -17,10 +17,10 @@ pub use lock::{LockOutcome, LockReport};
 
 use std::collections::BTreeMap;
 
+use crate::build_check::BuildCheck;
 use crate::config::Strict;
 use crate::failure::{Failure, Failures};
 use crate::localize::Rewritten;
-use crate::prove::Proof;
 use crate::record::{Change, Left, Remote};
 pub use crate::redact::visible;
 use crate::walk::Warning;
@@ -109,7 +109,7 @@ pub struct Report {
     /// Which warnings are errors.
     pub strict: Strict,
     /// What came of building original and result.
-    pub proof: Proof,
+    pub proof: BuildCheck,
 }
 
 /// What happened to the result.

@@ -15,7 +15,7 @@ use crate::commit::branch;
 use crate::config::{Config, Locked};
 use crate::failure::{Failure, Failures, Result, argument, short, shown};
 use crate::finding::{Finding, Rule, Severity, Subject};
-use crate::git::{CommitId, Here};
+use crate::git::{CommitId, LocalRepo};
 use crate::record::stored::{self, Difference as Stored};
 use crate::record::{LOCK_NAME, Left, LeftWhat, Lock, added};
 use crate::tree::checkout::CheckedOut;
@@ -47,7 +47,7 @@ pub struct Request<'a> {
 ///
 /// # Errors
 /// When there is no such commit, no record in it, or a lock that cannot be read.
-pub fn verify(here: &Rc<Here>, request: &Request<'_>) -> Result<Verified, Failures> {
+pub fn verify(here: &Rc<LocalRepo>, request: &Request<'_>) -> Result<Verified, Failures> {
     let id = here
         .commit(request.rev)?
         .ok_or_else(|| no_commit(here, request.rev))?;
@@ -176,7 +176,7 @@ pub fn verify_directory(
 /// # Errors
 /// When there is no such commit, or a lock cannot be read.
 pub fn verify_since(
-    here: &Rc<Here>,
+    here: &Rc<LocalRepo>,
     request: &Request<'_>,
     base: &str,
 ) -> Result<Verified, Failures> {
@@ -205,7 +205,7 @@ pub fn verify_since(
 }
 
 /// Returns the failure for what names no commit.
-fn no_commit(here: &Here, rev: &str) -> Failure {
+fn no_commit(here: &LocalRepo, rev: &str) -> Failure {
     let failure = Failure::new(format!("`{rev}` names no commit"));
     match at_remotes(here, rev).as_slice() {
         [] if std::path::Path::new(rev).exists() => failure.hint(format!(
@@ -219,7 +219,7 @@ fn no_commit(here: &Here, rev: &str) -> Failure {
 }
 
 /// Returns the remote-tracking refs that `rev` may have meant, as they are named.
-fn at_remotes(here: &Here, rev: &str) -> Vec<String> {
+fn at_remotes(here: &LocalRepo, rev: &str) -> Vec<String> {
     if !matches!(here.is_branch_name(rev), Ok(true)) {
         return Vec::new();
     }
@@ -477,7 +477,7 @@ impl<'a> Verifier<'a> {
         }
     }
 
-    fn signature(&mut self, here: &Here, id: &CommitId) -> Result<()> {
+    fn signature(&mut self, here: &LocalRepo, id: &CommitId) -> Result<()> {
         if let Err(said) = here.verify_commit(&id.commit)? {
             let commit = short(&id.commit);
             let message = match said.lines().last().unwrap_or_default() {

@@ -4,7 +4,7 @@
 //! [`Remotes`]; a walk without one leaves them unresolved.
 
 mod ahead;
-mod carry;
+mod bundle;
 mod chain;
 mod chart;
 mod cycle;
@@ -12,16 +12,16 @@ mod graph;
 mod local;
 mod plugin;
 mod remote;
+mod remote_ref;
 mod trouble;
-mod wanted;
 
-pub use chart::{Archive, CHART_HOME, Chart, Named, Place, Pulled, WantedChart};
+pub use chart::{Archive, CHART_HOME, Chart, ChartRef, Named, Place, Pulled};
 pub use graph::{
     Carried, CarriedId, Edge, File, FileId, Graph, Noted, Origin, RemoteFile, Repository, Root,
     RootId, Source, SourceId, Target, Warning,
 };
+pub use remote_ref::{Found, NamedBy, RemoteRef, Remotes, Wants, accepted, rules, subject};
 pub use trouble::{Beyond, Trouble, TroubleKind};
-pub use wanted::{Found, NamedBy, Remotes, Wanted, Wants, accepted, rules, subject};
 
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
@@ -35,9 +35,9 @@ use crate::kustomization::{
 use crate::record::LoadRestrictor;
 pub use crate::tree::absence::Absence;
 use crate::tree::{self, Resolved, path};
-use carry::Within;
+use bundle::Within;
 use plugin::PluginRoot;
-use trouble::{Step, Stop};
+use trouble::{WalkError, WalkResult};
 
 /// The longest kustomization or plugin configuration that is read, in bytes: a longer one takes longer than anybody
 /// waits.
@@ -194,7 +194,7 @@ pub fn explore(
 struct Pending {
     root: RootId,
     edge: usize,
-    wanted: Wanted,
+    wanted: RemoteRef,
     plugin: Option<PluginUse>,
 }
 
@@ -226,7 +226,7 @@ struct Walker<'a> {
 
 impl Walker<'_> {
     /// Makes the directory (a real path) a root of the graph, whose references are followed later.
-    fn enter(&mut self, source: SourceId, directory: &str) -> Step<RootId> {
+    fn enter(&mut self, source: SourceId, directory: &str) -> WalkResult<RootId> {
         let (id, unread) = self.place(source, directory)?;
         if let Some(file) = unread {
             // Which kind it is decides whether the reference that led here is a legal one.
@@ -238,7 +238,7 @@ impl Walker<'_> {
 
     /// Finds the kustomization of a directory. Returns the file too when the root is a new one, which
     /// waits for what is read in it.
-    fn place(&mut self, source: SourceId, directory: &str) -> Step<(RootId, Option<FileId>)> {
+    fn place(&mut self, source: SourceId, directory: &str) -> WalkResult<(RootId, Option<FileId>)> {
         let key = (source, directory.to_owned());
         if let Some(known) = self.roots.get(&key) {
             return Ok((*known, None));
@@ -287,7 +287,7 @@ impl Walker<'_> {
         &mut self,
         source: SourceId,
         directory: &str,
-    ) -> Step<(&'static str, FileId)> {
+    ) -> WalkResult<(&'static str, FileId)> {
         let tree = self.graph.sources[source].tree.clone();
         let mut found = Vec::new();
         for name in kustomization::FILE_NAMES {
@@ -302,7 +302,7 @@ impl Walker<'_> {
         let shown = tree.label(directory);
         match found.as_slice() {
             [(name, path, executable)] => Ok((*name, self.file(source, path, *executable)?)),
-            [] => Err(Stop::new(
+            [] => Err(WalkError::new(
                 TroubleKind::NoKustomization {
                     directory: directory.to_owned(),
                 },
@@ -314,7 +314,7 @@ impl Walker<'_> {
                     .map(|name| format!("`{name}`"))
                     .join(", ")
             ))),
-            several => Err(Stop::new(
+            several => Err(WalkError::new(
                 TroubleKind::SeveralKustomizations {
                     directory: directory.to_owned(),
                     names: several.iter().map(|(name, ..)| *name).collect(),
@@ -435,7 +435,7 @@ impl Walker<'_> {
     }
 
     /// Notes what could not be followed; the rest goes on.
-    fn trouble(&mut self, stop: Stop, edge: Option<(RootId, usize)>, file: Option<FileId>) {
+    fn trouble(&mut self, stop: WalkError, edge: Option<(RootId, usize)>, file: Option<FileId>) {
         let failure = match edge {
             Some((root, edge)) => {
                 let edge = &self.graph.roots[root].edges[edge];
@@ -453,20 +453,20 @@ impl Walker<'_> {
         });
     }
 
-    fn target(&mut self, root: RootId, edge: usize, reference: &Reference) -> Step<Target> {
+    fn target(&mut self, root: RootId, edge: usize, reference: &Reference) -> WalkResult<Target> {
         let text = reference.text.as_str();
         if text.is_empty() {
             // kustomize skips empty strings in path fields.
             return Ok(Target::Kept);
         }
         if text.chars().any(char::is_control) {
-            return Err(Stop::new(
+            return Err(WalkError::new(
                 TroubleKind::Unsafe,
                 "the reference holds control characters",
             ));
         }
         let accepts = reference.accepts;
-        let wanted = Wanted::of(reference);
+        let wanted = RemoteRef::of(reference);
         match accepts {
             Accepts::File => match wanted {
                 Some(wanted) => self.wait(root, edge, wanted, accepts),

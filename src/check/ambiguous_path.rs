@@ -11,7 +11,7 @@ use crate::finding::{Finding, Rule};
 use crate::redact;
 use crate::reference::{self, RepoSpec};
 use crate::tree::{self, Resolved, Tree, path};
-use crate::walk::{Wanted, Wants};
+use crate::walk::{RemoteRef, Wants};
 
 pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     context
@@ -72,7 +72,7 @@ pub(super) enum Ambiguity {
 
 impl Ambiguity {
     /// Looks at a reference of a root in `directory`.
-    pub(super) fn of(tree: &dyn Tree, directory: &str, wanted: &Wanted) -> Option<Ambiguity> {
+    pub(super) fn of(tree: &dyn Tree, directory: &str, wanted: &RemoteRef) -> Option<Ambiguity> {
         let spec = wanted.spec.as_ref()?;
         let text = wanted.text.as_str();
         let forced = text

@@ -15,7 +15,7 @@ use crate::record::{Index, Lock, stored};
 use crate::redact;
 use crate::tree::absence::Absences;
 use crate::tree::{Listing, path};
-use crate::walk::{Edge, Explored, FileId, Graph, Noted, Origin, Root, RootId, Trouble, Wanted};
+use crate::walk::{Edge, Explored, FileId, Graph, Noted, Origin, RemoteRef, Root, RootId, Trouble};
 
 /// How long a line is that people look at, in bytes.
 const LONGEST_LINE: usize = 10_000;
@@ -316,5 +316,5 @@ fn first_without_or(mut help: Vec<String>) -> Vec<String> {
 
 /// Returns what a reference names, as far as its text and field tell.
 pub(super) fn subject(reference: &Reference) -> Subject {
-    Wanted::of(reference).map_or(Subject::Local, |wanted| wanted.subject())
+    RemoteRef::of(reference).map_or(Subject::Local, |wanted| wanted.subject())
 }

@@ -10,7 +10,7 @@ use crate::redact;
 use crate::reference::place::LOCALIZED_FILES;
 use crate::reference::{self, Pin, RepoSpec};
 use crate::tree::{Tree, path};
-use crate::walk::{Edge, Graph, RootId, Target, Wanted};
+use crate::walk::{Edge, Graph, RemoteRef, RootId, Target};
 
 /// How many paths a command names; a longer one is nobody's to read.
 const MOST_PATHS: usize = 50;
@@ -24,7 +24,7 @@ pub(super) struct RemoteUse<'a> {
     /// The reference.
     pub(super) edge: &'a Edge,
     /// What kustomize asks the network for.
-    pub(super) wanted: Wanted,
+    pub(super) wanted: RemoteRef,
     /// What the lock at the top of the tree says of it.
     pub(super) locked: Option<&'a record::Remote>,
     /// Why it was probably meant as something else.
@@ -43,7 +43,7 @@ pub(super) fn all<'a>(
             if edge.target != Target::Remote {
                 continue;
             }
-            let Some(wanted) = Wanted::of(&edge.reference) else {
+            let Some(wanted) = RemoteRef::of(&edge.reference) else {
                 continue;
             };
             let locked = lock.and_then(|lock| wanted.locked_among(lock));

@@ -8,7 +8,7 @@ use crate::finding::{Finding, Rule};
 use crate::kustomization::{FunctionRuntime, NoteKind};
 use crate::redact;
 use crate::reference;
-use crate::walk::{Target, TroubleKind, Wanted};
+use crate::walk::{RemoteRef, Target, TroubleKind};
 
 pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
@@ -39,7 +39,7 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
             continue;
         }
         let text = edge.reference.text.as_str();
-        let is_remote = text.contains("://") || Wanted::of(&edge.reference).is_some();
+        let is_remote = text.contains("://") || RemoteRef::of(&edge.reference).is_some();
         if is_remote && redact::has_secret(text) && !context.is_owned(context.path(edge.from)) {
             let (message, help) = secret(&redact::url(text));
             findings.push(context.at_reference(Rule::UnsafeReference, edge, message, help));

@@ -12,7 +12,7 @@ use crate::check::{self, Checked, Checking, Input, Renames};
 use crate::config::Comments;
 use crate::config::Config;
 use crate::failure::{Failure, Failures, Result};
-use crate::git::{Here, Side};
+use crate::git::{LocalRepo, Side};
 use crate::record::added;
 use crate::report::check as report;
 use crate::tree::absence::Absences;
@@ -260,8 +260,8 @@ fn summarize(checked: &Checked, all: bool) -> Result<()> {
 ///
 /// # Errors
 /// When there is none.
-pub(super) fn here() -> Result<Rc<Here>> {
-    match Here::discover_offline()? {
+pub(super) fn here() -> Result<Rc<LocalRepo>> {
+    match LocalRepo::discover_offline()? {
         Some(here) => Ok(Rc::new(here)),
         None => Err(Failure::new("this is not a git repository").hint("run it in a repository")),
     }
@@ -285,7 +285,7 @@ fn no_base(hints: &[&str]) -> Failure {
 /// # Errors
 /// When nothing could be checked: a source that cannot be opened, a revision that names nothing, a
 /// configuration that cannot be read, a path without a kustomization.
-pub(super) fn checked(here: &Rc<Here>, request: &Request) -> Result<Checked, Failures> {
+pub(super) fn checked(here: &Rc<LocalRepo>, request: &Request) -> Result<Checked, Failures> {
     let opened = open(here, &request.what)?;
     let config = configuration(here, &request.config, &*opened.tree)?;
     let paths = request
@@ -343,7 +343,7 @@ pub(super) fn checked(here: &Rc<Here>, request: &Request) -> Result<Checked, Fai
 
 /// Takes back what the change accepts itself, and finds what is new in its locks.
 fn compare(
-    here: &Rc<Here>,
+    here: &Rc<LocalRepo>,
     opened: &Opened,
     checked: &mut Checked,
     config: &Config,
@@ -400,7 +400,7 @@ impl Opened {
 ///
 /// # Errors
 /// When it is not there.
-pub(super) fn open(here: &Rc<Here>, what: &What) -> Result<Opened> {
+pub(super) fn open(here: &Rc<LocalRepo>, what: &What) -> Result<Opened> {
     // What is built is what git checks out.
     let opened = |checking, tree: Rc<dyn Listing>, on_disk, index| Opened {
         checking,
@@ -444,7 +444,7 @@ pub(super) fn open(here: &Rc<Here>, what: &What) -> Result<Opened> {
 
 /// Reads the configuration, from where it is to come from.
 fn configuration(
-    here: &Rc<Here>,
+    here: &Rc<LocalRepo>,
     policy: &Policy,
     checked: &dyn tree::Tree,
 ) -> Result<Config, Failures> {
@@ -471,7 +471,7 @@ fn configuration(
 }
 
 /// Returns a path that was given on the command line as a path from the top.
-pub(super) fn from_top(here: &Here, tree: &dyn tree::Tree, text: &str) -> Result<String> {
+pub(super) fn from_top(here: &LocalRepo, tree: &dyn tree::Tree, text: &str) -> Result<String> {
     // A variable that is not set would otherwise narrow the check, or widen it.
     if text.is_empty() {
         return Err(Failure::new("a PATH is empty")

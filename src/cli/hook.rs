@@ -9,7 +9,7 @@ use clap::{Args, Subcommand, ValueEnum};
 use super::check::{self, Base, Policy, Request, What};
 use super::{FAILED, output};
 use crate::failure::{Failure, Failures, Result};
-use crate::git::Here;
+use crate::git::LocalRepo;
 use crate::hook::{self, Change, Configuration, Done, Framework, Hook, Judged};
 use crate::report::visible;
 
@@ -166,7 +166,7 @@ fn told(changes: &[Change]) -> String {
 }
 
 /// Says whether the hooks are switched off. What is not set is on.
-fn is_off(here: &Here) -> Result<bool> {
+fn is_off(here: &LocalRepo) -> Result<bool> {
     const KEY: &str = "kustomize-localize.hook";
     Ok(here.config(KEY)?.is_some() && !here.config_bool(KEY)?)
 }

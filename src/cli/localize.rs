@@ -17,15 +17,15 @@ use clap::CommandFactory;
 use globset::{GlobSet, GlobSetBuilder};
 
 use super::online::{LeaveArgs, LocalizeArgs, Restrictor, Verify, tell};
+use crate::build_check::{
+    self, After, BuildCheck, Checkout, Earlier, Job, Metadata, Original, TargetCheck, Verdict,
+};
 use crate::config::{Config, Leave, Missing, Strict, path_glob};
 use crate::failure::{Failure, Failures, Location, Result, argument, nearest};
 use crate::fetch::{self, Fetcher, Tip};
 use crate::finding::WarningId;
-use crate::git::Here;
+use crate::git::LocalRepo;
 use crate::localize::{Content, Localized, ResultFile, Rules, localize, named_left, reached_left};
-use crate::prove::{
-    self, After, Checkout, Earlier, Job, Metadata, Original, Proof, TargetProof, Verdict,
-};
 use crate::record::{LOCK_NAME, Left, LoadRestrictor, Lock, LockOptions, sha256_hex};
 use crate::redact;
 use crate::reference::{self, RepoSpec, default_new_dir};
@@ -66,7 +66,7 @@ pub(super) fn run(args: &LocalizeArgs) -> ExitCode {
 
 /// Says whether we were started at the top of a repository.
 fn is_top() -> bool {
-    matches!(Here::discover_offline(), Ok(Some(here)) if here.prefix.is_empty())
+    matches!(LocalRepo::discover_offline(), Ok(Some(here)) if here.prefix.is_empty())
 }
 
 /// Says what there is to do at the top of a repository, where no TARGET was named.
@@ -296,7 +296,7 @@ fn new_dir(args: &LocalizeArgs, spec: Option<&RepoSpec>, base: Option<&str>) -> 
 /// Sets up fetching. The lock of the source decides before that of NEW_DIR as it was (`previous`).
 fn fetcher(
     args: &LocalizeArgs,
-    here: Option<&Here>,
+    here: Option<&LocalRepo>,
     config: &Config,
     source_lock: Option<Rc<Lock>>,
     previous: Option<Tip>,
@@ -426,14 +426,14 @@ fn copy(
 /// Builds original and result and compares them, unless the arguments say not to, or an earlier run has done it.
 fn proven(
     args: &LocalizeArgs,
-    here: Option<&Here>,
+    here: Option<&LocalRepo>,
     copied: &Copied,
     checkout: Option<Checkout<'_>>,
     fetcher: &Fetcher,
     earlier: Option<Earlier>,
-) -> Result<Proof> {
+) -> Result<BuildCheck> {
     let graph = &copied.graph;
-    let target = prove::Target {
+    let target = build_check::Target {
         name: copied.lock.target.clone().unwrap_or_default(),
         original: match &graph.sources[0].repository {
             Some(_) => Original::Url(args.target().to_owned()),
@@ -462,12 +462,12 @@ fn proven(
 /// build would reach out, and the other could not.
 fn prove(
     args: &LocalizeArgs,
-    here: Option<&Here>,
+    here: Option<&LocalRepo>,
     mut job: Job<'_>,
     left: &[Left],
-) -> Result<Proof> {
+) -> Result<BuildCheck> {
     if args.verify.no_verify {
-        return Ok(Proof::without("--no-verify"));
+        return Ok(BuildCheck::without("--no-verify"));
     }
     let graph = job.before;
     let mut skipped = Vec::new();
@@ -483,11 +483,11 @@ fn prove(
         skipped.extend(
             reached
                 .iter()
-                .map(|why| TargetProof::not_built(target, why)),
+                .map(|why| TargetCheck::not_built(target, why)),
         );
         reached.is_none()
     });
-    let options = prove::Options {
+    let options = build_check::Options {
         program: args.verify.kustomize.clone(),
         arguments: args.verify.build_arg.clone(),
         full: args.verify.verify == Some(Verify::Full),
@@ -498,15 +498,15 @@ fn prove(
         outputs: outputs(here),
     };
     let mut proof = match job.targets.is_empty() && !skipped.is_empty() {
-        true => Proof::without("what is built lacks something, as accepted"),
-        false => prove::prove(&job, &options)?,
+        true => BuildCheck::without("what is built lacks something, as accepted"),
+        false => build_check::check_builds(&job, &options)?,
     };
     proof.targets.append(&mut skipped);
     Ok(proof)
 }
 
 /// Returns what outputs of a repository that differ are kept under; outside of one, those of the directory at hand.
-fn outputs(here: Option<&Here>) -> String {
+fn outputs(here: Option<&LocalRepo>) -> String {
     let place = match here {
         Some(here) => here.git_dir.clone(),
         None => std::env::current_dir().unwrap_or_default(),
@@ -518,7 +518,7 @@ fn outputs(here: Option<&Here>) -> String {
 
 /// Returns what was not built, as warnings. That there is no kustomize is one for those only who let no
 /// warning pass: the report says so anyway.
-fn not_built(args: &LocalizeArgs, strict: &Strict, proof: &Proof) -> Vec<Warning> {
+fn not_built(args: &LocalizeArgs, strict: &Strict, proof: &BuildCheck) -> Vec<Warning> {
     let warning = |target: &str, message: String| Warning {
         id: WarningId::NotBuilt,
         location: Location {
@@ -529,7 +529,7 @@ fn not_built(args: &LocalizeArgs, strict: &Strict, proof: &Proof) -> Vec<Warning
     };
     let without = proof.without.as_ref();
     let is_accepted =
-        !proof.targets.is_empty() && proof.targets.iter().all(TargetProof::lacks_accepted);
+        !proof.targets.is_empty() && proof.targets.iter().all(TargetCheck::lacks_accepted);
     let is_strict = strict.takes(WarningId::NotBuilt) && !args.verify.no_verify;
     let without = without.filter(|_| is_strict && !is_accepted);
     let targets = proof.targets.iter().filter_map(|one| match &one.verdict {
@@ -557,7 +557,7 @@ fn not_built(args: &LocalizeArgs, strict: &Strict, proof: &Proof) -> Vec<Warning
 fn withheld(
     args: &LocalizeArgs,
     strict: &Strict,
-    proof: &Proof,
+    proof: &BuildCheck,
     warnings: &[Warning],
     branch: Option<&str>,
 ) -> Option<Outcome> {
@@ -595,7 +595,7 @@ impl Copied {
     }
 
     /// Returns what works but should be known, about the proof too.
-    fn warnings(&self, args: &LocalizeArgs, proof: &Proof) -> Vec<Warning> {
+    fn warnings(&self, args: &LocalizeArgs, proof: &BuildCheck) -> Vec<Warning> {
         let mut warnings: Vec<Warning> = self.graph.warnings.clone();
         warnings.extend(self.localized.warnings.iter().cloned());
         let untrusted = self.localized.untrusted.iter();
@@ -612,7 +612,7 @@ impl Copied {
         new_dir: String,
         before: &Lock,
         outcome: Outcome,
-        proof: Proof,
+        proof: BuildCheck,
         warnings: Vec<Warning>,
     ) -> Report {
         Report {

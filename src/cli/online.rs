@@ -16,7 +16,7 @@ use crate::config::{Config, Strict};
 use crate::failure::{Failure, Failures};
 use crate::fetch::{self, Fetcher};
 use crate::finding::WarningId;
-use crate::git::{Foreign, Here};
+use crate::git::{LocalRepo, RemoteGit};
 use crate::record::Lock;
 use crate::report::{Tell, counted_warnings, visible};
 use crate::walk::Warning;
@@ -334,7 +334,7 @@ impl FetchArgs {
 /// Sets up fetching with the connection settings of the repository at hand, if there is one. `locks`
 /// decide in their order.
 pub(super) fn fetcher(
-    here: Option<&Here>,
+    here: Option<&LocalRepo>,
     options: fetch::Options,
     locks: Vec<Rc<Lock>>,
     previous: Option<fetch::Tip>,
@@ -344,7 +344,7 @@ pub(super) fn fetcher(
         None => Vec::new(),
     };
     let cache = fetch::Cache::of_user();
-    Fetcher::new(Foreign::new(settings), cache, options, locks, previous)
+    Fetcher::new(RemoteGit::new(settings), cache, options, locks, previous)
 }
 
 /// How results are shown, and what counts as one.

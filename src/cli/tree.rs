@@ -9,12 +9,12 @@ use super::check::{self, What};
 use super::output;
 use crate::config::Config;
 use crate::failure::{Failure, Failures, Result};
-use crate::git::Here;
+use crate::git::LocalRepo;
 use crate::mend;
-use crate::outline::{self, Node, NodeKind, Outline};
 use crate::redact;
 use crate::reference::RepoSpec;
-use crate::report::outline as report;
+use crate::reference_tree::{self, Node, NodeKind, ReferenceTree};
+use crate::report::reference_tree as report;
 use crate::tree::path;
 
 /// Arguments of `tree`.
@@ -66,9 +66,9 @@ enum Format {
 
 /// Shows what the arguments say.
 pub(super) fn run(args: &TreeArgs) -> ExitCode {
-    match outline(args) {
-        Ok(outline) => {
-            if outline.nodes.is_empty() && args.format == Format::Text {
+    match reference_tree(args) {
+        Ok(reference_tree) => {
+            if reference_tree.nodes.is_empty() && args.format == Format::Text {
                 output::say(match (args.remote, args.since.is_some()) {
                     (_, true) => "no difference\n",
                     (true, _) => "nothing remote is referenced, and nothing was brought in\n",
@@ -76,9 +76,9 @@ pub(super) fn run(args: &TreeArgs) -> ExitCode {
                 });
             }
             output::print(&match args.format {
-                Format::Text => report::text(&outline),
-                Format::Json => report::json(&outline),
-                Format::Mermaid => report::mermaid(&outline),
+                Format::Text => report::text(&reference_tree),
+                Format::Json => report::json(&reference_tree),
+                Format::Mermaid => report::mermaid(&reference_tree),
             });
             ExitCode::SUCCESS
         }
@@ -86,22 +86,22 @@ pub(super) fn run(args: &TreeArgs) -> ExitCode {
     }
 }
 
-fn outline(args: &TreeArgs) -> Result<Outline, Failures> {
+fn reference_tree(args: &TreeArgs) -> Result<ReferenceTree, Failures> {
     let here = check::here()?;
     let what = match (&args.rev, args.staged) {
         (Some(rev), _) => What::Commit(rev.clone()),
         (None, true) => What::Index,
         (None, false) => What::WorkingTree,
     };
-    let mut outline = of(&here, &what, args)?;
+    let mut reference_tree = of(&here, &what, args)?;
     if let Some(base) = &args.since {
         let base = of(&here, &What::Commit(base.clone()), args)
             .map_err(|failures| in_base(failures, base))?;
-        outline.since(&base);
+        reference_tree.since(&base);
     }
     if let Some(url) = &args.invert {
         let name = mend::update::Name::of(url);
-        if !outline.invert(|node| is_named(&name, node) && is_there(url, node)) {
+        if !reference_tree.invert(|node| is_named(&name, node) && is_there(url, node)) {
             return Err(
                 Failure::new(format!("nothing names `{}`", redact::url(url)))
                     .hint("see what is named: git kustomize-localize tree --remote")
@@ -109,7 +109,7 @@ fn outline(args: &TreeArgs) -> Result<Outline, Failures> {
             );
         }
     }
-    Ok(outline)
+    Ok(reference_tree)
 }
 
 fn in_base(failures: Failures, base: &str) -> Failures {
@@ -118,7 +118,7 @@ fn in_base(failures: Failures, base: &str) -> Failures {
     Failures(failures.map(|failure| failure.context(&context)).collect())
 }
 
-fn of(here: &Rc<Here>, what: &What, args: &TreeArgs) -> Result<Outline, Failures> {
+fn of(here: &Rc<LocalRepo>, what: &What, args: &TreeArgs) -> Result<ReferenceTree, Failures> {
     let opened = check::open(here, what)?;
     let config = Config::of(&*opened.tree, "")?;
     let targets = args
@@ -133,11 +133,12 @@ fn of(here: &Rc<Here>, what: &What, args: &TreeArgs) -> Result<Outline, Failures
             false => check::from_top(here, &*opened.tree, text),
         })
         .collect::<Result<Vec<String>>>()?;
-    let mut outline = outline::survey(opened.tree, &config, &targets, args.invert.is_some())?;
+    let mut reference_tree =
+        reference_tree::survey(opened.tree, &config, &targets, args.invert.is_some())?;
     if args.remote {
-        outline.only_remote();
+        reference_tree.only_remote();
     }
-    Ok(outline)
+    Ok(reference_tree)
 }
 
 /// Says whether a node lies where the URL says, which may name a directory of a repository.

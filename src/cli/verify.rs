@@ -14,7 +14,7 @@ use clap::{Args, ValueEnum};
 use super::check;
 use super::output::{self, Color};
 use crate::failure::{Failure, Failures, Result, argument};
-use crate::git::Here;
+use crate::git::LocalRepo;
 use crate::record::LOCK_NAME;
 use crate::report::verify as report;
 use crate::tree::objects::{ObjectTree, object_id};
@@ -108,7 +108,7 @@ pub(super) fn run(args: &VerifyArgs) -> ExitCode {
 }
 
 fn verified(args: &VerifyArgs) -> Result<Verified, Failures> {
-    let here = Here::discover_offline()?.map(Rc::new);
+    let here = LocalRepo::discover_offline()?.map(Rc::new);
     let directory = directory(args, here.as_deref())?;
     #[cfg(feature = "localize")]
     let options = crate::fetch::Options {
@@ -165,7 +165,7 @@ fn verified(args: &VerifyArgs) -> Result<Verified, Failures> {
 }
 
 /// Returns the directory that the argument names, if that is no commit.
-fn directory<'a>(args: &'a VerifyArgs, here: Option<&Here>) -> Result<Option<&'a str>> {
+fn directory<'a>(args: &'a VerifyArgs, here: Option<&LocalRepo>) -> Result<Option<&'a str>> {
     let Some(text) = args.rev.as_deref().filter(|text| Path::new(text).is_dir()) else {
         return Ok(None);
     };

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::worktree::{self, Linked};
 use crate::failure::{Failure, Result, argument};
-use crate::git::{Here, Ref};
+use crate::git::{LocalRepo, Ref};
 
 /// Below this name lie the branches that we make.
 pub const PREFIX: &str = "localized/";
@@ -87,7 +87,7 @@ pub fn choose(asked: Option<&str>, source: Option<&str>) -> Result<String> {
 /// When it has no legal name, cannot exist beside another one, is checked out somewhere, or is
 /// behind its remote-tracking ref.
 pub fn open(
-    here: &Here,
+    here: &LocalRepo,
     name: &str,
     source: Option<&str>,
     worktree: Option<&Linked>,
@@ -133,7 +133,7 @@ pub fn open(
 ///
 /// # Errors
 /// When it is checked out somewhere else, or git is in the middle of something with it.
-pub fn refuse_checked_out(here: &Here, name: &str, worktree: Option<&Linked>) -> Result<()> {
+pub fn refuse_checked_out(here: &LocalRepo, name: &str, worktree: Option<&Linked>) -> Result<()> {
     let full = format!("refs/heads/{name}");
     let mut worktrees = here.worktrees()?.into_iter().enumerate();
     let checked_out = worktrees.find(|(_, listed)| {
@@ -182,7 +182,7 @@ pub fn refuse_checked_out(here: &Here, name: &str, worktree: Option<&Linked>) ->
 
 /// Returns every ref that has to do with a branch: itself, what could be in its way, the ones of that
 /// name at remotes.
-fn related(here: &Here, name: &str) -> Result<BTreeMap<String, Ref>> {
+fn related(here: &LocalRepo, name: &str) -> Result<BTreeMap<String, Ref>> {
     // The first matches what lies below, too.
     let mut patterns = vec![
         format!("refs/heads/{name}"),
@@ -224,7 +224,7 @@ fn in_the_way(refs: &BTreeMap<String, Ref>, name: &str) -> Result<()> {
 /// Returns the remote-tracking ref of the branch with its commit: the configured upstream, else the
 /// one of that name at the source branch's remote, at `origin`, or at the only remote that has one.
 fn tracking(
-    here: &Here,
+    here: &LocalRepo,
     refs: &BTreeMap<String, Ref>,
     name: &str,
     source: Option<&str>,

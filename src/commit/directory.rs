@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use crate::effect;
+use crate::failpoint;
 use crate::failure::{Failure, Result};
 use crate::interrupt::Scratch;
 use crate::localize::ResultFile;
@@ -137,25 +137,25 @@ pub fn write(
     };
     let scratch = Scratch::among_files(parent).map_err(failed)?;
     let fresh = scratch.path().join("new");
-    effect::before("make NEW_DIR beside its place");
+    failpoint::before("make NEW_DIR beside its place");
     std::fs::create_dir(&fresh).map_err(failed)?;
     for (path, file) in files {
         let target = fresh.join(path);
         if let Some(directory) = target.parent() {
             std::fs::create_dir_all(directory).map_err(failed)?;
         }
-        effect::before("write a file of NEW_DIR");
+        failpoint::before("write a file of NEW_DIR");
         write_file(&target, file.content.bytes(), file.executable).map_err(failed)?;
     }
     if replaces {
-        effect::before("let NEW_DIR change places with the old one");
+        failpoint::before("let NEW_DIR change places with the old one");
         if exchange(&fresh, place) {
             return Ok(());
         }
         let old = scratch.path().join("old");
-        effect::before("move the old NEW_DIR away");
+        failpoint::before("move the old NEW_DIR away");
         std::fs::rename(place, &old).map_err(failed)?;
-        effect::before("move NEW_DIR to the place of the old one");
+        failpoint::before("move NEW_DIR to the place of the old one");
         if let Err(error) = std::fs::rename(&fresh, place) {
             // Back as it was; should that fail too, the old files are kept where they are.
             if std::fs::rename(&old, place).is_err() {
@@ -169,7 +169,7 @@ pub fn write(
         }
         return Ok(());
     }
-    effect::before("move NEW_DIR to its place");
+    failpoint::before("move NEW_DIR to its place");
     std::fs::rename(&fresh, place).map_err(|error| match place.exists() {
         true => Failure::new(format!("`{shown}` was made by somebody else meanwhile"))
             .hint("run the same command again"),

@@ -2,7 +2,7 @@
 
 use crate::failure::{Failure, Location, Result, short};
 use crate::finding::WarningId;
-use crate::git::{Here, Which};
+use crate::git::{LocalRepo, Which};
 use crate::record::{LOCK_NAME, Lock, Trailers};
 use crate::tree::objects::object_id;
 use crate::walk::Warning;
@@ -16,7 +16,7 @@ const RECORD: &str = "Kustomize-Localize-Target: . in-place";
 /// # Errors
 /// When git cannot read the history of the source.
 pub fn warning(
-    here: &Here,
+    here: &LocalRepo,
     repository: &gix::Repository,
     source: &str,
     lock: Option<&Lock>,

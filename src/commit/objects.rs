@@ -6,7 +6,7 @@ use gix::ObjectId;
 use gix::objs::tree::{EntryKind, EntryMode};
 
 use super::working::Change;
-use crate::effect;
+use crate::failpoint;
 use crate::failure::{Failure, Result};
 use crate::localize::{Content, ResultFile};
 use crate::tree::objects::object_id;
@@ -135,7 +135,7 @@ pub fn write_changes(
 }
 
 fn write_blob(repository: &gix::Repository, bytes: &[u8]) -> Result<ObjectId> {
-    effect::before("write a blob");
+    failpoint::before("write a blob");
     let id = repository.write_blob(bytes);
     Ok(id.map_err(|error| failed(&error))?.detach())
 }
@@ -146,7 +146,7 @@ fn write_trees(
 ) -> Result<ObjectId> {
     editor
         .write(|tree| {
-            effect::before("write a tree");
+            failpoint::before("write a tree");
             repository.write_object(tree).map(gix::Id::detach)
         })
         .map_err(|error| failed(&error))

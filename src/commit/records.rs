@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use super::objects::lookup;
 use crate::failure::{Failure, Result, short};
-use crate::git::{Here, LogEntry};
+use crate::git::{LocalRepo, LogEntry};
 use crate::record::Trailers;
 use crate::tree::objects::object_id;
 
@@ -15,7 +15,7 @@ pub(super) const HISTORY: usize = 1000;
 
 /// A history, and what its messages say.
 pub struct Records<'a> {
-    here: &'a Here,
+    here: &'a LocalRepo,
     repository: &'a gix::Repository,
     tip: &'a str,
     /// The first parents of a commit.
@@ -50,7 +50,7 @@ pub struct Recorded {
 impl<'a> Records<'a> {
     /// Opens the history of `tip`, a commit id.
     #[must_use]
-    pub fn of(here: &'a Here, repository: &'a gix::Repository, tip: &'a str) -> Self {
+    pub fn of(here: &'a LocalRepo, repository: &'a gix::Repository, tip: &'a str) -> Self {
         Records {
             here,
             repository,

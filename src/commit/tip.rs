@@ -9,7 +9,7 @@ use gix::objs::tree::EntryKind;
 use super::objects::{differences, entries, lookup};
 use super::records::{Found, HISTORY, Recorded, Records};
 use crate::failure::{Failure, Result, argument};
-use crate::git::Here;
+use crate::git::LocalRepo;
 use crate::record::{Digest, LOCK_NAME, Lock, TargetTrailer, Trailers, Verified, stored};
 use crate::tree::objects::{ObjectTree, object_id};
 use crate::tree::{Tree, path};
@@ -58,7 +58,7 @@ impl TipState {
 /// # Errors
 /// When the branch is not one of ours, or its record cannot be read.
 pub fn examine(
-    here: &Rc<Here>,
+    here: &Rc<LocalRepo>,
     repository: &gix::Repository,
     branch: &str,
     commit: &str,
@@ -148,7 +148,12 @@ fn is_lost(place: &str, ours: &[String], elsewhere: &[String]) -> bool {
 }
 
 /// Returns the newest commit of ours that a tip contains.
-fn newest(here: &Here, repository: &gix::Repository, branch: &str, tip: &str) -> Result<Recorded> {
+fn newest(
+    here: &LocalRepo,
+    repository: &gix::Repository,
+    branch: &str,
+    tip: &str,
+) -> Result<Recorded> {
     match Records::of(here, repository, tip).newest(&[], |_| true)? {
         Found::Record(recorded) => Ok(*recorded),
         Found::Unreadable { failure, .. } => Err(failure),
@@ -160,13 +165,13 @@ fn newest(here: &Here, repository: &gix::Repository, branch: &str, tip: &str) ->
 ///
 /// # Errors
 /// When git cannot read the history.
-pub fn record_of(here: &Here, tip: &str, into: &str) -> Result<Option<Trailers>> {
+pub fn record_of(here: &LocalRepo, tip: &str, into: &str) -> Result<Option<Trailers>> {
     let records = here.first_parents(tip, HISTORY)?.into_iter();
     let mut records = records.filter_map(|entry| Trailers::parse(&entry.message).ok().flatten());
     Ok(records.find(|record| record.target.into.as_deref() == Some(into)))
 }
 
-fn not_ours(here: &Here, branch: &str) -> Result<Failure> {
+fn not_ours(here: &LocalRepo, branch: &str) -> Result<Failure> {
     if let Some(failure) = cut_off(here, branch)? {
         return Ok(failure);
     }
@@ -181,7 +186,7 @@ fn not_ours(here: &Here, branch: &str) -> Result<Failure> {
 ///
 /// # Errors
 /// When git cannot tell.
-pub fn cut_off(here: &Here, branch: &str) -> Result<Option<Failure>> {
+pub fn cut_off(here: &LocalRepo, branch: &str) -> Result<Option<Failure>> {
     let failure = || {
         Failure::new(format!(
             "no commit of `{branch}` that is in this shallow clone holds a record"
@@ -220,7 +225,7 @@ pub struct InPlaceTip {
 /// # Errors
 /// When the branch is not such a one, or its record cannot be read.
 pub fn examine_in_place(
-    here: &Rc<Here>,
+    here: &Rc<LocalRepo>,
     repository: &gix::Repository,
     branch: &str,
     commit: &str,
@@ -303,7 +308,7 @@ fn recorded_tree(trailers: &Trailers, directory: &str) -> Option<ObjectId> {
 /// # Errors
 /// When a tree cannot be read.
 pub fn against_source(
-    here: &Rc<Here>,
+    here: &Rc<LocalRepo>,
     repository: &gix::Repository,
     tree: ObjectId,
     trailers: &Trailers,
@@ -332,7 +337,7 @@ pub fn against_source(
 }
 
 /// Returns the paths of a NEW_DIR that are not what its lock says.
-fn against_lock(here: &Rc<Here>, new_dir: &NewDir, directory: &str) -> Result<Vec<String>> {
+fn against_lock(here: &Rc<LocalRepo>, new_dir: &NewDir, directory: &str) -> Result<Vec<String>> {
     let tree = ObjectTree::of_here(here.clone(), new_dir.tree)?;
     let found = stored::differences(&tree, "", &new_dir.lock)?.into_iter();
     Ok(found
@@ -343,7 +348,7 @@ fn against_lock(here: &Rc<Here>, new_dir: &NewDir, directory: &str) -> Result<Ve
 /// Finds every directory with a lock that names a target. Directories that `known` (the tree of
 /// the source) holds in the same state are not looked into.
 fn new_dirs(
-    here: &Rc<Here>,
+    here: &Rc<LocalRepo>,
     repository: &gix::Repository,
     tree: ObjectId,
     known: Option<ObjectId>,
@@ -388,7 +393,7 @@ fn new_dirs(
 /// # Errors
 /// When a tree cannot be read, or the lock not be parsed.
 pub fn new_dir_at(
-    here: &Rc<Here>,
+    here: &Rc<LocalRepo>,
     repository: &gix::Repository,
     tree: ObjectId,
     directory: &str,
@@ -406,7 +411,7 @@ pub fn new_dir_at(
 ///
 /// # Errors
 /// When it cannot be parsed.
-pub fn lock_of(here: &Rc<Here>, tree: ObjectId, directory: &str) -> Result<Option<Lock>> {
+pub fn lock_of(here: &Rc<LocalRepo>, tree: ObjectId, directory: &str) -> Result<Option<Lock>> {
     let tree = ObjectTree::of_here(here.clone(), tree)?;
     if !matches!(
         tree.entry(LOCK_NAME)?,
@@ -423,7 +428,7 @@ pub fn lock_of(here: &Rc<Here>, tree: ObjectId, directory: &str) -> Result<Optio
 /// # Errors
 /// When something else is there.
 pub fn claim(
-    here: &Rc<Here>,
+    here: &Rc<LocalRepo>,
     repository: &gix::Repository,
     tree: ObjectId,
     new_dir: &str,

@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-use crate::effect;
+use crate::failpoint;
 use crate::failure::{Failure, Result};
 use crate::interrupt::{self, Scratch};
 use crate::tree::path;
@@ -55,7 +55,7 @@ pub fn apply(top: &Path, changes: &[Change]) -> Result<()> {
     });
     if outcome.is_err() {
         for undo in done.into_iter().rev() {
-            effect::before("take back a change of the working tree");
+            failpoint::before("take back a change of the working tree");
             // As much as can be is as it was; the failure that is told is the first one.
             let _ = match undo {
                 Undo::Made(directory) => fs::remove_dir(directory),
@@ -67,7 +67,7 @@ pub fn apply(top: &Path, changes: &[Change]) -> Result<()> {
         for change in changes.iter().filter(|change| change.to.is_none()) {
             let mut directory = path::parent(&change.path);
             while !directory.is_empty() {
-                effect::before("remove a directory of the working tree if it is empty");
+                failpoint::before("remove a directory of the working tree if it is empty");
                 if fs::remove_dir(top.join(directory)).is_err() {
                     break;
                 }
@@ -101,7 +101,7 @@ fn step(
     let exists = place.symlink_metadata().is_ok();
     if change.to.is_none() {
         if exists {
-            effect::before("remove a file of the working tree");
+            failpoint::before("remove a file of the working tree");
             fs::rename(place, &old)?;
             done.push(Undo::Kept(old, place.to_owned()));
         }
@@ -114,7 +114,7 @@ fn step(
         directory = path::parent(directory);
     }
     for directory in missing.into_iter().rev() {
-        effect::before("make a directory of the working tree");
+        failpoint::before("make a directory of the working tree");
         fs::create_dir(&directory)?;
         done.push(Undo::Made(directory));
     }
@@ -122,17 +122,17 @@ fn step(
         // So that the file is never missing, the new one takes its place in one step.
         match place.is_symlink() {
             true => {
-                effect::before("move a link of the working tree away");
+                failpoint::before("move a link of the working tree away");
                 fs::rename(place, &old)?;
                 done.push(Undo::Kept(old.clone(), place.to_owned()));
             }
             false => {
-                effect::before("keep an old file of the working tree");
+                failpoint::before("keep an old file of the working tree");
                 fs::hard_link(place, &old).or_else(|_| fs::copy(place, &old).map(|_| ()))?;
             }
         }
     }
-    effect::before("put a file into the working tree");
+    failpoint::before("put a file into the working tree");
     fs::rename(staged(scratch, number), place)?;
     done.push(match exists {
         true => Undo::Kept(old, place.to_owned()),
@@ -147,7 +147,7 @@ fn staged(scratch: &Path, number: usize) -> PathBuf {
 
 /// Writes a file that is going to be `place`, with the permissions of what is there.
 fn stage(staged: &Path, bytes: &[u8], executable: bool, place: &Path) -> io::Result<()> {
-    effect::before("write a file for the working tree");
+    failpoint::before("write a file for the working tree");
     fs::write(staged, bytes)?;
     #[cfg(unix)]
     {

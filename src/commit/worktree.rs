@@ -2,11 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::effect;
+use crate::failpoint;
 use crate::failure::{Failure, Result, argument};
-use crate::git::{Amid, Here, Listed};
+use crate::git::{Amid, Listed, LocalRepo};
 
-/// Names the commit whose files are being put out, in the worktree alone: a run that is killed then has left the files of this
+/// Names the commit whose files are being checked out, in the worktree alone: a run that is killed then has left the files of this
 /// one or of the one that the branch names.
 const COMING: &str = "refs/worktree/kustomize-localize";
 
@@ -40,11 +40,11 @@ pub struct Before {
 
 impl Linked {
     /// Finds the worktree at a directory, or the place for one. `branch` is the full name of a ref. Nobody else may be
-    /// making worktrees ([`Here::alone`]).
+    /// making worktrees ([`LocalRepo::alone`]).
     ///
     /// # Errors
     /// When something else is there: files, a worktree of another branch, one with changes.
-    pub fn find(here: &Here, directory: &Path, branch: &str) -> Result<Linked> {
+    pub fn find(here: &LocalRepo, directory: &Path, branch: &str) -> Result<Linked> {
         let shown = directory.display();
         let absolute = std::path::absolute(directory)
             .map_err(|error| Failure::new(format!("`{shown}` cannot be used: {error}")))?;
@@ -120,7 +120,7 @@ impl Linked {
     ///
     /// # Errors
     /// As [`find`](Self::find).
-    pub fn again(&self, here: &Here, branch: &str) -> Result<Linked> {
+    pub fn again(&self, here: &LocalRepo, branch: &str) -> Result<Linked> {
         Linked::find(here, &self.directory, branch)
     }
 
@@ -131,8 +131,8 @@ impl Linked {
             && self.directory == Path::new(directory)
     }
 
-    fn refuse_changed(&self, here: &Here) -> Result<()> {
-        effect::before("refresh the index of the worktree");
+    fn refuse_changed(&self, here: &LocalRepo) -> Result<()> {
+        failpoint::before("refresh the index of the worktree");
         // What is only touched is not changed.
         here.asks_worktree(&self.directory, &["update-index", "-q", "--refresh"])?;
         match here.asks_worktree(&self.directory, &["diff-files", "--quiet"])? {
@@ -163,7 +163,7 @@ impl Linked {
     ///
     /// # Errors
     /// When git cannot, as where something untracked is in the way: the worktree is then as before.
-    pub fn put_out(&self, here: &Here, commit: &str) -> Result<Before> {
+    pub fn put_out(&self, here: &LocalRepo, commit: &str) -> Result<Before> {
         if matches!(self.stage, Stage::Missing | Stage::Lost) {
             here.add_worktree(&self.directory, commit, self.stage == Stage::Lost)?;
             return Ok(Before { was_there: false });
@@ -179,7 +179,7 @@ impl Linked {
                 // It is named otherwise from now on.
                 self.read(here, COMING, "HEAD")?;
             }
-            effect::before("note what the worktree is going to hold");
+            failpoint::before("note what the worktree is going to hold");
             here.in_worktree(&self.directory, &["update-ref", COMING, commit])?;
             let state = if state == COMING { "HEAD" } else { state };
             let read = self.read(here, state, commit);
@@ -190,8 +190,8 @@ impl Linked {
     }
 
     /// Lets the files of one commit follow those of another.
-    fn read(&self, here: &Here, old: &str, new: &str) -> Result<()> {
-        effect::before("put out the files of the worktree");
+    fn read(&self, here: &LocalRepo, old: &str, new: &str) -> Result<()> {
+        failpoint::before("check out the worktree");
         here.in_worktree(&self.directory, &["read-tree", "-m", "-u", old, new])
             .map_err(|failure| {
                 failure.context(format_args!(
@@ -201,14 +201,14 @@ impl Linked {
             })
     }
 
-    fn forget_coming(&self, here: &Here) {
-        effect::before("forget what the worktree was going to hold");
+    fn forget_coming(&self, here: &LocalRepo) {
+        failpoint::before("forget what the worktree was going to hold");
         // Where it stays it names what nothing is compared with but the files that it describes.
         let _ = here.in_worktree(&self.directory, &["update-ref", "-d", COMING]);
     }
 
     /// Takes back what [`put_out`](Self::put_out) did, because the branch could not be moved.
-    pub fn take_back(&self, here: &Here, before: &Before, commit: &str) {
+    pub fn take_back(&self, here: &LocalRepo, before: &Before, commit: &str) {
         // Nothing can be done where this fails, too; the next run finds the files of either commit.
         if !before.was_there {
             let _ = here.remove_worktree(&self.directory);
@@ -221,7 +221,7 @@ impl Linked {
     ///
     /// # Errors
     /// When git cannot.
-    pub fn settle(&self, here: &Here, before: &Before, branch: &str) -> Result<()> {
+    pub fn settle(&self, here: &LocalRepo, before: &Before, branch: &str) -> Result<()> {
         if self.stage != Stage::Ready {
             here.finish_worktree(&self.directory, branch)?;
         }

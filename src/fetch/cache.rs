@@ -8,7 +8,7 @@ use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use super::budget::MAX_FILE_SIZE;
-use crate::effect;
+use crate::failpoint;
 use crate::failure::{Failure, Result, argument};
 use crate::interrupt::{self, Scratch};
 use crate::record::sha256_hex;
@@ -58,7 +58,7 @@ impl Cache {
         }
         // What is not there may be put there by another run in this moment.
         if damaged {
-            effect::before("remove a damaged entry of the cache");
+            failpoint::before("remove a damaged entry of the cache");
             let _ = std::fs::remove_dir_all(&path);
         }
         Ok(None)
@@ -91,7 +91,7 @@ impl Cache {
     /// When the cache cannot be written.
     pub fn keep(&self, scratch: Scratch, url: &str, commit: &str) -> Result<PathBuf> {
         let path = self.repositories(url)?.join(commit);
-        effect::before("put a fetched repository into the cache");
+        failpoint::before("put a fetched repository into the cache");
         match scratch.persist(&path) {
             Ok(()) => Ok(path),
             // Another run was faster: the same commit holds the same bytes.
@@ -137,9 +137,9 @@ impl Cache {
         let write = || -> std::io::Result<()> {
             let scratch = Scratch::beside(directory, FETCHING)?;
             let temporary = scratch.path().join("body");
-            effect::before("write a file for the cache");
+            failpoint::before("write a file for the cache");
             std::fs::write(&temporary, bytes)?;
-            effect::before("put a file into the cache");
+            failpoint::before("put a file into the cache");
             std::fs::rename(&temporary, directory.join(name))
         };
         write().map_err(|error| self.failure(&error))
@@ -178,7 +178,7 @@ impl Cache {
         if directory.is_dir() {
             return Ok(());
         }
-        effect::before("make a directory of the cache");
+        failpoint::before("make a directory of the cache");
         let mut builder = std::fs::DirBuilder::new();
         builder.recursive(true);
         // What was fetched with the user's credentials is nobody else's to read.

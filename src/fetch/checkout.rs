@@ -8,10 +8,10 @@ use std::rc::Rc;
 use gix::ObjectId;
 
 use super::budget::Budget;
-use super::git::{GitRemotes, Wish};
+use super::git::{GitRemotes, GitRequest};
 use super::submodule::{self, Submodule};
 use crate::failure::{Failure, Result};
-use crate::git::Foreign;
+use crate::git::RemoteGit;
 use crate::process::Terminal;
 use crate::redact;
 use crate::tree::checkout::{Conversion, Filters};
@@ -22,7 +22,7 @@ use crate::walk::NamedBy;
 /// One commit of a fetched repository.
 pub(super) struct CheckoutTree {
     objects: ObjectTree,
-    foreign: Foreign,
+    foreign: RemoteGit,
     /// How the user names it: `URL?ref=REF`, without secrets.
     label: String,
     /// The clone spec as git takes it, for submodules with a relative URL. None: leave them alone.
@@ -132,7 +132,7 @@ fn submodule_tree(
     commit: &str,
     label: &str,
 ) -> Result<CheckoutTree> {
-    let wish = Wish {
+    let wish = GitRequest {
         url: url.to_owned(),
         reference: None,
         commit: Some(commit.to_owned()),

@@ -13,7 +13,7 @@ use super::cache::Cache;
 use super::http::{self, RedirectError};
 use super::reach::{Access, Reach};
 use crate::failure::{Failure, Result};
-use crate::git::{self, Asked, Foreign};
+use crate::git::{self, Asked, RemoteGit};
 use crate::process::{self, Limits, Output, Terminal};
 use crate::record::is_object_id;
 use crate::redact;
@@ -30,7 +30,7 @@ pub(super) const RELOCK: &str = "to lock what it is now: `git kustomize-localize
 
 /// What to fetch: everything that makes one fetch differ from another.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct Wish {
+pub struct GitRequest {
     /// The clone spec, as git takes it. May hold a secret.
     pub url: String,
     /// The ref as written; none stands for HEAD.
@@ -154,7 +154,7 @@ impl<'a> Clock<'a> {
 /// Fetches commits, each once; safe to share between threads.
 #[derive(Clone)]
 pub struct GitRemotes {
-    foreign: Foreign,
+    foreign: RemoteGit,
     cache: Cache,
     timeout: Duration,
     offline: bool,
@@ -169,7 +169,7 @@ impl GitRemotes {
     /// Sets up fetching into `cache`. `timeout` holds for one fetch, `budget` for all files that are read.
     #[must_use]
     pub(super) fn new(
-        foreign: Foreign,
+        foreign: RemoteGit,
         cache: Cache,
         timeout: Duration,
         offline: bool,
@@ -196,14 +196,14 @@ impl GitRemotes {
         tags.contains(&(url.to_owned(), reference.to_owned()))
     }
 
-    fn learn_tag(&self, wish: &Wish, reference: &str) {
+    fn learn_tag(&self, wish: &GitRequest, reference: &str) {
         let mut tags = self.tags.lock().unwrap_or_else(PoisonError::into_inner);
         tags.insert((redact::url(&wish.url), reference.to_owned()));
     }
 
     /// How foreign repositories are spoken to.
     #[must_use]
-    pub fn foreign(&self) -> &Foreign {
+    pub fn foreign(&self) -> &RemoteGit {
         &self.foreign
     }
 
@@ -223,7 +223,7 @@ impl GitRemotes {
     ///
     /// # Errors
     /// When somebody else may change the cache.
-    pub fn cached(&self, wish: &Wish) -> Result<Option<Fetched>> {
+    pub fn cached(&self, wish: &GitRequest) -> Result<Option<Fetched>> {
         let Some(commit) = wish.commit.clone() else {
             return Ok(None);
         };
@@ -237,7 +237,7 @@ impl GitRemotes {
     /// When it cannot be had: said with what to do, and whether credentials could help.
     pub fn fetch(
         &self,
-        wish: &Wish,
+        wish: &GitRequest,
         timeout: Option<Duration>,
         cancel: Option<&AtomicBool>,
         terminal: Terminal,
@@ -253,7 +253,7 @@ impl GitRemotes {
         if wish.commit.is_none() && self.cache.knows(&shown) {
             // Something of this repository is here: asking what the ref is costs less than a fetch.
             let commit = self.resolve_by(wish, &clock, terminal)?;
-            let known = Wish {
+            let known = GitRequest {
                 commit: Some(commit),
                 ..wish.clone()
             };
@@ -289,7 +289,7 @@ impl GitRemotes {
     ///
     /// # Errors
     /// As [`GitRemotes::fetch`].
-    pub fn resolve(&self, wish: &Wish, timeout: Duration) -> Result<String, FetchFailure> {
+    pub fn resolve(&self, wish: &GitRequest, timeout: Duration) -> Result<String, FetchFailure> {
         if self.offline {
             return Err(self.not_cached(wish));
         }
@@ -299,7 +299,7 @@ impl GitRemotes {
 
     fn resolve_by(
         &self,
-        wish: &Wish,
+        wish: &GitRequest,
         clock: &Clock<'_>,
         terminal: Terminal,
     ) -> Result<String, FetchFailure> {
@@ -319,7 +319,7 @@ impl GitRemotes {
     /// As [`GitRemotes::fetch`].
     pub(super) fn list(
         &self,
-        wish: &Wish,
+        wish: &GitRequest,
         references: &[&str],
         clock: &Clock<'_>,
         terminal: Terminal,
@@ -339,9 +339,9 @@ impl GitRemotes {
     /// further inwards than whoever names it may lead, and also where a redirect leads.
     pub(super) fn talk(
         &self,
-        wish: &Wish,
+        wish: &GitRequest,
         clock: &Clock<'_>,
-        say: impl Fn(&Foreign, &str) -> Result<Output, process::Error>,
+        say: impl Fn(&RemoteGit, &str) -> Result<Output, process::Error>,
     ) -> Result<Output, FetchFailure> {
         let mut access = self.reach.access(&wish.by, &wish.url);
         let mut url = wish.url.clone();
@@ -415,7 +415,7 @@ impl GitRemotes {
 
     fn fetch_reference(
         &self,
-        wish: &Wish,
+        wish: &GitRequest,
         reference: &str,
         clock: &Clock<'_>,
         terminal: Terminal,
@@ -456,13 +456,13 @@ impl GitRemotes {
         .into())
     }
 
-    pub(super) fn not_cached(&self, wish: &Wish) -> FetchFailure {
+    pub(super) fn not_cached(&self, wish: &GitRequest) -> FetchFailure {
         Failure::new(format!("{} is not in the cache", self.describe(wish)))
             .hint("run once without `--offline`")
             .into()
     }
 
-    fn describe(&self, wish: &Wish) -> String {
+    fn describe(&self, wish: &GitRequest) -> String {
         let shown = redact::url(&wish.url);
         match (&wish.commit, &wish.reference) {
             (Some(commit), _) => format!("commit {commit} of {shown}"),
@@ -473,7 +473,7 @@ impl GitRemotes {
 
     pub(super) fn not_run(
         &self,
-        wish: &Wish,
+        wish: &GitRequest,
         error: process::Error,
         clock: &Clock<'_>,
     ) -> FetchFailure {
@@ -489,7 +489,7 @@ impl GitRemotes {
         }
     }
 
-    pub(super) fn no_such_ref(&self, wish: &Wish, reference: &str) -> FetchFailure {
+    pub(super) fn no_such_ref(&self, wish: &GitRequest, reference: &str) -> FetchFailure {
         let shown = redact::url(&wish.url);
         let failure = match Pin::of(Some(reference)) {
             Pin::ShortCommit => Failure::new(format!(
@@ -505,7 +505,12 @@ impl GitRemotes {
         failure.because(Trouble::NotInRepository)
     }
 
-    pub(super) fn explain(&self, wish: &Wish, reference: &str, output: &Output) -> FetchFailure {
+    pub(super) fn explain(
+        &self,
+        wish: &GitRequest,
+        reference: &str,
+        output: &Output,
+    ) -> FetchFailure {
         let shown = redact::url(&wish.url);
         let stderr = output.stderr.to_lowercase();
         let has = |texts: &[&str]| texts.iter().any(|text| stderr.contains(text));

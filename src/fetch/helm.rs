@@ -23,7 +23,7 @@ use crate::interrupt::{Scratch, unusable};
 use crate::process::{self, Limits, Terminal};
 use crate::record::{ChartRemote, Lock, sha256_hex};
 use crate::redact;
-use crate::walk::{Archive, NamedBy, Pulled, WantedChart};
+use crate::walk::{Archive, ChartRef, NamedBy, Pulled};
 
 /// How many charts are pulled side by side.
 pub(super) const SIDE_BY_SIDE: usize = 4;
@@ -47,7 +47,7 @@ pub(super) struct Charts<'a> {
 
 /// A chart to pull.
 struct Job<'a> {
-    chart: &'a WantedChart,
+    chart: &'a ChartRef,
     /// Whether its host may get the user's logins.
     named: bool,
 }
@@ -64,10 +64,10 @@ impl Charts<'_> {
     /// Brings in charts, each once.
     pub(super) fn bring(
         &self,
-        wanted: &[(WantedChart, NamedBy)],
-        known: &mut HashMap<WantedChart, Result<Pulled>>,
+        wanted: &[(ChartRef, NamedBy)],
+        known: &mut HashMap<ChartRef, Result<Pulled>>,
     ) -> Vec<Result<Pulled>> {
-        let mut by: HashMap<&WantedChart, NamedBy> = HashMap::new();
+        let mut by: HashMap<&ChartRef, NamedBy> = HashMap::new();
         for (chart, one) in wanted {
             by.entry(chart)
                 .and_modify(|by| by.extend(one))
@@ -100,12 +100,12 @@ impl Charts<'_> {
             .collect()
     }
 
-    fn entry(&self, chart: &WantedChart) -> Option<&ChartRemote> {
+    fn entry(&self, chart: &ChartRef) -> Option<&ChartRemote> {
         self.locks.iter().find_map(|lock| chart.locked(lock))
     }
 
     /// Returns what can be told without asking helm; none if helm is to be asked.
-    fn without_helm(&self, chart: &WantedChart) -> Option<Result<Pulled>> {
+    fn without_helm(&self, chart: &ChartRef) -> Option<Result<Pulled>> {
         if let Err(failure) = chart.refuse_unsafe() {
             return Some(Err(failure));
         }
@@ -152,7 +152,7 @@ impl Charts<'_> {
         got
     }
 
-    fn received(&self, chart: &WantedChart, got: Result<Got>) -> Result<Pulled> {
+    fn received(&self, chart: &ChartRef, got: Result<Got>) -> Result<Pulled> {
         let shown = chart.shown();
         let bytes = match got? {
             Got::Bytes(bytes) => bytes,
@@ -188,7 +188,7 @@ impl Charts<'_> {
 /// Runs `helm pull` as kustomize does, except that nothing is unpacked. helm gets the user's logins only for a
 /// `named` host, one that the user's own files name.
 pub(super) fn pull(
-    chart: &WantedChart,
+    chart: &ChartRef,
     named: bool,
     timeout: Duration,
     budget: &Budget,
@@ -303,7 +303,7 @@ fn says_that_it_is_gone(said: &str) -> bool {
 }
 
 /// The command that a person can run.
-fn by_hand(chart: &WantedChart) -> String {
+fn by_hand(chart: &ChartRef) -> String {
     let shown = redact::url(&chart.repo);
     let version = match chart.version.as_str() {
         "" => String::new(),
@@ -323,7 +323,7 @@ fn by_hand(chart: &WantedChart) -> String {
 }
 
 /// Returns the one archive that helm left.
-fn the_archive(chart: &WantedChart, directory: &Path, budget: &Budget) -> Result<Vec<u8>> {
+fn the_archive(chart: &ChartRef, directory: &Path, budget: &Budget) -> Result<Vec<u8>> {
     let unreadable =
         |error: std::io::Error| Failure::new(format!("what helm left cannot be read: {error}"));
     let mut archives = Vec::new();
@@ -347,7 +347,7 @@ fn the_archive(chart: &WantedChart, directory: &Path, budget: &Budget) -> Result
 }
 
 /// Takes an archive apart, and holds what it says of itself against what was asked for.
-pub(super) fn unpacked(chart: &WantedChart, bytes: &[u8]) -> Result<Pulled> {
+pub(super) fn unpacked(chart: &ChartRef, bytes: &[u8]) -> Result<Pulled> {
     let shown = chart.shown();
     let files = archive::unpack(bytes)
         .map_err(|reason| Failure::new(format!("the archive of {shown} is refused: {reason}")))?;
@@ -380,7 +380,7 @@ pub(super) fn unpacked(chart: &WantedChart, bytes: &[u8]) -> Result<Pulled> {
 }
 
 /// Returns a chart that was localized before, from the files that the lock lists for it.
-fn held_by_tip(tip: &Tip, chart: &WantedChart, entry: &ChartRemote) -> Option<Archive> {
+fn held_by_tip(tip: &Tip, chart: &ChartRef, entry: &ChartRemote) -> Option<Archive> {
     let held = chart.locked(&tip.lock)?;
     if held.sha256 != entry.sha256 {
         return None;

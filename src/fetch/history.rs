@@ -6,10 +6,10 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::Fetcher;
-use super::git::{Clock, FetchFailure, GitRemotes, Trouble, Wish};
+use super::git::{Clock, FetchFailure, GitRemotes, GitRequest, Trouble};
 use super::work::{Key, SIDE_BY_SIDE, side_by_side};
 use crate::failure::Result;
-use crate::git::{Depth, Wanted};
+use crate::git::{Depth, RefSpec};
 use crate::interrupt::Scratch;
 use crate::process::Terminal;
 use crate::redact;
@@ -53,7 +53,7 @@ impl GitRemotes {
     /// When the repository does not answer, or gives the new commit neither by its id nor by its ref.
     pub fn history(
         &self,
-        wish: &Wish,
+        wish: &GitRequest,
         old: &str,
         timeout: Duration,
     ) -> Result<History, FetchFailure> {
@@ -83,7 +83,7 @@ impl GitRemotes {
     /// As [`GitRemotes::history`].
     pub fn history_now(
         &self,
-        wish: &Wish,
+        wish: &GitRequest,
         old: &str,
         timeout: Duration,
         terminal: Terminal,
@@ -100,13 +100,13 @@ impl GitRemotes {
     /// As [`GitRemotes::history`]; and when the repository does not give it.
     pub fn given(
         &self,
-        wish: &Wish,
+        wish: &GitRequest,
         id: &str,
         timeout: Duration,
         terminal: Terminal,
     ) -> Result<String, FetchFailure> {
         let asking = self.asking(wish, id, timeout, terminal)?;
-        asking.fetch(&[Wanted { id, name: "new" }], Depth::One)?;
+        asking.fetch(&[RefSpec { id, name: "new" }], Depth::One)?;
         let commit = asking.ask(&["rev-parse", "--verify", "refs/kl/new^{commit}"])?;
         let commit = commit.ok_or_else(|| self.no_such_ref(wish, id))?;
         Ok(commit.trim().to_owned())
@@ -115,7 +115,7 @@ impl GitRemotes {
     /// Makes an empty repository for objects like the one with this id, to ask with.
     fn asking<'a>(
         &'a self,
-        wish: &'a Wish,
+        wish: &'a GitRequest,
         id: &str,
         timeout: Duration,
         terminal: Terminal,
@@ -162,9 +162,9 @@ impl Fetcher {
             let asked = keys.iter().find(|key| redact::url(&key.url) == shown);
             asked.map_or_else(|| shown.to_owned(), |key| key.url.clone())
         };
-        let wishes: Vec<Wish> = moves
+        let wishes: Vec<GitRequest> = moves
             .iter()
-            .map(|moved| Wish {
+            .map(|moved| GitRequest {
                 url: url(&moved.url),
                 reference: moved.to.clone(),
                 commit: Some(moved.new.clone()),
@@ -187,7 +187,7 @@ impl Fetcher {
 
 struct Asking<'a> {
     remotes: &'a GitRemotes,
-    wish: &'a Wish,
+    wish: &'a GitRequest,
     scratch: Scratch,
     clock: Clock<'a>,
     terminal: Terminal,
@@ -195,7 +195,7 @@ struct Asking<'a> {
 
 impl Asking<'_> {
     fn history(&self, old: &str, new: &str) -> Result<History, FetchFailure> {
-        let old_wanted = Wanted {
+        let old_wanted = RefSpec {
             id: old,
             name: "old",
         };
@@ -232,11 +232,11 @@ impl Asking<'_> {
     fn fetch_new(
         &self,
         new: &str,
-        beside: Option<Wanted<'_>>,
+        beside: Option<RefSpec<'_>>,
         depth: Depth,
     ) -> Result<(), FetchFailure> {
         let fetch = |id| {
-            let wanted = Wanted { id, name: "new" };
+            let wanted = RefSpec { id, name: "new" };
             self.fetch(&Vec::from_iter(beside.into_iter().chain([wanted])), depth)
         };
         match fetch(new) {
@@ -251,7 +251,7 @@ impl Asking<'_> {
         }
     }
 
-    fn fetch(&self, wanted: &[Wanted<'_>], depth: Depth) -> Result<(), FetchFailure> {
+    fn fetch(&self, wanted: &[RefSpec<'_>], depth: Depth) -> Result<(), FetchFailure> {
         let output = self.remotes.talk(self.wish, &self.clock, |foreign, url| {
             let limits = self.clock.limits();
             foreign.fetch_commits(

@@ -12,7 +12,7 @@ use std::sync::{Mutex, PoisonError};
 use url::{Host, Url};
 
 use crate::failure::{Failure, Result};
-use crate::git::Foreign;
+use crate::git::RemoteGit;
 use crate::redact;
 use crate::reference::RepoSpec;
 use crate::walk::NamedBy;
@@ -121,14 +121,14 @@ impl Access {
 /// Decides about requests, from what the user's own files name. Shared by all threads of a run.
 #[derive(Debug, Default)]
 pub(super) struct Reach {
-    foreign: Foreign,
+    foreign: RemoteGit,
     allow_private: bool,
     named: Mutex<HashSet<String>>,
     origins: Mutex<HashMap<String, Zone>>,
 }
 
 impl Reach {
-    pub(super) fn new(foreign: Foreign, allow_private: bool) -> Self {
+    pub(super) fn new(foreign: RemoteGit, allow_private: bool) -> Self {
         Reach {
             foreign,
             allow_private,
@@ -373,7 +373,7 @@ mod tests {
         let by = NamedBy::Upstream(["https://1.1.1.1/".to_owned()].into());
         assert_eq!(reach.access(&by, "http://127.0.0.1:8080/b"), Access::FREE);
         assert_ne!(reach.access(&by, "http://127.0.0.1:9090/b"), Access::FREE);
-        let allowing = Reach::new(Foreign::default(), true);
+        let allowing = Reach::new(RemoteGit::default(), true);
         let access = allowing.access(&by, "http://127.0.0.1/");
         assert_eq!((access.most, access.named), (None, false));
     }

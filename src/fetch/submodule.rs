@@ -4,7 +4,7 @@
 use percent_encoding::percent_decode_str;
 
 use crate::failure::{Failure, Result};
-use crate::git::Foreign;
+use crate::git::RemoteGit;
 use crate::redact;
 use crate::tree::path;
 
@@ -22,7 +22,7 @@ pub(super) struct Submodule {
 ///
 /// # Errors
 /// When git cannot parse it.
-pub(super) fn parse(foreign: &Foreign, bytes: &[u8]) -> Result<Vec<Submodule>> {
+pub(super) fn parse(foreign: &RemoteGit, bytes: &[u8]) -> Result<Vec<Submodule>> {
     let settings = foreign.parse_config(bytes)?;
     let value = |name: &str, key: &str| {
         settings

@@ -11,21 +11,21 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use super::budget::{Budget, MAX_FILE_SIZE};
-use super::git::{Clock, FetchFailure, GitRemotes, Listing, Trouble, Wish};
+use super::git::{Clock, FetchFailure, GitRemotes, GitRequest, Listing, Trouble};
 use super::history::{Course, History};
 use super::reach::{Access, Reach};
 use super::work::{SIDE_BY_SIDE, side_by_side};
 use super::{Cache, DEFAULT_TIMEOUT, Options, Progress, helm, http};
 use crate::config::is_one_version;
 use crate::failure::{Failure, Result};
-use crate::git::Foreign;
+use crate::git::RemoteGit;
 use crate::kustomization;
 use crate::process::Terminal;
 use crate::record::upstream::{Answer, Verdict};
 use crate::record::{ChartRemote, Digest, FileRemote, GitRemote, Remote, chart_label, sha256_hex};
 use crate::redact;
 use crate::reference::{Pin, RepoSpec, file_pin, refuse_unsafe};
-use crate::walk::{NamedBy, Pulled, WantedChart};
+use crate::walk::{ChartRef, NamedBy, Pulled};
 
 /// Asks upstream.
 pub struct Upstream {
@@ -82,7 +82,7 @@ impl Upstream {
     ///
     /// # Errors
     /// When the options leave no time to ask.
-    pub fn new(foreign: Foreign, options: &Options) -> Result<Self> {
+    pub fn new(foreign: RemoteGit, options: &Options) -> Result<Self> {
         let timeout = options.timeout.unwrap_or(DEFAULT_TIMEOUT);
         let budget = Budget::new(options.max_file_size.unwrap_or(MAX_FILE_SIZE));
         let reach = Arc::new(Reach::new(foreign.clone(), options.allow_private));
@@ -176,7 +176,7 @@ impl Upstream {
         references: &BTreeMap<&str, BTreeSet<&str>>,
         terminal: Terminal,
     ) -> Result<Reply, FetchFailure> {
-        let wish = |url: &str, reference: Option<&str>, commit: Option<&str>| Wish {
+        let wish = |url: &str, reference: Option<&str>, commit: Option<&str>| GitRequest {
             url: url.to_owned(),
             reference: reference.map(str::to_owned),
             commit: commit.map(str::to_owned),
@@ -217,7 +217,7 @@ impl Upstream {
                 chart,
                 version,
                 devel,
-            } => self.chart(&WantedChart {
+            } => self.chart(&ChartRef {
                 repo: url.clone(),
                 name: chart.clone(),
                 version: version.clone().unwrap_or_default(),
@@ -242,7 +242,7 @@ impl Upstream {
         }
     }
 
-    fn chart(&self, chart: &WantedChart) -> Result<Reply, FetchFailure> {
+    fn chart(&self, chart: &ChartRef) -> Result<Reply, FetchFailure> {
         chart.refuse_unsafe()?;
         match helm::pull(chart, Access::FREE.named, self.timeout, &self.budget)? {
             helm::Got::Bytes(bytes) => {

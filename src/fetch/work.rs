@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use super::git::{FetchFailure, Fetched, GitRemotes, Trouble, Wish};
+use super::git::{FetchFailure, Fetched, GitRemotes, GitRequest, Trouble};
 use super::reach::Access;
 use super::{Progress, http};
 use crate::failure::{Failure, Result};
@@ -39,7 +39,7 @@ impl Key {
 pub(super) enum Job {
     Git {
         key: Key,
-        wish: Wish,
+        wish: GitRequest,
         timeout: Option<Duration>,
         what: Git,
     },
@@ -150,7 +150,7 @@ pub(super) fn side_by_side<J: Sync, D: Send>(
 }
 
 /// Asks what the HEAD of a repository is that was named without a ref, and says it.
-fn unversioned(git: &GitRemotes, wish: &Wish, query_dropped: bool) -> FetchFailure {
+fn unversioned(git: &GitRemotes, wish: &GitRequest, query_dropped: bool) -> FetchFailure {
     let shown = redact::url(&wish.url);
     let failure = Failure::new(match query_dropped {
         true => format!("{shown}: the query cannot be parsed, so kustomize builds HEAD"),

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use super::Hook;
 use super::script::Manager;
 use crate::failure::{Failure, Failures, Result, argument};
-use crate::git::{Here, Hooks};
+use crate::git::{Hooks, LocalRepo};
 
 /// Where the hooks of a repository are.
 #[derive(Debug)]
@@ -26,7 +26,7 @@ impl Directory {
     ///
     /// # Errors
     /// When git cannot tell, or is told to find none.
-    pub fn find(here: &Here) -> Result<Directory> {
+    pub fn find(here: &LocalRepo) -> Result<Directory> {
         let hooks = here.hooks()?;
         // Links are followed: what counts is where a file would be written.
         let path = real(&hooks.directory);
@@ -47,7 +47,7 @@ impl Directory {
 
     /// Says whether other working trees take their hooks from it too.
     #[must_use]
-    pub fn is_shared(&self, here: &Here) -> bool {
+    pub fn is_shared(&self, here: &LocalRepo) -> bool {
         let worktrees = std::fs::read_dir(self.hooks.common.join("worktrees"));
         self.own
             && (real(&here.git_dir) != real(&self.hooks.common)

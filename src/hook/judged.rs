@@ -1,7 +1,7 @@
 //! What a hook that runs has to judge, and against what.
 
 use crate::failure::{Failure, Result};
-use crate::git::Here;
+use crate::git::LocalRepo;
 use crate::record::is_object_id;
 
 /// One thing to judge.
@@ -58,7 +58,7 @@ pub struct Framework {
 ///
 /// # Errors
 /// When git cannot tell.
-pub fn committed(here: &Here, by_git: bool) -> Result<Judged> {
+pub fn committed(here: &LocalRepo, by_git: bool) -> Result<Judged> {
     let mut old = None;
     if by_git || !here.nothing_staged()? {
         // Without a first commit all is new.
@@ -77,7 +77,7 @@ pub fn committed(here: &Here, by_git: bool) -> Result<Judged> {
 ///
 /// # Errors
 /// For a line that git would not write; when git cannot tell what a ref is.
-pub fn pushed(here: &Here, remote: Option<&str>, lines: &str) -> Result<Vec<Judged>> {
+pub fn pushed(here: &LocalRepo, remote: Option<&str>, lines: &str) -> Result<Vec<Judged>> {
     let updates = lines
         .lines()
         .filter(|line| !line.is_empty())
@@ -104,7 +104,7 @@ pub fn pushed(here: &Here, remote: Option<&str>, lines: &str) -> Result<Vec<Judg
 ///
 /// # Errors
 /// As [`pushed`].
-pub fn received(here: &Here, lines: &str) -> Result<Vec<Judged>> {
+pub fn received(here: &LocalRepo, lines: &str) -> Result<Vec<Judged>> {
     let updates = lines
         .lines()
         .filter(|line| !line.is_empty())
@@ -137,7 +137,7 @@ pub fn received(here: &Here, lines: &str) -> Result<Vec<Judged>> {
 ///
 /// # Errors
 /// When a revision names nothing, or git cannot tell.
-pub fn framework(here: &Here, said: &Framework, by_git: bool) -> Result<Judged> {
+pub fn framework(here: &LocalRepo, said: &Framework, by_git: bool) -> Result<Judged> {
     let push = said.remote.as_ref().and(said.branch.as_deref());
     let Some(rev) = said.to.as_deref().or(push) else {
         return committed(here, by_git);
@@ -164,7 +164,7 @@ pub fn framework(here: &Here, said: &Framework, by_git: bool) -> Result<Judged> 
 
 /// Returns what the updates bring, each once. What is no commit has no kustomization.
 fn judged<'k>(
-    here: &Here,
+    here: &LocalRepo,
     updates: &[Update<'_>],
     known: impl Fn(&Update<'_>) -> Option<&'k str>,
     configuration: impl Fn(&Update<'_>) -> Result<Configuration>,

@@ -5,7 +5,7 @@
 //! are replaced by what they stood for. The result is read again by both parsers; whatever is not exactly the old
 //! file with the new values is thrown away.
 
-mod proof;
+mod edit_check;
 mod remove;
 mod render;
 
@@ -195,7 +195,7 @@ fn edit_text(text: &str, changes: &[Change<'_>]) -> Result<Edited, EditError> {
         }
         splices.sort_by_key(|splice| splice.range.start);
         let after = apply(text, &splices)?;
-        match proof::prove(&stream, &after, &expected, &values) {
+        match edit_check::prove(&stream, &after, &expected, &values) {
             Ok(()) => {
                 return Ok(Edited {
                     text: after,

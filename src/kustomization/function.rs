@@ -7,7 +7,7 @@
 use super::fields::FUNCTION;
 use super::read::{Place, Reader};
 use super::yaml::{Dialect, Stream, Type};
-use super::{Accepts, ProblemKind, opinion};
+use super::{Accepts, ProblemKind, libyaml_check};
 use crate::redact;
 
 /// The annotations that make an object a function, in the order in which kustomize looks for them
@@ -64,7 +64,7 @@ pub(super) fn find(reader: &mut Reader<'_>, object: &Place) -> Option<FunctionRu
         match reader.word(object, &keys) {
             Some(text) if text.is_empty() => {}
             Some(text) => {
-                let runtime = opinion::read(&text, 1)
+                let runtime = libyaml_check::read(&text, 1)
                     .ok()
                     .and_then(|stream| in_text(reader, &at, &text, &stream));
                 return Some(runtime.unwrap_or(FunctionRuntime::Unknown));

@@ -8,7 +8,7 @@ use super::read::{self, Found, Place, Reader, Whereabouts};
 use super::yaml::{Dialect, Document, NodeId, NodeKind, Stream, Type};
 use super::{
     Accepts, FunctionRuntime, NoteKind, PluginFile, PluginUse, Problem, ProblemKind, function,
-    is_pinned, opinion,
+    is_pinned, libyaml_check,
 };
 
 /// How many objects one file may hold because of aliases.
@@ -41,7 +41,7 @@ pub fn read_plugin(bytes: &[u8], listed: Option<PluginUse>) -> Result<PluginFile
 /// Reads a string as Kubernetes objects, as kustomize does to tell inline configurations and patches from paths.
 /// The error says why it is none.
 pub(super) fn objects(text: &str) -> Result<Stream<'_>, String> {
-    let stream = opinion::read(text, usize::MAX).map_err(|error| error.message)?;
+    let stream = libyaml_check::read(text, usize::MAX).map_err(|error| error.message)?;
     collect(&stream).map_err(|(_, _, why)| why)?;
     Ok(stream)
 }

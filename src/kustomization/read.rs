@@ -163,7 +163,7 @@ pub(super) fn parse(bytes: &[u8], limit: usize) -> Result<Stream<'_>, Problem> {
             kind: ProblemKind::NotUtf8,
         }
     })?;
-    super::opinion::read(text, limit).map_err(|error| {
+    super::libyaml_check::read(text, limit).map_err(|error| {
         conflict(text).unwrap_or_else(|| Problem {
             line: error.line,
             column: error.column,

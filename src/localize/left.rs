@@ -9,7 +9,7 @@ use crate::finding::{Rule, Subject};
 use crate::kustomization::{Reference, RemoteFunction};
 use crate::record::{Left, LeftWhat};
 use crate::redact;
-use crate::walk::{self, Chart, FileId, Graph, Origin, Place, RootId, Target, Wanted};
+use crate::walk::{self, Chart, FileId, Graph, Origin, Place, RemoteRef, RootId, Target};
 
 /// Why something is left that was asked for in vain.
 pub const UNRESOLVED: &str = "could not be resolved";
@@ -47,7 +47,7 @@ pub fn left(
 /// Returns what a lock says of a reference of an upstream that could not be resolved; none where no lock can name it.
 #[must_use]
 pub fn unresolved(reference: &Reference) -> Option<(LeftWhat, Subject)> {
-    let wanted = Wanted::of(reference)?;
+    let wanted = RemoteRef::of(reference)?;
     let url = redact::url(&wanted.text);
     let what = LeftWhat::Reference { url };
     what.is_valid().then(|| (what, wanted.subject()))
@@ -165,7 +165,7 @@ impl All<'_> {
             let Some(edge) = graph.roots[*root].edges.get(*index) else {
                 continue;
             };
-            let Some(wanted) = Wanted::of(&edge.reference) else {
+            let Some(wanted) = RemoteRef::of(&edge.reference) else {
                 continue;
             };
             let url = redact::url(&wanted.text);

@@ -7,7 +7,7 @@ use super::GITATTRIBUTES;
 use super::chart::{self, ChartEdits};
 use super::files::{Content, Localized, ResultFile, Rewritten, Untrusted};
 use super::layout::SafePaths;
-use super::{proof, remotes};
+use super::{graph_check, remotes};
 use crate::config::Leave;
 use crate::failure::{Failure, Failures, Location};
 use crate::finding::WarningId;
@@ -125,7 +125,7 @@ pub fn localize(
     if !text.is_empty() && !localized.files.contains_key(".gitattributes") {
         add_attributes(&mut localized.files, "", &text);
     }
-    localized.left = proof::prove(&localized, load_restrictor, rules.leave, &kept)?;
+    localized.left = graph_check::assert_whole(&localized, load_restrictor, rules.leave, &kept)?;
     Ok(localized)
 }
 

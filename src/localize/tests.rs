@@ -9,7 +9,7 @@ use super::{Localized, Rules, localize};
 use crate::record::LoadRestrictor;
 use crate::tree::memory::MemoryTree;
 use crate::tree::path;
-use crate::walk::{self, Found, Options, Remotes, Repository, Source, Start, Wanted};
+use crate::walk::{self, Found, Options, RemoteRef, Remotes, Repository, Source, Start};
 
 /// Sorted, so that a directory comes before what is in it. References only lead forward in this
 /// list, so that there is no cycle.
@@ -180,8 +180,8 @@ struct Doubling {
 }
 
 impl Remotes for Doubling {
-    fn resolve(&mut self, wanted: &[Wanted]) -> Vec<crate::failure::Result<Found>> {
-        let one = |wanted: &Wanted| {
+    fn resolve(&mut self, wanted: &[RemoteRef]) -> Vec<crate::failure::Result<Found>> {
+        let one = |wanted: &RemoteRef| {
             let name = wanted.text.trim_end_matches("?ref=v1");
             let level: usize = name[name.rfind('/').unwrap() + 1..].parse().unwrap();
             let mut tree = MemoryTree::default();

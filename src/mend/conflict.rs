@@ -1,7 +1,7 @@
 //! The lock in the middle of a merge or a rebase, where git left two sides of it.
 
 use crate::failure::{Failure, Result, argument, short};
-use crate::git::Here;
+use crate::git::LocalRepo;
 use crate::record::lock::{Both, Merged, Sides};
 use crate::record::{LOCK_NAME, Lock};
 use crate::tree::Tree;
@@ -12,7 +12,7 @@ use crate::tree::Tree;
 ///
 /// # Errors
 /// When a side cannot be read.
-pub(super) fn merged(here: &Here, tree: &dyn Tree) -> Result<Option<Merged>> {
+pub(super) fn merged(here: &LocalRepo, tree: &dyn Tree) -> Result<Option<Merged>> {
     let on_disk = match tree.entry(LOCK_NAME)? {
         Some(_) => Some(tree.read(LOCK_NAME)?),
         None => None,
@@ -72,7 +72,7 @@ fn side(bytes: &[u8], which: &str) -> Result<Lock> {
 }
 
 /// Returns what the index holds of the lock: base, ours, theirs.
-fn stages(here: &Here) -> Result<[Option<Vec<u8>>; 3]> {
+fn stages(here: &LocalRepo) -> Result<[Option<Vec<u8>>; 3]> {
     let mut stages = [None, None, None];
     for (stage, id) in here.unmerged(LOCK_NAME)? {
         let place = usize::try_from(stage)

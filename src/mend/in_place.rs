@@ -5,9 +5,9 @@
 //! kustomization references it. What is written is known before the first file changes ([`Plan`]).
 
 mod again;
-mod ledger;
-mod proof;
+mod graph_check;
 mod restore;
+mod write_plan;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::PathBuf;
@@ -26,8 +26,8 @@ use crate::walk::{
     Warning,
 };
 
-use ledger::Ledger;
 use restore::Restored;
+use write_plan::WritePlan;
 
 /// How many paths an error names before it only counts the rest.
 const NAMED: usize = 10;
@@ -118,7 +118,7 @@ fn planned(
     let empty = Rc::default();
     let held = ground.lock.as_ref().unwrap_or(&empty);
     let mut restored = match request.overwrite {
-        true => restore::restore(ground, held, &ledger::edited(ground, held)?, remotes)?,
+        true => restore::restore(ground, held, &write_plan::edited(ground, held)?, remotes)?,
         false => Restored::default(),
     };
     let mut tree = OverlayTree::new(ground.tree.clone());
@@ -197,11 +197,11 @@ fn planned(
                 || (again.contains(label) && turned.contains(from)),
     )?;
 
-    let ledger = Ledger::new(ground, held, &in_place.localized, request.no_licenses)?;
+    let ledger = WritePlan::new(ground, held, &in_place.localized, request.no_licenses)?;
     ledger.refuse(graph, request.overwrite)?;
 
     let after = walked(ground, tree, request, &leave, &in_place, &starts)?;
-    proof::prove(graph, &after.graph, &in_place, &again)?;
+    graph_check::assert_whole(graph, &after.graph, &in_place, &again)?;
     let kept = ledger.kept(&after);
     let lost: Vec<String> = kept
         .iter()
@@ -422,7 +422,7 @@ fn to_stage(
     changes: &[Change],
     known: &BTreeSet<&str>,
     gone: &[&StoredFile],
-    ledger: &Ledger<'_>,
+    ledger: &WritePlan<'_>,
 ) -> Result<Vec<String>> {
     let gone: BTreeSet<&str> = gone.iter().map(|file| file.path.as_str()).collect();
     let mut paths = BTreeSet::new();

@@ -16,8 +16,8 @@ use crate::finding::{Rule, WarningId};
 use crate::localize;
 use crate::record::{GitRemote, LOCK_NAME, Left, LeftWhat, Lock, Remote};
 use crate::walk::{
-    self, Contents, Edge, Explored, Graph, Place, Remotes, RootId, Target, Trouble, Wanted,
-    WantedChart, Warning,
+    self, ChartRef, Contents, Edge, Explored, Graph, Place, RemoteRef, Remotes, RootId, Target,
+    Trouble, Warning,
 };
 
 /// A lock that fits the tree.
@@ -144,7 +144,7 @@ fn named(
 }
 
 /// Returns the charts of repositories that the tree itself names, and whether each is in the tree.
-fn charts(graph: &Graph) -> Vec<(WantedChart, bool)> {
+fn charts(graph: &Graph) -> Vec<(ChartRef, bool)> {
     // A tree that cannot be read is a trouble of the walk.
     let charts = graph.named_charts().unwrap_or_default();
     charts
@@ -156,7 +156,7 @@ fn charts(graph: &Graph) -> Vec<(WantedChart, bool)> {
 /// Returns the label of the entry that a reference has in the lock, and the directory that it names
 /// there.
 fn entry(edge: &Edge, lock: &Lock) -> Option<(String, Option<String>)> {
-    let wanted = Wanted::of(&edge.reference)?;
+    let wanted = RemoteRef::of(&edge.reference)?;
     let remote = wanted.locked(lock)?;
     let directory = match (remote, &wanted.spec) {
         (Remote::Git(_), Some(spec)) => Some(GitRemote::path(&spec.directory())),
@@ -449,7 +449,7 @@ fn unfollowed(graph: &Graph, lock: &Lock) -> BTreeSet<String> {
             if is_followed || graph.left.contains(&(id, index)) {
                 continue;
             }
-            let wanted = Wanted::of(&edge.reference);
+            let wanted = RemoteRef::of(&edge.reference);
             let locked = wanted
                 .as_ref()
                 .and_then(|wanted| Some((wanted, wanted.locked(lock)?)));

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
+use super::build_check::{refusal, write_differences, write_proof};
 use super::left::{write_accepted, write_left};
-use super::proof::{refusal, write_differences, write_proof};
 use super::{Outcome, Report, Tell, counted, visible, write_warnings};
 use crate::config::Strict;
 use crate::failure::{Failure, short};

@@ -5,18 +5,18 @@ use std::fmt::Write;
 
 use serde::Serialize;
 
+use super::build_check::{JsonBuildCheck, refusal, write_differences, write_proof};
 use super::human::write_rewritten;
 use super::json::{
     JsonFile, JsonLeft, JsonMessage, JsonRemote, JsonRewritten, TOOL, Tool, remote, render,
 };
 use super::left::{write_accepted, write_left};
 use super::lock::{JsonChange, write_changes};
-use super::proof::{JsonProof, refusal, write_differences, write_proof};
 use super::{LockOutcome, Tell, by_id, counted, visible, write_warnings};
+use crate::build_check::BuildCheck;
 use crate::config::Strict;
 use crate::failure::{Failure, pathspec, short};
 use crate::localize::Rewritten;
-use crate::prove::Proof;
 use crate::record::{Change, Left, Remote};
 use crate::walk::Warning;
 
@@ -48,7 +48,7 @@ pub struct InPlaceReport {
     /// Which warnings are errors.
     pub strict: Strict,
     /// What came of building the affected roots; none where no root is affected.
-    pub proof: Option<Proof>,
+    pub proof: Option<BuildCheck>,
     /// The branch that this is about; none for the working tree.
     pub branch: Option<OnBranch>,
 }
@@ -103,7 +103,7 @@ impl Tell for InPlaceReport {
             commands: self.commands(),
             warning_counts: by_id(&self.warnings),
             warnings: self.warnings.iter().map(JsonMessage::from).collect(),
-            verified: self.proof.as_ref().map(JsonProof::from),
+            verified: self.proof.as_ref().map(JsonBuildCheck::from),
         })
     }
 
@@ -127,7 +127,7 @@ impl Tell for InPlaceReport {
 impl InPlaceReport {
     /// Says whether some root would not build to what it builds to: then nothing was written.
     fn differs(&self) -> bool {
-        self.proof.as_ref().is_some_and(Proof::differs)
+        self.proof.as_ref().is_some_and(BuildCheck::differs)
     }
 
     /// Returns the commands that lead to a commit: what is ignored would be left out without `-f`.
@@ -271,5 +271,5 @@ struct JsonInPlace<'a> {
     warning_counts: BTreeMap<&'static str, usize>,
     warnings: Vec<JsonMessage<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    verified: Option<JsonProof<'a>>,
+    verified: Option<JsonBuildCheck<'a>>,
 }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
-use super::proof::JsonProof;
+use super::build_check::JsonBuildCheck;
 use super::{Outcome, Report, by_id};
 use crate::failure::{Failure, Failures, Location};
 use crate::localize::Rewritten;
@@ -29,7 +29,7 @@ struct JsonReport<'a> {
     rewritten: Vec<JsonRewritten<'a>>,
     warning_counts: BTreeMap<&'static str, usize>,
     warnings: Vec<JsonMessage<'a>>,
-    verified: JsonProof<'a>,
+    verified: JsonBuildCheck<'a>,
 }
 
 #[derive(Serialize)]

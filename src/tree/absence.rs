@@ -7,7 +7,7 @@ use std::rc::Rc;
 use super::ignored::Ignores;
 use super::objects::{ObjectTree, object_id};
 use super::{Entry, SharedTree, Tree};
-use crate::git::Here;
+use crate::git::LocalRepo;
 
 /// Why a local file is not in the tree that is looked at.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,7 +23,7 @@ pub enum Absence {
 
 /// Tells why paths are missing. Every path is looked up once.
 pub struct Absences {
-    here: Rc<Here>,
+    here: Rc<LocalRepo>,
     tree: SharedTree,
     ignores: Ignores,
     on_disk: bool,
@@ -36,7 +36,7 @@ impl Absences {
     /// `tree` is what is looked at; its ignore files count. `on_disk` says that what is on disk may end up in it: not
     /// in that of any commit.
     #[must_use]
-    pub fn new(here: Rc<Here>, tree: SharedTree, on_disk: bool) -> Self {
+    pub fn new(here: Rc<LocalRepo>, tree: SharedTree, on_disk: bool) -> Self {
         Absences {
             here,
             tree,

@@ -16,7 +16,7 @@ use super::store::Objects;
 use super::top::Top;
 use super::{Entry, LOCK_NAME, Listing, MERGE_LOCK, Tree, path};
 use crate::failure::{Failure, Result, argument};
-use crate::git::Here;
+use crate::git::LocalRepo;
 
 type IndexEntry = gix::index::Entry;
 
@@ -39,7 +39,7 @@ impl IndexTree {
     ///
     /// # Errors
     /// When neither we nor git can read it.
-    pub fn open(here: Rc<Here>) -> Result<Self> {
+    pub fn open(here: Rc<LocalRepo>) -> Result<Self> {
         let top = here.top.as_deref().and_then(Top::new);
         let objects = Rc::new(Objects::of_here(here.clone())?);
         let state = match read(&here.index, objects.hash()) {
@@ -428,7 +428,7 @@ fn is_sound(entry: &IndexEntry) -> bool {
 }
 
 /// Asks git for the index.
-fn ask(here: &Here, hash: gix::hash::Kind) -> Result<gix::index::State> {
+fn ask(here: &LocalRepo, hash: gix::hash::Kind) -> Result<gix::index::State> {
     let mut state = gix::index::State::new(hash);
     for staged in here.staged()? {
         let foreign = || Failure::new("git listed an index that is none");

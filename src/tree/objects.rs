@@ -11,7 +11,7 @@ use super::store::Objects;
 use super::top::Top;
 use super::{Entry, Listing, Tree, path};
 use crate::failure::{Failure, Result, shown};
-use crate::git::Here;
+use crate::git::LocalRepo;
 
 pub use super::store::{open, open_foreign, proven};
 
@@ -63,7 +63,7 @@ impl ObjectTree {
     ///
     /// # Errors
     /// When the repository cannot be opened.
-    pub fn of_here(here: Rc<Here>, root: ObjectId) -> Result<Self> {
+    pub fn of_here(here: Rc<LocalRepo>, root: ObjectId) -> Result<Self> {
         let top = here.top.as_deref().and_then(Top::new);
         let objects = Rc::new(Objects::of_here(here)?);
         Ok(ObjectTree {

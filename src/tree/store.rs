@@ -6,13 +6,13 @@ use std::rc::Rc;
 use gix::ObjectId;
 
 use crate::failure::{Failure, Result, argument};
-use crate::git::Here;
+use crate::git::LocalRepo;
 
 /// The object database of one repository.
 pub(super) struct Objects {
     repository: gix::Repository,
     /// The repository at hand, when it is this one: git may reach objects that gix does not.
-    here: Option<Rc<Here>>,
+    here: Option<Rc<LocalRepo>>,
 }
 
 /// How much of what other objects of a pack are made from is kept at hand. Kustomizations are alike, so
@@ -100,7 +100,7 @@ impl Objects {
     ///
     /// # Errors
     /// When the repository cannot be opened.
-    pub(super) fn of_here(here: Rc<Here>) -> Result<Self> {
+    pub(super) fn of_here(here: Rc<LocalRepo>) -> Result<Self> {
         Ok(Objects {
             repository: open(&here.git_dir)?,
             here: Some(here),

@@ -10,12 +10,12 @@ use super::index::{IndexTree, is_named};
 use super::top::Top;
 use super::{Entry, Listing, Tree, disk, path};
 use crate::failure::{Failure, Result};
-use crate::git::Here;
+use crate::git::LocalRepo;
 
 /// The files below the top of the working tree, ignored ones too: a build reads them all. A submodule
 /// of the index is one, whether it is checked out or not.
 pub struct WorkingTree {
-    here: Rc<Here>,
+    here: Rc<LocalRepo>,
     top: Top,
     submodules: BTreeSet<String>,
     /// The directories that were asked for, and are there.
@@ -31,7 +31,7 @@ impl WorkingTree {
     ///
     /// # Errors
     /// When there is none, or its index cannot be read.
-    pub fn open(here: Rc<Here>) -> Result<Self> {
+    pub fn open(here: Rc<LocalRepo>) -> Result<Self> {
         let top = here.top.as_deref().and_then(Top::new);
         let top = top.ok_or_else(|| {
             Failure::new("this repository has no working tree")

@@ -8,14 +8,14 @@ use crate::commit::objects::{differences, entries, lookup};
 use crate::commit::records::{Found, Recorded, Records};
 use crate::commit::tip;
 use crate::failure::{Failure, Result, short};
-use crate::git::{CommitId, Here};
+use crate::git::{CommitId, LocalRepo};
 use crate::record::{Digest, LOCK_NAME, Lock, Trailers};
 use crate::tree::objects::object_id;
 use crate::tree::{Entry, path};
 
 /// The history of a commit.
 pub(super) struct History<'a> {
-    here: &'a Rc<Here>,
+    here: &'a Rc<LocalRepo>,
     repository: &'a gix::Repository,
     rev: &'a str,
     id: &'a CommitId,
@@ -31,7 +31,7 @@ pub(super) struct History<'a> {
 
 impl<'a> History<'a> {
     pub(super) fn of(
-        here: &'a Rc<Here>,
+        here: &'a Rc<LocalRepo>,
         repository: &'a gix::Repository,
         (rev, id): (&'a str, &'a CommitId),
         locks: &[String],

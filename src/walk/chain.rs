@@ -63,7 +63,7 @@ fn chain(graph: &Graph, ways: &HashMap<FileId, &Edge>, file: FileId) -> Vec<Loca
 mod tests {
     use std::rc::Rc;
 
-    use super::super::{Found, Options, Remotes, Repository, Source, Wanted, explore};
+    use super::super::{Found, Options, RemoteRef, Remotes, Repository, Source, explore};
     use crate::failure::{Failure, Result};
     use crate::tree::memory::MemoryTree;
 
@@ -79,8 +79,8 @@ mod tests {
     struct Lib(Rc<Repository>);
 
     impl Remotes for Lib {
-        fn resolve(&mut self, wanted: &[Wanted]) -> Vec<Result<Found>> {
-            let one = |wanted: &Wanted| match wanted.text.starts_with("https://h/o/lib") {
+        fn resolve(&mut self, wanted: &[RemoteRef]) -> Vec<Result<Found>> {
+            let one = |wanted: &RemoteRef| match wanted.text.starts_with("https://h/o/lib") {
                 true => Ok(Found::Root(self.0.clone())),
                 false => Err(Failure::new("gone")),
             };

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
 
 use super::local::wider;
-use super::trouble::{Beyond, Step, Stop, Trouble, TroubleKind};
+use super::trouble::{Beyond, Trouble, TroubleKind, WalkError, WalkResult};
 use super::{File, FileId, Graph, NamedBy, Noted, Origin, Remotes, RootId, Walker, Warning};
 use crate::config::{self, Leave, is_one_version};
 use crate::failure::{Failure, Result};
@@ -23,7 +23,7 @@ pub const CHART_HOME: &str = "charts";
 
 /// A chart of a repository.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct WantedChart {
+pub struct ChartRef {
     /// The repository as written. May hold a secret.
     pub repo: String,
     /// Its name.
@@ -37,7 +37,7 @@ pub struct WantedChart {
 /// A chart that was pulled.
 pub struct Archive {
     /// What was asked for.
-    pub chart: WantedChart,
+    pub chart: ChartRef,
     /// The version that it is.
     pub resolved: String,
     /// The SHA-256 of the archive, in hex.
@@ -71,7 +71,7 @@ pub struct Chart {
     pub brought: Option<(Rc<Archive>, BTreeMap<String, FileId>)>,
 }
 
-impl WantedChart {
+impl ChartRef {
     /// Returns what names it in a record.
     #[must_use]
     pub fn label(&self) -> String {
@@ -108,7 +108,7 @@ impl WantedChart {
         lock.find_chart(&redact::url(&self.repo), &self.name, version)
     }
 
-    /// Returns what [`WantedChart::locked`] does, for many charts.
+    /// Returns what [`ChartRef::locked`] does, for many charts.
     #[must_use]
     pub fn locked_among<'a>(&self, lock: &Index<'a>) -> Option<&'a ChartRemote> {
         let version = Some(self.version.as_str()).filter(|version| !version.is_empty());
@@ -168,12 +168,12 @@ pub struct Named<'a> {
 impl Named<'_> {
     /// Returns the chart as it is asked for; none if it must be in the tree.
     #[must_use]
-    pub fn wanted(&self) -> Option<WantedChart> {
+    pub fn wanted(&self) -> Option<ChartRef> {
         let devel = matches!(
             self.noted.note.kind,
             NoteKind::RemoteChart { devel: true, .. }
         );
-        Some(WantedChart {
+        Some(ChartRef {
             repo: self.repo?.to_owned(),
             name: self.name.to_owned(),
             version: self.version.to_owned(),
@@ -343,7 +343,7 @@ struct Local {
 /// A chart to be brought in.
 struct Missing {
     note: usize,
-    wanted: WantedChart,
+    wanted: ChartRef,
 }
 
 impl Walker<'_> {
@@ -365,7 +365,7 @@ impl Walker<'_> {
                             // That is about what is written, and not about what is there.
                             Err(failure) => {
                                 let kind = Box::new(TroubleKind::Refused);
-                                stops.push((note, Stop { kind, failure }));
+                                stops.push((note, WalkError { kind, failure }));
                             }
                         },
                         (Place::Missing(path), None) => {
@@ -382,7 +382,7 @@ impl Walker<'_> {
                         }
                         (Place::Submodule(path), None) => {
                             let shown = &chart.name;
-                            let stop = Stop::new(
+                            let stop = WalkError::new(
                                 TroubleKind::Submodule { path: path.clone() },
                                 format!(
                                     "the chart `{shown}` lies in the submodule `{path}`, whose files this repository does not hold"
@@ -429,7 +429,7 @@ impl Walker<'_> {
             self.unbrought_chart(note, &wanted);
         }
         let by = |one: &Missing| self.named_by(self.graph.notes[one.note].file);
-        let wanted: Vec<(WantedChart, NamedBy)> = missing
+        let wanted: Vec<(ChartRef, NamedBy)> = missing
             .iter()
             .map(|one| (one.wanted.clone(), by(one)))
             .collect();
@@ -443,14 +443,14 @@ impl Walker<'_> {
                 Ok(Pulled::Left(why)) => self.left_chart(note, &wanted, why),
                 Err(failure) => {
                     let kind = Box::new(TroubleKind::Chart);
-                    self.chart_trouble(note, Stop { kind, failure });
+                    self.chart_trouble(note, WalkError { kind, failure });
                 }
             }
         }
     }
 
     /// Brings along the directory of a chart that is in the tree.
-    fn carry_chart(&mut self, note: usize, place: &str) -> Step<()> {
+    fn carry_chart(&mut self, note: usize, place: &str) -> WalkResult<()> {
         let root = self.graph.notes[note].root;
         let source = self.graph.roots[root].source;
         let scope = self.graph.sources[source].scope.clone();
@@ -458,7 +458,7 @@ impl Walker<'_> {
         let real = match tree::resolve(&*tree, place)? {
             Resolved::Directory { path } => path,
             _ => {
-                return Err(Stop::new(
+                return Err(WalkError::new(
                     TroubleKind::Refused,
                     format!("`{}` is no directory, so it is no chart", tree.label(place)),
                 )
@@ -472,7 +472,7 @@ impl Walker<'_> {
                 tree.label(&scope)
             );
             return Err(
-                Stop::new(TroubleKind::OutOfScope(Beyond::Scope), message).hint(wider(
+                WalkError::new(TroubleKind::OutOfScope(Beyond::Scope), message).hint(wider(
                     &*tree,
                     &scope,
                     Some(&real),
@@ -525,7 +525,7 @@ impl Walker<'_> {
         }
     }
 
-    fn brought_chart(&mut self, note: usize, wanted: &WantedChart, archive: Rc<Archive>) {
+    fn brought_chart(&mut self, note: usize, wanted: &ChartRef, archive: Rc<Archive>) {
         if !is_one_version(&wanted.version) {
             self.graph.warnings.push(Warning {
                 id: WarningId::FloatingChart,
@@ -563,12 +563,12 @@ impl Walker<'_> {
     }
 
     /// Says whether somebody decided that a chart stays remote.
-    fn accepts_chart(&self, wanted: &WantedChart) -> bool {
+    fn accepts_chart(&self, wanted: &ChartRef) -> bool {
         let accepts = |leave: &Leave<'_>| leave.accepts(Rule::RemoteChart, &wanted.subject());
         self.options.leave.and_then(accepts).is_some()
     }
 
-    fn left_chart(&mut self, note: usize, wanted: &WantedChart, why: &str) {
+    fn left_chart(&mut self, note: usize, wanted: &ChartRef, why: &str) {
         self.graph.warnings.push(Warning {
             id: WarningId::RemoteChart,
             location: self.graph.note_location(note),
@@ -580,7 +580,7 @@ impl Walker<'_> {
         self.unbrought_chart(note, wanted);
     }
 
-    fn unbrought_chart(&mut self, note: usize, wanted: &WantedChart) {
+    fn unbrought_chart(&mut self, note: usize, wanted: &ChartRef) {
         self.graph.charts.push(Chart {
             root: self.graph.notes[note].root,
             note,
@@ -590,7 +590,7 @@ impl Walker<'_> {
         });
     }
 
-    fn chart_trouble(&mut self, note: usize, stop: Stop) {
+    fn chart_trouble(&mut self, note: usize, stop: WalkError) {
         let failure = stop.failure.at(self.graph.note_location(note));
         let noted = &self.graph.notes[note];
         self.troubles.push(Trouble {
@@ -603,18 +603,18 @@ impl Walker<'_> {
     }
 }
 
-fn no_chart(graph: &Graph, note: usize, name: &str, path: &str) -> Stop {
+fn no_chart(graph: &Graph, note: usize, name: &str, path: &str) -> WalkError {
     let root = &graph.roots[graph.notes[note].root];
     let shown = graph.sources[root.source].tree.label(path);
-    Stop::new(
+    WalkError::new(
         TroubleKind::Refused,
         format!("there is no `{shown}`, and the chart `{name}` names no repository to get it from"),
     )
     .hint("put the chart there, or name its `repo`")
 }
 
-fn outside(name: &str, home: &str) -> Stop {
-    Stop::new(
+fn outside(name: &str, home: &str) -> WalkError {
+    WalkError::new(
         TroubleKind::OutOfScope(Beyond::Scope),
         format!("the chart `{name}` is looked for in `{home}`, out of the repository"),
     )

@@ -17,7 +17,7 @@ const SHOWN: usize = 16;
 
 /// One step from root to root.
 #[derive(Clone, Copy)]
-struct Step {
+struct WalkResult {
     from: RootId,
     edge: usize,
     to: RootId,
@@ -26,7 +26,7 @@ struct Step {
 
 /// Returns a trouble for every way in which the graph's roots lead back to themselves.
 pub(super) fn find(graph: &Graph) -> Vec<Trouble> {
-    let steps: Vec<Vec<Step>> = graph
+    let steps: Vec<Vec<WalkResult>> = graph
         .roots
         .iter()
         .enumerate()
@@ -35,7 +35,7 @@ pub(super) fn find(graph: &Graph) -> Vec<Trouble> {
                 .iter()
                 .enumerate()
                 .filter_map(|(edge, it)| match it.target {
-                    Target::Root { id: to, remote } => Some(Step {
+                    Target::Root { id: to, remote } => Some(WalkResult {
                         from,
                         edge,
                         to,
@@ -55,7 +55,7 @@ pub(super) fn find(graph: &Graph) -> Vec<Trouble> {
     let mut troubles = Vec::new();
     let mut looks = MOST_LOOKS;
     for closing in closing_steps(&steps, &order, &knots) {
-        let along = |step: &Step| {
+        let along = |step: &WalkResult| {
             looks = looks.saturating_sub(1);
             looks > 0 && knots[step.to] == knots[closing.to]
         };
@@ -73,7 +73,7 @@ pub(super) fn find(graph: &Graph) -> Vec<Trouble> {
 
 /// Returns for each root a number that it shares with those that lead to it and that it leads to
 /// (the strongly connected components, by Tarjan).
-fn knots(steps: &[Vec<Step>]) -> Vec<usize> {
+fn knots(steps: &[Vec<WalkResult>]) -> Vec<usize> {
     const NEW: usize = usize::MAX;
     let mut knots = vec![NEW; steps.len()];
     let mut met = vec![NEW; steps.len()];
@@ -123,7 +123,7 @@ fn knots(steps: &[Vec<Step>]) -> Vec<usize> {
 ///
 /// Only what lies on a cycle is followed, from the first root in `order`. So they do not depend on where
 /// the walk came from.
-fn closing_steps(steps: &[Vec<Step>], order: &[RootId], knots: &[usize]) -> Vec<Step> {
+fn closing_steps(steps: &[Vec<WalkResult>], order: &[RootId], knots: &[usize]) -> Vec<WalkResult> {
     #[derive(Clone, Copy, PartialEq)]
     enum Mark {
         New,
@@ -162,15 +162,15 @@ fn closing_steps(steps: &[Vec<Step>], order: &[RootId], knots: &[usize]) -> Vec<
 
 /// Returns the shortest chain of steps between two roots, over steps that `along` accepts.
 fn chain(
-    steps: &[Vec<Step>],
+    steps: &[Vec<WalkResult>],
     from: RootId,
     to: RootId,
-    mut along: impl FnMut(&Step) -> bool,
-) -> Option<Vec<Step>> {
+    mut along: impl FnMut(&WalkResult) -> bool,
+) -> Option<Vec<WalkResult>> {
     if from == to {
         return Some(Vec::new());
     }
-    let mut came: HashMap<RootId, Step> = HashMap::new();
+    let mut came: HashMap<RootId, WalkResult> = HashMap::new();
     let mut queue = VecDeque::from([from]);
     while let Some(root) = queue.pop_front() {
         for step in steps[root].iter().filter(|step| along(step)) {
@@ -199,7 +199,7 @@ fn chain(
 /// leads there is told once, and those on a cycle are told as such.
 fn containing(
     graph: &Graph,
-    steps: &[Vec<Step>],
+    steps: &[Vec<WalkResult>],
     order: &[RootId],
     knots: &[usize],
 ) -> Vec<Trouble> {
@@ -239,8 +239,8 @@ fn containing(
 
 /// Finds remote references that kustomize takes for a cycle: on their referrer chain is a URL that
 /// begins with theirs.
-fn prefixes(graph: &Graph, steps: &[Vec<Step>]) -> Vec<Trouble> {
-    let remote: Vec<(Step, &str)> = steps
+fn prefixes(graph: &Graph, steps: &[Vec<WalkResult>]) -> Vec<Trouble> {
+    let remote: Vec<(WalkResult, &str)> = steps
         .iter()
         .flatten()
         .filter(|step| step.remote)
@@ -275,7 +275,7 @@ fn prefixes(graph: &Graph, steps: &[Vec<Step>]) -> Vec<Trouble> {
     troubles
 }
 
-fn trouble(graph: &Graph, chain: &[Step], what: &str) -> Trouble {
+fn trouble(graph: &Graph, chain: &[WalkResult], what: &str) -> Trouble {
     let cycle = |edge: Option<(RootId, usize)>, file, failure| Trouble {
         kind: TroubleKind::Cycle,
         edge,

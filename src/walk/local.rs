@@ -1,6 +1,6 @@
 //! References to what lies in the same tree.
 
-use super::trouble::{Beyond, Step, Stop, TroubleKind};
+use super::trouble::{Beyond, TroubleKind, WalkError, WalkResult};
 use super::{Absence, LoadRestrictor, RootId, SourceId, Target, Walker, Warning};
 use crate::config::{FILE_NAME, Missing};
 use crate::failure::{Location, Result, argument};
@@ -52,7 +52,12 @@ impl Walker<'_> {
         })
     }
 
-    pub(super) fn local_file(&mut self, root: RootId, edge: usize, text: &str) -> Step<Target> {
+    pub(super) fn local_file(
+        &mut self,
+        root: RootId,
+        edge: usize,
+        text: &str,
+    ) -> WalkResult<Target> {
         let directory = self.graph.roots[root].directory.clone();
         let source_id = self.graph.roots[root].source;
         let source = &self.graph.sources[source_id];
@@ -66,11 +71,11 @@ impl Walker<'_> {
         let lexical = self.local_path(root, text)?;
         let outside = |what: &str| {
             let stop = match none {
-                true => Stop::new(
+                true => WalkError::new(
                     TroubleKind::OutOfScope(Beyond::Scope),
                     format!("`{text}` {what} the scope `{}`", tree.label(&bound)),
                 ),
-                false => Stop::new(
+                false => WalkError::new(
                     TroubleKind::OutOfScope(Beyond::Root),
                     format!(
                         "`{text}` {what} its kustomization root `{}`",
@@ -87,7 +92,7 @@ impl Walker<'_> {
             }
         };
         if remote && path::is_absolute(text) {
-            return Err(Stop::new(
+            return Err(WalkError::new(
                 TroubleKind::OutOfScope(Beyond::Absolute),
                 format!("`{text}` is an absolute path in a remote root"),
             )
@@ -113,7 +118,7 @@ impl Walker<'_> {
                 self.not_forbidden(source_id, &path, text)?;
                 Ok(Target::File(self.file(source_id, &path, executable)?))
             }
-            Resolved::Directory { .. } => Err(Stop::new(
+            Resolved::Directory { .. } => Err(WalkError::new(
                 TroubleKind::Refused,
                 format!("`{text}` is a directory, not a file"),
             )),
@@ -132,7 +137,7 @@ impl Walker<'_> {
         edge: usize,
         text: &str,
         accepts: Accepts,
-    ) -> Step<Target> {
+    ) -> WalkResult<Target> {
         let Some((source, directory)) = self.local_directory(root, edge, text)? else {
             return Ok(Target::Kept);
         };
@@ -148,12 +153,12 @@ impl Walker<'_> {
         root: RootId,
         edge: usize,
         text: &str,
-    ) -> Step<Option<(SourceId, String)>> {
+    ) -> WalkResult<Option<(SourceId, String)>> {
         if let Some(stop) = unsupported(text) {
             return Err(stop);
         }
         if path::is_absolute(text) {
-            return Err(Stop::new(
+            return Err(WalkError::new(
                 TroubleKind::OutOfScope(Beyond::Absolute),
                 format!("`{text}` is an absolute path, which leads to no file here"),
             )
@@ -166,7 +171,7 @@ impl Walker<'_> {
         let remote = source.repository.is_some();
         let lexical = path::resolve(&self.graph.roots[root].directory, text);
         let beyond = |path: Option<&str>| {
-            let stop = Stop::new(
+            let stop = WalkError::new(
                 TroubleKind::OutOfScope(Beyond::Scope),
                 format!("`{text}` lies outside the scope `{}`", tree.label(&scope)),
             );
@@ -187,7 +192,7 @@ impl Walker<'_> {
                 self.not_forbidden(source_id, &path, text)?;
                 Ok(Some((source_id, path)))
             }
-            Resolved::File { .. } => Err(Stop::new(
+            Resolved::File { .. } => Err(WalkError::new(
                 TroubleKind::Refused,
                 format!("`{text}` is a file, not a directory"),
             )),
@@ -199,9 +204,9 @@ impl Walker<'_> {
         }
     }
 
-    pub(super) fn not_forbidden(&self, source: SourceId, path: &str, text: &str) -> Step<()> {
+    pub(super) fn not_forbidden(&self, source: SourceId, path: &str, text: &str) -> WalkResult<()> {
         match &self.options.forbidden {
-            Some(directory) if source == 0 && path::is_in(path, directory) => Err(Stop::new(
+            Some(directory) if source == 0 && path::is_in(path, directory) => Err(WalkError::new(
                 TroubleKind::Refused,
                 format!(
                     "`{text}` lies in `{}`, where the result is going to be",
@@ -219,9 +224,9 @@ impl Walker<'_> {
         source: SourceId,
         text: &str,
         resolved: Resolved,
-        outside: &dyn Fn() -> Stop,
+        outside: &dyn Fn() -> WalkError,
         bound: &str,
-    ) -> Stop {
+    ) -> WalkError {
         let tree = &self.graph.sources[source].tree;
         match resolved {
             Resolved::Leaves { link, target } => {
@@ -229,13 +234,13 @@ impl Walker<'_> {
                     "`{text}` follows the link `{}` to `{target}`, out of the tree",
                     tree.label(&link)
                 );
-                Stop::new(
+                WalkError::new(
                     TroubleKind::OutOfScope(Beyond::Link { link, target }),
                     message,
                 )
                 .hint("replace the link by what it points to")
             }
-            Resolved::Loop { link } => Stop::new(
+            Resolved::Loop { link } => WalkError::new(
                 TroubleKind::Refused,
                 format!(
                     "`{text}`: the links at `{}` lead to each other",
@@ -247,7 +252,7 @@ impl Walker<'_> {
                     "`{text}` lies in the submodule `{}`, whose files this repository does not hold",
                     tree.label(&path)
                 );
-                Stop::new(TroubleKind::Submodule { path }, message)
+                WalkError::new(TroubleKind::Submodule { path }, message)
                     .hint("name the submodule's repository by URL, or copy the files into this one")
             }
             Resolved::Missing { path } if !path::is_in(&path, bound) => outside(),
@@ -255,7 +260,7 @@ impl Walker<'_> {
                 let local = self.graph.sources[source].repository.is_none();
                 self.missing(text, &path, local, &**tree)
             }
-            Resolved::File { .. } | Resolved::Directory { .. } => Stop::new(
+            Resolved::File { .. } | Resolved::Directory { .. } => WalkError::new(
                 TroubleKind::Refused,
                 format!("`{text}` cannot be used here"),
             ),
@@ -268,12 +273,12 @@ impl Walker<'_> {
         path: &str,
         local: bool,
         tree: &dyn tree::Tree,
-    ) -> Stop {
+    ) -> WalkError {
         if let Some(stop) = unsupported(text) {
             return stop;
         }
         if RepoSpec::parse(text).is_ok() {
-            return Stop::new(
+            return WalkError::new(
                 TroubleKind::Unsupported,
                 format!(
                     "`{}` names a git repository, but this field takes a file",
@@ -292,11 +297,11 @@ impl Walker<'_> {
             absence: absence.clone(),
         };
         match absence {
-            Absence::Nowhere => Stop::new(
+            Absence::Nowhere => WalkError::new(
                 kind,
                 format!("`{text}` does not exist: there is no `{shown}`"),
             ),
-            Absence::Untracked => Stop::new(
+            Absence::Untracked => WalkError::new(
                 kind,
                 format!("`{text}` is not committed: `{shown}` is on disk only"),
             )
@@ -304,7 +309,7 @@ impl Walker<'_> {
                 "git add -f -- {} && git commit",
                 argument(&format!(":/{shown}"))
             )),
-            Absence::Ignored(place, pattern) => Stop::new(
+            Absence::Ignored(place, pattern) => WalkError::new(
                 kind,
                 format!("`{text}` is kept out of git: `{shown}` matches `{pattern}` ({place})"),
             )
@@ -315,7 +320,7 @@ impl Walker<'_> {
         }
     }
 
-    pub(super) fn check_kind(&self, id: RootId, text: &str, accepts: Accepts) -> Step<()> {
+    pub(super) fn check_kind(&self, id: RootId, text: &str, accepts: Accepts) -> WalkResult<()> {
         let expected = match accepts {
             Accepts::Root { component: true } => Kind::Component,
             _ => Kind::Kustomization,
@@ -325,7 +330,7 @@ impl Walker<'_> {
         }
         let shown = || redact::url(text);
         match (expected, self.graph.roots[id].kind) {
-            (Kind::Component, Kind::Kustomization) => Err(Stop::new(
+            (Kind::Component, Kind::Kustomization) => Err(WalkError::new(
                 TroubleKind::Refused,
                 format!(
                     "`{}` is a Kustomization, but `components` takes a Component",
@@ -333,7 +338,7 @@ impl Walker<'_> {
                 ),
             )
             .hint("name it in `resources`")),
-            (Kind::Kustomization, Kind::Component) => Err(Stop::new(
+            (Kind::Kustomization, Kind::Component) => Err(WalkError::new(
                 TroubleKind::Refused,
                 format!(
                     "`{}` is a Component, which only `components` takes",
@@ -388,8 +393,8 @@ impl Walker<'_> {
 }
 
 /// Says that an absolute path leads to nothing in the tree.
-pub(super) fn nowhere(text: &str) -> Stop {
-    Stop::new(
+pub(super) fn nowhere(text: &str) -> WalkError {
+    WalkError::new(
         TroubleKind::OutOfScope(Beyond::Absolute),
         format!("`{text}` is an absolute path, which leads to nothing in this repository"),
     )
@@ -397,11 +402,11 @@ pub(super) fn nowhere(text: &str) -> Stop {
 }
 
 /// Says so where a reference was surely meant to be remote, but not for kustomize.
-fn unsupported(text: &str) -> Option<Stop> {
+fn unsupported(text: &str) -> Option<WalkError> {
     let shown = || redact::url(text);
     if let Some(scheme) = reference::unsupported_scheme(text) {
         return Some(
-            Stop::new(
+            WalkError::new(
                 TroubleKind::Unsupported,
                 format!("`{}`: kustomize cannot read `{scheme}`", shown()),
             )
@@ -410,7 +415,7 @@ fn unsupported(text: &str) -> Option<Stop> {
     }
     match RepoSpec::parse(text) {
         Err(reason) if text.contains("://") => Some(
-            Stop::new(
+            WalkError::new(
                 TroubleKind::Unsupported,
                 format!("`{}` is no URL of a git repository: {reason}", shown()),
             )

@@ -3,7 +3,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::trouble::{Step, Trouble, TroubleKind};
+use super::trouble::{Trouble, TroubleKind, WalkResult};
 use super::{Edge, FileId, RootId, Target, Walker, Warning};
 use crate::failure::{Failure, Location};
 use crate::finding::WarningId;
@@ -36,7 +36,7 @@ impl Walker<'_> {
         file: FileId,
         listed: PluginUse,
         field: &str,
-    ) -> Step<()> {
+    ) -> WalkResult<()> {
         let other = match listed {
             PluginUse::Generator => PluginUse::Transformer,
             PluginUse::Transformer => PluginUse::Generator,

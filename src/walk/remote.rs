@@ -3,10 +3,10 @@
 use std::collections::HashMap;
 use std::rc::Rc;
 
-use super::trouble::{Step, Stop, TroubleKind};
+use super::trouble::{TroubleKind, WalkError, WalkResult};
 use super::{
-    FileId, Found, NamedBy, Origin, Pending, Remotes, Repository, RootId, Source, SourceId, Target,
-    Walker, Wanted, Wants,
+    FileId, Found, NamedBy, Origin, Pending, RemoteRef, Remotes, Repository, RootId, Source,
+    SourceId, Target, Walker, Wants,
 };
 use crate::config::{Config, FILE_NAME, Leave};
 use crate::failure::{Failure, Result};
@@ -22,9 +22,9 @@ impl Walker<'_> {
         &mut self,
         root: RootId,
         edge: usize,
-        mut wanted: Wanted,
+        mut wanted: RemoteRef,
         accepts: Accepts,
-    ) -> Step<Target> {
+    ) -> WalkResult<Target> {
         refuse_unsafe(&wanted)?;
         wanted.by = self.named_by(self.graph.roots[root].edges[edge].from);
         let is_from_here = match &wanted.by {
@@ -32,7 +32,7 @@ impl Walker<'_> {
             NamedBy::Upstream(urls) => urls.iter().all(|url| url.starts_with("file://")),
         };
         if wanted.spec.as_ref().is_some_and(RepoSpec::is_file) && !is_from_here {
-            return Err(Stop::new(
+            return Err(WalkError::new(
                 TroubleKind::Unsafe,
                 format!(
                     "`{}` is refused: a remote repository may not name a path of this machine",
@@ -72,7 +72,7 @@ impl Walker<'_> {
 
     pub(super) fn resolve_pending(&mut self, remotes: &mut dyn Remotes) {
         let pending = std::mem::take(&mut self.pending);
-        let mut wanted: Vec<Wanted> = Vec::new();
+        let mut wanted: Vec<RemoteRef> = Vec::new();
         let mut index: HashMap<(String, Wants), usize> = HashMap::new();
         let places: Vec<usize> = pending
             .iter()
@@ -147,7 +147,7 @@ impl Walker<'_> {
         one: &Pending,
         reference: &Reference,
         answer: Result<Found>,
-    ) -> Step<Target> {
+    ) -> WalkResult<Target> {
         match answer? {
             Found::File(remote) => {
                 let file = self.downloaded(&remote);
@@ -172,14 +172,14 @@ impl Walker<'_> {
                 let directory = match tree::resolve(&*tree, &spec.directory())? {
                     Resolved::Directory { path } => path,
                     Resolved::File { .. } => {
-                        return Err(Stop::new(
+                        return Err(WalkError::new(
                             TroubleKind::Refused,
                             format!("`{shown}` names a file of a repository, not a directory"),
                         )
                         .hint("name the file by its raw https URL"));
                     }
                     Resolved::Leaves { link, target } => {
-                        return Err(Stop::new(
+                        return Err(WalkError::new(
                             TroubleKind::Refused,
                             format!(
                                 "`{shown}` follows the link `{link}` to `{target}`, out of its repository"
@@ -187,7 +187,7 @@ impl Walker<'_> {
                         ));
                     }
                     _ => {
-                        return Err(Stop::new(
+                        return Err(WalkError::new(
                             TroubleKind::Refused,
                             format!(
                                 "`{shown}`: there is no directory `{}` in {} at {}",
@@ -224,11 +224,11 @@ impl Walker<'_> {
 }
 
 /// Refuses what git could take for something else.
-pub(super) fn refuse_unsafe(wanted: &Wanted) -> Step<()> {
+pub(super) fn refuse_unsafe(wanted: &RemoteRef) -> WalkResult<()> {
     let spec = wanted.spec.as_ref();
     reference::refuse_unsafe(&wanted.text, spec).map_err(|reason| {
         let shown = redact::url(&wanted.text);
-        Stop::new(
+        WalkError::new(
             TroubleKind::Unsafe,
             format!("`{shown}` is refused: {reason}"),
         )

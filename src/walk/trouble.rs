@@ -87,18 +87,18 @@ pub enum Beyond {
 
 /// What stops one step of the walk.
 #[derive(Debug, Clone)]
-pub(super) struct Stop {
+pub(super) struct WalkError {
     /// Boxed, as it is large and rare.
     pub(super) kind: Box<TroubleKind>,
     pub(super) failure: Failure,
 }
 
 /// The result of one step of the walk.
-pub(super) type Step<T> = Result<T, Stop>;
+pub(super) type WalkResult<T> = Result<T, WalkError>;
 
-impl Stop {
+impl WalkError {
     pub(super) fn new(kind: TroubleKind, message: impl Into<String>) -> Self {
-        Stop {
+        WalkError {
             kind: Box::new(kind),
             failure: Failure::new(message),
         }
@@ -111,9 +111,9 @@ impl Stop {
     }
 }
 
-impl From<Failure> for Stop {
+impl From<Failure> for WalkError {
     fn from(failure: Failure) -> Self {
-        Stop {
+        WalkError {
             kind: Box::new(TroubleKind::Failed),
             failure,
         }

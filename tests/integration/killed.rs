@@ -1,11 +1,11 @@
 //! Ended at any moment, and many at once: the repository is as before or done, and the next run does not stumble.
 //!
-//! [`at_each_effect`] ends a run right before each of its effects: the program announces them, and a build with debug
+//! [`at_each_failpoint`] ends a run right before each of its effects: the program announces them, and a build with debug
 //! assertions ends at the one whose number `KUSTOMIZE_LOCALIZE_STOP_AT` holds and names them all in the file
-//! `KUSTOMIZE_LOCALIZE_EFFECTS`. [`at_random`] ends runs at random moments, 30 of them, or as many as
+//! `KUSTOMIZE_LOCALIZE_FAILPOINTS`. [`at_random`] ends runs at random moments, 30 of them, or as many as
 //! `KUSTOMIZE_LOCALIZE_KILLS` says. [`at_once`] lets runs meet.
 
-mod at_each_effect;
+mod at_each_failpoint;
 mod at_once;
 mod at_random;
 mod swept;
@@ -101,9 +101,9 @@ impl Stage {
     fn undisturbed(&self) -> Vec<String> {
         let list = self.sandbox().path("effects");
         let _ = fs::remove_file(&list);
-        self.sandbox().set("KUSTOMIZE_LOCALIZE_EFFECTS", &list);
+        self.sandbox().set("KUSTOMIZE_LOCALIZE_FAILPOINTS", &list);
         self.run().success();
-        self.sandbox().unset("KUSTOMIZE_LOCALIZE_EFFECTS");
+        self.sandbox().unset("KUSTOMIZE_LOCALIZE_FAILPOINTS");
         let after = Facts::of(&self.project);
         assert_eq!(after.own, self.before.own);
         assert_ne!(after, self.before, "it has no effect");

@@ -12,7 +12,7 @@ use crate::commit::directory;
 use crate::config::Config;
 use crate::failure::{Failure, Failures, Result, argument};
 use crate::fetch::Tip;
-use crate::git::Here;
+use crate::git::LocalRepo;
 use crate::record::LOCK_NAME;
 use crate::report::{Outcome, Report};
 use crate::tree::disk::DiskTree;
@@ -21,7 +21,7 @@ use crate::walk::Absence;
 
 pub(super) fn run(args: &LocalizeArgs) -> Result<Report, Failures> {
     let spec = remote_target(args)?;
-    let here = Here::discover()?;
+    let here = LocalRepo::discover()?;
     let cwd = std::env::current_dir()
         .and_then(|cwd| cwd.canonicalize())
         .map_err(|error| Failure::new(format!("the current directory cannot be read: {error}")))?;

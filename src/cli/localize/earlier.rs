@@ -3,13 +3,13 @@
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
+use crate::build_check::Earlier;
 use crate::cli::LocalizeArgs;
 use crate::commit::objects::differences;
 use crate::config;
 use crate::failure::Result;
-use crate::git::Here;
+use crate::git::LocalRepo;
 use crate::kustomization;
-use crate::prove::Earlier;
 use crate::record::{Digest, Lock, Verified};
 use crate::tree::objects::{ObjectTree, object_id};
 use crate::tree::{self, Listing, Resolved, Tree, path};
@@ -30,7 +30,7 @@ pub(super) struct Recorded<'a> {
 /// were followed in the source, `result` writes the tree that is compared with that of the record.
 pub(super) fn earlier(
     args: &LocalizeArgs,
-    here: &Rc<Here>,
+    here: &Rc<LocalRepo>,
     recorded: Recorded<'_>,
     source_tree: gix::ObjectId,
     links: &BTreeSet<String>,

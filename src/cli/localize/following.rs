@@ -10,6 +10,7 @@ use super::history::{
 };
 use super::message::{self, News};
 use super::{globs, in_place};
+use crate::build_check::{BuildCheck, Checkout};
 use crate::cli::LocalizeArgs;
 use crate::cli::online::fetcher;
 use crate::commit::branch::{self, Branch};
@@ -18,9 +19,8 @@ use crate::commit::objects::{self, differences};
 use crate::commit::tip::{self, InPlaceTip};
 use crate::failure::{Failure, Failures, Result};
 use crate::fetch::{self, Tip};
-use crate::git::{CommitId, Here};
+use crate::git::{CommitId, LocalRepo};
 use crate::mend::{Ground, in_place as mend};
-use crate::prove::{Checkout, Proof};
 use crate::record::{Digest, LOCK_NAME, Lock, TargetTrailer, Trailers, stored};
 use crate::report::{InPlaceReport, LockOutcome, OnBranch};
 use crate::tree::objects::{ObjectTree, object_id};
@@ -159,7 +159,7 @@ pub(super) fn run(args: &LocalizeArgs) -> Result<InPlaceReport, Failures> {
         None => Lock::default(),
     };
     let changes = Lock::changes(&before, &plan.lock);
-    let differs = proof.as_ref().is_some_and(Proof::differs);
+    let differs = proof.as_ref().is_some_and(BuildCheck::differs);
     let outcome = match () {
         () if !differs && plan.warnings.iter().any(|one| strict.takes(one.id)) => {
             Some(LockOutcome::Warned)
@@ -206,7 +206,7 @@ pub(super) fn run(args: &LocalizeArgs) -> Result<InPlaceReport, Failures> {
                     source: Some(Digest::GitCommit(source.commit.clone())),
                     remotes: plan.lock.remote_trailers(),
                     tree: Digest::GitTree(tree.to_string()),
-                    verified: proof.as_ref().map(Proof::verified).unwrap_or_default(),
+                    verified: proof.as_ref().map(BuildCheck::verified).unwrap_or_default(),
                     tool: history::tool(),
                 },
             };
@@ -235,7 +235,7 @@ pub(super) fn run(args: &LocalizeArgs) -> Result<InPlaceReport, Failures> {
 /// Looks at the tip. `None` when it holds nothing that is not in the source: a new branch.
 fn examine(
     args: &LocalizeArgs,
-    here: &Rc<Here>,
+    here: &Rc<LocalRepo>,
     repository: &gix::Repository,
     branch: &Branch,
     tip: &str,
@@ -266,7 +266,7 @@ fn used(tree: &ObjectTree, graph: &Graph, ground: &Ground) -> BTreeSet<String> {
 
 /// Returns the kustomizations of the user that are different since the tip, or else since the source.
 fn kustomizations(
-    here: &Rc<Here>,
+    here: &Rc<LocalRepo>,
     repository: &gix::Repository,
     before: gix::ObjectId,
     after: gix::ObjectId,

@@ -9,6 +9,7 @@ use super::{
     Local, copy, fetched_target, fetcher, local_target, lock_at, new_dir, owns, proven,
     remote_target, withheld,
 };
+use crate::build_check::Checkout;
 use crate::cli::LocalizeArgs;
 use crate::commit::branch::{self, Branch};
 use crate::commit::objects;
@@ -17,8 +18,7 @@ use crate::commit::worktree::Linked;
 use crate::config::Config;
 use crate::failure::{Failure, Failures, Result, short};
 use crate::fetch::Tip;
-use crate::git::{CommitId, Here};
-use crate::prove::Checkout;
+use crate::git::{CommitId, LocalRepo};
 use crate::record::{Digest, LOCK_NAME, TargetTrailer, Trailers, render_message};
 use crate::report::{Outcome, Report};
 use crate::tree::absence::Absences;
@@ -253,10 +253,10 @@ pub(super) fn run(args: &LocalizeArgs) -> Result<Report, Failures> {
 }
 
 /// Finds the repository to commit to. `hint` is what to do where there is none.
-pub(super) fn here(args: &LocalizeArgs, hint: &str) -> Result<Rc<Here>> {
+pub(super) fn here(args: &LocalizeArgs, hint: &str) -> Result<Rc<LocalRepo>> {
     let here = match args.offline {
-        true => Here::discover_offline()?,
-        false => Here::discover()?,
+        true => LocalRepo::discover_offline()?,
+        false => LocalRepo::discover()?,
     };
     here.map(Rc::new).ok_or_else(|| {
         Failure::new("this is not a git repository, so there is nowhere to commit to").hint(hint)
@@ -264,7 +264,7 @@ pub(super) fn here(args: &LocalizeArgs, hint: &str) -> Result<Rc<Here>> {
 }
 
 /// Returns the source commit, and the full name of the ref that named it.
-pub(super) fn source(args: &LocalizeArgs, here: &Here) -> Result<(CommitId, Option<String>)> {
+pub(super) fn source(args: &LocalizeArgs, here: &LocalRepo) -> Result<(CommitId, Option<String>)> {
     let rev = args.rev.as_deref().unwrap_or("HEAD");
     match here.commit(rev)? {
         Some(commit) => Ok((commit, here.ref_of(rev)?)),
@@ -305,7 +305,7 @@ fn into(local: &Local, shown: &str) -> Result<String> {
 /// Looks at the tip. `None` when it holds nothing that is not in the source: a new branch.
 fn examine(
     args: &LocalizeArgs,
-    here: &Rc<Here>,
+    here: &Rc<LocalRepo>,
     repository: &gix::Repository,
     branch: &Branch,
     tip: &str,
@@ -325,7 +325,7 @@ fn examine(
 /// back, the source is named.
 pub(super) fn refuse_older(
     args: &LocalizeArgs,
-    here: &Here,
+    here: &LocalRepo,
     branch: &str,
     source: &CommitId,
     made_from: Option<&Digest>,
@@ -385,7 +385,7 @@ pub(super) fn named(paths: &[String]) -> String {
 }
 
 /// Refuses to take what is `used` from the source commit where it looks different on disk or in the index.
-pub(super) fn refuse_changed(here: &Here, used: &BTreeSet<String>) -> Result<()> {
+pub(super) fn refuse_changed(here: &LocalRepo, used: &BTreeSet<String>) -> Result<()> {
     if here.top.is_none() {
         return Ok(());
     }
@@ -443,7 +443,7 @@ pub(super) struct Entry<'a> {
 /// Commits to the branch, unless its tip holds just this. Returns the commit, and whether it is a new one.
 pub(super) fn commit(
     args: &LocalizeArgs,
-    here: &Here,
+    here: &LocalRepo,
     branch: &Branch,
     worktree: Option<&Linked>,
     entry: Entry<'_>,
@@ -502,7 +502,7 @@ pub(super) fn commit(
 }
 
 /// Says whether a tip contains its source. In a shallow clone that cannot be seen from the commits: the record tells.
-fn contains(here: &Here, tip: &Previous<'_>, source: &str) -> Result<bool> {
+fn contains(here: &LocalRepo, tip: &Previous<'_>, source: &str) -> Result<bool> {
     if here.is_ancestor(source, tip.commit)? {
         return Ok(true);
     }
@@ -512,7 +512,7 @@ fn contains(here: &Here, tip: &Previous<'_>, source: &str) -> Result<bool> {
 
 /// Moves the branch, if there is a reason to, and its worktree with it.
 fn move_branch(
-    here: &Here,
+    here: &LocalRepo,
     branch: &Branch,
     worktree: Option<&Linked>,
     commit: &str,
@@ -542,7 +542,7 @@ fn move_branch(
 /// Looks at the branch to commit to, and at the worktree that the arguments name.
 pub(super) fn open(
     args: &LocalizeArgs,
-    here: &Here,
+    here: &LocalRepo,
     name: &str,
     source: Option<&str>,
 ) -> Result<(Branch, Option<Linked>)> {

@@ -3,12 +3,12 @@
 use std::collections::BTreeSet;
 
 use super::globs;
+use crate::build_check::{self, After, BuildCheck, Checkout, Earlier, Job, Metadata, Original};
 use crate::cli::online::{LocalizeArgs, Restrictor, fetcher};
 use crate::config::Strict;
 use crate::failure::{Failure, Failures, Result};
 use crate::fetch::{self, Fetcher, Tip};
 use crate::mend::{Ground, in_place};
-use crate::prove::{self, After, Checkout, Earlier, Job, Metadata, Original, Proof};
 use crate::record::{Change, LoadRestrictor, Lock};
 use crate::reference::RepoSpec;
 use crate::report::{InPlaceReport, LockOutcome};
@@ -92,11 +92,11 @@ pub(super) fn proven(
     checkout: Option<Checkout<'_>>,
     fetcher: &Fetcher,
     earlier: Option<Earlier>,
-) -> Result<Option<Proof>> {
+) -> Result<Option<BuildCheck>> {
     if plan.affected.is_empty() {
         return Ok(None);
     }
-    let target = |directory: &String| prove::Target {
+    let target = |directory: &String| build_check::Target {
         name: match directory.as_str() {
             "" => ".".to_owned(),
             directory => directory.to_owned(),
@@ -133,9 +133,9 @@ pub(in crate::cli) fn finish(
     dry_run: bool,
     strict: Strict,
     plan: in_place::Plan,
-    proof: Option<Proof>,
+    proof: Option<BuildCheck>,
 ) -> Result<InPlaceReport, Failures> {
-    let differs = proof.as_ref().is_some_and(Proof::differs);
+    let differs = proof.as_ref().is_some_and(BuildCheck::differs);
     let outcome = match (plan.changes.is_empty(), dry_run || differs) {
         _ if !differs && plan.warnings.iter().any(|one| strict.takes(one.id)) => {
             LockOutcome::Warned
@@ -160,7 +160,7 @@ pub(super) fn report(
     outcome: LockOutcome,
     plan: in_place::Plan,
     changes: Vec<Change>,
-    proof: Option<Proof>,
+    proof: Option<BuildCheck>,
     strict: Strict,
 ) -> InPlaceReport {
     InPlaceReport {

@@ -13,7 +13,7 @@ use crate::commit::objects;
 use crate::config::Config;
 use crate::failure::{Failure, Failures, Result};
 use crate::fetch::{self, Fetcher};
-use crate::git::{CommitId, Here};
+use crate::git::{CommitId, LocalRepo};
 use crate::mend::{Ground, in_place as mend};
 use crate::record::{LOCK_NAME, LoadRestrictor, Lock};
 use crate::tree::absence::Absences;
@@ -33,7 +33,7 @@ pub(in crate::cli) struct Rebuilt {
 /// # Errors
 /// When something cannot be had any more, or would have to be resolved anew.
 pub(in crate::cli) fn rebuild(
-    here: &Rc<Here>,
+    here: &Rc<LocalRepo>,
     source: &CommitId,
     directory: &str,
     lock: &Rc<Lock>,
@@ -101,7 +101,7 @@ pub(in crate::cli) fn rebuild(
 
 /// Fetches what the lock holds, and nothing else.
 fn locked(
-    here: &Rc<Here>,
+    here: &Rc<LocalRepo>,
     config: &Config,
     lock: &Rc<Lock>,
     pin: bool,

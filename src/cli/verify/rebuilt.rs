@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::cli::localize::rebuild::rebuild;
 use crate::commit::objects::{differences, entries, lookup};
 use crate::failure::{Failure, Failures, Result};
-use crate::git::Here;
+use crate::git::LocalRepo;
 use crate::record::{LOCK_NAME, Lock};
 use crate::tree::objects::{ObjectTree, object_id};
 use crate::tree::{Entry, Tree, path};
@@ -17,8 +17,9 @@ use crate::verify::{Difference, Kind, Record, Verified};
 /// file.
 pub(super) fn compare(verified: &mut Verified, timeout: Option<Duration>) -> Result<(), Failures> {
     // Not the one that may reach nothing: what is fetched is configured there.
-    let here =
-        Rc::new(Here::discover()?.ok_or_else(|| Failure::new("this is not a git repository"))?);
+    let here = Rc::new(
+        LocalRepo::discover()?.ok_or_else(|| Failure::new("this is not a git repository"))?,
+    );
     let (mut found, mut failures) = (Vec::new(), Vec::new());
     if verified.records.is_empty() {
         let rev = &verified.rev;
@@ -42,7 +43,7 @@ pub(super) fn compare(verified: &mut Verified, timeout: Option<Duration>) -> Res
 }
 
 fn of(
-    here: &Rc<Here>,
+    here: &Rc<LocalRepo>,
     verified: &Verified,
     record: &Record,
     timeout: Option<Duration>,

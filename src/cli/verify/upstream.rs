@@ -2,10 +2,10 @@
 
 use crate::failure::Result;
 use crate::fetch::{Options, Upstream};
-use crate::git::{Foreign, Here};
+use crate::git::{LocalRepo, RemoteGit};
 
 /// Sets up asking with the connection settings of the repository at hand.
-pub(super) fn asker(here: Option<&Here>, options: &Options) -> Result<Upstream> {
-    let settings = here.map(Here::connection_config).transpose()?;
-    Upstream::new(Foreign::new(settings.unwrap_or_default()), options)
+pub(super) fn asker(here: Option<&LocalRepo>, options: &Options) -> Result<Upstream> {
+    let settings = here.map(LocalRepo::connection_config).transpose()?;
+    Upstream::new(RemoteGit::new(settings.unwrap_or_default()), options)
 }

@@ -31,8 +31,8 @@ fn regular(name: &str) -> Vec<u8> {
     ])
 }
 
-fn wanted(version: &str) -> WantedChart {
-    WantedChart {
+fn wanted(version: &str) -> ChartRef {
+    ChartRef {
         repo: "https://charts.example".into(),
         name: "nginx".into(),
         version: version.into(),

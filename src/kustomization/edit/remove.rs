@@ -2,7 +2,7 @@
 
 use super::{EditError, Edited, Splice, apply, changed, walk};
 use crate::kustomization::Spot;
-use crate::kustomization::opinion;
+use crate::kustomization::libyaml_check;
 use crate::kustomization::yaml::{Document, NodeId, NodeKind, Stream};
 
 /// Takes out the field whose value stands at `spot`.
@@ -41,11 +41,11 @@ pub(super) fn field(text: &str, spot: &Spot) -> Result<Edited, EditError> {
     };
     let after = apply(text, std::slice::from_ref(&splice))?;
     // Aliases are followed on both sides: what another field shares with this one is still there.
-    let mut wanted = opinion::values(text, count).map_err(|_| unproven())?;
+    let mut wanted = libyaml_check::values(text, count).map_err(|_| unproven())?;
     let is_out = wanted
         .get_mut(spot.document)
         .is_some_and(|document| document.remove(&spot.path));
-    let same = opinion::values(&after, count).is_ok_and(|values| values == wanted);
+    let same = libyaml_check::values(&after, count).is_ok_and(|values| values == wanted);
     // The reader of positions must agree.
     let reread = Stream::parse(&after, count)
         .is_ok_and(|reread| reread.documents.len() == stream.documents.len());

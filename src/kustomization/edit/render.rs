@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::ops::Range;
 
-use crate::kustomization::opinion;
+use crate::kustomization::libyaml_check;
 use crate::kustomization::yaml::{
     Dialect, Document, NodeId, NodeKind, Stream, Style, Type, plain_type,
 };
@@ -65,7 +65,7 @@ fn plain_is_safe(value: &str, in_flow: bool) -> bool {
         || (numeric && !value.contains('/'))
         || plain_type(value, Dialect::Kustomization) != Type::Text
         || !value.chars().all(is_printable)
-        || (in_flow && !opinion::plain_in_flow(value))
+        || (in_flow && !libyaml_check::plain_in_flow(value))
     {
         return false;
     }

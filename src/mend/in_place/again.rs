@@ -7,7 +7,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use super::super::Ground;
 use super::super::update::reference_to;
-use super::ledger::ours;
+use super::write_plan::ours;
 use crate::failure::{Failure, Result};
 use crate::kustomization::{self, Accepts, Edit, FILE_NAMES, Reference};
 use crate::localize::{is_remote, value};

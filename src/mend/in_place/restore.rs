@@ -12,7 +12,7 @@ use crate::record::{Lock, Remote, StoredFile, sha256_hex};
 use crate::tree::index::IndexTree;
 use crate::tree::objects::{ObjectTree, object_id};
 use crate::tree::{self, Resolved, Tree, path};
-use crate::walk::{Found, NamedBy, Remotes, Wanted, Wants};
+use crate::walk::{Found, NamedBy, RemoteRef, Remotes, Wants};
 
 /// What became of localized files that are not what the lock says.
 #[derive(Default)]
@@ -97,7 +97,7 @@ impl Upstream<'_> {
         let label = remote.label();
         if !self.found.contains_key(&label) {
             let wanted = match remote {
-                Remote::File(file) => Wanted {
+                Remote::File(file) => RemoteRef {
                     text: file.url.clone(),
                     wants: Wants::File,
                     spec: None,
@@ -105,7 +105,7 @@ impl Upstream<'_> {
                 },
                 Remote::Git(git) => {
                     let (text, spec) = reference_to(git, "")?;
-                    Wanted {
+                    RemoteRef {
                         text,
                         wants: Wants::Root,
                         spec: Some(spec),

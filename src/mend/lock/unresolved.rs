@@ -7,7 +7,7 @@ use crate::failure::Location;
 use crate::localize;
 use crate::record::{GitRemote, Lock, Remote};
 use crate::walk::{
-    Edge, Explored, FileId, Graph, Origin, RootId, Target, Trouble, TroubleKind, Wanted,
+    Edge, Explored, FileId, Graph, Origin, RemoteRef, RootId, Target, Trouble, TroubleKind,
 };
 
 /// A reference: a root and the index of its edge.
@@ -48,7 +48,7 @@ pub(super) fn take_out(explored: &mut Explored, held: &Lock) -> Asked {
     let not_asked = failed
         .iter()
         .filter_map(|(root, edge)| {
-            let wanted = Wanted::of(&graph.roots[*root].edges[*edge].reference)?;
+            let wanted = RemoteRef::of(&graph.roots[*root].edges[*edge].reference)?;
             Some(wanted.locked(held)?.label())
         })
         .collect();
@@ -75,7 +75,7 @@ pub(super) fn take_out(explored: &mut Explored, held: &Lock) -> Asked {
 
 /// Says whether a lock holds what a reference names, and the directory in it.
 fn is_held(edge: &Edge, held: &Lock) -> bool {
-    let Some(wanted) = Wanted::of(&edge.reference) else {
+    let Some(wanted) = RemoteRef::of(&edge.reference) else {
         return false;
     };
     match (wanted.locked(held), &wanted.spec) {

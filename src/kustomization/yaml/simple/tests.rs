@@ -5,7 +5,7 @@ use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
 
 use super::super::{Document, Node, NodeKind};
-use crate::kustomization::opinion;
+use crate::kustomization::libyaml_check;
 
 /// What of a node is used: of a collection only the start.
 fn nodes(document: &Document) -> Vec<String> {
@@ -28,7 +28,7 @@ fn is_simple(text: &str) -> bool {
         return false;
     };
     for limit in [1, usize::MAX] {
-        let read = opinion::read_twice(text, limit)
+        let read = libyaml_check::read_twice(text, limit)
             .unwrap_or_else(|error| panic!("{text:?} is refused: {error:?}"));
         assert_eq!(read.documents.len(), 1, "{text:?}");
         assert_eq!((read.rest, read.repeated_anchor), (None, false), "{text:?}");

@@ -10,7 +10,7 @@ use crate::localize::{self, UNRESOLVED};
 use crate::mend::lock::{leave, merged};
 use crate::record::Lock;
 use crate::tree::memory::MemoryTree;
-use crate::walk::{Found, Options, RemoteFile, Remotes, Repository, Source, Wanted, explore};
+use crate::walk::{Found, Options, RemoteFile, RemoteRef, Remotes, Repository, Source, explore};
 
 const A: &str = "https://h/o/a?ref=v1";
 const B: &str = "https://h/o/b?ref=v1";
@@ -49,8 +49,8 @@ impl Upstreams {
 }
 
 impl Remotes for Upstreams {
-    fn resolve(&mut self, wanted: &[Wanted]) -> Vec<Result<Found>> {
-        let one = |wanted: &Wanted| {
+    fn resolve(&mut self, wanted: &[RemoteRef]) -> Vec<Result<Found>> {
+        let one = |wanted: &RemoteRef| {
             let mut all = self.0.iter();
             let found = all.find(|(reference, _)| match wanted.text.split_once("?ref=") {
                 // Any directory of it.
@@ -62,7 +62,7 @@ impl Remotes for Upstreams {
             });
             found.map(|(_, found)| found.clone())
         };
-        let answer = |wanted: &Wanted| one(wanted).ok_or_else(|| Failure::new("unreachable"));
+        let answer = |wanted: &RemoteRef| one(wanted).ok_or_else(|| Failure::new("unreachable"));
         wanted.iter().map(answer).collect()
     }
 }

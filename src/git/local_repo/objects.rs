@@ -1,11 +1,11 @@
 //! Objects that only git reaches: in the quarantine of a server hook, in a partial clone.
 
-use super::Here;
+use super::LocalRepo;
 use crate::failure::{Failure, Result};
 use crate::git::{not_run, said};
 use crate::process::Conversation;
 
-impl Here {
+impl LocalRepo {
     /// Returns the raw bytes of an object (`kind`: `blob`, `tree`) as git finds them; `None` when
     /// there is no such object, or it may not be fetched.
     ///

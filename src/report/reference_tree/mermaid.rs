@@ -2,20 +2,25 @@
 
 use std::collections::BTreeSet;
 
-use crate::outline::{Difference, NodeKind, Outline};
+use crate::reference_tree::{Difference, NodeKind, ReferenceTree};
 use crate::report::visible;
 
 /// Returns the graph as a Mermaid flowchart; empty where there is nothing to draw.
 #[must_use]
-pub fn mermaid(outline: &Outline) -> String {
-    if outline.nodes.is_empty() {
+pub fn mermaid(reference_tree: &ReferenceTree) -> String {
+    if reference_tree.nodes.is_empty() {
         return String::new();
     }
-    let mut drawn: BTreeSet<usize> = outline.starts.iter().copied().collect();
-    drawn.extend(outline.links.iter().flat_map(|link| [link.from, link.to]));
+    let mut drawn: BTreeSet<usize> = reference_tree.starts.iter().copied().collect();
+    drawn.extend(
+        reference_tree
+            .links
+            .iter()
+            .flat_map(|link| [link.from, link.to]),
+    );
     let mut out = String::from("flowchart LR\n");
     for id in drawn {
-        let node = &outline.nodes[id];
+        let node = &reference_tree.nodes[id];
         let mut label = escape(&node.name);
         let state = node.state();
         if !state.is_empty() {
@@ -40,7 +45,7 @@ pub fn mermaid(outline: &Outline) -> String {
         out.push_str(&format!("  n{id}{open}\"{label}\"{close}{class}\n"));
     }
     let mut seen = BTreeSet::new();
-    for link in &outline.links {
+    for link in &reference_tree.links {
         let arrow = match link.change {
             None => "-->",
             Some(Difference::Added) => "== new ==>",

@@ -16,7 +16,7 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use super::{command, is_object_id, not_run, said};
-use crate::effect;
+use crate::failpoint;
 use crate::failure::{Failure, Result};
 use crate::process::{self, Conversation, Limits, Output, Terminal};
 
@@ -31,7 +31,7 @@ pub struct CommitId {
 
 /// The repository that the command was started in, found as git finds it.
 #[derive(Debug)]
-pub struct Here {
+pub struct LocalRepo {
     /// The repository's own directory (of the linked worktree, if we are in one). Absolute.
     pub git_dir: PathBuf,
     /// The top of the working tree; none in a bare repository.
@@ -88,26 +88,26 @@ struct Setting {
     value: Option<String>,
 }
 
-impl Here {
+impl LocalRepo {
     /// Finds the repository of the current directory, or of the environment that a hook gives us.
     ///
     /// # Errors
     /// When git refuses the repository (dubious ownership, broken configuration). Not being in a
     /// repository is `None`.
-    pub fn discover() -> Result<Option<Here>> {
-        Here::find(true)
+    pub fn discover() -> Result<Option<LocalRepo>> {
+        LocalRepo::find(true)
     }
 
-    /// Finds the repository as [`Here::discover`] does, for work that must not reach the network:
+    /// Finds the repository as [`LocalRepo::discover`] does, for work that must not reach the network:
     /// in a partial clone an object that was not fetched yet is then missing.
     ///
     /// # Errors
-    /// As [`Here::discover`].
-    pub fn discover_offline() -> Result<Option<Here>> {
-        Here::find(false)
+    /// As [`LocalRepo::discover`].
+    pub fn discover_offline() -> Result<Option<LocalRepo>> {
+        LocalRepo::find(false)
     }
 
-    fn find(may_fetch: bool) -> Result<Option<Here>> {
+    fn find(may_fetch: bool) -> Result<Option<LocalRepo>> {
         let output = run(
             command(),
             &[
@@ -144,7 +144,7 @@ impl Here {
             .next()
             .filter(|_| inside == Some("true") && !bare)
             .map(PathBuf::from);
-        Ok(Some(Here {
+        Ok(Some(LocalRepo {
             git_dir: PathBuf::from(git_dir),
             top,
             prefix: prefix.to_owned(),
@@ -443,7 +443,7 @@ impl Here {
             args.extend(["-p", parent]);
         }
         args.extend(["-F", "-", tree]);
-        effect::before("write the commit");
+        failpoint::before("write the commit");
         // A signing program may have to ask for a passphrase.
         let output = process::run(
             self.command().args(&args),
@@ -469,7 +469,7 @@ impl Here {
     /// When the ref is no longer at `old`, or cannot be written.
     pub fn update_ref(&self, name: &str, new: &str, old: Option<&str>, reason: &str) -> Result<()> {
         let absent = "0".repeat(new.len());
-        effect::before("move the ref");
+        failpoint::before("move the ref");
         let output = self.run(
             &[
                 "update-ref",

@@ -5,8 +5,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::checkout::{Converted, Stored, attributes_of, convert, one_sided};
+use super::fake_git::{Manifest, Upstream};
 use super::proxy::{self, Proxy};
-use super::stand_in::{Manifest, Upstream};
 use super::{After, Job, Original};
 use crate::failure::{Failure, Result};
 use crate::interrupt::unusable;
@@ -17,7 +17,7 @@ use crate::tree::{Entry, Tree, path};
 use crate::walk::{FileId, Graph, Origin, Place, RemoteFile, Root, Source, SourceId, Target};
 
 /// Original and result on disk, for all targets.
-pub(super) struct Scene {
+pub(super) struct BuildInputs {
     top: PathBuf,
     /// What builds read, and may not change.
     pub(super) input: PathBuf,
@@ -36,12 +36,12 @@ pub(super) struct Scene {
 }
 
 pub(super) fn not_put(error: &std::io::Error) -> Failure {
-    unusable(error).context("cannot put out the files to build")
+    unusable(error).context("cannot write the build inputs")
 }
 
-impl Scene {
+impl BuildInputs {
     /// Puts out everything that the builds of a job read, below `top`.
-    pub(super) fn put(job: &Job<'_>, top: &Path) -> Result<Scene> {
+    pub(super) fn put(job: &Job<'_>, top: &Path) -> Result<BuildInputs> {
         let graph = job.before;
         let input = top.join("input");
         // Below directories of the same names: a path may climb out of the scope and come back.
@@ -59,7 +59,7 @@ impl Scene {
                 Original::Directory(_) => None,
             });
         let may_run = |file: FileId| job.trusted.contains(&file);
-        let stored = put_out(graph, &place, &urls.collect::<Vec<_>>(), &may_run)?;
+        let stored = write_inputs(graph, &place, &urls.collect::<Vec<_>>(), &may_run)?;
         let source = &graph.sources[0];
         let before = match (job.checkout, &source.repository) {
             (Some(_), None) => convert(&stored, &|place| attributes_of(&*source.tree, place))?,
@@ -94,7 +94,7 @@ impl Scene {
             false => None,
         };
         let is_here = |file: &RemoteFile| proxy.is_some() && !proxy::is_direct(&file.url);
-        let scene = Scene {
+        let scene = BuildInputs {
             manifest: top.join("fetched.json"),
             nothing: top.join("nothing.json"),
             is_complete: remote().all(is_here),
@@ -165,7 +165,7 @@ fn put_result(job: &Job<'_>, input: &Path) -> Result<Converted> {
     let localized = input.join("localized");
     match &job.after {
         After::InPlace(graph) => {
-            let stored = put_out(graph, &|_| localized.clone(), &[], &|_| false)?;
+            let stored = write_inputs(graph, &|_| localized.clone(), &[], &|_| false)?;
             let attributes = |place: &str| attributes_of(&*graph.sources[0].tree, place);
             let converted = match job.checkout {
                 Some(_) => convert(&stored, &attributes)?,
@@ -212,9 +212,9 @@ fn write(place: &Path, bytes: &[u8], executable: bool) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Puts out what the graph reaches of each tree, links on the way included. What was fetched is executable only where
-/// it `may_run`. Returns what was put out of the first.
-fn put_out(
+/// Writes what the graph reaches of each tree, links on the way included. What was fetched is executable only where
+/// it `may_run`. Returns what was written of the first.
+fn write_inputs(
     graph: &Graph,
     place: &dyn Fn(SourceId) -> PathBuf,
     urls: &[&str],
@@ -386,7 +386,7 @@ fn move_absolute(graph: &Graph, top: &Path) -> Result<()> {
     Ok(())
 }
 
-/// A tree that is put out into a directory.
+/// A tree that is written into a directory.
 struct Out<'a> {
     tree: &'a dyn Tree,
     scope: &'a str,
@@ -394,7 +394,7 @@ struct Out<'a> {
     is_foreign: bool,
     to: PathBuf,
     done: HashSet<String>,
-    /// The files that were put out as the tree holds them.
+    /// The files that were written as the tree holds them.
     stored: Stored,
 }
 
@@ -486,7 +486,7 @@ impl<'a> Out<'a> {
         Ok(())
     }
 
-    /// Returns what a link in the directory `real` says where it is put out, and the path that it leads to:
+    /// Returns what a link in the directory `real` says where it is written, and the path that it leads to:
     /// from the top for an absolute one, else from `real`.
     fn link(&self, real: &str, target: &str) -> Option<(String, String)> {
         if path::is_absolute(target) {

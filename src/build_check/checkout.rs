@@ -5,14 +5,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::PathBuf;
 
-use super::scene::not_put;
+use super::build_inputs::not_put;
 use crate::failure::Result;
 use crate::record::sha256_hex;
 use crate::tree::checkout::{Conversion, Filters};
 use crate::tree::memory::MemoryTree;
 use crate::tree::{Entry, Tree, path};
 
-/// Files that were put out as they are stored, by their paths in the commit.
+/// Files that were written as they are stored, by their paths in the commit.
 pub(super) type Stored = BTreeMap<String, PathBuf>;
 
 /// What a checkout made of files: what it gives, by what is stored and the path in the commit.

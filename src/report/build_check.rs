@@ -6,15 +6,15 @@ use std::fmt::Write;
 use serde::Serialize;
 
 use super::{counted, visible};
+use crate::build_check::{BuildCheck, Difference, DifferenceKind, TargetCheck, Verdict};
 use crate::failure::{Failure, short};
-use crate::prove::{Difference, DifferenceKind, Proof, TargetProof, Verdict};
 use crate::record::Change;
 
 /// How many objects, or roots, are named before the rest is only counted.
 const NAMED: usize = 10;
 
 /// Says what came of building.
-pub(super) fn write_proof(out: &mut String, proof: &Proof) -> std::fmt::Result {
+pub(super) fn write_proof(out: &mut String, proof: &BuildCheck) -> std::fmt::Result {
     if let Some(reason) = &proof.without {
         return writeln!(out, "  not verified by a build: {}", visible(reason));
     }
@@ -27,7 +27,7 @@ pub(super) fn write_proof(out: &mut String, proof: &Proof) -> std::fmt::Result {
         .partition(|target| target.verdict == Verdict::VerifiedBefore);
     let same = built.iter().filter(|target| target.verdict.is_same());
     let bytes: u64 = same.clone().map(|target| target.size).sum();
-    let annotated = |target: &&&TargetProof| target.verdict == Verdict::AnnotationsOnly;
+    let annotated = |target: &&&TargetCheck| target.verdict == Verdict::AnnotationsOnly;
     let but = if same.clone().any(|target| annotated(&target)) {
         ", but for the annotations that name paths"
     } else {
@@ -67,9 +67,9 @@ pub(super) fn write_proof(out: &mut String, proof: &Proof) -> std::fmt::Result {
 }
 
 /// Says how results differ from their originals, and nothing else: nothing was written.
-pub(super) fn write_differences(out: &mut String, proof: &Proof) -> std::fmt::Result {
-    let differs = |target: &&TargetProof| target.verdict.differs();
-    let differing: Vec<&TargetProof> = proof.targets.iter().filter(differs).collect();
+pub(super) fn write_differences(out: &mut String, proof: &BuildCheck) -> std::fmt::Result {
+    let differs = |target: &&TargetCheck| target.verdict.differs();
+    let differing: Vec<&TargetCheck> = proof.targets.iter().filter(differs).collect();
     let of = match proof.targets.len() {
         1 => String::new(),
         all => format!(", in {} of {}", differing.len(), counted(all, "root")),
@@ -124,32 +124,32 @@ pub(super) fn write_differences(out: &mut String, proof: &Proof) -> std::fmt::Re
 }
 
 /// Returns the error that ends a run whose results differ from their originals.
-pub(super) fn refusal(proof: &Proof) -> Option<Failure> {
-    let differs = |target: &&TargetProof| target.verdict.differs();
+pub(super) fn refusal(proof: &BuildCheck) -> Option<Failure> {
+    let differs = |target: &&TargetCheck| target.verdict.differs();
     let mut failure = proof.differs().then(|| {
         Failure::new("nothing was written: the localized build differs from the original")
     })?;
     let steps = proof.targets.iter().filter(differs);
-    let steps: BTreeSet<String> = steps.flat_map(TargetProof::next_steps).collect();
+    let steps: BTreeSet<String> = steps.flat_map(TargetCheck::next_steps).collect();
     for step in steps {
         failure = failure.hint(step);
     }
     Some(failure)
 }
 
-fn program(proof: &Proof) -> &str {
+fn program(proof: &BuildCheck) -> &str {
     proof.by.as_ref().map_or("", |by| by.program.as_str())
 }
 
 /// Returns what names a target before what is said of it.
-fn which(proof: &Proof, target: &TargetProof) -> String {
+fn which(proof: &BuildCheck, target: &TargetCheck) -> String {
     match proof.targets.len() {
         1 => String::new(),
         _ => format!("{}: ", visible(&target.target)),
     }
 }
 
-fn write_target(out: &mut String, proof: &Proof, target: &TargetProof) -> std::fmt::Result {
+fn write_target(out: &mut String, proof: &BuildCheck, target: &TargetCheck) -> std::fmt::Result {
     let which = which(proof, target);
     let program = program(proof);
     match &target.verdict {
@@ -210,7 +210,7 @@ fn write_difference(out: &mut String, difference: &Difference) -> std::fmt::Resu
 
 /// What came of building, for machines.
 #[derive(Serialize)]
-pub(super) struct JsonProof<'a> {
+pub(super) struct JsonBuildCheck<'a> {
     /// What built, or would; none where nothing can.
     program: Option<&'a str>,
     /// Why nothing was built.
@@ -255,9 +255,9 @@ struct JsonObject<'a> {
     change: &'static str,
 }
 
-impl<'a> From<&'a Proof> for JsonProof<'a> {
-    fn from(proof: &'a Proof) -> Self {
-        JsonProof {
+impl<'a> From<&'a BuildCheck> for JsonBuildCheck<'a> {
+    fn from(proof: &'a BuildCheck) -> Self {
+        JsonBuildCheck {
             program: proof.by.as_ref().map(|by| by.program.as_str()),
             without: proof.without.as_deref(),
             network: proof.network.map(|network| network.name()),
@@ -268,8 +268,8 @@ impl<'a> From<&'a Proof> for JsonProof<'a> {
     }
 }
 
-impl<'a> From<&'a TargetProof> for JsonTarget<'a> {
-    fn from(target: &'a TargetProof) -> Self {
+impl<'a> From<&'a TargetCheck> for JsonTarget<'a> {
+    fn from(target: &'a TargetCheck) -> Self {
         let (reason, difference) = match &target.verdict {
             Verdict::Identical | Verdict::AnnotationsOnly | Verdict::VerifiedBefore => (None, None),
             Verdict::Broken { reason } | Verdict::NotBuilt { reason } => {

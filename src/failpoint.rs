@@ -5,7 +5,7 @@
 
 /// Where a debug build writes the names of the effects of a run, one a line.
 #[cfg(debug_assertions)]
-const LIST: &str = "KUSTOMIZE_LOCALIZE_EFFECTS";
+const LIST: &str = "KUSTOMIZE_LOCALIZE_FAILPOINTS";
 /// At which effect a debug build ends: 1 is the first.
 #[cfg(debug_assertions)]
 const STOP: &str = "KUSTOMIZE_LOCALIZE_STOP_AT";

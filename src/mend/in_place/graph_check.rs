@@ -11,7 +11,7 @@ use crate::walk::{Edge, Graph, Origin, Root, Target};
 /// Compares the walk of what is (`before`) with that of what is to be (`after`): in every file that
 /// is written each reference leads to something in the tree, but for those that led nowhere before,
 /// and where only something is localized `again`, those that say what they said before.
-pub(super) fn prove(
+pub(super) fn assert_whole(
     before: &Graph,
     after: &Graph,
     in_place: &InPlace,

@@ -14,7 +14,7 @@ use crate::walk::{self, Place, Source, Start, Target};
 
 /// Walks the result once more, with no network: every reference must lead to something in it. Returns what stays
 /// remote.
-pub(super) fn prove(
+pub(super) fn assert_whole(
     localized: &Localized,
     load_restrictor: LoadRestrictor,
     leave: Option<&Leave<'_>>,

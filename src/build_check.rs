@@ -1,9 +1,10 @@
 //! The proof that localizing changed nothing: original and result are built with the user's own
 //! kustomize, and their outputs compared.
 //!
-//! Both are put out into a private directory at the same relative path (`scene`) and built side by side with
+//! Both are written into a private directory at the same relative path (`build_inputs`) and built side by side with
 //! the same flags (`build`). The original sees the upstream as this run fetched it: where kustomize calls git,
-//! our own executable answers ([`stand_in`]), and for remote files a proxy on this machine (`proxy`). The result is built with the network closed ([`closed`]).
+//! our own executable answers ([`fake_git`]), and for remote files a proxy on this machine (`proxy`). The result is built
+//! with the network closed ([`closed`]).
 
 pub mod closed;
 pub mod compare;
@@ -16,17 +17,17 @@ mod objects;
 #[cfg(feature = "localize")]
 mod build;
 #[cfg(feature = "localize")]
+mod build_inputs;
+#[cfg(feature = "localize")]
 mod checkout;
+#[cfg(feature = "localize")]
+pub mod fake_git;
 #[cfg(feature = "localize")]
 mod program;
 #[cfg(feature = "localize")]
 mod proxy;
 #[cfg(feature = "localize")]
-mod scene;
-#[cfg(feature = "localize")]
-mod stage;
-#[cfg(feature = "localize")]
-pub mod stand_in;
+mod runner;
 
 use std::collections::{BTreeMap, HashSet};
 use std::path::PathBuf;
@@ -36,7 +37,7 @@ pub use compare::{Changed, Difference, DifferenceKind, Metadata, ObjectChange, V
 #[cfg(feature = "localize")]
 pub use earlier::Earlier;
 #[cfg(feature = "localize")]
-pub use stage::prove;
+pub use runner::check_builds;
 
 use crate::localize::ResultFile;
 use crate::record::{Builder, Change, LoadRestrictor, Verified};
@@ -126,7 +127,7 @@ pub enum Original {
 
 /// What came of building.
 #[derive(Debug, Clone, Default)]
-pub struct Proof {
+pub struct BuildCheck {
     /// What built, or would; none where nothing can.
     pub by: Option<Builder>,
     /// Why nothing was built.
@@ -134,7 +135,7 @@ pub struct Proof {
     /// How the network was closed for the result; none where nothing was built.
     pub network: Option<closed::Network>,
     /// What came of each target.
-    pub targets: Vec<TargetProof>,
+    pub targets: Vec<TargetCheck>,
     /// What upstream holds now is something else, where that may be why a target differs.
     pub moved: Vec<Change>,
     /// Where the outputs that differ were kept.
@@ -145,7 +146,7 @@ pub struct Proof {
 
 /// What came of building one target.
 #[derive(Debug, Clone)]
-pub struct TargetProof {
+pub struct TargetCheck {
     /// How records name it.
     pub target: String,
     /// What the comparison says.
@@ -158,13 +159,13 @@ pub struct TargetProof {
     pub kept: Option<PathBuf>,
 }
 
-impl Proof {
+impl BuildCheck {
     /// Returns a proof without a build, and why.
     #[must_use]
-    pub fn without(reason: &str) -> Proof {
-        Proof {
+    pub fn without(reason: &str) -> BuildCheck {
+        BuildCheck {
             without: Some(reason.to_owned()),
-            ..Proof::default()
+            ..BuildCheck::default()
         }
     }
 
@@ -177,9 +178,9 @@ impl Proof {
     /// Returns what the record says.
     #[must_use]
     pub fn verified(&self) -> Verified {
-        let same = |target: &&TargetProof| target.verdict.is_same();
+        let same = |target: &&TargetCheck| target.verdict.is_same();
         let same = self.targets.iter().filter(same).count();
-        let not_built = |target: &&TargetProof| matches!(target.verdict, Verdict::NotBuilt { .. });
+        let not_built = |target: &&TargetCheck| matches!(target.verdict, Verdict::NotBuilt { .. });
         let not_built = self.targets.iter().filter(not_built);
         match &self.by {
             Some(by) if same > 0 => Verified::Identical {
@@ -192,11 +193,11 @@ impl Proof {
     }
 }
 
-impl TargetProof {
+impl TargetCheck {
     /// Returns what is known of a target that is not built.
     #[cfg(feature = "localize")]
-    fn without_build(target: &Target, verdict: Verdict) -> TargetProof {
-        TargetProof {
+    fn without_build(target: &Target, verdict: Verdict) -> TargetCheck {
+        TargetCheck {
             target: target.name.clone(),
             verdict,
             size: 0,
@@ -207,8 +208,8 @@ impl TargetProof {
 
     /// Returns what is said of a target that was not built because it lacks something that was accepted, as `why` says.
     #[must_use]
-    pub fn not_built(target: &Target, why: &str) -> TargetProof {
-        TargetProof {
+    pub fn not_built(target: &Target, why: &str) -> TargetCheck {
+        TargetCheck {
             target: target.name.clone(),
             verdict: Verdict::NotBuilt {
                 reason: format!("{why}, {ACCEPTED}"),

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
-use super::{Pulled, RemoteFile, Repository, WantedChart};
+use super::{ChartRef, Pulled, RemoteFile, Repository};
 use crate::config::Leave;
 use crate::failure::Result;
 use crate::finding::{Rule, Subject};
@@ -47,7 +47,7 @@ impl NamedBy {
 
 /// A remote reference to resolve.
 #[derive(Debug, Clone)]
-pub struct Wanted {
+pub struct RemoteRef {
     /// The reference as written.
     pub text: String,
     /// What it may be.
@@ -58,12 +58,12 @@ pub struct Wanted {
     pub by: NamedBy,
 }
 
-impl Wanted {
+impl RemoteRef {
     /// Returns what kustomize would read over the network for a reference, as far as its text and its
     /// field tell; `None` for a local path. Where the field takes a file or a root, a local file of that
     /// name comes before a repository without an http(s) URL. It counts as named by the user.
     #[must_use]
-    pub fn of(reference: &Reference) -> Option<Wanted> {
+    pub fn of(reference: &Reference) -> Option<RemoteRef> {
         let text = reference.text.as_str();
         let is_http = reference::is_remote_file(text);
         let spec = || RepoSpec::parse(text).ok();
@@ -82,7 +82,7 @@ impl Wanted {
             }
             _ => (Wants::Root, Some(spec()?)),
         };
-        Some(Wanted {
+        Some(RemoteRef {
             text: text.to_owned(),
             wants,
             spec,
@@ -143,7 +143,7 @@ impl Wanted {
         (file.then_some(self.text.as_str()), repository)
     }
 
-    /// Returns what [`Wanted::locked`] does, for many references.
+    /// Returns what [`RemoteRef::locked`] does, for many references.
     #[must_use]
     pub fn locked_among<'a>(&self, lock: &Index<'a>) -> Option<&'a Remote> {
         let (file, repository) = self.as_locked();
@@ -156,7 +156,7 @@ impl Wanted {
 pub fn subject(what: &LeftWhat) -> Subject {
     match what {
         LeftWhat::Reference { url } => {
-            let wanted = Wanted {
+            let wanted = RemoteRef {
                 text: url.clone(),
                 wants: Wants::Either,
                 spec: RepoSpec::parse(url).ok(),
@@ -211,10 +211,10 @@ pub enum Found {
 pub trait Remotes {
     /// Resolves references that were found at one depth, side by side: one answer for each, in
     /// their order. The same reference is never asked for twice in one call.
-    fn resolve(&mut self, wanted: &[Wanted]) -> Vec<Result<Found>>;
+    fn resolve(&mut self, wanted: &[RemoteRef]) -> Vec<Result<Found>>;
 
     /// Brings in charts, side by side: one answer for each, in their order. With each comes whose files name it.
-    fn charts(&mut self, wanted: &[(WantedChart, NamedBy)]) -> Vec<Result<Pulled>> {
+    fn charts(&mut self, wanted: &[(ChartRef, NamedBy)]) -> Vec<Result<Pulled>> {
         let left = |_| Ok(Pulled::Left("nothing here brings in charts"));
         wanted.iter().map(left).collect()
     }

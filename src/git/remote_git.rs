@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use super::{command, not_run, said};
-use crate::effect;
+use crate::failpoint;
 use crate::failure::{Failure, Result};
 use crate::process::{self, Limits, Output, Terminal};
 
@@ -55,7 +55,7 @@ const REMOTE: &str = "kl";
 
 /// A commit to fetch, and the name that it gets below `refs/kl/`.
 #[derive(Debug, Clone, Copy)]
-pub struct Wanted<'a> {
+pub struct RefSpec<'a> {
     /// Its id, or a ref.
     pub id: &'a str,
     /// Its name.
@@ -76,17 +76,17 @@ pub enum Depth {
 /// How foreign repositories are spoken to: the user's configuration, and of the repository at hand
 /// only what concerns connections.
 #[derive(Debug, Clone, Default)]
-pub struct Foreign {
+pub struct RemoteGit {
     settings: Vec<(String, String)>,
     /// Whether no login may be sent.
     anonymous: bool,
 }
 
-impl Foreign {
+impl RemoteGit {
     /// Takes the settings of the repository at hand that should hold for connections as well.
     #[must_use]
     pub fn new(settings: Vec<(String, String)>) -> Self {
-        Foreign {
+        RemoteGit {
             settings,
             anonymous: false,
         }
@@ -95,7 +95,7 @@ impl Foreign {
     /// Returns the same without logins: no credential helper is asked, and nobody at a terminal.
     #[must_use]
     pub fn anonymous(&self) -> Self {
-        Foreign {
+        RemoteGit {
             settings: self.settings.clone(),
             anonymous: true,
         }
@@ -177,7 +177,7 @@ impl Foreign {
             .args(["init", "-q", "--bare", "--template="])
             .arg(format!("--object-format={format}"))
             .arg(directory);
-        effect::before("make a repository to fetch into");
+        failpoint::before("make a repository to fetch into");
         let output = process::run(&mut command, None, Limits::default(), Terminal::Detached)
             .map_err(not_run)?;
         match output.status.success() {
@@ -237,7 +237,7 @@ impl Foreign {
             ])
             .args(["--no-recurse-submodules", "--end-of-options", url])
             .arg(format!("+{reference}:refs/kl/0"));
-        effect::before("fetch");
+        failpoint::before("fetch");
         process::run(&mut command, None, limits, terminal)
     }
 
@@ -245,18 +245,18 @@ impl Foreign {
     /// `directory`.
     ///
     /// # Errors
-    /// As [`Foreign::fetch`].
+    /// As [`RemoteGit::fetch`].
     pub fn fetch_commits(
         &self,
         directory: &Path,
         url: &str,
-        wanted: &[Wanted<'_>],
+        wanted: &[RefSpec<'_>],
         depth: Depth,
         limits: Limits<'_>,
         terminal: Terminal,
     ) -> Result<Output, process::Error> {
         // By name: git would write a URL that it is to fetch parts from into the repository's configuration.
-        let remote = Foreign {
+        let remote = RemoteGit {
             settings: [
                 ("url", url),
                 ("promisor", "true"),
@@ -282,7 +282,7 @@ impl Foreign {
         for wanted in wanted {
             command.arg(format!("+{}:refs/kl/{}", wanted.id, wanted.name));
         }
-        effect::before("fetch commits");
+        failpoint::before("fetch commits");
         process::run(&mut command, None, limits, terminal)
     }
 
@@ -311,7 +311,7 @@ impl Foreign {
     /// in one of them.
     ///
     /// # Errors
-    /// As [`Foreign::fetch`].
+    /// As [`RemoteGit::fetch`].
     pub fn list(
         &self,
         url: &str,

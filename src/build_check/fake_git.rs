@@ -8,14 +8,14 @@ use std::process::ExitCode;
 
 use serde::{Deserialize, Serialize};
 
-use super::scene::not_put;
+use super::build_inputs::not_put;
 use crate::failure::{Failure, Result};
 use crate::redact;
 
 /// Where the manifest is. Without this variable a program called `git` is none of ours.
 pub const VARIABLE: &str = "KUSTOMIZE_LOCALIZE_STAND_IN";
 /// What a clone remembers between two calls.
-const STATE: &str = "stand-in.json";
+const STATE: &str = "fake-git.json";
 
 /// What was fetched.
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -24,7 +24,7 @@ pub(super) struct Manifest {
     pub(super) upstreams: Vec<Upstream>,
 }
 
-/// One commit of a repository, put out.
+/// One commit of a repository, checked out.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Upstream {

@@ -1,7 +1,7 @@
 //! What a body is that may be no kustomization at all.
 
 use super::yaml::NodeKind;
-use super::{opinion, plugin};
+use super::{libyaml_check, plugin};
 
 /// Checks that a downloaded body holds Kubernetes objects, as a file in `resources` must: UTF-8, YAML, every document
 /// that is not empty a mapping with `kind` and `metadata.name` (or a list of such), and at least one of them.
@@ -22,8 +22,8 @@ pub fn looks_like_resources(bytes: &[u8]) -> Result<(), String> {
         return Err("an HTML page".to_owned());
     }
     let not_yaml = |line: usize, message: &str| format!("not YAML (line {line}: {message})");
-    let stream =
-        opinion::read(text, usize::MAX).map_err(|error| not_yaml(error.line, &error.message))?;
+    let stream = libyaml_check::read(text, usize::MAX)
+        .map_err(|error| not_yaml(error.line, &error.message))?;
     let objects = plugin::collect(&stream).map_err(|(index, node, why)| {
         let document = stream.documents.get(index);
         let start = document.map_or(0, |document| document.node(node).start.0);
@@ -84,7 +84,7 @@ pub fn is_flux_object(bytes: &[u8]) -> bool {
     if !text.contains(GROUP) {
         return false;
     }
-    let Ok(stream) = opinion::read(text, 1) else {
+    let Ok(stream) = libyaml_check::read(text, 1) else {
         return false;
     };
     stream.documents.first().is_some_and(|document| {

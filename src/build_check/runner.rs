@@ -6,10 +6,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use super::build::{self, Build, Git, Network, Room};
+use super::build::{self, Build, BuildEnv, Git, Network};
+use super::build_inputs::BuildInputs;
 use super::program::{self, Program, Search};
-use super::scene::Scene;
-use super::{Job, Options, Proof, SKIPPED, Target, TargetProof, Verdict, compare, stand_in};
+use super::{BuildCheck, Job, Options, SKIPPED, Target, TargetCheck, Verdict, compare, fake_git};
 use crate::failure::{Failure, Result};
 use crate::fetch::Progress;
 use crate::interrupt::{Scratch, unusable};
@@ -24,11 +24,11 @@ const TIMEOUT: Duration = Duration::from_secs(300);
 ///
 /// # Errors
 /// When the program that the user named cannot be used, or nothing can be put out.
-pub fn prove(job: &Job<'_>, options: &Options) -> Result<Proof> {
+pub fn check_builds(job: &Job<'_>, options: &Options) -> Result<BuildCheck> {
     refuse_arguments(&options.arguments)?;
     let program = match program::find(options.program.as_deref())? {
         Search::Found(program) => program,
-        Search::Nothing(reason) => return Ok(Proof::without(&reason)),
+        Search::Nothing(reason) => return Ok(BuildCheck::without(&reason)),
     };
     let mut arguments = options.arguments.clone();
     if job.load_restrictor == LoadRestrictor::None {
@@ -41,7 +41,7 @@ pub fn prove(job: &Job<'_>, options: &Options) -> Result<Proof> {
     for variable in &options.variables {
         by.see(variable);
     }
-    let covered_before = |target| TargetProof::without_build(target, Verdict::VerifiedBefore);
+    let covered_before = |target| TargetCheck::without_build(target, Verdict::VerifiedBefore);
     let covered = match &job.earlier {
         Some(earlier) => earlier.covered(job, &by)?,
         None => vec![false; job.targets.len()],
@@ -51,16 +51,16 @@ pub fn prove(job: &Job<'_>, options: &Options) -> Result<Proof> {
         .filter(|(_, is_covered)| !**is_covered)
         .map(|(target, _)| target)
         .collect();
-    let mut proof = Proof {
+    let mut proof = BuildCheck {
         by: Some(by),
-        ..Proof::default()
+        ..BuildCheck::default()
     };
     if todo.is_empty() {
         proof.targets = job.targets.iter().map(covered_before).collect();
         return Ok(proof);
     }
     let scratch = Scratch::new().map_err(|error| unusable(&error))?;
-    let scene = Scene::put(job, scratch.path())?;
+    let scene = BuildInputs::put(job, scratch.path())?;
     // kustomize skips them unless it was told to run programs, and kubectl cannot be told.
     let has = |name: &str| {
         let on = [name.to_owned(), format!("{name}=true")];
@@ -79,7 +79,7 @@ pub fn prove(job: &Job<'_>, options: &Options) -> Result<Proof> {
     }
     if let Some(reason) = untrusted(job.before).filter(|_| runs) {
         let not_built = |target| {
-            TargetProof::without_build(
+            TargetCheck::without_build(
                 target,
                 Verdict::NotBuilt {
                     reason: reason.clone(),
@@ -89,7 +89,7 @@ pub fn prove(job: &Job<'_>, options: &Options) -> Result<Proof> {
         proof.targets = job.targets.iter().map(not_built).collect();
         return Ok(proof);
     }
-    let stage = Stage {
+    let stage = Runner {
         skips,
         runs,
         variables: &options.variables,
@@ -130,9 +130,9 @@ pub fn prove(job: &Job<'_>, options: &Options) -> Result<Proof> {
 }
 
 /// Everything that is the same for all targets. No tree is in it: those cannot be read side by side.
-struct Stage<'a> {
+struct Runner<'a> {
     program: &'a Program,
-    scene: &'a Scene,
+    scene: &'a BuildInputs,
     arguments: Vec<String>,
     full: bool,
     offline: bool,
@@ -152,9 +152,9 @@ struct Stage<'a> {
     kept: Mutex<Option<Scratch>>,
 }
 
-impl Stage<'_> {
+impl Runner<'_> {
     /// Builds all targets, as many side by side as there are processors.
-    fn all(&self, targets: &[&Target]) -> Result<Vec<TargetProof>> {
+    fn all(&self, targets: &[&Target]) -> Result<Vec<TargetCheck>> {
         let next = AtomicUsize::new(0);
         self.progress.expect(targets.len());
         let work = || {
@@ -172,7 +172,7 @@ impl Stage<'_> {
             }
         };
         let workers = std::thread::available_parallelism().map_or(1, usize::from);
-        let mut done: Vec<(usize, Result<TargetProof>)> = std::thread::scope(|threads| {
+        let mut done: Vec<(usize, Result<TargetCheck>)> = std::thread::scope(|threads| {
             let workers: Vec<_> = (0..workers.min(targets.len()))
                 .map(|_| threads.spawn(work))
                 .collect();
@@ -186,10 +186,10 @@ impl Stage<'_> {
         done.into_iter().map(|(_, proof)| proof).collect()
     }
 
-    fn one(&self, number: usize, target: &Target) -> Result<TargetProof> {
+    fn one(&self, number: usize, target: &Target) -> Result<TargetCheck> {
         let scene = self.scene;
         let private = scene.private(number);
-        let build = |what: &str, target: &OsStr, room: Room<'_>| {
+        let build = |what: &str, target: &OsStr, room: BuildEnv<'_>| {
             let private = private.join(what);
             build::build(
                 self.program,
@@ -201,7 +201,7 @@ impl Stage<'_> {
             )
         };
         let source = scene.original(&target.original);
-        let room = |git, network| Room {
+        let room = |git, network| BuildEnv {
             git,
             network,
             input: &scene.input,
@@ -239,7 +239,7 @@ impl Stage<'_> {
         // What the real git checks out may be executable.
         if !first.success && !self.full && !self.offline && !self.runs {
             let proxy = scene.proxy.as_ref();
-            unknown = stand_in::unknown(&scene.manifest)
+            unknown = fake_git::unknown(&scene.manifest)
                 .or_else(|| proxy.and_then(|proxy| proxy.unknown(&first.said)));
             if unknown.is_some() {
                 first = original("live", true)?;
@@ -273,7 +273,7 @@ impl Stage<'_> {
             } else {
                 None
             };
-        Ok(TargetProof {
+        Ok(TargetCheck {
             target: target.name.clone(),
             verdict,
             size: first.stdout.len() as u64,

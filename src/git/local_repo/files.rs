@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-use super::Here;
+use super::LocalRepo;
 use crate::failure::{Failure, Result};
 use crate::git::said;
 
@@ -32,7 +32,7 @@ pub struct Staged {
     pub intent_to_add: bool,
 }
 
-impl Here {
+impl LocalRepo {
     /// Returns the tracked paths (from the top) that differ from HEAD in the index or on disk.
     ///
     /// # Errors

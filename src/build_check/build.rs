@@ -6,9 +6,9 @@ use std::process::Command;
 use std::time::Duration;
 
 use super::closed;
+use super::fake_git;
 use super::program::Program;
 use super::proxy::Proxy;
-use super::stand_in;
 use crate::failure::{Failure, Result};
 use crate::git::untied;
 use crate::interrupt::unusable;
@@ -46,7 +46,7 @@ pub(super) enum Network<'a> {
 }
 
 /// What is around a build.
-pub(super) struct Room<'a> {
+pub(super) struct BuildEnv<'a> {
     pub(super) git: Git<'a>,
     pub(super) network: Network<'a>,
     /// What it builds from, which it may not change.
@@ -71,7 +71,7 @@ pub(super) fn build(
     target: &OsStr,
     arguments: &[String],
     private: &Path,
-    room: Room<'_>,
+    room: BuildEnv<'_>,
     timeout: Duration,
 ) -> Result<Build> {
     let home = private.join("home");
@@ -84,7 +84,7 @@ pub(super) fn build(
         // git needs what its user has configured. No program of upstream runs beside it.
         Git::Real => {
             untied(&mut command);
-            command.env_remove(stand_in::VARIABLE);
+            command.env_remove(fake_git::VARIABLE);
         }
         Git::StandIn(manifest) => {
             let is_open = matches!(room.network, Network::Open);
@@ -93,11 +93,11 @@ pub(super) fn build(
                 command.env("HOME", &home);
             }
             let bin = private.join("bin");
-            stand_in::link(&bin)
+            fake_git::link(&bin)
                 .map_err(|error| Failure::new(format!("git could not be stood in for: {error}")))?;
             command
                 .env("PATH", first_on_path(&bin))
-                .env(stand_in::VARIABLE, manifest);
+                .env(fake_git::VARIABLE, manifest);
         }
     }
     command

@@ -70,7 +70,7 @@ pub(super) fn edited<'a>(ground: &Ground, held: &'a Lock) -> Result<Vec<&'a Stor
 }
 
 /// The files that are to be, with what is known of their places.
-pub(super) struct Ledger<'a> {
+pub(super) struct WritePlan<'a> {
     ground: &'a Ground,
     held: &'a Lock,
     localized: &'a Localized,
@@ -83,7 +83,7 @@ pub(super) struct Ledger<'a> {
     places: Vec<(&'a str, &'a ResultFile, There)>,
 }
 
-impl<'a> Ledger<'a> {
+impl<'a> WritePlan<'a> {
     pub(super) fn new(
         ground: &'a Ground,
         held: &'a Lock,
@@ -91,7 +91,7 @@ impl<'a> Ledger<'a> {
         no_licenses: bool,
     ) -> Result<Self> {
         let modes = has_modes(ground)?;
-        let mut ledger = Ledger {
+        let mut ledger = WritePlan {
             ground,
             held,
             localized,

@@ -9,19 +9,23 @@ pub use mermaid::mermaid;
 use std::collections::HashSet;
 
 use super::visible;
-use crate::outline::{Difference, Link, Node, Outline};
+use crate::reference_tree::{Difference, Link, Node, ReferenceTree};
 
 /// Returns the graph as text: a tree below each start. What was shown before is marked with `(*)`. The
 /// differences between two graphs are lines.
 #[must_use]
-pub fn text(outline: &Outline) -> String {
-    if outline.links.iter().any(|link| link.change.is_some()) {
-        return differences(outline);
+pub fn text(reference_tree: &ReferenceTree) -> String {
+    if reference_tree
+        .links
+        .iter()
+        .any(|link| link.change.is_some())
+    {
+        return differences(reference_tree);
     }
-    let below = below(outline);
+    let below = below(reference_tree);
     let mut shown = HashSet::new();
     let mut out = String::new();
-    for start in &outline.starts {
+    for start in &reference_tree.starts {
         if !out.is_empty() {
             out.push('\n');
         }
@@ -41,7 +45,7 @@ pub fn text(outline: &Outline) -> String {
                 (false, false) => "├── ",
             };
             let mark = if again { " (*)" } else { "" };
-            let label = label(&outline.nodes[line.node]);
+            let label = label(&reference_tree.nodes[line.node]);
             out.push_str(&format!("{}{branch}{label}{mark}\n", line.prefix));
             if again {
                 continue;
@@ -73,10 +77,10 @@ struct Line {
 }
 
 /// Returns what each node names, each once, in the order of the references.
-fn below(outline: &Outline) -> Vec<Vec<usize>> {
-    let mut below = vec![Vec::new(); outline.nodes.len()];
+fn below(reference_tree: &ReferenceTree) -> Vec<Vec<usize>> {
+    let mut below = vec![Vec::new(); reference_tree.nodes.len()];
     let mut seen = HashSet::new();
-    for link in &outline.links {
+    for link in &reference_tree.links {
         if seen.insert((link.from, link.to)) {
             below[link.from].push(link.to);
         }
@@ -84,12 +88,12 @@ fn below(outline: &Outline) -> Vec<Vec<usize>> {
     below
 }
 
-fn differences(outline: &Outline) -> String {
-    let mut lines: Vec<(String, &str)> = outline
+fn differences(reference_tree: &ReferenceTree) -> String {
+    let mut lines: Vec<(String, &str)> = reference_tree
         .links
         .iter()
         .map(|link| {
-            let [from, to] = [link.from, link.to].map(|id| label(&outline.nodes[id]));
+            let [from, to] = [link.from, link.to].map(|id| label(&reference_tree.nodes[id]));
             (format!("{from} -> {to}"), sign(link))
         })
         .collect();

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use super::{Here, text};
+use super::{LocalRepo, text};
 use crate::failure::{Failure, Result};
 use crate::git::{is_object_id, said};
 
@@ -17,7 +17,7 @@ pub struct Hooks {
     pub configured: Option<(String, String)>,
 }
 
-impl Here {
+impl LocalRepo {
     /// Returns where this repository has its hooks. Everything but an empty `core.hooksPath` is asked
     /// of git, which then names the current directory.
     ///
@@ -59,7 +59,7 @@ impl Here {
 }
 
 /// What a hook has to know of the history.
-impl Here {
+impl LocalRepo {
     /// Returns the commits that are being merged into HEAD. git says so in a file, but for a merge
     /// without conflicts only in the environment of `pre-merge-commit`.
     #[must_use]

@@ -4,13 +4,13 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use super::{Here, ok, run};
-use crate::effect;
+use super::{LocalRepo, ok, run};
+use crate::failpoint;
 use crate::failure::{Failure, Result};
 use crate::git::{command, said, untied};
 use crate::interrupt;
 
-/// How long another run may take to put out the files of a worktree.
+/// How long another run may take to check out a worktree.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// Why git keeps a worktree that is being made. No other program says so.
 const UNFINISHED: &str = "git kustomize-localize is making it";
@@ -26,7 +26,7 @@ pub struct Listed {
     pub is_gone: bool,
     /// Whether git keeps it even then.
     pub is_locked: bool,
-    /// Whether it was made here, and is not [finished](Here::finish_worktree).
+    /// Whether it was made here, and is not [finished](LocalRepo::finish_worktree).
     pub is_unfinished: bool,
     /// What git is in the middle of there: it has set the branch aside, and moves it at the end.
     pub amid: Option<Amid>,
@@ -41,7 +41,7 @@ pub enum Amid {
     Bisect,
 }
 
-impl Here {
+impl LocalRepo {
     /// Returns all worktrees, the main one first.
     ///
     /// # Errors
@@ -101,7 +101,7 @@ impl Here {
             git.args(["--force", "--force"]);
         }
         git.arg("--").arg(directory).arg(commit);
-        effect::before("make the worktree");
+        failpoint::before("make the worktree");
         ok(run::<&str>(git, &[], None)?)
             .map(drop)
             .map_err(|failure| {
@@ -114,11 +114,11 @@ impl Here {
     /// # Errors
     /// When git cannot.
     pub fn finish_worktree(&self, directory: &Path, branch: &str) -> Result<()> {
-        effect::before("check out the branch in the worktree");
+        failpoint::before("check out the branch in the worktree");
         self.in_worktree(directory, &["symbolic-ref", "HEAD", branch])?;
         let mut git = self.command();
         git.args(["worktree", "unlock", "--"]).arg(directory);
-        effect::before("finish the worktree");
+        failpoint::before("finish the worktree");
         ok(run::<&str>(git, &[], None)?).map(drop)
     }
 
@@ -130,7 +130,7 @@ impl Here {
         let mut git = self.command();
         git.args(["worktree", "remove", "--force", "--force", "--"])
             .arg(directory);
-        effect::before("remove the worktree");
+        failpoint::before("remove the worktree");
         ok(run::<&str>(git, &[], None)?).map(drop)
     }
 

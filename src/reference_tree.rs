@@ -13,8 +13,8 @@ use crate::redact;
 use crate::reference::{self, Pin};
 use crate::tree::{Listing, path};
 use crate::walk::{
-    self, CarriedId, Contents, Explored, FileId, Graph, Origin, Place, RootId, Source, Target,
-    TroubleKind, Wanted,
+    self, CarriedId, Contents, Explored, FileId, Graph, Origin, Place, RemoteRef, RootId, Source,
+    Target, TroubleKind,
 };
 
 /// Walks a tree without a network, from the roots in `paths` (from the top), or else from all that no other
@@ -27,7 +27,7 @@ pub fn survey(
     config: &Config,
     paths: &[String],
     indirect: bool,
-) -> Result<Outline> {
+) -> Result<ReferenceTree> {
     let directories = config.starting_points(&*tree, paths, &tree.kustomizations()?)?;
     let mut locks = Vec::new();
     for place in tree.locks()? {
@@ -62,7 +62,7 @@ pub fn survey(
     let mut starts: BTreeSet<RootId> = roots.iter().copied().filter(is_asked_for).collect();
     starts.extend(unnamed(&explored.graph, roots));
     let starts: Vec<RootId> = starts.into_iter().collect();
-    Ok(Outline::of(&explored, &starts, &locks, indirect))
+    Ok(ReferenceTree::of(&explored, &starts, &locks, indirect))
 }
 
 /// Returns the roots that no other root leads to, and one of each ring that is left.
@@ -195,9 +195,9 @@ impl Node {
 /// One reference.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Link {
-    /// What names: index into [`Outline::nodes`].
+    /// What names: index into [`ReferenceTree::nodes`].
     pub from: usize,
-    /// What is named: index into [`Outline::nodes`].
+    /// What is named: index into [`ReferenceTree::nodes`].
     pub to: usize,
     /// The file that holds the reference.
     pub file: String,
@@ -224,7 +224,7 @@ pub enum Difference {
 
 /// The graph.
 #[derive(Debug, Clone, Default)]
-pub struct Outline {
+pub struct ReferenceTree {
     /// What names and is named, each once.
     pub nodes: Vec<Node>,
     /// Where a person begins to read.
@@ -233,8 +233,8 @@ pub struct Outline {
     pub links: Vec<Link>,
 }
 
-impl Outline {
-    /// Makes the outline of what a walk without a network came to. `starts` are the roots to begin with; `locks`
+impl ReferenceTree {
+    /// Makes the reference tree of what a walk without a network came to. `starts` are the roots to begin with; `locks`
     /// those of the tree, each with the directory that it lies in. With `indirect`, what the lock at the top says that
     /// remotes name in turn is there as well.
     #[must_use]
@@ -243,7 +243,7 @@ impl Outline {
         starts: &[RootId],
         locks: &[(String, Lock)],
         indirect: bool,
-    ) -> Outline {
+    ) -> ReferenceTree {
         let graph = &explored.graph;
         let top = locks.iter().find(|(directory, _)| directory.is_empty());
         let mut maker = Maker {
@@ -253,7 +253,7 @@ impl Outline {
             broken: HashMap::new(),
             known: HashMap::new(),
             locked: BTreeMap::new(),
-            outline: Outline::default(),
+            reference_tree: ReferenceTree::default(),
         };
         for trouble in &explored.troubles {
             if let (None, Some(file)) = (trouble.edge, trouble.file) {
@@ -279,7 +279,7 @@ impl Outline {
                 let to = match edge.target {
                     // What kustomize does not follow is not drawn as if it did.
                     Target::Root { id, .. } if cycles.contains(&(root, index)) => {
-                        let name = maker.outline.nodes[ids[id]].name.clone();
+                        let name = maker.reference_tree.nodes[ids[id]].name.clone();
                         maker.node(
                             name,
                             "broken",
@@ -294,7 +294,7 @@ impl Outline {
                         maker.leaf(root, edge.target, &edge.reference, trouble)
                     }
                 };
-                maker.outline.links.push(Link {
+                maker.reference_tree.links.push(Link {
                     from: ids[root],
                     to,
                     file: graph.label(edge.from),
@@ -310,8 +310,8 @@ impl Outline {
         if indirect {
             maker.indirect();
         }
-        maker.outline.starts = starts.iter().map(|root| ids[*root]).collect();
-        maker.outline
+        maker.reference_tree.starts = starts.iter().map(|root| ids[*root]).collect();
+        maker.reference_tree
     }
 
     /// Keeps only what is remote, and what leads to it.
@@ -375,17 +375,20 @@ impl Outline {
 
     /// Keeps only the references that `base` does not have, and adds those that only `base` has. What a
     /// reference leads to counts, with its state: a URL that is locked to another commit is another one.
-    pub fn since(&mut self, base: &Outline) {
+    pub fn since(&mut self, base: &ReferenceTree) {
         let old = base.references();
         let new = self.references();
-        let mut differences = Outline::default();
+        let mut differences = ReferenceTree::default();
         let mut known: BTreeMap<Node, usize> = BTreeMap::new();
-        for (outline, others, change) in [
+        for (reference_tree, others, change) in [
             (base, &new, Difference::Removed),
             (&*self, &old, Difference::Added),
         ] {
-            for link in &outline.links {
-                let (from, to) = (&outline.nodes[link.from], &outline.nodes[link.to]);
+            for link in &reference_tree.links {
+                let (from, to) = (
+                    &reference_tree.nodes[link.from],
+                    &reference_tree.nodes[link.to],
+                );
                 if others.contains(&(from, to)) {
                     continue;
                 }
@@ -441,15 +444,15 @@ struct Maker<'a> {
     known: HashMap<(String, &'static str), usize>,
     /// The nodes of what the lock holds, by the label of the entry.
     locked: BTreeMap<String, BTreeSet<usize>>,
-    outline: Outline,
+    reference_tree: ReferenceTree,
 }
 
 impl Maker<'_> {
     fn node(&mut self, name: String, class: &'static str, kind: NodeKind) -> usize {
-        let next = self.outline.nodes.len();
+        let next = self.reference_tree.nodes.len();
         let id = *self.known.entry((name.clone(), class)).or_insert(next);
         if id == next {
-            self.outline.nodes.push(Node { name, kind });
+            self.reference_tree.nodes.push(Node { name, kind });
         }
         id
     }
@@ -514,7 +517,7 @@ impl Maker<'_> {
                 }
             };
             let note = &chart.noted.note;
-            self.outline.links.push(Link {
+            self.reference_tree.links.push(Link {
                 from: ids[root],
                 to,
                 file: graph.label(chart.noted.file),
@@ -550,7 +553,7 @@ impl Maker<'_> {
             };
             return self.node(name, "broken", NodeKind::Broken(why(trouble)));
         }
-        let Some(wanted) = Wanted::of(reference) else {
+        let Some(wanted) = RemoteRef::of(reference) else {
             return self.node(shown, "broken", NodeKind::Broken("left as it is"));
         };
         let locked = self.lock.and_then(|lock| wanted.locked(lock));
@@ -611,7 +614,7 @@ impl Maker<'_> {
                 }));
             }
         }
-        self.outline.links.append(&mut links);
+        self.reference_tree.links.append(&mut links);
     }
 }
 

@@ -1,7 +1,7 @@
 //! The proof that an edited text is the old one with the intended values, and nothing else.
 
 use super::{EditError, Targets};
-use crate::kustomization::opinion;
+use crate::kustomization::libyaml_check;
 use crate::kustomization::yaml::{NodeKind, Stream};
 
 /// Compares the stream before with the text after, node by node and then value by value.
@@ -59,7 +59,7 @@ pub(super) fn prove(
             }
         }
     }
-    let read = |text: &str| opinion::values(text, count).map_err(|_| unproven(0));
+    let read = |text: &str| libyaml_check::values(text, count).map_err(|_| unproven(0));
     let mut wanted = read(before.text)?;
     for (document, path, value) in values {
         let leaf = wanted

@@ -2,8 +2,8 @@
 
 use serde::Serialize;
 
-use crate::outline::{Difference, NodeKind, Outline};
 use crate::record::Digest;
+use crate::reference_tree::{Difference, NodeKind, ReferenceTree};
 use crate::report::json::{TOOL, Tool, render};
 
 #[derive(Serialize)]
@@ -51,17 +51,17 @@ struct JsonLink<'a> {
 
 /// Returns the graph as one JSON object.
 #[must_use]
-pub fn json(outline: &Outline) -> String {
+pub fn json(reference_tree: &ReferenceTree) -> String {
     render(&JsonOutline {
         version: 1,
         tool: TOOL,
-        starts: &outline.starts,
-        nodes: outline
+        starts: &reference_tree.starts,
+        nodes: reference_tree
             .nodes
             .iter()
             .map(|node| of(&node.name, &node.kind))
             .collect(),
-        references: outline
+        references: reference_tree
             .links
             .iter()
             .map(|link| JsonLink {

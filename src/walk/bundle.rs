@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use super::graph::{Carried, CarriedId, FileId, SourceId};
 use super::local::wider;
-use super::trouble::{Beyond, Step, Stop, TroubleKind};
+use super::trouble::{Beyond, TroubleKind, WalkError, WalkResult};
 use super::{Contents, RootId, Target, Walker};
 use crate::tree::{self, Entry, Resolved, SharedTree, path};
 
@@ -43,7 +43,7 @@ impl Walker<'_> {
         edge: usize,
         text: &str,
         within: Within,
-    ) -> Step<Target> {
+    ) -> WalkResult<Target> {
         let source_id = self.graph.roots[root].source;
         let source = &self.graph.sources[source_id];
         let tree = source.tree.clone();
@@ -59,11 +59,11 @@ impl Walker<'_> {
         let beyond = |path: Option<&str>| {
             let message = format!("`{text}` lies outside {name} `{}`", tree.label(&bound));
             match within {
-                Within::Root => Stop::new(TroubleKind::OutOfScope(Beyond::Root), message)
+                Within::Root => WalkError::new(TroubleKind::OutOfScope(Beyond::Root), message)
                     .hint("put it below the root that needs it: kustomize takes nothing else"),
-                _ if remote => Stop::new(TroubleKind::OutOfScope(Beyond::Scope), message)
+                _ if remote => WalkError::new(TroubleKind::OutOfScope(Beyond::Scope), message)
                     .hint("a remote root cannot reach out of its repository"),
-                _ => Stop::new(TroubleKind::OutOfScope(Beyond::Scope), message)
+                _ => WalkError::new(TroubleKind::OutOfScope(Beyond::Scope), message)
                     .hint(wider(&*tree, &bound, path)),
             }
         };
@@ -71,14 +71,14 @@ impl Walker<'_> {
         if remote && path::is_absolute(text) {
             let message = format!("`{text}` is an absolute path in a remote root");
             return Err(
-                Stop::new(TroubleKind::OutOfScope(Beyond::Absolute), message)
+                WalkError::new(TroubleKind::OutOfScope(Beyond::Absolute), message)
                     .hint("no checkout of its repository has such a file"),
             );
         }
         if path::is_absolute(text) && within == Within::Root {
             let message = format!("`{text}` is an absolute path, and kustomize mounts none");
             return Err(
-                Stop::new(TroubleKind::OutOfScope(Beyond::Absolute), message)
+                WalkError::new(TroubleKind::OutOfScope(Beyond::Absolute), message)
                     .hint("write it relative to the kustomization"),
             );
         }
@@ -106,7 +106,7 @@ impl Walker<'_> {
         }
         self.not_forbidden(source_id, real, text)?;
         if !is_file && within == Within::ScopeFile {
-            return Err(Stop::new(
+            return Err(WalkError::new(
                 TroubleKind::Refused,
                 format!("`{text}` is a directory, not a program"),
             ));
@@ -116,7 +116,12 @@ impl Walker<'_> {
 
     /// Brings along what is at a path of a source, which holds it or a link to it, as far as it lies in
     /// `bound`.
-    pub(super) fn bring(&mut self, source: SourceId, place: &str, bound: &str) -> Step<CarriedId> {
+    pub(super) fn bring(
+        &mut self,
+        source: SourceId,
+        place: &str,
+        bound: &str,
+    ) -> WalkResult<CarriedId> {
         let key = (source, place.to_owned(), bound.to_owned());
         if let Some(known) = self.carried.get(&key) {
             return Ok(*known);
@@ -130,7 +135,7 @@ impl Walker<'_> {
             Resolved::Directory { path } if self.looks_into(source) => {
                 let files = self.files_below(source, &tree, path, bound)?;
                 if files.is_empty() {
-                    return Err(Stop::new(
+                    return Err(WalkError::new(
                         TroubleKind::Refused,
                         format!(
                             "`{}` holds no file, and git keeps no empty directory",
@@ -168,7 +173,7 @@ impl Walker<'_> {
         tree: &SharedTree,
         top: String,
         bound: &str,
-    ) -> Step<BTreeMap<String, FileId>> {
+    ) -> WalkResult<BTreeMap<String, FileId>> {
         let mut files = BTreeMap::new();
         let (mut entries, mut bytes) = (0, 0);
         let shown = tree.label(&top);
@@ -215,7 +220,7 @@ impl Walker<'_> {
                     bytes += self.graph.files[*file].bytes.len();
                 }
                 if entries > MOST_ENTRIES || bytes > MOST_BYTES {
-                    return Err(Stop::new(
+                    return Err(WalkError::new(
                         TroubleKind::Refused,
                         format!("`{shown}` holds more than {MOST_ENTRIES} files or {} MiB, which no build needs as a whole", MOST_BYTES >> 20),
                     )
@@ -235,10 +240,10 @@ impl Walker<'_> {
         link: &str,
         resolved: Resolved,
         bound: &str,
-    ) -> Step<Linked> {
+    ) -> WalkResult<Linked> {
         let shown = tree.label(link);
         let beyond = |target: &str| {
-            Stop::new(
+            WalkError::new(
                 TroubleKind::OutOfScope(Beyond::Link {
                     link: link.to_owned(),
                     target: target.to_owned(),
@@ -260,7 +265,7 @@ impl Walker<'_> {
             Resolved::Directory { path } => {
                 let leads_back = |below: &str| path::is_in(below, &path);
                 if leads_back(&open.real) || open.via.iter().any(|below| leads_back(below)) {
-                    return Err(Stop::new(
+                    return Err(WalkError::new(
                         TroubleKind::Refused,
                         format!("the link `{shown}` leads back to a directory that it lies in"),
                     )
@@ -270,7 +275,7 @@ impl Walker<'_> {
             }
             Resolved::Missing { .. } => {
                 let target = tree.read(link).unwrap_or_default();
-                Err(Stop::new(
+                Err(WalkError::new(
                     TroubleKind::Refused,
                     format!(
                         "the link `{shown}` leads nowhere: there is no `{}`",

@@ -137,7 +137,7 @@ fn a_worktree_that_follows() {
             "refresh the index of the worktree",
             "write the commit",
             "note what the worktree is going to hold",
-            "put out the files of the worktree",
+            "check out the worktree",
             "move the ref",
             "forget what the worktree was going to hold",
         ],
@@ -193,14 +193,14 @@ fn what_is_taken_back() {
                 .project
                 .work
                 .write(".git/refs/heads/localized/main.lock", "");
-            stage.sandbox().set("KUSTOMIZE_LOCALIZE_EFFECTS", &list);
+            stage.sandbox().set("KUSTOMIZE_LOCALIZE_FAILPOINTS", &list);
         };
         let release = || {
             stage
                 .project
                 .work
                 .remove(".git/refs/heads/localized/main.lock");
-            stage.sandbox().unset("KUSTOMIZE_LOCALIZE_EFFECTS");
+            stage.sandbox().unset("KUSTOMIZE_LOCALIZE_FAILPOINTS");
         };
         fs::remove_file(&list).unwrap();
         hold();
