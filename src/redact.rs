@@ -146,8 +146,31 @@ enum Kind {
     Bare,
 }
 
+/// How often a text is gone through before nothing of it is shown.
+const MOST_TIMES: usize = 8;
+
 impl Shown {
+    /// What is left once something is hidden can look like another URL: it is gone through again until it stays.
     fn of(text: &str) -> Self {
+        let mut shown = Shown::once(text);
+        if shown.text == text {
+            return shown;
+        }
+        for _ in 0..MOST_TIMES {
+            let again = Shown::once(&shown.text);
+            let secret = shown.secret || again.secret;
+            if again.text == shown.text {
+                return Shown { secret, ..again };
+            }
+            shown = Shown { secret, ..again };
+        }
+        Shown {
+            text: HIDDEN.to_owned(),
+            secret: true,
+        }
+    }
+
+    fn once(text: &str) -> Self {
         let text: String = text.chars().filter(|c| !c.is_control()).collect();
         let mut shown = Shown {
             text: String::with_capacity(text.len()),
