@@ -219,11 +219,10 @@ fn references(graph: &Graph) -> usize {
     let mut own = 0;
     for root in &graph.roots {
         for edge in &root.edges {
-            match edge.from == root.file {
-                true => own += 1,
-                false => {
-                    shared.insert((edge.from, &edge.reference.spot));
-                }
+            if edge.from == root.file {
+                own += 1
+            } else {
+                shared.insert((edge.from, &edge.reference.spot));
             }
         }
     }
@@ -345,9 +344,10 @@ impl Checked {
     /// Returns the exit status: 0 clean, 1 findings that fail, 2 something could not be looked at.
     #[must_use]
     pub fn status(&self) -> u8 {
-        match self.failures.is_empty() {
-            false => 2,
-            true => u8::from(self.findings.iter().any(Finding::fails)),
+        if self.failures.is_empty() {
+            u8::from(self.findings.iter().any(Finding::fails))
+        } else {
+            2
         }
     }
 }

@@ -155,9 +155,10 @@ fn has_page() -> bool {
 /// Returns the whole help, which `-h` otherwise refers to.
 fn whole_help() -> String {
     let help = Cli::command().render_long_help();
-    let text = match console::colors_enabled() {
-        true => help.ansi().to_string(),
-        false => help.to_string(),
+    let text = if console::colors_enabled() {
+        help.ansi().to_string()
+    } else {
+        help.to_string()
     };
     text.replace(" (see a summary with '-h')", "")
 }

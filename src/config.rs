@@ -199,10 +199,13 @@ impl RefPolicy {
                 None if rule == Rule::FloatingRef => RefPolicy::Any,
                 None => RefPolicy::Tag,
             },
-            Subject::Helm { version, .. } => match is_one_version(version) {
-                true => RefPolicy::Tag,
-                false => RefPolicy::Any,
-            },
+            Subject::Helm { version, .. } => {
+                if is_one_version(version) {
+                    RefPolicy::Tag
+                } else {
+                    RefPolicy::Any
+                }
+            }
             Subject::Image { image } => {
                 let name = image.rsplit('/').next().unwrap_or(image);
                 match name.rsplit_once(':') {

@@ -131,9 +131,10 @@ pub fn argument(text: &str) -> String {
     }
     let plain =
         |character: char| character.is_ascii_alphanumeric() || "-_./:@%+=,".contains(character);
-    match !text.is_empty() && text.chars().all(plain) {
-        true => text.to_owned(),
-        false => format!("'{}'", text.replace('\'', "'\\''")),
+    if !text.is_empty() && text.chars().all(plain) {
+        text.to_owned()
+    } else {
+        format!("'{}'", text.replace('\'', "'\\''"))
     }
 }
 
@@ -215,9 +216,10 @@ pub fn pathspec(place: &str) -> String {
     // After `:/` git takes most signs for more of that kind.
     let is_sign = |c: char| !c.is_alphanumeric() && c != '.';
     let is_plain = !place.starts_with(is_sign);
-    argument(&match is_plain && !place.contains(['*', '?', '[', '\\']) {
-        true => format!(":/{place}"),
-        false => format!(":(top,literal){place}"),
+    argument(&if is_plain && !place.contains(['*', '?', '[', '\\']) {
+        format!(":/{place}")
+    } else {
+        format!(":(top,literal){place}")
     })
 }
 

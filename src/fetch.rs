@@ -333,9 +333,10 @@ impl Fetcher {
         }
         let spec = wanted.spec.as_ref()?;
         let key = Key::of(spec);
-        let mut what = match beside {
-            true => Git::Unless(wanted.text.clone()),
-            false => Git::Fetch,
+        let mut what = if beside {
+            Git::Unless(wanted.text.clone())
+        } else {
+            Git::Fetch
         };
         let locked = self.locked_commit(&key);
         if locked.is_none() && !self.is_named(spec) {

@@ -215,9 +215,10 @@ impl Finding {
     /// and message where there is no reference).
     #[must_use]
     pub fn identity(&self) -> (Rule, &str, String) {
-        let text = match self.reference.is_empty() {
-            true => format!("{} {}", self.field, self.message),
-            false => self.reference.clone(),
+        let text = if self.reference.is_empty() {
+            format!("{} {}", self.field, self.message)
+        } else {
+            self.reference.clone()
         };
         (self.rule, &self.path, text)
     }

@@ -74,9 +74,10 @@ pub fn install(here: &LocalRepo, hooks: &[Hook], force: bool) -> Result<Vec<Chan
             Err(failure) => failures.push(failure),
         }
     }
-    match failures.is_empty() {
-        true => Ok(file::apply(steps)?),
-        false => Err(Failures(failures)),
+    if failures.is_empty() {
+        Ok(file::apply(steps)?)
+    } else {
+        Err(Failures(failures))
     }
 }
 

@@ -87,17 +87,19 @@ impl Ground {
         // Not in the middle of what another run writes.
         let _alone = here.alone()?;
         let tree = Rc::new(WorkingTree::open(here.clone())?);
-        let merged = match merges {
-            true => conflict::merged(&here, &*tree)?,
-            false => None,
+        let merged = if merges {
+            conflict::merged(&here, &*tree)?
+        } else {
+            None
         };
         let is_merged = merged.is_some();
         let mut ground = Ground::of(here, Some(top), tree.clone(), &*tree, merged)?;
         if is_merged {
             let there = tree.entry(LOCK_NAME)?.is_some();
-            ground.conflict = Some(match there {
-                true => tree.read(LOCK_NAME)?,
-                false => Vec::new(),
+            ground.conflict = Some(if there {
+                tree.read(LOCK_NAME)?
+            } else {
+                Vec::new()
             });
         }
         ground.disk = Some(tree.clone());
@@ -208,9 +210,10 @@ impl Ground {
             let to = change.to.as_ref().map(|(bytes, _)| &bytes[..]);
             change.path == LOCK_NAME && to == now.as_deref()
         });
-        match changes.is_empty() || is_ours || self.is_lock(now.as_deref()) {
-            true => Ok(()),
-            false => Err(changed_meanwhile()),
+        if changes.is_empty() || is_ours || self.is_lock(now.as_deref()) {
+            Ok(())
+        } else {
+            Err(changed_meanwhile())
         }
     }
 

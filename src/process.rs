@@ -170,9 +170,10 @@ impl Conversation {
     pub fn read(&mut self, length: u64) -> std::io::Result<Vec<u8>> {
         let mut bytes = Vec::new();
         (&mut self.answers).take(length).read_to_end(&mut bytes)?;
-        match bytes.len() as u64 == length {
-            true => Ok(bytes),
-            false => Err(std::io::ErrorKind::UnexpectedEof.into()),
+        if bytes.len() as u64 == length {
+            Ok(bytes)
+        } else {
+            Err(std::io::ErrorKind::UnexpectedEof.into())
         }
     }
 
@@ -404,16 +405,15 @@ fn wait(
         {
             return Err(Error::Deadline(name.to_owned(), timeout.as_secs()));
         }
-        match open {
+        if open {
             // The pipes of most children close in the moment in which they end.
-            true => match ended.recv_timeout(POLL) {
+            match ended.recv_timeout(POLL) {
                 Err(mpsc::RecvTimeoutError::Disconnected) => open = false,
                 Ok(()) | Err(mpsc::RecvTimeoutError::Timeout) => {}
-            },
-            false => {
-                std::thread::sleep(pause);
-                pause = (pause * 2).min(POLL);
             }
+        } else {
+            std::thread::sleep(pause);
+            pause = (pause * 2).min(POLL);
         }
     }
 }

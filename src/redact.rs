@@ -72,10 +72,7 @@ pub fn is_hidden(c: char) -> bool {
 pub fn visible(text: &str) -> String {
     let shown: String = text
         .chars()
-        .map(|c| match is_hidden(c) {
-            true => REPLACED,
-            false => c,
-        })
+        .map(|c| if is_hidden(c) { REPLACED } else { c })
         .collect();
     shown.replace("##[", INERT)
 }

@@ -114,9 +114,10 @@ pub fn verify(here: &Rc<LocalRepo>, request: &Request<'_>) -> Result<Verified, F
         rev: request.rev.to_owned(),
         commit: Some(id.commit.clone()),
         hint,
-        also: match request.require_signature {
-            true => vec!["with a good signature"],
-            false => Vec::new(),
+        also: if request.require_signature {
+            vec!["with a good signature"]
+        } else {
+            Vec::new()
         },
         ..verifier.verified(records, request.upstream)
     })

@@ -477,9 +477,10 @@ impl Walker<'_> {
                 None => self.carry(root, edge, text, Within::ScopeFile),
             },
             Accepts::Carried { anywhere } => {
-                let within = match anywhere {
-                    true => Within::Scope,
-                    false => Within::Root,
+                let within = if anywhere {
+                    Within::Scope
+                } else {
+                    Within::Root
                 };
                 self.carry(root, edge, text, within)
             }

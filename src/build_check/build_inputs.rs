@@ -86,12 +86,13 @@ impl BuildInputs {
                 Origin::Tree { .. } | Origin::Archive { .. } => None,
             })
         };
-        let proxy = match proxy::IS_TRUSTED && remote().next().is_some() {
-            true => Some(Proxy::start(
+        let proxy = if proxy::IS_TRUSTED && remote().next().is_some() {
+            Some(Proxy::start(
                 remote().map(|file| (file.url.as_str(), &*file.bytes)),
                 top,
-            )?),
-            false => None,
+            )?)
+        } else {
+            None
         };
         let is_here = |file: &RemoteFile| proxy.is_some() && !proxy::is_direct(&file.url);
         let scene = BuildInputs {
@@ -243,9 +244,12 @@ fn write_inputs(
         Some(real) if real == named => Ok(()),
         _ => outs[source].put(named),
     };
-    let lexical = |root: &Root, text: &str| match path::is_absolute(text) {
-        true => graph.sources[root.source].tree.absolute(text),
-        false => path::resolve(&root.directory, text),
+    let lexical = |root: &Root, text: &str| {
+        if path::is_absolute(text) {
+            graph.sources[root.source].tree.absolute(text)
+        } else {
+            path::resolve(&root.directory, text)
+        }
     };
     let directory = |text: &str| RepoSpec::parse(text).map(|spec| spec.directory()).ok();
     for directory in urls.iter().copied().filter_map(directory) {
@@ -259,9 +263,10 @@ fn write_inputs(
             let (source, named, real) = match edge.target {
                 Target::Root { id, remote } => {
                     let target = &graph.roots[id];
-                    let named = match remote {
-                        true => directory(text),
-                        false => lexical(root, text),
+                    let named = if remote {
+                        directory(text)
+                    } else {
+                        lexical(root, text)
                     };
                     (target.source, named, Some(target.directory.as_str()))
                 }

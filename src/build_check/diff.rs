@@ -137,9 +137,12 @@ fn mask_values(one: Option<&mut Value>, other: Option<&mut Value>) {
     let (before, after) = (held(&one), held(&other));
     for (value, others, name) in [(one, after, "original"), (other, before, "localized")] {
         let Some(value) = value else { continue };
-        let hidden = |is_same: bool| match is_same {
-            true => Value::from("***"),
-            false => Value::from(format!("*** (another one: {name})")),
+        let hidden = |is_same: bool| {
+            if is_same {
+                Value::from("***")
+            } else {
+                Value::from(format!("*** (another one: {name})"))
+            }
         };
         match untagged(value) {
             Value::Mapping(mapping) => {

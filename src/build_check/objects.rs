@@ -20,12 +20,13 @@ pub(super) fn split(text: &str) -> Vec<Object> {
     let mut documents = vec![String::new()];
     for line in text.split_inclusive('\n') {
         // Nothing in an object stands at the beginning of a line like this: it would be indented or quoted.
-        match line.trim_end() == "---" {
-            true => documents.push(String::new()),
-            false => documents
+        if line.trim_end() == "---" {
+            documents.push(String::new())
+        } else {
+            documents
                 .last_mut()
                 .into_iter()
-                .for_each(|document| document.push_str(line)),
+                .for_each(|document| document.push_str(line))
         }
     }
     let is_filled = |document: &String| !document.trim().is_empty();
@@ -33,9 +34,10 @@ pub(super) fn split(text: &str) -> Vec<Object> {
     documents
         .enumerate()
         .map(|(number, text)| {
-            let value: Option<Value> = match is_too_deep(&text) {
-                true => None,
-                false => serde_yaml::from_str(&text).ok(),
+            let value: Option<Value> = if is_too_deep(&text) {
+                None
+            } else {
+                serde_yaml::from_str(&text).ok()
             };
             let id = value.as_ref().and_then(id);
             Object {

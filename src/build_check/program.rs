@@ -104,9 +104,10 @@ pub(super) fn find(given: Option<&Path>) -> Result<Search> {
             Err(reason) => reasons.push(format!("`{}` {reason}", path.display())),
         }
     }
-    Ok(Search::Nothing(match reasons.is_empty() {
-        true => "there is neither `kustomize` nor `kubectl` on PATH".to_owned(),
-        false => reasons.join("; "),
+    Ok(Search::Nothing(if reasons.is_empty() {
+        "there is neither `kustomize` nor `kubectl` on PATH".to_owned()
+    } else {
+        reasons.join("; ")
     }))
 }
 

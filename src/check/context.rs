@@ -138,9 +138,10 @@ impl<'a> Context<'a> {
     ) -> Finding {
         let line = self.line(file, number);
         // Of a line that nobody reads, what else is on it is not looked at: it may hold thousands of such places.
-        let rest: String = match line.len() > LONGEST_LINE {
-            true => String::new(),
-            false => line.chars().skip(column.saturating_sub(1)).collect(),
+        let rest: String = if line.len() > LONGEST_LINE {
+            String::new()
+        } else {
+            line.chars().skip(column.saturating_sub(1)).collect()
         };
         let value = rest.find(" #").map_or(rest.as_str(), |at| &rest[..at]);
         let span = Span {

@@ -24,14 +24,13 @@ pub(super) fn find(context: &Context<'_>, failures: &mut Vec<Failure>) -> Vec<Fi
                 continue;
             }
         };
-        let listed: HashMap<String, &StoredFile> = match differences.is_empty() {
-            true => HashMap::new(),
-            false => {
-                let files = lock.files.iter();
-                files
-                    .map(|file| (path::join(directory, &file.path), file))
-                    .collect()
-            }
+        let listed: HashMap<String, &StoredFile> = if differences.is_empty() {
+            HashMap::new()
+        } else {
+            let files = lock.files.iter();
+            files
+                .map(|file| (path::join(directory, &file.path), file))
+                .collect()
         };
         for (place, difference) in &differences {
             let file = listed.get(place).copied();
@@ -55,15 +54,16 @@ fn finding(
             let on_disk = context
                 .absences
                 .is_some_and(|absences| absences.is_on_disk(place));
-            match on_disk {
-                true => (
+            if on_disk {
+                (
                     format!("`{place}` is on disk, but not staged, although `{name}` lists it"),
                     vec![format!("git add -f -- {}", pathspec(place))],
-                ),
-                false => (
+                )
+            } else {
+                (
                     format!("`{place}` is missing, although `{name}` lists it"),
                     vec![again],
-                ),
+                )
             }
         }
         Difference::NoFile => (
@@ -84,9 +84,10 @@ fn finding(
             )
         }
         Difference::Mode => {
-            let (is, was) = match listed.is_some_and(|file| file.executable) {
-                true => ("100644", "100755"),
-                false => ("100755", "100644"),
+            let (is, was) = if listed.is_some_and(|file| file.executable) {
+                ("100644", "100755")
+            } else {
+                ("100755", "100644")
             };
             (
                 format!("the mode of `{place}` is {is}, in `{name}` it is {was}"),

@@ -310,9 +310,10 @@ mod tests {
     #[test]
     fn configurations_that_are_changed_before_they_are_used() {
         let scene = |kind: &str, more: &str| {
-            let list = match kind.ends_with("Generator") {
-                true => "generators",
-                false => "transformers",
+            let list = if kind.ends_with("Generator") {
+                "generators"
+            } else {
+                "transformers"
             };
             Scene::of(&format!("{list}: [gens]\n"))
                 .file(

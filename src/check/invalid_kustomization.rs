@@ -41,9 +41,10 @@ fn problem(context: &Context<'_>, trouble: &Trouble, kind: ProblemKind) -> Optio
     let failure = &trouble.failure;
     let location = failure.location.as_ref()?;
     let file = trouble.file?;
-    let help = match failure.hints.is_empty() {
-        false => failure.hints.clone(),
-        true => vec!["mend it: `kustomize build` refuses the file as it is".to_owned()],
+    let help = if failure.hints.is_empty() {
+        vec!["mend it: `kustomize build` refuses the file as it is".to_owned()]
+    } else {
+        failure.hints.clone()
     };
     let finding = match kind {
         ProblemKind::Empty => {
@@ -64,9 +65,10 @@ fn problem(context: &Context<'_>, trouble: &Trouble, kind: ProblemKind) -> Optio
 fn refused(context: &Context<'_>, trouble: &Trouble) -> Option<Finding> {
     let (_, edge) = context.edge_of(trouble)?;
     let failure = &trouble.failure;
-    let help = match failure.hints.is_empty() {
-        false => failure.hints.clone(),
-        true => vec!["let the reference name something else".to_owned()],
+    let help = if failure.hints.is_empty() {
+        vec!["let the reference name something else".to_owned()]
+    } else {
+        failure.hints.clone()
     };
     Some(context.at_reference(RULE, edge, failure.message.clone(), help))
 }
@@ -122,9 +124,10 @@ fn no_files(context: &Context<'_>, directory: &str) -> Vec<Finding> {
             Ok(Resolved::Submodule { .. }) => "in a submodule",
             _ => "which is not there",
         };
-        let shown = match target.is_empty() {
-            true => "nothing".to_owned(),
-            false => format!("`{target}`"),
+        let shown = if target.is_empty() {
+            "nothing".to_owned()
+        } else {
+            format!("`{target}`")
         };
         findings.push(context.at_path(
             RULE,

@@ -91,9 +91,10 @@ fn versionless(finding: &Finding) -> (String, Pin) {
             version,
         } => {
             let is_range = version.contains(['^', '~', '*', '<', '>', '|', ' ']);
-            let pin = match is_range {
-                true => Pin::Branch,
-                false => Pin::of(Some(version)),
+            let pin = if is_range {
+                Pin::Branch
+            } else {
+                Pin::of(Some(version))
             };
             (format!("{url}\0{chart}"), pin)
         }

@@ -149,9 +149,10 @@ fn finding(
     let message = format!(
         "`{}` is locked, but {what} {label} behind it {}: {} > {label}",
         one.shown(),
-        match left.reason == localize::UNRESOLVED {
-            true => localize::UNRESOLVED,
-            false => "stays remote",
+        if left.reason == localize::UNRESOLVED {
+            localize::UNRESOLVED
+        } else {
+            "stays remote"
         },
         chain.join(" > ")
     );

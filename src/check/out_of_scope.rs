@@ -100,9 +100,10 @@ impl One<'_> {
 
     /// Returns the path from the top that the text means; none when that is not in the repository.
     fn local(&self) -> Option<String> {
-        match path::is_absolute(self.text()) {
-            true => self.context.tree.absolute(self.text()),
-            false => path::resolve(&self.root.directory, self.text()),
+        if path::is_absolute(self.text()) {
+            self.context.tree.absolute(self.text())
+        } else {
+            path::resolve(&self.root.directory, self.text())
         }
     }
 
@@ -137,11 +138,10 @@ impl One<'_> {
             let up = path::relative(&self.root.directory, directory);
             let contains = path::is_in(&self.root.directory, directory);
             if self.edge.reference.accepts == Accepts::Either && !contains {
-                help.push(match is_root(self.context.tree, directory) {
-                    true => format!("or name the root that it lies in: `{up}`"),
-                    false => {
-                        format!("or make `{directory}` a root of its own, and name that: `{up}`")
-                    }
+                help.push(if is_root(self.context.tree, directory) {
+                    format!("or name the root that it lies in: `{up}`")
+                } else {
+                    format!("or make `{directory}` a root of its own, and name that: `{up}`")
                 });
             }
         } else {
@@ -155,9 +155,10 @@ impl One<'_> {
     fn copy(&self, real: &str, local: &str) -> String {
         let root = shown(&self.root.directory);
         self.copy_command(real, local).unwrap_or_else(|| {
-            match path::is_in(local, &self.root.directory) {
-                true => "put a copy of the file where the link is".to_owned(),
-                false => format!("copy `{real}` below `{root}`, and name the copy"),
+            if path::is_in(local, &self.root.directory) {
+                "put a copy of the file where the link is".to_owned()
+            } else {
+                format!("copy `{real}` below `{root}`, and name the copy")
             }
         })
     }
@@ -168,16 +169,15 @@ impl One<'_> {
         }
         // A link is replaced where it is; anything else needs another text.
         let is_link = path::is_in(local, &self.root.directory);
-        let (to, rest) = match is_link {
-            true => (local.to_owned(), String::new()),
-            false => {
-                let name = path::name(real);
-                let to = path::join(&self.root.directory, name);
-                if !matches!(self.context.tree.entry(&to), Ok(None)) {
-                    return None;
-                }
-                (to, format!(", and name it `{name}`"))
+        let (to, rest) = if is_link {
+            (local.to_owned(), String::new())
+        } else {
+            let name = path::name(real);
+            let to = path::join(&self.root.directory, name);
+            if !matches!(self.context.tree.entry(&to), Ok(None)) {
+                return None;
             }
+            (to, format!(", and name it `{name}`"))
         };
         // Only a link itself can be replaced here, not a directory that is one.
         if is_link && self.context.tree.entry(&to) != Ok(Some(tree::Entry::Link)) {
@@ -194,9 +194,10 @@ impl One<'_> {
     /// Returns how the load restrictor is switched off.
     fn allow_any(&self) -> String {
         let why = "if this is built with `--load-restrictor LoadRestrictionsNone`, as Flux does";
-        let file = match self.context.config.file.is_empty() {
-            true => FILE_NAME,
-            false => &self.context.config.file,
+        let file = if self.context.config.file.is_empty() {
+            FILE_NAME
+        } else {
+            &self.context.config.file
         };
         let text = self.context.tree.read(FILE_NAME).unwrap_or_default();
         let is_said = String::from_utf8_lossy(&text).contains("load-restrictor");
@@ -302,9 +303,10 @@ impl One<'_> {
         if path::is_in(&real, &scope) {
             return None;
         }
-        let file = match context.config.file.is_empty() {
-            true => FILE_NAME,
-            false => &context.config.file,
+        let file = if context.config.file.is_empty() {
+            FILE_NAME
+        } else {
+            &context.config.file
         };
         let message = format!(
             "`{}` names `{}`, outside of the scope `{}` that {file} sets",

@@ -317,9 +317,10 @@ impl Chart<'_> {
             "" => String::new(),
             version => format!(" --version {}", argument(version)),
         };
-        let chart = match shown.starts_with("oci://") {
-            true => argument(&format!("{}/{}", shown.trim_end_matches('/'), self.name)),
-            false => format!("--repo {} {}", argument(&shown), argument(self.name)),
+        let chart = if shown.starts_with("oci://") {
+            argument(&format!("{}/{}", shown.trim_end_matches('/'), self.name))
+        } else {
+            format!("--repo {} {}", argument(&shown), argument(self.name))
         };
         vec![format!(
             "put the chart there: helm pull --untar --untardir \"$(git rev-parse --show-toplevel)\"/{}{version} {chart} && {add}",

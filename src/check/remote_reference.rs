@@ -43,9 +43,10 @@ fn message(context: &Context<'_>, one: &RemoteUse<'_>) -> String {
     let what = match one.repository() {
         None => "a remote file".to_owned(),
         Some(spec) => {
-            let place = match spec.is_file() {
-                true => "a git repository of this machine",
-                false => "a git repository",
+            let place = if spec.is_file() {
+                "a git repository of this machine"
+            } else {
+                "a git repository"
             };
             match &spec.reference {
                 Some(reference) => format!("{place} at `{}`", redact::url(reference)),
@@ -59,9 +60,10 @@ fn message(context: &Context<'_>, one: &RemoteUse<'_>) -> String {
     match one.locked {
         Some(_) if context.config.locked == Locked::Error => format!(
             "`{shown}` is {what}, locked but not localized, and {} allows no locked ones",
-            match context.config.file.is_empty() {
-                true => FILE_NAME,
-                false => &context.config.file,
+            if context.config.file.is_empty() {
+                FILE_NAME
+            } else {
+                &context.config.file
             }
         ),
         Some(_) => format!(

@@ -180,9 +180,10 @@ fn read(comment: &str) -> Option<Result<Said, String>> {
 fn said(text: &str) -> Result<Said, String> {
     let Some(rest) = text.strip_prefix("allow") else {
         let word: String = text.chars().take_while(|c| c.is_alphanumeric()).collect();
-        return Err(match word.is_empty() {
-            true => "it does not say `allow[RULE]`".to_owned(),
-            false => format!("`{}` is nothing that can be asked for", shown(&word)),
+        return Err(if word.is_empty() {
+            "it does not say `allow[RULE]`".to_owned()
+        } else {
+            format!("`{}` is nothing that can be asked for", shown(&word))
         });
     };
     let Some((ids, reason)) = rest.strip_prefix('[').and_then(|rest| rest.split_once(']')) else {
@@ -396,9 +397,10 @@ fn stale_comment(
             if unused.is_empty() {
                 return None;
             }
-            let help = match unused.len() == said.rules.len() {
-                true => "remove the comment".to_owned(),
-                false => format!("take {} out of the comment", quoted(&unused)),
+            let help = if unused.len() == said.rules.len() {
+                "remove the comment".to_owned()
+            } else {
+                format!("take {} out of the comment", quoted(&unused))
             };
             let message = format!("{} has nothing here that could be allowed", quoted(&unused));
             (message, help)

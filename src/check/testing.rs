@@ -113,8 +113,9 @@ pub(super) fn under_caret(finding: &Finding) -> String {
     };
     let line = finding.line_text.chars();
     let line = line.skip(span.column - 1);
-    match span.line == span.end_line {
-        true => line.take(span.end_column - span.column).collect(),
-        false => line.collect(),
+    if span.line == span.end_line {
+        line.take(span.end_column - span.column).collect()
+    } else {
+        line.collect()
     }
 }

@@ -166,9 +166,10 @@ mod tests {
             "RepO: -x",
         ] {
             for text in [list(field), generator(field)] {
-                let text = match text.starts_with("generators") {
-                    true => text.replace("RepO", "repo"),
-                    false => text,
+                let text = if text.starts_with("generators") {
+                    text.replace("RepO", "repo")
+                } else {
+                    text
                 };
                 let found = find(&text);
                 assert_eq!(found.len(), 1, "{text}: {found:?}");

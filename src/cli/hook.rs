@@ -129,9 +129,10 @@ fn uninstall(args: &UninstallArgs) -> Result<String, Failures> {
     let here = check::here()?;
     let mut changes = hook::uninstall(&here, &args.hooks)?;
     changes.retain(|change| change.done != Done::Absent);
-    Ok(match changes.is_empty() {
-        true => "there is nothing of ours in the hooks\n".to_owned(),
-        false => told(&changes),
+    Ok(if changes.is_empty() {
+        "there is nothing of ours in the hooks\n".to_owned()
+    } else {
+        told(&changes)
     })
 }
 
@@ -188,9 +189,10 @@ fn run_hook(args: &RunArgs) -> Result<u8, Failures> {
     for judged in all {
         // Among what git and other hooks say.
         let heading = || {
-            let refs = match judged.refs.is_empty() {
-                true => String::new(),
-                false => format!(": {}", visible(&judged.refs.join(", "))),
+            let refs = if judged.refs.is_empty() {
+                String::new()
+            } else {
+                format!(": {}", visible(&judged.refs.join(", ")))
             };
             output::say(&format!("git kustomize-localize check{refs}:\n"));
         };

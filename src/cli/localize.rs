@@ -46,9 +46,10 @@ pub(super) fn run(args: &LocalizeArgs) -> ExitCode {
     if args.in_place {
         return tell(
             &args.output,
-            match args.no_commit {
-                true => in_place::run(args),
-                false => following::run(args),
+            if args.no_commit {
+                in_place::run(args)
+            } else {
+                following::run(args)
             },
         );
     }
@@ -277,11 +278,12 @@ fn new_dir(args: &LocalizeArgs, spec: Option<&RepoSpec>, base: Option<&str>) -> 
                 "`{}` is named without a ref, so NEW_DIR has no name",
                 redact::url(args.target())
             ));
-            Err(match args.fetch.pin {
-                true => failure.hint("give NEW_DIR"),
-                false => failure
+            Err(if args.fetch.pin {
+                failure.hint("give NEW_DIR")
+            } else {
+                failure
                     .hint("say which version: add `?ref=TAG-OR-COMMIT`")
-                    .hint("or take what HEAD is now: `--pin`, with a NEW_DIR"),
+                    .hint("or take what HEAD is now: `--pin`, with a NEW_DIR")
             })
         }
         (None, Some(spec), _) => Ok(default_new_dir(None, Some(spec))),
@@ -497,9 +499,10 @@ fn prove(
         variables: args.verify.variables()?,
         outputs: outputs(here),
     };
-    let mut proof = match job.targets.is_empty() && !skipped.is_empty() {
-        true => BuildCheck::without("what is built lacks something, as accepted"),
-        false => build_check::check_builds(&job, &options)?,
+    let mut proof = if job.targets.is_empty() && !skipped.is_empty() {
+        BuildCheck::without("what is built lacks something, as accepted")
+    } else {
+        build_check::check_builds(&job, &options)?
     };
     proof.targets.append(&mut skipped);
     Ok(proof)

@@ -432,9 +432,10 @@ pub(super) fn tell<T: Tell>(args: &OutputArgs, outcome: Result<T, Failures>) -> 
     if let Some(differs) = differs {
         failures(&differs.into());
     }
-    match report.is_done() {
-        true => ExitCode::SUCCESS,
-        false => ExitCode::FAILURE,
+    if report.is_done() {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
     }
 }
 

@@ -70,9 +70,10 @@ pub(super) fn lost(error: &std::io::Error) {
 
 /// Returns the exit status of a command that came to `status`, now that its result was written or not.
 pub(super) fn ended(status: ExitCode) -> ExitCode {
-    match IS_LOST.load(Ordering::Relaxed) {
-        true => ExitCode::from(FAILED),
-        false => status,
+    if IS_LOST.load(Ordering::Relaxed) {
+        ExitCode::from(FAILED)
+    } else {
+        status
     }
 }
 

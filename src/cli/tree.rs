@@ -124,13 +124,16 @@ fn of(here: &Rc<LocalRepo>, what: &What, args: &TreeArgs) -> Result<ReferenceTre
     let targets = args
         .targets
         .iter()
-        .map(|text| match text.contains("://") {
-            true => Err(Failure::new(format!(
-                "`{}` is no directory of this repository",
-                redact::url(text)
-            ))
-            .hint("to see who names it: --invert URL")),
-            false => check::from_top(here, &*opened.tree, text),
+        .map(|text| {
+            if text.contains("://") {
+                Err(Failure::new(format!(
+                    "`{}` is no directory of this repository",
+                    redact::url(text)
+                ))
+                .hint("to see who names it: --invert URL"))
+            } else {
+                check::from_top(here, &*opened.tree, text)
+            }
         })
         .collect::<Result<Vec<String>>>()?;
     let mut reference_tree =

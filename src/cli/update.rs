@@ -42,9 +42,10 @@ fn updated(args: &UpdateArgs) -> Result<Box<dyn Tell>, Failures> {
             lock: before.clone(),
         }),
     )?;
-    let refuse_moved = |fetcher: &Fetcher, after: &Lock| match args.accept_moved {
-        true => Ok(()),
-        false => {
+    let refuse_moved = |fetcher: &Fetcher, after: &Lock| {
+        if args.accept_moved {
+            Ok(())
+        } else {
             let is_tag = |url: &str, reference: &str| fetcher.is_tag(url, reference);
             update::refuse_moved(&before, &Lock::changes(&before, after), &is_tag)
         }

@@ -117,9 +117,10 @@ fn verified(args: &VerifyArgs) -> Result<Verified, Failures> {
         ..crate::fetch::Options::default()
     };
     #[cfg(feature = "localize")]
-    let upstream = match args.upstream {
-        true => Some(upstream::asker(here.as_deref(), &options)?),
-        false => None,
+    let upstream = if args.upstream {
+        Some(upstream::asker(here.as_deref(), &options)?)
+    } else {
+        None
     };
     #[cfg(feature = "localize")]
     let ask = upstream

@@ -114,12 +114,13 @@ pub fn open(
         && !here.is_ancestor(remote, local)?
     {
         let short = tracking.trim_start_matches("refs/remotes/");
-        return Err(match here.is_ancestor(local, remote)? {
-            true => Failure::new(format!("branch `{name}` is behind `{short}`"))
-                .hint(format!("git fetch . {tracking}:{full}")),
-            false => Failure::new(format!("branch `{name}` and `{short}` have diverged")).hint(
-                format!("to give up the local commits: git branch -f {name} {short}"),
-            ),
+        return Err(if here.is_ancestor(local, remote)? {
+            Failure::new(format!("branch `{name}` is behind `{short}`"))
+                .hint(format!("git fetch . {tracking}:{full}"))
+        } else {
+            Failure::new(format!("branch `{name}` and `{short}` have diverged")).hint(format!(
+                "to give up the local commits: git branch -f {name} {short}"
+            ))
         });
     }
     Ok(Branch {
@@ -145,35 +146,33 @@ pub fn refuse_checked_out(here: &LocalRepo, name: &str, worktree: Option<&Linked
             return Err(failure);
         }
         let directory = checked_out.directory;
-        return Err(match checked_out.is_gone {
-            true => {
-                let failure = Failure::new(format!(
-                    "branch `{name}` is checked out in a worktree that is gone: `{directory}`"
-                ));
-                let forget = "to let git forget such worktrees: ";
-                match checked_out.is_locked {
-                    true => failure
-                        .hint("it is locked, as on a drive that is not always there: attach that")
-                        .hint(format!(
-                            "{forget}git worktree unlock {} && git worktree prune",
-                            argument(&directory)
-                        )),
-                    false => failure.hint(format!("{forget}git worktree prune")),
-                }
-            }
-            false => {
-                let failure = Failure::new(format!(
-                    "branch `{name}` is checked out at `{directory}`, whose files would not follow"
-                ))
-                .hint("check out another branch there, or commit to another one: `--branch NAME`");
-                // The main one comes first, and its files are the user's.
-                match index {
-                    0 => failure,
-                    _ => failure.hint(format!(
-                        "or bring its files up to date as well: --worktree {}",
+        return Err(if checked_out.is_gone {
+            let failure = Failure::new(format!(
+                "branch `{name}` is checked out in a worktree that is gone: `{directory}`"
+            ));
+            let forget = "to let git forget such worktrees: ";
+            if checked_out.is_locked {
+                failure
+                    .hint("it is locked, as on a drive that is not always there: attach that")
+                    .hint(format!(
+                        "{forget}git worktree unlock {} && git worktree prune",
                         argument(&directory)
-                    )),
-                }
+                    ))
+            } else {
+                failure.hint(format!("{forget}git worktree prune"))
+            }
+        } else {
+            let failure = Failure::new(format!(
+                "branch `{name}` is checked out at `{directory}`, whose files would not follow"
+            ))
+            .hint("check out another branch there, or commit to another one: `--branch NAME`");
+            // The main one comes first, and its files are the user's.
+            match index {
+                0 => failure,
+                _ => failure.hint(format!(
+                    "or bring its files up to date as well: --worktree {}",
+                    argument(&directory)
+                )),
             }
         });
     }

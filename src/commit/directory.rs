@@ -108,9 +108,10 @@ fn list(place: &Path, below: &str, paths: &mut Vec<String>) -> Result<()> {
     for entry in place.join(below).read_dir().map_err(failed)? {
         let entry = entry.map_err(failed)?;
         let path = crate::tree::path::join(below, &entry.file_name().to_string_lossy());
-        match entry.file_type().map_err(failed)?.is_dir() {
-            true => list(place, &path, paths)?,
-            false => paths.push(path),
+        if entry.file_type().map_err(failed)?.is_dir() {
+            list(place, &path, paths)?
+        } else {
+            paths.push(path)
         }
     }
     Ok(())
@@ -170,10 +171,13 @@ pub fn write(
         return Ok(());
     }
     failpoint::before("move NEW_DIR to its place");
-    std::fs::rename(&fresh, place).map_err(|error| match place.exists() {
-        true => Failure::new(format!("`{shown}` was made by somebody else meanwhile"))
-            .hint("run the same command again"),
-        false => failed(error),
+    std::fs::rename(&fresh, place).map_err(|error| {
+        if place.exists() {
+            Failure::new(format!("`{shown}` was made by somebody else meanwhile"))
+                .hint("run the same command again")
+        } else {
+            failed(error)
+        }
     })
 }
 

@@ -31,11 +31,12 @@ pub fn warning(
     if found.is_none_or(|trailers| !trailers.target.in_place) {
         return Ok(None);
     }
-    let commit = match message.lines().any(|line| line == RECORD) {
+    let commit = if message.lines().any(|line| line == RECORD) {
         // Later ones of ours, that left the lock as it is, were merged with it.
-        true => here.newest(source, Which::Says(&RECORD.replace('.', "[.]")))?,
+        here.newest(source, Which::Says(&RECORD.replace('.', "[.]")))?
+    } else {
         // A squash, which holds the record among other text, and all of the branch.
-        false => None,
+        None
     };
     let commit = commit.map_or(wrote, |(commit, _)| commit);
     // Against its source: that is what localizing has changed.

@@ -87,9 +87,10 @@ pub fn differences(
             let was = was.filter(|(mode, _)| mode.is_tree()).map(|(_, id)| id);
             // A directory that is there only because of what lies apart may hold other things.
             let leads_there = apart.iter().any(|apart| path::is_in(apart, &place));
-            match mode.is_tree() && (was.is_some() || leads_there) {
-                true => todo.push((place, was, id)),
-                false => paths.push(place),
+            if mode.is_tree() && (was.is_some() || leads_there) {
+                todo.push((place, was, id))
+            } else {
+                paths.push(place)
             }
         }
         for name in old.into_keys() {
@@ -161,9 +162,10 @@ fn failed(error: &dyn std::error::Error) -> Failure {
 }
 
 fn kind(executable: bool) -> EntryKind {
-    match executable {
-        true => EntryKind::BlobExecutable,
-        false => EntryKind::Blob,
+    if executable {
+        EntryKind::BlobExecutable
+    } else {
+        EntryKind::Blob
     }
 }
 

@@ -80,11 +80,11 @@ pub fn examine(
         ))
         .hint("commit copies to another branch: `--branch NAME`"));
     }
-    let made_tree = match made == commit {
-        true => tree,
-        false => here
-            .commit(&made)?
-            .map_or(Ok(tree), |id| object_id(&id.tree))?,
+    let made_tree = if made == commit {
+        tree
+    } else {
+        here.commit(&made)?
+            .map_or(Ok(tree), |id| object_id(&id.tree))?
     };
     edited.extend(differences(repository, made_tree, tree, &BTreeSet::new())?);
     if edited.is_empty() {
@@ -273,16 +273,15 @@ pub fn examine_in_place(
         edited_by.clear();
     }
     edited.sort();
-    let lock = match edited.iter().any(|place| place == LOCK_NAME) {
-        true => None,
-        false => {
-            let tree = ObjectTree::of_here(here.clone(), tree)?;
-            match tree.entry(LOCK_NAME)? {
-                Some(crate::tree::Entry::File { .. }) => {
-                    Some(Rc::new(Lock::parse(&tree.read(LOCK_NAME)?, LOCK_NAME)?))
-                }
-                _ => None,
+    let lock = if edited.iter().any(|place| place == LOCK_NAME) {
+        None
+    } else {
+        let tree = ObjectTree::of_here(here.clone(), tree)?;
+        match tree.entry(LOCK_NAME)? {
+            Some(crate::tree::Entry::File { .. }) => {
+                Some(Rc::new(Lock::parse(&tree.read(LOCK_NAME)?, LOCK_NAME)?))
             }
+            _ => None,
         }
     };
     Ok(InPlaceTip {
@@ -463,9 +462,10 @@ pub fn claim(
     let Some((mode, id)) = lookup(repository, tree, new_dir)? else {
         return Ok(());
     };
-    let owner = match mode.is_tree() {
-        true => lock_of(here, id, new_dir)?.and_then(|lock| lock.target),
-        false => None,
+    let owner = if mode.is_tree() {
+        lock_of(here, id, new_dir)?.and_then(|lock| lock.target)
+    } else {
+        None
     };
     match owner {
         Some(owner) if owner == target => Ok(()),

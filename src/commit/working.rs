@@ -120,23 +120,21 @@ fn step(
     }
     if exists {
         // So that the file is never missing, the new one takes its place in one step.
-        match place.is_symlink() {
-            true => {
-                failpoint::before("move a link of the working tree away");
-                fs::rename(place, &old)?;
-                done.push(Undo::Kept(old.clone(), place.to_owned()));
-            }
-            false => {
-                failpoint::before("keep an old file of the working tree");
-                fs::hard_link(place, &old).or_else(|_| fs::copy(place, &old).map(|_| ()))?;
-            }
+        if place.is_symlink() {
+            failpoint::before("move a link of the working tree away");
+            fs::rename(place, &old)?;
+            done.push(Undo::Kept(old.clone(), place.to_owned()));
+        } else {
+            failpoint::before("keep an old file of the working tree");
+            fs::hard_link(place, &old).or_else(|_| fs::copy(place, &old).map(|_| ()))?;
         }
     }
     failpoint::before("put a file into the working tree");
     fs::rename(staged(scratch, number), place)?;
-    done.push(match exists {
-        true => Undo::Kept(old, place.to_owned()),
-        false => Undo::Wrote(place.to_owned()),
+    done.push(if exists {
+        Undo::Kept(old, place.to_owned())
+    } else {
+        Undo::Wrote(place.to_owned())
     });
     Ok(())
 }
@@ -158,9 +156,10 @@ fn stage(staged: &Path, bytes: &[u8], executable: bool, place: &Path) -> io::Res
         };
         let mode = permissions.mode();
         // Executable for whoever may read it, as git checks out 100755.
-        permissions.set_mode(match executable {
-            true => mode | ((mode & 0o444) >> 2),
-            false => mode & !0o111,
+        permissions.set_mode(if executable {
+            mode | ((mode & 0o444) >> 2)
+        } else {
+            mode & !0o111
         });
         fs::set_permissions(staged, permissions)?;
     }
@@ -229,12 +228,11 @@ mod tests {
             for entry in directory.read_dir().unwrap() {
                 let place = entry.unwrap().path();
                 let name = place.strip_prefix(top).unwrap().display().to_string();
-                match place.is_dir() {
-                    true => {
-                        found.push(format!("{name}/"));
-                        todo.push(place);
-                    }
-                    false => found.push(format!("{name}={}", fs::read_to_string(place).unwrap())),
+                if place.is_dir() {
+                    found.push(format!("{name}/"));
+                    todo.push(place);
+                } else {
+                    found.push(format!("{name}={}", fs::read_to_string(place).unwrap()))
                 }
             }
         }

@@ -77,12 +77,13 @@ impl Linked {
         let Some((index, listed)) =
             at(&real).and_then(|index| Some((index, worktrees.get(index)?)))
         else {
-            return match is_empty {
-                true => Ok(nothing(real)),
-                false => Err(Failure::new(format!(
+            return if is_empty {
+                Ok(nothing(real))
+            } else {
+                Err(Failure::new(format!(
                     "`{shown}` is there already, and no worktree of this repository"
                 ))
-                .hint("choose a directory that is empty or not there")),
+                .hint("choose a directory that is empty or not there"))
             };
         };
         if listed.is_unfinished && is_empty {
@@ -107,9 +108,10 @@ impl Linked {
         }
         let linked = Linked {
             directory: real,
-            stage: match listed.is_unfinished {
-                true => Stage::Unfinished,
-                false => Stage::Ready,
+            stage: if listed.is_unfinished {
+                Stage::Unfinished
+            } else {
+                Stage::Ready
             },
         };
         linked.refuse_changed(here)?;
@@ -135,9 +137,10 @@ impl Linked {
         failpoint::before("refresh the index of the worktree");
         // What is only touched is not changed.
         here.asks_worktree(&self.directory, &["update-index", "-q", "--refresh"])?;
-        match here.asks_worktree(&self.directory, &["diff-files", "--quiet"])? {
-            true => Ok(()),
-            false => Err(self.has_changes()),
+        if here.asks_worktree(&self.directory, &["diff-files", "--quiet"])? {
+            Ok(())
+        } else {
+            Err(self.has_changes())
         }
     }
 

@@ -95,9 +95,10 @@ impl Config {
 /// Returns a text as a value between `{` and `}`.
 pub(super) fn quoted(text: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "._/-".contains(c);
-    match text.chars().all(is_plain) && text.starts_with(|c: char| c.is_ascii_alphanumeric()) {
-        true => text.to_owned(),
-        false => format!("'{}'", text.replace('\'', "''")),
+    if text.chars().all(is_plain) && text.starts_with(|c: char| c.is_ascii_alphanumeric()) {
+        text.to_owned()
+    } else {
+        format!("'{}'", text.replace('\'', "''"))
     }
 }
 

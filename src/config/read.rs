@@ -56,9 +56,10 @@ pub(super) fn config(bytes: &[u8], file: &str) -> std::result::Result<Config, Fa
     });
     // What is not YAML is told last: it stands after everything that could be read.
     failures.extend(read.err());
-    match failures.is_empty() {
-        true => Ok(config),
-        false => Err(Failures(failures)),
+    if failures.is_empty() {
+        Ok(config)
+    } else {
+        Err(Failures(failures))
     }
 }
 

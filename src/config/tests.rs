@@ -19,9 +19,10 @@ fn refused(text: &str) -> Vec<String> {
     let shown = |failure: &crate::failure::Failure| {
         let text = failure.to_string();
         let text = text.strip_prefix(&format!("{FILE_NAME}:")).unwrap_or(&text);
-        match failure.hints.is_empty() {
-            true => text.to_owned(),
-            false => format!("{text} ({})", failure.hints.join("; ")),
+        if failure.hints.is_empty() {
+            text.to_owned()
+        } else {
+            format!("{text} ({})", failure.hints.join("; "))
         }
     };
     failures.iter().map(shown).collect()

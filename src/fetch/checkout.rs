@@ -117,9 +117,10 @@ impl CheckoutTree {
         let (Some(id), Some(size)) = (self.objects.id(path)?, self.objects.size(path)?) else {
             return Ok(());
         };
-        match self.counted.borrow_mut().insert(id) {
-            true => self.budget.take(size, || self.label(path)),
-            false => Ok(()),
+        if self.counted.borrow_mut().insert(id) {
+            self.budget.take(size, || self.label(path))
+        } else {
+            Ok(())
         }
     }
 }

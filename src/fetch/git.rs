@@ -327,11 +327,12 @@ impl GitRemotes {
         let output = self.talk(wish, clock, |foreign, url| {
             foreign.list(url, references, clock.limits(), terminal)
         })?;
-        match output.status.success() {
-            true => Ok(Listing(
+        if output.status.success() {
+            Ok(Listing(
                 String::from_utf8_lossy(&output.stdout).into_owned(),
-            )),
-            false => Err(self.explain(wish, references.first().unwrap_or(&"HEAD"), &output)),
+            ))
+        } else {
+            Err(self.explain(wish, references.first().unwrap_or(&"HEAD"), &output))
         }
     }
 
@@ -420,15 +421,17 @@ impl GitRemotes {
         clock: &Clock<'_>,
         terminal: Terminal,
     ) -> Result<Fetched, FetchFailure> {
-        let asked = match wish.is_submodule {
-            true => Asked::ByRepository,
-            false => Asked::ByUser,
+        let asked = if wish.is_submodule {
+            Asked::ByRepository
+        } else {
+            Asked::ByUser
         };
         let key = redact::url(&wish.url);
         // The other one is where the server says so; by an id it is not asked.
-        let formats = match reference.len() == 64 && is_object_id(reference) {
-            true => ["sha256", "sha1"],
-            false => ["sha1", "sha256"],
+        let formats = if reference.len() == 64 && is_object_id(reference) {
+            ["sha256", "sha1"]
+        } else {
+            ["sha1", "sha256"]
         };
         for format in formats {
             let scratch = self.cache.scratch(&key)?;
@@ -575,17 +578,19 @@ impl GitRemotes {
             "returned error: 410",
         ]) {
             // A program that is missing at the other end says the same of itself.
-            let trouble = match has(&["command not found"]) {
-                true => Trouble::Other,
-                false => Trouble::NoRepository,
+            let trouble = if has(&["command not found"]) {
+                Trouble::Other
+            } else {
+                Trouble::NoRepository
             };
             return failure
                 .hint("check the URL: kustomize splits it after two segments, at `.git`, or where `//` stands")
                 .because(trouble);
         }
-        match has(&["no space left"]) {
-            true => failure.hint(self.cache.room()),
-            false => failure,
+        if has(&["no space left"]) {
+            failure.hint(self.cache.room())
+        } else {
+            failure
         }
         .into()
     }

@@ -257,9 +257,10 @@ pub(super) fn pull(
     };
     if !output.status.success() {
         let said = said(&output.stderr);
-        let trouble = match says_that_it_is_gone(&said) {
-            true => Trouble::NotInRepository,
-            false => Trouble::Other,
+        let trouble = if says_that_it_is_gone(&said) {
+            Trouble::NotInRepository
+        } else {
+            Trouble::Other
         };
         return Err(
             Failure::new(format!("{}: helm could not pull it: {said}", chart.shown()))
@@ -283,9 +284,10 @@ fn said(stderr: &str) -> String {
         .filter(|line| !line.is_empty() && !line.starts_with("WARNING:"))
         .map(|line| line.strip_prefix("Error: ").unwrap_or(line))
         .collect();
-    match lines.is_empty() {
-        true => "it did not say why".to_owned(),
-        false => lines.join("; "),
+    if lines.is_empty() {
+        "it did not say why".to_owned()
+    } else {
+        lines.join("; ")
     }
 }
 
@@ -309,16 +311,15 @@ fn by_hand(chart: &ChartRef) -> String {
         "" => String::new(),
         version => format!(" --version {}", argument(version)),
     };
-    match chart.is_oci() {
-        true => {
-            let name = format!("{}/{}", shown.trim_end_matches('/'), chart.name);
-            format!("helm pull{version} {}", argument(&name))
-        }
-        false => format!(
+    if chart.is_oci() {
+        let name = format!("{}/{}", shown.trim_end_matches('/'), chart.name);
+        format!("helm pull{version} {}", argument(&name))
+    } else {
+        format!(
             "helm pull{version} --repo {} {}",
             argument(&shown),
             argument(&chart.name)
-        ),
+        )
     }
 }
 

@@ -245,9 +245,10 @@ impl Asking<'_> {
             }
             done => done?,
         }
-        match self.has(new)? {
-            true => Ok(()),
-            false => Err(self.remotes.no_such_ref(self.wish, new)),
+        if self.has(new)? {
+            Ok(())
+        } else {
+            Err(self.remotes.no_such_ref(self.wish, new))
         }
     }
 
@@ -263,12 +264,11 @@ impl Asking<'_> {
                 self.terminal,
             )
         })?;
-        match output.status.success() {
-            true => Ok(()),
-            false => {
-                let id = wanted.last().map_or("HEAD", |wanted| wanted.id);
-                Err(self.remotes.explain(self.wish, id, &output))
-            }
+        if output.status.success() {
+            Ok(())
+        } else {
+            let id = wanted.last().map_or("HEAD", |wanted| wanted.id);
+            Err(self.remotes.explain(self.wish, id, &output))
         }
     }
 

@@ -198,9 +198,10 @@ impl Reach {
     /// Refuses a repository that lies further inwards than `access` allows, at any of its addresses. What the
     /// user's `insteadOf` sends elsewhere goes where the user says.
     pub(super) fn refuse_repository(&self, url: &str, access: Access) -> Result<()> {
-        match access.most.is_none() || self.foreign.rewritten(url) != url {
-            true => Ok(()),
-            false => self.refuse(url, access),
+        if access.most.is_none() || self.foreign.rewritten(url) != url {
+            Ok(())
+        } else {
+            self.refuse(url, access)
         }
     }
 

@@ -60,39 +60,38 @@ pub(super) fn resolve_url(parent: &str, url: &str) -> Result<String> {
     if url.starts_with('-') || url.chars().any(char::is_control) {
         return Err(refused("git could take it for something else"));
     }
-    let resolved = match url.starts_with("./") || url.starts_with("../") {
-        true => {
-            let mut base = parent.trim_end_matches('/');
-            // Scheme and host stay.
-            let floor = parent.find("://").map_or(1, |at| {
-                let host = at + "://".len();
-                host + parent[host..].find('/').unwrap_or(parent.len() - host)
-            });
-            let mut rest = url;
-            let mut separator = '/';
-            loop {
-                if let Some(after) = rest.strip_prefix("./") {
-                    rest = after;
-                } else if let Some(after) = rest.strip_prefix("../") {
-                    rest = after;
-                    match base.rfind(['/', ':']) {
-                        Some(at) if at >= floor => {
-                            separator = if base.as_bytes()[at] == b':' {
-                                ':'
-                            } else {
-                                '/'
-                            };
-                            base = &base[..at];
-                        }
-                        _ => return Err(refused("it climbs out of its server")),
+    let resolved = if url.starts_with("./") || url.starts_with("../") {
+        let mut base = parent.trim_end_matches('/');
+        // Scheme and host stay.
+        let floor = parent.find("://").map_or(1, |at| {
+            let host = at + "://".len();
+            host + parent[host..].find('/').unwrap_or(parent.len() - host)
+        });
+        let mut rest = url;
+        let mut separator = '/';
+        loop {
+            if let Some(after) = rest.strip_prefix("./") {
+                rest = after;
+            } else if let Some(after) = rest.strip_prefix("../") {
+                rest = after;
+                match base.rfind(['/', ':']) {
+                    Some(at) if at >= floor => {
+                        separator = if base.as_bytes()[at] == b':' {
+                            ':'
+                        } else {
+                            '/'
+                        };
+                        base = &base[..at];
                     }
-                } else {
-                    break;
+                    _ => return Err(refused("it climbs out of its server")),
                 }
+            } else {
+                break;
             }
-            format!("{base}{separator}{}", rest.trim_end_matches('/'))
         }
-        false => url.to_owned(),
+        format!("{base}{separator}{}", rest.trim_end_matches('/'))
+    } else {
+        url.to_owned()
     };
     let authority = resolved
         .split_once("://")

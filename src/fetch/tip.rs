@@ -73,9 +73,10 @@ impl Tip {
     fn read(&self, file: &StoredFile) -> Result<Vec<u8>> {
         let place = path::join(&self.directory, &file.path);
         let bytes = self.tree.read(&place)?;
-        match sha256_hex(&bytes) == file.sha256 {
-            true => Ok(bytes),
-            false => Err(Failure::new(format!("`{place}` is not what its lock says"))),
+        if sha256_hex(&bytes) == file.sha256 {
+            Ok(bytes)
+        } else {
+            Err(Failure::new(format!("`{place}` is not what its lock says")))
         }
     }
 }
@@ -175,9 +176,10 @@ impl Tree for TipTree {
         if self.directories.contains(path) {
             return Ok(Some(Entry::Directory));
         }
-        match self.known_absent(path) {
-            true => Ok(None),
-            false => self.fetched()?.entry(path),
+        if self.known_absent(path) {
+            Ok(None)
+        } else {
+            self.fetched()?.entry(path)
         }
     }
 

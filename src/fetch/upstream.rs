@@ -382,9 +382,10 @@ fn same_or(
     now: Digest,
     otherwise: impl FnOnce(Option<Digest>) -> Answer,
 ) -> Answer {
-    match now == remote.digest() {
-        true => Answer::ok(now),
-        false => otherwise(Some(now)),
+    if now == remote.digest() {
+        Answer::ok(now)
+    } else {
+        otherwise(Some(now))
     }
 }
 
@@ -488,9 +489,10 @@ fn of_chart(chart: &ChartRemote, now: Option<Digest>, version: &Result<String, S
     match was.filter(|was| *was != is) {
         None => Answer::moved(now, "it is another archive of the same version"),
         Some(was) => Answer {
-            verdict: match floats && newer(is, was) {
-                true => Verdict::Updated,
-                false => Verdict::Moved,
+            verdict: if floats && newer(is, was) {
+                Verdict::Updated
+            } else {
+                Verdict::Moved
             },
             ..Answer::moved(now, format!("it is version {is} now, was {was}"))
         },

@@ -152,9 +152,10 @@ pub(super) fn side_by_side<J: Sync, D: Send>(
 /// Asks what the HEAD of a repository is that was named without a ref, and says it.
 fn unversioned(git: &GitRemotes, wish: &GitRequest, query_dropped: bool) -> FetchFailure {
     let shown = redact::url(&wish.url);
-    let failure = Failure::new(match query_dropped {
-        true => format!("{shown}: the query cannot be parsed, so kustomize builds HEAD"),
-        false => format!("{shown} is named without a ref"),
+    let failure = Failure::new(if query_dropped {
+        format!("{shown}: the query cannot be parsed, so kustomize builds HEAD")
+    } else {
+        format!("{shown} is named without a ref")
     });
     let pin = "or take what HEAD is now, and record it: `--pin`";
     match git.resolve(wish, HINT_TIMEOUT) {

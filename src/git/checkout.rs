@@ -82,11 +82,11 @@ impl Checkout {
             &["cat-file", "--batch", "--filters"],
         )?;
         let answer = git.ask(&question).map_err(|_| failed())?;
-        match answer.contains(" blob ") {
-            true => git
-                .read_to_line(&format!("{end} missing"))
-                .map_err(|_| failed()),
-            false => Err(failed()),
+        if answer.contains(" blob ") {
+            git.read_to_line(&format!("{end} missing"))
+                .map_err(|_| failed())
+        } else {
+            Err(failed())
         }
     }
 
@@ -145,12 +145,13 @@ fn safe(path: &str) -> Result<&str> {
             && !name.eq_ignore_ascii_case(".git")
             && !name.contains('\0')
     };
-    match path.split('/').all(is_safe) {
-        true => Ok(path),
-        false => Err(Failure::new(format!(
+    if path.split('/').all(is_safe) {
+        Ok(path)
+    } else {
+        Err(Failure::new(format!(
             "`{}` is no path that git checks out",
             shown(path)
-        ))),
+        )))
     }
 }
 
@@ -201,12 +202,13 @@ fn open<'a>(
 fn run(command: &mut Command) -> Result<()> {
     let output =
         process::run(command, None, Limits::default(), Terminal::Detached).map_err(not_run)?;
-    match output.status.success() {
-        true => Ok(()),
-        false => Err(Failure::new(format!(
+    if output.status.success() {
+        Ok(())
+    } else {
+        Err(Failure::new(format!(
             "git could not make a temporary repository to convert files in: {}",
             said(&output)
         ))
-        .hint(TEMPORARY_HINT)),
+        .hint(TEMPORARY_HINT))
     }
 }

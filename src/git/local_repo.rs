@@ -124,12 +124,13 @@ impl LocalRepo {
         // Without a working tree git answers all but the last question, and fails.
         let bare = output.stderr.contains("must be run in a work tree");
         if !output.status.success() && !bare {
-            return match output.stderr.contains("not a git repository") {
-                true => Ok(None),
-                false => Err(Failure::new(format!(
+            return if output.stderr.contains("not a git repository") {
+                Ok(None)
+            } else {
+                Err(Failure::new(format!(
                     "git cannot use this repository: {}",
                     said(&output)
-                ))),
+                )))
             };
         }
         let stdout = text(&output)?;
@@ -279,9 +280,10 @@ impl LocalRepo {
     /// When git cannot be run.
     pub fn verify_commit(&self, commit: &str) -> Result<std::result::Result<(), String>> {
         let output = self.run(&["verify-commit", commit], None)?;
-        Ok(match output.status.success() {
-            true => Ok(()),
-            false => Err(output.stderr.trim().to_owned()),
+        Ok(if output.status.success() {
+            Ok(())
+        } else {
+            Err(output.stderr.trim().to_owned())
         })
     }
 
@@ -586,8 +588,9 @@ fn text(output: &Output) -> Result<String> {
 }
 
 fn ok(output: Output) -> Result<String> {
-    match output.status.success() {
-        true => text(&output),
-        false => Err(Failure::new(said(&output))),
+    if output.status.success() {
+        text(&output)
+    } else {
+        Err(Failure::new(said(&output)))
     }
 }

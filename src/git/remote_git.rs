@@ -180,14 +180,15 @@ impl RemoteGit {
         failpoint::before("make a repository to fetch into");
         let output = process::run(&mut command, None, Limits::default(), Terminal::Detached)
             .map_err(not_run)?;
-        match output.status.success() {
-            true => Ok(()),
-            false => Err(Failure::new(format!(
+        if output.status.success() {
+            Ok(())
+        } else {
+            Err(Failure::new(format!(
                 "git could not make the repository `{}`: {}",
                 directory.display(),
                 said(&output)
             ))
-            .hint("set XDG_CACHE_HOME to a directory that can be written and has room")),
+            .hint("set XDG_CACHE_HOME to a directory that can be written and has room"))
         }
     }
 

@@ -97,13 +97,12 @@ pub(super) fn added(hook: Hook, text: &[u8]) -> Option<Vec<u8>> {
     if text.contains(&0) {
         return None;
     }
-    let at = match text.starts_with(b"#!") {
+    let at = if text.starts_with(b"#!") {
+        let end = text.iter().position(|byte| *byte == b'\n')?;
+        is_shell(&String::from_utf8_lossy(&text[2..end])).then_some(end + 1)?
+    } else {
         // git, as every shell, runs a file without an interpreter with `sh`.
-        false => 0,
-        true => {
-            let end = text.iter().position(|byte| *byte == b'\n')?;
-            is_shell(&String::from_utf8_lossy(&text[2..end])).then_some(end + 1)?
-        }
+        0
     };
     Some([&text[..at], block(hook), &text[at..]].concat())
 }

@@ -246,9 +246,10 @@ fn read_object(reader: &mut Reader<'_>, object: Object, listed: Option<PluginUse
             FunctionRuntime::Exec { path } => format!("a function runs the program `{path}`"),
             FunctionRuntime::Container { image, network, .. } => format!(
                 "a function runs the image `{image}`, {}{}",
-                match is_pinned(image) {
-                    true => "pinned by its digest",
-                    false => "not pinned by a digest",
+                if is_pinned(image) {
+                    "pinned by its digest"
+                } else {
+                    "not pinned by a digest"
                 },
                 if *network { ", with the network" } else { "" }
             ),

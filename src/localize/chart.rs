@@ -142,9 +142,10 @@ impl Builder<'_> {
             };
             let version = archive.chart.version.as_str();
             let keeps = !version.is_empty() && (stays || self.keeps_repo(chart));
-            let inside = match keeps {
-                true => format!("{}-{version}/{}", chart.name, chart.name),
-                false => chart.name.clone(),
+            let inside = if keeps {
+                format!("{}-{version}/{}", chart.name, chart.name)
+            } else {
+                chart.name.clone()
             };
             let place = path::join(&home, &inside);
             for (name, file) in files {
@@ -170,9 +171,10 @@ impl Builder<'_> {
                 }
             }
         }
-        match stays {
-            true => Ok(()),
-            false => self.spell_homes(instance, root, holders),
+        if stays {
+            Ok(())
+        } else {
+            self.spell_homes(instance, root, holders)
         }
     }
 

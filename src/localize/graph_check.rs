@@ -32,9 +32,12 @@ pub(super) fn assert_whole(
         },
         directory: localized.target.clone(),
     };
-    let leave_missing = |path: &str| match kept.contains(path) {
-        true => Missing::Accepted,
-        false => Missing::Wrong,
+    let leave_missing = |path: &str| {
+        if kept.contains(path) {
+            Missing::Accepted
+        } else {
+            Missing::Wrong
+        }
     };
     let options = walk::Options {
         load_restrictor,

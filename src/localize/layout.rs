@@ -54,9 +54,10 @@ pub(super) fn names(graph: &Graph, root: RootId) -> Result<HashMap<usize, String
             if ambiguous {
                 let suffix = &sha256_hex(one.seed.as_bytes())[..8];
                 // A file keeps its name: generators take their key from it.
-                let part = match one.is_file {
-                    true => one.place.first_mut(),
-                    false => one.place.last_mut(),
+                let part = if one.is_file {
+                    one.place.first_mut()
+                } else {
+                    one.place.last_mut()
                 };
                 if let Some(part) = part {
                     part.push('-');
@@ -171,9 +172,10 @@ impl SafePaths {
             for siblings in folded.into_values() {
                 let alone = siblings.len() == 1;
                 for name in siblings {
-                    let safe = match alone {
-                        true => place::segment(&name),
-                        false => distinct(&name),
+                    let safe = if alone {
+                        place::segment(&name)
+                    } else {
+                        distinct(&name)
                     };
                     if safe != name {
                         names.insert((source, path::join(&directory, &name)), safe);

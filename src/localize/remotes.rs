@@ -158,11 +158,12 @@ fn add(by_label: &mut BTreeMap<(String, bool), Remote>, remote: Option<Remote>) 
         }
         _ => false,
     };
-    match same {
-        true => Ok(()),
-        false => Err(Failure::new(format!(
+    if same {
+        Ok(())
+    } else {
+        Err(Failure::new(format!(
             "{label} gives something else for another user, token or signature, and the lock, which holds none of these, could not tell them apart"
         ))
-        .hint("keep one of the two in this repository, or give them URLs that differ otherwise")),
+        .hint("keep one of the two in this repository, or give them URLs that differ otherwise"))
     }
 }

@@ -37,9 +37,10 @@ fn spelled(directory: &str, destination: &str) -> String {
     // and a plugin are looked for there before they are taken for a path (`&a` is empty, `- a` a list).
     let looks_remote = RepoSpec::parse(&relative).is_ok() || reference::is_remote_file(&relative);
     let means_more = relative.starts_with(|first: char| "!\"#%&'*,-:<=>?@[]`{|}~".contains(first));
-    match looks_remote || means_more {
-        true => format!("./{relative}"),
-        false => relative,
+    if looks_remote || means_more {
+        format!("./{relative}")
+    } else {
+        relative
     }
 }
 

@@ -185,9 +185,10 @@ impl Remotes for Doubling {
             let name = wanted.text.trim_end_matches("?ref=v1");
             let level: usize = name[name.rfind('/').unwrap() + 1..].parse().unwrap();
             let mut tree = MemoryTree::default();
-            let below = match level == self.levels {
-                true => "namePrefix: a-\n".to_owned(),
-                false => format!("resources: ['https://h/o/{}?ref=v1']\n", level + 1),
+            let below = if level == self.levels {
+                "namePrefix: a-\n".to_owned()
+            } else {
+                format!("resources: ['https://h/o/{}?ref=v1']\n", level + 1)
             };
             tree.file("kustomization.yaml", b"resources: [a, b]\n", false);
             tree.file("a/kustomization.yaml", below.as_bytes(), false);

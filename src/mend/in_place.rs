@@ -117,9 +117,10 @@ fn planned(
     };
     let empty = Rc::default();
     let held = ground.lock.as_ref().unwrap_or(&empty);
-    let mut restored = match request.overwrite {
-        true => restore::restore(ground, held, &write_plan::edited(ground, held)?, remotes)?,
-        false => Restored::default(),
+    let mut restored = if request.overwrite {
+        restore::restore(ground, held, &write_plan::edited(ground, held)?, remotes)?
+    } else {
+        Restored::default()
     };
     let mut tree = OverlayTree::new(ground.tree.clone());
     for (place, (bytes, executable)) in &restored.files {
@@ -272,9 +273,10 @@ fn planned(
         !troubles.unread.is_empty(),
     );
     lock::leave(&mut lock, &after.graph, None, &leave)?;
-    match request.trailers {
-        true => lock.trailers = !lock.files.is_empty(),
-        false => lock.written_after(held),
+    if request.trailers {
+        lock.trailers = !lock.files.is_empty()
+    } else {
+        lock.written_after(held)
     }
 
     let mut changes = ledger.removals(&gone, request.overwrite)?;

@@ -346,9 +346,10 @@ pub(super) fn merged(
         .cloned()
         .collect();
     let mut kept = Vec::new();
-    match keep {
-        true => kept.extend(stale.iter().map(Remote::label)),
-        false => lock.remotes.retain(|remote| !stale.contains(remote)),
+    if keep {
+        kept.extend(stale.iter().map(Remote::label))
+    } else {
+        lock.remotes.retain(|remote| !stale.contains(remote))
     }
     let labels: BTreeSet<String> = lock.remotes.iter().map(Remote::label).collect();
     for remote in &mut lock.remotes {

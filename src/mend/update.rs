@@ -223,9 +223,10 @@ pub fn refuse_moved(
             );
         }
     }
-    match failures.is_empty() {
-        true => Ok(()),
-        false => Err(Failures(failures)),
+    if failures.is_empty() {
+        Ok(())
+    } else {
+        Err(Failures(failures))
     }
 }
 

@@ -179,8 +179,9 @@ fn host(label: &str) -> String {
     let host = authority
         .rsplit_once('@')
         .map_or(authority, |(_, host)| host);
-    match label.starts_with("file://") {
-        true => "this machine".to_owned(),
-        false => host.split(':').next().unwrap_or(host).to_owned(),
+    if label.starts_with("file://") {
+        "this machine".to_owned()
+    } else {
+        host.split(':').next().unwrap_or(host).to_owned()
     }
 }

@@ -78,9 +78,10 @@ impl Tell for InPlaceReport {
         render(&JsonInPlace {
             version: 1,
             tool: TOOL,
-            outcome: match self.differs() {
-                true => "differs",
-                false => self.outcome.name(),
+            outcome: if self.differs() {
+                "differs"
+            } else {
+                self.outcome.name()
             },
             in_place: true,
             targets: &self.targets,
@@ -163,9 +164,10 @@ impl InPlaceReport {
             return write_left(out, &self.left);
         }
         if self.outcome == LockOutcome::Unchanged {
-            match self.updated {
-                true => writeln!(out, "nothing to do: nothing has moved")?,
-                false => writeln!(out, "nothing to do: nothing remote is referenced")?,
+            if self.updated {
+                writeln!(out, "nothing to do: nothing has moved")?
+            } else {
+                writeln!(out, "nothing to do: nothing remote is referenced")?
             }
             write_accepted(out, &self.left)?;
             return write_warnings(out, &self.warnings);

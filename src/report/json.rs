@@ -300,13 +300,12 @@ pub(super) fn render(value: &impl Serialize) -> String {
     let mut out = String::with_capacity(text.len() + 1);
     // All of these stand in strings: elsewhere JSON has none.
     for character in text.replace("##[", "#\\u0023[").chars() {
-        match character != '\n' && is_hidden(character) {
-            true => {
-                for unit in character.encode_utf16(&mut [0; 2]) {
-                    out.push_str(&format!("\\u{unit:04x}"));
-                }
+        if character != '\n' && is_hidden(character) {
+            for unit in character.encode_utf16(&mut [0; 2]) {
+                out.push_str(&format!("\\u{unit:04x}"));
             }
-            false => out.push(character),
+        } else {
+            out.push(character)
         }
     }
     out.push('\n');

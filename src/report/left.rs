@@ -13,9 +13,10 @@ const NAMED: usize = 5;
 /// Says what was accepted, on one line.
 pub(super) fn write_accepted(out: &mut String, left: &[Left]) -> std::fmt::Result {
     let accepted: Vec<&Left> = left.iter().filter(|left| left.accepted).collect();
-    match accepted.is_empty() {
-        true => Ok(()),
-        false => writeln!(out, "  left remote, as accepted: {}", named(&accepted)),
+    if accepted.is_empty() {
+        Ok(())
+    } else {
+        writeln!(out, "  left remote, as accepted: {}", named(&accepted))
     }
 }
 

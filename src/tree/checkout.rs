@@ -75,9 +75,10 @@ impl Conversion {
                 "store it as it is built, with a line in `{FILE_NAME}`: /{path} -filter"
             )));
         }
-        match may.convert {
-            true => git.convert(path, &bytes),
-            false => Ok(bytes),
+        if may.convert {
+            git.convert(path, &bytes)
+        } else {
+            Ok(bytes)
         }
     }
 
@@ -86,9 +87,10 @@ impl Conversion {
         if let Some(known) = self.directories.borrow().get(directory) {
             return Ok(*known);
         }
-        let mut may = match directory.is_empty() {
-            true => May::default(),
-            false => self.may(tree, path::parent(directory))?,
+        let mut may = if directory.is_empty() {
+            May::default()
+        } else {
+            self.may(tree, path::parent(directory))?
         };
         let file = path::join(directory, FILE_NAME);
         if let Some(Entry::File { .. } | Entry::Link) = tree.entry(&file)? {

@@ -25,9 +25,10 @@ impl DirectoryTree {
     }
 
     fn place(&self, path: &str) -> PathBuf {
-        match path.is_empty() {
-            true => self.root.clone(),
-            false => self.root.join(path),
+        if path.is_empty() {
+            self.root.clone()
+        } else {
+            self.root.join(path)
         }
     }
 

@@ -48,9 +48,10 @@ impl DiskTree {
     }
 
     fn place(&self, path: &str) -> PathBuf {
-        match path.is_empty() {
-            true => self.root.clone(),
-            false => self.root.join(path),
+        if path.is_empty() {
+            self.root.clone()
+        } else {
+            self.root.join(path)
         }
     }
 

@@ -292,9 +292,12 @@ impl Tree for IndexTree {
 impl Listing for IndexTree {
     fn below(&self, directory: &str) -> Result<Vec<String>> {
         let entries = self.state.entries();
-        let order = |entry: &IndexEntry| match directory.is_empty() {
-            true => Ordering::Equal,
-            false => below(self.path(entry), directory.as_bytes()),
+        let order = |entry: &IndexEntry| {
+            if directory.is_empty() {
+                Ordering::Equal
+            } else {
+                below(self.path(entry), directory.as_bytes())
+            }
         };
         let first = entries.partition_point(|entry| order(entry) == Ordering::Less);
         let mut found: Vec<String> = entries
@@ -441,13 +444,14 @@ fn ask(here: &LocalRepo, hash: gix::hash::Kind) -> Result<gix::index::State> {
         state.dangerously_push_entry(Stat::default(), id, flags, mode, path);
     }
     // git reads on after the end of a file that was cut off, and says so in passing only.
-    match state.entries().iter().all(is_sound) {
-        true => Ok(state),
-        false => Err(
+    if state.entries().iter().all(is_sound) {
+        Ok(state)
+    } else {
+        Err(
             Failure::new(format!("the index `{}` is damaged", here.index.display())).hint(format!(
                 "make it again from HEAD: rm {} && git reset",
                 argument(&here.index.display().to_string())
             )),
-        ),
+        )
     }
 }

@@ -52,9 +52,10 @@ impl Tree for OverlayTree {
         if self.directories.contains(path) {
             return Ok(Some(Entry::Directory));
         }
-        match self.removed.contains(path) {
-            true => Ok(None),
-            false => self.base.entry(path),
+        if self.removed.contains(path) {
+            Ok(None)
+        } else {
+            self.base.entry(path)
         }
     }
 

@@ -82,9 +82,10 @@ pub fn relative(from: &str, to: &str) -> String {
     let common = from.iter().zip(&to).take_while(|(a, b)| a == b).count();
     let mut parts = vec![".."; from.len() - common];
     parts.extend(&to[common..]);
-    match parts.is_empty() {
-        true => ".".to_owned(),
-        false => parts.join("/"),
+    if parts.is_empty() {
+        ".".to_owned()
+    } else {
+        parts.join("/")
     }
 }
 

@@ -67,9 +67,10 @@ impl WorkingTree {
     }
 
     fn place(&self, path: &str) -> PathBuf {
-        match path.is_empty() {
-            true => self.top.path().to_owned(),
-            false => self.top.path().join(path),
+        if path.is_empty() {
+            self.top.path().to_owned()
+        } else {
+            self.top.path().join(path)
         }
     }
 

@@ -122,9 +122,10 @@ impl<'a> History<'a> {
         let listed: BTreeSet<_> = lock.remote_trailers().into_iter().collect();
         let told: BTreeSet<_> = trailers.remotes.iter().cloned().collect();
         for remote in listed.symmetric_difference(&told) {
-            let (here, there) = match listed.contains(remote) {
-                true => ("lists", "does not"),
-                false => ("does not list", "does"),
+            let (here, there) = if listed.contains(remote) {
+                ("lists", "does not")
+            } else {
+                ("does not list", "does")
             };
             let message = format!(
                 "{here} {} at {}, the message of {by} {there}",
@@ -320,9 +321,10 @@ impl<'a> History<'a> {
             let message = "is gone, or lists nothing any more".to_owned();
             verifier.add(Kind::Lock, &name, message);
         }
-        match self.own_changes {
-            true => Ok(()),
-            false => self.beside_copies(verifier, &newest),
+        if self.own_changes {
+            Ok(())
+        } else {
+            self.beside_copies(verifier, &newest)
         }
     }
 

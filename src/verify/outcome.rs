@@ -103,9 +103,10 @@ impl Verified {
     /// Returns the exit status: 0 as recorded, 1 something differs, 2 something could not be looked at.
     #[must_use]
     pub fn status(&self) -> u8 {
-        match self.failures.is_empty() {
-            false => 2,
-            true => u8::from(!self.differences.is_empty()),
+        if self.failures.is_empty() {
+            u8::from(!self.differences.is_empty())
+        } else {
+            2
         }
     }
 }

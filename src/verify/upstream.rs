@@ -86,9 +86,10 @@ pub(super) fn listed(
 ) -> Result<Vec<Listed>> {
     let name = path::join(directory, LOCK_NAME);
     let is_whole = paths.is_empty() || paths.iter().any(|path| path::is_in(directory, path));
-    let needed = match is_whole {
-        true => None,
-        false => Some(needed(tree, directory, lock, paths)?),
+    let needed = if is_whole {
+        None
+    } else {
+        Some(needed(tree, directory, lock, paths)?)
     };
     let lines = Lock::lines(&tree.read(&name)?);
     let remotes = lock.remotes.iter().enumerate();

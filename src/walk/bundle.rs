@@ -83,9 +83,10 @@ impl Walker<'_> {
             );
         }
         let Some(place) = lexical.clone() else {
-            return Err(match path::is_absolute(text) {
-                true => super::local::nowhere(text),
-                false => outside(),
+            return Err(if path::is_absolute(text) {
+                super::local::nowhere(text)
+            } else {
+                outside()
             });
         };
         self.not_forbidden(source_id, &place, text)?;

@@ -80,9 +80,12 @@ mod tests {
 
     impl Remotes for Lib {
         fn resolve(&mut self, wanted: &[RemoteRef]) -> Vec<Result<Found>> {
-            let one = |wanted: &RemoteRef| match wanted.text.starts_with("https://h/o/lib") {
-                true => Ok(Found::Root(self.0.clone())),
-                false => Err(Failure::new("gone")),
+            let one = |wanted: &RemoteRef| {
+                if wanted.text.starts_with("https://h/o/lib") {
+                    Ok(Found::Root(self.0.clone()))
+                } else {
+                    Err(Failure::new("gone"))
+                }
             };
             wanted.iter().map(one).collect()
         }

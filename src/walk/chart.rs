@@ -252,9 +252,10 @@ impl Graph {
     #[must_use]
     pub fn home_path(&self, root: RootId, home: &str) -> Option<String> {
         let root = &self.roots[root];
-        match path::is_absolute(home) {
-            true => self.sources[root.source].tree.absolute(home),
-            false => path::resolve(&root.directory, home),
+        if path::is_absolute(home) {
+            self.sources[root.source].tree.absolute(home)
+        } else {
+            path::resolve(&root.directory, home)
         }
     }
 
@@ -323,9 +324,10 @@ impl<'a> Homes<'a> {
             if chart.file != graph.roots[chart.root].file || !of_kustomization {
                 return file.own.get(format!("{field}.chartHome").as_str()).copied();
             }
-            match file.has_globals {
-                true => file.globals,
-                false => file.generator,
+            if file.has_globals {
+                file.globals
+            } else {
+                file.generator
             }
         });
         found

@@ -46,9 +46,10 @@ impl Walker<'_> {
     pub(super) fn local_path(&self, root: RootId, text: &str) -> Result<Option<String>> {
         let root = &self.graph.roots[root];
         let source = &self.graph.sources[root.source];
-        Ok(match path::is_absolute(text) {
-            true => source.tree.absolute(text),
-            false => path::resolve(&root.directory, text),
+        Ok(if path::is_absolute(text) {
+            source.tree.absolute(text)
+        } else {
+            path::resolve(&root.directory, text)
         })
     }
 
@@ -64,24 +65,26 @@ impl Walker<'_> {
         let remote = source.repository.is_some();
         let tree = source.tree.clone();
         let none = !remote && self.options.load_restrictor == LoadRestrictor::None;
-        let bound = match none {
-            true => source.scope.clone(),
-            false => directory,
+        let bound = if none {
+            source.scope.clone()
+        } else {
+            directory
         };
         let lexical = self.local_path(root, text)?;
         let outside = |what: &str| {
-            let stop = match none {
-                true => WalkError::new(
+            let stop = if none {
+                WalkError::new(
                     TroubleKind::OutOfScope(Beyond::Scope),
                     format!("`{text}` {what} the scope `{}`", tree.label(&bound)),
-                ),
-                false => WalkError::new(
+                )
+            } else {
+                WalkError::new(
                     TroubleKind::OutOfScope(Beyond::Root),
                     format!(
                         "`{text}` {what} its kustomization root `{}`",
                         tree.label(&bound)
                     ),
-                ),
+                )
             };
             match (none, remote) {
                 (true, _) => stop.hint(wider(&*tree, &bound, lexical.as_deref())),
@@ -101,18 +104,20 @@ impl Walker<'_> {
             ));
         }
         let Some(path) = lexical.clone() else {
-            return Err(match path::is_absolute(text) {
-                true => nowhere(text),
-                false => outside("lies outside"),
+            return Err(if path::is_absolute(text) {
+                nowhere(text)
+            } else {
+                outside("lies outside")
             });
         };
         self.not_forbidden(source_id, &path, text)?;
         match tree::resolve(&*tree, &path)? {
             Resolved::File { path, executable } => {
                 if !path::is_in(path::parent(&path), &bound) {
-                    return Err(outside(match path::is_in(&path, &bound) {
-                        true => "leaves",
-                        false => "lies outside",
+                    return Err(outside(if path::is_in(&path, &bound) {
+                        "leaves"
+                    } else {
+                        "lies outside"
                     }));
                 }
                 self.not_forbidden(source_id, &path, text)?;
@@ -175,9 +180,10 @@ impl Walker<'_> {
                 TroubleKind::OutOfScope(Beyond::Scope),
                 format!("`{text}` lies outside the scope `{}`", tree.label(&scope)),
             );
-            match remote {
-                true => stop.hint("a remote root cannot reach out of its repository"),
-                false => stop.hint(wider(&*tree, &scope, path)),
+            if remote {
+                stop.hint("a remote root cannot reach out of its repository")
+            } else {
+                stop.hint(wider(&*tree, &scope, path))
             }
         };
         let outside = || beyond(lexical.as_deref());

@@ -39,9 +39,10 @@ fn main() -> ExitCode {
     }
     println!("medians of {ROUNDS} runs in turn; goal with 10,000 kustomizations: {GOAL:?} MiB");
     let missed = sizes.iter().filter(|size| !compare(**size)).count();
-    match missed == 0 {
-        true => growth::show(),
-        false => ExitCode::FAILURE,
+    if missed == 0 {
+        growth::show()
+    } else {
+        ExitCode::FAILURE
     }
 }
 

@@ -53,9 +53,10 @@ const ROWS: [Row; 4] = [
 pub(crate) fn show() -> ExitCode {
     println!("\nmedians of {ROUNDS} runs");
     let missed = ROWS.iter().filter(|row| !row.show()).count();
-    match missed == 0 {
-        true => ExitCode::SUCCESS,
-        false => ExitCode::FAILURE,
+    if missed == 0 {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
     }
 }
 

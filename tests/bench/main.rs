@@ -98,9 +98,10 @@ fn main() -> ExitCode {
         .iter()
         .filter(|scene| !compare(scene, &kustomize, rounds))
         .count();
-    match missed == 0 {
-        true => ExitCode::SUCCESS,
-        false => ExitCode::FAILURE,
+    if missed == 0 {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
     }
 }
 

@@ -41,9 +41,10 @@ impl Repository {
     /// Makes a repository of these files.
     pub(crate) fn of(files: impl IntoIterator<Item = (String, String)>) -> Repository {
         let ram = Path::new("/dev/shm");
-        let repository = Repository(match ram.is_dir() {
-            true => TempDir::new_in(ram).unwrap(),
-            false => TempDir::new().unwrap(),
+        let repository = Repository(if ram.is_dir() {
+            TempDir::new_in(ram).unwrap()
+        } else {
+            TempDir::new().unwrap()
         });
         let path = repository.path();
         fs::create_dir(&path).unwrap();

@@ -58,9 +58,10 @@ impl Stage {
     /// Makes the repositories.
     pub(crate) fn set(scene: &Scene) -> Stage {
         let ram = Path::new("/dev/shm");
-        let stage = Stage(match ram.is_dir() {
-            true => TempDir::new_in(ram).unwrap(),
-            false => TempDir::new().unwrap(),
+        let stage = Stage(if ram.is_dir() {
+            TempDir::new_in(ram).unwrap()
+        } else {
+            TempDir::new().unwrap()
         });
         for upstream in 0..scene.chain {
             let name = format!("upstream-{upstream}");
@@ -165,9 +166,10 @@ fn count(directory: &Path) -> usize {
     let mut files = 0;
     for entry in fs::read_dir(directory).unwrap() {
         let entry = entry.unwrap();
-        match entry.file_type().unwrap().is_dir() {
-            true => files += count(&entry.path()),
-            false => files += usize::from(!added.iter().any(|name| entry.file_name() == *name)),
+        if entry.file_type().unwrap().is_dir() {
+            files += count(&entry.path())
+        } else {
+            files += usize::from(!added.iter().any(|name| entry.file_name() == *name))
         }
     }
     files

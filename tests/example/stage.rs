@@ -98,14 +98,15 @@ impl Stage {
     /// Runs git without showing it.
     pub(crate) fn quiet(&self, directory: &Path, args: &[&str]) -> Result<()> {
         let output = self.git(directory, args).output()?;
-        match output.status.success() {
-            true => Ok(()),
-            false => Err(format!(
+        if output.status.success() {
+            Ok(())
+        } else {
+            Err(format!(
                 "`git {}` failed: {}",
                 args.join(" "),
                 String::from_utf8_lossy(&output.stderr).trim_end()
             )
-            .into()),
+            .into())
         }
     }
 
@@ -167,9 +168,10 @@ impl Repository<'_> {
             println!("{line}");
         }
         println!();
-        match output.status.success() {
-            true => Ok(()),
-            false => Err(format!("`git {}` ended with {}", args.join(" "), output.status).into()),
+        if output.status.success() {
+            Ok(())
+        } else {
+            Err(format!("`git {}` ended with {}", args.join(" "), output.status).into())
         }
     }
 

@@ -108,9 +108,10 @@ fn answer(connection: TcpStream) -> std::io::Result<()> {
         .is_some_and(|line| !line.is_empty())
     {}
     let (status, body) =
-        match request.starts_with("GET http://manifests.example.com/shop/v3/quota.yaml ") {
-            true => ("200 OK", QUOTA),
-            false => ("404 Not Found", "there is no such file\n"),
+        if request.starts_with("GET http://manifests.example.com/shop/v3/quota.yaml ") {
+            ("200 OK", QUOTA)
+        } else {
+            ("404 Not Found", "there is no such file\n")
         };
     write!(
         &connection,

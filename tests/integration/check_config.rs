@@ -23,9 +23,10 @@ fn found(repo: &Repo, args: &[&str]) -> Vec<String> {
     let output = repo.run(&[&["check", "--format", "json"], args].concat());
     let found = of(&output);
     let fails = found.iter().any(|finding| finding.starts_with('!'));
-    match fails {
-        true => output.fails(1),
-        false => output.success(),
+    if fails {
+        output.fails(1)
+    } else {
+        output.success()
     };
     found
 }

@@ -71,9 +71,10 @@ fn inline(field: &str, kind: &str, more: &str) -> String {
 fn built_in_plugins_are_those_that_kustomize_loads() {
     let mut cases = Vec::new();
     for (kind, generates, more) in BUILT_IN {
-        let (right, wrong) = match generates {
-            true => ("generators", &["transformers", "validators"][..]),
-            false => ("transformers", &["generators"][..]),
+        let (right, wrong) = if generates {
+            ("generators", &["transformers", "validators"][..])
+        } else {
+            ("transformers", &["generators"][..])
         };
         // Without helm it is not built.
         if kind != "HelmChartInflationGenerator" {

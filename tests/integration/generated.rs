@@ -159,9 +159,10 @@ fn smallest(kustomize: &Kustomize, seed: usize, index: usize) -> Option<(String,
             }
             _ => false,
         };
-        let goes_on = match fails {
-            true => tree.simplify(),
-            false => tree.complicate(),
+        let goes_on = if fails {
+            tree.simplify()
+        } else {
+            tree.complicate()
         };
         if !goes_on {
             break;

@@ -105,9 +105,12 @@ impl Stage {
     fn pack(&self, repo: &str, name: &str, version: &str) -> PathBuf {
         let directory: String = repo
             .chars()
-            .map(|c| match c.is_ascii_alphanumeric() || ".-".contains(c) {
-                true => c,
-                false => '_',
+            .map(|c| {
+                if c.is_ascii_alphanumeric() || ".-".contains(c) {
+                    c
+                } else {
+                    '_'
+                }
             })
             .collect();
         let directory = self.sandbox.path("served").join(directory);

@@ -30,12 +30,11 @@ fn parted(style: &str, base: bool) -> World {
         world.file(&url(name), config_map(name));
     }
     world.work.git(&["config", "merge.conflictStyle", style]);
-    match base {
-        true => locked(&world, "base", &["a", "b", "z"]),
-        false => {
-            world.work.write("README.md", "Nothing yet.\n");
-            world.work.commit("first");
-        }
+    if base {
+        locked(&world, "base", &["a", "b", "z"])
+    } else {
+        world.work.write("README.md", "Nothing yet.\n");
+        world.work.commit("first");
     }
     world.work.git(&["switch", "-q", "-c", "topic"]);
     if base {

@@ -173,9 +173,10 @@ fn every_field_outside_of_its_root() {
     let flag = ["--load-restrictor", "LoadRestrictionsNone"];
     for absolute in [false, true] {
         let world = World::new();
-        let place = match absolute {
-            true => format!("{}/shared/files", world.work.path().display()),
-            false => "../shared/files".to_owned(),
+        let place = if absolute {
+            format!("{}/shared/files", world.work.path().display())
+        } else {
+            "../shared/files".to_owned()
         };
         every_field_at(&world, "shared/files", &place);
         world

@@ -206,9 +206,10 @@ fn the_directory_that_we_are_in() {
         }
         let args = [args, &[strict]].concat();
         world.sandbox.run(directory, &args).success();
-        let original = match directory == world.work.path() {
-            true => ".",
-            false => "app",
+        let original = if directory == world.work.path() {
+            "."
+        } else {
+            "app"
         };
         world.same_build(original, &world.clone_of_branch(), result);
     }

@@ -56,16 +56,17 @@ impl Branch {
             ("base/cm.yaml", &config("cm")),
         ]);
         let trust = ["--trust-exec", "**/run.sh", "--no-verify"];
-        let output = match is_in_place {
-            true => world.work.run(&[&["--in-place"][..], &trust].concat()),
-            false => world.work.run(
+        let output = if is_in_place {
+            world.work.run(&[&["--in-place"][..], &trust].concat())
+        } else {
+            world.work.run(
                 &[
                     &["app", "out", "--scope", ".", "--pin"][..],
                     &["--load-restrictor", "none", "--leave-missing", "*.json"],
                     &trust,
                 ]
                 .concat(),
-            ),
+            )
         };
         output.success();
         let repo = world.clone_of_branch();
@@ -162,9 +163,10 @@ const TAMPERINGS: [(&str, Tampering); 7] = [
             .starts_with("100755");
         let bytes = fs::read(repo.path().join(path)).unwrap();
         repo.remove(path);
-        match is_executable {
-            true => repo.write(path, bytes),
-            false => repo.write_executable(path, bytes),
+        if is_executable {
+            repo.write(path, bytes)
+        } else {
+            repo.write_executable(path, bytes)
         }
         path.to_owned()
     }),
@@ -511,9 +513,10 @@ fn a_commit_of_ours_that_was_rewritten_is_named() {
             .repo
             .git(&["clone", "--quiet", "--depth=1", &from, to]);
         let clone = Repo::new(&branch._world.sandbox, path);
-        let expected = match is_in_place {
-            true => "the repository is the tree ",
-            false => "out: is the tree ",
+        let expected = if is_in_place {
+            "the repository is the tree "
+        } else {
+            "out: is the tree "
         };
         // What lies beside a copy cannot be told at all.
         let status = if is_in_place { 1 } else { 2 };

@@ -323,22 +323,25 @@ fn localizing_again_tells_what_was_changed_together() {
     for in_place in [false, true] {
         let project = Project::new();
         let work = &project.work;
-        let (place, lock, directory) = match in_place {
-            true => (
+        let (place, lock, directory) = if in_place {
+            (
                 &PLACE["localized-overlay/".len()..],
                 "kustomize-localize.lock",
                 "",
-            ),
-            false => (PLACE, LOCK, "localized-overlay"),
+            )
+        } else {
+            (PLACE, LOCK, "localized-overlay")
         };
-        let place = match in_place {
-            true => format!("example/{place}"),
-            false => place.to_owned(),
+        let place = if in_place {
+            format!("example/{place}")
+        } else {
+            place.to_owned()
         };
-        match in_place {
-            true => work.run(&["--in-place", "--no-verify"]).success(),
-            false => project.overlay(&["--no-verify"]).success(),
-        };
+        if in_place {
+            work.run(&["--in-place", "--no-verify"]).success();
+        } else {
+            project.overlay(&["--no-verify"]).success();
+        }
         verify(work, &["localized/main", "--rebuild"])
             .success()
             .stdout_has(": as recorded, the same when localized again\n");

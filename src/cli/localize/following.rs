@@ -211,9 +211,10 @@ pub(super) fn run(args: &LocalizeArgs) -> Result<InPlaceReport, Failures> {
                 },
             };
             let (commit, is_new) = history::commit(args, &here, &branch, worktree.as_ref(), entry)?;
-            let outcome = match is_new {
-                true => LockOutcome::Written,
-                false => LockOutcome::Unchanged,
+            let outcome = if is_new {
+                LockOutcome::Written
+            } else {
+                LockOutcome::Unchanged
             };
             (outcome, Some(commit))
         }

@@ -235,28 +235,30 @@ pub(super) fn run(args: &LocalizeArgs) -> Result<Report, Failures> {
     };
     let (commit, is_new) = commit(args, &here, &branch, worktree.as_ref(), entry)?;
     let (branch, source) = (branch.name, source.commit);
-    let outcome = match is_new {
-        true => Outcome::Committed {
+    let outcome = if is_new {
+        Outcome::Committed {
             branch,
             commit,
             tree,
             source,
-        },
-        false => Outcome::Unchanged {
+        }
+    } else {
+        Outcome::Unchanged {
             branch,
             commit,
             tree,
             source,
-        },
+        }
     };
     Ok(copied.report(&files, into, &before, outcome, proof, warnings))
 }
 
 /// Finds the repository to commit to. `hint` is what to do where there is none.
 pub(super) fn here(args: &LocalizeArgs, hint: &str) -> Result<Rc<LocalRepo>> {
-    let here = match args.offline {
-        true => LocalRepo::discover_offline()?,
-        false => LocalRepo::discover()?,
+    let here = if args.offline {
+        LocalRepo::discover_offline()?
+    } else {
+        LocalRepo::discover()?
     };
     here.map(Rc::new).ok_or_else(|| {
         Failure::new("this is not a git repository, so there is nowhere to commit to").hint(hint)
@@ -338,15 +340,16 @@ pub(super) fn refuse_older(
         && recorded != source.commit
         && here.commit(recorded)?.is_some()
         && here.is_ancestor(&source.commit, recorded)?;
-    match is_older {
-        false => Ok(()),
-        true => Err(Failure::new(format!(
+    if is_older {
+        Err(Failure::new(format!(
             "`{branch}` holds {} localized, which is newer than HEAD ({})",
             short(recorded),
             short(&source.commit)
         ))
         .hint("bring HEAD up to date: git pull")
-        .hint("to go back on the branch, too: --rev HEAD")),
+        .hint("to go back on the branch, too: --rev HEAD"))
+    } else {
+        Ok(())
     }
 }
 
@@ -394,13 +397,14 @@ pub(super) fn refuse_changed(here: &LocalRepo, used: &BTreeSet<String>) -> Resul
         .into_iter()
         .filter(|path| used.contains(path))
         .collect();
-    match changed.is_empty() {
-        true => Ok(()),
-        false => Err(Failure::new(format!(
+    if changed.is_empty() {
+        Ok(())
+    } else {
+        Err(Failure::new(format!(
             "files in use have uncommitted changes: {}",
             named(&changed)
         ))
-        .hint("commit or stash them; to take the committed files as they are: --rev HEAD")),
+        .hint("commit or stash them; to take the committed files as they are: --rev HEAD"))
     }
 }
 
@@ -470,13 +474,15 @@ pub(super) fn commit(
         }
         return Ok((tip.to_owned(), false));
     }
-    let text = match args.message.is_empty() {
-        true => (entry.text)()?,
-        false => args.message.join("\n\n"),
+    let text = if args.message.is_empty() {
+        (entry.text)()?
+    } else {
+        args.message.join("\n\n")
     };
-    let signoff: Vec<String> = match args.signoff {
-        true => vec![format!("Signed-off-by: {}", here.committer()?)],
-        false => Vec::new(),
+    let signoff: Vec<String> = if args.signoff {
+        vec![format!("Signed-off-by: {}", here.committer()?)]
+    } else {
+        Vec::new()
     };
     let message = render_message(&text, &signoff, &entry.trailers)?;
     let sign = match &args.gpg_sign {

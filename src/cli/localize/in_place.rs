@@ -144,9 +144,10 @@ pub(in crate::cli) fn finish(
         (false, true) => LockOutcome::DryRun,
         (is_same, false) => {
             ground.apply(&plan.changes)?;
-            match is_same {
-                true => LockOutcome::Unchanged,
-                false => LockOutcome::Written,
+            if is_same {
+                LockOutcome::Unchanged
+            } else {
+                LockOutcome::Written
             }
         }
     };

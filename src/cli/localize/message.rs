@@ -166,9 +166,10 @@ fn told_move(old: &GitRemote, new: &GitRemote, history: Option<&History>) -> Str
         Some(reference) => format!("{} ({})", shown(reference), at(remote)),
         None => format!("HEAD ({})", at(remote)),
     };
-    let mut text = match old.reference == new.reference {
-        true => format!("{} from {} to {}", label(new), at(old), at(new)),
-        false => format!("{} from {} to {}", new.url, named(old), named(new)),
+    let mut text = if old.reference == new.reference {
+        format!("{} from {} to {}", label(new), at(old), at(new))
+    } else {
+        format!("{} from {} to {}", new.url, named(old), named(new))
     };
     let Some(history) = history.filter(|_| old.commit != new.commit) else {
         return text;

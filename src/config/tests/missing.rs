@@ -16,10 +16,7 @@ fn what_is_listed_may_be_missing() {
         ("apps/web/gen/x", false),
         ("my-secret.env", false),
     ] {
-        let expected = |not: Missing| match is_listed {
-            true => Missing::Accepted,
-            false => not,
-        };
+        let expected = |not: Missing| if is_listed { Missing::Accepted } else { not };
         assert_eq!(
             config.missing(path, false),
             expected(Missing::Wrong),

@@ -105,9 +105,10 @@ fn place(text: &str) -> Result<String, &'static str> {
     }
     parts.next();
     let rest: Vec<&str> = parts.collect();
-    match rest.is_empty() {
-        true => Err("does not lie in the directory of the chart"),
-        false => Ok(rest.join("/")),
+    if rest.is_empty() {
+        Err("does not lie in the directory of the chart")
+    } else {
+        Ok(rest.join("/"))
     }
 }
 
@@ -134,8 +135,9 @@ pub fn metadata(files: &Files) -> Result<(String, String), String> {
         return Err("its `Chart.yaml` has no name or no version".to_owned());
     }
     let is_text = |text: &str| !text.contains(['/', '\\']) && !text.contains(char::is_control);
-    match is_text(&metadata.name) && is_text(&metadata.version) {
-        true => Ok((metadata.name, metadata.version)),
-        false => Err("its `Chart.yaml` has an impossible name or version".to_owned()),
+    if is_text(&metadata.name) && is_text(&metadata.version) {
+        Ok((metadata.name, metadata.version))
+    } else {
+        Err("its `Chart.yaml` has an impossible name or version".to_owned())
     }
 }

@@ -108,19 +108,18 @@ impl LocalRepo {
         let mut args = vec!["ls-files", "--modified", "-z", "--full-name", "--"];
         // As many as a command line takes anywhere; one question about all files of these names
         // takes less time than many questions.
-        let specs: Vec<String> = match paths.len() <= 200 {
-            true => paths
+        let specs: Vec<String> = if paths.len() <= 200 {
+            paths
                 .iter()
                 .map(|path| format!(":(top,literal){path}"))
-                .collect(),
-            false => {
-                let names: BTreeSet<&str> = paths
-                    .iter()
-                    .map(|path| path.rsplit_once('/').map_or(*path, |(_, name)| name))
-                    .collect();
-                let spec = |name| format!(":(top,glob)**/{name}");
-                names.into_iter().map(spec).collect()
-            }
+                .collect()
+        } else {
+            let names: BTreeSet<&str> = paths
+                .iter()
+                .map(|path| path.rsplit_once('/').map_or(*path, |(_, name)| name))
+                .collect();
+            let spec = |name| format!(":(top,glob)**/{name}");
+            names.into_iter().map(spec).collect()
         };
         args.extend(specs.iter().map(String::as_str));
         let asked: HashSet<&[u8]> = paths.iter().map(|path| path.as_bytes()).collect();
@@ -236,9 +235,10 @@ impl LocalRepo {
 
     fn files(&self, args: &[&str]) -> Result<Vec<u8>> {
         let output = self.run(args, None)?;
-        match output.status.success() {
-            true => Ok(output.stdout),
-            false => Err(Failure::new(said(&output))),
+        if output.status.success() {
+            Ok(output.stdout)
+        } else {
+            Err(Failure::new(said(&output)))
         }
     }
 }

@@ -99,12 +99,13 @@ impl LocalRepo {
     /// When it cannot be read.
     pub fn kind(&self, id: &str) -> Result<String> {
         let output = self.run(&["cat-file", "-t", &format!("{id}^{{}}")], None)?;
-        match output.status.success() {
-            true => Ok(text(&output)?.trim_end().to_owned()),
-            false => Err(Failure::new(format!(
+        if output.status.success() {
+            Ok(text(&output)?.trim_end().to_owned())
+        } else {
+            Err(Failure::new(format!(
                 "git cannot read object {id}: {}",
                 said(&output)
-            ))),
+            )))
         }
     }
 

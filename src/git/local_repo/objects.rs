@@ -27,12 +27,13 @@ impl LocalRepo {
         // It ended, and only a new one says why.
         *batch = None;
         let output = self.run(&["cat-file", kind, id], None)?;
-        match output.status.success() {
-            true => Ok(Some(output.stdout)),
-            false => Err(Failure::new(format!(
+        if output.status.success() {
+            Ok(Some(output.stdout))
+        } else {
+            Err(Failure::new(format!(
                 "git cannot read object {id}: {}",
                 said(&output)
-            ))),
+            )))
         }
     }
 

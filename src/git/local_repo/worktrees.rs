@@ -154,9 +154,10 @@ impl LocalRepo {
         untied(&mut git);
         git.current_dir(directory);
         let output = run(git, args, None)?;
-        match output.status.success() {
-            true => Ok(()),
-            false => Err(Failure::new(said(&output))),
+        if output.status.success() {
+            Ok(())
+        } else {
+            Err(Failure::new(said(&output)))
         }
     }
 }

@@ -23,9 +23,10 @@ pub(super) fn field(text: &str, spot: &Spot) -> Result<Edited, EditError> {
     if document.scalar(value) != Some(&*spot.text) {
         return Err(changed());
     }
-    let range = match document.node(key).in_flow {
-        true => in_flow(&stream, document, pairs, *last),
-        false => in_block(&stream, document, key, value),
+    let range = if document.node(key).in_flow {
+        in_flow(&stream, document, pairs, *last)
+    } else {
+        in_block(&stream, document, key, value)
     };
     let at = document.node(key).range.start;
     let unproven = || {
@@ -49,12 +50,13 @@ pub(super) fn field(text: &str, spot: &Spot) -> Result<Edited, EditError> {
     // The reader of positions must agree.
     let reread = Stream::parse(&after, count)
         .is_ok_and(|reread| reread.documents.len() == stream.documents.len());
-    match is_out && same && reread {
-        true => Ok(Edited {
+    if is_out && same && reread {
+        Ok(Edited {
             text: after,
             splices: vec![splice],
-        }),
-        false => Err(unproven()),
+        })
+    } else {
+        Err(unproven())
     }
 }
 
@@ -108,16 +110,18 @@ fn in_block(
     let start = document.node(key).range.start;
     let end = end(stream, document, value);
     let line = text.get(..start)?.rfind('\n').map_or(0, |at| at + 1);
-    let line = match line == 0 && text.starts_with('\u{feff}') {
-        true => '\u{feff}'.len_utf8(),
-        false => line,
+    let line = if line == 0 && text.starts_with('\u{feff}') {
+        '\u{feff}'.len_utf8()
+    } else {
+        line
     };
     let rest = text.get(end..)?;
     let before = text.get(..end)?.trim_end_matches([' ', '\t']);
-    let line_end = match before.ends_with('\n') {
+    let line_end = if before.ends_with('\n') {
         // A block scalar ends with its last line.
-        true => before.len(),
-        false => end + rest.find('\n').map_or(rest.len(), |at| at + 1),
+        before.len()
+    } else {
+        end + rest.find('\n').map_or(rest.len(), |at| at + 1)
     };
     if text.get(line..start)?.trim().is_empty() {
         return Some(line..line_end);

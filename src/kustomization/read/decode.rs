@@ -352,8 +352,9 @@ impl Shape {
 
 /// Joins a field and the name of one in it.
 pub(in crate::kustomization) fn join(field: &str, name: &str) -> String {
-    match field.is_empty() {
-        true => name.to_owned(),
-        false => [field, ".", name].concat(),
+    if field.is_empty() {
+        name.to_owned()
+    } else {
+        [field, ".", name].concat()
     }
 }

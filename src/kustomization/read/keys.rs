@@ -166,9 +166,10 @@ impl Entries {
     }
 
     fn find(&self, key: &str) -> Option<usize> {
-        match self.list.len() > FEW {
-            true => self.index.get(key).copied(),
-            false => self.list.iter().position(|entry| entry.key == key),
+        if self.list.len() > FEW {
+            self.index.get(key).copied()
+        } else {
+            self.list.iter().position(|entry| entry.key == key)
         }
     }
 

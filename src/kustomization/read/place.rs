@@ -119,9 +119,10 @@ impl<'s> Whereabouts<'s> {
 
     /// Returns the field as it is shown.
     pub(crate) fn label(&self, field: &str) -> String {
-        match field.is_empty() {
-            true => self.prefix.clone(),
-            false => super::join(&self.prefix, field),
+        if field.is_empty() {
+            self.prefix.clone()
+        } else {
+            super::join(&self.prefix, field)
         }
     }
 

@@ -157,19 +157,17 @@ impl Reader {
 
     /// Begins a collection as what comes next in the one that is open.
     fn begin(&mut self, at: Cursor<'_>, is_sequence: bool) -> Option<()> {
-        let kind = match is_sequence {
-            true => NodeKind::Sequence(Vec::new()),
-            false => NodeKind::Mapping(Vec::new()),
+        let kind = if is_sequence {
+            NodeKind::Sequence(Vec::new())
+        } else {
+            NodeKind::Mapping(Vec::new())
         };
         if self.open.len() == DEEPEST {
             return None;
         }
         // The parser sees a sequence begin behind its first dash where that stands below the key.
         let is_below_key = self.open.last().is_some_and(|top| top.column == at.column);
-        let start = match is_below_key {
-            true => at.skip(2)?,
-            false => at,
-        };
+        let start = if is_below_key { at.skip(2)? } else { at };
         let node = self.add(kind, start, 0);
         if !self.open.is_empty() {
             self.attach(node)?;

@@ -56,9 +56,10 @@ pub(super) fn assert_whole(
             }
         }
     }
-    match failures.is_empty() {
-        true => Ok(()),
-        false => Err(Failures(failures)),
+    if failures.is_empty() {
+        Ok(())
+    } else {
+        Err(Failures(failures))
     }
 }
 

@@ -181,9 +181,10 @@ impl<'a> WritePlan<'a> {
                 .hint("move them away, then run the same command again"),
             );
         }
-        match failures.is_empty() {
-            true => Ok(()),
-            false => Err(Failures(failures)),
+        if failures.is_empty() {
+            Ok(())
+        } else {
+            Err(Failures(failures))
         }
     }
 
@@ -377,14 +378,15 @@ impl<'a> WritePlan<'a> {
                 }),
             }
         }
-        match edited.is_empty() {
-            true => Ok(changes),
-            false => Err(Failure::new(format!(
+        if edited.is_empty() {
+            Ok(changes)
+        } else {
+            Err(Failure::new(format!(
                 "localized files that nothing references any more were edited by hand: {}",
                 named(&edited)
             ))
             .hint("to discard the edits: --overwrite")
-            .into()),
+            .into())
         }
     }
 
@@ -500,9 +502,10 @@ fn files_below(place: &std::path::Path, shown: &str) -> Vec<String> {
     while let Some((place, shown)) = todo.pop() {
         for entry in place.read_dir().into_iter().flatten().flatten() {
             let shown = path::join(&shown, &entry.file_name().to_string_lossy());
-            match entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-                true => todo.push((entry.path(), shown)),
-                false => found.push(shown),
+            if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                todo.push((entry.path(), shown))
+            } else {
+                found.push(shown)
             }
         }
     }

@@ -57,9 +57,10 @@ pub(super) fn take_out(explored: &mut Explored, held: &Lock) -> Asked {
     let graph = &mut explored.graph;
     for (root, edge) in &failed {
         let edge = &mut graph.roots[*root].edges[*edge];
-        edge.target = match is_held(edge, held) {
-            true => Target::Remote,
-            false => Target::Broken,
+        edge.target = if is_held(edge, held) {
+            Target::Remote
+        } else {
+            Target::Broken
         };
     }
     forget_unreached(graph, explored.starts.iter().flatten().copied().collect());

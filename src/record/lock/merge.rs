@@ -168,9 +168,10 @@ fn remotes(base: Option<&Lock>, ours: &Lock, theirs: &Lock, both: &mut Vec<Both>
             Choice::Clear(remote) => merged.extend(remote),
             Choice::Unclear(ours, theirs) => {
                 let is = base.as_ref().map(Remote::digest);
-                let mut remote = match is == Some(ours.digest()) {
-                    true => theirs.clone(),
-                    false => ours.clone(),
+                let mut remote = if is == Some(ours.digest()) {
+                    theirs.clone()
+                } else {
+                    ours.clone()
                 };
                 let is_clear = [Some(ours.digest()), Some(theirs.digest())].contains(&is)
                     || ours.digest() == theirs.digest();

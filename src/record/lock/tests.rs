@@ -235,9 +235,12 @@ fn what_editors_do_to_text_is_read() {
     // A formatter that takes quotes away, and one that prefers the other ones.
     let bare: String = FULL
         .lines()
-        .map(|line| match line.contains("leave-missing") {
-            true => format!("{line}\n"),
-            false => format!("{}\n", line.replace('"', "")),
+        .map(|line| {
+            if line.contains("leave-missing") {
+                format!("{line}\n")
+            } else {
+                format!("{}\n", line.replace('"', ""))
+            }
         })
         .collect();
     assert_eq!(parse(&bare).unwrap(), expected);

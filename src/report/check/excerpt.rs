@@ -38,32 +38,31 @@ impl Excerpt {
         let line: Vec<char> = rest
             .by_ref()
             .take(2 * NEAR)
-            .map(
-                |character| match character != '\t' && is_hidden(character) {
-                    true => '\u{fffd}',
-                    false => character,
-                },
-            )
+            .map(|character| {
+                if character != '\t' && is_hidden(character) {
+                    '\u{fffd}'
+                } else {
+                    character
+                }
+            })
             .collect();
         let goes_on = span.end_line > span.line;
         let start = (column - skipped).min(line.len());
-        let end = match goes_on {
-            true => line.len(),
-            false => {
-                (span.end_column.saturating_sub(1).saturating_sub(skipped)).clamp(start, line.len())
-            }
+        let end = if goes_on {
+            line.len()
+        } else {
+            (span.end_column.saturating_sub(1).saturating_sub(skipped)).clamp(start, line.len())
         };
         let reference = &finding.reference;
-        let (line, start, end) = match hides_a_secret(&line[start..end], goes_on, reference) {
-            true => {
-                let before: String = line[..start].iter().collect();
-                let mut shown: Vec<char> = redact::text(&before).chars().collect();
-                let start = shown.len();
-                shown.extend(reference.chars());
-                let end = shown.len();
-                (shown, start, end)
-            }
-            false => without_secrets(line, start, end),
+        let (line, start, end) = if hides_a_secret(&line[start..end], goes_on, reference) {
+            let before: String = line[..start].iter().collect();
+            let mut shown: Vec<char> = redact::text(&before).chars().collect();
+            let start = shown.len();
+            shown.extend(reference.chars());
+            let end = shown.len();
+            (shown, start, end)
+        } else {
+            without_secrets(line, start, end)
         };
         let more = (skipped > 0, rest.next().is_some());
         Some(cut(&line, start, end, more))

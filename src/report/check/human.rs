@@ -42,9 +42,10 @@ pub fn human(checked: &Checked, shown: Shown) -> String {
         out.push_str(&overview.text());
     }
     for finding in overview.as_ref().map_or(&wanted, |one| &one.first) {
-        let help = match shown.verbose {
-            true => finding.help.iter().collect(),
-            false => helped.not_given(finding),
+        let help = if shown.verbose {
+            finding.help.iter().collect()
+        } else {
+            helped.not_given(finding)
         };
         write_finding(&mut out, finding, &help, &styles);
         out.push('\n');

@@ -214,9 +214,10 @@ fn entry(upstream: &str) -> String {
     let url = upstream.strip_prefix("https://").unwrap_or(upstream);
     let url = visible(url.strip_suffix(".git").unwrap_or(url));
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:@~+".contains(c);
-    match url.starts_with(|c: char| c.is_ascii_alphanumeric()) && url.chars().all(is_plain) {
-        true => url,
-        false => format!("'{}'", url.replace('\'', "''")),
+    if url.starts_with(|c: char| c.is_ascii_alphanumeric()) && url.chars().all(is_plain) {
+        url
+    } else {
+        format!("'{}'", url.replace('\'', "''"))
     }
 }
 

@@ -37,10 +37,7 @@ pub fn sarif(checked: &Checked) -> String {
         "results": checked.findings.iter().map(result).collect::<Vec<_>>(),
     });
     if let Checking::Commit { rev, commit } = &checked.source {
-        let commit = match commit.is_empty() {
-            true => rev,
-            false => commit,
-        };
+        let commit = if commit.is_empty() { rev } else { commit };
         run["automationDetails"] =
             json!({ "description": { "text": plain(&format!("commit {commit}")) } });
     }

@@ -57,13 +57,14 @@ pub(super) fn human(all: &[Upstream]) -> String {
             }
         })
         .collect();
-    out.push_str(&match counts.is_empty() {
-        true => "upstream: there is nothing to ask for\n".to_owned(),
-        false => format!(
+    out.push_str(&if counts.is_empty() {
+        "upstream: there is nothing to ask for\n".to_owned()
+    } else {
+        format!(
             "upstream of {}: {}\n",
             counted(all.len(), "remote"),
             counts.join(", ")
-        ),
+        )
     });
     let is = |verdict| all.iter().any(|one| one.answer.verdict == verdict);
     if is(Verdict::Updated) || is(Verdict::Moved) {

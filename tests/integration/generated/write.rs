@@ -167,9 +167,10 @@ fn relative(from: &str, to: &str) -> String {
     let same = from.iter().zip(&to).take_while(|(a, b)| a == b).count();
     let mut parts = vec![".."; from.len() - same];
     parts.extend(&to[same..]);
-    match parts.is_empty() {
-        true => ".".to_owned(),
-        false => parts.join("/"),
+    if parts.is_empty() {
+        ".".to_owned()
+    } else {
+        parts.join("/")
     }
 }
 
@@ -383,9 +384,10 @@ impl Writer<'_> {
                 self.cover("replacements[].path", how);
             }
             FileField::Generator(secret, source) => {
-                let kind = match secret {
-                    true => "secretGenerator",
-                    false => "configMapGenerator",
+                let kind = if secret {
+                    "secretGenerator"
+                } else {
+                    "configMapGenerator"
                 };
                 let mut generator = json!({"name": format!("generated-{number}")});
                 let content = match source {
@@ -627,9 +629,10 @@ impl Writer<'_> {
 
 /// Lets a path not be taken for YAML where that is looked for first.
 fn no_yaml(path: String) -> String {
-    match path.starts_with(|first: char| first.is_alphanumeric() || "./".contains(first)) {
-        true => path,
-        false => format!("./{path}"),
+    if path.starts_with(|first: char| first.is_alphanumeric() || "./".contains(first)) {
+        path
+    } else {
+        format!("./{path}")
     }
 }
 

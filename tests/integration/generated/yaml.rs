@@ -79,9 +79,10 @@ impl Emitter {
             Value::Object(_) | Value::Array(_) => {
                 self.out.push('\n');
                 let list_in_place = value.is_array() && self.roll().is_multiple_of(2);
-                match list_in_place && !self.out.trim_end().ends_with('-') {
-                    true => self.block(value, indent),
-                    false => self.block(value, indent + 2),
+                if list_in_place && !self.out.trim_end().ends_with('-') {
+                    self.block(value, indent)
+                } else {
+                    self.block(value, indent + 2)
                 }
             }
             value => {

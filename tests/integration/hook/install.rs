@@ -17,12 +17,13 @@ fn hooks(directory: &Path) -> BTreeMap<String, (u32, Vec<u8>)> {
         .map(|entry| {
             let path = entry.unwrap().path();
             let metadata = fs::symlink_metadata(&path).unwrap();
-            let bytes = match metadata.is_symlink() {
-                true => fs::read_link(&path)
+            let bytes = if metadata.is_symlink() {
+                fs::read_link(&path)
                     .unwrap()
                     .into_os_string()
-                    .into_encoded_bytes(),
-                false => fs::read(&path).unwrap(),
+                    .into_encoded_bytes()
+            } else {
+                fs::read(&path).unwrap()
             };
             let name = path.file_name().unwrap().to_str().unwrap().to_owned();
             (name, (metadata.permissions().mode(), bytes))

@@ -85,9 +85,10 @@ fn a_hook_that_reads_the_refs_too_gets_all_of_them() {
         &["--dry-run", "origin", "main"],
     ] {
         for installed in [false, true] {
-            match installed {
-                true => hook(&work, &["install", "pre-push"]),
-                false => hook(&work, &["uninstall"]),
+            if installed {
+                hook(&work, &["install", "pre-push"])
+            } else {
+                hook(&work, &["uninstall"])
             }
             .success();
             work.write("refs", "");

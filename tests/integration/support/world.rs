@@ -151,9 +151,10 @@ impl World {
         closed: bool,
     ) -> Output {
         let unshare = closed && can_unshare();
-        let mut command = match unshare {
-            true => self.sandbox.command("unshare", directory),
-            false => self.sandbox.command(kustomize.program(), directory),
+        let mut command = if unshare {
+            self.sandbox.command("unshare", directory)
+        } else {
+            self.sandbox.command(kustomize.program(), directory)
         };
         if unshare {
             command.arg("-rn").arg(kustomize.program());

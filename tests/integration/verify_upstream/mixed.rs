@@ -11,13 +11,15 @@ fn a_branch_is_verified_and_its_remotes_are_asked() {
     for in_place in [false, true] {
         let project = Project::new();
         let work = &project.work;
-        match in_place {
-            true => work.run(&["--in-place", "--no-verify"]).success(),
-            false => project.overlay(&["--no-verify"]).success(),
-        };
-        let lock = match in_place {
-            true => "kustomize-localize.lock",
-            false => "localized-overlay/kustomize-localize.lock",
+        if in_place {
+            work.run(&["--in-place", "--no-verify"]).success();
+        } else {
+            project.overlay(&["--no-verify"]).success();
+        }
+        let lock = if in_place {
+            "kustomize-localize.lock"
+        } else {
+            "localized-overlay/kustomize-localize.lock"
         };
         let label = "https://example.com/acme/remote.git?ref=v1";
         let output = ask(work, &["localized/main"]);

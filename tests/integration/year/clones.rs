@@ -81,12 +81,13 @@ impl Hosted {
         let clone = self.project.sandbox.clone_of(&self.origin, name);
         let more = ["--branch", "beginning", "--locked"];
         // What only the branch knows is decided by its lock.
-        let place = match self.args == IN_PLACE {
-            true => ("kustomize-localize.lock", ""),
-            false => (
+        let place = if self.args == IN_PLACE {
+            ("kustomize-localize.lock", "")
+        } else {
+            (
                 "localized-overlay/kustomize-localize.lock",
                 "localized-overlay",
-            ),
+            )
         };
         let lock = clone.show("origin/localized/main", place.0);
         let (head, rest) = lock.split_once("\nremotes:").unwrap();

@@ -108,10 +108,7 @@ pub(super) fn variants() -> Vec<Variant> {
     let mut all = Vec::new();
     for field in reference_fields() {
         let thorough = THOROUGH.contains(&field.as_str());
-        let texts: &[&str] = match thorough {
-            true => &SPELLINGS,
-            false => &COMMON,
-        };
+        let texts: &[&str] = if thorough { &SPELLINGS } else { &COMMON };
         for text in texts {
             all.extend(in_field(&field, text));
         }
@@ -149,9 +146,10 @@ fn in_field(field: &str, text: &str) -> Vec<Variant> {
         _ => {}
     }
     let configuration = plugin(first, fields).to_string();
-    let list = match first.ends_with("Generator") {
-        true => "generators",
-        false => "transformers",
+    let list = if first.ends_with("Generator") {
+        "generators"
+    } else {
+        "transformers"
     };
     let of = |way: &str, entry: &str| {
         let kustomization = format!("resources: [cm.yaml]\n{list}:\n{entry}");
