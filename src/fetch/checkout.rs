@@ -77,6 +77,7 @@ impl CheckoutTree {
         if self.modules.get().is_none() {
             let modules = match self.objects.entry(".gitmodules")? {
                 Some(Entry::File { .. }) => {
+                    self.count(".gitmodules")?;
                     submodule::parse(&self.foreign, &self.objects.read(".gitmodules")?)?
                 }
                 _ => Vec::new(),
@@ -117,11 +118,12 @@ impl CheckoutTree {
         let (Some(id), Some(size)) = (self.objects.id(path)?, self.objects.size(path)?) else {
             return Ok(());
         };
-        if self.counted.borrow_mut().insert(id) {
-            self.budget.take(size, || self.label(path))
-        } else {
-            Ok(())
+        if !self.counted.borrow().contains(&id) {
+            // One that is refused is refused each time.
+            self.budget.take(size, || self.label(path))?;
+            self.counted.borrow_mut().insert(id);
         }
+        Ok(())
     }
 }
 
@@ -172,6 +174,10 @@ impl Tree for CheckoutTree {
             return mount.read(rest);
         }
         self.count(path)?;
+        // They are read with it.
+        for directory in path::and_above(path::parent(path)).chain([""]) {
+            self.count(&path::join(directory, ".gitattributes"))?;
+        }
         self.conversion.read(&self.objects, path)
     }
 

@@ -340,3 +340,27 @@ fn files_from_elsewhere_have_a_largest_size() {
             .stderr_has("--max-file-size");
     }
 }
+
+#[test]
+fn what_is_read_beside_files_from_elsewhere_has_a_largest_size_too() {
+    let comments = "# nothing\n".repeat(2_000);
+    for path in [
+        ".gitmodules",
+        ".gitattributes",
+        "base/.gitattributes",
+        "LICENSE",
+    ] {
+        let sandbox = Sandbox::new();
+        let up = upstream(&sandbox, "up");
+        up.write(path, &comments);
+        up.commit("large");
+        let repo = sandbox.repo("work");
+        let root = format!("file://{}//base?ref={}", up.path().display(), up.id("HEAD"));
+        name(&repo, &[&root]);
+        repo.run_unchanged(&["app", "--no-commit", "--max-file-size=19k"])
+            .fails(2)
+            .stderr_has(&format!("{path} is too large: "))
+            .stderr_has("`--max-file-size 20000`");
+        repo.run(&["app", "--no-commit"]).success();
+    }
+}
