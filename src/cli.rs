@@ -79,7 +79,7 @@ enum Command {
 
     /// Hold a commit with localized files against its own record
     #[command(
-        after_help = "Exit status: 0 as recorded; 1 something differs; 2 something could not be looked at, or nobody answered."
+        after_help = "Exit status: 0 as recorded; 1 something differs; 2 something could not be read, or a server did not answer."
     )]
     Verify(verify::VerifyArgs),
 

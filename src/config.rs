@@ -302,7 +302,7 @@ impl Config {
             None => Ok(Config::default()),
             Some(Entry::File { .. }) => Config::parse(&tree.read(&place)?, FILE_NAME),
             // A policy that nobody reads must not look like none.
-            Some(_) => Err(Failure::new(format!("`{FILE_NAME}` is no regular file")).into()),
+            Some(_) => Err(Failure::new(format!("`{FILE_NAME}` is not a regular file")).into()),
         }
     }
 

@@ -627,7 +627,7 @@ impl Fetcher {
         if let Some((_, outcome)) = settled {
             return outcome.clone().map_err(|failure| failure.failure);
         }
-        // What is wrong in a repository that is there says more than that it is no file.
+        // What is wrong in a repository that is there says more than that it is not a file.
         let known = outcomes.iter().enumerate().find(|(index, (way, outcome))| {
             *way == Way::Root
                 && match outcome {

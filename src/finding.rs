@@ -87,7 +87,7 @@ rules! {
     /// A path that names nothing in the tree.
     MissingPath "missing-path" Error "a path that names nothing in the tree",
     /// A path that names nothing in the tree because git ignores it.
-    IgnoredPath "ignored-path" Warning "a path that git is told to ignore",
+    IgnoredPath "ignored-path" Warning "a path that git ignores",
     /// Roots that lead back to themselves.
     Cycle "cycle" Error "kustomization roots that lead back to themselves",
     /// A path in another repository.

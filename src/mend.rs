@@ -146,7 +146,7 @@ impl Ground {
                 Some(Rc::new(Lock::parse(&tree.read(LOCK_NAME)?, LOCK_NAME)?))
             }
             Some(_) => {
-                return Err(Failure::new(format!("`{LOCK_NAME}` is no regular file"))
+                return Err(Failure::new(format!("`{LOCK_NAME}` is not a regular file"))
                     .hint("move it away: the lock is written there")
                     .into());
             }

@@ -131,7 +131,7 @@ pub trait Listing: Tree {
     /// When the storage cannot be read.
     fn named(&self, names: &[&str]) -> Result<Vec<String>>;
 
-    /// Returns the paths of everything below a directory that is no directory, sorted.
+    /// Returns the paths of everything below a directory that is not a directory, sorted.
     ///
     /// # Errors
     /// When the storage cannot be read.

@@ -381,7 +381,7 @@ impl<'a> Verifier<'a> {
             }
             let message = match difference {
                 Stored::Missing => "is missing, although the lock lists it".to_owned(),
-                Stored::NoFile => "is no file, although the lock lists it as one".to_owned(),
+                Stored::NoFile => "is not a file, although the lock lists it as one".to_owned(),
                 Stored::Edited { sha256 } => {
                     format!("was changed: its sha256 is {sha256}, not what the lock lists")
                 }

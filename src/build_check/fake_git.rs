@@ -140,7 +140,7 @@ fn answer(manifest: &Path, clone: &Path, arguments: &[&str]) -> Result<(), Strin
         }
         ["checkout", "FETCH_HEAD"] => check_out(manifest, clone, &git, false),
         ["submodule", "update", "--init", "--recursive"] => check_out(manifest, clone, &git, true),
-        _ => Err("nobody stands in for this".to_owned()),
+        _ => Err("not answered here".to_owned()),
     }
 }
 
@@ -314,10 +314,10 @@ mod tests {
                 "fetch --depth=1 https://u:secret@h/o/x v1",
                 "https://h/o/x at v1",
             ),
-            ("fetch https://h/o/r v1", "nobody stands in for this"),
+            ("fetch https://h/o/r v1", "not answered here"),
             ("checkout FETCH_HEAD", "nothing was fetched"),
-            ("clone https://h/o/r", "nobody stands in for this"),
-            ("-c core.x=y fetch", "nobody stands in for this"),
+            ("clone https://h/o/r", "not answered here"),
+            ("-c core.x=y fetch", "not answered here"),
         ] {
             let calls = [&begin[..], &[call]].concat();
             let error = asked(top.path(), "manifest.json", &calls).unwrap_err();

@@ -67,7 +67,7 @@ fn finding(
             }
         }
         Difference::NoFile => (
-            format!("`{place}` is no file, although `{name}` lists it as one"),
+            format!("`{place}` is not a file, although `{name}` lists it as one"),
             vec![again],
         ),
         Difference::Edited { sha256 } => {

@@ -23,7 +23,7 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
         .iter()
         .filter(|one| one.ambiguity.is_none() && one.locked.is_none())
         .filter(|one| !context.is_owned(context.path(one.edge.from)))
-        // The page of a branch is no file at all, and `remote-reference` says what to write.
+        // The page of a branch is not a file at all, and `remote-reference` says what to write.
         .filter(|one| reference::web_page(&one.wanted.text).is_none())
         .filter_map(|one| {
             let (message, help) = tell(one)?;
@@ -176,7 +176,7 @@ mod tests {
         ] {
             assert_eq!(find(Scene::of(text)).len(), 1, "{text}");
         }
-        // A repository is no file, whatever is in its path.
+        // A repository is not a file, whatever is in its path.
         let text = "patches: [{path: 'https://example.com/o/r'}]";
         assert_eq!(find(Scene::of(text)), []);
     }

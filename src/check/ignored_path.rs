@@ -1,4 +1,4 @@
-//! `ignored-path`: a path that names nothing because git is told to ignore it: a secret that is kept out of
+//! `ignored-path`: a path that names nothing because git ignores it: a secret that is kept out of
 //! git, or what a tool generates.
 //!
 //! A warning: somebody decided so, and the build works where the file is put.
@@ -24,7 +24,7 @@ pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
             else {
                 return None;
             };
-            let message = format!("git is told to ignore `{place}`: by `{pattern}` in {rule}");
+            let message = format!("git ignores `{place}`: by `{pattern}` in {rule}");
             let mut help = Vec::new();
             if on_disk {
                 help.push(format!(

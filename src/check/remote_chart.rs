@@ -195,7 +195,7 @@ fn all<'a>(context: &Context<'a>) -> Vec<Chart<'a>> {
             let place = match chart.place {
                 walk::Place::There(path) => match tree::resolve(context.tree, &path) {
                     Ok(Resolved::Directory { .. }) => values(context, chart.noted, &path)?,
-                    // helm is called for what is no directory, too.
+                    // helm is called for what is not a directory, too.
                     _ => Place::Missing(path),
                 },
                 walk::Place::Outside => Place::Outside(chart.home.0.to_owned()),

@@ -331,7 +331,7 @@ pub(super) fn globs<'a>(
     let mut set = GlobSetBuilder::new();
     for pattern in patterns {
         let glob = path_glob(pattern).map_err(|why| {
-            Failure::new(format!("`{pattern}` is no pattern for {option}: {why}"))
+            Failure::new(format!("`{pattern}` is not a pattern for {option}: {why}"))
                 .hint("write a `[`, `{`, `*` or `?` that is meant as it stands with `\\` before it")
         })?;
         set.add(glob);

@@ -127,7 +127,7 @@ fn of(here: &Rc<LocalRepo>, what: &What, args: &TreeArgs) -> Result<ReferenceTre
         .map(|text| {
             if text.contains("://") {
                 Err(Failure::new(format!(
-                    "`{}` is no directory of this repository",
+                    "`{}` is not a directory of this repository",
                     redact::url(text)
                 ))
                 .hint("to see who names it: --invert URL"))

@@ -165,7 +165,7 @@ fn verified(args: &VerifyArgs) -> Result<Verified, Failures> {
     Ok(verified)
 }
 
-/// Returns the directory that the argument names, if that is no commit.
+/// Returns the directory that the argument names, if that is not a commit.
 fn directory<'a>(args: &'a VerifyArgs, here: Option<&LocalRepo>) -> Result<Option<&'a str>> {
     let Some(text) = args.rev.as_deref().filter(|text| Path::new(text).is_dir()) else {
         return Ok(None);

@@ -93,7 +93,7 @@ pub fn open(
     worktree: Option<&Linked>,
 ) -> Result<Branch> {
     if !here.is_branch_name(name)? {
-        return Err(Failure::new(format!("`{name}` is no name for a branch"))
+        return Err(Failure::new(format!("`{name}` is not a branch name"))
             .hint("see `git help check-ref-format`"));
     }
     let full = format!("refs/heads/{name}");

@@ -23,10 +23,10 @@ pub fn claim(place: &Path, shown: &str, target: &str, overwrite: bool) -> Result
             )));
         }
         Ok(metadata) if !metadata.is_dir() => {
-            return Err(
-                Failure::new(format!("`{shown}` is there already, and is no directory"))
-                    .hint("choose another NEW_DIR"),
-            );
+            return Err(Failure::new(format!(
+                "`{shown}` is there already, and is not a directory"
+            ))
+            .hint("choose another NEW_DIR"));
         }
         Ok(_) => {}
     }

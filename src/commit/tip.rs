@@ -247,7 +247,7 @@ pub fn examine_in_place(
         ))
         .hint("localize in place on another branch: `--branch NAME`")
         .hint(format!(
-            "or begin this one again, if nobody uses the copies: git branch -D {}",
+            "or begin this one again, if the copies are not in use: git branch -D {}",
             argument(branch)
         )));
     }

@@ -168,7 +168,7 @@ fn stage(staged: &Path, bytes: &[u8], executable: bool, place: &Path) -> io::Res
     Ok(())
 }
 
-/// Refuses to write through a link, or below something that is no directory.
+/// Refuses to write through a link, or below something that is not a directory.
 fn refuse_links(top: &Path, place: &str) -> Result<()> {
     let mut above = path::parent(place);
     let mut ways = vec![];

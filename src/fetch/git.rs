@@ -608,7 +608,7 @@ fn fetched_commit(directory: &std::path::Path, budget: &Budget) -> Result<(Strin
         .find_object(objects::object_id(id)?)
         .map_err(|error| failed(error.to_string()))?
         .peel_to_kind(gix::object::Kind::Commit)
-        .map_err(|_| failed(format!("{id} is no commit")))?;
+        .map_err(|_| failed(format!("{id} is not a commit")))?;
     // `ID<tab>not-for-merge or nothing<tab>tag 'NAME' of URL`
     let what = text.split('\t').nth(2).unwrap_or_default();
     Ok((commit.id.to_string(), what.starts_with("tag ")))

@@ -352,8 +352,9 @@ pub(super) fn unpacked(chart: &ChartRef, bytes: &[u8]) -> Result<Pulled> {
     let shown = chart.shown();
     let files = archive::unpack(bytes)
         .map_err(|reason| Failure::new(format!("the archive of {shown} is refused: {reason}")))?;
-    let (name, version) = archive::metadata(&files)
-        .map_err(|reason| Failure::new(format!("the archive of {shown} is no chart: {reason}")))?;
+    let (name, version) = archive::metadata(&files).map_err(|reason| {
+        Failure::new(format!("the archive of {shown} is not a chart: {reason}"))
+    })?;
     if name != chart.name {
         return Err(
             Failure::new(format!("{shown} is an archive of the chart `{name}`"))

@@ -458,7 +458,7 @@ fn concluded(reply: &Result<Reply, FetchFailure>, name: &str, now: &str) -> Answ
             return Answer {
                 now,
                 ..Answer::unreachable(
-                    failure.context(format_args!("{name} has moved, nobody can tell how")),
+                    failure.context(format_args!("{name} has moved, it is not known how")),
                 )
             };
         }

@@ -36,7 +36,7 @@ impl Rule {
                  build works here and nowhere else. Add it, or mend the path."
             }
             Rule::IgnoredPath => {
-                "A path names nothing in what is checked, and git is told to ignore it: most often a secret that is \
+                "A path names nothing in what is checked, and git ignores it: most often a secret that is \
                  kept out of git on purpose. The build works only where somebody puts the file. Add it all the same \
                  if it is no secret; otherwise leave the warning, or allow it with the reason. Only the `.gitignore` \
                  files of what is checked count, so that every clone comes to the same verdict."

@@ -149,7 +149,7 @@ fn safe(path: &str) -> Result<&str> {
         Ok(path)
     } else {
         Err(Failure::new(format!(
-            "`{}` is no path that git checks out",
+            "`{}` is not a path that git checks out",
             shown(path)
         )))
     }

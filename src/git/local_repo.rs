@@ -163,7 +163,7 @@ impl LocalRepo {
     pub fn commit(&self, rev: &str) -> Result<Option<CommitId>> {
         if rev.starts_with('-') {
             return Err(Failure::new(format!(
-                "`{rev}` is no revision: it begins with a dash"
+                "`{rev}` is not a revision: it begins with a dash"
             )));
         }
         let commit = format!("{rev}^{{commit}}");

@@ -127,7 +127,7 @@ pub(super) fn plan_install(directory: &Directory, hook: Hook, force: bool) -> Re
             ));
             return in_the_way(directory, hook, force, failure.hint(run_us(hook)));
         }
-        Found::Other => return Err(Failure::new(format!("`{shown}` is no file"))),
+        Found::Other => return Err(Failure::new(format!("`{shown}` is not a file"))),
     };
     let disabled = || {
         Failure::new(format!(
@@ -154,7 +154,7 @@ pub(super) fn plan_install(directory: &Directory, hook: Hook, force: bool) -> Re
     match script::added(hook, &bytes) {
         Some(text) => step(Done::Added, Action::Write(text)),
         None => {
-            let failure = Failure::new(format!("`{shown}` is no shell script"));
+            let failure = Failure::new(format!("`{shown}` is not a shell script"));
             in_the_way(directory, hook, force, failure.hint(run_us(hook)))
         }
     }

@@ -162,7 +162,7 @@ pub fn framework(here: &LocalRepo, said: &Framework, by_git: bool) -> Result<Jud
     })
 }
 
-/// Returns what the updates bring, each once. What is no commit has no kustomization.
+/// Returns what the updates bring, each once. What is not a commit has no kustomization.
 fn judged<'k>(
     here: &LocalRepo,
     updates: &[Update<'_>],

@@ -92,7 +92,7 @@ fn rest(hook: Hook) -> String {
 }
 
 /// Returns a shell script with our lines in it, before everything that it does: what comes after an
-/// `exec` or an `exit` is never run. `None` when it is no shell script.
+/// `exec` or an `exit` is never run. `None` when it is not a shell script.
 pub(super) fn added(hook: Hook, text: &[u8]) -> Option<Vec<u8>> {
     if text.contains(&0) {
         return None;

@@ -31,7 +31,7 @@ struct Candidate {
 /// of the file, or that of the repository's top.
 ///
 /// # Errors
-/// When a reference is no git URL any more.
+/// When a reference is not a git URL any more.
 pub(super) fn names(graph: &Graph, root: RootId) -> Result<HashMap<usize, String>> {
     let mut candidates = Vec::new();
     for (index, edge) in graph.roots[root].edges.iter().enumerate() {

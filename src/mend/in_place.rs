@@ -211,7 +211,7 @@ fn planned(
         .collect();
     if !lost.is_empty() {
         return Err(Failure::new(format!(
-            "localized files are not what the lock says, and nobody has what they were: {}",
+            "localized files are not what the lock says, and what they were cannot be found: {}",
             named(&lost)
         ))
         .hint("write the URL in place of the local path that leads there, stage that, and run it again")

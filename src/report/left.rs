@@ -44,7 +44,7 @@ pub(super) fn write_left(out: &mut String, left: &[Left]) -> std::fmt::Result {
     }
     writeln!(
         out,
-        "`git kustomize-localize verify` is going to fail: {} left remote that nobody accepted: {}",
+        "`git kustomize-localize verify` will fail: {} left remote and not accepted: {}",
         counted(left.len(), "thing"),
         named(&left)
     )

@@ -1,4 +1,4 @@
-//! Which paths git is told to ignore, by the ignore files of a tree alone: the same in every clone.
+//! Which paths git ignores, by the ignore files of a tree alone: the same in every clone.
 
 use std::cell::RefCell;
 use std::collections::HashMap;

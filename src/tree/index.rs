@@ -258,7 +258,7 @@ impl Tree for IndexTree {
                 ),
             })),
             Some(entry) if kind(entry.mode).is_some() => self.objects.read("blob", entry.id, path),
-            Some(_) => Err(Failure::new(format!("`{path}` is no file"))),
+            Some(_) => Err(Failure::new(format!("`{path}` is not a file"))),
             None => match self.tree(path) {
                 Some((tree, rest)) => tree.read(rest),
                 None => Err(Failure::new(format!("`{path}` is not in the index"))),

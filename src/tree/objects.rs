@@ -49,7 +49,7 @@ pub struct ObjectTree {
 /// When it is none.
 pub fn object_id(hex: &str) -> Result<ObjectId> {
     ObjectId::from_hex(hex.as_bytes())
-        .map_err(|_| Failure::new(format!("`{hex}` is no full object id")))
+        .map_err(|_| Failure::new(format!("`{hex}` is not a full object id")))
 }
 
 impl ObjectTree {
@@ -241,7 +241,7 @@ impl Tree for ObjectTree {
                 self.objects
                     .read("blob", id, &path::join(&self.place, path))
             }
-            _ => Err(Failure::new(format!("`{path}` is no file"))),
+            _ => Err(Failure::new(format!("`{path}` is not a file"))),
         }
     }
 

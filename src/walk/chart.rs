@@ -134,7 +134,7 @@ impl ChartRef {
             return refuse("a part of it begins with `-`");
         }
         if matches!(self.name.as_str(), "." | "..") || self.name.contains(['/', '\\', ':']) {
-            return refuse("its name is no name of a directory");
+            return refuse("its name is not a directory name");
         }
         if self.version.contains(['/', '\\']) {
             return refuse("its version holds a slash");
@@ -462,7 +462,10 @@ impl Walker<'_> {
             _ => {
                 return Err(WalkError::new(
                     TroubleKind::Refused,
-                    format!("`{}` is no directory, so it is no chart", tree.label(place)),
+                    format!(
+                        "`{}` is not a directory, so it is not a chart",
+                        tree.label(place)
+                    ),
                 )
                 .hint("unpack the chart there"));
             }

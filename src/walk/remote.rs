@@ -165,7 +165,7 @@ impl Walker<'_> {
                     .wanted
                     .spec
                     .as_ref()
-                    .ok_or_else(|| Failure::new("the reference is no git URL"))?;
+                    .ok_or_else(|| Failure::new("the reference is not a git URL"))?;
                 let source = self.source(&repository);
                 let tree: SharedTree = self.graph.sources[source].tree.clone();
                 let shown = redact::url(&one.wanted.text);

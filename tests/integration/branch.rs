@@ -151,7 +151,7 @@ fn a_revision_that_is_none_is_refused() {
     project
         .overlay(&["--rev=--all"])
         .fails(2)
-        .stderr_has("`--all` is no revision: it begins with a dash");
+        .stderr_has("`--all` is not a revision: it begins with a dash");
     before.assert_same(&project.work.state());
 }
 
@@ -223,7 +223,7 @@ fn a_name_that_git_refuses_is_refused() {
         project
             .overlay(&[&format!("--branch={name}")])
             .fails(2)
-            .stderr_has("is no name for a branch")
+            .stderr_has("is not a branch name")
             .stderr_has("hint: see `git help check-ref-format`");
     }
     before.assert_same(&project.work.state());

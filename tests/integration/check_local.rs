@@ -297,12 +297,8 @@ fn a_path_that_is_on_disk_only() {
     repo.write("base/map.yaml", config("base"));
     let place = "a/kustomization.yaml";
     let ignored = [
-        format!(
-            "ignored-path {place}:5: git is told to ignore `a/secret.env`: by `*.env` in .gitignore:1"
-        ),
-        format!(
-            "ignored-path {place}:6: git is told to ignore `build`: by `build/` in .gitignore:2"
-        ),
+        format!("ignored-path {place}:5: git ignores `a/secret.env`: by `*.env` in .gitignore:1"),
+        format!("ignored-path {place}:6: git ignores `build`: by `build/` in .gitignore:2"),
     ];
     let mut expected = vec![
         format!("missing-path {place}:2: `a/map.yaml` is on disk, but not staged"),

@@ -228,11 +228,11 @@ fn what_is_not_ours_is_refused() {
             ),
             (
                 ["other", "README.md"],
-                "`README.md` is there already, and is no directory",
+                "`README.md` is there already, and is not a directory",
             ),
             (
                 ["other", "link"],
-                "`link` is there already, and is no directory",
+                "`link` is there already, and is not a directory",
             ),
             (
                 ["example/base", "copy"],
@@ -242,7 +242,7 @@ fn what_is_not_ours_is_refused() {
                 ["other", "no/such/place"],
                 "there is no directory to put `no/such/place` into",
             ),
-            (["other", ".."], "`..` is no name for a new directory"),
+            (["other", ".."], "`..` is not a name for a new directory"),
             (
                 ["other", "README.md/x"],
                 "there is no directory to put `README.md/x` into",

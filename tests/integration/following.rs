@@ -294,7 +294,7 @@ fn copies_and_the_repository_do_not_share_a_branch() {
         .stderr_has("branch `localized/main` holds copies, as `localized-overlay`")
         .stderr_has("--branch NAME")
         .stderr_has(
-            "or begin this one again, if nobody uses the copies: git branch -D localized/main\n",
+            "or begin this one again, if the copies are not in use: git branch -D localized/main\n",
         );
     work.run(&["--in-place", "--branch", "hermetic/main"])
         .success();

@@ -380,7 +380,7 @@ fn what_is_in_the_way_is_named() {
     work.git(&["rm", "--quiet", "example/base/localized-files"]);
     work.symlink("kustomize-localize.lock", "other/config.yaml");
     refused(
-        "`kustomize-localize.lock` is no regular file",
+        "`kustomize-localize.lock` is not a regular file",
         "move it away",
     );
 }

@@ -605,7 +605,7 @@ fn a_lock_that_is_none_is_not_written_over() {
     world.work.symlink(LOCK, "elsewhere");
     world
         .refused(&["lock"])
-        .stderr_has("`kustomize-localize.lock` is no regular file");
+        .stderr_has("`kustomize-localize.lock` is not a regular file");
 }
 
 #[test]

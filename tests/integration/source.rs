@@ -187,7 +187,7 @@ fn references_to_missing_files_can_be_left() {
     refused(
         work,
         &["other", "--leave-missing", "a{b"],
-        &["`a{b` is no pattern for --leave-missing: "],
+        &["`a{b` is not a pattern for --leave-missing: "],
     );
     for patterns in [
         &["other/*.env", "other/tls/a.pem"][..],

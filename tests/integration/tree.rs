@@ -188,7 +188,7 @@ fn where_there_is_nothing_to_show_it_says_so() {
     );
     repo.run(&["tree", "https://token@example.com/acme/app"])
         .fails(2)
-        .stderr_has("`https://example.com/acme/app` is no directory of this repository")
+        .stderr_has("`https://example.com/acme/app` is not a directory of this repository")
         .stderr_has("hint: to see who names it: --invert URL");
 }
 

@@ -106,9 +106,9 @@ fn the_network_is_closed_for_the_result() {
             &format!("{reach} >/dev/null || exit 1"),
         );
         let output = project.overlay(&[]);
-        output.fails(1).stdout_has(
-            "the original builds, the result does not: fatal: nobody stands in for this",
-        );
+        output
+            .fails(1)
+            .stdout_has("the original builds, the result does not: fatal: not answered here");
     }
 }
 

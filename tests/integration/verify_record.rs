@@ -115,7 +115,7 @@ fn every_change_is_named() {
                 repo.remove(PLACE);
                 repo.symlink(PLACE, "kustomization.yaml");
             },
-            "service.yaml: is no file, although the lock lists it as one",
+            "service.yaml: is not a file, although the lock lists it as one",
         ),
         (
             |repo| repo.write_executable(PLACE, repo.read(PLACE)),

@@ -133,7 +133,7 @@ fn place(cwd: &Path, shown: &str) -> Result<PathBuf> {
     let place = cwd.join(shown);
     let (Some(parent), Some(name)) = (place.parent(), place.file_name()) else {
         return Err(
-            Failure::new(format!("`{shown}` is no name for a new directory"))
+            Failure::new(format!("`{shown}` is not a name for a new directory"))
                 .hint("choose another NEW_DIR"),
         );
     };

@@ -45,7 +45,7 @@ pub fn unpack(bytes: &[u8]) -> Result<Files, String> {
             EntryType::Symlink | EntryType::Link => {
                 return Err(format!("`{shown}` is a link"));
             }
-            _ => return Err(format!("`{shown}` is no regular file")),
+            _ => return Err(format!("`{shown}` is not a regular file")),
         }
         let text =
             String::from_utf8(raw).map_err(|_| format!("the name `{shown}` is not UTF-8"))?;

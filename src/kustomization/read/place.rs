@@ -44,7 +44,7 @@ struct Outer {
     literal: Option<Literal>,
     start: (usize, usize),
     end: (usize, usize),
-    /// The scalar that holds this one, where the stream around it is no file either.
+    /// The scalar that holds this one, where the stream around it is not a file either.
     above: Option<Rc<Outer>>,
 }
 

@@ -495,7 +495,7 @@ fn localized_directories(place: &str) -> Vec<String> {
     found
 }
 
-/// Returns the paths of everything below a directory that is no directory itself.
+/// Returns the paths of everything below a directory that is not a directory itself.
 fn files_below(place: &std::path::Path, shown: &str) -> Vec<String> {
     let mut found = Vec::new();
     let mut todo = vec![(place.to_owned(), shown.to_owned())];

@@ -68,7 +68,7 @@ fn a_chart_of_an_upstream_root_is_told_by_both_gates_until_it_is_accepted() {
     assert_eq!(
         last,
         format!(
-            "`git kustomize-localize verify` is going to fail: 1 thing left remote that nobody accepted: {LABEL}"
+            "`git kustomize-localize verify` will fail: 1 thing left remote and not accepted: {LABEL}"
         )
     );
     assert!(

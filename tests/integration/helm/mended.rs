@@ -116,7 +116,7 @@ fn in_place_nothing_is_overwritten() {
         .work
         .run(&["--in-place", "--no-commit", "--no-verify", "--helm"])
         .success()
-        .stderr_has("warning[not-followed]: app/kustomization.yaml:3:9: helmCharts[0]: `app/charts/nginx-1.2.3/nginx` is no directory, so it is no chart");
+        .stderr_has("warning[not-followed]: app/kustomization.yaml:3:9: helmCharts[0]: `app/charts/nginx-1.2.3/nginx` is not a directory, so it is not a chart");
     assert_eq!(stage.work.read("app/charts/nginx-1.2.3/nginx"), "a file\n");
     assert_eq!(stage.pulls(), [""; 0]);
 }

@@ -113,14 +113,9 @@ fn what_helm_could_take_for_something_else_never_reaches_it() {
             REPO,
             "../nginx",
             "1.2.3",
-            "its name is no name of a directory",
+            "its name is not a directory name",
         ),
-        (
-            REPO,
-            "a/nginx",
-            "1.2.3",
-            "its name is no name of a directory",
-        ),
+        (REPO, "a/nginx", "1.2.3", "its name is not a directory name"),
         (REPO, "nginx", "1/../../2", "its version holds a slash"),
         (REPO, "nginx", "1\\n2", "it holds control characters"),
         (

@@ -194,7 +194,7 @@ fn what_is_no_shell_script_is_moved_aside_on_request_only() {
     let output = hook(&work, &["install"]);
     output
         .fails(2)
-        .stderr_has("pre-commit` is no shell script")
+        .stderr_has("pre-commit` is not a shell script")
         .stderr_has("git kustomize-localize hook run pre-commit\n")
         .stderr_has("git kustomize-localize hook install --force pre-commit");
     // All or nothing: the other hook could have been added to.

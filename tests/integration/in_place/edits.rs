@@ -119,7 +119,7 @@ fn what_was_edited_and_committed_comes_back_from_where_it_came() {
     std::fs::remove_dir_all(world.sandbox.path("cache")).unwrap();
     std::fs::create_dir(world.sandbox.path("cache")).unwrap();
     refused(&world, &["--overwrite"])
-        .stderr_has("nobody has what they were: `overlays/dev/localized-files/files.example.com/v1/app.yaml`")
+        .stderr_has("what they were cannot be found: `overlays/dev/localized-files/files.example.com/v1/app.yaml`")
         .stderr_has("hint: write the URL in place of the local path");
 }
 

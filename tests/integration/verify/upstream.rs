@@ -268,7 +268,9 @@ fn what_git_is_asked_beside_that_is_told_and_answered_by_git() {
         .overlay(&[])
         .success()
         .stdout_has("  verified: ")
-        .stdout_has("the original was built with the live upstream: `git --exec-path`: nobody stands in for this");
+        .stdout_has(
+            "the original was built with the live upstream: `git --exec-path`: not answered here",
+        );
 }
 
 #[test]

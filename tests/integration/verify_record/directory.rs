@@ -57,7 +57,9 @@ fn a_directory_is_verified_wherever_it_lies() {
         .stdout_has("base: was added: the lock does not list it\n")
         .stdout_has("base/kustomization.yaml: is missing, although")
         .stdout_has(&format!("moved/{}: was added", &PLACE["base/".len()..]))
-        .stdout_has("overlay/kustomization.yaml: is no file, although the lock lists it as one\n");
+        .stdout_has(
+            "overlay/kustomization.yaml: is not a file, although the lock lists it as one\n",
+        );
     fs::remove_file(outside.join("base")).unwrap();
     fs::rename(outside.join("moved"), outside.join("base")).unwrap();
     project
