@@ -77,16 +77,16 @@ enum Command {
     #[cfg(feature = "localize")]
     Update(UpdateArgs),
 
-    /// Hold a commit with localized files against its own record
+    /// Verify a localized commit against its lock and trailers
     #[command(
         after_help = "Exit status: 0 as recorded; 1 something differs; 2 something could not be read, or a server did not answer."
     )]
     Verify(verify::VerifyArgs),
 
-    /// Show what names what, and what of it is remote
+    /// Show the reference tree
     Tree(tree::TreeArgs),
 
-    /// Let git run the check: before a commit, a merge, a push
+    /// Manage git hooks that run `check`
     #[command(subcommand)]
     Hook(hook::HookCommand),
 
@@ -134,7 +134,7 @@ fn misspelled(error: &clap::Error) -> Option<Failure> {
     let here = std::path::Path::new(word).is_dir();
     (!here).then(|| {
         Failure::new(format!("there is no command `{word}`")).hint(format!(
-            "is `{meant}` meant? git kustomize-localize {meant}"
+            "did you mean `{meant}`? git kustomize-localize {meant}"
         ))
     })
 }

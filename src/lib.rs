@@ -27,8 +27,8 @@
 //! | [`cli`] | arguments to calls, one file per command |
 //! | [`hook`](mod@hook) | hooks of git: putting them in, taking them out, what one that runs has to judge |
 //! | [`report`] | what is said: for people, as JSON |
-//! | [`verify`](mod@verify) | what a commit holds, against its own record; what became of it upstream, as somebody below tells |
-//! | [`reference_tree`] | the graph as people see it: what names what, in which state |
+//! | [`verify`](mod@verify) | a localized commit against its lock and trailers; with an answer of upstream, what became of it there |
+//! | [`reference_tree`] | the graph as people see it: what references what, in which state |
 //! | [`check`](mod@check) | the rules: what a hermetic build could not resolve |
 //! | [`mend`] | what makes a working tree pass the check: its lock brought up to date, localizing where it stands; also for a branch |
 //! | [`commit`] | the branch, the tip, trees and blobs, a linked worktree, a plain directory |

@@ -1,4 +1,4 @@
-//! `verify`: what a commit holds, against its own record. Offline, from the lock and the message alone, unless
+//! `verify`: a localized commit against its lock and trailers. Offline, from the lock and the message alone, unless
 //! [upstream] is asked as well.
 //!
 //! That proves that nothing changed since the record was made. Who made it is proven by the signature of the

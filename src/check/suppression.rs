@@ -202,7 +202,7 @@ fn said(text: &str) -> Result<Said, String> {
             None => {
                 let known = Rule::ALL.iter().map(|rule| rule.id());
                 let meant = nearest(id, known)
-                    .map(|meant| format!(" (is `{meant}` meant?)"))
+                    .map(|meant| format!(" (did you mean `{meant}`?)"))
                     .unwrap_or_default();
                 return Err(format!("there is no rule `{}`{meant}", shown(id)));
             }

@@ -16,7 +16,7 @@ use crate::report::visible;
 /// Commands about hooks.
 #[derive(Debug, Clone, Subcommand)]
 pub(super) enum HookCommand {
-    /// Let git run the check
+    /// Manage git hooks that run `check`
     Install(InstallArgs),
 
     /// Take out what `install` put in, and nothing else

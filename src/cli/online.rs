@@ -49,8 +49,7 @@ pub(super) struct UpdateArgs {
     /// [default: all]
     pub(super) url: Vec<String>,
 
-    /// Accept that a tag names another commit than before, and a file with a version in its URL
-    /// other bytes
+    /// Accept moved tags, and changed files whose URL names a version
     #[arg(long)]
     pub(super) accept_moved: bool,
 
@@ -138,7 +137,7 @@ pub(super) struct LocalizeArgs {
     #[arg(long)]
     pub(super) no_commit: bool,
 
-    /// Discard edits that were made by hand in what this tool wrote
+    /// Discard manual edits to generated files
     #[arg(long, hide_short_help = true)]
     pub(super) overwrite: bool,
 

@@ -1,4 +1,4 @@
-//! `verify`: what a commit holds, against its own record.
+//! `verify`: a localized commit against its lock and trailers.
 
 #[cfg(feature = "localize")]
 mod rebuilt;

@@ -149,7 +149,7 @@ impl Linked {
         let at = argument(&shown);
         match self.stage {
             Stage::Unfinished => Failure::new(format!(
-                "the worktree `{shown}` was left half made by a run that was killed"
+                "the worktree `{shown}` was left unfinished by a run that was killed"
             ))
             .hint(format!(
                 "look whether it holds anything of yours, then remove it: git worktree remove --force --force {at}"

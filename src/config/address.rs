@@ -211,7 +211,7 @@ impl UrlGlob {
                 None => {
                     let known = SCHEMES.map(|(scheme, _)| scheme);
                     let hint = nearest(written, known)
-                        .map(|meant| format!(" (is `{meant}` meant?)"))
+                        .map(|meant| format!(" (did you mean `{meant}`?)"))
                         .unwrap_or_default();
                     return Err(format!(
                         "has the scheme `{written}`, which is none of {}{hint}",

@@ -229,7 +229,7 @@ fn warning(reader: &mut Reader<'_>) -> Result<WarningId> {
         let known: Vec<&str> = WarningId::ALL.iter().map(|warning| warning.id()).collect();
         let failure = reader.failure(text.mark, message);
         match nearest(&text.text, known.iter().copied()) {
-            Some(meant) => failure.hint(format!("is `{meant}` meant?")),
+            Some(meant) => failure.hint(format!("did you mean `{meant}`?")),
             None => failure.hint(format!("the warnings are {}", known.join(", "))),
         }
     })
@@ -434,7 +434,7 @@ fn unknown(reader: &mut Reader<'_>, key: &str, mark: Mark, known: &[&str]) -> Re
     reader.skip()?;
     let failure = reader.failure(mark, "this key is not known");
     Err(match nearest(key, known.iter().copied()) {
-        Some(meant) => failure.hint(format!("is `{meant}` meant?")),
+        Some(meant) => failure.hint(format!("did you mean `{meant}`?")),
         None => failure.hint(format!("the keys are {}", known.join(", "))),
     })
 }
@@ -443,7 +443,7 @@ fn unknown_rule(reader: &Reader<'_>, id: &str, mark: Mark) -> Failure {
     let failure = reader.failure(mark, format!("there is no rule `{}`", shown(id)));
     let known: Vec<&str> = Rule::ALL.iter().map(|rule| rule.id()).collect();
     match nearest(id, known.iter().copied()) {
-        Some(meant) => failure.hint(format!("is `{meant}` meant?")),
+        Some(meant) => failure.hint(format!("did you mean `{meant}`?")),
         None => failure.hint(format!("the rules are {}", known.join(", "))),
     }
 }

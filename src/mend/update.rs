@@ -118,7 +118,7 @@ fn nothing(lock: &Lock, shown: &str) -> Failure {
     let failure = Failure::new(format!("the lock holds nothing that `{shown}` names"));
     let labels = lock.remotes.iter().map(Remote::label);
     match labels.min_by_key(|label| distance(bare(label), bare(shown))) {
-        Some(label) => failure.hint(format!("the nearest is `{label}`")),
+        Some(label) => failure.hint(format!("did you mean `{label}`?")),
         None => failure.hint("it is empty: git kustomize-localize lock"),
     }
 }
@@ -323,8 +323,8 @@ mod tests {
         assert_eq!(
             hints,
             [
-                "the nearest is `https://github.com/acme/lib?ref=v1`",
-                "the nearest is `https://files.example.com/v10/app.yaml`"
+                "did you mean `https://github.com/acme/lib?ref=v1`?",
+                "did you mean `https://files.example.com/v10/app.yaml`?"
             ]
         );
     }

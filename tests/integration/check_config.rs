@@ -154,7 +154,7 @@ fn a_configuration_that_says_nothing_known_stops_the_check() {
             "this key is not known",
             ".kustomize-localize:4:3",
             "there is no rule `remote-refrence`",
-            "is `remote-reference` meant?",
+            "did you mean `remote-reference`?",
             ".kustomize-localize:6:3",
             "an entry has a `reason`",
         ] {
@@ -296,7 +296,7 @@ patches:
         "\"on trial\"",
         "this comment allows nothing: no reason is given",
         "`cycle` has nothing here that could be allowed",
-        "there is no rule `remote-refrence` (is `remote-reference` meant?)",
+        "there is no rule `remote-refrence` (did you mean `remote-reference`?)",
     ] {
         output.stdout_has(part);
     }

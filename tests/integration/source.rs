@@ -244,7 +244,7 @@ fn a_target_that_is_not_there_is_told() {
         refused(
             work,
             args,
-            &["there is no command `chek`", "is `check` meant?"],
+            &["there is no command `chek`", "did you mean `check`?"],
         );
     }
     // A directory of that name is a TARGET.

@@ -189,7 +189,7 @@ fn only_the_warnings_that_are_named_are_errors() {
     app(&[])
         .fails(2)
         .stderr_has(".kustomize-localize:1:10: strict[0]: there is no warning `duplicate-keys`")
-        .stderr_has("is `duplicate-key` meant?");
+        .stderr_has("did you mean `duplicate-key`?");
 }
 
 #[test]

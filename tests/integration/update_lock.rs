@@ -99,7 +99,7 @@ fn only_what_is_named_is_resolved() {
     world
         .refused(&["update", "https://github.com/acme/library"])
         .stderr_has("the lock holds nothing that `https://github.com/acme/library` names")
-        .stderr_has("hint: the nearest is `https://github.com/acme/lib?ref=");
+        .stderr_has("hint: did you mean `https://github.com/acme/lib?ref=");
 }
 
 #[test]

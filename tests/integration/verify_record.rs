@@ -1,4 +1,4 @@
-//! `verify`: a commit with localized files, held against its own record.
+//! `verify`: a localized commit against its lock and trailers.
 
 mod directory;
 

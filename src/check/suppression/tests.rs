@@ -154,10 +154,10 @@ fn what_is_wrong_with_a_comment_is_told() {
         ("allow[cycle,] x", "a rule is missing"),
         (
             "allow[cycel] x",
-            "there is no rule `cycel` (is `cycle` meant?)",
+            "there is no rule `cycel` (did you mean `cycle`?)",
         ),
         ("allow[everything] x", "there is no rule `everything`"),
-        ("allow[Cycle] x", "is `cycle` meant?"),
+        ("allow[Cycle] x", "did you mean `cycle`?"),
         ("allow[stale-allow] x", "`stale-allow` cannot be allowed"),
         ("allow cycle x", "do not stand in brackets"),
         ("allow[cycle x", "do not stand in brackets"),

@@ -82,7 +82,7 @@ fn what_is_not_known_is_refused_with_its_place() {
         "pin: true\nnewOnly: true\n",
         &[
             "2:1: newOnly: this key is not known",
-            "(is `new-only` meant?)",
+            "(did you mean `new-only`?)",
         ],
     );
     is_refused_for(
@@ -96,13 +96,16 @@ fn what_is_not_known_is_refused_with_its_place() {
         "strict: [not-built, left-mising]\n",
         &[
             "1:21: strict[1]: there is no warning `left-mising`",
-            "(is `left-missing` meant?)",
+            "(did you mean `left-missing`?)",
         ],
     );
     is_refused_for("strict: [all]\n", &["the warnings are config-home, custom"]);
     is_refused_for(
         "leave-missing: [{path: a, reason: r, reasons: r}]\n",
-        &["leave-missing[0].reasons: this key", "`reason` meant?"],
+        &[
+            "leave-missing[0].reasons: this key",
+            "did you mean `reason`?",
+        ],
     );
     is_refused_for(
         "leave-missing: [{path: a}]\n",
@@ -116,7 +119,7 @@ fn what_is_not_known_is_refused_with_its_place() {
         "rules:\n  remote-refernce: off\n",
         &[
             "2:3: rules.remote-refernce: there is no rule `remote-refernce`",
-            "`remote-reference` meant",
+            "did you mean `remote-reference`",
         ],
     );
     is_refused_for(
@@ -202,7 +205,7 @@ fn an_entry_of_allow_says_which_and_why() {
     );
     is_refused_for(
         "allow:\n- {url: a.example, reason: r, ref: tag}\n",
-        &["allow[0].ref: this key is not known", "`refs` meant"],
+        &["allow[0].ref: this key is not known", "did you mean `refs`"],
     );
     is_refused_for(
         "allow:\n- {url: a.example, reason: r, refs: sha}\n",

@@ -192,7 +192,7 @@ fn globs_of_urls_that_say_more_than_they_seem_to_are_refused() {
             "gopher://github.com",
             "has the scheme `gopher`, which is none of https, ssh",
         ),
-        ("htps://github.com", "is `https` meant?"),
+        ("htps://github.com", "did you mean `https`?"),
         ("git::https://github.com", "has the scheme"),
         ("*://github.com", "has the scheme"),
         (
