@@ -53,10 +53,19 @@ pub fn text(text: &str) -> String {
         let (before, bare) = word.split_at(word.len() - bare.len());
         let bare = bare.trim_end_matches(closing);
         shown.push_str(before);
-        shown.push_str(&url(bare));
+        if can_hold_secret(bare) {
+            shown.push_str(&url(bare));
+        } else {
+            shown.push_str(bare);
+        }
         shown.push_str(&piece[before.len() + bare.len()..]);
     }
     shown
+}
+
+/// Returns whether [`url()`] can make another text of a word. Most words of a long line are none that it can.
+fn can_hold_secret(word: &str) -> bool {
+    word.len() >= token::SHORTEST || word.contains(['@', '%', ':', '/', '\\', '?', '#'])
 }
 
 /// Returns whether `c` is not shown as it is: it controls, ends a line, draws nothing, or moves what is drawn around

@@ -332,3 +332,29 @@ proptest::proptest! {
         proptest::prop_assert_eq!(plain(&inert(&text)), text);
     }
 }
+
+#[test]
+fn words_that_are_not_looked_at_would_be_shown_as_they_are() {
+    let shortest = token::SHORTEST;
+    let words = [
+        "a",
+        "k1",
+        "don't",
+        "a=b",
+        "a&b=c",
+        "ghp_0123456789",
+        "é",
+        "\u{feff}a",
+        "-",
+        "token=x",
+    ];
+    for word in words {
+        assert!(!can_hold_secret(word), "{word}");
+        assert_eq!(url(word), word);
+    }
+    for prefix in ["eyJ", "ghp_", "ATBB"] {
+        let token = format!("{prefix}{}", "0".repeat(16));
+        assert!(token.len() >= shortest);
+        assert_eq!(text(&format!("a {token} b")), "a REDACTED b");
+    }
+}

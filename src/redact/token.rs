@@ -9,17 +9,24 @@ const PREFIXES: [&str; 16] = [
     "ATBB", "ATATT3x", "ATCTT3x", "dckr_pat_", "eyJ",
 ];
 
+/// How many characters follow the beginning of a token, at least.
+const AFTER_PREFIX: usize = 16;
+
+/// The length of the shortest token, with its beginning.
+pub(super) const SHORTEST: usize = AFTER_PREFIX + 3;
+
 /// Returns whether a text holds a token that is known by its beginning, at the front or after a character
 /// that is no letter or digit: at least 16 more characters follow, a digit among them.
 pub(super) fn is_known_token(text: &str) -> bool {
-    PREFIXES.iter().any(|prefix| {
-        text.match_indices(prefix).any(|(at, _)| {
-            let rest = &text[at + prefix.len()..];
-            !text[..at].ends_with(|c: char| c.is_ascii_alphanumeric())
-                && rest.len() >= 16
-                && rest.bytes().any(|b| b.is_ascii_digit())
+    text.len() >= SHORTEST
+        && PREFIXES.iter().any(|prefix| {
+            text.match_indices(prefix).any(|(at, _)| {
+                let rest = &text[at + prefix.len()..];
+                !text[..at].ends_with(|c: char| c.is_ascii_alphanumeric())
+                    && rest.len() >= AFTER_PREFIX
+                    && rest.bytes().any(|b| b.is_ascii_digit())
+            })
         })
-    })
 }
 
 /// Returns whether a text is probably a token: a known one, or at least 20 characters of an encoding,
