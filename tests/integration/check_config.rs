@@ -170,7 +170,9 @@ fn a_configuration_that_says_nothing_known_stops_the_check() {
     repo.git(&["add", "--all"]);
     for args in [&["check"][..], &["check", "--working-tree"]] {
         let link = repo.run(args);
-        link.fails(2).stderr_has(FILE).stderr_has("not a regular file");
+        link.fails(2)
+            .stderr_has(FILE)
+            .stderr_has("not a regular file");
     }
 }
 

@@ -1,5 +1,7 @@
 //! The line of a finding, with what is under its span, as a terminal shows it.
 
+use std::ops::Range;
+
 use unicode_width::UnicodeWidthChar;
 
 use crate::finding::Finding;
@@ -53,6 +55,13 @@ impl Excerpt {
         } else {
             (span.end_column.saturating_sub(1).saturating_sub(skipped)).clamp(start, line.len())
         };
+        let near = near(&line, start, end);
+        let more = (
+            skipped > 0 || near.start > 0,
+            near.end < line.len() || rest.next().is_some(),
+        );
+        let (start, end) = (start - near.start, end - near.start);
+        let line = line[near].to_vec();
         let reference = &finding.reference;
         let (line, start, end) = if hides_a_secret(&line[start..end], goes_on, reference) {
             let before: String = line[..start].iter().collect();
@@ -64,9 +73,19 @@ impl Excerpt {
         } else {
             without_secrets(line, start, end)
         };
-        let more = (skipped > 0, rest.next().is_some());
         Some(cut(&line, start, end, more))
     }
+}
+
+/// Returns the part of a line that is looked at for secrets: what can be shown, and the words at its ends as a whole. A
+/// line with thousands of findings is not read thousands of times.
+fn near(line: &[char], start: usize, end: usize) -> Range<usize> {
+    let is_blank = |character: &char| character.is_whitespace();
+    let before = &line[..start.saturating_sub(WIDTH)];
+    let after = end.max(start + WIDTH).min(line.len());
+    let from = before.iter().rposition(is_blank).map_or(0, |at| at + 1);
+    let to = line[after..].iter().position(is_blank);
+    from..to.map_or(line.len(), |at| after + at)
 }
 
 /// Returns whether the written form of a reference may hold a secret that is not seen in it: a URL may be
