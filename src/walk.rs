@@ -15,7 +15,7 @@ mod remote;
 mod remote_ref;
 mod trouble;
 
-pub use chart::{Archive, CHART_HOME, Chart, ChartRef, Named, Place, Pulled};
+pub use chart::{Archive, CHART_HOME, Chart, ChartHomes, ChartRef, Named, Place, Pulled};
 pub use graph::{
     Carried, CarriedId, Edge, File, FileId, Graph, Noted, Origin, RemoteFile, Repository, Root,
     RootId, Source, SourceId, Target, Warning,

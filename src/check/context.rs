@@ -1,6 +1,6 @@
 //! What a rule looks at, and how it makes a finding of what it saw.
 
-use std::cell::{OnceCell, RefCell};
+use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -49,8 +49,8 @@ pub(super) struct Context<'a> {
     /// The directories `localized-files` of which locks list files, by their paths from the top.
     homes: HashSet<String>,
     lines: Lines,
-    /// The first root in each directory, once one was asked for.
-    directories: OnceCell<HashMap<String, RootId>>,
+    /// The first root in each directory.
+    directories: HashMap<&'a str, RootId>,
     /// The names in directories that were asked for.
     names: RefCell<HashMap<String, Rc<[String]>>>,
     /// What was asked for of [`Context::changes_in_place`], by root.
@@ -80,6 +80,11 @@ impl<'a> Context<'a> {
         }
         let top = locks.iter().find(|(directory, _)| directory.is_empty());
         let locked = top.map(|(_, lock)| lock.index());
+        // From the end, so that the first one in a directory stays.
+        let roots = explored.graph.roots.iter().enumerate().rev();
+        let directories = roots
+            .map(|(id, root)| (root.directory.as_str(), id))
+            .collect();
         let remotes = remotes::all(&explored.graph, &*input.tree, locked.as_ref());
         Context {
             graph: &explored.graph,
@@ -96,7 +101,7 @@ impl<'a> Context<'a> {
             locked,
             homes,
             lines: Lines::default(),
-            directories: OnceCell::new(),
+            directories,
             names: RefCell::default(),
             changes: RefCell::default(),
         }
@@ -274,14 +279,7 @@ impl<'a> Context<'a> {
 
     /// Returns the first root in a directory.
     pub(super) fn root_in(&self, directory: &str) -> Option<RootId> {
-        let all = self.directories.get_or_init(|| {
-            let mut all = HashMap::new();
-            for (id, root) in self.graph.roots.iter().enumerate() {
-                all.entry(root.directory.clone()).or_insert(id);
-            }
-            all
-        });
-        all.get(directory).copied()
+        self.directories.get(directory).copied()
     }
 
     /// Returns the names in a directory; none where it cannot be read. Asked for by every path in it that names

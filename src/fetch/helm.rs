@@ -75,10 +75,11 @@ impl Charts<'_> {
         }
         let mut jobs: Vec<Job<'_>> = Vec::new();
         for (chart, _) in wanted {
-            if known.contains_key(chart) || jobs.iter().any(|job| job.chart == chart) {
+            // Taken out, so that a chart that is wanted twice is pulled once.
+            let Some(by) = by.remove(chart).filter(|_| !known.contains_key(chart)) else {
                 continue;
-            }
-            let access = self.reach.access(&by[chart], &chart.repo);
+            };
+            let access = self.reach.access(&by, &chart.repo);
             let refuse = || self.reach.refuse(&chart.repo, access).err().map(Err);
             match self.without_helm(chart).or_else(refuse) {
                 Some(answer) => {

@@ -112,7 +112,7 @@ impl Builder<'_> {
         for chart in graph.charts.iter().filter(|chart| chart.root == root) {
             let Some((archive, files)) = &chart.brought else {
                 if chart.label.is_empty() {
-                    let (text, _) = graph.chart_home(&graph.notes[chart.note]);
+                    let (text, _) = self.chart_homes.find(&graph.notes[chart.note]);
                     let home = graph.home_path(root, text).unwrap_or_default();
                     let place = path::join(&self.destination(instance, &home), &chart.name);
                     self.kept.insert(place);
@@ -127,9 +127,8 @@ impl Builder<'_> {
                 continue;
             }
             let location = || graph.note_location(chart.note);
-            let (text, spot) = graph.chart_home(noted);
-            let (text, spot) = (text.to_owned(), spot.cloned());
-            let Some(home) = self.home(instance, root, &text, spot.as_ref()) else {
+            let (text, spot) = self.chart_homes.find(noted);
+            let Some(home) = self.home(instance, root, text, spot) else {
                 self.failures.push(
                     Failure::new(format!(
                         "the chart home `{text}` lies out of the repository, so the chart `{}` has no place in it",
@@ -205,7 +204,7 @@ impl Builder<'_> {
         let graph = self.graph;
         let home = |chart: &Chart| {
             let noted = &graph.notes[chart.note];
-            let (text, _) = graph.chart_home(noted);
+            let (text, _) = self.chart_homes.find(noted);
             let node = &graph.roots[chart.root];
             let scope = &graph.sources[node.source].scope;
             match graph.home_path(chart.root, text) {
@@ -249,7 +248,7 @@ impl Builder<'_> {
                 chart.root == root
                     && chart.brought.is_some()
                     && own.file == noted.file
-                    && graph.chart_home(own).1 == Some(spot)
+                    && self.chart_homes.find(own).1 == Some(spot)
             };
             let home = match graph.home_path(root, text) {
                 Some(home) if path::is_in(&home, &scope) => self.destination(instance, &home),

@@ -16,7 +16,7 @@ use crate::record::{LoadRestrictor, sha256_hex, stored};
 use crate::redact;
 use crate::reference::place::LOCALIZED_FILES;
 use crate::tree::path;
-use crate::walk::{FileId, Graph, Origin, RootId, SourceId, Target, Warning};
+use crate::walk::{ChartHomes, FileId, Graph, Origin, RootId, SourceId, Target, Warning};
 
 /// A tree at the place that it gets in the result.
 #[derive(Clone, PartialEq, Eq, Hash)]
@@ -87,6 +87,7 @@ pub(super) struct Builder<'a> {
     pub(super) kept: HashSet<String>,
     /// What is known of charts, by the root that names them: indexes into the graph's notes.
     pub(super) chart_notes: HashMap<RootId, Vec<usize>>,
+    pub(super) chart_homes: ChartHomes<'a>,
     /// The directories of charts that were brought in.
     pub(super) vendored: BTreeSet<String>,
     pub(super) failures: Vec<Failure>,
@@ -217,6 +218,7 @@ impl<'a> Builder<'a> {
             placed: BTreeMap::new(),
             kept: HashSet::new(),
             chart_notes: chart::notes(graph),
+            chart_homes: graph.chart_homes(),
             vendored: BTreeSet::new(),
             failures: Vec::new(),
             in_place,

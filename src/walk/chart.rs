@@ -4,7 +4,9 @@
 //! with a repository and a version, else `{chartHome}/{name}` (`HelmChartInflationGenerator.go`). What is in it is
 //! not looked at.
 
-use std::collections::{BTreeMap, HashMap};
+mod homes;
+
+use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use super::local::wider;
@@ -18,8 +20,7 @@ use crate::record::{ChartRemote, Index, Lock, chart_label};
 use crate::redact;
 use crate::tree::{self, Resolved, path};
 
-/// Where kustomize looks for charts when nothing says so.
-pub const CHART_HOME: &str = "charts";
+pub use homes::{CHART_HOME, ChartHomes};
 
 /// A chart of a repository.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -75,8 +76,8 @@ impl ChartRef {
     /// Returns what names it in a record.
     #[must_use]
     pub fn label(&self) -> String {
-        let version = Some(self.version.as_str()).filter(|version| !version.is_empty());
-        chart_label(&redact::url(&self.repo), &self.name, version)
+        let (url, name, version) = self.as_locked();
+        chart_label(&url, name, version)
     }
 
     /// Returns it as it may be shown.
@@ -104,15 +105,21 @@ impl ChartRef {
     /// Returns what a lock says that it is.
     #[must_use]
     pub fn locked<'a>(&self, lock: &'a Lock) -> Option<&'a ChartRemote> {
-        let version = Some(self.version.as_str()).filter(|version| !version.is_empty());
-        lock.find_chart(&redact::url(&self.repo), &self.name, version)
+        let (url, name, version) = self.as_locked();
+        lock.find_chart(&url, name, version)
     }
 
     /// Returns what [`ChartRef::locked`] does, for many charts.
     #[must_use]
     pub fn locked_among<'a>(&self, lock: &Index<'a>) -> Option<&'a ChartRemote> {
+        let (url, name, version) = self.as_locked();
+        lock.find_chart(&url, name, version)
+    }
+
+    /// Returns what it is in a lock: the repository without secrets, the name, the version.
+    fn as_locked(&self) -> (String, &str, Option<&str>) {
         let version = Some(self.version.as_str()).filter(|version| !version.is_empty());
-        lock.find_chart(&redact::url(&self.repo), &self.name, version)
+        (redact::url(&self.repo), &self.name, version)
     }
 
     /// Refuses what helm, or a path, could take for something else.
@@ -202,7 +209,7 @@ impl Graph {
     /// When a tree cannot be read.
     pub fn named_charts(&self) -> Result<Vec<Named<'_>>> {
         let mut charts = Vec::new();
-        let homes = Homes::of(&self.notes);
+        let homes = self.chart_homes();
         for (note, noted) in self.notes.iter().enumerate() {
             let (repo, name, version) = match &noted.note.kind {
                 NoteKind::RemoteChart {
@@ -217,7 +224,7 @@ impl Graph {
             if name.is_empty() {
                 continue;
             }
-            let home = homes.find(self, noted);
+            let home = homes.find(noted);
             let below = match (repo, version.as_str()) {
                 (Some(_), version) if !version.is_empty() => format!("{name}-{version}/{name}"),
                 _ => name.clone(),
@@ -257,82 +264,6 @@ impl Graph {
         } else {
             path::resolve(&root.directory, home)
         }
-    }
-
-    /// Returns where kustomize looks for a chart, as written, and where that is written.
-    ///
-    /// The charts of a kustomization share one place: that of `helmGlobals` where there is such a field, else the
-    /// last one of the old generator (`SplitHelmParameters`). A plugin configuration has its own.
-    #[must_use]
-    pub fn chart_home<'a>(&'a self, chart: &Noted) -> (&'a str, Option<&'a Spot>) {
-        Homes::of(&self.notes).find(self, chart)
-    }
-}
-
-/// A chart home as written, and where that is.
-type Home<'a> = (&'a str, Option<&'a Spot>);
-
-/// Where kustomizations and plugin configurations say that charts are.
-#[derive(Default)]
-struct Homes<'a>(HashMap<(RootId, FileId), FileHomes<'a>>);
-
-/// What one file says.
-#[derive(Default)]
-struct FileHomes<'a> {
-    /// `helmGlobals` is there.
-    has_globals: bool,
-    /// The first home of `helmGlobals`.
-    globals: Option<Home<'a>>,
-    /// The last home of the old generator.
-    generator: Option<Home<'a>>,
-    /// The first home of each field.
-    own: HashMap<&'a str, Home<'a>>,
-}
-
-impl<'a> Homes<'a> {
-    fn of(notes: &'a [Noted]) -> Self {
-        let mut homes = Homes::default();
-        for noted in notes {
-            let field = noted.note.field.as_str();
-            let is_global = field.starts_with("helmGlobals.");
-            let home = match &noted.note.kind {
-                NoteKind::ChartHome { path, spot } => Some((path.as_str(), Some(spot))),
-                _ if is_global => None,
-                _ => continue,
-            };
-            let file = homes.0.entry((noted.root, noted.file)).or_default();
-            file.has_globals |= is_global;
-            if is_global {
-                file.globals = file.globals.or(home);
-            } else if field.starts_with("helmChartInflationGenerator[") {
-                file.generator = home;
-            }
-            if let Some(home) = home {
-                file.own.entry(field).or_insert(home);
-            }
-        }
-        homes
-    }
-
-    fn find(&self, graph: &Graph, chart: &Noted) -> Home<'a> {
-        let field = chart.note.field.as_str();
-        let of_kustomization = ["helmCharts[", "helmChartInflationGenerator["]
-            .iter()
-            .any(|prefix| field.starts_with(prefix));
-        let file = self.0.get(&(chart.root, chart.file));
-        let found = file.and_then(|file| {
-            if chart.file != graph.roots[chart.root].file || !of_kustomization {
-                return file.own.get(format!("{field}.chartHome").as_str()).copied();
-            }
-            if file.has_globals {
-                file.globals
-            } else {
-                file.generator
-            }
-        });
-        found
-            .filter(|(home, _)| !home.is_empty())
-            .unwrap_or((CHART_HOME, None))
     }
 }
 
