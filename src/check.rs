@@ -21,6 +21,8 @@ mod out_of_scope;
 mod remote_chart;
 mod remote_reference;
 mod remotes;
+mod rule;
+mod stale_allow;
 mod stale_lock;
 mod submodule_path;
 mod suppression;
@@ -43,6 +45,7 @@ use crate::walk::{self, Contents, Explored, FileId, Graph, Source, Target, Troub
 
 use context::Context;
 pub use known::Renames;
+use rule::Find;
 use suppression::Apply;
 
 /// What is to be checked.
@@ -133,26 +136,15 @@ pub fn check(input: Input<'_>) -> Result<Checked> {
     let context = Context::new(&explored, &input, &locks, broken_lock, &missing);
     let mut findings = Vec::new();
     for rule in Rule::ALL {
-        findings.extend(match rule {
-            Rule::RemoteReference => remote_reference::find(&context),
-            Rule::FloatingRef => floating_ref::find(&context),
-            Rule::RemoteChart => remote_chart::find(&context),
-            Rule::OutOfScope => out_of_scope::find(&context),
-            Rule::MissingPath => missing_path::find(&context),
-            Rule::IgnoredPath => ignored_path::find(&context),
-            Rule::Cycle => cycle::find(&context),
-            Rule::SubmodulePath => submodule_path::find(&context),
-            Rule::InvalidKustomization => invalid_kustomization::find(&context),
-            Rule::UnsafeReference => unsafe_reference::find(&context),
-            Rule::StaleLock => stale_lock::find(&context),
-            Rule::Function => function::find(&context),
-            Rule::AmbiguousPath => ambiguous_path::find(&context),
-            Rule::EditedCopy => edited_copy::find(&context, &mut failures),
-            _ => Vec::new(),
-        });
+        if let Find::Here(find) = rule.definition().find {
+            findings.extend(find(&context));
+        }
         findings.extend(left::find(&context, *rule));
     }
-    findings.retain(|finding| speaks(finding.rule) || !context.is_owned(&finding.path));
+    failures.append(&mut context.failures.borrow_mut());
+    findings.retain(|finding| {
+        finding.rule.definition().in_localized_files || !context.is_owned(&finding.path)
+    });
     // A plugin configuration that two roots list is one file.
     let mut told = HashSet::new();
     findings.retain(|finding| {
@@ -198,18 +190,6 @@ pub fn check(input: Input<'_>) -> Result<Checked> {
     explored.graph.sources.clear();
     std::mem::forget(explored);
     Ok(checked)
-}
-
-/// Says whether a rule speaks of files that a lock owns. What other rules find there nobody can mend here.
-fn speaks(rule: Rule) -> bool {
-    matches!(
-        rule,
-        Rule::EditedCopy
-            | Rule::RemoteReference
-            | Rule::RemoteChart
-            | Rule::Function
-            | Rule::OutOfScope
-    )
 }
 
 /// Returns how many references there are. Those of a plugin configuration are there once for each root

@@ -243,20 +243,6 @@ pub(crate) fn is_one_version(version: &str) -> bool {
             .all(|c| c.is_ascii_alphanumeric() || ".-+".contains(c))
 }
 
-/// The rules whose findings are about URLs, so that `allow` can speak of them.
-pub const URL_RULES: &[Rule] = &[
-    Rule::RemoteReference,
-    Rule::FloatingRef,
-    Rule::RemoteChart,
-    Rule::UnsafeReference,
-    Rule::Function,
-];
-
-/// The rules that an entry of `allow` is about when it names none: whether something remote is
-/// accepted. What is dangerous has to be named.
-pub const DEFAULT_ALLOW_RULES: &[Rule] =
-    &[Rule::RemoteReference, Rule::FloatingRef, Rule::RemoteChart];
-
 /// An entry of `allow`: remote references that are accepted as they are.
 #[derive(Debug, Clone)]
 pub struct Allow {
@@ -304,19 +290,6 @@ impl Config {
             // A policy that nobody reads must not look like none.
             Some(_) => Err(Failure::new(format!("`{FILE_NAME}` is not a regular file")).into()),
         }
-    }
-
-    /// Returns what is made of the findings of a rule: what the configuration says, else the severity
-    /// that the rule has by default.
-    #[must_use]
-    pub fn level(&self, rule: Rule) -> Level {
-        self.rules
-            .get(&rule)
-            .copied()
-            .unwrap_or(match rule.default_severity() {
-                Severity::Error => Level::Error,
-                Severity::Warning => Level::Warning,
-            })
     }
 
     /// Returns the severity that a finding has here; `None` when its rule is off.

@@ -2,10 +2,8 @@
 //!
 //! A [`Finding`] is not a [`crate::failure::Failure`], which is something that stopped us from looking.
 
-mod explanation;
 mod warning;
 
-use std::fmt;
 use std::sync::Arc;
 
 pub use warning::WarningId;
@@ -30,89 +28,47 @@ impl Severity {
     }
 }
 
+/// Every rule with its file in `check`, in the order of the README: the one list of them. What a rule is stands in
+/// that file.
+macro_rules! each_rule {
+    ($then:ident) => {
+        $then! {
+            RemoteReference: remote_reference,
+            FloatingRef: floating_ref,
+            RemoteChart: remote_chart,
+            OutOfScope: out_of_scope,
+            MissingPath: missing_path,
+            IgnoredPath: ignored_path,
+            Cycle: cycle,
+            SubmodulePath: submodule_path,
+            InvalidKustomization: invalid_kustomization,
+            UnsafeReference: unsafe_reference,
+            AmbiguousPath: ambiguous_path,
+            Function: function,
+            EditedCopy: edited_copy,
+            StaleLock: stale_lock,
+            StaleAllow: stale_allow,
+        }
+    };
+}
+pub(crate) use each_rule;
+
 macro_rules! rules {
-    ($($(#[doc = $doc:literal])+ $rule:ident $id:literal $severity:ident $summary:literal,)+) => {
-        /// A rule of `check`. The one table of ids, default severities and what each rule is about.
+    ($($rule:ident: $module:ident,)+) => {
+        /// A rule of `check`.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub enum Rule {
-            $($(#[doc = $doc])+ $rule,)+
+            $(#[doc = concat!("See `check/", stringify!($module), ".rs`.")] $rule,)+
         }
 
         impl Rule {
             /// Every rule, in the order of the README.
             pub const ALL: &[Rule] = &[$(Rule::$rule,)+];
-
-            /// Returns the stable id, as `remote-reference`.
-            #[must_use]
-            pub fn id(self) -> &'static str {
-                match self {
-                    $(Rule::$rule => $id,)+
-                }
-            }
-
-            /// Returns the severity that holds unless the configuration says otherwise.
-            #[must_use]
-            pub fn default_severity(self) -> Severity {
-                match self {
-                    $(Rule::$rule => Severity::$severity,)+
-                }
-            }
-
-            /// Returns what the rule finds, in one phrase.
-            #[must_use]
-            pub fn summary(self) -> &'static str {
-                match self {
-                    $(Rule::$rule => $summary,)+
-                }
-            }
-
-            /// Returns the rule with this id.
-            #[must_use]
-            pub fn from_id(id: &str) -> Option<Rule> {
-                Rule::ALL.iter().copied().find(|rule| rule.id() == id)
-            }
         }
     };
 }
 
-rules! {
-    /// A remote file or root that is neither localized nor locked.
-    RemoteReference "remote-reference" Error "a remote reference that is neither localized nor locked",
-    /// A remote reference whose ref can move, and that no lock holds still.
-    FloatingRef "floating-ref" Error "a remote reference that can mean something else tomorrow",
-    /// A Helm chart that helm would download.
-    RemoteChart "remote-chart" Error "a Helm chart that is not in the tree",
-    /// A path that leaves its root or its scope.
-    OutOfScope "out-of-scope" Error "a path that leaves its kustomization root or its scope",
-    /// A path that names nothing in the tree.
-    MissingPath "missing-path" Error "a path that names nothing in the tree",
-    /// A path that names nothing in the tree because git ignores it.
-    IgnoredPath "ignored-path" Warning "a path that git ignores",
-    /// Roots that lead back to themselves.
-    Cycle "cycle" Error "kustomization roots that lead back to themselves",
-    /// A path in another repository.
-    SubmodulePath "submodule-path" Warning "a path in a submodule, whose files this repository does not hold",
-    /// A kustomization that `kustomize build` would refuse.
-    InvalidKustomization "invalid-kustomization" Error "a kustomization that `kustomize build` refuses or misreads",
-    /// A reference that nothing should be given.
-    UnsafeReference "unsafe-reference" Error "a reference that git or kustomize could take for something else",
-    /// A local path that kustomize takes for a URL.
-    AmbiguousPath "ambiguous-path" Error "a local path that kustomize takes for a git URL",
-    /// A KRM function whose code is not in the tree.
-    Function "function" Error "a function whose code is not in the tree, or not pinned",
-    /// Localized files that are not what their lock says.
-    EditedCopy "edited-copy" Error "a localized file that is not what the lock says",
-    /// An entry of the lock that nothing references.
-    StaleLock "stale-lock" Warning "an entry of the lock that nothing references",
-    /// A suppression that suppresses nothing.
-    StaleAllow "stale-allow" Warning "a suppression that suppresses nothing",
-}
-
-impl fmt::Display for Rule {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.id())
-    }
-}
+each_rule!(rules);
 
 /// A range of a file. 1-based; columns in characters; the end is after the last character.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -221,23 +177,5 @@ impl Finding {
             self.reference.clone()
         };
         (self.rule, &self.path, text)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_rule_is_found_by_its_id() {
-        for rule in Rule::ALL {
-            assert_eq!(Rule::from_id(rule.id()), Some(*rule));
-            assert!(
-                rule.id()
-                    .chars()
-                    .all(|character| character.is_ascii_lowercase() || character == '-')
-            );
-        }
-        assert_eq!(Rule::from_id("remote"), None);
     }
 }

@@ -7,13 +7,26 @@
 //! What is ambiguous is not told as a remote reference as well: nobody wants to lock it.
 
 use super::Context;
-use crate::finding::{Finding, Rule};
+use super::rule::{Allow, Definition, Find};
+use crate::finding::{Finding, Rule, Severity};
 use crate::redact;
 use crate::reference::{self, RepoSpec};
 use crate::tree::{self, Resolved, Tree, path};
 use crate::walk::{RemoteRef, Wants};
 
-pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
+pub(super) const DEFINITION: Definition = Definition {
+    id: "ambiguous-path",
+    severity: Severity::Error,
+    summary: "a local path that kustomize takes for a git URL",
+    explanation: "A path was meant as a local directory, but kustomize reads it as the URL of a git repository, and \
+        the build reaches out. Or a URL is split elsewhere than it looks. Write `./` before a local path, \
+        and `//` after the repository in a URL.",
+    allow: Allow::Never,
+    in_localized_files: false,
+    find: Find::Here(find),
+};
+
+fn find(context: &Context<'_>) -> Vec<Finding> {
     context
         .remotes
         .iter()

@@ -9,6 +9,7 @@ use super::lines::Lines;
 use super::remotes::{self, RemoteUse};
 use super::{Checking, Input};
 use crate::config::{Config, Missing};
+use crate::failure::Failure;
 use crate::finding::{Finding, Rule, Severity, Span, Subject};
 use crate::kustomization::Reference;
 use crate::record::{Index, Lock, stored};
@@ -55,6 +56,8 @@ pub(super) struct Context<'a> {
     names: RefCell<HashMap<String, Rc<[String]>>>,
     /// What was asked for of [`Context::changes_in_place`], by root.
     changes: RefCell<HashMap<usize, Rc<Option<String>>>>,
+    /// What rules could not look at.
+    pub(super) failures: RefCell<Vec<Failure>>,
 }
 
 impl<'a> Context<'a> {
@@ -104,6 +107,7 @@ impl<'a> Context<'a> {
             directories,
             names: RefCell::default(),
             changes: RefCell::default(),
+            failures: RefCell::default(),
         }
     }
 

@@ -4,10 +4,23 @@
 //! its first root.
 
 use super::Context;
-use crate::finding::{Finding, Rule};
+use super::rule::{Allow, Definition, Find};
+use crate::finding::{Finding, Rule, Severity};
 use crate::walk::TroubleKind;
 
-pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
+pub(super) const DEFINITION: Definition = Definition {
+    id: "cycle",
+    severity: Severity::Error,
+    summary: "kustomization roots that lead back to themselves",
+    explanation: "A kustomization root leads back to itself, or to a directory that contains it. kustomize refuses \
+        to build any root of the circle. Take one of the references out; what two roots share belongs into \
+        a third, which both name.",
+    allow: Allow::Never,
+    in_localized_files: false,
+    find: Find::Here(find),
+};
+
+fn find(context: &Context<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
     for trouble in context.troubles {
         if trouble.kind != TroubleKind::Cycle {

@@ -6,21 +6,34 @@
 
 use std::collections::HashMap;
 
+use super::rule::{Allow, Definition, Find};
 use super::{Context, remotes};
-use crate::failure::{Failure, argument, pathspec, short};
-use crate::finding::{Finding, Rule};
+use crate::failure::{argument, pathspec, short};
+use crate::finding::{Finding, Rule, Severity};
 use crate::record::stored::{self, Difference};
 use crate::record::{LOCK_NAME, LoadRestrictor, Lock, StoredFile};
 use crate::reference::RepoSpec;
 use crate::tree::path;
 
-pub(super) fn find(context: &Context<'_>, failures: &mut Vec<Failure>) -> Vec<Finding> {
+pub(super) const DEFINITION: Definition = Definition {
+    id: "edited-copy",
+    severity: Severity::Error,
+    summary: "a localized file that is not what the lock says",
+    explanation: "A localized file is not what the lock says: it was edited, is missing, or was added by hand. What \
+        is built is not what was brought in then, and the next run would undo the change. Take the change \
+        back; what should differ belongs upstream, or into an overlay.",
+    allow: Allow::Never,
+    in_localized_files: true,
+    find: Find::Here(find),
+};
+
+fn find(context: &Context<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (directory, lock) in context.locks {
         let differences = match stored::differences(context.tree, directory, lock) {
             Ok(differences) => differences,
             Err(failure) => {
-                failures.push(failure);
+                context.failures.borrow_mut().push(failure);
                 continue;
             }
         };

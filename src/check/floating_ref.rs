@@ -10,11 +10,24 @@
 use super::Context;
 use super::remote_reference::PLAIN_QUERY;
 use super::remotes::RemoteUse;
-use crate::finding::{Finding, Rule};
+use super::rule::{Allow, Definition, Find};
+use crate::finding::{Finding, Rule, Severity};
 use crate::redact;
 use crate::reference::{self, Pin};
 
-pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
+pub(super) const DEFINITION: Definition = Definition {
+    id: "floating-ref",
+    severity: Severity::Error,
+    summary: "a remote reference that can mean something else tomorrow",
+    explanation: "A remote reference names a branch, an abbreviated commit, a query that kustomize drops, or \
+        nothing at all: what it means can change without any change here. \
+        Name a tag or a full commit id, or lock it, which holds the commit.",
+    allow: Allow::Always,
+    in_localized_files: false,
+    find: Find::Here(find),
+};
+
+fn find(context: &Context<'_>) -> Vec<Finding> {
     if context.broken_lock {
         return Vec::new();
     }

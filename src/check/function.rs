@@ -8,13 +8,27 @@
 //! like any other.
 
 use super::Context;
+use super::rule::{Allow, Definition, Find};
 use crate::config::{Config, FILE_NAME};
 use crate::finding::{Finding, Rule, Severity, Subject};
 use crate::kustomization::{FunctionRuntime, NoteKind, home_path, is_pinned};
 use crate::redact;
 use crate::walk::{Noted, TroubleKind};
 
-pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
+pub(super) const DEFINITION: Definition = Definition {
+    id: "function",
+    severity: Severity::Error,
+    summary: "a function whose code is not in the tree, or not pinned",
+    explanation: "A build runs code that is not in the tree, or that is named so that it can change: an executable \
+        outside, a container image without a digest, a function that asks for the network. Its result \
+        depends on more than what was reviewed. Put the program into the repository, or name the image by \
+        its digest.",
+    allow: Allow::Named,
+    in_localized_files: true,
+    find: Find::Here(find),
+};
+
+fn find(context: &Context<'_>) -> Vec<Finding> {
     let mut found = Vec::new();
     for trouble in context.troubles {
         if let (TroubleKind::Reshaped(reshaping), Some(file)) = (&trouble.kind, trouble.file) {

@@ -5,12 +5,26 @@
 
 use super::Context;
 use super::missing_path::{self, Absent};
+use super::rule::{Allow, Definition, Find};
 use crate::config::{Config, FILE_NAME};
 use crate::failure::pathspec;
-use crate::finding::{Finding, Rule};
+use crate::finding::{Finding, Rule, Severity};
 use crate::tree::absence::Absence;
 
-pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
+pub(super) const DEFINITION: Definition = Definition {
+    id: "ignored-path",
+    severity: Severity::Warning,
+    summary: "a path that git ignores",
+    explanation: "A path names nothing in what is checked, and git ignores it: most often a secret that is \
+        kept out of git on purpose. The build works only where somebody puts the file. Add it all the same \
+        if it is no secret; otherwise leave the warning, or allow it with the reason. Only the `.gitignore` \
+        files of what is checked count, so that every clone comes to the same verdict.",
+    allow: Allow::Never,
+    in_localized_files: false,
+    find: Find::Here(find),
+};
+
+fn find(context: &Context<'_>) -> Vec<Finding> {
     missing_path::absent(context)
         .into_iter()
         .filter_map(|absent| {

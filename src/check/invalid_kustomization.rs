@@ -6,15 +6,29 @@
 use std::collections::HashSet;
 
 use super::Context;
+use super::rule::{Allow, Definition, Find};
 use crate::failure::pathspec;
-use crate::finding::{Finding, Rule};
+use crate::finding::{Finding, Rule, Severity};
 use crate::kustomization::{FILE_NAMES, NoteKind, ProblemKind};
 use crate::tree::{self, Entry, Resolved, path};
 use crate::walk::{Noted, Trouble, TroubleKind};
 
+pub(super) const DEFINITION: Definition = Definition {
+    id: "invalid-kustomization",
+    severity: Severity::Error,
+    summary: "a kustomization that `kustomize build` refuses or misreads",
+    explanation: "`kustomize build` refuses the file, or reads it in another way than it looks: an unknown field, a \
+        wrong kind, an empty entry, two entries on one line (`- ../base - ../app`), a built-in transformer \
+        in `generators`, two kustomization files in one directory, a key that is there twice. What is built is \
+        then nothing, or not what was reviewed. Mend what the message names.",
+    allow: Allow::Never,
+    in_localized_files: false,
+    find: Find::Here(find),
+};
+
 const RULE: Rule = Rule::InvalidKustomization;
 
-pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
+fn find(context: &Context<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
     let mut told = HashSet::new();
     for trouble in context.troubles {

@@ -3,15 +3,27 @@
 //!
 //! Most often the file is on disk, but was never added: the build works here and nowhere else.
 
+use super::rule::{Allow, Definition, Find};
 use super::{Checking, Context, remote_chart};
 use crate::failure::{argument, nearest, pathspec};
-use crate::finding::{Finding, Rule};
+use crate::finding::{Finding, Rule, Severity};
 use crate::kustomization::{Accepts, FILE_NAMES};
 use crate::tree::absence::Absence;
 use crate::tree::{self, Resolved, path};
 use crate::walk::{Edge, Root, TroubleKind};
 
-pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
+pub(super) const DEFINITION: Definition = Definition {
+    id: "missing-path",
+    severity: Severity::Error,
+    summary: "a path that names nothing in the tree",
+    explanation: "A path names nothing in what is checked. Often the file is on disk but was never added, so the \
+        build works here and nowhere else. Add it, or mend the path.",
+    allow: Allow::Never,
+    in_localized_files: false,
+    find: Find::Here(find),
+};
+
+fn find(context: &Context<'_>) -> Vec<Finding> {
     let mut findings: Vec<Finding> = absent(context)
         .iter()
         .filter(|absent| !matches!(absent.why, Absence::Ignored(..)))

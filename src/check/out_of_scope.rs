@@ -2,17 +2,31 @@
 //! one of the `scopes` of the configuration, a link the repository. And an absolute path, which names
 //! something of one machine.
 
+use super::rule::{Allow, Definition, Find};
 use super::{Checking, Context, remote_chart};
 use crate::config::FILE_NAME;
 use crate::failure::{Result, argument, pathspec};
-use crate::finding::{Finding, Rule};
+use crate::finding::{Finding, Rule, Severity};
 use crate::kustomization::{Accepts, FILE_NAMES};
 use crate::tree::{self, Resolved, Tree, path};
 use crate::walk::{Beyond, Edge, Origin, Root, Target, TroubleKind};
 
+pub(super) const DEFINITION: Definition = Definition {
+    id: "out-of-scope",
+    severity: Severity::Error,
+    summary: "a path that leaves its kustomization root or its scope",
+    explanation: "A path leads out of its kustomization root (for a file), out of its scope (for a root), or is \
+        absolute. kustomize refuses it, or it depends on what lies around the checkout: an absolute path \
+        binds the tree to one machine. \
+        Move what it names, or name it as a root of its own.",
+    allow: Allow::Never,
+    in_localized_files: true,
+    find: Find::Here(find),
+};
+
 const TOP: &str = "\"$(git rev-parse --show-toplevel)\"";
 
-pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
+fn find(context: &Context<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
     for trouble in context.troubles {
         let TroubleKind::OutOfScope(beyond) = &trouble.kind else {

@@ -11,9 +11,10 @@
 //! is `out-of-scope`.
 
 use super::Context;
+use super::rule::{Allow, Definition, Find};
 use crate::config::{Config, FILE_NAME, Locked, Missing};
 use crate::failure::{argument, pathspec};
-use crate::finding::{Finding, Rule, Subject};
+use crate::finding::{Finding, Rule, Severity, Subject};
 use crate::kustomization::NoteKind;
 use crate::record::LoadRestrictor;
 use crate::redact;
@@ -21,8 +22,22 @@ use crate::tree::absence::Absence;
 use crate::tree::{self, Resolved, path};
 use crate::walk::{self, Noted};
 
+pub(super) const DEFINITION: Definition = Definition {
+    id: "remote-chart",
+    severity: Severity::Error,
+    summary: "a Helm chart that is not in the tree",
+    explanation: "A Helm chart has a `repo`, and the chart is not in the tree: helm downloads it during the build. \
+        What it downloads is pinned by nothing but a version. Commit the chart below the chart home, where \
+        helm finds it without the network: `git kustomize-localize --in-place --no-commit --helm` puts it \
+        there. An entry of the lock at the top (`lock --helm`) fulfils it too, unless the configuration \
+        says `locked: error`.",
+    allow: Allow::Always,
+    in_localized_files: true,
+    find: Find::Here(find),
+};
+
 /// Returns the charts that would be downloaded.
-pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
+fn find(context: &Context<'_>) -> Vec<Finding> {
     charts(context)
         .into_iter()
         .filter_map(|chart| {

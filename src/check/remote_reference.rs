@@ -6,15 +6,29 @@
 
 use super::Context;
 use super::remotes::RemoteUse;
+use super::rule::{Allow, Definition, Find};
 use crate::config::{FILE_NAME, Locked};
-use crate::finding::{Finding, Rule};
+use crate::finding::{Finding, Rule, Severity};
 use crate::redact;
 use crate::reference::{self, Pin, RepoSpec};
+
+pub(super) const DEFINITION: Definition = Definition {
+    id: "remote-reference",
+    severity: Severity::Error,
+    summary: "a remote reference that is neither localized nor locked",
+    explanation: "A field names a file or a git repository over the network, and no lock says what it was. \
+        Such a build needs the network, and can give something else tomorrow. \
+        Lock it with `git kustomize-localize lock`, or bring it in with \
+        `git kustomize-localize --in-place --no-commit`.",
+    allow: Allow::Always,
+    in_localized_files: true,
+    find: Find::Here(find),
+};
 
 /// What to do about a query that Go cannot parse.
 pub(super) const PLAIN_QUERY: &str = "write `?ref=TAG-OR-COMMIT` without `;`, and a `%` as `%25`";
 
-pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
+fn find(context: &Context<'_>) -> Vec<Finding> {
     if context.broken_lock && context.config.locked == Locked::Allow {
         return Vec::new();
     }

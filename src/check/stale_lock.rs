@@ -8,12 +8,24 @@
 use std::collections::HashSet;
 
 use super::Context;
-use crate::finding::{Finding, Rule, Span, Subject};
+use super::rule::{Allow, Definition, Find};
+use crate::finding::{Finding, Rule, Severity, Span, Subject};
 use crate::record::{LOCK_NAME, Lock, Remote};
 use crate::reference::Pin;
 use crate::walk::{Trouble, TroubleKind};
 
-pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
+pub(super) const DEFINITION: Definition = Definition {
+    id: "stale-lock",
+    severity: Severity::Warning,
+    summary: "an entry of the lock that nothing references",
+    explanation: "The lock holds an entry that no reference needs. Nothing is built from it, but who reviews the \
+        lock takes it for something that is in use. `git kustomize-localize lock` drops it.",
+    allow: Allow::Never,
+    in_localized_files: false,
+    find: Find::Here(find),
+};
+
+fn find(context: &Context<'_>) -> Vec<Finding> {
     let Some(lock) = context.lock().filter(|lock| lock.target.is_none()) else {
         return Vec::new();
     };

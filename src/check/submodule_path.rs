@@ -3,10 +3,23 @@
 //! A warning: where submodules are checked out the build works, and the commit says which version they are.
 
 use super::Context;
-use crate::finding::{Finding, Rule};
+use super::rule::{Allow, Definition, Find};
+use crate::finding::{Finding, Rule, Severity};
 use crate::walk::TroubleKind;
 
-pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
+pub(super) const DEFINITION: Definition = Definition {
+    id: "submodule-path",
+    severity: Severity::Warning,
+    summary: "a path in a submodule, whose files this repository does not hold",
+    explanation: "A path lies in a submodule. This repository holds only the id of its commit, not the files: the \
+        build works only where the submodule is checked out, and fetching it needs the network. Copy what \
+        is needed into this repository, or name the other repository by its URL and lock it.",
+    allow: Allow::Never,
+    in_localized_files: false,
+    find: Find::Here(find),
+};
+
+fn find(context: &Context<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
     for trouble in context.troubles {
         let TroubleKind::Submodule { path } = &trouble.kind else {

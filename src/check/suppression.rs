@@ -11,7 +11,7 @@
 //! next line that is no comment (so several can stand above one another, but no blank line below
 //! them). A finding about the whole file is allowed among the comments with which the file begins. Rule and
 //! reason are both required. What allows nothing, because it is malformed or because there is nothing to
-//! allow, is a finding itself, `stale-allow`, which only the configuration can silence.
+//! allow, is a finding itself, [`super::stale_allow`].
 //!
 //! Comments are those that the YAML reader finds: text in quotes or in a block is none. Those in
 //! localized files do not count, for they are written by somebody else.
@@ -20,6 +20,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use granit_parser::{Event, Parser};
 
+use super::stale_allow::{stale, stale_comment};
 use crate::config::Config;
 use crate::failure::{nearest, shown};
 use crate::finding::{Allowed, Finding, Rule, Span, Subject};
@@ -27,9 +28,6 @@ use crate::redact;
 
 /// What every such comment begins with.
 const NAME: &str = "kustomize-localize";
-
-/// The form that is told to those who got it wrong.
-const FORM: &str = "write `# kustomize-localize: allow[RULE] REASON`";
 
 /// The comments of one file that are meant for us.
 #[derive(Debug, Default)]
@@ -43,20 +41,20 @@ struct Suppressions {
 
 /// One comment.
 #[derive(Debug)]
-struct Comment {
-    span: Span,
-    line_text: String,
+pub(super) struct Comment {
+    pub(super) span: Span,
+    pub(super) line_text: String,
     /// The line that it is about.
     about: usize,
     /// Whether it is among the comments with which the file begins.
     is_first: bool,
     /// What it says, or what is wrong with it.
-    said: Result<Said, String>,
+    pub(super) said: Result<Said, String>,
 }
 
 #[derive(Debug, PartialEq, Eq)]
-struct Said {
-    rules: BTreeSet<Rule>,
+pub(super) struct Said {
+    pub(super) rules: BTreeSet<Rule>,
     reason: String,
 }
 
@@ -372,68 +370,6 @@ fn allowable(finding: &Finding) -> (Rule, String, String) {
         Subject::Image { image } => image.clone(),
     };
     (rule, path.to_owned(), named)
-}
-
-/// Returns what is stale about a comment.
-fn stale_comment(
-    path: &str,
-    comment: &Comment,
-    complete: bool,
-    is_used: impl Fn(Rule) -> bool,
-) -> Option<Finding> {
-    let (message, help) = match &comment.said {
-        Err(why) => (
-            format!("this comment allows nothing: {why}"),
-            FORM.to_owned(),
-        ),
-        Ok(_) if !complete => return None,
-        Ok(said) => {
-            let unused: Vec<&str> = said
-                .rules
-                .iter()
-                .filter(|rule| !is_used(**rule))
-                .map(|rule| rule.id())
-                .collect();
-            if unused.is_empty() {
-                return None;
-            }
-            let help = if unused.len() == said.rules.len() {
-                "remove the comment".to_owned()
-            } else {
-                format!("take {} out of the comment", quoted(&unused))
-            };
-            let message = format!("{} has nothing here that could be allowed", quoted(&unused));
-            (message, help)
-        }
-    };
-    Some(stale(
-        path,
-        comment.span,
-        comment.line_text.clone(),
-        message,
-        help,
-    ))
-}
-
-fn quoted(ids: &[&str]) -> String {
-    let ids: Vec<String> = ids.iter().map(|id| format!("`{id}`")).collect();
-    ids.join(", ")
-}
-
-fn stale(path: &str, span: Span, line_text: String, message: String, help: String) -> Finding {
-    Finding {
-        rule: Rule::StaleAllow,
-        severity: Rule::StaleAllow.default_severity(),
-        path: path.to_owned(),
-        span: Some(span),
-        line_text: line_text.into(),
-        field: String::new(),
-        reference: String::new(),
-        subject: Subject::Local,
-        message,
-        help: vec![help],
-        allowed: None,
-    }
 }
 
 #[cfg(test)]

@@ -4,13 +4,27 @@
 //! A password is told even where the reference is locked: everybody who can read the repository can read it.
 
 use super::Context;
-use crate::finding::{Finding, Rule};
+use super::rule::{Allow, Definition, Find};
+use crate::finding::{Finding, Rule, Severity};
 use crate::kustomization::{FunctionRuntime, NoteKind};
 use crate::redact;
 use crate::reference;
 use crate::walk::{RemoteRef, Target, TroubleKind};
 
-pub(super) fn find(context: &Context<'_>) -> Vec<Finding> {
+pub(super) const DEFINITION: Definition = Definition {
+    id: "unsafe-reference",
+    severity: Severity::Error,
+    summary: "a reference that git or kustomize could take for something else",
+    explanation: "A reference holds a password or token, a scheme that kustomize cannot read, or what git would take \
+        for an option. What is committed is read by everybody who can read the repository, and what git \
+        takes for an option can run commands. Revoke the secret and leave it to a credential helper or \
+        netrc; write the reference anew.",
+    allow: Allow::Named,
+    in_localized_files: false,
+    find: Find::Here(find),
+};
+
+fn find(context: &Context<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
     for trouble in context.troubles {
         let (Some((root, edge)), TroubleKind::Unsafe | TroubleKind::Unsupported) =

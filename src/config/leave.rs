@@ -84,7 +84,7 @@ impl Config {
         if refs < RefPolicy::default() {
             entry.push_str(&format!(", refs: {}", refs.name()));
         }
-        if !super::DEFAULT_ALLOW_RULES.contains(&rule) {
+        if !rule.is_allowed_by_default() {
             entry.push_str(&format!(", rules: [{rule}]"));
         }
         entry.push_str(", leave: true, reason: WHY}");

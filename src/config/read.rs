@@ -3,8 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::{
-    Allow, Comments, Config, DEFAULT_ALLOW_RULES, Glob, LeaveMissing, Level, Locked, RefPolicy,
-    Strict, URL_RULES, UrlGlob,
+    Allow, Comments, Config, Glob, LeaveMissing, Level, Locked, RefPolicy, Strict, UrlGlob,
 };
 use crate::failure::{Failure, Failures, Location, Result, nearest, shown};
 use crate::finding::{Rule, Span, WarningId};
@@ -372,7 +371,10 @@ fn allow(
             url,
             refs,
             reason,
-            rules: about.unwrap_or_else(|| DEFAULT_ALLOW_RULES.iter().copied().collect()),
+            rules: about.unwrap_or_else(|| {
+                let rules = Rule::ALL.iter().copied();
+                rules.filter(|rule| rule.is_allowed_by_default()).collect()
+            }),
             leave,
             span: line_from(lines, start),
             line_text: line(lines, start).to_owned(),
@@ -390,8 +392,9 @@ fn url_rule(
         let text = reader.text()?;
         let rule = Rule::from_id(&text.text)
             .ok_or_else(|| unknown_rule(reader, &text.text, text.mark))?;
-        if !URL_RULES.contains(&rule) {
-            let known: Vec<&str> = URL_RULES.iter().map(|rule| rule.id()).collect();
+        if !rule.is_about_urls() {
+            let known = Rule::ALL.iter().filter(|rule| rule.is_about_urls());
+            let known: Vec<&str> = known.map(|rule| rule.id()).collect();
             return Err(reader
                 .failure(
                     text.mark,

@@ -1,3 +1,4 @@
+use super::super::stale_allow::FORM;
 use super::*;
 use crate::finding::Severity;
 

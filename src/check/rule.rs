@@ -1,0 +1,140 @@
+//! What a rule is. Each stands with everything about it in a file of its own, and in [`each_rule`].
+
+use std::fmt;
+
+use super::Context;
+use crate::finding::{Finding, Rule, Severity, each_rule};
+
+/// What a rule is.
+pub(super) struct Definition {
+    /// The stable id, as `remote-reference`.
+    pub(super) id: &'static str,
+    /// The severity that holds unless the configuration says otherwise.
+    pub(super) severity: Severity,
+    /// What it finds, in one phrase.
+    pub(super) summary: &'static str,
+    /// What it finds, why that matters to a build without a network, and how to fix it.
+    pub(super) explanation: &'static str,
+    /// Whether `allow` in the configuration can be about it.
+    pub(super) allow: Allow,
+    /// Whether it looks at files that a lock owns. What other rules find there cannot be fixed here.
+    pub(super) in_localized_files: bool,
+    /// What finds it.
+    pub(super) find: Find,
+}
+
+/// Whether an entry of `allow` in the configuration can be about a rule.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Allow {
+    /// Every entry that names no rules is: it is about whether something remote is accepted.
+    Always,
+    /// Only an entry that names the rule: what is dangerous has to be named.
+    Named,
+    /// Its findings are about no URL.
+    Never,
+}
+
+/// What finds what a rule is about.
+pub(super) enum Find {
+    /// This, in what the walk and the record yield.
+    Here(fn(&Context<'_>) -> Vec<Finding>),
+    /// [`super::suppression::apply`], when every other rule has found what it finds.
+    AfterAll,
+}
+
+macro_rules! definitions {
+    ($($rule:ident: $module:ident,)+) => {
+        impl Rule {
+            /// Returns what the rule is.
+            pub(super) fn definition(self) -> &'static Definition {
+                match self {
+                    $(Rule::$rule => &super::$module::DEFINITION,)+
+                }
+            }
+        }
+    };
+}
+
+each_rule!(definitions);
+
+impl Rule {
+    /// Returns the stable id, as `remote-reference`.
+    #[must_use]
+    pub fn id(self) -> &'static str {
+        self.definition().id
+    }
+
+    /// Returns the severity that holds unless the configuration says otherwise.
+    #[must_use]
+    pub fn default_severity(self) -> Severity {
+        self.definition().severity
+    }
+
+    /// Returns what the rule finds, in one phrase.
+    #[must_use]
+    pub fn summary(self) -> &'static str {
+        self.definition().summary
+    }
+
+    /// Returns what the rule finds, why that matters to a build without a network, and how to fix it.
+    #[must_use]
+    pub fn explanation(self) -> &'static str {
+        self.definition().explanation
+    }
+
+    /// Says whether the findings of the rule are about URLs, so that an entry of `allow` can be about it.
+    #[must_use]
+    pub fn is_about_urls(self) -> bool {
+        self.definition().allow != Allow::Never
+    }
+
+    /// Says whether an entry of `allow` that names no rules is about this one.
+    #[must_use]
+    pub fn is_allowed_by_default(self) -> bool {
+        self.definition().allow == Allow::Always
+    }
+
+    /// Returns the rule with this id.
+    #[must_use]
+    pub fn from_id(id: &str) -> Option<Rule> {
+        Rule::ALL.iter().copied().find(|rule| rule.id() == id)
+    }
+}
+
+impl fmt::Display for Rule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.id())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_rule_is_found_by_its_id() {
+        for rule in Rule::ALL {
+            assert_eq!(Rule::from_id(rule.id()), Some(*rule));
+            assert!(
+                rule.id()
+                    .chars()
+                    .all(|character| character.is_ascii_lowercase() || character == '-')
+            );
+        }
+        assert_eq!(Rule::from_id("remote"), None);
+    }
+
+    #[test]
+    fn the_file_of_a_rule_has_its_id() {
+        let mut ids = Vec::new();
+        macro_rules! files {
+            ($($rule:ident: $module:ident,)+) => {
+                $(ids.push((stringify!($module).replace('_', "-"), Rule::$rule.id()));)+
+            };
+        }
+        each_rule!(files);
+        for (file, id) in ids {
+            assert_eq!(file, id);
+        }
+    }
+}

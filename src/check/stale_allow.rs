@@ -1,0 +1,90 @@
+//! `stale-allow`: a comment or an entry of the configuration that allows nothing, because it is malformed or because
+//! there is nothing to allow.
+//!
+//! Only the configuration can silence it.
+
+use super::rule::{Allow, Definition, Find};
+use super::suppression::Comment;
+use crate::finding::{Finding, Rule, Severity, Span, Subject};
+
+/// The form that is told to those who got it wrong.
+pub(super) const FORM: &str = "write `# kustomize-localize: allow[RULE] REASON`";
+
+pub(super) const DEFINITION: Definition = Definition {
+    id: "stale-allow",
+    severity: Severity::Warning,
+    summary: "a suppression that suppresses nothing",
+    explanation: "A comment or an entry of the configuration allows what is not found any more, or cannot be read. \
+        Remove it before it hides something else.",
+    allow: Allow::Never,
+    in_localized_files: false,
+    find: Find::AfterAll,
+};
+
+/// Returns what is stale about a comment.
+pub(super) fn stale_comment(
+    path: &str,
+    comment: &Comment,
+    complete: bool,
+    is_used: impl Fn(Rule) -> bool,
+) -> Option<Finding> {
+    let (message, help) = match &comment.said {
+        Err(why) => (
+            format!("this comment allows nothing: {why}"),
+            FORM.to_owned(),
+        ),
+        Ok(_) if !complete => return None,
+        Ok(said) => {
+            let unused: Vec<&str> = said
+                .rules
+                .iter()
+                .filter(|rule| !is_used(**rule))
+                .map(|rule| rule.id())
+                .collect();
+            if unused.is_empty() {
+                return None;
+            }
+            let help = if unused.len() == said.rules.len() {
+                "remove the comment".to_owned()
+            } else {
+                format!("take {} out of the comment", quoted(&unused))
+            };
+            let message = format!("{} has nothing here that could be allowed", quoted(&unused));
+            (message, help)
+        }
+    };
+    Some(stale(
+        path,
+        comment.span,
+        comment.line_text.clone(),
+        message,
+        help,
+    ))
+}
+
+fn quoted(ids: &[&str]) -> String {
+    let ids: Vec<String> = ids.iter().map(|id| format!("`{id}`")).collect();
+    ids.join(", ")
+}
+
+pub(super) fn stale(
+    path: &str,
+    span: Span,
+    line_text: String,
+    message: String,
+    help: String,
+) -> Finding {
+    Finding {
+        rule: Rule::StaleAllow,
+        severity: Rule::StaleAllow.default_severity(),
+        path: path.to_owned(),
+        span: Some(span),
+        line_text: line_text.into(),
+        field: String::new(),
+        reference: String::new(),
+        subject: Subject::Local,
+        message,
+        help: vec![help],
+        allowed: None,
+    }
+}
