@@ -6,6 +6,8 @@
 
 use std::fmt::{self, Write as _};
 
+use strsim::levenshtein;
+
 use crate::redact::is_hidden;
 
 /// The place in a file that a message is about.
@@ -188,26 +190,9 @@ pub(crate) fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) 
     let word = word.to_lowercase();
     let distances = known
         .into_iter()
-        .map(|known| (distance(&word, known), known));
+        .map(|known| (levenshtein(&word, &known.to_lowercase()), known));
     let (distance, found) = distances.min_by_key(|(distance, _)| *distance)?;
     (distance <= 3 && distance * 2 <= found.len()).then_some(found)
-}
-
-/// Returns how many characters must be put in, left out or changed to make `b` of `a`.
-fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, a) in a.chars().enumerate() {
-        let mut diagonal = i;
-        let mut left = i + 1;
-        for (b, above) in b.iter().zip(row.iter_mut().skip(1)) {
-            let changed = diagonal + usize::from(a != *b);
-            diagonal = *above;
-            left = changed.min(left + 1).min(*above + 1);
-            *above = left;
-        }
-    }
-    row.last().copied().unwrap_or_default()
 }
 
 /// Returns a path (from the top of the repository) as an argument of git, wherever git is started.
@@ -292,13 +277,21 @@ mod tests {
 
     #[test]
     fn the_word_that_was_meant_is_found() {
-        let known = ["rules", "scopes", "new-only", "load-restrictor", "pin"];
+        let known = [
+            "rules",
+            "scopes",
+            "new-only",
+            "load-restrictor",
+            "pin",
+            "NamespaceTransformer",
+        ];
         for (word, meant) in [
             ("rule", Some("rules")),
             ("newOnly", Some("new-only")),
             ("new_only", Some("new-only")),
             ("loadRestrictor", Some("load-restrictor")),
             ("Scope", Some("scopes")),
+            ("namespacetransformr", Some("NamespaceTransformer")),
             ("pni", None),
             ("command", None),
             ("", None),

@@ -10,6 +10,7 @@ use super::{
     Accepts, FunctionRuntime, NoteKind, PluginFile, PluginUse, Problem, ProblemKind, function,
     is_pinned, libyaml_check,
 };
+use crate::failure::nearest;
 
 /// How many objects one file may hold because of aliases.
 const MOST_OBJECTS: usize = 100_000;
@@ -301,7 +302,7 @@ fn read_builtin(reader: &mut Reader<'_>, place: Place, kind: &str, listed: Optio
         ),
         None => {
             let names = BUILTIN_PLUGINS.iter().map(|(name, _, _)| *name);
-            let meant = read::nearest(kind, names).map(|name| format!("did you mean `{name}`?"));
+            let meant = nearest(kind, names).map(|name| format!("did you mean `{name}`?"));
             (format!("there is no built-in plugin `{kind}`"), meant)
         }
     };

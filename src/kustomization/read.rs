@@ -11,7 +11,6 @@ use super::yaml::{Dialect, NodeKind, Stream, Type};
 use super::{Kind, Kustomization, Note, NoteKind, Problem, ProblemKind, Reference, Reshaping};
 
 pub(super) use decode::{Reader, join};
-pub(super) use keys::nearest;
 pub(super) use place::{Place, Whereabouts};
 pub(super) use strings::base_name;
 

@@ -117,26 +117,10 @@ fn begins(url: &str, way: &str) -> bool {
 fn nothing(lock: &Lock, shown: &str) -> Failure {
     let failure = Failure::new(format!("the lock holds nothing that `{shown}` names"));
     let labels = lock.remotes.iter().map(Remote::label);
-    match labels.min_by_key(|label| distance(bare(label), bare(shown))) {
+    match labels.min_by_key(|label| strsim::levenshtein(bare(label), bare(shown))) {
         Some(label) => failure.hint(format!("did you mean `{label}`?")),
         None => failure.hint("it is empty: git kustomize-localize lock"),
     }
-}
-
-/// The number of characters to insert, remove or replace to get from one text to the other.
-fn distance(one: &str, other: &str) -> usize {
-    let other: Vec<char> = other.chars().collect();
-    let mut costs: Vec<usize> = (0..=other.len()).collect();
-    for (row, character) in one.chars().enumerate() {
-        let mut diagonal = row;
-        costs[0] = row + 1;
-        for (column, candidate) in other.iter().enumerate() {
-            let replaced = diagonal + usize::from(character != *candidate);
-            diagonal = costs[column + 1];
-            costs[column + 1] = replaced.min(diagonal + 1).min(costs[column] + 1);
-        }
-    }
-    costs[other.len()]
 }
 
 /// Returns the lock without these entries, so that they are resolved again.
@@ -327,13 +311,5 @@ mod tests {
                 "did you mean `https://files.example.com/v10/app.yaml`?"
             ]
         );
-    }
-
-    #[test]
-    fn distances() {
-        for (one, other, expected) in [("", "abc", 3), ("abc", "abc", 0), ("kitten", "sitting", 3)]
-        {
-            assert_eq!(distance(one, other), expected);
-        }
     }
 }

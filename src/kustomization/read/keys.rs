@@ -196,37 +196,3 @@ pub(super) fn equal(name: &str, key: &str) -> bool {
     };
     name.chars().map(fold).eq(key.chars().map(fold))
 }
-
-/// Returns the name that a mistyped key was probably meant to be.
-pub(in crate::kustomization) fn nearest<'n>(
-    key: &str,
-    names: impl Iterator<Item = &'n str>,
-) -> Option<&'n str> {
-    let key: Vec<char> = key
-        .chars()
-        .take(64)
-        .map(|c| c.to_ascii_lowercase())
-        .collect();
-    names
-        .map(|name| (distance(&key, &name.to_ascii_lowercase()), name))
-        .filter(|(distance, name)| *distance <= 2 && *distance * 2 < name.len())
-        .min()
-        .map(|(_, name)| name)
-}
-
-/// Levenshtein distance.
-fn distance(a: &[char], b: &str) -> usize {
-    let mut row: Vec<usize> = (0..=a.len()).collect();
-    for (i, cb) in b.chars().enumerate() {
-        let mut diagonal = i;
-        let mut left = i + 1;
-        row[0] = left;
-        for (j, ca) in a.iter().enumerate() {
-            let cost = diagonal + usize::from(*ca != cb);
-            diagonal = row[j + 1];
-            left = cost.min(left + 1).min(diagonal + 1);
-            row[j + 1] = left;
-        }
-    }
-    row[a.len()]
-}

@@ -2,7 +2,8 @@
 
 use super::Place;
 use super::decode::Reader;
-use super::keys::{self, Entry};
+use super::keys::Entry;
+use crate::failure::nearest;
 use crate::kustomization::fields::Struct;
 use crate::kustomization::yaml::{NodeId, NodeKind, Type};
 use crate::kustomization::{Note, NoteKind, Problem, ProblemKind};
@@ -36,7 +37,7 @@ impl Reader<'_> {
 
     pub(super) fn unknown_field(&mut self, record: &Struct, entry: &Entry, field: &str) {
         let names = record.fields.iter().map(|(name, _)| *name);
-        let hints = keys::nearest(&entry.key, names)
+        let hints = nearest(&entry.key, names)
             .map(|name| format!("did you mean `{name}`?"))
             .into_iter()
             .collect();
