@@ -9,6 +9,7 @@ use std::fmt::{self, Write as _};
 use strsim::levenshtein;
 
 use crate::redact::is_hidden;
+pub(crate) use crate::redact::shown;
 
 /// The place in a file that a message is about.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
@@ -161,24 +162,6 @@ fn escaped(text: &str) -> String {
     escaped
 }
 
-/// Returns text from outside as it can be put into a message: one line, not too long.
-pub(crate) fn shown(text: &str) -> String {
-    const MOST: usize = 100;
-    let mut shown = String::new();
-    for (count, c) in text.chars().enumerate() {
-        if count == MOST {
-            shown.push('…');
-            break;
-        }
-        if is_hidden(c) {
-            let _ = write!(shown, "{}", c.escape_unicode());
-        } else {
-            shown.push(c);
-        }
-    }
-    shown
-}
-
 /// Returns the word of `known` that was probably meant by `word`.
 #[must_use]
 pub(crate) fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
@@ -267,12 +250,6 @@ mod tests {
         ] {
             assert_eq!(pathspec(place), word);
         }
-    }
-
-    #[test]
-    fn messages_show_what_they_quote() {
-        assert_eq!(shown("a\u{1b}[31m\u{202e}b"), "a\\u{1b}[31m\\u{202e}b");
-        assert_eq!(shown(&"x".repeat(200)).chars().count(), 101);
     }
 
     #[test]

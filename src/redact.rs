@@ -1,4 +1,4 @@
-//! What is never shown: passwords and tokens in URLs.
+//! What is never shown: passwords and tokens in URLs; and what is safe to show of any other text ([`visible()`]).
 //!
 //! Whatever is printed, stored or committed and may hold a URL goes through here. None of this
 //! parses strictly: a text that no parser accepts is shown in an error message all the more. In doubt
@@ -7,8 +7,10 @@
 
 mod query;
 mod token;
+mod visible;
 
-use std::borrow::Cow;
+pub(crate) use self::visible::{REPLACED, is_invisible, shown};
+pub use self::visible::{inert, is_hidden, visible};
 
 use self::token::{hide_tokens, is_credential, is_known_token};
 
@@ -66,73 +68,6 @@ pub fn text(text: &str) -> String {
 /// Returns whether [`url()`] can make another text of a word. Most words of a long line are none that it can.
 fn can_hold_secret(word: &str) -> bool {
     word.len() >= token::SHORTEST || word.contains(['@', '%', ':', '/', '\\', '?', '#'])
-}
-
-/// Returns whether `c` is not shown as it is: it controls, ends a line, draws nothing, or moves what is drawn around
-/// it. Texts come from files and servers, and with such characters could hide or fake a line.
-#[must_use]
-pub fn is_hidden(c: char) -> bool {
-    c.is_control() || is_invisible(c)
-}
-
-/// Returns the text as it can stand in a line: with what [`is_hidden`] replaced, and without what GitHub Actions take
-/// for a command wherever it stands.
-#[must_use]
-pub fn visible(text: &str) -> String {
-    let shown: String = text
-        .chars()
-        .map(|c| if is_hidden(c) { REPLACED } else { c })
-        .collect();
-    shown.replace("##[", INERT)
-}
-
-/// Returns lines of which none is a command for GitHub Actions, which take a line for one that begins with `::` after
-/// blanks, or holds `##[`.
-#[must_use]
-pub fn inert(text: &str) -> Cow<'_, str> {
-    if !text.contains("::") && !text.contains("##[") {
-        return Cow::Borrowed(text);
-    }
-    let mut out = String::with_capacity(text.len() + 8);
-    for line in text.split_inclusive('\n') {
-        let rest = line.trim_start();
-        out.push_str(&line[..line.len() - rest.len()]);
-        if rest.starts_with("::") {
-            out.push(REPLACED);
-        }
-        out.push_str(&rest.replace("##[", INERT));
-    }
-    Cow::Owned(out)
-}
-
-/// What stands for a character that is not shown.
-const REPLACED: char = '\u{fffd}';
-
-const INERT: &str = "##\u{fffd}[";
-
-/// Returns whether `c` draws nothing, or moves what is drawn around it (marks of direction, joiners,
-/// fillers, line separators).
-pub(crate) fn is_invisible(c: char) -> bool {
-    matches!(
-        u32::from(c),
-        0xad | 0x34f
-            | 0x61c
-            | 0x115f
-            | 0x1160
-            | 0x17b4
-            | 0x17b5
-            | 0x180b..=0x180f
-            | 0x200b..=0x200f
-            | 0x2028..=0x202e
-            | 0x2060..=0x206f
-            | 0x3164
-            | 0xfe00..=0xfe0f
-            | 0xfeff
-            | 0xffa0
-            | 0xfff0..=0xfffb
-            | 0x1d173..=0x1d17a
-            | 0xe0000..=0xe0fff
-    )
 }
 
 /// What may be shown of a text, and whether a secret was left out.

@@ -302,22 +302,36 @@ fn a_comment_in_a_line_stays_one() {
 
 #[test]
 fn what_could_hide_or_fake_a_line_is_not_shown() {
-    for c in [
-        '\0',
-        '\n',
-        '\r',
-        '\u{1b}',
-        '\u{9b}',
-        '\u{202e}',
-        '\u{2066}',
-        '\u{200b}',
-        '\u{feff}',
-        '\u{e0041}',
+    for (c, escape) in [
+        ('\0', "\\u{0}"),
+        ('\n', "\\n"),
+        ('\r', "\\r"),
+        ('\u{1b}', "\\u{1b}"),
+        ('\u{9b}', "\\u{9b}"),
+        ('\u{202e}', "\\u{202e}"),
+        ('\u{2066}', "\\u{2066}"),
+        ('\u{200b}', "\\u{200b}"),
+        ('\u{feff}', "\\u{feff}"),
+        ('\u{e0041}', "\\u{e0041}"),
     ] {
-        assert_eq!(visible(&format!("a{c}b")), "a\u{fffd}b", "{c:?}");
+        for safe in [visible, shown] {
+            assert_eq!(safe(&format!("a{c}b")), format!("a{escape}b"), "{c:?}");
+        }
     }
-    assert_eq!(visible("ä ☸ #[ :: x"), "ä ☸ #[ :: x");
-    assert_eq!(visible("##[error]x"), "##\u{fffd}[error]x");
+    for safe in [visible, shown] {
+        assert_eq!(safe("ä ☸ #[ :: x \\n"), "ä ☸ #[ :: x \\n");
+        assert_eq!(safe("##[error]x"), "##\u{fffd}[error]x");
+    }
+    // What is safe stays as it is.
+    let once = visible("a\u{1b}[31m##[x]\n");
+    assert_eq!((visible(&once), shown(&once)), (once.clone(), once));
+}
+
+#[test]
+fn a_message_quotes_no_more_than_people_read() {
+    assert_eq!(shown(&"x".repeat(100)), "x".repeat(100));
+    assert_eq!(shown(&"x".repeat(101)), format!("{}…", "x".repeat(100)));
+    assert_eq!(shown(&"\n".repeat(101)), format!("{}…", "\\n".repeat(100)));
 }
 
 proptest::proptest! {

@@ -5,7 +5,7 @@ use std::ops::Range;
 use unicode_width::UnicodeWidthChar;
 
 use crate::finding::Finding;
-use crate::redact::{self, is_hidden};
+use crate::redact::{self, REPLACED, is_hidden};
 
 /// How many columns of a line are shown.
 const WIDTH: usize = 120;
@@ -42,7 +42,7 @@ impl Excerpt {
             .take(2 * NEAR)
             .map(|character| {
                 if character != '\t' && is_hidden(character) {
-                    '\u{fffd}'
+                    REPLACED
                 } else {
                     character
                 }

@@ -154,7 +154,7 @@ fn the_last_line_names_the_source_and_what_came_of_it() {
         (Checking::WorkingTree, "the working tree"),
         (commit("main~1"), "commit 1a2b3c4d5e6f (main~1)"),
         (commit("1a2b3c4"), "commit 1a2b3c4d5e6f"),
-        (commit("a\nb"), "commit 1a2b3c4d5e6f (a\u{fffd}b)"),
+        (commit("a\nb"), "commit 1a2b3c4d5e6f (a\\nb)"),
     ] {
         let text = human(
             &Checked {
