@@ -13,7 +13,7 @@ use crate::redact;
 use crate::reference::{self, Pin};
 use crate::tree::{Listing, path};
 use crate::walk::{
-    self, CarriedId, Contents, Explored, FileId, Graph, Origin, Place, RemoteRef, RootId, Source,
+    self, CarriedId, Contents, Edge, Explored, FileId, Graph, Origin, Place, RootId, Source,
     Target, TroubleKind,
 };
 
@@ -291,7 +291,7 @@ impl ReferenceTree {
                     Target::Carried(id) => maker.carried(id),
                     Target::Remote | Target::Kept | Target::Broken => {
                         let trouble = troubles.get(&(root, index)).copied();
-                        maker.leaf(root, edge.target, &edge.reference, trouble)
+                        maker.leaf(root, edge, trouble)
                     }
                 };
                 maker.reference_tree.links.push(Link {
@@ -538,22 +538,17 @@ impl Maker<'_> {
     }
 
     /// What no walk without a network leads through.
-    fn leaf(
-        &mut self,
-        root: RootId,
-        target: Target,
-        reference: &crate::kustomization::Reference,
-        trouble: Option<&TroubleKind>,
-    ) -> usize {
-        let shown = redact::url(&reference.text);
-        if target == Target::Broken {
-            let name = match path::resolve(&self.graph.roots[root].directory, &reference.text) {
-                Some(path) if !reference::is_remote_file(&reference.text) => path,
+    fn leaf(&mut self, root: RootId, edge: &Edge, trouble: Option<&TroubleKind>) -> usize {
+        let text = &edge.reference.text;
+        let shown = redact::url(text);
+        if edge.target == Target::Broken {
+            let name = match path::resolve(&self.graph.roots[root].directory, text) {
+                Some(path) if !reference::is_remote_file(text) => path,
                 _ => shown,
             };
             return self.node(name, "broken", NodeKind::Broken(why(trouble)));
         }
-        let Some(wanted) = RemoteRef::of(reference) else {
+        let Some(wanted) = &edge.remote else {
             return self.node(shown, "broken", NodeKind::Broken("left as it is"));
         };
         let locked = self.lock.and_then(|lock| wanted.locked(lock));

@@ -194,7 +194,7 @@ pub fn explore(
 struct Pending {
     root: RootId,
     edge: usize,
-    wanted: RemoteRef,
+    wanted: Rc<RemoteRef>,
     plugin: Option<PluginUse>,
 }
 
@@ -272,6 +272,7 @@ impl Walker<'_> {
                     self.graph.roots[id].edges.push(Edge {
                         from: file,
                         reference: reference.into(),
+                        remote: None,
                         target: Target::Broken,
                     });
                 }
@@ -424,6 +425,8 @@ impl Walker<'_> {
             let edge = &self.graph.roots[root].edges[edge];
             (edge.from, edge.reference.clone())
         };
+        let remote = RemoteRef::of(&reference, || self.named_by(from));
+        self.graph.roots[root].edges[edge].remote = remote.map(Rc::new);
         let target = match self.target(root, edge, &reference) {
             Ok(target) => target,
             Err(stop) => {
@@ -466,7 +469,7 @@ impl Walker<'_> {
             ));
         }
         let accepts = reference.accepts;
-        let wanted = RemoteRef::of(reference);
+        let wanted = self.graph.roots[root].edges[edge].remote.clone();
         match accepts {
             Accepts::File => match wanted {
                 Some(wanted) => self.wait(root, edge, wanted, accepts),
@@ -495,6 +498,7 @@ impl Walker<'_> {
                     return self.wait(root, edge, wanted.clone(), accepts);
                 }
                 if self.is_local_file(root, text)? {
+                    self.graph.roots[root].edges[edge].remote = None;
                     let target = self.local_file(root, edge, text)?;
                     if let (Some(listed), Target::File(file)) = (accepts.plugin(), target) {
                         self.read_plugin(root, file, listed, &reference.field)?;

@@ -11,12 +11,11 @@ use super::{Checking, Input};
 use crate::config::{Config, Missing};
 use crate::failure::Failure;
 use crate::finding::{Finding, Rule, Severity, Span, Subject};
-use crate::kustomization::Reference;
 use crate::record::{Index, Lock, stored};
 use crate::redact;
 use crate::tree::absence::Absences;
 use crate::tree::{Listing, path};
-use crate::walk::{Edge, Explored, FileId, Graph, Noted, Origin, RemoteRef, Root, RootId, Trouble};
+use crate::walk::{Edge, Explored, FileId, Graph, Noted, Origin, Root, RootId, Trouble};
 
 /// How long a line is that people look at, in bytes.
 const LONGEST_LINE: usize = 10_000;
@@ -197,7 +196,10 @@ impl<'a> Context<'a> {
         Finding {
             field: reference.field.clone(),
             reference: redact::url(&reference.text),
-            subject: subject(reference),
+            subject: edge
+                .remote
+                .as_ref()
+                .map_or(Subject::Local, |remote| remote.subject()),
             ..self.at_span(rule, edge.from, Some(span), message, help)
         }
     }
@@ -315,9 +317,4 @@ fn first_without_or(mut help: Vec<String>) -> Vec<String> {
         *first = rest.to_owned();
     }
     help
-}
-
-/// Returns what a reference names, as far as its text and field tell.
-pub(super) fn subject(reference: &Reference) -> Subject {
-    RemoteRef::of(reference).map_or(Subject::Local, |wanted| wanted.subject())
 }

@@ -24,7 +24,7 @@ pub(super) struct RemoteUse<'a> {
     /// The reference.
     pub(super) edge: &'a Edge,
     /// What kustomize asks the network for.
-    pub(super) wanted: RemoteRef,
+    pub(super) wanted: &'a RemoteRef,
     /// What the lock at the top of the tree says of it.
     pub(super) locked: Option<&'a record::Remote>,
     /// Why it was probably meant as something else.
@@ -43,14 +43,14 @@ pub(super) fn all<'a>(
             if edge.target != Target::Remote {
                 continue;
             }
-            let Some(wanted) = RemoteRef::of(&edge.reference) else {
+            let Some(wanted) = edge.remote.as_deref() else {
                 continue;
             };
             let locked = lock.and_then(|lock| wanted.locked_among(lock));
             let ambiguity = match locked {
                 // Somebody has resolved it: it is what it was meant to be.
                 Some(_) => None,
-                None => Ambiguity::of(tree, &root.directory, &wanted),
+                None => Ambiguity::of(tree, &root.directory, wanted),
             };
             all.push(RemoteUse {
                 root: id,

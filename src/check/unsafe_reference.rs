@@ -9,7 +9,7 @@ use crate::finding::{Finding, Rule, Severity};
 use crate::kustomization::{FunctionRuntime, NoteKind};
 use crate::redact;
 use crate::reference;
-use crate::walk::{RemoteRef, Target, TroubleKind};
+use crate::walk::{Target, TroubleKind};
 
 pub(super) const DEFINITION: Definition = Definition {
     id: "unsafe-reference",
@@ -53,7 +53,7 @@ fn find(context: &Context<'_>) -> Vec<Finding> {
             continue;
         }
         let text = edge.reference.text.as_str();
-        let is_remote = text.contains("://") || RemoteRef::of(&edge.reference).is_some();
+        let is_remote = text.contains("://") || edge.remote.is_some();
         if is_remote && redact::has_secret(text) && !context.is_owned(context.path(edge.from)) {
             let (message, help) = secret(&redact::url(text));
             findings.push(context.at_reference(Rule::UnsafeReference, edge, message, help));

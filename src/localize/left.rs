@@ -6,10 +6,10 @@ use super::remotes;
 use crate::config::{Leave, UrlGlob};
 use crate::failure::Result;
 use crate::finding::{Rule, Subject};
-use crate::kustomization::{Reference, RemoteFunction};
+use crate::kustomization::RemoteFunction;
 use crate::record::{Left, LeftWhat};
 use crate::redact;
-use crate::walk::{self, Chart, FileId, Graph, Origin, Place, RemoteRef, RootId, Target};
+use crate::walk::{self, Chart, Edge, FileId, Graph, Origin, Place, RootId, Target};
 
 /// Why something is left that was asked for in vain.
 pub const UNRESOLVED: &str = "could not be resolved";
@@ -46,8 +46,8 @@ pub fn left(
 
 /// Returns what a lock says of a reference of an upstream that could not be resolved; none where no lock can name it.
 #[must_use]
-pub fn unresolved(reference: &Reference) -> Option<(LeftWhat, Subject)> {
-    let wanted = RemoteRef::of(reference)?;
+pub fn unresolved(edge: &Edge) -> Option<(LeftWhat, Subject)> {
+    let wanted = edge.remote.as_ref()?;
     let url = redact::url(&wanted.text);
     let what = LeftWhat::Reference { url };
     what.is_valid().then(|| (what, wanted.subject()))
@@ -165,7 +165,7 @@ impl All<'_> {
             let Some(edge) = graph.roots[*root].edges.get(*index) else {
                 continue;
             };
-            let Some(wanted) = RemoteRef::of(&edge.reference) else {
+            let Some(wanted) = &edge.remote else {
                 continue;
             };
             let url = redact::url(&wanted.text);
@@ -188,7 +188,7 @@ impl All<'_> {
                 if edge.target == Target::Broken
                     && graph.is_fetched(edge.from)
                     && !graph.left.contains(&(root, index))
-                    && let Some((what, subject)) = unresolved(&edge.reference)
+                    && let Some((what, subject)) = unresolved(edge)
                 {
                     let place = (root, edge.from);
                     self.add(what, Rule::RemoteReference, &subject, place, UNRESOLVED);

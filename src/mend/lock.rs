@@ -16,8 +16,8 @@ use crate::finding::{Rule, WarningId};
 use crate::localize;
 use crate::record::{GitRemote, LOCK_NAME, Left, LeftWhat, Lock, Remote};
 use crate::walk::{
-    self, ChartRef, Contents, Edge, Explored, Graph, Place, RemoteRef, Remotes, RootId, Target,
-    Trouble, Warning,
+    self, ChartRef, Contents, Edge, Explored, Graph, Place, Remotes, RootId, Target, Trouble,
+    Warning,
 };
 
 /// A lock that fits the tree.
@@ -156,7 +156,7 @@ fn charts(graph: &Graph) -> Vec<(ChartRef, bool)> {
 /// Returns the label of the entry that a reference has in the lock, and the directory that it names
 /// there.
 fn entry(edge: &Edge, lock: &Lock) -> Option<(String, Option<String>)> {
-    let wanted = RemoteRef::of(&edge.reference)?;
+    let wanted = edge.remote.as_ref()?;
     let remote = wanted.locked(lock)?;
     let directory = match (remote, &wanted.spec) {
         (Remote::Git(_), Some(spec)) => Some(GitRemote::path(&spec.directory())),
@@ -450,11 +450,9 @@ fn unfollowed(graph: &Graph, lock: &Lock) -> BTreeSet<String> {
             if is_followed || graph.left.contains(&(id, index)) {
                 continue;
             }
-            let wanted = RemoteRef::of(&edge.reference);
-            let locked = wanted
-                .as_ref()
-                .and_then(|wanted| Some((wanted, wanted.locked(lock)?)));
-            if let Some((wanted, remote)) = locked {
+            if let Some(wanted) = &edge.remote
+                && let Some(remote) = wanted.locked(lock)
+            {
                 found.insert(wanted.named(remote));
             }
         }

@@ -9,7 +9,7 @@ use crate::failure::{Failure, Location, Result};
 use crate::record::upstream::{Answer, Verdict};
 use crate::record::{Added, LOCK_NAME, LoadRestrictor, Lock, Remote};
 use crate::tree::{Listing, path};
-use crate::walk::{self, Contents, Origin, RemoteRef, Source, Target};
+use crate::walk::{self, Contents, Origin, Source, Target};
 
 /// Asks for remotes: one answer for each, in their order.
 pub type Ask<'a> = dyn Fn(&[&Remote]) -> Vec<Answer> + 'a;
@@ -149,7 +149,7 @@ fn needed(
     if directory.is_empty() {
         let edges = graph.roots.iter().flat_map(|root| &root.edges);
         let remote = edges.filter(|edge| edge.target == Target::Remote);
-        let wanted = remote.filter_map(|edge| RemoteRef::of(&edge.reference));
+        let wanted = remote.filter_map(|edge| edge.remote.as_ref());
         needed.extend(wanted.filter_map(|wanted| Some(wanted.locked(lock)?.label())));
     }
     let charts = graph.named_charts()?;

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::rc::Rc;
 
 use super::chart::{Archive, Chart};
+use super::remote_ref::RemoteRef;
 use crate::failure::Location;
 use crate::finding::WarningId;
 use crate::kustomization::{Accepts, Kind, Note, Reference};
@@ -162,6 +163,8 @@ pub struct Edge {
     pub from: FileId,
     /// The reference.
     pub reference: Rc<Reference>,
+    /// What kustomize asks the network for, as far as text and field tell; none for a path.
+    pub remote: Option<Rc<RemoteRef>>,
     /// Where it leads.
     pub target: Target,
 }

@@ -61,6 +61,7 @@ impl Walker<'_> {
                     self.graph.roots[root].edges.push(Edge {
                         from: file,
                         reference: reference.into(),
+                        remote: None,
                         target: Target::Broken,
                     });
                 }

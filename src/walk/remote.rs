@@ -22,11 +22,10 @@ impl Walker<'_> {
         &mut self,
         root: RootId,
         edge: usize,
-        mut wanted: RemoteRef,
+        wanted: Rc<RemoteRef>,
         accepts: Accepts,
     ) -> WalkResult<Target> {
         refuse_unsafe(&wanted)?;
-        wanted.by = self.named_by(self.graph.roots[root].edges[edge].from);
         let is_from_here = match &wanted.by {
             NamedBy::User => true,
             NamedBy::Upstream(urls) => urls.iter().all(|url| url.starts_with("file://")),
@@ -80,7 +79,7 @@ impl Walker<'_> {
                 let place = *index
                     .entry((one.wanted.text.clone(), one.wanted.wants))
                     .or_insert_with(|| {
-                        wanted.push(one.wanted.clone());
+                        wanted.push((*one.wanted).clone());
                         wanted.len() - 1
                     });
                 wanted[place].by.extend(&one.wanted.by);
@@ -234,4 +233,51 @@ pub(super) fn refuse_unsafe(wanted: &RemoteRef) -> WalkResult<()> {
         )
         .hint("a URL, host, path or ref that git could take for something else is never passed on")
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Options, explore};
+    use super::*;
+    use crate::tree::memory::MemoryTree;
+
+    #[test]
+    fn an_edge_says_what_is_asked_of_the_network() {
+        let text = "resources: [https://h/x.yaml, github.com/o/there, github.com/o/gone, a.yaml, no.yaml]\n\
+            components: [github.com/o/there]\n";
+        let mut tree = MemoryTree::default();
+        for (path, text) in [
+            ("kustomization.yaml", text),
+            ("a.yaml", ""),
+            ("github.com/o/there", ""),
+        ] {
+            tree.file(path, text.as_bytes(), false);
+        }
+        let source = Source {
+            tree: Rc::new(tree),
+            scope: String::new(),
+            repository: None,
+        };
+        let explored = explore(source, &[String::new()], None, &Options::default());
+        let edges: Vec<_> = explored.graph.roots[0]
+            .edges
+            .iter()
+            .map(|edge| {
+                let remote = edge.remote.as_ref();
+                (edge.target == Target::Remote, remote.map(|one| one.wants))
+            })
+            .collect();
+        assert_eq!(
+            edges,
+            [
+                (true, Some(Wants::Either)),
+                // A local file comes before a repository, where a file may stand.
+                (false, None),
+                (true, Some(Wants::Root)),
+                (false, None),
+                (false, None),
+                (true, Some(Wants::Root)),
+            ]
+        );
+    }
 }

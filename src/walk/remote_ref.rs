@@ -61,9 +61,9 @@ pub struct RemoteRef {
 impl RemoteRef {
     /// Returns what kustomize would read over the network for a reference, as far as its text and its
     /// field tell; `None` for a local path. Where the field takes a file or a root, a local file of that
-    /// name comes before a repository without an http(s) URL. It counts as named by the user.
+    /// name comes before a repository without an http(s) URL.
     #[must_use]
-    pub fn of(reference: &Reference) -> Option<RemoteRef> {
+    pub(super) fn of(reference: &Reference, by: impl FnOnce() -> NamedBy) -> Option<RemoteRef> {
         let text = reference.text.as_str();
         let is_http = reference::is_remote_file(text);
         let spec = || RepoSpec::parse(text).ok();
@@ -86,7 +86,7 @@ impl RemoteRef {
             text: text.to_owned(),
             wants,
             spec,
-            by: NamedBy::User,
+            by: by(),
         })
     }
 

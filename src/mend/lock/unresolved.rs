@@ -6,9 +6,7 @@ use super::super::is_remote;
 use crate::failure::Location;
 use crate::localize;
 use crate::record::{GitRemote, Lock, Remote};
-use crate::walk::{
-    Edge, Explored, FileId, Graph, Origin, RemoteRef, RootId, Target, Trouble, TroubleKind,
-};
+use crate::walk::{Edge, Explored, FileId, Graph, Origin, RootId, Target, Trouble, TroubleKind};
 
 /// A reference: a root and the index of its edge.
 type Reference = (RootId, usize);
@@ -48,7 +46,7 @@ pub(super) fn take_out(explored: &mut Explored, held: &Lock) -> Asked {
     let not_asked = failed
         .iter()
         .filter_map(|(root, edge)| {
-            let wanted = RemoteRef::of(&graph.roots[*root].edges[*edge].reference)?;
+            let wanted = graph.roots[*root].edges[*edge].remote.as_ref()?;
             Some(wanted.locked(held)?.label())
         })
         .collect();
@@ -76,7 +74,7 @@ pub(super) fn take_out(explored: &mut Explored, held: &Lock) -> Asked {
 
 /// Says whether a lock holds what a reference names, and the directory in it.
 fn is_held(edge: &Edge, held: &Lock) -> bool {
-    let Some(wanted) = RemoteRef::of(&edge.reference) else {
+    let Some(wanted) = &edge.remote else {
         return false;
     };
     match (wanted.locked(held), &wanted.spec) {
@@ -103,7 +101,7 @@ fn named(graph: &Graph, trouble: &Trouble) -> Option<Reference> {
 /// left. Else what holds it is of no use.
 fn can_be_told(graph: &Graph, (root, edge): Reference) -> bool {
     let edge = &graph.roots[root].edges[edge];
-    !graph.is_fetched(edge.from) || localize::unresolved(&edge.reference).is_some()
+    !graph.is_fetched(edge.from) || localize::unresolved(edge).is_some()
 }
 
 /// Returns the remote references that failed, and those that lead to an upstream with trouble in itself.
