@@ -5,6 +5,9 @@
 //! ends the reading or is passed over ([`Reader::recover`]), so that no input takes more than a few
 //! times its own size: there are no anchors and no aliases to expand, and no depth beyond that of the
 //! formats.
+//!
+//! No serde: a deserializer stops at the first thing that is wrong, and where a value may be left out it takes
+//! `KEY:` for one that was.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -49,6 +52,39 @@ pub(crate) struct Reader<'a> {
     depth: usize,
     /// The rest is not YAML: nothing can be read any more.
     is_broken: bool,
+}
+
+/// Returns the text of a file that can be one of ours at all: `what`, of at most `most` bytes. `hint` says what to do
+/// about one that is no text.
+pub(crate) fn text<'a>(
+    bytes: &'a [u8],
+    file: &str,
+    (what, most): (&str, usize),
+    hint: &str,
+) -> Result<&'a str> {
+    if bytes.len() > most {
+        return Err(Failure::new(format!(
+            "{what} of {} bytes is more than the {most} that are read",
+            bytes.len()
+        ))
+        .at(at_line(file, 0)));
+    }
+    let text = std::str::from_utf8(bytes).map_err(|error| {
+        let before = bytes.get(..error.valid_up_to()).unwrap_or_default();
+        let line = 1 + before.iter().filter(|byte| **byte == b'\n').count();
+        let failure = Failure::new("not UTF-8").at(at_line(file, line));
+        failure.hint(hint)
+    })?;
+    Ok(text.strip_prefix('\u{feff}').unwrap_or(text))
+}
+
+/// Returns a line of a file; 0 for the whole of it.
+pub(crate) fn at_line(file: &str, line: usize) -> Location {
+    Location {
+        file: file.to_owned(),
+        line,
+        ..Location::default()
+    }
 }
 
 impl<'a> Reader<'a> {
@@ -314,10 +350,7 @@ impl<'a> Reader<'a> {
     }
 
     fn whole_file(&self) -> Location {
-        Location {
-            file: self.file.to_owned(),
-            ..Location::default()
-        }
+        at_line(self.file, 0)
     }
 }
 

@@ -5,10 +5,10 @@ use std::collections::BTreeSet;
 use super::{
     Allow, Comments, Config, Glob, LeaveMissing, Level, Locked, RefPolicy, Strict, UrlGlob,
 };
-use crate::failure::{Failure, Failures, Location, Result, nearest, shown};
+use crate::failure::{Failure, Failures, Result, nearest, shown};
 use crate::finding::{Rule, Span, WarningId};
 use crate::record::LoadRestrictor;
-use crate::yaml::{Mark, Reader};
+use crate::yaml::{self, Mark, Reader, at_line};
 
 /// The largest configuration that is read, in bytes: thousands of entries.
 const MAX_BYTES: usize = 256 << 10;
@@ -64,28 +64,14 @@ pub(super) fn config(bytes: &[u8], file: &str) -> std::result::Result<Config, Fa
 
 /// Returns the text of a file that can be a configuration at all.
 fn text<'a>(bytes: &'a [u8], file: &str) -> Result<&'a str> {
-    let at = |line| Location {
-        file: file.to_owned(),
-        line,
-        ..Location::default()
-    };
-    if bytes.len() > MAX_BYTES {
-        return Err(Failure::new(format!(
-            "a configuration of {} bytes is more than the {MAX_BYTES} that are read",
-            bytes.len()
-        ))
-        .at(at(0)));
-    }
-    let text = std::str::from_utf8(bytes).map_err(|error| {
-        let before = bytes.get(..error.valid_up_to()).unwrap_or_default();
-        let line = 1 + before.iter().filter(|byte| **byte == b'\n').count();
-        Failure::new("not UTF-8")
-            .at(at(line))
-            .hint("save the file as UTF-8")
-    })?;
-    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let text = yaml::text(
+        bytes,
+        file,
+        ("a configuration", MAX_BYTES),
+        "save the file as UTF-8",
+    )?;
     if let Some(index) = text.lines().position(|line| line.starts_with("<<<<<<< ")) {
-        return Err(Failure::new("holds a merge conflict").at(at(index + 1)));
+        return Err(Failure::new("holds a merge conflict").at(at_line(file, index + 1)));
     }
     Ok(text)
 }

@@ -272,7 +272,9 @@ fn hostile_files_end_in_an_error() {
         &"#".repeat(300 << 10),
         &["more than the 262144 that are read"],
     );
-    assert!(Config::parse(b"pin: true\n\xff", "x").is_err());
+    let failures = Config::parse(b"pin: true\n\xff", "x").unwrap_err();
+    assert_eq!(failures.0[0].to_string(), "x:2: not UTF-8");
+    assert_eq!(failures.0[0].hints, ["save the file as UTF-8"]);
     assert!(Config::parse(b"\0", "x").is_err());
     // What is quoted from the file moves no cursor.
     is_refused_for("rules:\n  \"\\e[2Jx\": off\n", &["\\u{1b}[2Jx"]);

@@ -8,9 +8,9 @@ use super::{
     ChartRemote, FileRemote, GitRemote, Left, LeftWhat, LoadRestrictor, Lock, LockOptions,
     MAX_BYTES, Remote, StoredFile, VERSION,
 };
-use crate::failure::{Failure, Location, Result, shown};
+use crate::failure::{Failure, Result, shown};
 use crate::tree::{LOCK_NAME, MERGE_LOCK};
-use crate::yaml::{Mark, Reader};
+use crate::yaml::{self, Mark, Reader, at_line};
 
 const RESTORE: &str = "the lock is generated: restore it from git instead of editing it";
 const UPGRADE: &str = "a newer git-kustomize-localize may have written it: upgrade this one";
@@ -55,30 +55,13 @@ fn as_written(bytes: &[u8], file: &str) -> Result<(Lock, Marks)> {
 
 /// Returns the text of a file that can be a lock at all.
 fn text<'a>(bytes: &'a [u8], file: &str) -> Result<&'a str> {
-    let at = |line| Location {
-        file: file.to_owned(),
-        line,
-        ..Location::default()
-    };
-    if bytes.len() > MAX_BYTES {
-        return Err(Failure::new(format!(
-            "a lock of {} bytes is more than the {MAX_BYTES} that are read",
-            bytes.len()
-        ))
-        .at(at(0)));
-    }
-    let text = std::str::from_utf8(bytes).map_err(|error| {
-        let before = bytes.get(..error.valid_up_to()).unwrap_or_default();
-        let line = 1 + before.iter().filter(|byte| **byte == b'\n').count();
-        Failure::new("not UTF-8").at(at(line))
-    })?;
-    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let text = yaml::text(bytes, file, ("a lock", MAX_BYTES), RESTORE)?;
     if text.trim().is_empty() {
-        return Err(Failure::new("the lock is empty").at(at(0)));
+        return Err(Failure::new("the lock is empty").at(at_line(file, 0)));
     }
     let begins = |line: &str| marker(line).is_some_and(|(first, _)| first == '<');
     if let Some(index) = text.lines().position(begins) {
-        let failure = Failure::new("holds a merge conflict").at(at(index + 1));
+        let failure = Failure::new("holds a merge conflict").at(at_line(file, index + 1));
         return Err(failure.hint(match file {
             LOCK_NAME => MERGE_LOCK,
             _ => "make it again: it is the lock of what was localized",
