@@ -28,8 +28,7 @@ impl Runner {
     /// Returns a runner for an origin with one clean commit on `main`, and the program on `PATH`.
     fn new() -> Runner {
         let sandbox = Sandbox::new();
-        let program = env!("CARGO_BIN_EXE_git-kustomize-localize");
-        sandbox.offer("git-kustomize-localize", Path::new(program));
+        sandbox.offer_itself();
         let origin = sandbox.repo("origin");
         origin.write("app/kustomization.yaml", LOCAL);
         origin.write("app/config.yaml", config("app"));

@@ -473,10 +473,7 @@ fn a_linked_worktree_is_a_place_like_any_other() {
 fn git_finds_the_command_and_its_settings_hold() {
     let project = Project::new();
     let work = &project.work;
-    project.sandbox.offer(
-        "git-kustomize-localize",
-        env!("CARGO_BIN_EXE_git-kustomize-localize").as_ref(),
-    );
+    project.sandbox.offer_itself();
     for name in ["GIT_AUTHOR_NAME", "GIT_COMMITTER_NAME"] {
         project.sandbox.unset(name);
     }

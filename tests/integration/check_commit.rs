@@ -10,7 +10,7 @@ use git_kustomize_localize::tree::objects::{self, ObjectTree, object_id};
 use git_kustomize_localize::tree::{Listing as _, Tree as _};
 use serde_json::Value;
 
-use crate::support::{Repo, Sandbox, config};
+use crate::support::{Random, Repo, Sandbox, config};
 
 /// In this encoding, the yen sign is the byte of a backslash: what stands in quotes is another text.
 const HOLE: &str = "{namePrefix: \"¥\", namespace: \", resources: [https://example.com/x.yaml], nameSuffix: \" #\"\n}\n";
@@ -72,24 +72,6 @@ fn a_filter_is_not_run_and_not_ignored() {
     repo.run(&["check", "--rev", "HEAD"]).success();
 }
 
-/// Numbers that are the same on every machine.
-struct Numbers(u64);
-
-impl Numbers {
-    fn below(&mut self, end: usize) -> usize {
-        self.0 = self
-            .0
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) as usize % end
-    }
-
-    fn of<'a>(&mut self, from: &[&'a str], most: usize) -> Vec<&'a str> {
-        let count = self.below(most + 1);
-        (0..count).map(|_| from[self.below(from.len())]).collect()
-    }
-}
-
 const DIRECTORIES: [&str; 4] = ["", "a/", "a/b/", "c/"];
 const IGNORE: [&str; 12] = [
     "*.env", "!x.env", "/b", "b/", "a/b", "**/y.env", "gen/", "/gen/*", "!gen/", "*", "!*.yaml",
@@ -121,11 +103,11 @@ const NAMES: [&str; 6] = [
 ];
 
 /// Fills a repository, and returns what its kustomizations name that is not there.
-fn fill(repo: &Repo, numbers: &mut Numbers) -> BTreeSet<String> {
+fn fill(repo: &Repo, random: &mut Random) -> BTreeSet<String> {
     let mut missing = BTreeSet::new();
     for directory in DIRECTORIES {
         let mut text = "# $Id$ ¥\nsecretGenerator:\n".to_owned();
-        for (number, name) in numbers.of(&NAMES, 4).into_iter().enumerate() {
+        for (number, name) in random.some_of(&NAMES, 4).into_iter().enumerate() {
             text.push_str(&format!("- {{name: s{number}, files: [{name}]}}\n"));
             let place = format!("{directory}{name}");
             if !name.starts_with("..") {
@@ -134,7 +116,7 @@ fn fill(repo: &Repo, numbers: &mut Numbers) -> BTreeSet<String> {
         }
         text.push_str("namePrefix: p-\n");
         repo.write(&format!("{directory}kustomization.yaml"), text);
-        let mut lines = numbers.of(&IGNORE, 3).join("\n");
+        let mut lines = random.some_of(&IGNORE, 3).join("\n");
         if !lines.is_empty() {
             lines.push('\n');
             repo.write(&format!("{directory}.gitignore"), lines);
@@ -143,7 +125,7 @@ fn fill(repo: &Repo, numbers: &mut Numbers) -> BTreeSet<String> {
     repo.git(&["add", "--all", "--force"]);
     // Afterwards, so that the blobs are what was written.
     for directory in DIRECTORIES {
-        let mut lines = numbers.of(&ATTRIBUTES, 3);
+        let mut lines = random.some_of(&ATTRIBUTES, 3);
         if directory.is_empty() {
             lines.insert(0, "[attr]enc working-tree-encoding=ISO646-JP");
         }
@@ -170,8 +152,8 @@ fn the_verdict_is_a_function_of_the_commit() {
     for seed in 0..8 {
         let sandbox = Sandbox::new();
         let repo = sandbox.repo("work");
-        let mut numbers = Numbers(seed);
-        let missing = fill(&repo, &mut numbers);
+        let mut random = Random::of(&format!("commit {seed}"));
+        let missing = fill(&repo, &mut random);
         repo.git(&["commit", "--quiet", "-m", "world"]);
         let commit = repo.id("HEAD");
         let before = verdict(&repo, &commit);

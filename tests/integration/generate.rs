@@ -10,8 +10,7 @@ use crate::support::Sandbox;
 /// Returns a sandbox where git finds the program.
 fn installed() -> Sandbox {
     let sandbox = Sandbox::new();
-    let program = Path::new(env!("CARGO_BIN_EXE_git-kustomize-localize"));
-    sandbox.offer("git-kustomize-localize", program);
+    sandbox.offer_itself();
     sandbox
 }
 

@@ -17,10 +17,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::{env, thread};
 
 use proptest::strategy::{Strategy as _, ValueTree};
-use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
-use sha2::{Digest as _, Sha256};
+use proptest::test_runner::{Config, TestRunner};
 
-use crate::support::{Kustomize, Output, Repo, World};
+use crate::support::{Kustomize, Output, Random, Repo, World};
 use plan::RootPlan;
 use write::{Files, OWNER, Place, REPOSITORIES, Writer, Written};
 
@@ -41,8 +40,7 @@ fn number(name: &str, default: usize) -> usize {
 
 /// Returns the plan of a tree, which can be made smaller.
 fn planned(seed: usize, index: usize) -> Box<dyn ValueTree<Value = RootPlan>> {
-    let seed: [u8; 32] = Sha256::digest(format!("{seed} {index}")).into();
-    let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &seed);
+    let rng = Random::of(&format!("{seed} {index}")).into_rng();
     let mut runner = TestRunner::new_with_rng(Config::default(), rng);
     Box::new(plan::tree().new_tree(&mut runner).unwrap())
 }

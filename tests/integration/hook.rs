@@ -17,8 +17,7 @@ const LOCAL: &str = "resources:\n  - config.yaml\n";
 /// Returns a repository `work` with a clean commit, and the program on `PATH`.
 fn work() -> (Sandbox, Repo) {
     let sandbox = Sandbox::new();
-    let program = env!("CARGO_BIN_EXE_git-kustomize-localize");
-    sandbox.offer("git-kustomize-localize", Path::new(program));
+    sandbox.offer_itself();
     let work = sandbox.repo("work");
     work.write("app/kustomization.yaml", LOCAL);
     work.write("app/config.yaml", crate::support::config("app"));

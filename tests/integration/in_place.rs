@@ -5,7 +5,7 @@ mod git;
 
 use std::process::Command;
 
-use crate::support::{Kustomize, Output, Reply, Repo, Running, World, config_map, deployment};
+use crate::support::{Kustomize, Output, Reply, Repo, Running, World, config_map};
 
 const LOCK: &str = "kustomize-localize.lock";
 const IN_PLACE: [&str; 2] = ["--in-place", "--no-commit"];
@@ -14,27 +14,7 @@ const LIB: &str = "base/localized-files/github.com/acme/lib/v1";
 /// A user's repository with two overlays of one base, all staged. The base names a remote root,
 /// which names another one; one overlay names a file.
 fn world() -> World {
-    let world = World::new();
-    world.upstream_of(
-        "acme/deep",
-        &[
-            ("app/kustomization.yaml", "resources: [map.yaml]\n"),
-            ("app/map.yaml", &config_map("deep")),
-        ],
-    );
-    world.upstream_of(
-        "acme/lib",
-        &[
-            (
-                "web/kustomization.yaml",
-                "resources: [map.yaml, 'https://github.com/acme/deep//app?ref=v1']\n",
-            ),
-            ("web/map.yaml", &config_map("lib")),
-            ("other/kustomization.yaml", "resources: [map.yaml]\n"),
-            ("other/map.yaml", &config_map("other")),
-        ],
-    );
-    world.file("https://files.example.com/v1/app.yaml", deployment("app"));
+    let world = World::acme();
     world.work.write(
         "base/kustomization.yaml",
         "# the base\nresources:\n- https://github.com/acme/lib//web?ref=v1 # upstream\n- own.yaml\n",
@@ -531,10 +511,7 @@ fn check(world: &World) -> Output {
 #[test]
 fn a_blocked_commit_passes_after_either_mend() {
     let world = world();
-    let program = env!("CARGO_BIN_EXE_git-kustomize-localize");
-    world
-        .sandbox
-        .offer("git-kustomize-localize", program.as_ref());
+    world.sandbox.offer_itself();
     world.work.run(&["hook", "install"]).success();
     let commit = ["commit", "-q", "-m", "blocked"];
     let blocked = world.work.try_git(&commit);

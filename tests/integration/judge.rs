@@ -12,7 +12,6 @@ mod build;
 mod call;
 mod fuzz;
 mod known;
-mod random;
 mod table;
 mod variant;
 

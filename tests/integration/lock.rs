@@ -7,27 +7,7 @@ const LOCK: &str = "kustomize-localize.lock";
 /// A user's repository with two overlays of one base. The base names a remote root, which names
 /// another one; one overlay names a file. Everything is staged, nothing is committed.
 fn world() -> World {
-    let world = World::new();
-    world.upstream_of(
-        "acme/deep",
-        &[
-            ("app/kustomization.yaml", "resources: [map.yaml]\n"),
-            ("app/map.yaml", &config_map("deep")),
-        ],
-    );
-    world.upstream_of(
-        "acme/lib",
-        &[
-            (
-                "web/kustomization.yaml",
-                "resources: [map.yaml, 'https://github.com/acme/deep//app?ref=v1']\n",
-            ),
-            ("web/map.yaml", &config_map("lib")),
-            ("other/kustomization.yaml", "resources: [map.yaml]\n"),
-            ("other/map.yaml", &config_map("other")),
-        ],
-    );
-    world.file("https://files.example.com/v1/app.yaml", deployment("app"));
+    let world = World::acme();
     world.work.write(
         "base/kustomization.yaml",
         "resources:\n- https://github.com/acme/lib//web?ref=v1\n",

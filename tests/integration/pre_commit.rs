@@ -27,8 +27,7 @@ impl Framework {
 
     fn new(program: &'static str, id: &str) -> Framework {
         let sandbox = Sandbox::new();
-        let binary = env!("CARGO_BIN_EXE_git-kustomize-localize");
-        sandbox.offer("git-kustomize-localize", Path::new(binary));
+        sandbox.offer_itself();
         let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(".pre-commit-hooks.yaml");
         let hooks = sandbox.repo("hooks");
         hooks.write(".pre-commit-hooks.yaml", fs::read(source).unwrap());

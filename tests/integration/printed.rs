@@ -131,10 +131,7 @@ fn rules(names: &[&str]) -> BTreeSet<String> {
 /// A repository that keeps its URLs in the lock, but for two roots that are localized in place.
 fn world() -> World {
     let world = World::new();
-    let program = env!("CARGO_BIN_EXE_git-kustomize-localize");
-    world
-        .sandbox
-        .offer("git-kustomize-localize", program.as_ref());
+    world.sandbox.offer_itself();
     world.upstream_of(
         "acme/lib",
         &[

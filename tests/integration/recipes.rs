@@ -83,8 +83,7 @@ fn checkout(project: &Project, name: &str) -> Repo {
 fn the_branch_follows_also_when_two_jobs_run_at_once() {
     let project = Project::new();
     let work = &project.work;
-    let program = Path::new(env!("CARGO_BIN_EXE_git-kustomize-localize"));
-    project.sandbox.offer("git-kustomize-localize", program);
+    project.sandbox.offer_itself();
     // The runner has a kustomize.
     let Some(kustomize) = crate::support::Kustomize::find() else {
         return;

@@ -6,7 +6,9 @@
 mod http;
 mod kustomize;
 mod process;
+mod programs;
 mod project;
+mod random;
 mod repo;
 mod sandbox;
 mod selftest;
@@ -18,6 +20,7 @@ pub(crate) use http::{Reply, Server};
 pub(crate) use kustomize::Kustomize;
 pub(crate) use process::{Output, Running};
 pub(crate) use project::{OVERLAY, Project, base_of, config, service};
+pub(crate) use random::Random;
 pub(crate) use repo::Repo;
 pub(crate) use sandbox::Sandbox;
 pub(crate) use state::State;

@@ -91,8 +91,7 @@ fn instead_of_works_wherever_it_is_set() {
     // `git -c`, as git hands it to its sub-commands.
     let cache = sandbox.path("cache/git-kustomize-localize");
     let _ = fs::remove_dir_all(&cache);
-    let program = std::path::Path::new(env!("CARGO_BIN_EXE_git-kustomize-localize"));
-    sandbox.offer("git-kustomize-localize", program);
+    sandbox.offer_itself();
     let setting = format!("{key}={value}");
     let output = repo.try_git(&[
         "-c",

@@ -4,8 +4,7 @@
 use std::fmt::Write as _;
 
 use super::build::Judge;
-use super::random::Random;
-use crate::support::{Kustomize, Reply, Repo, Sandbox, Server};
+use crate::support::{Kustomize, Random, Reply, Repo, Sandbox, Server};
 
 /// How many repositories are localized, each in place and as a copy.
 const WORLDS: usize = 16;

@@ -244,6 +244,7 @@ impl Judge {
             .env("PATH", self.sandbox.path("programs"))
             .env("HOME", worker.directory.join("home"))
             .env("TMPDIR", worker.directory.join("tmp"))
+            .env("GOGC", "off")
             .env("JUDGE_LOG", &log)
             .env("HTTP_PROXY", &proxy)
             .env("HTTPS_PROXY", &proxy)

@@ -7,10 +7,9 @@ use std::env;
 
 use super::build::Judge;
 use super::holes;
-use super::random::Random;
 use super::table;
 use super::variant::Variant;
-use crate::support::Kustomize;
+use crate::support::{Kustomize, Random};
 
 /// The reference that is hidden, or shows.
 const URL: &str = "https://h.example/x.yaml";

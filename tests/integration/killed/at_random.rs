@@ -6,7 +6,7 @@ use std::thread;
 use std::time::Instant;
 
 use super::{PROGRAM, Stage, next_version, project, with_worktree};
-use crate::support::{OVERLAY, Running};
+use crate::support::{OVERLAY, Random, Running};
 
 /// How many runs are ended, in all tests together.
 fn kills() -> u32 {
@@ -14,27 +14,14 @@ fn kills() -> u32 {
     asked.map_or(30, |asked| asked.parse().unwrap())
 }
 
-/// Random numbers, the same in every run of the tests.
-struct Random(u64);
-
-impl Random {
-    /// Returns a number from 0 to 1.
-    fn next(&mut self) -> f64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 >> 11) as f64 / (1_u64 << 53) as f64
-    }
-}
-
 /// Ends every third of the runs at a random moment each, with everything in its process group.
-fn play(stage: &Stage, seed: u64) {
+fn play(stage: &Stage, seed: &str) {
     stage.undisturbed();
     stage.reset();
     let start = Instant::now();
     stage.run().success();
     let duration = start.elapsed();
-    let mut random = Random(seed);
+    let mut random = Random::of(seed);
     let turns = kills() / 3;
     let mut ended = 0;
     for turn in 0..turns {
@@ -47,7 +34,7 @@ fn play(stage: &Stage, seed: u64) {
             .process_group(0);
         let start = Instant::now();
         let running = Running::start(&mut command);
-        let delay = duration.mul_f64(random.next() * 1.1);
+        let delay = duration.mul_f64(random.fraction() * 1.1);
         thread::sleep(delay.saturating_sub(start.elapsed()));
         running.kill_group();
         let status = running.wait().status;
@@ -71,7 +58,7 @@ fn play(stage: &Stage, seed: u64) {
 fn a_copy_on_a_branch() {
     play(
         &Stage::new(project(), &[&OVERLAY[..], &["--no-verify"]].concat()),
-        0x6b69_6c6c_6564,
+        "a copy on a branch",
     );
 }
 
@@ -81,7 +68,7 @@ fn the_repository_on_a_branch() {
     project.work.run(&["--in-place", "--no-verify"]).success();
     next_version(&project);
     let stage = Stage::new(project, &["--in-place", "--no-verify"]);
-    play(&stage, 0x7261_6e64_6f6d);
+    play(&stage, "the repository on a branch");
 }
 
 #[test]
@@ -91,5 +78,5 @@ fn a_worktree_that_follows() {
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
     project.work.run(&args).success();
     next_version(&project);
-    play(&Stage::new(project, &args), 0x6d6f_6d65_6e74);
+    play(&Stage::new(project, &args), "a worktree that follows");
 }

@@ -1,7 +1,5 @@
 //! Beside the branch: merged back, vendored, left; and what deploys it.
 
-use std::path::Path;
-
 use super::{blocks, run};
 use crate::support::{Kustomize, Project, Repo, base_of};
 
@@ -12,8 +10,7 @@ const URL: &str = "https://example.com/acme/remote.git?ref=v1";
 /// Returns a project with a lock on `main`, where git finds the program.
 fn locked() -> Project {
     let project = Project::new();
-    let program = Path::new(env!("CARGO_BIN_EXE_git-kustomize-localize"));
-    project.sandbox.offer("git-kustomize-localize", program);
+    project.sandbox.offer_itself();
     project.work.run(&["lock"]).success();
     project.work.commit("lock");
     project

@@ -23,8 +23,7 @@ struct World {
 impl World {
     fn new() -> World {
         let sandbox = Sandbox::new();
-        let program = Path::new(env!("CARGO_BIN_EXE_git-kustomize-localize"));
-        sandbox.offer("git-kustomize-localize", program);
+        sandbox.offer_itself();
         let server = Server::start();
         let bases = sandbox.repo("srv/acme/bases");
         bases.write("web/kustomization.yaml", "resources: [config.yaml]\n");

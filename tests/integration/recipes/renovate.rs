@@ -25,8 +25,7 @@ impl Hosted {
         let project = Project::new();
         let work = &project.work;
         let sandbox = &project.sandbox;
-        let program = std::path::Path::new(env!("CARGO_BIN_EXE_git-kustomize-localize"));
-        sandbox.offer("git-kustomize-localize", program);
+        sandbox.offer_itself();
         work.run(&["lock"]).success();
         work.commit("lock");
         let origin = sandbox.path("srv/owner/repository.git");
@@ -225,8 +224,7 @@ fn a_repository_without_remote_references_stays_without_a_lock() {
 fn renovate_can_lock_by_itself() {
     let project = Project::new();
     let work = &project.work;
-    let program = std::path::Path::new(env!("CARGO_BIN_EXE_git-kustomize-localize"));
-    project.sandbox.offer("git-kustomize-localize", program);
+    project.sandbox.offer_itself();
     work.run(&["lock"]).success();
     work.commit("lock");
     project.second_version();

@@ -30,8 +30,7 @@ impl Night {
     fn new() -> Night {
         let project = Project::new();
         let sandbox = &project.sandbox;
-        let program = std::path::Path::new(env!("CARGO_BIN_EXE_git-kustomize-localize"));
-        sandbox.offer("git-kustomize-localize", program);
+        sandbox.offer_itself();
         sandbox.script("gh", GH);
         for name in ["gh", "runner"] {
             fs::create_dir(sandbox.path(name)).unwrap();

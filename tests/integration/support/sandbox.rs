@@ -12,6 +12,7 @@ use std::sync::{Arc, Mutex};
 
 use tempfile::TempDir;
 
+use super::programs::Programs;
 use super::{Kustomize, Output, Repo, Running, Server};
 
 /// The date of every commit, unless a test sets another: ids are then the same on every machine.
@@ -29,6 +30,7 @@ pub(crate) struct Sandbox(Arc<Inner>);
 struct Inner {
     environment: Mutex<BTreeMap<OsString, OsString>>,
     root: PathBuf,
+    _programs: Arc<Programs>,
     _directory: TempDir,
 }
 
@@ -46,7 +48,12 @@ impl Sandbox {
         for name in ["home", "cache", "config", "tmp", "bin"] {
             fs::create_dir(root.join(name)).unwrap();
         }
-        fs::write(root.join("gitconfig"), "").unwrap();
+        // git would start another process after every commit, to see whether it should tidy up.
+        fs::write(root.join("gitconfig"), "[maintenance]\n\tauto = false\n").unwrap();
+        let programs = Programs::shared();
+        let mut path = root.join("bin").into_os_string();
+        path.push(":");
+        path.push(programs.path());
 
         let mut environment = BTreeMap::new();
         for name in INHERITED {
@@ -57,6 +64,7 @@ impl Sandbox {
         let sandbox = Sandbox(Arc::new(Inner {
             environment: Mutex::new(environment),
             root,
+            _programs: programs,
             _directory: directory,
         }));
         for (name, directory) in [
@@ -81,36 +89,14 @@ impl Sandbox {
             ("GIT_COMMITTER_DATE", DATE),
             ("TZ", "UTC"),
             ("LC_ALL", "C"),
+            // A build of kustomize is short: it collects garbage for a quarter of its time, and needs not.
+            ("GOGC", "off"),
+            ("GOMEMLIMIT", "1GiB"),
         ] {
             sandbox.set(name, value);
         }
-        let mut path = sandbox.path("bin").into_os_string();
-        for directory in env::split_paths(&env::var_os("PATH").unwrap_or_default()) {
-            path.push(":");
-            path.push(sandbox.without_kustomize(directory));
-        }
         sandbox.set("PATH", path);
         sandbox
-    }
-
-    /// Returns a directory with the programs of this one but for those that build kustomizations: most tests
-    /// are about something else. Those that build say so with [`Sandbox::builds`].
-    fn without_kustomize(&self, directory: PathBuf) -> PathBuf {
-        const BUILDERS: [&str; 2] = ["kustomize", "kubectl"];
-        let holds = |name: &&str| directory.join(name).is_file();
-        if !BUILDERS.iter().any(holds) {
-            return directory;
-        }
-        let number = fs::read_dir(self.path("without")).map_or(0, Iterator::count);
-        let without = self.path("without").join(number.to_string());
-        fs::create_dir_all(&without).unwrap();
-        for entry in fs::read_dir(&directory).unwrap() {
-            let entry = entry.unwrap();
-            if !BUILDERS.iter().any(|name| entry.file_name() == *name) {
-                std::os::unix::fs::symlink(entry.path(), without.join(entry.file_name())).unwrap();
-            }
-        }
-        without
     }
 
     /// Lets the program build with the real kustomize, so that it verifies what it does. `None` when there is no
@@ -212,6 +198,8 @@ impl Sandbox {
         fs::write(&file, server.authority()).unwrap();
         self.set("SSL_CERT_FILE", &file);
         self.set("GIT_SSL_CAINFO", &file);
+        // git would read every certificate of the machine as well: half of the time of some tests.
+        self.set("GIT_SSL_CAPATH", self.path("bin"));
     }
 
     /// Sends all of git, kustomize and the program to `server`, which then answers for every host.
@@ -230,6 +218,12 @@ impl Sandbox {
     /// Puts `program` before everything else of that name on `PATH`.
     pub(crate) fn offer(&self, name: &str, program: &Path) {
         std::os::unix::fs::symlink(program, self.path("bin").join(name)).unwrap();
+    }
+
+    /// Puts the program under test on `PATH`, for hooks and commands that are printed.
+    pub(crate) fn offer_itself(&self) {
+        let program = env!("CARGO_BIN_EXE_git-kustomize-localize");
+        self.offer("git-kustomize-localize", Path::new(program));
     }
 
     /// Puts a shell script before everything else of that name on `PATH`.

@@ -44,9 +44,12 @@ fn the_environment_is_that_of_the_sandbox_only() {
     );
     all.lacks("proxy").lacks("PROXY");
     let configuration = || sandbox.git(&sandbox.path(""), &["config", "--list"]);
-    assert_eq!(configuration(), "");
+    assert_eq!(configuration(), "maintenance.auto=false");
     sandbox.configure("core.autocrlf", "true");
-    assert_eq!(configuration(), "core.autocrlf=true");
+    assert_eq!(
+        configuration(),
+        "maintenance.auto=false\ncore.autocrlf=true"
+    );
 }
 
 #[test]

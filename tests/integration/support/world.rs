@@ -35,6 +35,37 @@ impl World {
         }
     }
 
+    /// Returns one with two upstream repositories, of which `acme/lib` names `acme/deep`, and a file.
+    pub(crate) fn acme() -> World {
+        let world = World::new();
+        world.upstream_of(
+            "acme/deep",
+            &[
+                ("app/kustomization.yaml", "resources: [map.yaml]\n"),
+                ("app/map.yaml", &config_map("deep")),
+            ],
+        );
+        world.upstream_of(
+            "acme/lib",
+            &[
+                (
+                    "web/kustomization.yaml",
+                    "resources: [map.yaml, 'https://github.com/acme/deep//app?ref=v1']\n",
+                ),
+                ("web/map.yaml", &config_map("lib")),
+                ("other/kustomization.yaml", "resources: [map.yaml]\n"),
+                ("other/map.yaml", &config_map("other")),
+                ("kustomization.yaml", "resources: [web]\n"),
+                (
+                    "part/kustomization.yaml",
+                    "apiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Component\nnamePrefix: x-\n",
+                ),
+            ],
+        );
+        world.file("https://files.example.com/v1/app.yaml", deployment("app"));
+        world
+    }
+
     /// Returns a new repository `https://github.com/NAME`.
     pub(crate) fn upstream(&self, name: &str) -> Repo {
         self.sandbox.repo(&format!("upstream/{name}"))
