@@ -4,9 +4,7 @@ use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
 
-use sha2::{Digest as _, Sha256};
-
-use crate::support::{Project, Repo, Sandbox};
+use crate::support::{Memory, Project, Repo, Sandbox};
 
 const REMOTE: &str = "resources: [https://example.com/x.yaml]\n";
 
@@ -61,35 +59,33 @@ fn a_directory_whose_name_is_no_text() {
 
 #[test]
 fn a_configuration_that_leaves_out_everything() {
-    let sandbox = Sandbox::new();
-    let repo = sandbox.repo("work");
-    repo.write("app/kustomization.yaml", REMOTE);
+    let files = Memory::of(&[("app/kustomization.yaml", REMOTE)]);
     for text in ["include: [apps/*]\n", "exclude: ['**']\n"] {
-        repo.write(".kustomize-localize", text);
-        let words = "error: `.kustomize-localize` leaves out every kustomization\n  \
-                     hint: change `include` and `exclude` there";
-        says(&repo, 2, &[words]);
+        let failure = files.with(".kustomize-localize", text).check().unwrap_err();
+        assert_eq!(
+            failure.0[0].message,
+            "`.kustomize-localize` leaves out every kustomization"
+        );
+        assert_eq!(failure.0[0].hints, ["change `include` and `exclude` there"]);
     }
     // Where there is none, none is left out.
-    repo.remove("app/kustomization.yaml");
-    says(&repo, 0, &["checked 0 kustomizations"]);
+    let none = Memory::of(&[(".kustomize-localize", "exclude: ['**']\n")]);
+    assert_eq!(none.checked().kustomizations, 0);
 }
 
 #[test]
 fn a_lock_that_lists_what_somebody_wrote() {
-    let sandbox = Sandbox::new();
-    let repo = sandbox.repo("work");
     let text = "helmCharts:\n- name: x\n  repo: https://charts.example.com\n  version: 1.0.0\n";
-    repo.write("app/kustomization.yaml", text);
-    let digest: String = Sha256::digest(text)
-        .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect();
+    let digest = git_kustomize_localize::record::sha256_hex(text.as_bytes());
     let lock = format!(
         "version: 1\nfiles:\n  - path: kustomization.yaml\n    mode: \"100644\"\n    sha256: {digest}\n"
     );
-    repo.write("app/kustomize-localize.lock", lock);
-    says(&repo, 1, &["error[remote-chart]"]);
+    let said = Memory::of(&[
+        ("app/kustomization.yaml", text),
+        ("app/kustomize-localize.lock", &lock),
+    ])
+    .human();
+    assert!(said.contains("error[remote-chart]"), "{said}");
 }
 
 #[test]

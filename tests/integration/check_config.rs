@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::support::{Output, Repo, Sandbox};
+use crate::support::{Memory, Output, Repo, Sandbox};
 
 const FILE: &str = ".kustomize-localize";
 const REMOTE: &str = "https://github.com/acme/bases//web?ref=v1";
@@ -35,7 +35,19 @@ fn found(repo: &Repo, args: &[&str]) -> Vec<String> {
 fn of(output: &Output) -> Vec<String> {
     let value: Value = serde_json::from_str(&output.stdout)
         .unwrap_or_else(|error| panic!("{error}\n{}\n{}", output.stdout, output.stderr));
-    let findings = value["findings"].as_array().unwrap();
+    listed(value["findings"].as_array().unwrap())
+}
+
+/// Returns the same of files in memory.
+#[track_caller]
+fn found_in(memory: &Memory) -> Vec<String> {
+    let found = listed(&memory.findings());
+    let fails = found.iter().any(|finding| finding.starts_with('!'));
+    assert_eq!(memory.checked().status(), u8::from(fails), "{found:?}");
+    found
+}
+
+fn listed(findings: &[Value]) -> Vec<String> {
     let shown = |finding: &Value| {
         let allowed = !finding["allowed"].is_null();
         let mark = match (allowed, finding["severity"] == "error") {
@@ -178,13 +190,9 @@ fn a_configuration_that_says_nothing_known_stops_the_check() {
 
 #[test]
 fn severities_decide_the_exit_status() {
-    let sandbox = Sandbox::new();
     let text = format!("resources:\n- {REMOTE}\n- x.yaml # kustomize-localize: allow[cycle] old\n");
-    let repo = repo(&sandbox, &[("kustomization.yaml", &text), ("x.yaml", "")]);
-    let with = |rules: &str| {
-        repo.write(FILE, format!("rules: {{{rules}}}\n"));
-        found(&repo, &["--working-tree"])
-    };
+    let repo = Memory::of(&[("kustomization.yaml", &text), ("x.yaml", "")]);
+    let with = |rules: &str| found_in(&repo.with(FILE, format!("rules: {{{rules}}}\n")));
     let remote = "remote-reference kustomization.yaml:2";
     let stale = "stale-allow kustomization.yaml:3";
     assert_eq!(with(""), [&format!("!{remote}"), stale]);
@@ -202,7 +210,6 @@ fn severities_decide_the_exit_status() {
 
 #[test]
 fn urls_are_allowed_by_host_path_and_ref() {
-    let sandbox = Sandbox::new();
     let id = "0123456789abcdef0123456789abcdef01234567";
     let text = format!(
         "resources:
@@ -219,18 +226,13 @@ fn urls_are_allowed_by_host_path_and_ref() {
 - https://github.com@evil.example/acme/bases?ref=v1
 "
     );
-    let repo = repo(
-        &sandbox,
-        &[
-            ("kustomization.yaml", &text),
-            ("ok/kustomization.yaml", "resources: []\n"),
-        ],
-    );
+    let repo = Memory::of(&[
+        ("kustomization.yaml", &text),
+        ("ok/kustomization.yaml", "resources: []\n"),
+    ]);
     let allowed = |entry: &str| -> Vec<u64> {
-        repo.write(FILE, format!("allow:\n- {{{entry}, reason: ours}}\n"));
-        let output = repo.run(&["check", "--working-tree", "--format", "json"]);
-        let value: Value = serde_json::from_str(&output.stdout).unwrap();
-        let findings = value["findings"].as_array().unwrap();
+        let text = format!("allow:\n- {{{entry}, reason: ours}}\n");
+        let findings = repo.with(FILE, text).findings();
         let allowed = findings.iter().filter(|finding| {
             finding["rule"] == "remote-reference" && !finding["allowed"].is_null()
         });
@@ -261,7 +263,6 @@ fn urls_are_allowed_by_host_path_and_ref() {
 
 #[test]
 fn comments_allow_what_stands_beside_them() {
-    let sandbox = Sandbox::new();
     let text = format!(
         "resources:
 # kustomize-localize: allow[remote-reference] ours
@@ -277,10 +278,10 @@ patches:
 "
     );
     let files = [("kustomization.yaml", text.as_str())];
-    let repo = repo(&sandbox, &files);
+    let repo = Memory::of(&files);
     let at = |rule: &str, line: usize| format!("{rule} kustomization.yaml:{line}");
     assert_eq!(
-        found(&repo, &[]),
+        found_in(&repo),
         [
             at("~remote-reference", 3),
             at("~remote-reference", 4),
@@ -292,7 +293,7 @@ patches:
             at("stale-allow", 7),
         ]
     );
-    let output = repo.run(&["check", "--format", "json"]);
+    let said = Value::from(repo.findings()).to_string();
     for part in [
         "\"kustomization.yaml:2\"",
         "\"on trial\"",
@@ -300,69 +301,56 @@ patches:
         "`cycle` has nothing here that could be allowed",
         "there is no rule `remote-refrence` (did you mean `remote-reference`?)",
     ] {
-        output.stdout_has(part);
+        assert!(said.contains(part), "{part}: {said}");
     }
     assert_eq!(
-        found(&repo, &["--no-allow"]),
+        found_in(&repo.no_allow()),
         [3, 4, 5, 6, 7].map(|line| at("!remote-reference", line))
     );
     // A part does not tell what the whole needs.
-    repo.write(
+    let repo = repo.with(
         "b/kustomization.yaml",
         format!("resources:\n- {REMOTE} # kustomize-localize: allow[cycle] x\n"),
     );
-    let part = found(&repo, &["--working-tree", "b"]);
+    let part = found_in(&repo.at(&["b"]));
     assert_eq!(part, ["!remote-reference b/kustomization.yaml:2"]);
-    repo.write(
-        FILE,
-        "rules: {stale-allow: error, remote-reference: warning}\n",
-    );
-    let strict = found(&repo, &["--working-tree"]);
+    let strict = "rules: {stale-allow: error, remote-reference: warning}\n";
+    let strict = found_in(&repo.with(FILE, strict));
     assert!(strict.contains(&at("!stale-allow", 6)), "{strict:?}");
     assert!(strict.contains(&at("~remote-reference", 3)), "{strict:?}");
 }
 
 #[test]
 fn what_is_excluded_is_still_followed() {
-    let sandbox = Sandbox::new();
     let text = format!("resources:\n- {REMOTE}\n");
-    let repo = repo(
-        &sandbox,
-        &[
-            ("apps/templates/kustomization.yaml", &text),
-            ("apps/web/kustomization.yaml", "resources: []\n"),
-        ],
-    );
+    let repo = Memory::of(&[
+        ("apps/templates/kustomization.yaml", &text),
+        ("apps/web/kustomization.yaml", "resources: []\n"),
+    ]);
     let error = ["!remote-reference apps/templates/kustomization.yaml:2"];
-    let with = |text: &str, args: &[&str]| {
-        repo.write(FILE, text);
-        found(&repo, &[&["--working-tree"], args].concat())
-    };
-    assert_eq!(with("", &[]), error);
+    let with = |text: &str| found_in(&repo.with(FILE, text));
+    assert_eq!(with(""), error);
     let exclude = "exclude: [\"**/templates\"]\n";
-    assert_eq!(with(exclude, &[]), [""; 0]);
-    assert_eq!(with("include: [apps/w*]\n", &[]), [""; 0]);
-    assert_eq!(with("include: [apps]\n", &[]), error);
-    let named = repo.run(&["check", "--working-tree", "apps/web"]);
-    named.success();
-    repo.write(FILE, exclude);
-    for args in [
-        &["check", "--working-tree", "apps/templates"][..],
-        &[
-            "check",
-            "--working-tree",
-            "apps/web",
-            "apps/templates/kustomization.yaml",
-        ],
+    assert_eq!(with(exclude), [""; 0]);
+    assert_eq!(with("include: [apps/w*]\n"), [""; 0]);
+    assert_eq!(with("include: [apps]\n"), error);
+    let named = |paths: &[&str], text: &str| repo.with(FILE, text).at(paths).check();
+    assert_eq!(
+        named(&["apps/web"], "include: [apps]\n").unwrap().status(),
+        0
+    );
+    for paths in [
+        &["apps/templates"][..],
+        &["apps/web", "apps/templates/kustomization.yaml"],
     ] {
-        let named = repo.run(args);
-        named
-            .fails(2)
-            .stderr_has("is excluded by `.kustomize-localize`")
-            .stderr_has("change `include` and `exclude`");
+        let failure = &named(paths, exclude).unwrap_err().0[0];
+        let is_excluded = "is excluded by `.kustomize-localize`";
+        assert!(failure.message.contains(is_excluded), "{failure:?}");
+        let hint = "change `include` and `exclude`";
+        assert!(failure.hints[0].contains(hint), "{failure:?}");
     }
-    repo.write("apps/web/kustomization.yaml", "resources: [../templates]\n");
-    assert_eq!(with(exclude, &[]), error);
+    let repo = repo.with("apps/web/kustomization.yaml", "resources: [../templates]\n");
+    assert_eq!(found_in(&repo.with(FILE, exclude)), error);
 }
 
 #[test]
@@ -399,7 +387,6 @@ fn what_is_new_needs_a_base_where_the_configuration_asks_for_it() {
 
 #[test]
 fn locked_references_can_count_too() {
-    let sandbox = Sandbox::new();
     let text = format!("resources:\n- {REMOTE}\n");
     let lock = "version: 1
 remotes:
@@ -408,59 +395,47 @@ remotes:
     commit: 0123456789abcdef0123456789abcdef01234567
     paths: [web]
 ";
-    let repo = repo(
-        &sandbox,
-        &[
-            ("kustomization.yaml", &text),
-            ("kustomize-localize.lock", lock),
-        ],
-    );
-    assert_eq!(found(&repo, &[]), [""; 0]);
-    repo.write(FILE, "locked: error\n");
-    repo.git(&["add", "--all"]);
+    let repo = Memory::of(&[
+        ("kustomization.yaml", &text),
+        ("kustomize-localize.lock", lock),
+    ]);
+    assert_eq!(found_in(&repo), [""; 0]);
+    let strict = repo.with(FILE, "locked: error\n");
     assert_eq!(
-        found(&repo, &[]),
+        found_in(&strict),
         ["!remote-reference kustomization.yaml:2"]
     );
-    let said = repo.run(&["check"]);
-    said.fails(1)
-        .stdout_has("locked but not localized")
-        .stdout_has(FILE);
-    // What is allowed is allowed, locked or not; without the entry of the lock nothing is different.
-    repo.write(
-        FILE,
-        "locked: error\nallow: [{url: github.com/acme, reason: r}]\n",
+    let said = strict.human();
+    assert!(
+        said.contains("locked but not localized") && said.contains(FILE),
+        "{said}"
     );
-    repo.git(&["add", "--all"]);
+    // What is allowed is allowed, locked or not; without the entry of the lock nothing is different.
+    let allowed = "locked: error\nallow: [{url: github.com/acme, reason: r}]\n";
     assert_eq!(
-        found(&repo, &[]),
+        found_in(&repo.with(FILE, allowed)),
         ["~remote-reference kustomization.yaml:2"]
     );
     // Where the lock fulfils it there is nothing to allow.
-    repo.write(FILE, "allow: [{url: github.com/acme, reason: r}]\n");
-    repo.git(&["add", "--all"]);
-    assert_eq!(found(&repo, &[]), [format!("stale-allow {FILE}:1")]);
+    let idle = "allow: [{url: github.com/acme, reason: r}]\n";
+    assert_eq!(
+        found_in(&repo.with(FILE, idle)),
+        [format!("stale-allow {FILE}:1")]
+    );
 }
 
 #[test]
 fn a_scope_bounds_what_is_in_it() {
-    let sandbox = Sandbox::new();
-    let repo = repo(
-        &sandbox,
-        &[
-            (
-                "apps/web/overlay/kustomization.yaml",
-                "resources:\n- ../base\n- ../../../shared\n- ../../db\n",
-            ),
-            ("apps/web/base/kustomization.yaml", "resources: []\n"),
-            ("apps/db/kustomization.yaml", "resources: []\n"),
-            ("shared/kustomization.yaml", "resources: [../apps/db]\n"),
-        ],
-    );
-    let with = |scopes: &str| {
-        repo.write(FILE, format!("scopes: {scopes}\n"));
-        found(&repo, &["--working-tree"])
-    };
+    let repo = Memory::of(&[
+        (
+            "apps/web/overlay/kustomization.yaml",
+            "resources:\n- ../base\n- ../../../shared\n- ../../db\n",
+        ),
+        ("apps/web/base/kustomization.yaml", "resources: []\n"),
+        ("apps/db/kustomization.yaml", "resources: []\n"),
+        ("shared/kustomization.yaml", "resources: [../apps/db]\n"),
+    ]);
+    let with = |scopes: &str| found_in(&repo.with(FILE, format!("scopes: {scopes}\n")));
     let at = |line: usize| format!("!out-of-scope apps/web/overlay/kustomization.yaml:{line}");
     assert_eq!(with("[]"), [""; 0]);
     assert_eq!(with("[.]"), [""; 0]);
@@ -470,34 +445,30 @@ fn a_scope_bounds_what_is_in_it() {
     assert_eq!(with("[apps, apps/web]"), [at(3), at(4)]);
     assert_eq!(with("[apps/**]"), [at(2), at(3), at(4)]);
     assert_eq!(with("['**/web']"), [at(3), at(4)]);
-    let said = repo.run(&["check", "--working-tree"]);
-    said.fails(1).stdout_has("apps/web").stdout_has(FILE);
+    let said = repo.with(FILE, "scopes: ['**/web']\n").human();
+    assert!(said.contains("apps/web") && said.contains(FILE), "{said}");
     // One exception, where it is made.
-    repo.write(
+    let repo = repo.with(
         "apps/web/overlay/kustomization.yaml",
         "resources:\n- ../base\n- ../../../shared # kustomize-localize: allow[out-of-scope] everybody's\n- ../../db\n",
     );
-    assert_eq!(with("[apps/*]"), [format!("~{}", &at(3)[1..]), at(4)]);
+    assert_eq!(
+        found_in(&repo.with(FILE, "scopes: [apps/*]\n")),
+        [format!("~{}", &at(3)[1..]), at(4)]
+    );
 }
 
 #[test]
 fn files_outside_of_their_root_can_be_allowed() {
-    let sandbox = Sandbox::new();
-    let repo = repo(
-        &sandbox,
-        &[
-            (
-                "apps/web/kustomization.yaml",
-                "resources:\n- ../shared.yaml\n- ../../top.yaml\n",
-            ),
-            ("apps/shared.yaml", ""),
-            ("top.yaml", ""),
-        ],
-    );
-    let with = |text: &str| {
-        repo.write(FILE, text);
-        found(&repo, &["--working-tree"])
-    };
+    let repo = Memory::of(&[
+        (
+            "apps/web/kustomization.yaml",
+            "resources:\n- ../shared.yaml\n- ../../top.yaml\n",
+        ),
+        ("apps/shared.yaml", ""),
+        ("top.yaml", ""),
+    ]);
+    let with = |text: &str| found_in(&repo.with(FILE, text));
     let at = |line: usize| format!("!out-of-scope apps/web/kustomization.yaml:{line}");
     assert_eq!(with(""), [at(2), at(3)]);
     assert_eq!(with("load-restrictor: root-only\n"), [at(2), at(3)]);
@@ -507,13 +478,9 @@ fn files_outside_of_their_root_can_be_allowed() {
 
 #[test]
 fn a_warning_by_itself_is_no_error_by_default() {
-    let sandbox = Sandbox::new();
     let text = "resources:\n- x.yaml\nresources:\n- x.yaml\n";
-    let repo = repo(&sandbox, &[("kustomization.yaml", text), ("x.yaml", "")]);
-    let with = |rules: &str| {
-        repo.write(FILE, format!("rules: {{{rules}}}\n"));
-        found(&repo, &["--working-tree"])
-    };
+    let repo = Memory::of(&[("kustomization.yaml", text), ("x.yaml", "")]);
+    let with = |rules: &str| found_in(&repo.with(FILE, format!("rules: {{{rules}}}\n")));
     let key = "invalid-kustomization kustomization.yaml:1";
     assert_eq!(with(""), [key]);
     assert_eq!(with("cycle: error"), [key]);
@@ -524,25 +491,21 @@ fn a_warning_by_itself_is_no_error_by_default() {
 
 #[test]
 fn a_broken_file_is_allowed_where_it_begins() {
-    let sandbox = Sandbox::new();
     let comment = "# kustomize-localize: allow[invalid-kustomization] on purpose, a fixture\n";
-    let repo = repo(
-        &sandbox,
-        &[
-            ("a/kustomization.yaml", &format!("{comment}namePrefx: x\n")),
-            (
-                "b/kustomization.yaml",
-                &format!("resources: []\n{comment}namePrefx: x\n"),
-            ),
-            (
-                "c/kustomization.yaml",
-                &format!("{comment}resources: []\n\nnamePrefx: x\n"),
-            ),
-            ("d/kustomization.yaml", comment),
-            ("e/kustomization.yaml", &format!("{comment}a: [\n")),
-        ],
-    );
-    let found = found(&repo, &[]);
+    let repo = Memory::of(&[
+        ("a/kustomization.yaml", &format!("{comment}namePrefx: x\n")),
+        (
+            "b/kustomization.yaml",
+            &format!("resources: []\n{comment}namePrefx: x\n"),
+        ),
+        (
+            "c/kustomization.yaml",
+            &format!("{comment}resources: []\n\nnamePrefx: x\n"),
+        ),
+        ("d/kustomization.yaml", comment),
+        ("e/kustomization.yaml", &format!("{comment}a: [\n")),
+    ]);
+    let found = found_in(&repo);
     let of = |directory: &str| -> Vec<&str> {
         let path = format!(" {directory}/kustomization.yaml:");
         let found = found.iter().filter(|finding| finding.contains(&path));

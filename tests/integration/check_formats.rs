@@ -4,9 +4,11 @@
 use std::fs;
 
 use boon::{Compiler, Schemas};
+use git_kustomize_localize::check::Checked;
+use git_kustomize_localize::report::check as report;
 use serde_json::{Value, json};
 
-use crate::support::{Output, Repo, Sandbox};
+use crate::support::{Memory, Output, Repo, Sandbox, shown};
 
 const FORMATS: [&str; 4] = ["human", "json", "sarif", "github"];
 const REMOTE: &str = "https://example.com/crds.yaml";
@@ -38,29 +40,44 @@ fn check(repo: &Repo, format: &str, args: &[&str]) -> Output {
     output
 }
 
+/// Returns what a check of files in memory says in each format, and in the summary of a step.
+fn written(checked: &Checked) -> [(&'static str, String); 5] {
+    let verbose = report::Shown {
+        verbose: true,
+        ..shown()
+    };
+    [
+        ("human", report::human(checked, verbose)),
+        ("json", report::json(checked)),
+        ("sarif", report::sarif(checked)),
+        ("github", report::github(checked, verbose)),
+        ("summary", report::github_summary(checked, false)),
+    ]
+}
+
 /// Returns the report, which its schema allows.
 #[track_caller]
-fn parsed(output: &Output, schema: &str) -> Value {
-    let value: Value = serde_json::from_str(&output.stdout).unwrap();
+fn parsed(text: &str, schema: &str) -> Value {
+    let value: Value = serde_json::from_str(text).unwrap();
     let mut schemas = Schemas::new();
     let mut compiler = Compiler::new();
     let schema = serde_json::from_str(schema).unwrap();
     compiler.add_resource("schema.json", schema).unwrap();
     let index = compiler.compile("schema.json", &mut schemas).unwrap();
     if let Err(error) = schemas.validate(&value, index) {
-        panic!("{error:#}\n{}", output.stdout);
+        panic!("{error:#}\n{text}");
     }
     value
 }
 
 #[track_caller]
-fn json(output: &Output) -> Value {
-    parsed(output, include_str!("../../src/report/check/schema.json"))
+fn json(text: &str) -> Value {
+    parsed(text, include_str!("../../src/report/check/schema.json"))
 }
 
 #[track_caller]
-fn sarif(output: &Output) -> Value {
-    parsed(output, include_str!("../schemas/sarif-2.1.0.json"))
+fn sarif(text: &str) -> Value {
+    parsed(text, include_str!("../schemas/sarif-2.1.0.json"))
 }
 
 #[test]
@@ -129,7 +146,7 @@ fn colour_is_for_terminals_and_for_those_who_ask() {
 fn json_is_one_object_whatever_happens() {
     let sandbox = Sandbox::new();
     let repo = repository(&sandbox);
-    let value = json(&check(&repo, "json", &[]));
+    let value = json(&check(&repo, "json", &[]).stdout);
     assert_eq!(value["source"], "index");
     assert_eq!(
         value["checked"],
@@ -154,11 +171,11 @@ fn json_is_one_object_whatever_happens() {
     assert_eq!(found[1]["allowed"], Value::Null);
 
     let commit = repo.commit("Begin");
-    let value = json(&check(&repo, "json", &["--rev", "HEAD", "--new-only=HEAD"]));
+    let value = json(&check(&repo, "json", &["--rev", "HEAD", "--new-only=HEAD"]).stdout);
     assert_eq!(value["source"], "commit");
     assert_eq!(value["commit"], commit.trim());
     assert_eq!(value["new_only"], json!({"base": "HEAD", "left_out": 1}));
-    let value = json(&check(&repo, "json", &["--working-tree"]));
+    let value = json(&check(&repo, "json", &["--working-tree"]).stdout);
     assert_eq!(value["source"], "working-tree");
 
     for (args, source) in [
@@ -167,7 +184,7 @@ fn json_is_one_object_whatever_happens() {
     ] {
         let output = check(&repo, "json", &args);
         output.fails(2).stderr_has("error: ");
-        let value = json(&output);
+        let value = json(&output.stdout);
         assert_eq!(value["source"], source);
         let message = value["failures"][0]["message"].as_str().unwrap();
         assert!(message.contains("no"), "{message}");
@@ -178,7 +195,7 @@ fn json_is_one_object_whatever_happens() {
 fn sarif_is_sarif() {
     let sandbox = Sandbox::new();
     let repo = repository(&sandbox);
-    let value = sarif(&check(&repo, "sarif", &[]));
+    let value = sarif(&check(&repo, "sarif", &[]).stdout);
     let results = &value["runs"][0]["results"];
     assert_eq!(results[0]["suppressions"][0]["kind"], "inSource");
     assert_eq!(results[1]["ruleId"], "remote-reference");
@@ -192,7 +209,7 @@ fn sarif_is_sarif() {
     );
     repo.write("apps/web/config.yaml", crate::support::config("a"));
     repo.git(&["add", "--all"]);
-    let moved = sarif(&check(&repo, "sarif", &[]));
+    let moved = sarif(&check(&repo, "sarif", &[]).stdout);
     let moved = &moved["runs"][0]["results"][1];
     assert_eq!(&moved["partialFingerprints"], print);
     assert_eq!(
@@ -201,7 +218,7 @@ fn sarif_is_sarif() {
     );
 
     let output = check(&repo, "sarif", &["--rev", "no-such"]);
-    let value = sarif(output.fails(2));
+    let value = sarif(&output.fails(2).stdout);
     let invocation = &value["runs"][0]["invocations"][0];
     assert_eq!(invocation["executionSuccessful"], false);
     let said = &invocation["toolExecutionNotifications"][0]["message"]["text"];
@@ -263,72 +280,46 @@ fn commands(log: &str) -> Vec<&str> {
 
 #[test]
 fn what_files_say_is_shown_and_not_obeyed() {
-    let sandbox = Sandbox::new();
-    let repo = sandbox.repo("work");
     let hostile = "##[set-output name=a]b %0A::set-output name=c::d \u{202e}|`<img src=x>[x](y)";
     let directory = "##[stop-commands]a\n::set-output name=e::f\u{1b}[2J";
-    repo.write(
-        &format!("{directory}/kustomization.yaml"),
-        format!("resources:\n- {REMOTE} # {hostile}\n- 'no/such {hostile}'\n"),
-    );
-    repo.git(&["add", "--all"]);
-    let summary = sandbox.path("summary.md");
-    sandbox.set("GITHUB_STEP_SUMMARY", &summary);
-    for format in FORMATS {
-        let output = check(&repo, format, &[]);
-        output.fails(1);
-        let hidden = |one: char| (one.is_control() && one != '\n') || one == '\u{202e}';
-        let said = format!("{}{}", output.stdout, output.stderr);
-        assert!(!said.contains(hidden), "{said:?}");
-    }
     let path = format!("{directory}/kustomization.yaml");
-    let value = json(&check(&repo, "json", &[]));
-    assert_eq!(value["findings"][0]["path"], path);
-    sarif(&check(&repo, "sarif", &[]));
-    let log = check(&repo, "github", &[]).stdout;
-    let commands = commands(&log);
+    let text = format!("resources:\n- {REMOTE} # {hostile}\n- 'no/such {hostile}'\n");
+    let checked = Memory::of(&[(&path, &text)]).checked();
+    assert_eq!(checked.status(), 1);
+    let written = written(&checked);
+    for (format, said) in &written {
+        let hidden = |one: char| (one.is_control() && one != '\n') || one == '\u{202e}';
+        assert!(!said.contains(hidden), "{format}: {said:?}");
+    }
+    let [_, (_, object), (_, log), (_, annotations), (_, summary)] = &written;
+    assert_eq!(json(object)["findings"][0]["path"], path);
+    sarif(log);
+    let commands = commands(annotations);
     assert!(!commands.is_empty());
     for command in commands {
         assert!(command.starts_with("::error file="), "{command}");
     }
-    let summary = fs::read_to_string(&summary).unwrap();
-    assert!(
-        !summary.contains("<img") && !summary.contains('\u{1b}'),
-        "{summary}"
-    );
+    assert!(!summary.contains("<img"), "{summary}");
 }
 
 #[test]
 fn no_format_shows_a_password() {
-    let sandbox = Sandbox::new();
-    let repo = sandbox.repo("work");
-    repo.write(
-        "kustomization.yaml",
-        "resources:\n- https://user:hunter2@example.com/a.yaml\n- \"https://user:hunter2\\x40example.com/b.yaml\"\n- 'git::https://user:hunter2@github.com/o/r?ref=main&token=hunter2' # https://user:hunter2@example.com\n",
-    );
-    repo.git(&["add", "--all"]);
-    let summary = sandbox.path("summary.md");
-    sandbox.set("GITHUB_STEP_SUMMARY", &summary);
-    for format in FORMATS {
-        check(&repo, format, &["-v"])
-            .fails(1)
-            .stdout_has("example.com/b.yaml")
-            .lacks("hunter2");
+    let text = "resources:\n- https://user:hunter2@example.com/a.yaml\n- \"https://user:hunter2\\x40example.com/b.yaml\"\n- 'git::https://user:hunter2@github.com/o/r?ref=main&token=hunter2' # https://user:hunter2@example.com\n";
+    let checked = Memory::of(&[("kustomization.yaml", text)]).checked();
+    assert_eq!(checked.status(), 1);
+    for (format, said) in written(&checked) {
+        assert!(said.contains("example.com/b.yaml"), "{format}: {said}");
+        assert!(!said.contains("hunter2"), "{format}: {said}");
     }
-    let summary = fs::read_to_string(&summary).unwrap();
-    assert!(!summary.contains("hunter2"), "{summary}");
 }
 
 #[test]
 fn more_than_github_shows_is_counted() {
-    let sandbox = Sandbox::new();
-    let repo = sandbox.repo("work");
     let urls: String = (0..13)
         .map(|n| format!("- https://example.com/{n}.yaml\n"))
         .collect();
-    repo.write("kustomization.yaml", format!("resources:\n{urls}"));
-    repo.git(&["add", "--all"]);
-    let log = check(&repo, "github", &[]).stdout;
+    let memory = Memory::of(&[("kustomization.yaml", &format!("resources:\n{urls}"))]);
+    let log = report::github(&memory.checked(), shown());
     let count = |kind: &str| {
         commands(&log)
             .iter()
@@ -341,23 +332,18 @@ fn more_than_github_shows_is_counted() {
         log.contains(" more: all of them are in the log and in the summary"),
         "{log}"
     );
-    let value = json(&check(&repo, "json", &[]));
-    assert!(value["findings"].as_array().unwrap().len() >= 13);
+    assert!(memory.findings().len() >= 13);
 }
 
 #[test]
 fn a_mark_before_the_text_moves_no_caret() {
-    let sandbox = Sandbox::new();
-    let repo = sandbox.repo("work");
-    repo.write(
-        "kustomization.yaml",
-        format!("\u{feff}resources: [\"{REMOTE}\"]\r\n"),
-    );
-    repo.git(&["add", "--all"]);
-    check(&repo, "human", &[]).fails(1).stdout_has(&format!(
+    let text = format!("\u{feff}resources: [\"{REMOTE}\"]\r\n");
+    let said = Memory::of(&[("kustomization.yaml", &text)]).human();
+    let expected = format!(
         "\n1 | resources: [\"{REMOTE}\"]\n  |             {} resources[0]\n",
         "^".repeat(REMOTE.len() + 2)
-    ));
+    );
+    assert!(said.contains(&expected), "{said}");
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::support::{Kustomize, Output, Repo, Running, Sandbox, config};
+use crate::support::{Kustomize, Memory, Output, Repo, Running, Sandbox, config};
 
 /// Returns the findings of a check, as JSON; it changes nothing.
 #[track_caller]
@@ -18,7 +18,11 @@ fn findings(repo: &Repo, args: &[&str]) -> Vec<Value> {
 /// Returns what was found as `rule path:line: message`.
 #[track_caller]
 fn told(repo: &Repo, args: &[&str]) -> Vec<String> {
-    findings(repo, args)
+    listed(&findings(repo, args))
+}
+
+fn listed(findings: &[Value]) -> Vec<String> {
+    findings
         .iter()
         .map(|finding| {
             let text = |name: &str| finding[name].as_str().unwrap_or_default().to_owned();
@@ -175,10 +179,9 @@ const CASES: &[(&str, Is)] = &[
     ),
 ];
 
-/// Puts a case into a directory of the repository.
-fn prepare(repo: &Repo, at: &str, case: &str) {
-    let write = |path: &str, text: &str| repo.write(&format!("{at}/{path}"), text);
-    let link = |path: &str, to: &str| repo.symlink(&format!("{at}/{path}"), to);
+/// Puts a case into a directory.
+fn prepare(memory: &mut Memory, at: &str, case: &str) {
+    let mut write = |path: &str, text: &str| memory.write(&format!("{at}/{path}"), text);
     write("app/kustomization.yaml", case);
     write("app/map.yaml", &config("app"));
     write("app/one.env", "ONE=1\n");
@@ -202,12 +205,6 @@ fn prepare(repo: &Repo, at: &str, case: &str) {
         "apiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Component\nnamePrefix: c-\n",
     );
     write("files/map.yaml", &config("files"));
-    link("app/link.yaml", "map.yaml");
-    link("app/out.yaml", "../files/map.yaml");
-    link("app/dangling.yaml", "gone.yaml");
-    link("app/loop.yaml", "loop.yaml");
-    link("app/linked-base", "../base");
-    link("app/linked-self", ".");
     write("app/sub/x.txt", "x");
     // What is wrong by itself is there only where it is meant.
     for (name, path, text) in [
@@ -229,6 +226,13 @@ fn prepare(repo: &Repo, at: &str, case: &str) {
             write(path, text);
         }
     }
+    let mut link = |path: &str, to: &str| memory.symlink(&format!("{at}/{path}"), to);
+    link("app/link.yaml", "map.yaml");
+    link("app/out.yaml", "../files/map.yaml");
+    link("app/dangling.yaml", "gone.yaml");
+    link("app/loop.yaml", "loop.yaml");
+    link("app/linked-base", "../base");
+    link("app/linked-self", ".");
     if case.contains("../linked]") {
         link("linked/kustomization.yaml", "../base/kustomization.yaml");
     }
@@ -246,13 +250,14 @@ pub(crate) fn agree<T: AsRef<str>>(cases: &[(T, Is)]) {
     let Some(kustomize) = Kustomize::find() else {
         return;
     };
-    let sandbox = Sandbox::new();
-    let repo = sandbox.repo("work");
+    let mut memory = Memory::default();
     for (number, (text, _)) in cases.iter().enumerate() {
-        prepare(&repo, &format!("case-{number:02}"), text.as_ref());
+        prepare(&mut memory, &format!("case-{number:02}"), text.as_ref());
     }
-    repo.git(&["add", "--all"]);
-    let findings = findings(&repo, &[]);
+    let sandbox = Sandbox::new();
+    let work = sandbox.path("work");
+    memory.lay_out(&work);
+    let findings = memory.findings();
     for (number, (text, is)) in cases.iter().enumerate() {
         let text = text.as_ref();
         let place = format!("case-{number:02}");
@@ -262,7 +267,7 @@ pub(crate) fn agree<T: AsRef<str>>(cases: &[(T, Is)]) {
             .filter(|finding| finding["path"].as_str().unwrap().starts_with(&inside))
             .map(|finding| finding["rule"].as_str().unwrap())
             .collect();
-        let built = kustomize.build(&sandbox, repo.path(), &format!("{place}/app"));
+        let built = kustomize.build(&sandbox, &work, &format!("{place}/app"));
         match is {
             Clean => {
                 assert_eq!(rules, [""; 0], "{text}");
@@ -410,8 +415,7 @@ fn ways_out(stage: impl Fn(&Repo), then: impl Fn(&Repo, usize), count: usize) {
     let mut number = 0;
     loop {
         let sandbox = Sandbox::new();
-        let program = env!("CARGO_BIN_EXE_git-kustomize-localize");
-        sandbox.offer("git-kustomize-localize", Path::new(program));
+        sandbox.offer_itself();
         if let Some(kustomize) = Kustomize::find() {
             sandbox.offer("kustomize", kustomize.program());
         }
@@ -592,32 +596,30 @@ fn what_is_ignored_may_be_added() {
 
 #[test]
 fn scopes_bound_what_is_in_them() {
-    let sandbox = Sandbox::new();
-    let repo = sandbox.repo("work");
-    repo.write(".kustomize-localize", "scopes: [apps/*]\n");
-    repo.write(
-        "apps/web/kustomization.yaml",
-        "resources:\n- ../api\n- base\n",
-    );
-    repo.write("apps/web/base/kustomization.yaml", "namePrefix: a-\n");
-    repo.write("apps/api/kustomization.yaml", "namePrefix: a-\n");
-    repo.write(
-        "all/kustomization.yaml",
-        "resources: [../apps/web, ../apps/api]\n",
-    );
-    repo.git(&["add", "--all"]);
+    let memory = Memory::of(&[
+        (".kustomize-localize", "scopes: [apps/*]\n"),
+        (
+            "apps/web/kustomization.yaml",
+            "resources:\n- ../api\n- base\n",
+        ),
+        ("apps/web/base/kustomization.yaml", "namePrefix: a-\n"),
+        ("apps/api/kustomization.yaml", "namePrefix: a-\n"),
+        (
+            "all/kustomization.yaml",
+            "resources: [../apps/web, ../apps/api]\n",
+        ),
+    ]);
     assert_eq!(
-        told(&repo, &[]),
+        listed(&memory.findings()),
         [
             "out-of-scope apps/web/kustomization.yaml:2: `../api` names `apps/api`, outside of the scope `apps/web` that .kustomize-localize sets"
         ]
     );
-    repo.write(
+    let allowed = memory.with(
         "apps/web/kustomization.yaml",
         "resources:\n- ../api # kustomize-localize: allow[out-of-scope] moves next week\n- base\n",
     );
-    repo.git(&["add", "--all"]);
-    repo.run(&["check"]).success();
+    assert_eq!(allowed.checked().status(), 0);
 }
 
 #[test]

@@ -5,18 +5,15 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::support::{Kustomize, Output, Repo, Running, World, config_map, deployment};
+use crate::support::{Kustomize, Memory, Output, Repo, Running, World, config_map, deployment};
 
 const FILE: &str = "https://files.example.com/v1/app.yaml";
 
 /// An internet with a repository that names another one, a repository of one file, and a file; and the
 /// program on `PATH`.
 fn world() -> World {
-    let world = World::new();
-    let program = env!("CARGO_BIN_EXE_git-kustomize-localize");
-    world
-        .sandbox
-        .offer("git-kustomize-localize", Path::new(program));
+    let world = World::acme();
+    world.sandbox.offer_itself();
     // What `helm pull --untar` leaves behind.
     world.sandbox.script(
         "helm",
@@ -25,29 +22,6 @@ fn world() -> World {
          for last; do :; done\n\
          mkdir -p \"$directory/${last##*/}\" && echo 'name: x' > \"$directory/${last##*/}/Chart.yaml\" && echo 'a: b' > \"$directory/${last##*/}/values.yaml\"",
     );
-    world.upstream_of(
-        "acme/deep",
-        &[
-            ("app/kustomization.yaml", "resources: [map.yaml]\n"),
-            ("app/map.yaml", &config_map("deep")),
-        ],
-    );
-    world.upstream_of(
-        "acme/lib",
-        &[
-            (
-                "web/kustomization.yaml",
-                "resources: [map.yaml, 'https://github.com/acme/deep//app?ref=v1']\n",
-            ),
-            ("web/map.yaml", &config_map("lib")),
-            ("kustomization.yaml", "resources: [web]\n"),
-            (
-                "part/kustomization.yaml",
-                "apiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Component\nnamePrefix: x-\n",
-            ),
-        ],
-    );
-    world.file(FILE, deployment("app"));
     world.file(
         "https://files.example.com/latest/app.yaml",
         deployment("app"),
@@ -409,25 +383,23 @@ fn what_is_locked_is_what_localizing_takes_as_locked() {
 
 #[test]
 fn what_is_said_names_the_place_and_the_ways_out() {
-    let world = world();
-    world.work.write(
+    let memory = Memory::of(&[(
         "a/kustomization.yaml",
         "resources:\n- https://github.com/acme/lib//web?ref=main # ours\n",
-    );
-    world.work.git(&["add", "--all"]);
-    let before = world.work.state();
-    let output = world.work.run(&["check"]);
-    before.assert_same(&world.work.state());
-    output
-        .fails(1)
-        .stdout_has("a/kustomization.yaml:2:3")
-        .stdout_has("remote-reference")
-        .stdout_has("`https://github.com/acme/lib//web?ref=main` is a git repository at `main`, neither localized nor locked")
-        .stdout_has("floating-ref")
-        .stdout_has("looks like a branch: it is whatever it is today")
-        .stdout_has("keep the URL, and lock what it is now: git kustomize-localize lock && git add -f -- :/kustomize-localize.lock")
-        .stdout_has("git kustomize-localize --in-place --no-commit :/a && git add -f --");
-    let found = findings(&world.work);
+    )]);
+    let said = memory.human();
+    for part in [
+        "a/kustomization.yaml:2:3",
+        "remote-reference",
+        "`https://github.com/acme/lib//web?ref=main` is a git repository at `main`, neither localized nor locked",
+        "floating-ref",
+        "looks like a branch: it is whatever it is today",
+        "keep the URL, and lock what it is now: git kustomize-localize lock && git add -f -- :/kustomize-localize.lock",
+        "git kustomize-localize --in-place --no-commit :/a && git add -f --",
+    ] {
+        assert!(said.contains(part), "{part}: {said}");
+    }
+    let found = memory.findings();
     assert_eq!(found[0]["kind"], "git");
     assert_eq!(found[0]["git"]["pin"], "branch");
     assert_eq!(found[0]["git"]["path"], "web");
@@ -480,22 +452,20 @@ fn a_dot_before_an_ambiguous_path_is_what_kustomize_needs() {
     let Some(kustomize) = Kustomize::find() else {
         return;
     };
-    let world = world();
+    let world = World::new();
     for text in ["app@v1/base/x", "github.com/o/r/dir"] {
-        world.work.write(
-            &format!("{text}/kustomization.yaml"),
-            "resources: [map.yaml]\n",
-        );
-        world
-            .work
-            .write(&format!("{text}/map.yaml"), config_map("here"));
-        let build = |text: &str| {
-            world
-                .work
-                .write("kustomization.yaml", format!("resources: ['{text}']\n"));
-            world.work.git(&["add", "--all"]);
+        let build = |written: &str| {
+            let memory = Memory::of(&[
+                (
+                    &format!("{text}/kustomization.yaml"),
+                    "resources: [map.yaml]\n",
+                ),
+                (&format!("{text}/map.yaml"), &config_map("here")),
+                ("kustomization.yaml", &format!("resources: ['{written}']\n")),
+            ]);
+            memory.lay_out(world.work.path());
             let built = kustomize.build(&world.sandbox, world.work.path(), ".");
-            (built.status == 0, findings(&world.work))
+            (built.status == 0, memory.findings())
         };
         let (built, found) = build(text);
         assert!(!built, "{text}");
@@ -559,10 +529,12 @@ fn a_chart_is_remote_when_kustomize_pulls_it() {
         (plugin, "a/c/nginx-1.2.3/nginx", true),
     ];
     for (number, (text, place, remote)) in cases.iter().enumerate() {
-        let repo = world.sandbox.repo(&format!("work-{number}"));
-        repo.write("a/kustomization.yaml", text);
-        repo.write(&format!("{place}/values.yaml"), "a: b\n");
-        repo.git(&["add", "--all"]);
+        let memory = Memory::of(&[
+            ("a/kustomization.yaml", text),
+            (&format!("{place}/values.yaml"), "a: b\n"),
+        ]);
+        let work = world.sandbox.path(&format!("work-{number}"));
+        memory.lay_out(&work);
         let args = [
             "build",
             "--enable-helm",
@@ -570,10 +542,10 @@ fn a_chart_is_remote_when_kustomize_pulls_it() {
             "LoadRestrictionsNone",
             "a",
         ];
-        let built = kustomize.run(&world.sandbox, repo.path(), &args);
+        let built = kustomize.run(&world.sandbox, &work, &args);
         let pulls = fs::remove_file(&pulled).is_ok();
         assert_eq!(pulls, *remote, "{text}{place}: {built:?}");
-        let found = findings(&repo);
+        let found = memory.findings();
         let told = found
             .iter()
             .any(|finding| finding["rule"] == "remote-chart");

@@ -5,6 +5,7 @@
 
 mod http;
 mod kustomize;
+mod memory;
 mod process;
 mod programs;
 mod project;
@@ -18,6 +19,7 @@ mod world;
 
 pub(crate) use http::{Reply, Server};
 pub(crate) use kustomize::Kustomize;
+pub(crate) use memory::{Memory, shown};
 pub(crate) use process::{Output, Running};
 pub(crate) use project::{OVERLAY, Project, base_of, config, service};
 pub(crate) use random::Random;

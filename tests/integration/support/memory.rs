@@ -1,0 +1,126 @@
+//! `check` of files in memory: what it finds and says, without a process.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::Path;
+use std::rc::Rc;
+
+use git_kustomize_localize::check::{Checked, Checking, Input, check};
+use git_kustomize_localize::config::Config;
+use git_kustomize_localize::failure::Failures;
+use git_kustomize_localize::report::check as report;
+use git_kustomize_localize::tree::memory::MemoryTree;
+use git_kustomize_localize::tree::{Entry, Listing as _, Tree as _};
+use serde_json::Value;
+
+/// The files of a repository.
+#[derive(Clone, Default)]
+pub(crate) struct Memory {
+    tree: MemoryTree,
+    paths: Vec<String>,
+    no_allow: bool,
+}
+
+impl Memory {
+    /// Returns a repository with these files.
+    pub(crate) fn of(files: &[(&str, &str)]) -> Memory {
+        let mut memory = Memory::default();
+        for (path, text) in files {
+            memory.write(path, text);
+        }
+        memory
+    }
+
+    /// Writes a file.
+    pub(crate) fn write(&mut self, path: &str, contents: impl AsRef<[u8]>) {
+        self.tree.file(path, contents.as_ref(), false);
+    }
+
+    /// Makes `path` a symbolic link with this text.
+    pub(crate) fn symlink(&mut self, path: &str, target: &str) {
+        self.tree.link(path, target);
+    }
+
+    /// Returns the repository with another file, or another text of it.
+    pub(crate) fn with(&self, path: &str, contents: impl AsRef<[u8]>) -> Memory {
+        let mut memory = self.clone();
+        memory.write(path, contents);
+        memory
+    }
+
+    /// Writes everything below a directory, to be built.
+    pub(crate) fn lay_out(&self, directory: &Path) {
+        for path in self.tree.below("").unwrap() {
+            let place = directory.join(&path);
+            fs::create_dir_all(place.parent().unwrap()).unwrap();
+            let bytes = self.tree.read(&path).unwrap();
+            if self.tree.entry(&path).unwrap() == Some(Entry::Link) {
+                symlink(str::from_utf8(&bytes).unwrap(), place).unwrap();
+            } else {
+                fs::write(place, bytes).unwrap();
+            }
+        }
+    }
+
+    /// Begins at these paths, as `check PATH...`.
+    pub(crate) fn at(&self, paths: &[&str]) -> Memory {
+        Memory {
+            paths: paths.iter().map(|path| (*path).to_owned()).collect(),
+            ..self.clone()
+        }
+    }
+
+    /// Shows what is allowed, as `check --no-allow`.
+    pub(crate) fn no_allow(&self) -> Memory {
+        Memory {
+            no_allow: true,
+            ..self.clone()
+        }
+    }
+
+    /// Checks as the command does, with the configuration that lies there.
+    pub(crate) fn check(&self) -> Result<Checked, Failures> {
+        Ok(check(Input {
+            checking: Checking::Index,
+            config: &Config::of(&self.tree, "")?,
+            tree: Rc::new(self.tree.clone()),
+            paths: &self.paths,
+            no_allow: self.no_allow,
+            absences: None,
+        })?)
+    }
+
+    /// Checks what can be looked at.
+    #[track_caller]
+    pub(crate) fn checked(&self) -> Checked {
+        let checked = self.check().unwrap();
+        assert!(checked.failures.is_empty(), "{:?}", checked.failures);
+        checked
+    }
+
+    /// Returns the findings, as JSON.
+    #[track_caller]
+    pub(crate) fn findings(&self) -> Vec<Value> {
+        let mut report: Value = serde_json::from_str(&report::json(&self.checked())).unwrap();
+        match report["findings"].take() {
+            Value::Array(findings) => findings,
+            findings => panic!("{findings}"),
+        }
+    }
+
+    /// Returns what is printed for people.
+    #[track_caller]
+    pub(crate) fn human(&self) -> String {
+        report::human(&self.checked(), shown())
+    }
+}
+
+/// What is shown without an option.
+pub(crate) fn shown() -> report::Shown {
+    report::Shown {
+        verbose: false,
+        quiet: false,
+        color: false,
+        overview: false,
+    }
+}
