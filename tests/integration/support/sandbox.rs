@@ -12,8 +12,7 @@ use std::sync::{Arc, Mutex};
 
 use tempfile::TempDir;
 
-use super::programs::Programs;
-use super::{Kustomize, Output, Repo, Running, Server};
+use super::{Kustomize, Output, Repo, Running, Server, programs};
 
 /// The date of every commit, unless a test sets another: ids are then the same on every machine.
 const DATE: &str = "2026-01-02T03:04:05Z";
@@ -30,7 +29,6 @@ pub(crate) struct Sandbox(Arc<Inner>);
 struct Inner {
     environment: Mutex<BTreeMap<OsString, OsString>>,
     root: PathBuf,
-    _programs: Arc<Programs>,
     _directory: TempDir,
 }
 
@@ -50,10 +48,9 @@ impl Sandbox {
         }
         // git would start another process after every commit, to see whether it should tidy up.
         fs::write(root.join("gitconfig"), "[maintenance]\n\tauto = false\n").unwrap();
-        let programs = Programs::shared();
         let mut path = root.join("bin").into_os_string();
         path.push(":");
-        path.push(programs.path());
+        path.push(programs::path());
 
         let mut environment = BTreeMap::new();
         for name in INHERITED {
@@ -64,7 +61,6 @@ impl Sandbox {
         let sandbox = Sandbox(Arc::new(Inner {
             environment: Mutex::new(environment),
             root,
-            _programs: programs,
             _directory: directory,
         }));
         for (name, directory) in [
