@@ -29,7 +29,6 @@ mod proxy;
 #[cfg(feature = "localize")]
 mod runner;
 
-use std::collections::{BTreeMap, HashSet};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -39,10 +38,11 @@ pub use earlier::Earlier;
 #[cfg(feature = "localize")]
 pub use runner::check_builds;
 
-use crate::localize::ResultFile;
-use crate::record::{Builder, Change, LoadRestrictor, Verified};
+#[cfg(feature = "localize")]
+use crate::plan::{Original, Plan, Writes, reached_left};
+use crate::record::{Builder, Change, Verified};
+#[cfg(feature = "localize")]
 use crate::tree::Tree;
-use crate::walk::{FileId, Graph};
 
 /// How to build.
 #[derive(Debug, Clone, Default)]
@@ -65,64 +65,76 @@ pub struct Options {
     pub outputs: String,
 }
 
-/// What is proven: that localized targets build to what the targets build to.
+/// What is checked: that what is localized builds to what the original builds to.
+#[cfg(feature = "localize")]
 pub struct Job<'a> {
-    /// What was walked. The scope of its first tree is where both sides begin.
-    pub before: &'a Graph,
-    /// What came of it.
-    pub after: After<'a>,
-    /// Where both are parts of commits: what is built is then what a checkout gives. None for files on disk.
-    pub checkout: Option<Checkout<'a>>,
-    /// What is built.
-    pub targets: Vec<Target>,
-    /// Where files may lie.
-    pub load_restrictor: LoadRestrictor,
-    /// The files from elsewhere that somebody trusts to run.
-    pub trusted: &'a HashSet<FileId>,
-    /// What an earlier run has proven; none where everything is to be built.
-    #[cfg(feature = "localize")]
-    pub earlier: Option<Earlier>,
-    /// Asks upstream again, for files and maybe for repositories: what is something else than what was fetched.
-    pub moved: &'a dyn Fn(bool) -> Vec<Change>,
+    plan: &'a Plan,
+    checkout: Option<&'a dyn Tree>,
+    targets: Vec<Target>,
+    /// Those that are not built, because they lack something that was accepted.
+    skipped: Vec<TargetCheck>,
+    earlier: Option<Earlier>,
+    moved: &'a dyn Fn(bool) -> Vec<Change>,
 }
 
-/// The commit that a result becomes a part of.
-#[derive(Clone, Copy)]
-pub struct Checkout<'a> {
-    /// The source commit, whose other files it has.
-    pub tree: &'a dyn Tree,
-    /// Where the result lies in it.
-    pub into: &'a str,
-}
+#[cfg(feature = "localize")]
+impl<'a> Job<'a> {
+    /// Takes the roots of a plan. `checkout` is the source commit, where both sides are parts of commits: what is built
+    /// is then what a checkout gives. `earlier` is what an earlier run has checked; none where everything is to be built.
+    /// `moved` asks upstream again, for files and maybe for repositories, what is something else than what was fetched.
+    #[must_use]
+    pub fn new(
+        plan: &'a Plan,
+        checkout: Option<&'a dyn Tree>,
+        earlier: Option<Earlier>,
+        moved: &'a dyn Fn(bool) -> Vec<Change>,
+    ) -> Job<'a> {
+        let graph = &plan.before;
+        let (mut targets, mut skipped) = (Vec::new(), Vec::new());
+        for affected in &plan.affected {
+            let target = Target {
+                name: affected.name.clone(),
+                original: affected.original.clone(),
+                localized: affected.localized.clone(),
+                asked: Metadata::of(&graph.files[graph.roots[affected.root].file].bytes),
+            };
+            // One build would reach out, and the other could not.
+            match reached_left(graph, affected.root, &plan.lock.left) {
+                Some(why) => skipped.push(TargetCheck::not_built(&target, &why)),
+                None => targets.push(target),
+            }
+        }
+        Job {
+            plan,
+            checkout,
+            targets,
+            skipped,
+            earlier,
+            moved,
+        }
+    }
 
-/// What localizing yields.
-pub enum After<'a> {
-    /// A tree, where the original stood.
-    InPlace(&'a Graph),
-    /// A copy: its files by path.
-    Copy(&'a BTreeMap<String, ResultFile>),
+    /// Returns where the result lies in a checkout.
+    fn into(&self) -> &str {
+        match &self.plan.writes {
+            Writes::Copy { into, .. } if self.checkout.is_some() => into,
+            Writes::Copy { .. } | Writes::InPlace { .. } => "",
+        }
+    }
 }
 
 /// One thing that is built, twice.
+#[cfg(feature = "localize")]
 #[derive(Debug, Clone)]
-pub struct Target {
+struct Target {
     /// How records name it.
-    pub name: String,
+    name: String,
     /// What to build for the original.
-    pub original: Original,
+    original: Original,
     /// The directory to build for the result, from where it begins.
-    pub localized: String,
+    localized: String,
     /// Which annotations about the build the kustomization asks for.
-    pub asked: Metadata,
-}
-
-/// What is built for the original.
-#[derive(Debug, Clone)]
-pub enum Original {
-    /// A directory, from the scope.
-    Directory(String),
-    /// A directory of a git repository.
-    Url(String),
+    asked: Metadata,
 }
 
 /// What came of building.
@@ -207,17 +219,10 @@ impl TargetCheck {
     }
 
     /// Returns what is said of a target that was not built because it lacks something that was accepted, as `why` says.
-    #[must_use]
-    pub fn not_built(target: &Target, why: &str) -> TargetCheck {
-        TargetCheck {
-            target: target.name.clone(),
-            verdict: Verdict::NotBuilt {
-                reason: format!("{why}, {ACCEPTED}"),
-            },
-            size: 0,
-            live: None,
-            kept: None,
-        }
+    #[cfg(feature = "localize")]
+    fn not_built(target: &Target, why: &str) -> TargetCheck {
+        let reason = format!("{why}, {ACCEPTED}");
+        TargetCheck::without_build(target, Verdict::NotBuilt { reason })
     }
 
     /// Says whether it was not built because it lacks something that was accepted.

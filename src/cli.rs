@@ -1,4 +1,4 @@
-//! The command line: one file per command, glue and no logic.
+//! The command line: arguments to requests, outcomes to reports and exit statuses. One file per command.
 
 mod check;
 mod generate;
@@ -9,11 +9,13 @@ mod verify;
 
 // What a build without the feature `localize` leaves out: the commands that reach the network.
 #[cfg(feature = "localize")]
+mod args;
+#[cfg(feature = "localize")]
 mod localize;
 #[cfg(feature = "localize")]
 mod lock;
 #[cfg(feature = "localize")]
-mod online;
+mod tell;
 #[cfg(feature = "localize")]
 mod update;
 
@@ -23,7 +25,7 @@ use std::process::ExitCode;
 use clap::{CommandFactory, Parser, Subcommand};
 
 #[cfg(feature = "localize")]
-use online::{LocalizeArgs, LockArgs, UpdateArgs};
+use {localize::LocalizeArgs, lock::LockArgs, update::UpdateArgs};
 
 use crate::failure::{Failure, nearest};
 

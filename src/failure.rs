@@ -162,6 +162,22 @@ fn escaped(text: &str) -> String {
     escaped
 }
 
+/// How many paths an error names before it only counts the rest.
+const MOST_PATHS: usize = 10;
+
+/// Returns paths as a message names them.
+pub(crate) fn listed(paths: &[String]) -> String {
+    let named = paths.iter().take(MOST_PATHS);
+    let mut text = named
+        .map(|path| format!("`{path}`"))
+        .collect::<Vec<_>>()
+        .join(", ");
+    if paths.len() > MOST_PATHS {
+        text.push_str(&format!(" and {} more", paths.len() - MOST_PATHS));
+    }
+    text
+}
+
 /// Returns the word of `known` that was probably meant by `word`.
 #[must_use]
 pub(crate) fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {

@@ -57,6 +57,22 @@ impl Hook {
     }
 }
 
+/// What can run us.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum Running {
+    /// Check what is staged
+    PreCommit,
+    /// Check what a merge makes
+    PreMergeCommit,
+    /// Check the commits that are pushed; reads their refs
+    PrePush,
+    /// On a server: check the commits that were pushed, by the configuration that it has already;
+    /// reads their refs
+    PreReceive,
+    /// Check what the pre-commit framework runs for
+    Framework,
+}
+
 /// Puts `hooks` where git looks for them. `force` moves a hook aside that our lines cannot be added to;
 /// both run then.
 ///

@@ -4,19 +4,23 @@
 //!
 //! # The main job
 //!
-//! `git kustomize-localize TARGET` ([`cli`]) reads the target from a commit ([`tree`]), parses each
-//! kustomization into references with their exact places ([`kustomization`]), tells local from
-//! remote as kustomize does ([`reference`](mod@reference)) and follows every one of them ([`walk`]). Remote files
-//! and remote roots are brought in, level by level ([`fetch`]). The graph that the walk yields is
-//! then localized in three pure steps ([`localize`]): place every node, edit the scalars, collect
-//! the files. Original and result are built with the user's kustomize, and the outputs compared
-//! ([`build_check`]). The result and its record ([`record`]) go into one commit on a branch, or into a plain
-//! directory ([`commit`]); what was done is told by [`report`].
+//! `git kustomize-localize TARGET` becomes a request ([`cli`]), and [`commands::localize`](commands) does it in five steps:
+//!
+//! 1. It opens a [`workspace`]: the files of a commit or on disk ([`tree`]), with the lock and the configuration.
+//! 2. It makes a [`plan`]: each kustomization is parsed into references with their exact places ([`kustomization`]), local
+//!    ones are told from remote ones as kustomize does ([`reference`](mod@reference)), and all are followed ([`walk`]);
+//!    remote files and roots are brought in, level by level ([`fetch`]); then every node of the graph is placed, the
+//!    scalars edited, the files collected.
+//! 3. Original and result are built with the user's kustomize, and the outputs compared ([`build_check`]).
+//! 4. The result and its record ([`record`]) go to their [`destination`]: into one commit on a branch, a directory, or the
+//!    working tree. Nothing is written before the whole result is known, and then all of it or nothing.
+//! 5. The outcome is reported ([`report`]).
+//!
+//! A copy or the repository where it stands, on a branch or on disk: these differ in what the plan writes and where it
+//! goes, and in nothing else.
 //!
 //! Nothing in the way of `check` reaches the network, and a build without the feature `localize` has no
 //! [`fetch`] at all.
-//!
-//! Nothing is written before the whole result is known, and then all of it or nothing.
 //!
 //! # The rooms
 //!
@@ -24,17 +28,19 @@
 //!
 //! | room | job |
 //! |---|---|
-//! | [`cli`] | arguments to calls, one file per command |
-//! | [`hook`](mod@hook) | hooks of git: putting them in, taking them out, what one that runs has to judge |
-//! | [`report`] | what is said: for people, as JSON |
-//! | [`verify`](mod@verify) | a localized commit against its lock and trailers; with an answer of upstream, what became of it there |
+//! | [`cli`] | arguments to requests, outcomes to reports and exit statuses; one file per command |
+//! | [`report`] | what is said: for people, as JSON, SARIF and GitHub annotations |
+//! | [`commands`] | what the program does, one file per command: a request in, an outcome out; nothing is printed |
+//! | [`destination`] | where a plan goes: a branch and its worktree, a directory, the working tree |
+//! | [`verify`](mod@verify) | a localized commit against its lock and trailers; and what upstream says of it now |
 //! | [`reference_tree`] | the graph as people see it: what references what, in which state |
 //! | [`check`](mod@check) | the rules: what a hermetic build could not resolve |
-//! | [`mend`] | what makes a working tree pass the check: its lock brought up to date, localizing where it stands; also for a branch |
-//! | [`commit`] | the branch, the tip, trees and blobs, a linked worktree, a plain directory |
+//! | [`hook`](mod@hook) | hooks of git: putting them in, taking them out, what one that runs has to judge |
 //! | [`build_check`] | the build of the original, that of the result, and what they have in common |
-//! | [`localize`] | layout, rewrite, result |
-//! | [`fetch`] | git, http, helm, cache, what the tip holds: the only room that reaches the network |
+//! | [`plan`] | what localizing changes, as a copy or in place, and what locking does |
+//! | [`workspace`] | what a run starts from: files of a commit or on disk, with configuration and lock |
+//! | [`history`] | what a branch of ours holds: its records, and whether it still is what they say |
+//! | [`fetch`] | git, http, helm, cache, what was localized before: the only room that reaches the network |
 //! | [`walk`] | the graph of roots, files and references; defines [`walk::Remotes`], which `fetch` implements |
 //! | [`config`] | `.kustomize-localize`: what a team decides for its repository |
 //! | [`record`] | lock and trailers, written, read and checked by the same code |
@@ -42,7 +48,7 @@
 //! | [`reference`](mod@reference) | the grammar of a reference, the path of what it names |
 //! | [`tree`] | read-only files: of a commit, on disk, in memory |
 //! | `yaml` | YAML of our own formats: the lock, the configuration |
-//! | [`git`] | what is asked of the git executable: of this repository, of a foreign one |
+//! | [`git`] | what is asked of the git executable: of this repository, of a remote one |
 //! | [`process`], [`interrupt`] | deadlines, process groups, what must not outlive us |
 //! | [`failpoint`] | the moments before something changes that stays: a test ends us at each of them |
 //! | [`failure`], [`finding`], [`redact`] | what stopped the work, what is wrong with the files, what is never shown |
@@ -60,19 +66,21 @@
 pub mod build_check;
 pub mod check;
 pub mod cli;
-pub mod commit;
+pub mod commands;
 pub mod config;
+#[cfg(feature = "localize")]
+pub mod destination;
 pub mod failpoint;
 pub mod failure;
 #[cfg(feature = "localize")]
 pub mod fetch;
 pub mod finding;
 pub mod git;
+pub mod history;
 pub mod hook;
 pub mod interrupt;
 pub mod kustomization;
-pub mod localize;
-pub mod mend;
+pub mod plan;
 pub mod process;
 pub mod record;
 pub mod redact;
@@ -82,4 +90,5 @@ pub mod report;
 pub mod tree;
 pub mod verify;
 pub mod walk;
+pub mod workspace;
 mod yaml;

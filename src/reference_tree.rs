@@ -7,7 +7,7 @@ use crate::check;
 use crate::config::Config;
 use crate::failure::{Result, short};
 use crate::kustomization::Kind;
-use crate::mend;
+use crate::plan::update::reference_to;
 use crate::record::{Digest, LOCK_NAME, Lock, Remote};
 use crate::redact;
 use crate::reference::{self, Pin};
@@ -620,7 +620,7 @@ fn entries(remote: &Remote) -> Vec<(String, &'static str, NodeKind)> {
         Remote::Git(git) => {
             let name = |path: &String| {
                 let directory = if path == "." { "" } else { path };
-                let name = mend::update::reference_to(git, directory);
+                let name = reference_to(git, directory);
                 let kind = NodeKind::Git {
                     pin: Pin::of(git.reference.as_deref()),
                     reference: git.reference.clone(),

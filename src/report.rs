@@ -1,27 +1,30 @@
 //! What is said about a run: for people, and as JSON for machines. What `check` found has a room of its
 //! own, [`mod@check`].
 
+#[cfg(feature = "localize")]
 mod build_check;
 pub mod check;
-mod human;
-mod in_place;
+pub mod hook;
 mod json;
+#[cfg(feature = "localize")]
 mod left;
+#[cfg(feature = "localize")]
+mod localize;
+#[cfg(feature = "localize")]
 mod lock;
 pub mod reference_tree;
+#[cfg(feature = "localize")]
+mod remotes;
 pub mod verify;
 
-pub use in_place::{InPlaceReport, OnBranch};
 pub use json::failures_json;
-pub use lock::{LockOutcome, LockReport};
 
 use std::collections::BTreeMap;
 
-use crate::build_check::BuildCheck;
+#[cfg(feature = "localize")]
+use crate::commands::update;
 use crate::config::Strict;
 use crate::failure::{Failure, Failures};
-use crate::localize::Rewritten;
-use crate::record::{Change, Left, Remote};
 pub use crate::redact::visible;
 use crate::walk::Warning;
 
@@ -55,99 +58,45 @@ pub trait Tell {
     }
 }
 
-impl Tell for Box<dyn Tell> {
+#[cfg(feature = "localize")]
+impl Tell for update::Outcome {
     fn human(&self, verbose: bool) -> String {
-        (**self).human(verbose)
+        self.told().human(verbose)
     }
 
     fn json(&self) -> String {
-        (**self).json()
+        self.told().json()
     }
 
     fn warnings(&self) -> &[Warning] {
-        (**self).warnings()
+        self.told().warnings()
     }
 
     fn failures(&self) -> Failures {
-        (**self).failures()
+        self.told().failures()
     }
 
     fn is_done(&self) -> bool {
-        (**self).is_done()
+        self.told().is_done()
     }
 
     fn refused(&self) -> Option<&Strict> {
-        (**self).refused()
+        self.told().refused()
     }
 
     fn refusal(&self) -> Option<Failure> {
-        (**self).refusal()
+        self.told().refusal()
     }
 }
 
-/// What came of a run of `localize`.
-#[derive(Debug, Clone)]
-pub struct Report {
-    /// What was localized: a path from the top of the repository, or a URL without secrets.
-    pub target: String,
-    /// Where the result is: a path from the top of the repository, or as given on the command line.
-    pub new_dir: String,
-    /// What happened.
-    pub outcome: Outcome,
-    /// What was brought in.
-    pub remotes: Vec<Remote>,
-    /// What stays remote.
-    pub left: Vec<Left>,
-    /// What was brought in before and is not any more, was not before, or is another commit now.
-    pub changes: Vec<Change>,
-    /// The files of the result by path, with the number of their bytes.
-    pub files: BTreeMap<String, u64>,
-    /// The references that were changed.
-    pub rewritten: Vec<Rewritten>,
-    /// What works but should be known.
-    pub warnings: Vec<Warning>,
-    /// Which warnings are errors.
-    pub strict: Strict,
-    /// What came of building original and result.
-    pub proof: BuildCheck,
-}
-
-/// What happened to the result.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Outcome {
-    /// It was committed.
-    Committed {
-        /// The short name of the branch.
-        branch: String,
-        /// The new commit.
-        commit: String,
-        /// The tree of NEW_DIR.
-        tree: String,
-        /// The source commit; none for a branch that begins with a remote target.
-        source: String,
-    },
-    /// The branch holds exactly this already.
-    Unchanged {
-        /// The short name of the branch.
-        branch: String,
-        /// Its tip.
-        commit: String,
-        /// The tree of NEW_DIR.
-        tree: String,
-        /// The source commit.
-        source: String,
-    },
-    /// It was written to disk.
-    Written,
-    /// It does not build to what the original builds to, so nothing was written.
-    Differs,
-    /// Nothing was written: there are warnings that are errors.
-    Warned,
-    /// Nothing was written: `--dry-run`.
-    DryRun {
-        /// The branch that would be committed to; none for plain files.
-        branch: Option<String>,
-    },
+#[cfg(feature = "localize")]
+impl update::Outcome {
+    fn told(&self) -> &dyn Tell {
+        match self {
+            update::Outcome::Locked(outcome) => outcome,
+            update::Outcome::Localized(outcome) => &**outcome,
+        }
+    }
 }
 
 /// Counts warnings by their ids.
@@ -174,6 +123,7 @@ pub fn counted_warnings(warnings: &[Warning]) -> String {
 }
 
 /// Says how many warnings there are, if there are any.
+#[cfg(feature = "localize")]
 fn write_warnings(out: &mut String, warnings: &[Warning]) -> std::fmt::Result {
     use std::fmt::Write;
 

@@ -11,11 +11,11 @@ pub mod upstream;
 use std::rc::Rc;
 
 use crate::check::{self, Checking, Input};
-use crate::commit::branch;
 use crate::config::{Config, Locked};
 use crate::failure::{Failure, Failures, Result, argument, short, shown};
 use crate::finding::{Finding, Rule, Severity, Subject};
 use crate::git::{CommitId, LocalRepo};
+use crate::history;
 use crate::record::stored::{self, Difference as Stored};
 use crate::record::{LOCK_NAME, Left, LeftWhat, Lock, added};
 use crate::tree::checkout::CheckedOut;
@@ -64,7 +64,7 @@ pub fn verify(here: &Rc<LocalRepo>, request: &Request<'_>) -> Result<Verified, F
         request.own_changes,
     )?;
     let name = here.ref_of(request.rev)?;
-    let is_ours = name.is_some_and(|name| branch::is_ours(&name));
+    let is_ours = name.is_some_and(|name| history::is_ours(&name));
     let locks = verifier.locks(&places, history.is_in_place())?;
     verifier.refuse_nothing(request, &locks)?;
     let mut records = Vec::new();

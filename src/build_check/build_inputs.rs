@@ -4,14 +4,15 @@ use std::collections::{BTreeMap, HashSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use super::Job;
 use super::checkout::{Converted, Stored, attributes_of, convert, one_sided};
 use super::fake_git::{Manifest, Upstream};
 use super::proxy::{self, Proxy};
-use super::{After, Job, Original};
 use crate::failure::{Failure, Result};
 use crate::interrupt::unusable;
 use crate::kustomization::{self, Edit, NoteKind};
-use crate::localize;
+use crate::plan;
+use crate::plan::{Original, Writes};
 use crate::reference::RepoSpec;
 use crate::tree::{Entry, Tree, path};
 use crate::walk::{FileId, Graph, Origin, Place, RemoteFile, Root, Source, SourceId, Target};
@@ -42,7 +43,7 @@ pub(super) fn not_put(error: &std::io::Error) -> Failure {
 impl BuildInputs {
     /// Puts out everything that the builds of a job read, below `top`.
     pub(super) fn put(job: &Job<'_>, top: &Path) -> Result<BuildInputs> {
-        let graph = job.before;
+        let graph = &job.plan.before;
         let input = top.join("input");
         // Below directories of the same names: a path may climb out of the scope and come back.
         let scope = graph.sources.first().map_or("", |source| &source.scope);
@@ -58,7 +59,7 @@ impl BuildInputs {
                 Original::Url(url) => Some(url.as_str()),
                 Original::Directory(_) => None,
             });
-        let may_run = |file: FileId| job.trusted.contains(&file);
+        let may_run = |file: FileId| job.plan.trusted.contains(&file);
         let stored = write_inputs(graph, &place, &urls.collect::<Vec<_>>(), &may_run)?;
         let source = &graph.sources[0];
         let before = match (job.checkout, &source.repository) {
@@ -164,8 +165,8 @@ fn cause(text: &str) -> String {
 /// Puts out the results, and returns what a checkout makes of them.
 fn put_result(job: &Job<'_>, input: &Path) -> Result<Converted> {
     let localized = input.join("localized");
-    match &job.after {
-        After::InPlace(graph) => {
+    match &job.plan.writes {
+        Writes::InPlace { after: graph, .. } => {
             let stored = write_inputs(graph, &|_| localized.clone(), &[], &|_| false)?;
             let attributes = |place: &str| attributes_of(&*graph.sources[0].tree, place);
             let converted = match job.checkout {
@@ -175,10 +176,10 @@ fn put_result(job: &Job<'_>, input: &Path) -> Result<Converted> {
             move_absolute(graph, &localized)?;
             Ok(converted)
         }
-        After::Copy(files) => {
-            let into = job.checkout.map_or("", |checkout| checkout.into);
+        Writes::Copy { files, .. } => {
+            let into = job.into();
             let mut stored = Stored::new();
-            for (place, file) in *files {
+            for (place, file) in files {
                 let put = localized.join(place);
                 write(&put, file.content.bytes(), file.executable)
                     .map_err(|error| not_put(&error))?;
@@ -192,7 +193,7 @@ fn put_result(job: &Job<'_>, input: &Path) -> Result<Converted> {
                     let file = files.get(inside);
                     Ok(file.map(|file| file.content.bytes().to_vec()))
                 }
-                None => attributes_of(checkout.tree, place),
+                None => attributes_of(checkout, place),
             };
             convert(&stored, &attributes)
         }
@@ -358,7 +359,7 @@ fn move_absolute(graph: &Graph, top: &Path) -> Result<()> {
             let text = path::join(top, graph.in_scope(source, real));
             edits.entry(edge.from).or_default().push(Edit {
                 spot: &reference.spot,
-                value: localize::value(reference, &text),
+                value: plan::value(reference, &text),
             });
         }
     }

@@ -2,9 +2,10 @@
 
 use std::collections::{BTreeSet, HashSet};
 
-use super::{After, Job, Target};
+use super::{Job, Target};
 use crate::failure::Result;
 use crate::kustomization::FILE_NAMES;
+use crate::plan::Writes;
 use crate::record::{Builder, Digest, GitRemote, Remote, RemoteTrailer, Verified};
 use crate::redact;
 use crate::tree::path;
@@ -31,10 +32,10 @@ impl Earlier {
     /// # Errors
     /// When a tree cannot be read.
     pub(super) fn covered(&self, job: &Job<'_>, by: &Builder) -> Result<Vec<bool>> {
-        let before = Reach::new(job.before)?;
-        let after = match job.after {
-            After::InPlace(graph) => Some(Reach::new(graph)?),
-            After::Copy(_) => None,
+        let before = Reach::new(&job.plan.before)?;
+        let after = match &job.plan.writes {
+            Writes::InPlace { after: graph, .. } => Some(Reach::new(graph)?),
+            Writes::Copy { .. } => None,
         };
         let covers = |target: &Target| {
             let root = match &after {
@@ -51,7 +52,7 @@ impl Earlier {
                     .is_some_and(|root| !after.inputs(root).are_among(&self.result)),
                 // A copy is one whole, and what lies above it says what a checkout makes of it.
                 None => {
-                    let into = job.checkout.map_or("", |checkout| checkout.into);
+                    let into = job.into();
                     let mut above = path::and_above(into).map(path::parent);
                     self.result.is_empty()
                         && !above.any(|directory| {
@@ -62,7 +63,7 @@ impl Earlier {
                 }
             };
             is_result_known
-                && !self.named.contains(&job.before.roots[root].directory)
+                && !self.named.contains(&job.plan.before.roots[root].directory)
                 && !original.are_among(&self.source)
                 && original.remotes.is_subset(&self.remotes)
         };

@@ -20,18 +20,29 @@ use crate::walk::{FileId, Graph, Origin, Source};
 /// How long one build may take where the user does not say.
 const TIMEOUT: Duration = Duration::from_secs(300);
 
-/// Builds original and result of each target that no earlier run has proven, and compares what comes out.
+/// Builds original and result of each target that no earlier run has checked, and compares what comes out.
 ///
 /// # Errors
 /// When the program that the user named cannot be used, or nothing can be put out.
-pub fn check_builds(job: &Job<'_>, options: &Options) -> Result<BuildCheck> {
+pub fn check_builds(mut job: Job<'_>, options: &Options) -> Result<BuildCheck> {
+    let mut skipped = std::mem::take(&mut job.skipped);
+    let mut checked = if job.targets.is_empty() && !skipped.is_empty() {
+        BuildCheck::without("what is built lacks something, as accepted")
+    } else {
+        checked(&job, options)?
+    };
+    checked.targets.append(&mut skipped);
+    Ok(checked)
+}
+
+fn checked(job: &Job<'_>, options: &Options) -> Result<BuildCheck> {
     refuse_arguments(&options.arguments)?;
     let program = match program::find(options.program.as_deref())? {
         Search::Found(program) => program,
         Search::Nothing(reason) => return Ok(BuildCheck::without(&reason)),
     };
     let mut arguments = options.arguments.clone();
-    if job.load_restrictor == LoadRestrictor::None {
+    if job.plan.load_restrictor == LoadRestrictor::None {
         arguments.push("--load-restrictor=LoadRestrictionsNone".to_owned());
     }
     let mut by = Builder {
@@ -41,26 +52,24 @@ pub fn check_builds(job: &Job<'_>, options: &Options) -> Result<BuildCheck> {
     for variable in &options.variables {
         by.see(variable);
     }
-    let covered_before = |target| TargetCheck::without_build(target, Verdict::VerifiedBefore);
     let covered = match &job.earlier {
         Some(earlier) => earlier.covered(job, &by)?,
         None => vec![false; job.targets.len()],
     };
-    let all = || job.targets.iter().zip(&covered);
-    let todo: Vec<&Target> = all()
-        .filter(|(_, is_covered)| !**is_covered)
-        .map(|(target, _)| target)
-        .collect();
-    let mut proof = BuildCheck {
+    let mut checked = BuildCheck {
         by: Some(by),
         ..BuildCheck::default()
     };
-    if todo.is_empty() {
-        proof.targets = job.targets.iter().map(covered_before).collect();
-        return Ok(proof);
+    let verdict_of_all = |verdict: Verdict| {
+        let targets = job.targets.iter();
+        targets
+            .map(|target| TargetCheck::without_build(target, verdict.clone()))
+            .collect()
+    };
+    if covered.iter().all(|is_covered| *is_covered) {
+        checked.targets = verdict_of_all(Verdict::VerifiedBefore);
+        return Ok(checked);
     }
-    let scratch = Scratch::new().map_err(|error| unusable(&error))?;
-    let scene = BuildInputs::put(job, scratch.path())?;
     // kustomize skips them unless it was told to run programs, and kubectl cannot be told.
     let has = |name: &str| {
         let on = [name.to_owned(), format!("{name}=true")];
@@ -69,32 +78,27 @@ pub fn check_builds(job: &Job<'_>, options: &Options) -> Result<BuildCheck> {
     let runs = has("--enable-alpha-plugins")
         && has("--enable-exec")
         && program.kind == program::Kind::Kustomize;
-    let skips = has("--enable-alpha-plugins") && !runs && runs_programs(job.before);
+    let graph = &job.plan.before;
+    let skips = has("--enable-alpha-plugins") && !runs && runs_programs(graph);
     let is_foreign = |source: &Source| source.repository.is_some();
-    if runs && options.full && job.before.sources.iter().any(is_foreign) {
+    if runs && options.full && graph.sources.iter().any(is_foreign) {
         return Err(Failure::new(
             "`--verify=full` checks out upstream with the execute bits that it has, so with `--enable-exec` its programs would run before you trust them",
         )
         .hint("build what was fetched: leave `full` out, or `--build-arg=--enable-exec`"));
     }
-    if let Some(reason) = untrusted(job.before).filter(|_| runs) {
-        let not_built = |target| {
-            TargetCheck::without_build(
-                target,
-                Verdict::NotBuilt {
-                    reason: reason.clone(),
-                },
-            )
-        };
-        proof.targets = job.targets.iter().map(not_built).collect();
-        return Ok(proof);
+    if let Some(reason) = untrusted(graph).filter(|_| runs) {
+        checked.targets = verdict_of_all(Verdict::NotBuilt { reason });
+        return Ok(checked);
     }
-    let stage = Runner {
+    let scratch = Scratch::new().map_err(|error| unusable(&error))?;
+    let inputs = BuildInputs::put(job, scratch.path())?;
+    let runner = Runner {
         skips,
         runs,
         variables: &options.variables,
         program: &program,
-        scene: &scene,
+        inputs: &inputs,
         arguments,
         full: options.full,
         offline: options.offline,
@@ -104,35 +108,13 @@ pub fn check_builds(job: &Job<'_>, options: &Options) -> Result<BuildCheck> {
         is_single: job.targets.len() == 1,
         kept: Mutex::default(),
     };
-    let mut built = stage.all(&todo)?.into_iter();
-    stage.progress.clear();
-    let proven = all().filter_map(|(target, is_covered)| {
-        if *is_covered {
-            Some(covered_before(target))
-        } else {
-            built.next()
-        }
-    });
-    proof.targets = proven.collect();
-    proof.network = Some(program.walls.network);
-    let kept = stage.kept.into_inner();
-    proof.kept = kept
-        .unwrap_or_else(PoisonError::into_inner)
-        .map(Scratch::keep);
-    let live = options.full || proof.targets.iter().any(|target| target.live.is_some());
-    if proof.differs() {
-        proof.converted.clone_from(&scene.converted);
-    }
-    if proof.differs() && (live || !scene.is_complete) {
-        proof.moved = (job.moved)(live);
-    }
-    Ok(proof)
+    runner.run(job, &covered, checked)
 }
 
 /// Everything that is the same for all targets. No tree is in it: those cannot be read side by side.
 struct Runner<'a> {
     program: &'a Program,
-    scene: &'a BuildInputs,
+    inputs: &'a BuildInputs,
     arguments: Vec<String>,
     full: bool,
     offline: bool,
@@ -153,6 +135,38 @@ struct Runner<'a> {
 }
 
 impl Runner<'_> {
+    /// Builds the targets that are not `covered`, and notes what came of all.
+    fn run(self, job: &Job<'_>, covered: &[bool], mut checked: BuildCheck) -> Result<BuildCheck> {
+        let all = || job.targets.iter().zip(covered);
+        let todo: Vec<&Target> = all()
+            .filter(|(_, is_covered)| !**is_covered)
+            .map(|(target, _)| target)
+            .collect();
+        let mut built = self.all(&todo)?.into_iter();
+        self.progress.clear();
+        let targets = all().filter_map(|(target, is_covered)| {
+            if *is_covered {
+                Some(TargetCheck::without_build(target, Verdict::VerifiedBefore))
+            } else {
+                built.next()
+            }
+        });
+        checked.targets = targets.collect();
+        checked.network = Some(self.program.walls.network);
+        let kept = self.kept.into_inner();
+        checked.kept = kept
+            .unwrap_or_else(PoisonError::into_inner)
+            .map(Scratch::keep);
+        let live = self.full || checked.targets.iter().any(|target| target.live.is_some());
+        if checked.differs() {
+            checked.converted.clone_from(&self.inputs.converted);
+        }
+        if checked.differs() && (live || !self.inputs.is_complete) {
+            checked.moved = (job.moved)(live);
+        }
+        Ok(checked)
+    }
+
     /// Builds all targets, as many side by side as there are processors.
     fn all(&self, targets: &[&Target]) -> Result<Vec<TargetCheck>> {
         let next = AtomicUsize::new(0);
@@ -187,46 +201,46 @@ impl Runner<'_> {
     }
 
     fn one(&self, number: usize, target: &Target) -> Result<TargetCheck> {
-        let scene = self.scene;
-        let private = scene.private(number);
-        let build = |what: &str, target: &OsStr, room: BuildEnv<'_>| {
+        let inputs = self.inputs;
+        let private = inputs.private(number);
+        let build = |what: &str, target: &OsStr, env: BuildEnv<'_>| {
             let private = private.join(what);
             build::build(
                 self.program,
                 target,
                 &self.arguments,
                 &private,
-                room,
+                env,
                 self.timeout,
             )
         };
-        let source = scene.original(&target.original);
-        let room = |git, network| BuildEnv {
+        let source = inputs.original(&target.original);
+        let env = |git, network| BuildEnv {
             git,
             network,
-            input: &scene.input,
+            input: &inputs.input,
             variables: self.variables,
         };
         let fetched = || {
-            let network = match &scene.proxy {
-                Some(proxy) if scene.is_complete || !self.offline => Network::Fetched(proxy),
-                None if !scene.is_complete && !self.offline => Network::Open,
+            let network = match &inputs.proxy {
+                Some(proxy) if inputs.is_complete || !self.offline => Network::Fetched(proxy),
+                None if !inputs.is_complete && !self.offline => Network::Open,
                 _ => Network::Closed,
             };
-            room(Git::StandIn(&scene.manifest), network)
+            env(Git::StandIn(&inputs.manifest), network)
         };
         let original = |what: &str, full: bool| {
-            let room = if full {
-                room(Git::Real, Network::Open)
+            let env = if full {
+                env(Git::Real, Network::Open)
             } else {
                 fetched()
             };
-            build(what, source.as_os_str(), room)
+            build(what, source.as_os_str(), env)
         };
         let localized = || {
-            let room = room(Git::StandIn(&scene.nothing), Network::Closed);
-            let directory = scene.localized(&target.localized);
-            build("localized", directory.as_os_str(), room)
+            let env = env(Git::StandIn(&inputs.nothing), Network::Closed);
+            let directory = inputs.localized(&target.localized);
+            build("localized", directory.as_os_str(), env)
         };
         let (first, localized) = std::thread::scope(|threads| {
             let localized = threads.spawn(localized);
@@ -238,8 +252,8 @@ impl Runner<'_> {
         let mut unknown = None;
         // What the real git checks out may be executable.
         if !first.success && !self.full && !self.offline && !self.runs {
-            let proxy = scene.proxy.as_ref();
-            unknown = fake_git::unknown(&scene.manifest)
+            let proxy = inputs.proxy.as_ref();
+            unknown = fake_git::unknown(&inputs.manifest)
                 .or_else(|| proxy.and_then(|proxy| proxy.unknown(&first.said)));
             if unknown.is_some() {
                 first = original("live", true)?;
@@ -247,10 +261,10 @@ impl Runner<'_> {
         }
         let mut verdict = match (first.success, localized.success) {
             (false, _) => Verdict::NotBuilt {
-                reason: scene.plain(&first.said),
+                reason: inputs.plain(&first.said),
             },
             (true, false) => Verdict::Broken {
-                reason: scene.plain(&localized.said),
+                reason: inputs.plain(&localized.said),
             },
             (true, true) => compare::compare(&first.stdout, &localized.stdout, target.asked),
         };

@@ -11,7 +11,7 @@ use super::remote_reference::is_fulfilled;
 use super::remotes::RemoteUse;
 use crate::config::{Config, FILE_NAME};
 use crate::finding::{Finding, Rule};
-use crate::localize;
+use crate::plan;
 use crate::record::{LOCK_NAME, Left, LeftWhat};
 use crate::walk;
 
@@ -149,8 +149,8 @@ fn finding(
     let message = format!(
         "`{}` is locked, but {what} {label} behind it {}: {} > {label}",
         one.shown(),
-        if left.reason == localize::UNRESOLVED {
-            localize::UNRESOLVED
+        if left.reason == plan::UNRESOLVED {
+            plan::UNRESOLVED
         } else {
             "stays remote"
         },

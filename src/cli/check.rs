@@ -1,26 +1,17 @@
-//! `check`: opens what is to be checked, and says what was found.
+//! `check`: arguments to a request, and what was found to a report.
 
 use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::rc::Rc;
 
 use clap::{ArgGroup, Args, ValueEnum, ValueHint};
 
 use super::output::{self, Color};
-use crate::check::{self, Checked, Checking, Input, Renames};
-use crate::config::Comments;
-use crate::config::Config;
+use crate::check::Checked;
+use crate::commands::check::{Base, Policy, Request, What, check, no_base};
 use crate::failure::{Failure, Failures, Result};
-use crate::git::{LocalRepo, Side};
-use crate::record::added;
 use crate::report::check as report;
-use crate::tree::absence::Absences;
-use crate::tree::checkout::CheckedOut;
-use crate::tree::index::IndexTree;
-use crate::tree::objects::{ObjectTree, object_id};
-use crate::tree::working::WorkingTree;
-use crate::tree::{self, Listing};
+use crate::workspace::repository_offline;
 
 /// Arguments of `check`.
 #[derive(Debug, Clone, Args)]
@@ -97,64 +88,15 @@ enum Format {
     Github,
 }
 
-/// What is to be checked.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum What {
-    /// The index.
-    Index,
-    /// The working tree.
-    WorkingTree,
-    /// A commit.
-    Commit(String),
-}
-
-/// Against what findings are new.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Base {
-    /// All findings count, whatever the configuration says.
-    Nothing,
-    /// Nobody said; the configuration must not ask for it. With what to say then.
-    NotGiven(&'static [&'static str]),
-    /// These revisions; a finding that one of them has is not new.
-    Revisions(Vec<String>),
-    /// These revisions, if the configuration asks for it: in a hook.
-    IfConfigured(Vec<String>),
-}
-
-/// Where the configuration comes from.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Policy {
-    /// What is checked.
-    Checked,
-    /// A file on disk.
-    File(PathBuf),
-    /// A commit, for a gate that does not trust the change that it judges.
-    Commit(String),
-    /// Nowhere: as without a configuration.
-    Default,
-}
-
-/// A check to do.
-pub(super) struct Request {
-    pub(super) what: What,
-    /// Paths as given, from the directory that we were started in.
-    pub(super) paths: Vec<String>,
-    pub(super) config: Policy,
-    pub(super) no_allow: bool,
-    pub(super) base: Base,
-    /// What a change is judged against: what the change itself accepts does not count.
-    pub(super) since: Option<String>,
-}
-
 /// Checks what the arguments say, and says what was found.
 pub(super) fn run(args: &CheckArgs) -> ExitCode {
     args.color.apply();
-    let done = request(args).and_then(|request| checked(&here()?, &request));
+    let done = request(args).and_then(|request| check(&repository_offline()?, &request));
     let checked = match done {
         Ok(checked) => checked,
         Err(failures) if args.format == Format::Human => return output::failed(&failures, false),
         // What reads a report for machines wants one all the more.
-        Err(failures) => Checked::failed(checking(args), failures.0),
+        Err(failures) => Checked::failed(what(args).checking(), failures.0),
     };
     match print(&checked, args) {
         Ok(()) => ExitCode::from(checked.status()),
@@ -162,25 +104,18 @@ pub(super) fn run(args: &CheckArgs) -> ExitCode {
     }
 }
 
-/// Returns what was to be checked.
-fn checking(args: &CheckArgs) -> Checking {
+/// Returns what is to be checked.
+fn what(args: &CheckArgs) -> What {
     match (&args.rev, args.working_tree) {
-        (Some(rev), _) => Checking::Commit {
-            rev: rev.clone(),
-            commit: String::new(),
-        },
-        (None, true) => Checking::WorkingTree,
-        (None, false) => Checking::Index,
+        (Some(rev), _) => What::Commit(rev.clone()),
+        (None, true) => What::WorkingTree,
+        (None, false) => What::Index,
     }
 }
 
 fn request(args: &CheckArgs) -> Result<Request, Failures> {
     Ok(Request {
-        what: match (&args.rev, args.working_tree) {
-            (Some(rev), _) => What::Commit(rev.clone()),
-            (None, true) => What::WorkingTree,
-            (None, false) => What::Index,
-        },
+        what: what(args),
         paths: args.paths.clone(),
         config: match (&args.config, &args.base) {
             (Some(file), _) => Policy::File(file.clone()),
@@ -256,229 +191,8 @@ fn summarize(checked: &Checked, all: bool) -> Result<()> {
         })
 }
 
-/// Finds the repository, for work that must not reach the network.
-///
-/// # Errors
-/// When there is none.
-pub(super) fn here() -> Result<Rc<LocalRepo>> {
-    match LocalRepo::discover_offline()? {
-        Some(here) => Ok(Rc::new(here)),
-        None => Err(Failure::new("this is not a git repository").hint("run it in a repository")),
-    }
-}
-
 /// How a check of ours is told what is old.
 const SAY_BASE: &[&str] = &[
     "name a revision to compare with: --new-only=BASE, `--new-only=HEAD` for what is to be committed",
     "or show everything: --no-new-only",
 ];
-
-fn no_base(hints: &[&str]) -> Failure {
-    let failure = Failure::new("`new-only` needs to know what is old");
-    hints
-        .iter()
-        .fold(failure, |failure, hint| failure.hint(*hint))
-}
-
-/// Checks what is asked for.
-///
-/// # Errors
-/// When nothing could be checked: a source that cannot be opened, a revision that names nothing, a
-/// configuration that cannot be read, a path without a kustomization.
-pub(super) fn checked(here: &Rc<LocalRepo>, request: &Request) -> Result<Checked, Failures> {
-    let opened = open(here, &request.what)?;
-    let config = configuration(here, &request.config, &*opened.tree)?;
-    let paths = request
-        .paths
-        .iter()
-        .map(|text| from_top(here, &*opened.tree, text))
-        .collect::<Result<Vec<String>>>()?;
-    let mut checked = look(&opened, &paths, &config, request.no_allow)?;
-    if let Some(index) = &opened.index {
-        checked.differing = here.not_staged(&index.touched(&index.kustomizations()?))?;
-    }
-    if let Some(since) = &request.since {
-        compare(here, &opened, &mut checked, &config, since)?;
-    }
-    let revisions = match &request.base {
-        Base::Nothing => return Ok(checked),
-        Base::NotGiven(hints) if config.new_only => return Err(no_base(hints).into()),
-        Base::IfConfigured(_) if !config.new_only => return Ok(checked),
-        // Everything is new where there is nothing yet.
-        Base::IfConfigured(revisions) if revisions.is_empty() => return Ok(checked),
-        Base::NotGiven(_) => return Ok(checked),
-        Base::Revisions(revisions) | Base::IfConfigured(revisions) => revisions,
-    };
-    let mut old = Vec::new();
-    for revision in revisions {
-        let base = open(here, &What::Commit(revision.clone()))
-            .map_err(|failure| failure.context("cannot tell what is new"))?;
-        let Checking::Commit { commit, .. } = &base.checking else {
-            continue;
-        };
-        if checked.findings.is_empty() {
-            continue;
-        }
-        let renames = Renames::new(here.renames(commit, opened.side())?);
-        // Rules and scopes are those of today on both sides, so that a stricter configuration can be
-        // adopted; but what the base allowed was never accepted as it is.
-        let mut config = config.clone();
-        if request.config == Policy::Checked
-            && let Ok(own) = Config::of(&*base.tree, "")
-        {
-            config.allow = own.allow;
-        }
-        // A path that the base does not have holds nothing old.
-        let base = look(&base, &[], &config, request.no_allow)?;
-        if let Some(failure) = base.failures.into_iter().next() {
-            return Err(failure
-                .context(format_args!("cannot tell what is new since {revision}"))
-                .into());
-        }
-        old.extend(renames.apply(base.findings));
-    }
-    checked.leave_out(&old, &revisions.join(" and "));
-    Ok(checked)
-}
-
-/// Takes back what the change accepts itself, and finds what is new in its locks.
-fn compare(
-    here: &Rc<LocalRepo>,
-    opened: &Opened,
-    checked: &mut Checked,
-    config: &Config,
-    since: &str,
-) -> Result<(), Failures> {
-    let base = open(here, &What::Commit(since.to_owned()))
-        .map_err(|failure| failure.context("cannot read the base"))?;
-    if config.comments == Comments::Base && checked.has_comments() {
-        // What cannot be looked at there accepts nothing.
-        let old = look(&base, &[], config, false).map_or(Vec::new(), |base| base.findings);
-        checked.take_back(&old, config, since);
-    }
-    for place in opened.tree.locks()? {
-        // One that cannot be read is a failure of the check already.
-        checked
-            .new_locked
-            .extend(added(&*opened.tree, &*base.tree, &place).unwrap_or_default());
-    }
-    Ok(())
-}
-
-fn look(opened: &Opened, paths: &[String], config: &Config, no_allow: bool) -> Result<Checked> {
-    check::check(Input {
-        checking: opened.checking.clone(),
-        tree: opened.tree.clone(),
-        paths,
-        config,
-        no_allow,
-        absences: Some(&opened.absences),
-    })
-}
-
-/// What is checked, opened.
-pub(super) struct Opened {
-    checking: Checking,
-    pub(super) tree: Rc<dyn Listing>,
-    absences: Absences,
-    /// The same tree, where the index is checked.
-    index: Option<Rc<IndexTree>>,
-}
-
-impl Opened {
-    /// Returns what git compares a base with.
-    fn side(&self) -> Side<'_> {
-        match &self.checking {
-            Checking::Index => Side::Index,
-            Checking::WorkingTree => Side::WorkingTree,
-            Checking::Commit { commit, .. } => Side::Commit(commit),
-        }
-    }
-}
-
-/// Opens what is to be looked at.
-///
-/// # Errors
-/// When it is not there.
-pub(super) fn open(here: &Rc<LocalRepo>, what: &What) -> Result<Opened> {
-    // What is built is what git checks out.
-    let opened = |checking, tree: Rc<dyn Listing>, on_disk, index| Opened {
-        checking,
-        absences: Absences::new(here.clone(), tree.clone(), on_disk),
-        tree,
-        index,
-    };
-    Ok(match what {
-        // No index is what an empty repository has, too.
-        What::Index if here.top.is_none() && !here.index.exists() => {
-            return Err(
-                Failure::new("this repository has no working tree, and no index to check")
-                    .hint("check a commit instead: --rev REV"),
-            );
-        }
-        What::Index => {
-            let index = Rc::new(IndexTree::open(here.clone())?);
-            let tree = Rc::new(CheckedOut::new(index.clone(), index.hash()));
-            opened(Checking::Index, tree, true, Some(index))
-        }
-        What::WorkingTree => {
-            let tree = Rc::new(WorkingTree::open(here.clone())?);
-            opened(Checking::WorkingTree, tree, false, None)
-        }
-        What::Commit(rev) => {
-            let id = here.commit(rev)?.ok_or_else(|| {
-                Failure::new(format!("`{rev}` names no commit")).hint(
-                    "see what there is: git log --oneline --all; what is not here must be fetched",
-                )
-            })?;
-            let tree = Rc::new(ObjectTree::of_here(here.clone(), object_id(&id.tree)?)?);
-            let hash = tree.hash();
-            let checking = Checking::Commit {
-                rev: rev.clone(),
-                commit: id.commit,
-            };
-            opened(checking, Rc::new(CheckedOut::new(tree, hash)), false, None)
-        }
-    })
-}
-
-/// Reads the configuration, from where it is to come from.
-fn configuration(
-    here: &Rc<LocalRepo>,
-    policy: &Policy,
-    checked: &dyn tree::Tree,
-) -> Result<Config, Failures> {
-    match policy {
-        Policy::Default => Ok(Config::default()),
-        Policy::Checked => Config::of(checked, ""),
-        Policy::Commit(rev) => {
-            // A change that breaks it would stop every change after it.
-            Config::of(checked, "")?;
-            let base = open(here, &What::Commit(rev.clone()))
-                .map_err(|failure| failure.context("cannot read the configuration of the base"))?;
-            Config::of(&*base.tree, "")
-        }
-        Policy::File(file) => {
-            let shown = file.display().to_string();
-            let bytes = std::fs::read(file).map_err(|error| {
-                Failure::new(format!(
-                    "could not read the configuration `{shown}`: {error}"
-                ))
-            })?;
-            Config::parse(&bytes, &shown)
-        }
-    }
-}
-
-/// Returns a path that was given on the command line as a path from the top.
-pub(super) fn from_top(here: &LocalRepo, tree: &dyn tree::Tree, text: &str) -> Result<String> {
-    // A variable that is not set would otherwise narrow the check, or widen it.
-    if text.is_empty() {
-        return Err(Failure::new("a PATH is empty")
-            .hint("name a directory of this repository, or leave PATH out to check all"));
-    }
-    tree::named(tree, Some(""), &here.prefix, text).ok_or_else(|| {
-        Failure::new(format!("`{text}` lies outside of the repository"))
-            .hint("name a directory of this repository")
-    })
-}

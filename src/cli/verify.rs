@@ -1,27 +1,13 @@
 //! `verify`: a localized commit against its lock and trailers.
 
-#[cfg(feature = "localize")]
-mod rebuilt;
-#[cfg(feature = "localize")]
-mod upstream;
-
-use std::path::Path;
 use std::process::ExitCode;
-use std::rc::Rc;
 
 use clap::{Args, ValueEnum};
 
-use super::check;
 use super::output::{self, Color};
-use crate::failure::{Failure, Failures, Result, argument};
-use crate::git::LocalRepo;
-use crate::record::LOCK_NAME;
+use crate::commands::verify::{Request, verify};
+use crate::failure::Failures;
 use crate::report::verify as report;
-use crate::tree::objects::{ObjectTree, object_id};
-use crate::verify::upstream::Ask;
-#[cfg(feature = "localize")]
-use crate::verify::verify_since;
-use crate::verify::{Request, Verified, verify, verify_directory};
 
 /// Arguments of `verify`.
 #[derive(Debug, Clone, Args)]
@@ -93,7 +79,7 @@ enum Format {
 pub(super) fn run(args: &VerifyArgs) -> ExitCode {
     args.color.apply();
     let json = args.format == Format::Json;
-    let verified = match verified(args) {
+    let verified = match verify(&request(args)) {
         Ok(verified) => verified,
         Err(failures) => return output::failed(&failures, json),
     };
@@ -107,108 +93,24 @@ pub(super) fn run(args: &VerifyArgs) -> ExitCode {
     ExitCode::from(verified.status())
 }
 
-fn verified(args: &VerifyArgs) -> Result<Verified, Failures> {
-    let here = LocalRepo::discover_offline()?.map(Rc::new);
-    let directory = directory(args, here.as_deref())?;
-    #[cfg(feature = "localize")]
-    let options = crate::fetch::Options {
-        timeout: args.timeout.map(std::time::Duration::from_secs),
-        quiet: args.quiet,
-        ..crate::fetch::Options::default()
-    };
-    #[cfg(feature = "localize")]
-    let upstream = if args.upstream {
-        Some(upstream::asker(here.as_deref(), &options)?)
-    } else {
-        None
-    };
-    #[cfg(feature = "localize")]
-    let ask = upstream
-        .as_ref()
-        .map(|upstream| |remotes: &[&crate::record::Remote]| upstream.ask(remotes));
-    #[cfg(feature = "localize")]
-    let ask = ask.as_ref().map(|ask| ask as &Ask<'_>);
-    #[cfg(not(feature = "localize"))]
-    let ask: Option<&Ask<'_>> = None;
-    if let Some(directory) = directory {
-        return verify_directory(directory, here.is_some(), ask);
-    }
-    let here = match here {
-        Some(here) => here,
-        None => check::here()?,
-    };
-    let rev = args.rev.as_deref().unwrap_or("HEAD");
-    let mut paths = Vec::new();
-    if let (false, Some(id)) = (args.paths.is_empty(), here.commit(rev)?) {
-        let tree = ObjectTree::of_here(here.clone(), object_id(&id.tree)?)?;
-        for text in &args.paths {
-            paths.push(check::from_top(&here, &tree, text)?);
-        }
-    }
+fn request(args: &VerifyArgs) -> Request {
     let request = Request {
-        rev,
-        paths: &paths,
+        rev: args.rev.clone(),
+        paths: args.paths.clone(),
         own_changes: args.own_changes,
         require_signature: args.require_signature,
-        upstream: ask,
+        quiet: args.quiet,
+        ..Request::default()
     };
     #[cfg(feature = "localize")]
-    if let Some(base) = &args.since {
-        return verify_since(&here, &request, base);
-    }
-    #[cfg_attr(not(feature = "localize"), allow(unused_mut))]
-    let mut verified = verify(&here, &request)?;
-    #[cfg(feature = "localize")]
-    if args.rebuild {
-        rebuilt::compare(&mut verified, options.timeout)?;
-    }
-    Ok(verified)
-}
-
-/// Returns the directory that the argument names, if that is not a commit.
-fn directory<'a>(args: &'a VerifyArgs, here: Option<&LocalRepo>) -> Result<Option<&'a str>> {
-    let Some(text) = args.rev.as_deref().filter(|text| Path::new(text).is_dir()) else {
-        return Ok(None);
+    let request = Request {
+        upstream: args.upstream,
+        since: args.since.clone(),
+        rebuild: args.rebuild,
+        timeout: args.timeout.map(std::time::Duration::from_secs),
+        ..request
     };
-    let commit = match here {
-        Some(here) if !text.starts_with('-') => here.commit(text)?,
-        _ => None,
-    };
-    if let Some(id) = commit {
-        if !Path::new(text).join(LOCK_NAME).is_file() {
-            return Ok(None);
-        }
-        return Err(Failure::new(format!(
-            "`{text}` names both a commit and a directory with a `{LOCK_NAME}`"
-        ))
-        .hint(format!(
-            "the directory: git kustomize-localize verify {}",
-            argument(&format!("./{text}"))
-        ))
-        .hint(format!(
-            "the commit: git kustomize-localize verify {}",
-            id.commit
-        )));
-    }
-    #[cfg(feature = "localize")]
-    let (rebuild, since) = (args.rebuild, args.since.is_some());
-    #[cfg(not(feature = "localize"))]
-    let (rebuild, since) = (false, false);
-    for (option, is_given) in [
-        ("--require-signature", args.require_signature),
-        ("--own-changes", args.own_changes),
-        ("--rebuild", rebuild),
-        ("--since", since),
-        ("PATH", !args.paths.is_empty()),
-    ] {
-        if is_given {
-            return Err(Failure::new(format!(
-                "{option} is for a commit, and `{text}` is a directory"
-            ))
-            .hint("leave it out, or name a commit"));
-        }
-    }
-    Ok(Some(text))
+    request
 }
 
 #[cfg(test)]

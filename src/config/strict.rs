@@ -32,6 +32,12 @@ impl Strict {
         }
     }
 
+    /// Says whether one of these warnings is an error.
+    #[must_use]
+    pub fn refuses(&self, mut warnings: impl Iterator<Item = WarningId>) -> bool {
+        warnings.any(|warning| self.takes(warning))
+    }
+
     /// Returns this with what else is an error, by its id or as [`Strict::ALL`]. What has no meaning adds nothing.
     #[must_use]
     pub fn and<'a>(&self, ids: impl IntoIterator<Item = &'a String>) -> Strict {

@@ -67,11 +67,13 @@ mod write;
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::rc::Rc;
 
 use super::{Digest, RemoteTrailer};
 use crate::failure::{Failure, Result};
 use crate::redact;
 use crate::reference::RepoSpec;
+use crate::tree::{Entry, Tree};
 
 pub use crate::tree::LOCK_NAME;
 pub use left::{Left, LeftWhat};
@@ -288,6 +290,20 @@ pub enum Change {
 }
 
 impl Lock {
+    /// Returns the lock that `tree` holds at `place`, if there is one.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn at(tree: &dyn Tree, place: &str) -> Result<Option<Rc<Lock>>> {
+        match tree.entry(place)? {
+            Some(Entry::File { .. }) => {
+                let lock = Lock::parse(&tree.read(place)?, &tree.label(place))?;
+                Ok(Some(Rc::new(lock)))
+            }
+            _ => Ok(None),
+        }
+    }
+
     /// Reads a lock; `file` is how messages name it.
     ///
     /// A byte order mark, CRLF, comments, any order and any style of YAML are accepted. The result

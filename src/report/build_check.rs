@@ -218,7 +218,7 @@ pub(super) struct JsonBuildCheck<'a> {
     /// How the network was closed for the result; none where nothing was built.
     network: Option<&'static str>,
     targets: Vec<JsonTarget<'a>>,
-    moved: Vec<super::lock::JsonChange<'a>>,
+    moved: Vec<super::remotes::JsonChange<'a>>,
     /// The files that a checkout converts on one side only.
     converted: &'a [String],
 }

@@ -1,38 +1,15 @@
-//! The report for machines. Fields are only ever added; `version` changes if one goes away.
+//! The parts of reports for machines. Fields are only ever added; `version` changes if one goes away.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use serde::Serialize;
 
-use super::build_check::JsonBuildCheck;
-use super::{Outcome, Report, by_id};
 use crate::failure::{Failure, Failures, Location};
-use crate::localize::Rewritten;
-use crate::record::{Left, LeftWhat, Remote};
+use crate::record::{Left, LeftWhat};
 use crate::redact::is_hidden;
 use crate::walk::Warning;
 
-#[derive(Serialize)]
-struct JsonReport<'a> {
-    version: u32,
-    tool: Tool,
-    outcome: &'static str,
-    target: &'a str,
-    new_directory: &'a str,
-    branch: Option<&'a str>,
-    commit: Option<&'a str>,
-    tree: Option<&'a str>,
-    source: Option<&'a str>,
-    remotes: Vec<JsonRemote>,
-    left: Vec<JsonLeft<'a>>,
-    files: Vec<JsonFile<'a>>,
-    rewritten: Vec<JsonRewritten<'a>>,
-    warning_counts: BTreeMap<&'static str, usize>,
-    warnings: Vec<JsonMessage<'a>>,
-    verified: JsonBuildCheck<'a>,
-}
-
-#[derive(Serialize)]
+#[derive(Default, Serialize)]
 pub(super) struct Tool {
     name: &'static str,
     version: &'static str,
@@ -42,31 +19,6 @@ pub(super) const TOOL: Tool = Tool {
     name: env!("CARGO_PKG_NAME"),
     version: env!("CARGO_PKG_VERSION"),
 };
-
-#[derive(Serialize)]
-#[serde(tag = "kind", rename_all = "lowercase")]
-pub(super) enum JsonRemote {
-    Git {
-        url: String,
-        r#ref: Option<String>,
-        submodules: bool,
-        commit: String,
-        paths: Vec<String>,
-    },
-    Http {
-        url: String,
-        sha256: String,
-        size: u64,
-    },
-    Helm {
-        url: String,
-        chart: String,
-        version: Option<String>,
-        resolved: Option<String>,
-        sha256: String,
-        size: u64,
-    },
-}
 
 /// What stays remote.
 #[derive(Serialize)]
@@ -104,23 +56,7 @@ impl<'a> From<&'a Left> for JsonLeft<'a> {
 }
 
 #[derive(Serialize)]
-pub(super) struct JsonFile<'a> {
-    pub(super) path: &'a str,
-    pub(super) size: u64,
-}
-
-#[derive(Serialize)]
-pub(super) struct JsonRewritten<'a> {
-    /// The file in NEW_DIR.
-    path: &'a str,
-    #[serde(flatten)]
-    place: JsonPlace<'a>,
-    from: &'a str,
-    to: &'a str,
-}
-
-#[derive(Serialize)]
-struct JsonPlace<'a> {
+pub(super) struct JsonPlace<'a> {
     /// The upstream that the file is of, unless it is the user's.
     #[serde(skip_serializing_if = "str::is_empty")]
     url: &'a str,
@@ -156,17 +92,6 @@ pub(super) struct JsonMessage<'a> {
     hints: &'a [String],
 }
 
-impl<'a> From<&'a Rewritten> for JsonRewritten<'a> {
-    fn from(one: &'a Rewritten) -> Self {
-        JsonRewritten {
-            path: &one.path,
-            place: (&one.location).into(),
-            from: &one.from,
-            to: &one.to,
-        }
-    }
-}
-
 impl<'a> From<&'a Warning> for JsonMessage<'a> {
     fn from(warning: &'a Warning) -> Self {
         JsonMessage {
@@ -185,63 +110,6 @@ struct JsonFailures<'a> {
     tool: Tool,
     outcome: &'static str,
     errors: Vec<JsonMessage<'a>>,
-}
-
-impl Report {
-    pub(super) fn to_json(&self) -> String {
-        let (outcome, branch, commit, tree, source) = match &self.outcome {
-            Outcome::Committed {
-                branch,
-                commit,
-                tree,
-                source,
-            } => (
-                "committed",
-                Some(branch),
-                Some(commit),
-                Some(tree),
-                Some(source),
-            ),
-            Outcome::Unchanged {
-                branch,
-                commit,
-                tree,
-                source,
-            } => (
-                "unchanged",
-                Some(branch),
-                Some(commit),
-                Some(tree),
-                Some(source),
-            ),
-            Outcome::Differs => ("differs", None, None, None, None),
-            Outcome::Warned => ("warned", None, None, None, None),
-            Outcome::Written => ("written", None, None, None, None),
-            Outcome::DryRun { branch } => ("dry-run", branch.as_ref(), None, None, None),
-        };
-        render(&JsonReport {
-            version: 1,
-            tool: TOOL,
-            outcome,
-            target: &self.target,
-            new_directory: &self.new_dir,
-            branch: branch.map(String::as_str),
-            commit: commit.map(String::as_str),
-            tree: tree.map(String::as_str),
-            source: source.map(String::as_str),
-            remotes: self.remotes.iter().map(remote).collect(),
-            left: self.left.iter().map(JsonLeft::from).collect(),
-            files: self
-                .files
-                .iter()
-                .map(|(path, size)| JsonFile { path, size: *size })
-                .collect(),
-            rewritten: self.rewritten.iter().map(JsonRewritten::from).collect(),
-            warning_counts: by_id(&self.warnings),
-            warnings: self.warnings.iter().map(JsonMessage::from).collect(),
-            verified: (&self.proof).into(),
-        })
-    }
 }
 
 /// Returns what stopped the work as one JSON object, with a final newline.
@@ -264,31 +132,6 @@ impl<'a> From<&'a Failure> for JsonMessage<'a> {
             message: &failure.message,
             hints: &failure.hints,
         }
-    }
-}
-
-pub(super) fn remote(remote: &Remote) -> JsonRemote {
-    match remote {
-        Remote::Git(git) => JsonRemote::Git {
-            url: git.url.clone(),
-            r#ref: git.reference.clone(),
-            submodules: git.submodules,
-            commit: git.commit.clone(),
-            paths: git.paths.iter().cloned().collect(),
-        },
-        Remote::File(file) => JsonRemote::Http {
-            url: file.url.clone(),
-            sha256: file.sha256.clone(),
-            size: file.size,
-        },
-        Remote::Chart(chart) => JsonRemote::Helm {
-            url: chart.url.clone(),
-            chart: chart.chart.clone(),
-            version: chart.version.clone(),
-            resolved: chart.resolved.clone(),
-            sha256: chart.sha256.clone(),
-            size: chart.size,
-        },
     }
 }
 

@@ -5,64 +5,30 @@ use std::fmt::Write;
 
 use serde::Serialize;
 
-use super::json::{JsonLeft, JsonMessage, JsonRemote, TOOL, Tool, remote, render};
+use super::json::{JsonLeft, JsonMessage, TOOL, Tool, render};
 use super::left::write_accepted;
+use super::remotes::{JsonChange, JsonRemote, remote, write_changes};
 use super::{Tell, by_id, counted, visible, write_warnings};
+use crate::commands::Status;
+use crate::commands::lock::Outcome;
 use crate::config::Strict;
 use crate::failure::{Failure, Failures, pathspec, short};
-use crate::mend::lock::Unresolved;
-use crate::record::{Change, LOCK_NAME, Left, Remote};
+use crate::plan::lock::Unresolved;
+use crate::record::LOCK_NAME;
 use crate::walk::Warning;
 
-/// What came of a run of `lock` or `update`.
-#[derive(Debug, Clone)]
-pub struct LockReport {
-    /// What happened to the lock.
-    pub outcome: LockOutcome,
-    /// What the lock holds.
-    pub remotes: Vec<Remote>,
-    /// What stays remote.
-    pub left: Vec<Left>,
-    /// What it held before and does not any more, did not hold before, or is something else now.
-    pub changes: Vec<Change>,
-    /// What works but should be known.
-    pub warnings: Vec<Warning>,
-    /// Which warnings are errors.
-    pub strict: Strict,
-    /// What could not be resolved.
-    pub unresolved: Unresolved,
-    /// Whether the lock was in conflict, and its two sides were brought together.
-    pub merged: bool,
-    /// What both sides changed, and not to the same.
-    pub both: Vec<Failure>,
-}
-
-/// What happened to the lock, or to the working tree as a whole.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum LockOutcome {
-    /// It was written.
-    Written,
-    /// It was as it must be.
-    Unchanged,
-    /// It would have been written: `--dry-run`.
-    DryRun,
-    /// It was left as it was: there are warnings that are errors.
-    Warned,
-}
-
-impl LockOutcome {
-    /// Returns its name, as in JSON.
-    pub(super) fn name(self) -> &'static str {
-        match self {
-            LockOutcome::Written => "written",
-            LockOutcome::Unchanged => "unchanged",
-            LockOutcome::DryRun => "dry-run",
-            LockOutcome::Warned => "warned",
-        }
+/// Returns the name of a status, as in JSON.
+pub(super) fn name(status: Status) -> &'static str {
+    match status {
+        Status::Written => "written",
+        Status::Unchanged => "unchanged",
+        Status::DryRun => "dry-run",
+        Status::Warned => "warned",
+        Status::Differs => "differs",
     }
 }
 
-impl Tell for LockReport {
+impl Tell for Outcome {
     fn human(&self, verbose: bool) -> String {
         let mut out = String::new();
         // Writing to a string cannot fail.
@@ -74,7 +40,7 @@ impl Tell for LockReport {
         render(&JsonLock {
             version: 1,
             tool: TOOL,
-            outcome: self.outcome.name(),
+            outcome: name(self.status),
             lock: LOCK_NAME,
             changes: self.changes.iter().map(JsonChange::from).collect(),
             remotes: self.remotes.iter().map(remote).collect(),
@@ -100,9 +66,9 @@ impl Tell for LockReport {
         failures.extend(self.unresolved.failures.iter().cloned());
         let Unresolved { count, of, .. } = self.unresolved;
         if !self.unresolved.failures.is_empty() {
-            let locked = match self.outcome {
-                LockOutcome::Written | LockOutcome::Unchanged => "locked",
-                LockOutcome::DryRun | LockOutcome::Warned => "could lock",
+            let locked = match self.status {
+                Status::Written | Status::Unchanged => "locked",
+                Status::DryRun | Status::Warned | Status::Differs => "could lock",
             };
             failures.push(Failure::new(format!(
                 "{locked} {} of {}; {count} could not be resolved",
@@ -114,31 +80,29 @@ impl Tell for LockReport {
     }
 
     fn refused(&self) -> Option<&Strict> {
-        (self.outcome == LockOutcome::Warned).then_some(&self.strict)
+        (self.status == Status::Warned).then_some(&self.strict)
     }
 
     fn is_done(&self) -> bool {
-        self.outcome != LockOutcome::Warned
-            && self.unresolved.failures.is_empty()
-            && self.both.is_empty()
+        self.status != Status::Warned && self.unresolved.failures.is_empty() && self.both.is_empty()
     }
 }
 
-impl LockReport {
+impl Outcome {
     fn write(&self, out: &mut String, verbose: bool) -> std::fmt::Result {
         let count = counted(self.remotes.len(), "remote reference");
-        match self.outcome {
-            LockOutcome::Unchanged if !self.unresolved.failures.is_empty() => {
+        match self.status {
+            Status::Unchanged if !self.unresolved.failures.is_empty() => {
                 writeln!(out, "{LOCK_NAME} stays as it was: it holds {count}")?;
             }
-            LockOutcome::Unchanged if self.remotes.is_empty() => {
+            Status::Unchanged if self.remotes.is_empty() => {
                 writeln!(out, "nothing to do: nothing remote is referenced")?;
                 return write_warnings(out, &self.warnings);
             }
-            LockOutcome::Unchanged => writeln!(out, "nothing to do: {LOCK_NAME} holds {count}")?,
-            LockOutcome::Written => writeln!(out, "wrote {LOCK_NAME}: it holds {count}")?,
-            LockOutcome::DryRun => writeln!(out, "would write {LOCK_NAME}: it would hold {count}")?,
-            LockOutcome::Warned => {
+            Status::Unchanged => writeln!(out, "nothing to do: {LOCK_NAME} holds {count}")?,
+            Status::Written => writeln!(out, "wrote {LOCK_NAME}: it holds {count}")?,
+            Status::DryRun => writeln!(out, "would write {LOCK_NAME}: it would hold {count}")?,
+            Status::Warned | Status::Differs => {
                 writeln!(out, "not written: {LOCK_NAME} comes with warnings")?;
             }
         }
@@ -159,34 +123,11 @@ impl LockReport {
                 )?;
             }
         }
-        if self.outcome == LockOutcome::Written {
+        if self.status == Status::Written {
             writeln!(out, "  to stage it: git add -f -- {}", pathspec(LOCK_NAME))?;
         }
         Ok(())
     }
-}
-
-/// Says what is different about the remotes, one line each.
-pub(super) fn write_changes(out: &mut String, changes: &[Change]) -> std::fmt::Result {
-    for change in changes {
-        match change {
-            Change::Added { label, digest } => {
-                writeln!(out, "  added {} {}", visible(label), short(digest.hex()))?;
-            }
-            Change::Removed { label, digest } => {
-                writeln!(out, "  dropped {} {}", visible(label), short(digest.hex()))?;
-            }
-            Change::Moved { label, old, new } => {
-                let (old, new) = (short(old.hex()), short(new.hex()));
-                writeln!(out, "  moved {} {old} -> {new}", visible(label))?;
-            }
-            Change::Extended { label, paths } => {
-                let paths = visible(&paths.join(", "));
-                writeln!(out, "  added {paths} of {}", visible(label))?;
-            }
-        }
-    }
-    Ok(())
 }
 
 #[derive(Serialize)]
@@ -202,34 +143,4 @@ struct JsonLock<'a> {
     warnings: Vec<JsonMessage<'a>>,
     unresolved: usize,
     errors: Vec<JsonMessage<'a>>,
-}
-
-/// What is different about one remote.
-#[derive(Serialize)]
-pub(super) struct JsonChange<'a> {
-    change: &'static str,
-    url: &'a str,
-    old: Option<String>,
-    new: Option<String>,
-    /// The directories that were added to an entry.
-    #[serde(skip_serializing_if = "<[String]>::is_empty")]
-    paths: &'a [String],
-}
-
-impl<'a> From<&'a Change> for JsonChange<'a> {
-    fn from(change: &'a Change) -> Self {
-        let (change, url, old, new, paths) = match change {
-            Change::Added { label, digest } => ("added", label, None, Some(digest), &[][..]),
-            Change::Removed { label, digest } => ("dropped", label, Some(digest), None, &[][..]),
-            Change::Moved { label, old, new } => ("moved", label, Some(old), Some(new), &[][..]),
-            Change::Extended { label, paths } => ("extended", label, None, None, &paths[..]),
-        };
-        JsonChange {
-            change,
-            url,
-            old: old.map(ToString::to_string),
-            new: new.map(ToString::to_string),
-            paths,
-        }
-    }
 }

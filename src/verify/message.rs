@@ -4,11 +4,11 @@ use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use super::{Kind, Verifier};
-use crate::commit::objects::{differences, entries, lookup};
-use crate::commit::records::{Found, Recorded, Records};
-use crate::commit::tip;
 use crate::failure::{Failure, Result, short};
 use crate::git::{CommitId, LocalRepo};
+use crate::history::records::{Found, Recorded, Records};
+use crate::history::tip;
+use crate::history::trees::{differences, entries, lookup};
 use crate::record::{Digest, LOCK_NAME, Lock, Trailers};
 use crate::tree::objects::object_id;
 use crate::tree::{Entry, path};

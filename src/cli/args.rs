@@ -1,0 +1,120 @@
+//! The arguments that commands share which reach the network.
+
+use std::time::Duration;
+
+use clap::builder::PossibleValuesParser;
+use clap::{Args, ValueEnum, ValueHint};
+
+use super::output::Color;
+use crate::commands::Fetching;
+use crate::config::Strict;
+use crate::finding::WarningId;
+
+/// What stays remote.
+#[derive(Debug, Clone, Args)]
+pub(super) struct LeaveArgs {
+    /// Leave what is at URL, or below, remote, and do not insist on it, as an entry of `allow` with
+    /// `leave: true` does; may be given several times
+    #[arg(long, value_name = "URL", value_hint = ValueHint::Url, hide_short_help = true)]
+    pub(super) leave_remote: Vec<String>,
+}
+
+/// How remote references are brought in.
+#[derive(Debug, Clone, Args)]
+pub(super) struct FetchArgs {
+    /// Accept a remote root without a ref: take what HEAD is now, and record it
+    #[arg(long, hide_short_help = true)]
+    pub(super) pin: bool,
+
+    /// Bring in the Helm charts of repositories, with the `helm` on PATH
+    #[arg(long, overrides_with = "no_helm")]
+    pub(super) helm: bool,
+
+    /// Leave the Helm charts of repositories remote, whatever a lock says
+    #[arg(long, overrides_with = "helm", hide_short_help = true)]
+    pub(super) no_helm: bool,
+
+    /// Give up on one repository or file after this time [default: what the URL says, else 300]
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..), hide_short_help = true)]
+    pub(super) timeout: Option<u64>,
+
+    /// Refuse files from elsewhere that are larger than this: bytes, or with k, m or g after the number [default: 64m]
+    #[arg(long, value_name = "SIZE", value_parser = size, hide_short_help = true)]
+    pub(super) max_file_size: Option<u64>,
+
+    /// Say what would be done; may fetch into the cache, writes nothing else
+    #[arg(long)]
+    pub(super) dry_run: bool,
+}
+
+/// Reads a size as git writes it: a number, and k, m or g for powers of 1024.
+fn size(text: &str) -> Result<u64, String> {
+    let digits = text.trim_end_matches(|character: char| character.is_ascii_alphabetic());
+    let shift = match text[digits.len()..].to_ascii_lowercase().as_str() {
+        "" => 0,
+        "k" => 10,
+        "m" => 20,
+        "g" => 30,
+        _ => return Err("write a number of bytes, or one with k, m or g, as in `64m`".to_owned()),
+    };
+    let number: u64 = digits.parse().map_err(|error| format!("{error}"))?;
+    let size = number.checked_mul(1 << shift).filter(|size| *size > 0);
+    size.ok_or_else(|| "write a size between 1 byte and 2^64 bytes".to_owned())
+}
+
+impl FetchArgs {
+    /// Returns what these arguments say about fetching.
+    pub(super) fn fetching(&self, output: &OutputArgs) -> Fetching {
+        Fetching {
+            pin: self.pin,
+            helm: match (self.helm, self.no_helm) {
+                (false, false) => None,
+                (helm, _) => Some(helm),
+            },
+            timeout: self.timeout.map(Duration::from_secs),
+            max_file_size: self.max_file_size,
+            quiet: output.quiet,
+            ..Fetching::default()
+        }
+    }
+}
+
+/// How results are shown, and what counts as one.
+#[derive(Debug, Clone, Args)]
+pub(super) struct OutputArgs {
+    /// How the result is written to standard output
+    #[arg(long, value_enum, value_name = "FORMAT", default_value_t = Format::Human, hide_short_help = true)]
+    pub(super) format: Format,
+
+    /// Take warnings for errors: nothing is written, exit status 1. All of them, or those with these
+    /// ids, besides those that `strict` in the configuration names; may be given several times
+    #[arg(long, value_name = "ID,…", value_parser = strict_ids(), value_delimiter = ',', num_args = 0..=1, require_equals = true, default_missing_value = Strict::ALL, hide_possible_values = true, hide_short_help = true)]
+    pub(super) strict: Vec<String>,
+
+    /// Say nothing but errors
+    #[arg(short, long)]
+    pub(super) quiet: bool,
+
+    /// Say more: every file and every rewritten reference
+    #[arg(short, long)]
+    pub(super) verbose: bool,
+
+    /// When to use colour
+    #[arg(long, value_enum, value_name = "WHEN", default_value_t = Color::Auto, hide_short_help = true)]
+    pub(super) color: Color,
+}
+
+/// Returns what `--strict` takes.
+fn strict_ids() -> PossibleValuesParser {
+    let ids = WarningId::ALL.iter().map(|warning| warning.id());
+    PossibleValuesParser::new(ids.chain([Strict::ALL]))
+}
+
+/// How a result is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum Format {
+    /// For people
+    Human,
+    /// For machines: one JSON object
+    Json,
+}

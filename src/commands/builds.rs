@@ -1,0 +1,116 @@
+//! How commands build original and result to compare them.
+
+use std::path::PathBuf;
+
+use super::Fetching;
+use crate::build_check::{self, BuildCheck, TargetCheck, Verdict};
+use crate::config::Strict;
+use crate::failure::{Failure, Location, Result};
+use crate::finding::WarningId;
+use crate::git::LocalRepo;
+use crate::record::sha256_hex;
+use crate::walk::Warning;
+
+/// How original and result are built.
+#[derive(Debug, Clone, Default)]
+pub struct Builds {
+    /// Not at all.
+    pub skip: bool,
+    /// Build also what was built before from the same inputs.
+    pub again: Option<Again>,
+    /// The kustomize that builds; none: one is looked for.
+    pub program: Option<PathBuf>,
+    /// More arguments for `kustomize build`.
+    pub arguments: Vec<String>,
+    /// More variables of the environment that builds see, by name.
+    pub variables: Vec<String>,
+}
+
+/// What a build of the original reads from upstream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Again {
+    /// What this run has fetched.
+    Fetched,
+    /// What is there now, with the user's git.
+    Full,
+}
+
+impl Builds {
+    /// Returns the options of the builds.
+    pub(super) fn options(
+        &self,
+        fetch: &Fetching,
+        repo: Option<&LocalRepo>,
+    ) -> Result<build_check::Options> {
+        Ok(build_check::Options {
+            program: self.program.clone(),
+            arguments: self.arguments.clone(),
+            full: self.again == Some(Again::Full),
+            offline: fetch.offline,
+            timeout: fetch.timeout,
+            quiet: fetch.quiet,
+            variables: self.sorted_variables()?,
+            outputs: outputs(repo),
+        })
+    }
+
+    fn sorted_variables(&self) -> Result<Vec<String>> {
+        let is_none = |name: &&String| name.is_empty() || name.contains(['=', '\0']);
+        if let Some(name) = self.variables.iter().find(is_none) {
+            let name = name.split('=').next().unwrap_or_default();
+            return Err(
+                Failure::new(format!("`--build-env {name}=…`: only names can be given"))
+                    .hint("set the variable in your environment, and give its name"),
+            );
+        }
+        let mut variables = self.variables.clone();
+        variables.sort();
+        variables.dedup();
+        Ok(variables)
+    }
+
+    /// Returns what was not built, as warnings. That there is no kustomize is one for those only who let no
+    /// warning pass: the report says so anyway.
+    pub(super) fn warnings(&self, strict: &Strict, checked: &BuildCheck) -> Vec<Warning> {
+        let warning = |target: &str, message: String| Warning {
+            id: WarningId::NotBuilt,
+            location: Location {
+                file: target.to_owned(),
+                ..Location::default()
+            },
+            message,
+        };
+        let is_accepted =
+            !checked.targets.is_empty() && checked.targets.iter().all(TargetCheck::lacks_accepted);
+        let is_strict = strict.takes(WarningId::NotBuilt) && !self.skip;
+        let without = checked.without.as_ref();
+        let without = without.filter(|_| is_strict && !is_accepted);
+        let targets = checked.targets.iter().filter_map(|one| match &one.verdict {
+            // Where somebody accepted that, there is nothing to warn of.
+            Verdict::NotBuilt { .. } if one.lacks_accepted() => None,
+            Verdict::NotBuilt { reason } => Some(warning(
+                &one.target,
+                format!(
+                    "the original does not build by itself, so its copy is not verified: {reason}"
+                ),
+            )),
+            _ => None,
+        });
+        let without = without.map(|reason| {
+            let message = format!("the result is not verified by a build: {reason}");
+            warning("", message)
+        });
+        without.into_iter().chain(targets).collect()
+    }
+}
+
+/// Returns what outputs of a repository that differ are kept under; outside of one, those of the directory at hand.
+fn outputs(repo: Option<&LocalRepo>) -> String {
+    let place = match repo {
+        Some(repo) => repo.git_dir.clone(),
+        None => std::env::current_dir().unwrap_or_default(),
+    };
+    let mut name = sha256_hex(place.as_os_str().as_encoded_bytes());
+    name.truncate(12);
+    name
+}

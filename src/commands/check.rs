@@ -1,0 +1,286 @@
+//! `check`: opens what is to be checked, and applies the rules to it.
+
+use std::path::PathBuf;
+use std::rc::Rc;
+
+use crate::check::{self, Checked, Checking, Input, Renames};
+use crate::config::{Comments, Config};
+use crate::failure::{Failure, Failures, Result};
+use crate::git::{LocalRepo, Side};
+use crate::record::added;
+use crate::tree::absence::Absences;
+use crate::tree::checkout::CheckedOut;
+use crate::tree::index::IndexTree;
+use crate::tree::objects::{ObjectTree, object_id};
+use crate::tree::working::WorkingTree;
+use crate::tree::{self, Listing};
+use crate::workspace::from_top;
+
+/// What is to be checked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum What {
+    /// The index.
+    Index,
+    /// The working tree.
+    WorkingTree,
+    /// A commit.
+    Commit(String),
+}
+
+/// Against what findings are new.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Base {
+    /// All findings count, whatever the configuration says.
+    Nothing,
+    /// Nobody said; the configuration must not ask for it. With what to say then.
+    NotGiven(&'static [&'static str]),
+    /// These revisions; a finding that one of them has is not new.
+    Revisions(Vec<String>),
+    /// These revisions, if the configuration asks for it: in a hook.
+    IfConfigured(Vec<String>),
+}
+
+/// Where the configuration comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Policy {
+    /// What is checked.
+    Checked,
+    /// A file on disk.
+    File(PathBuf),
+    /// A commit, for a gate that does not trust the change that it judges.
+    Commit(String),
+    /// Nowhere: as without a configuration.
+    Default,
+}
+
+/// A check to do.
+#[derive(Debug, Clone)]
+pub struct Request {
+    /// What is checked.
+    pub what: What,
+    /// Paths as given, from the directory that we were started in.
+    pub paths: Vec<String>,
+    /// Where the configuration comes from.
+    pub config: Policy,
+    /// Whether what is allowed counts as well.
+    pub no_allow: bool,
+    /// Against what findings are new.
+    pub base: Base,
+    /// What a change is judged against: what the change itself accepts does not count.
+    pub since: Option<String>,
+}
+
+/// Returns what to say where it is not known what is old, and what to do.
+#[must_use]
+pub fn no_base(hints: &[&str]) -> Failure {
+    let failure = Failure::new("`new-only` needs to know what is old");
+    hints
+        .iter()
+        .fold(failure, |failure, hint| failure.hint(*hint))
+}
+
+impl What {
+    /// Returns how reports name it, before it was opened.
+    #[must_use]
+    pub fn checking(&self) -> Checking {
+        match self {
+            What::Index => Checking::Index,
+            What::WorkingTree => Checking::WorkingTree,
+            What::Commit(rev) => Checking::Commit {
+                rev: rev.clone(),
+                commit: String::new(),
+            },
+        }
+    }
+}
+
+/// Checks what is asked for.
+///
+/// # Errors
+/// When nothing could be checked: a source that cannot be opened, a revision that names nothing, a
+/// configuration that cannot be read, a path without a kustomization.
+pub fn check(here: &Rc<LocalRepo>, request: &Request) -> Result<Checked, Failures> {
+    let opened = open(here, &request.what)?;
+    let config = configuration(here, &request.config, &*opened.tree)?;
+    let paths = request
+        .paths
+        .iter()
+        .map(|text| from_top(here, &*opened.tree, text))
+        .collect::<Result<Vec<String>>>()?;
+    let mut checked = look(&opened, &paths, &config, request.no_allow)?;
+    if let Some(index) = &opened.index {
+        checked.differing = here.not_staged(&index.touched(&index.kustomizations()?))?;
+    }
+    if let Some(since) = &request.since {
+        compare(here, &opened, &mut checked, &config, since)?;
+    }
+    let revisions = match &request.base {
+        Base::Nothing => return Ok(checked),
+        Base::NotGiven(hints) if config.new_only => return Err(no_base(hints).into()),
+        Base::IfConfigured(_) if !config.new_only => return Ok(checked),
+        // Everything is new where there is nothing yet.
+        Base::IfConfigured(revisions) if revisions.is_empty() => return Ok(checked),
+        Base::NotGiven(_) => return Ok(checked),
+        Base::Revisions(revisions) | Base::IfConfigured(revisions) => revisions,
+    };
+    let mut old = Vec::new();
+    for revision in revisions {
+        let base = open(here, &What::Commit(revision.clone()))
+            .map_err(|failure| failure.context("cannot tell what is new"))?;
+        let Checking::Commit { commit, .. } = &base.checking else {
+            continue;
+        };
+        if checked.findings.is_empty() {
+            continue;
+        }
+        let renames = Renames::new(here.renames(commit, opened.side())?);
+        // Rules and scopes are those of today on both sides, so that a stricter configuration can be
+        // adopted; but what the base allowed was never accepted as it is.
+        let mut config = config.clone();
+        if request.config == Policy::Checked
+            && let Ok(own) = Config::of(&*base.tree, "")
+        {
+            config.allow = own.allow;
+        }
+        // A path that the base does not have holds nothing old.
+        let base = look(&base, &[], &config, request.no_allow)?;
+        if let Some(failure) = base.failures.into_iter().next() {
+            return Err(failure
+                .context(format_args!("cannot tell what is new since {revision}"))
+                .into());
+        }
+        old.extend(renames.apply(base.findings));
+    }
+    checked.leave_out(&old, &revisions.join(" and "));
+    Ok(checked)
+}
+
+/// Takes back what the change accepts itself, and finds what is new in its locks.
+fn compare(
+    here: &Rc<LocalRepo>,
+    opened: &Opened,
+    checked: &mut Checked,
+    config: &Config,
+    since: &str,
+) -> Result<(), Failures> {
+    let base = open(here, &What::Commit(since.to_owned()))
+        .map_err(|failure| failure.context("cannot read the base"))?;
+    if config.comments == Comments::Base && checked.has_comments() {
+        // What cannot be looked at there accepts nothing.
+        let old = look(&base, &[], config, false).map_or(Vec::new(), |base| base.findings);
+        checked.take_back(&old, config, since);
+    }
+    for place in opened.tree.locks()? {
+        // One that cannot be read is a failure of the check already.
+        checked
+            .new_locked
+            .extend(added(&*opened.tree, &*base.tree, &place).unwrap_or_default());
+    }
+    Ok(())
+}
+
+fn look(opened: &Opened, paths: &[String], config: &Config, no_allow: bool) -> Result<Checked> {
+    check::check(Input {
+        checking: opened.checking.clone(),
+        tree: opened.tree.clone(),
+        paths,
+        config,
+        no_allow,
+        absences: Some(&opened.absences),
+    })
+}
+
+/// What is checked, opened.
+pub struct Opened {
+    checking: Checking,
+    /// Its files, as git checks them out.
+    pub tree: Rc<dyn Listing>,
+    absences: Absences,
+    /// The same tree, where the index is checked.
+    index: Option<Rc<IndexTree>>,
+}
+
+impl Opened {
+    /// Returns what git compares a base with.
+    fn side(&self) -> Side<'_> {
+        match &self.checking {
+            Checking::Index => Side::Index,
+            Checking::WorkingTree => Side::WorkingTree,
+            Checking::Commit { commit, .. } => Side::Commit(commit),
+        }
+    }
+}
+
+/// Opens what is to be looked at.
+///
+/// # Errors
+/// When it is not there.
+pub fn open(here: &Rc<LocalRepo>, what: &What) -> Result<Opened> {
+    // What is built is what git checks out.
+    let opened = |checking, tree: Rc<dyn Listing>, on_disk, index| Opened {
+        checking,
+        absences: Absences::new(here.clone(), tree.clone(), on_disk),
+        tree,
+        index,
+    };
+    Ok(match what {
+        // No index is what an empty repository has, too.
+        What::Index if here.top.is_none() && !here.index.exists() => {
+            return Err(
+                Failure::new("this repository has no working tree, and no index to check")
+                    .hint("check a commit instead: --rev REV"),
+            );
+        }
+        What::Index => {
+            let index = Rc::new(IndexTree::open(here.clone())?);
+            let tree = Rc::new(CheckedOut::new(index.clone(), index.hash()));
+            opened(Checking::Index, tree, true, Some(index))
+        }
+        What::WorkingTree => {
+            let tree = Rc::new(WorkingTree::open(here.clone())?);
+            opened(Checking::WorkingTree, tree, false, None)
+        }
+        What::Commit(rev) => {
+            let id = here.commit(rev)?.ok_or_else(|| {
+                Failure::new(format!("`{rev}` names no commit")).hint(
+                    "see what there is: git log --oneline --all; what is not here must be fetched",
+                )
+            })?;
+            let tree = Rc::new(ObjectTree::of_here(here.clone(), object_id(&id.tree)?)?);
+            let hash = tree.hash();
+            let checking = Checking::Commit {
+                rev: rev.clone(),
+                commit: id.commit,
+            };
+            opened(checking, Rc::new(CheckedOut::new(tree, hash)), false, None)
+        }
+    })
+}
+
+/// Reads the configuration, from where it is to come from.
+fn configuration(
+    here: &Rc<LocalRepo>,
+    policy: &Policy,
+    checked: &dyn tree::Tree,
+) -> Result<Config, Failures> {
+    match policy {
+        Policy::Default => Ok(Config::default()),
+        Policy::Checked => Config::of(checked, ""),
+        Policy::Commit(rev) => {
+            // A change that breaks it would stop every change after it.
+            Config::of(checked, "")?;
+            let base = open(here, &What::Commit(rev.clone()))
+                .map_err(|failure| failure.context("cannot read the configuration of the base"))?;
+            Config::of(&*base.tree, "")
+        }
+        Policy::File(file) => {
+            let shown = file.display().to_string();
+            let bytes = std::fs::read(file).map_err(|error| {
+                Failure::new(format!(
+                    "could not read the configuration `{shown}`: {error}"
+                ))
+            })?;
+            Config::parse(&bytes, &shown)
+        }
+    }
+}

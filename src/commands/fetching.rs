@@ -1,0 +1,72 @@
+//! How commands bring in what is remote.
+
+use std::rc::Rc;
+use std::time::Duration;
+
+use crate::config::Config;
+use crate::failure::Result;
+use crate::fetch::{self, Fetcher, Tip};
+use crate::git::{LocalRepo, RemoteGit};
+use crate::record::Lock;
+
+/// How remote references are brought in.
+#[derive(Debug, Clone, Default)]
+pub struct Fetching {
+    /// Accept remote roots without a ref.
+    pub pin: bool,
+    /// Bring in charts, or leave them remote; none: as a lock says.
+    pub helm: Option<bool>,
+    /// How long one repository or file may take.
+    pub timeout: Option<Duration>,
+    /// The largest file that is taken, in bytes.
+    pub max_file_size: Option<u64>,
+    /// Fail where something would have to be resolved that no lock holds.
+    pub locked: bool,
+    /// Use only what locks, the tip and the cache hold.
+    pub offline: bool,
+    /// Show no progress.
+    pub quiet: bool,
+}
+
+impl Fetching {
+    /// Says whether charts are brought in, where they were `so_far`.
+    pub(super) fn helm(&self, so_far: bool) -> bool {
+        self.helm.unwrap_or(so_far)
+    }
+
+    /// Says whether remote roots without a ref are accepted.
+    pub(super) fn pin(&self, config: &Config) -> bool {
+        self.pin || config.pin
+    }
+
+    /// Returns what the fetcher is to do. `helm` is from [`Fetching::helm`].
+    pub(super) fn options(&self, config: &Config, helm: bool) -> fetch::Options {
+        fetch::Options {
+            timeout: self.timeout,
+            pin: self.pin(config),
+            helm,
+            no_helm: self.helm == Some(false),
+            max_file_size: self.max_file_size,
+            locked: self.locked,
+            offline: self.offline,
+            allow_private: config.allow_private,
+            quiet: self.quiet,
+            ..fetch::Options::default()
+        }
+    }
+}
+
+/// Sets up fetching with the connection settings of the repository, if there is one. `locks` decide in their order.
+pub(super) fn fetcher(
+    repo: Option<&Rc<LocalRepo>>,
+    options: fetch::Options,
+    locks: Vec<Rc<Lock>>,
+    held: Option<Tip>,
+) -> Result<Fetcher> {
+    let settings = match repo {
+        Some(repo) => repo.connection_config()?,
+        None => Vec::new(),
+    };
+    let cache = fetch::Cache::of_user();
+    Fetcher::new(RemoteGit::new(settings), cache, options, locks, held)
+}

@@ -1,0 +1,131 @@
+//! `hook`: puts hooks in and takes them out, and does what one that runs does.
+
+use super::check::{self, Base, Policy, What};
+use crate::check::Checked;
+use crate::failure::{Failures, Result};
+use crate::git::LocalRepo;
+use crate::hook::{self, Change, Configuration, Directory, Done, Framework, Hook, Judged, Running};
+use crate::workspace::repository_offline;
+
+/// What came of putting hooks in.
+#[derive(Debug)]
+pub struct Installed {
+    /// What was done to each.
+    pub changes: Vec<Change>,
+    /// Whether their directory lies in the working tree.
+    pub in_tree: bool,
+    /// Whether other working trees have them, too.
+    pub is_shared: bool,
+    /// Whether the configuration switches them off.
+    pub is_off: bool,
+}
+
+/// What a hook found about one thing that it was asked about.
+#[derive(Debug)]
+pub struct Judgement {
+    /// The refs that it is about; none where no ref is.
+    pub refs: Vec<String>,
+    /// What was found.
+    pub checked: Result<Checked, Failures>,
+}
+
+/// What git, or the framework, tells a hook that it runs.
+#[derive(Debug, Default)]
+pub struct Told {
+    /// The first argument.
+    pub argument: Option<String>,
+    /// Whether git names an index: then a commit is being made.
+    pub by_git: bool,
+    /// What the pre-commit framework says.
+    pub framework: Framework,
+}
+
+/// Puts hooks in. With `force` others make way.
+///
+/// # Errors
+/// As [`hook::install`].
+pub fn install(hooks: &[Hook], force: bool) -> Result<Installed, Failures> {
+    let here = repository_offline()?;
+    let changes = hook::install(&here, hooks, force)?;
+    let directory = Directory::find(&here)?;
+    Ok(Installed {
+        changes,
+        in_tree: directory.in_tree,
+        is_shared: directory.is_shared(&here),
+        is_off: is_off(&here)?,
+    })
+}
+
+/// Takes hooks of ours out, and returns what was done.
+///
+/// # Errors
+/// As [`hook::uninstall`].
+pub fn uninstall(hooks: &[Hook]) -> Result<Vec<Change>, Failures> {
+    let here = repository_offline()?;
+    let mut changes = hook::uninstall(&here, hooks)?;
+    changes.retain(|change| change.done != Done::Absent);
+    Ok(changes)
+}
+
+/// Does what a hook does. `refs` reads the refs that git names on standard input.
+///
+/// # Errors
+/// When git cannot tell what is to be checked.
+pub fn run(
+    running: Running,
+    told: &Told,
+    refs: impl FnOnce() -> Result<String>,
+) -> Result<Vec<Judgement>, Failures> {
+    let here = repository_offline()?;
+    // Not the one on a server: it is a gate, and what is to be checked there is for its owner to say.
+    if running != Running::PreReceive && is_off(&here)? {
+        return Ok(Vec::new());
+    }
+    let all = match running {
+        Running::PreCommit | Running::PreMergeCommit => vec![hook::committed(&here, told.by_git)?],
+        Running::PrePush => hook::pushed(&here, told.argument.as_deref(), &refs()?)?,
+        Running::PreReceive => hook::received(&here, &refs()?)?,
+        Running::Framework => vec![hook::framework(&here, &told.framework, told.by_git)?],
+    };
+    let judged = all.into_iter().map(|judged| Judgement {
+        checked: check::check(&here, &request(&judged, running)),
+        refs: judged.refs,
+    });
+    Ok(judged.collect())
+}
+
+/// Says whether the hooks are switched off. What is not set is on.
+fn is_off(here: &LocalRepo) -> Result<bool> {
+    const KEY: &str = "kustomize-localize.hook";
+    Ok(here.config(KEY)?.is_some() && !here.config_bool(KEY)?)
+}
+
+fn request(judged: &Judged, hook: Running) -> check::Request {
+    check::Request {
+        what: match &judged.commit {
+            Some(commit) => What::Commit(commit.clone()),
+            None => What::Index,
+        },
+        paths: Vec::new(),
+        config: match &judged.configuration {
+            Configuration::Own => Policy::Checked,
+            Configuration::Of(commit) => Policy::Commit(commit.clone()),
+            Configuration::Default => Policy::Default,
+        },
+        no_allow: false,
+        since: match &judged.configuration {
+            Configuration::Of(commit) => Some(commit.clone()),
+            Configuration::Own | Configuration::Default => None,
+        },
+        base: match &judged.old {
+            Some(old) => Base::IfConfigured(old.clone()),
+            // Where no commit is being made.
+            None => Base::NotGiven(match hook {
+                Running::Framework => {
+                    &["say what is new: pre-commit run --from-ref REV --to-ref REV"]
+                }
+                _ => &["outside of a commit: git kustomize-localize check --new-only=BASE"],
+            }),
+        },
+    }
+}

@@ -1,0 +1,529 @@
+//! `localize`: a kustomization without remote references, as a copy or where it stands, on a branch or on disk.
+
+pub(super) mod target;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
+
+use super::fetching::{self, Fetching};
+use super::{Again, Builds, Status};
+use crate::build_check::{self, BuildCheck, Job};
+use crate::config::{Leave, Strict};
+use crate::destination::{Delivered, Delivery, Destination, Held, OnBranch, To};
+use crate::failure::{Failure, Failures, Result};
+use crate::fetch::{self, Fetcher};
+use crate::git::LocalRepo;
+use crate::plan::{self, Options, Patterns, Plan, Rewritten, Writes};
+use crate::record::{Change, LOCK_NAME, Left, LoadRestrictor, Lock, LockOptions, Remote};
+use crate::tree::Tree;
+use crate::walk::{Absence, Warning};
+use crate::workspace::{Files, Workspace};
+
+use target::Subject;
+
+/// What to localize, how, and where to.
+#[derive(Debug, Clone)]
+pub struct Request {
+    /// What is localized.
+    pub what: What,
+    /// Where the result goes.
+    pub to: To,
+    /// The commit to start from; none: HEAD. Without a branch, the files on disk.
+    pub rev: Option<String>,
+    /// Where files of a kustomization may lie; none: as the configuration says.
+    pub load_restrictor: Option<LoadRestrictor>,
+    /// Globs of local files that may be missing.
+    pub leave_missing: Vec<String>,
+    /// URLs of what stays remote, with everything below.
+    pub leave_remote: Vec<String>,
+    /// Globs of programs from elsewhere that stay executable.
+    pub trust_exec: Vec<String>,
+    /// Whether licences come along; none: in place, as a lock says.
+    pub licenses: Option<bool>,
+    /// Discard edits by hand.
+    pub overwrite: bool,
+    /// Resolve again what only the lock of the result holds.
+    pub update: bool,
+    /// Write nothing.
+    pub dry_run: bool,
+    /// How remote references are brought in.
+    pub fetch: Fetching,
+    /// How the result is compared with the original.
+    pub builds: Builds,
+    /// The ids of the warnings that are errors, besides those of the configuration.
+    pub strict: Vec<String>,
+    /// The arguments of the command line that asks for this, without secrets: for the commands that warnings name.
+    pub arguments: Vec<String>,
+}
+
+/// What is localized.
+#[derive(Debug, Clone)]
+pub enum What {
+    /// A copy of one target.
+    Copy {
+        /// A directory, or a URL; none: the directory that we were started in.
+        target: Option<String>,
+        /// Where the copy goes; none: named after the target.
+        new_dir: Option<String>,
+        /// What bounds a local target; none: the target itself.
+        scope: Option<String>,
+    },
+    /// The repository where it stands.
+    InPlace {
+        /// The roots to localize; all when empty.
+        targets: Vec<String>,
+    },
+}
+
+/// What came of localizing.
+#[derive(Debug, Clone)]
+pub struct Outcome {
+    /// What became of the result.
+    pub status: Status,
+    /// What was localized.
+    pub result: Localized,
+    /// The branch that it is on; none on disk.
+    pub branch: Option<BranchOutcome>,
+    /// What was brought in.
+    pub remotes: Vec<Remote>,
+    /// What stays remote.
+    pub left: Vec<Left>,
+    /// What was brought in before and is not any more, was not before, or is another commit now.
+    pub changes: Vec<Change>,
+    /// The references that were changed.
+    pub rewritten: Vec<Rewritten>,
+    /// What works but should be known.
+    pub warnings: Vec<Warning>,
+    /// Which warnings are errors.
+    pub strict: Strict,
+    /// What came of building; none where no build is affected.
+    pub builds: Option<BuildCheck>,
+}
+
+/// What was localized, and the files that were written for it.
+#[derive(Debug, Clone)]
+pub enum Localized {
+    /// A copy.
+    Copy {
+        /// What was localized: a path from the top of the repository, or a URL without secrets.
+        target: String,
+        /// Where the copy is: a path from the top of the repository, or as the user named it.
+        new_dir: String,
+        /// Its files by path, with the number of their bytes.
+        files: BTreeMap<String, u64>,
+    },
+    /// The repository where it stands.
+    InPlace {
+        /// The roots that were named; all when there are none.
+        targets: Vec<String>,
+        /// Whether what was localized was brought in again, and nothing else.
+        updated: bool,
+        /// The files that were written, with the number of their bytes, in their order.
+        written: Vec<(String, u64)>,
+        /// The files that were removed.
+        removed: Vec<String>,
+        /// What `git add` has to be given, from the top.
+        stage: Vec<String>,
+    },
+}
+
+/// The branch of a result.
+#[derive(Debug, Clone)]
+pub struct BranchOutcome {
+    /// Its short name.
+    pub name: String,
+    /// Its tip and the tree of NEW_DIR there, unless nothing was or is committed.
+    pub tip: Option<(String, String)>,
+    /// The source commit.
+    pub source: String,
+    /// The linked worktree that holds it as well, as it was named.
+    pub worktree: Option<String>,
+}
+
+/// Localizes.
+///
+/// # Errors
+/// Everything that keeps it from being done; nothing is written then.
+pub fn localize(request: &Request) -> Result<Outcome, Failures> {
+    refuse(request)?;
+    let mut run = Run::open(request)?;
+    let plan = run.plan()?;
+    let builds = run.check_builds(&plan)?;
+    run.deliver(plan, builds)
+}
+
+/// Refuses what cannot be asked for.
+fn refuse(request: &Request) -> Result<()> {
+    if request.fetch.offline && request.builds.again == Some(Again::Full) {
+        return Err(
+            Failure::new("`--verify=full` asks upstream, and `--offline` forbids that").hint(
+                "leave one of them out; to build everything again from what is here: --verify",
+            ),
+        );
+    }
+    match (&request.what, &request.to) {
+        (What::InPlace { targets }, To::Branch(_)) => match targets.first() {
+            None => Ok(()),
+            Some(target) => Err(Failure::new(format!(
+                "`{target}`: on a branch the whole repository is localized in place"
+            ))
+            .hint("leave TARGET out; or localize it on disk: add `--no-commit`")),
+        },
+        (What::InPlace { .. }, To::Disk) if request.update => Err(Failure::new(
+            "`--update` cannot be used with `--in-place --no-commit`",
+        )
+        .hint("to resolve again what the lock holds: git kustomize-localize update")),
+        _ => Ok(()),
+    }
+}
+
+/// One run: where it starts and where it ends.
+struct Run<'a> {
+    request: &'a Request,
+    workspace: Workspace,
+    subject: Subject,
+    destination: Destination,
+    held: Held,
+    options: Options,
+    fetcher: Fetcher,
+    strict: Strict,
+}
+
+impl<'a> Run<'a> {
+    fn open(request: &'a Request) -> Result<Run<'a>, Failures> {
+        target::refuse_nothing(&request.what)?;
+        let workspace = workspace(request)?;
+        let subject = Subject::find(&request.what, &workspace, request.fetch.pin)?;
+        let (new_dir, overwrite) = (subject.new_dir(), request.overwrite);
+        let destination = Destination::open(&workspace, &request.to, new_dir, overwrite)?;
+        let held = destination.held(&workspace)?;
+        let options = options(request, &workspace, &destination, &held)?;
+        let fetcher = fetcher(request, &workspace, &destination, &held, &options)?;
+        Ok(Run {
+            strict: workspace.config.strict.and(&request.strict),
+            request,
+            workspace,
+            subject,
+            destination,
+            held,
+            options,
+            fetcher,
+        })
+    }
+
+    fn plan(&mut self) -> Result<Plan, Failures> {
+        let (workspace, destination) = (&self.workspace, &self.destination);
+        let plan = match &self.subject {
+            Subject::Copy(copied) => {
+                let target = copied.target(workspace, destination, &mut self.fetcher)?;
+                destination.claim(&target.name, self.request.overwrite)?;
+                let absences = workspace.absences();
+                let absence = |path: &str| match &absences {
+                    Some(absences) => absences.of(path),
+                    None => Absence::Nowhere,
+                };
+                plan::copy::plan(
+                    workspace,
+                    target,
+                    destination.place().to_owned(),
+                    &self.options,
+                    &absence,
+                    &mut self.fetcher,
+                )?
+            }
+            Subject::InPlace(request) => {
+                plan::in_place::plan(workspace, request, &self.options, &mut self.fetcher)?
+            }
+        };
+        destination.refuse_changed(workspace, &plan)?;
+        Ok(plan)
+    }
+
+    /// Builds original and result, unless nobody wants to know, or an earlier run has done it.
+    fn check_builds(&self, plan: &Plan) -> Result<Option<BuildCheck>> {
+        if plan.affected.is_empty() {
+            return Ok(None);
+        }
+        let builds = &self.request.builds;
+        if builds.skip {
+            return Ok(Some(BuildCheck::without("--no-verify")));
+        }
+        let earlier = match builds.again {
+            Some(_) => None,
+            None => {
+                let held = self.held.lock.as_deref();
+                self.destination.earlier(&self.workspace, plan, held)?
+            }
+        };
+        let checkout = match &self.workspace.files {
+            Files::Commit { tree, .. } => Some(&**tree as &dyn Tree),
+            Files::WorkingTree { .. } | Files::Disk { .. } => None,
+        };
+        let moved = |repositories| self.fetcher.moved(repositories);
+        let job = Job::new(plan, checkout, earlier, &moved);
+        let repo = self.workspace.repo().map(|repo| &**repo);
+        let options = builds.options(&self.request.fetch, repo)?;
+        build_check::check_builds(job, &options).map(Some)
+    }
+
+    /// Writes the result, unless something stands against it.
+    fn deliver(self, mut plan: Plan, builds: Option<BuildCheck>) -> Result<Outcome, Failures> {
+        let Run {
+            request,
+            workspace,
+            destination,
+            ..
+        } = &self;
+        if let Some(builds) = &builds {
+            plan.warnings
+                .extend(request.builds.warnings(&self.strict, builds));
+        }
+        plan.warnings.extend(destination.warning(workspace)?);
+        plan.warnings.sort();
+        let before = self.before(&plan);
+        let delivered = match self.withheld(&plan, builds.as_ref()) {
+            Some(status) => Err(status),
+            None => Ok(destination.deliver(&Delivery {
+                workspace,
+                plan: &plan,
+                builds: builds.as_ref(),
+                before: &before,
+                overwrite: request.overwrite,
+                histories: &|moves| self.fetcher.histories(moves),
+            })?),
+        };
+        let (status, tip) = match delivered {
+            Err(status) => (status, None),
+            Ok(Delivered::Written) => (Status::Written, None),
+            Ok(Delivered::Unchanged) => (Status::Unchanged, None),
+            Ok(Delivered::Committed(committed)) => {
+                let status = if committed.is_new {
+                    Status::Written
+                } else {
+                    Status::Unchanged
+                };
+                (status, Some((committed.commit, committed.tree)))
+            }
+        };
+        let branch = destination.branch().map(|branch| BranchOutcome {
+            name: branch.name().to_owned(),
+            tip,
+            source: branch.source().to_owned(),
+            worktree: branch.worktree(),
+        });
+        let changes = Lock::changes(&before, &plan.lock);
+        let result = Localized::of(&plan, &self.subject, destination.shown());
+        Ok(Outcome {
+            branch,
+            builds,
+            ..outcome(status, result, plan, changes, self.strict)
+        })
+    }
+
+    /// Says what becomes of a result that is not written; none if it is.
+    fn withheld(&self, plan: &Plan, builds: Option<&BuildCheck>) -> Option<Status> {
+        if builds.is_some_and(BuildCheck::differs) {
+            return Some(Status::Differs);
+        }
+        match withheld(plan, &self.strict, self.request.dry_run) {
+            Some(Status::Unchanged) if self.destination.branch().is_some() => Some(Status::DryRun),
+            status => status,
+        }
+    }
+
+    /// Returns the lock that changes are told against.
+    fn before(&self, plan: &Plan) -> Lock {
+        if let Some(lock) = &self.held.lock {
+            return (**lock).clone();
+        }
+        match &plan.writes {
+            // A new branch of a source in which everything is local already brings nothing in: its lock only says that a
+            // message tells of it.
+            Writes::InPlace { changes, .. }
+                if self.destination.branch().is_some_and(OnBranch::is_new)
+                    && changes.iter().all(|change| change.path == LOCK_NAME) =>
+            {
+                plan.lock.clone()
+            }
+            Writes::InPlace { .. } | Writes::Copy { .. } => Lock::default(),
+        }
+    }
+}
+
+/// Opens what the run starts from.
+fn workspace(request: &Request) -> Result<Workspace, Failures> {
+    match (&request.to, &request.what) {
+        (To::Branch(_), what) => {
+            let repo = if request.fetch.offline {
+                LocalRepo::discover_offline()?
+            } else {
+                LocalRepo::discover()?
+            };
+            let Some(repo) = repo else {
+                return Err(Failure::new(
+                    "this is not a git repository, so there is nowhere to commit to",
+                )
+                .hint(match what {
+                    What::Copy { .. } => {
+                        "run it in a repository, or write plain files: `--no-commit`"
+                    }
+                    What::InPlace { .. } => "run it in a repository",
+                })
+                .into());
+            };
+            Workspace::of_rev(Rc::new(repo), request.rev.as_deref())
+        }
+        (To::Disk, What::InPlace { .. }) => Workspace::of_working_tree(false),
+        (To::Disk, What::Copy { .. }) => Workspace::of_disk(),
+    }
+}
+
+/// Returns how to localize. In place, what was trusted and brought in so far stays so.
+fn options(
+    request: &Request,
+    workspace: &Workspace,
+    destination: &Destination,
+    held: &Held,
+) -> Result<Options> {
+    let locks = workspace.lock.iter().chain(&held.lock);
+    let so_far: Vec<&LockOptions> = match &request.what {
+        What::InPlace { .. } => locks.map(|lock| &lock.options).collect(),
+        What::Copy { .. } => Vec::new(),
+    };
+    let trusted = so_far.iter().flat_map(|options| &options.trust_exec);
+    let is_left_out = || so_far.iter().any(|options| options.no_licenses);
+    Ok(Options {
+        load_restrictor: request
+            .load_restrictor
+            .unwrap_or(workspace.config.load_restrictor),
+        leave_missing: Patterns::new("--leave-missing", &request.leave_missing)?,
+        leave_remote: leave_remote(&request.leave_remote, workspace.lock.as_deref()),
+        trust_exec: Patterns::new("--trust-exec", trusted.chain(&request.trust_exec))?,
+        no_licenses: request
+            .licenses
+            .map_or_else(is_left_out, |licenses| !licenses),
+        pin: request.fetch.pin(&workspace.config),
+        helm: request
+            .fetch
+            .helm(so_far.iter().any(|options| options.helm)),
+        overwrite: request.overwrite && destination.branch().is_none(),
+        trailers: destination.branch().is_some(),
+        arguments: request.arguments.clone(),
+    })
+}
+
+/// Returns the globs of what stays remote: of these URLs, and of a lock.
+pub(super) fn leave_remote(urls: &[String], lock: Option<&Lock>) -> BTreeSet<String> {
+    let named = urls.iter().map(|url| Leave::glob(url));
+    let held = lock
+        .into_iter()
+        .flat_map(|lock| lock.options.leave_remote.iter().cloned());
+    named.chain(held).collect()
+}
+
+/// Sets up fetching. The lock of the source decides before that of what was localized before.
+fn fetcher(
+    request: &Request,
+    workspace: &Workspace,
+    destination: &Destination,
+    held: &Held,
+    options: &Options,
+) -> Result<Fetcher> {
+    let files = held.files.clone().filter(|_| !request.update);
+    let is_in_place = matches!(request.what, What::InPlace { .. });
+    let locks = workspace.lock.iter().cloned();
+    let locks = locks.chain(files.as_ref().map(|files| files.lock.clone()));
+    fetching::fetcher(
+        workspace.repo(),
+        fetch::Options {
+            accepted: held
+                .lock
+                .clone()
+                .filter(|_| is_in_place && destination.branch().is_some()),
+            ..request.fetch.options(&workspace.config, options.helm)
+        },
+        locks.collect(),
+        files,
+    )
+}
+
+/// Says what becomes of a plan for the working tree that is not written; none if it is.
+pub(super) fn withheld(plan: &Plan, strict: &Strict, dry_run: bool) -> Option<Status> {
+    let is_nothing = match &plan.writes {
+        Writes::InPlace { changes, .. } => changes.is_empty(),
+        Writes::Copy { .. } => false,
+    };
+    if strict.refuses(plan.warnings.iter().map(|warning| warning.id)) {
+        Some(Status::Warned)
+    } else if dry_run && is_nothing {
+        Some(Status::Unchanged)
+    } else {
+        dry_run.then_some(Status::DryRun)
+    }
+}
+
+/// Returns what came of a plan on disk, without builds. `changes` are those of the lock.
+pub(super) fn outcome(
+    status: Status,
+    result: Localized,
+    plan: Plan,
+    changes: Vec<Change>,
+    strict: Strict,
+) -> Outcome {
+    Outcome {
+        status,
+        result,
+        branch: None,
+        remotes: plan.lock.remotes,
+        left: plan.lock.left,
+        changes,
+        rewritten: plan.rewritten,
+        warnings: plan.warnings,
+        strict,
+        builds: None,
+    }
+}
+
+impl Localized {
+    fn of(plan: &Plan, subject: &Subject, shown: &str) -> Localized {
+        match (&plan.writes, subject) {
+            (Writes::Copy { files, .. }, _) => Localized::Copy {
+                target: plan.lock.target.clone().unwrap_or_default(),
+                new_dir: shown.to_owned(),
+                files: files
+                    .iter()
+                    .map(|(path, file)| (path.clone(), file.content.bytes().len() as u64))
+                    .collect(),
+            },
+            (writes, Subject::InPlace(request)) => {
+                Localized::in_place(writes, &request.targets, false)
+            }
+            (writes, Subject::Copy(_)) => Localized::in_place(writes, &[], false),
+        }
+    }
+
+    /// Returns what was written in place.
+    pub(super) fn in_place(writes: &Writes, targets: &[String], updated: bool) -> Localized {
+        let (changes, stage) = match writes {
+            Writes::InPlace { changes, stage, .. } => (changes.as_slice(), stage.clone()),
+            Writes::Copy { .. } => (&[][..], Vec::new()),
+        };
+        Localized::InPlace {
+            targets: targets.to_vec(),
+            updated,
+            written: changes
+                .iter()
+                .filter_map(|change| {
+                    let (bytes, _) = change.to.as_ref()?;
+                    Some((change.path.clone(), bytes.len() as u64))
+                })
+                .collect(),
+            removed: changes
+                .iter()
+                .filter(|change| change.to.is_none())
+                .map(|change| change.path.clone())
+                .collect(),
+            stage,
+        }
+    }
+}

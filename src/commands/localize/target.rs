@@ -1,0 +1,351 @@
+//! What the user named, found.
+
+use super::What;
+use crate::commands::NAMES;
+use crate::destination::Destination;
+use crate::failure::{Failure, Result, nearest};
+use crate::fetch::Fetcher;
+use crate::git::LocalRepo;
+use crate::plan::{copy, in_place};
+use crate::redact;
+use crate::reference::{self, RepoSpec, default_new_dir};
+use crate::tree::{self, Resolved, path};
+use crate::walk::{Source, Start};
+use crate::workspace::{Files, Workspace};
+
+/// What is localized, found in a workspace.
+pub(super) enum Subject {
+    /// A copy of one target.
+    Copy(Copied),
+    /// The repository where it stands.
+    InPlace(in_place::Request),
+}
+
+/// A target to copy.
+pub(super) struct Copied {
+    /// The target as the user named it.
+    named: String,
+    place: Place,
+    /// NEW_DIR as the user would name it, from the directory that we were started in.
+    new_dir: String,
+}
+
+enum Place {
+    /// The path in the tree of the workspace, and that of the scope, if one was given.
+    Local {
+        directory: String,
+        scope: Option<String>,
+    },
+    Remote(RepoSpec),
+}
+
+/// Refuses to guess what is to be done at the top of a repository, where no TARGET was named.
+pub(super) fn refuse_nothing(what: &What) -> Result<()> {
+    let What::Copy { target: None, .. } = what else {
+        return Ok(());
+    };
+    if !LocalRepo::discover_offline()?.is_some_and(|repo| repo.prefix.is_empty()) {
+        return Ok(());
+    }
+    Err(Failure::new("say what to do: no TARGET is named, and this is the top of the repository")
+        .hint("find what is remote, and change nothing: git kustomize-localize check")
+        .hint("keep the URLs, and lock what they mean now: git kustomize-localize lock")
+        .hint("commit the repository without URLs, on a branch: git kustomize-localize --in-place")
+        .hint("copy one kustomization with all it needs, on a branch: git kustomize-localize TARGET")
+        .hint("see all commands and options: git kustomize-localize -h"))
+}
+
+impl Subject {
+    /// Finds it. `pin` is whether a remote target may be named without a ref.
+    pub(super) fn find(what: &What, workspace: &Workspace, pin: bool) -> Result<Subject> {
+        match what {
+            What::Copy {
+                target,
+                new_dir,
+                scope,
+            } => {
+                let target = target.as_deref().unwrap_or(".");
+                let place = match remote(target, scope.is_some())? {
+                    Some(spec) => Place::Remote(spec),
+                    None => local(target, scope.as_deref(), workspace)?,
+                };
+                Ok(Subject::Copy(Copied {
+                    new_dir: self::new_dir(new_dir.as_deref(), target, &place, pin)?,
+                    named: target.to_owned(),
+                    place,
+                }))
+            }
+            What::InPlace { targets } => {
+                let targets = targets.iter().map(|text| root(text, workspace));
+                let mut targets = targets.collect::<Result<Vec<String>>>()?;
+                targets.sort();
+                targets.dedup();
+                Ok(Subject::InPlace(in_place::Request {
+                    targets,
+                    ..in_place::Request::default()
+                }))
+            }
+        }
+    }
+
+    /// Returns NEW_DIR as the user would name it, if there is one.
+    pub(super) fn new_dir(&self) -> Option<&str> {
+        match self {
+            Subject::Copy(copied) => Some(&copied.new_dir),
+            Subject::InPlace(_) => None,
+        }
+    }
+}
+
+impl Copied {
+    /// Returns what to copy. A remote target is fetched for that.
+    pub(super) fn target(
+        &self,
+        workspace: &Workspace,
+        destination: &Destination,
+        fetcher: &mut Fetcher,
+    ) -> Result<copy::Target> {
+        match &self.place {
+            Place::Local { directory, scope } => {
+                // How the lock names the target must not depend on where all of this lies.
+                let anchor = match &workspace.top {
+                    Some(top) => top,
+                    None => path::parent(destination.place()),
+                };
+                Ok(local_target(workspace, directory, scope.as_deref(), anchor))
+            }
+            Place::Remote(spec) => remote_target(&self.named, spec, fetcher),
+        }
+    }
+}
+
+/// Returns a directory of the workspace as a target. Locks name it from `anchor`.
+pub(crate) fn local_target(
+    workspace: &Workspace,
+    directory: &str,
+    scope: Option<&str>,
+    anchor: &str,
+) -> copy::Target {
+    copy::Target {
+        name: path::relative(anchor, directory),
+        scope: scope.map(|scope| path::relative(anchor, scope)),
+        url: None,
+        start: Start {
+            source: Source {
+                scope: scope.unwrap_or(directory).to_owned(),
+                ..workspace.source()
+            },
+            directory: directory.to_owned(),
+        },
+    }
+}
+
+/// Fetches a remote target.
+pub(crate) fn remote_target(
+    url: &str,
+    spec: &RepoSpec,
+    fetcher: &mut Fetcher,
+) -> Result<copy::Target> {
+    let repository = fetcher.repository(spec)?;
+    let directory = match tree::resolve(&*repository.tree, &spec.directory())? {
+        Resolved::Directory { path } => path,
+        _ => {
+            return Err(Failure::new(format!(
+                "there is no directory `{}` in {} at {}",
+                spec.directory(),
+                repository.url,
+                repository.commit
+            )));
+        }
+    };
+    Ok(copy::Target {
+        name: redact::url(url),
+        scope: None,
+        url: Some(url.to_owned()),
+        start: Start {
+            source: Source {
+                tree: repository.tree.clone(),
+                scope: String::new(),
+                repository: Some(repository),
+            },
+            directory,
+        },
+    })
+}
+
+/// Reads a target as the URL of a git repository, if it is one.
+pub(crate) fn remote(target: &str, has_scope: bool) -> Result<Option<RepoSpec>> {
+    if target.is_empty() {
+        return Err(Failure::new("the target is empty").hint("name a directory, or the URL of one"));
+    }
+    let Ok(spec) = RepoSpec::parse(target) else {
+        return match reference::unsupported_scheme(target) {
+            Some(scheme) => Err(Failure::new(format!(
+                "`{}`: kustomize cannot read `{scheme}`",
+                redact::url(target)
+            ))
+            .hint("use an https, ssh or file URL of a git repository")),
+            None => Ok(None),
+        };
+    };
+    reference::refuse_unsafe(target, Some(&spec)).map_err(|reason| {
+        Failure::new(format!("`{}` is refused: {reason}", redact::url(target)))
+    })?;
+    if has_scope {
+        return Err(Failure::new(
+            "`--scope` cannot be given for a remote target: its repository is the scope",
+        )
+        .hint("leave `--scope` out"));
+    }
+    Ok(Some(spec))
+}
+
+/// Finds a local target and its scope.
+fn local(target: &str, scope: Option<&str>, workspace: &Workspace) -> Result<Place> {
+    if scope == Some("") {
+        return Err(
+            Failure::new("the scope is empty").hint("name a directory, or leave `--scope` out")
+        );
+    }
+    let directory = self::directory("target", target, workspace)?;
+    let found = scope
+        .map(|scope| self::directory("scope", scope, workspace))
+        .transpose()?;
+    if let (Some(scope), Some(found)) = (scope, &found)
+        && !path::is_in(&directory, found)
+    {
+        return Err(Failure::new(format!(
+            "the scope `{scope}` does not contain the target `{target}`"
+        ))
+        .hint("name a directory above the target"));
+    }
+    Ok(Place::Local {
+        directory,
+        scope: found,
+    })
+}
+
+/// Finds a directory that was named: `what` is its part.
+fn directory(what: &str, text: &str, workspace: &Workspace) -> Result<String> {
+    let (tree, top) = (&*workspace.tree, workspace.top.as_deref());
+    let Some(lexical) = tree::named(tree, top, &workspace.prefix, text) else {
+        return Err(Failure::new(format!(
+            "the {what} `{text}` lies outside of the repository"
+        ))
+        .hint("to localize it without a repository: `--no-commit`"));
+    };
+    match tree::resolve(tree, &lexical)? {
+        Resolved::Directory { path } => Ok(path),
+        Resolved::File { .. } => Err(Failure::new(format!("the {what} `{text}` is a file"))
+            .hint("name the directory that holds the kustomization")),
+        Resolved::Missing { .. } => Err(Failure::new(format!(
+            "there is no directory `{text}` for the {what}"
+        ))
+        .hint(if_missing(what, text, workspace))),
+        Resolved::Submodule { path } => Err(Failure::new(format!(
+            "the {what} `{text}` lies in the submodule `{}`",
+            tree.label(&path)
+        ))
+        .hint("run it in the submodule, or name the submodule's repository by URL")),
+        Resolved::Leaves { link, target } => Err(Failure::new(format!(
+            "the {what} `{text}` leads out of the tree: the link `{}` says `{target}`",
+            tree.label(&link)
+        ))),
+        Resolved::Loop { link } => Err(Failure::new(format!(
+            "the {what} `{text}` leads nowhere: the links at `{}` lead to each other",
+            tree.label(&link)
+        ))),
+    }
+}
+
+/// Says what to do about a directory that is not there.
+fn if_missing(what: &str, text: &str, workspace: &Workspace) -> String {
+    let is_committed = matches!(workspace.files, Files::Commit { .. });
+    if is_committed && std::path::Path::new(text).exists() {
+        return format!(
+            "a {what} is read from the source commit: commit it first, or use `--no-commit`"
+        );
+    }
+    match nearest(text, NAMES) {
+        Some(name) if what == "target" => {
+            format!("if the command is meant: git kustomize-localize {name}")
+        }
+        _ if what == "scope" => "name a directory above the target, as seen from here".to_owned(),
+        _ => "name the directory that holds the kustomization, as seen from here".to_owned(),
+    }
+}
+
+/// Returns NEW_DIR as the user would name it.
+fn new_dir(given: Option<&str>, target: &str, place: &Place, pin: bool) -> Result<String> {
+    match (given, place) {
+        (Some(""), _) => Err(Failure::new("NEW_DIR is empty")),
+        (Some(given), _) => Ok(given.to_owned()),
+        (None, Place::Remote(spec)) if spec.reference.is_none() => {
+            let failure = Failure::new(format!(
+                "`{}` is named without a ref, so NEW_DIR has no name",
+                redact::url(target)
+            ));
+            Err(if pin {
+                failure.hint("give NEW_DIR")
+            } else {
+                failure
+                    .hint("say which version: add `?ref=TAG-OR-COMMIT`")
+                    .hint("or take what HEAD is now: `--pin`, with a NEW_DIR")
+            })
+        }
+        (None, Place::Remote(spec)) => Ok(default_new_dir(None, Some(spec))),
+        (None, Place::Local { directory, .. }) => match path::name(directory) {
+            "" => Err(Failure::new(
+                "the target is the top of the repository, so NEW_DIR has no name",
+            )
+            .hint("give NEW_DIR, or localize the whole repository on a branch: --in-place")),
+            base => Ok(default_new_dir(Some(base), None)),
+        },
+    }
+}
+
+/// Finds a root that is localized where it stands.
+fn root(text: &str, workspace: &Workspace) -> Result<String> {
+    if text.is_empty() {
+        return Err(Failure::new("the target is empty").hint("name a directory"));
+    }
+    let tree = &*workspace.tree;
+    let Some(lexical) = tree::named(tree, Some(""), &workspace.prefix, text) else {
+        return Err(Failure::new(format!(
+            "the target `{text}` lies outside of the repository"
+        ))
+        .hint("run it in the repository that holds it"));
+    };
+    let found = match tree::resolve(tree, &lexical)? {
+        Resolved::Directory { path } => path,
+        Resolved::File { .. } => {
+            return Err(Failure::new(format!("the target `{text}` is a file"))
+                .hint("name the directory that holds the kustomization"));
+        }
+        Resolved::Submodule { path } => {
+            return Err(Failure::new(format!(
+                "the target `{text}` lies in the submodule `{path}`"
+            ))
+            .hint("run it in the submodule"));
+        }
+        _ if RepoSpec::parse(text).is_ok() => {
+            return Err(Failure::new(
+                "only a directory of this repository can be localized in place",
+            )
+            .hint("to bring in a copy of a remote target: leave `--in-place` out"));
+        }
+        _ => {
+            return Err(
+                Failure::new(format!("there is no directory `{text}` for the target"))
+                    .hint("with `--in-place` every argument is a target: there is no NEW_DIR"),
+            );
+        }
+    };
+    if workspace.is_owned(&path::join(&found, "kustomization.yaml")) {
+        return Err(Failure::new(format!(
+            "the target `{text}` was localized itself: it lies in localized files"
+        ))
+        .hint("name the root that references it"));
+    }
+    Ok(found)
+}

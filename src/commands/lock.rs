@@ -1,0 +1,126 @@
+//! `lock`: the lock at the top, brought up to date with the working tree.
+
+use std::rc::Rc;
+
+use super::Status;
+use super::fetching::{self, Fetching};
+use super::localize::leave_remote;
+use crate::config::{Leave, Strict};
+use crate::destination::working;
+use crate::failure::{self, Failure, Failures};
+use crate::plan::Change;
+use crate::plan::lock::{Relocked, Unresolved, relock, up_to_date};
+use crate::record::{self, LOCK_NAME, Left, Lock, Remote};
+use crate::walk::Warning;
+use crate::workspace::{Workspace, from_top};
+
+/// What to lock.
+#[derive(Debug, Clone, Default)]
+pub struct Request {
+    /// Directories or kustomizations to begin at, from the directory that we were started in; all when empty.
+    pub paths: Vec<String>,
+    /// URLs of what stays remote, with everything below.
+    pub leave_remote: Vec<String>,
+    /// How remote references are resolved.
+    pub fetch: Fetching,
+    /// Write nothing.
+    pub dry_run: bool,
+    /// The ids of the warnings that are errors, besides those of the configuration.
+    pub strict: Vec<String>,
+}
+
+/// What came of `lock`, or of `update`.
+#[derive(Debug, Clone)]
+pub struct Outcome {
+    /// What became of the lock.
+    pub status: Status,
+    /// What the lock holds.
+    pub remotes: Vec<Remote>,
+    /// What stays remote.
+    pub left: Vec<Left>,
+    /// What it held before and does not any more, did not hold before, or is something else now.
+    pub changes: Vec<record::Change>,
+    /// What works but should be known.
+    pub warnings: Vec<Warning>,
+    /// Which warnings are errors.
+    pub strict: Strict,
+    /// What could not be resolved.
+    pub unresolved: Unresolved,
+    /// Whether the lock was in conflict, and its two sides were brought together.
+    pub merged: bool,
+    /// What both sides changed, and not to the same.
+    pub both: Vec<Failure>,
+}
+
+/// Brings the lock up to date.
+///
+/// # Errors
+/// When there is no working tree, nowhere to start, or the lock cannot be written.
+pub fn lock(request: &Request) -> Result<Outcome, Failures> {
+    let workspace = Workspace::of_working_tree(true)?;
+    let (Some(repo), config) = (workspace.repo(), &workspace.config) else {
+        return Err(Failure::new("this is not a git repository").into());
+    };
+    let paths = request.paths.iter();
+    let paths = paths.map(|text| from_top(repo, &*workspace.tree, text));
+    let paths = paths.collect::<failure::Result<Vec<String>>>()?;
+    let before = workspace.lock.clone().unwrap_or_default();
+    let leave_remote = leave_remote(&request.leave_remote, Some(&before));
+    let leave = Leave::new(config, &leave_remote)?;
+    let helm = request.fetch.helm(before.options.helm);
+    let strict = config.strict.and(&request.strict);
+    if let Some(relocked) = up_to_date(&workspace, &paths, helm, &leave)? {
+        return finish(&workspace, request.dry_run, strict, &before, relocked);
+    }
+    let mut fetcher = fetching::fetcher(
+        Some(repo),
+        request.fetch.options(config, helm),
+        Vec::from_iter(workspace.lock.clone()),
+        None,
+    )?;
+    let mut held = (*before).clone();
+    held.options.helm = helm;
+    let relocked = relock(&workspace, &paths, &held, &leave, &mut fetcher)?;
+    finish(&workspace, request.dry_run, strict, &before, relocked)
+}
+
+/// Writes a lock if it is another one.
+pub(super) fn finish(
+    workspace: &Workspace,
+    dry_run: bool,
+    strict: Strict,
+    before: &Rc<Lock>,
+    mut relocked: Relocked,
+) -> Result<Outcome, Failures> {
+    relocked.lock.written_after(before);
+    let is_same = relocked.lock == **before && !workspace.is_in_conflict();
+    let is_refused = strict.refuses(relocked.warnings.iter().map(|warning| warning.id));
+    let status = match (is_same, dry_run) {
+        _ if is_refused => Status::Warned,
+        (true, true) => Status::Unchanged,
+        (true, false) => {
+            working::write(workspace, &[])?;
+            Status::Unchanged
+        }
+        (false, true) => Status::DryRun,
+        (false, false) => {
+            let change = Change {
+                path: LOCK_NAME.to_owned(),
+                to: Some((relocked.lock.render()?.into_bytes().into(), false)),
+            };
+            working::write(workspace, &[change])?;
+            Status::Written
+        }
+    };
+    Ok(Outcome {
+        status,
+        strict,
+        changes: Lock::changes(before, &relocked.lock),
+        remotes: relocked.lock.remotes,
+        unresolved: relocked.unresolved,
+        left: relocked.lock.left,
+        merged: workspace.is_in_conflict(),
+        both: workspace.both.clone(),
+        warnings: relocked.warnings,
+    })
+}

@@ -1,0 +1,126 @@
+//! `update`: what the lock holds, resolved again.
+
+use std::rc::Rc;
+
+use super::fetching::{self, Fetching};
+use super::localize::{self, Localized, withheld};
+use super::{Status, lock};
+use crate::config::Leave;
+use crate::destination::working;
+use crate::failure::{Failure, Failures};
+use crate::fetch::{self, Fetcher, Tip};
+use crate::plan::lock::relock;
+use crate::plan::{Options, Patterns, Plan, Writes, in_place, update};
+use crate::record::Lock;
+use crate::workspace::Workspace;
+
+/// What to resolve again.
+#[derive(Debug, Clone, Default)]
+pub struct Request {
+    /// URLs of the lock with or without their refs, or the beginnings of some; all when empty.
+    pub urls: Vec<String>,
+    /// Accept moved tags, and changed files whose URL names a version.
+    pub accept_moved: bool,
+    /// How remote references are resolved.
+    pub fetch: Fetching,
+    /// Write nothing.
+    pub dry_run: bool,
+    /// The ids of the warnings that are errors, besides those of the configuration.
+    pub strict: Vec<String>,
+}
+
+/// What came of it.
+#[derive(Debug, Clone)]
+pub enum Outcome {
+    /// The lock alone was brought up to date.
+    Locked(lock::Outcome),
+    /// What is localized was brought in again as well.
+    Localized(Box<localize::Outcome>),
+}
+
+/// Resolves again.
+///
+/// # Errors
+/// When there is no lock, it holds nothing of that name, something moved that should not, or nothing can be written.
+pub fn update(request: &Request) -> Result<Outcome, Failures> {
+    let workspace = Workspace::of_working_tree(false)?;
+    let before = workspace.lock.clone().ok_or_else(|| {
+        Failure::new("there is no lock at the top of this repository")
+            .hint("git kustomize-localize lock")
+    })?;
+    let config = &workspace.config;
+    let helm = request.fetch.helm(before.options.helm);
+    let selected = update::select(&before, &request.urls)?;
+    let held = Rc::new(update::without(&before, &selected));
+    let mut fetcher = fetching::fetcher(
+        workspace.repo(),
+        fetch::Options {
+            accepted: Some(before.clone()),
+            ..request.fetch.options(config, helm)
+        },
+        vec![held],
+        Some(Tip {
+            tree: workspace.tree.clone(),
+            directory: String::new(),
+            lock: before.clone(),
+        }),
+    )?;
+    let refuse_moved = |fetcher: &Fetcher, after: &Lock| {
+        if request.accept_moved {
+            return Ok(());
+        }
+        let is_tag = |url: &str, reference: &str| fetcher.is_tag(url, reference);
+        update::refuse_moved(&before, &Lock::changes(&before, after), &is_tag)
+    };
+    let again = update::stored(&before, &selected);
+    let strict = config.strict.and(&request.strict);
+    if again.is_empty() {
+        let mut relocked_from = (*before).clone();
+        relocked_from.options.helm = helm;
+        let leave = Leave::new(config, &before.options.leave_remote)?;
+        let relocked = relock(&workspace, &[], &relocked_from, &leave, &mut fetcher)?;
+        refuse_moved(&fetcher, &relocked.lock)?;
+        let outcome = lock::finish(&workspace, request.dry_run, strict, &before, relocked)?;
+        return Ok(Outcome::Locked(outcome));
+    }
+    let again = in_place::Request {
+        again,
+        ..in_place::Request::default()
+    };
+    let options = options(&workspace, &before, helm)?;
+    let plan = in_place::plan(&workspace, &again, &options, &mut fetcher)?;
+    refuse_moved(&fetcher, &plan.lock)?;
+    let status = match withheld(&plan, &strict, request.dry_run) {
+        Some(status) => status,
+        None => written(&workspace, &plan)?,
+    };
+    let changes = Lock::changes(&before, &plan.lock);
+    let result = Localized::in_place(&plan.writes, &[], true);
+    let outcome = localize::outcome(status, result, plan, changes, strict);
+    Ok(Outcome::Localized(Box::new(outcome)))
+}
+
+/// Returns how to bring in again what a lock lists.
+fn options(workspace: &Workspace, before: &Lock, helm: bool) -> Result<Options, Failures> {
+    Ok(Options {
+        load_restrictor: workspace.config.load_restrictor,
+        leave_missing: Patterns::default(),
+        helm,
+        trailers: false,
+        arguments: ["--in-place", "--no-commit"].map(str::to_owned).to_vec(),
+        ..Options::recorded(before)?
+    })
+}
+
+fn written(workspace: &Workspace, plan: &Plan) -> Result<Status, Failures> {
+    let changes = match &plan.writes {
+        Writes::InPlace { changes, .. } => changes.as_slice(),
+        Writes::Copy { .. } => &[],
+    };
+    working::write(workspace, changes)?;
+    Ok(if changes.is_empty() {
+        Status::Unchanged
+    } else {
+        Status::Written
+    })
+}

@@ -1,0 +1,98 @@
+//! What a record describes, localized again: from the source commit and the lock alone, with bytes from cache or
+//! network. Nothing is written, and what the branch holds is not looked at.
+
+use std::collections::BTreeMap;
+use std::rc::Rc;
+use std::time::Duration;
+
+use crate::commands::fetching::fetcher;
+use crate::commands::localize::target::{local_target, remote, remote_target};
+use crate::destination::objects;
+use crate::failure::{Failure, Failures, Result};
+use crate::fetch;
+use crate::git::{CommitId, LocalRepo};
+use crate::plan::{Options, Writes, copy, in_place};
+use crate::record::Lock;
+use crate::tree::objects::object_id;
+use crate::tree::path;
+use crate::workspace::Workspace;
+
+/// A tree that was made again. Its objects are in memory only.
+pub(super) struct Rebuilt {
+    /// Where the tree can be read.
+    pub(super) repository: gix::Repository,
+    /// Its id.
+    pub(super) tree: gix::ObjectId,
+}
+
+/// Localizes again what `directory` holds by its lock; the whole repository where the lock has no target. `timeout`
+/// holds for one repository or file.
+///
+/// # Errors
+/// When something cannot be had any more, or would have to be resolved anew.
+pub(super) fn rebuild(
+    here: &Rc<LocalRepo>,
+    source: CommitId,
+    directory: &str,
+    lock: &Rc<Lock>,
+    timeout: Option<Duration>,
+) -> Result<Rebuilt, Failures> {
+    let repository = crate::tree::objects::open(&here.git_dir)?.with_object_memory();
+    let source_tree = object_id(&source.tree)?;
+    let mut workspace = Workspace::of_commit(here.clone(), source)?;
+    // Locks name directories from the top.
+    workspace.prefix = String::new();
+    let options = recorded(lock, &workspace)?;
+    let fetching = fetch::Options {
+        timeout,
+        pin: options.pin,
+        helm: options.helm,
+        locked: true,
+        allow_private: workspace.config.allow_private,
+        ..fetch::Options::default()
+    };
+    let mut fetcher = fetcher(Some(here), fetching, vec![lock.clone()], None)?;
+    let plan = match &lock.target {
+        Some(target) => {
+            let target = match remote(target, lock.options.scope.is_some())? {
+                Some(spec) => remote_target(target, &spec, &mut fetcher)?,
+                None => {
+                    let place = |text: &String| path::resolve("", text).unwrap_or_default();
+                    let scope = lock.options.scope.as_ref().map(place);
+                    local_target(&workspace, &place(target), scope.as_deref(), "")
+                }
+            };
+            let absences = workspace
+                .absences()
+                .ok_or_else(|| Failure::new("only a commit can be localized again"))?;
+            let absence = |path: &str| absences.of(path);
+            let into = directory.to_owned();
+            copy::plan(&workspace, target, into, &options, &absence, &mut fetcher)?
+        }
+        None => {
+            let all = in_place::Request::default();
+            in_place::plan(&workspace, &all, &options, &mut fetcher)?
+        }
+    };
+    let none = BTreeMap::new();
+    let tree = match &plan.writes {
+        Writes::Copy { into, files } => {
+            objects::write(&repository, source_tree, &none, into, files)?.directory
+        }
+        Writes::InPlace { changes, .. } => {
+            objects::write_changes(&repository, source_tree, changes)?
+        }
+    };
+    Ok(Rebuilt { repository, tree })
+}
+
+/// Returns the options that a lock was made with, and those that the source adds.
+fn recorded(lock: &Lock, workspace: &Workspace) -> Result<Options> {
+    let mut options = Options::recorded(lock)?;
+    let source = workspace.lock.iter();
+    let left = source.flat_map(|lock| &lock.options.leave_remote);
+    if lock.target.is_some() {
+        options.leave_remote.extend(left.cloned());
+    }
+    Ok(options)
+}

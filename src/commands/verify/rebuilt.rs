@@ -1,0 +1,101 @@
+//! `verify --rebuild`: every record, localized again and compared.
+
+use std::collections::BTreeSet;
+use std::rc::Rc;
+use std::time::Duration;
+
+use super::rebuild::rebuild;
+use crate::failure::{Failure, Failures, Result};
+use crate::git::LocalRepo;
+use crate::history::trees::{differences, entries, lookup};
+use crate::record::{LOCK_NAME, Lock};
+use crate::tree::objects::{ObjectTree, object_id};
+use crate::tree::path;
+use crate::verify::{Difference, Kind, Record, Verified};
+
+/// Adds what is not what localizing again gives, and why it cannot be told. `timeout` holds for one repository or
+/// file.
+pub(super) fn compare(verified: &mut Verified, timeout: Option<Duration>) -> Result<(), Failures> {
+    // Not the one that may reach nothing: what is fetched is configured there.
+    let here = Rc::new(
+        LocalRepo::discover()?.ok_or_else(|| Failure::new("this is not a git repository"))?,
+    );
+    let (mut found, mut failures) = (Vec::new(), Vec::new());
+    if verified.records.is_empty() {
+        let rev = &verified.rev;
+        failures.push(
+            Failure::new(format!(
+                "`{rev}` cannot be localized again: it holds no localized files"
+            ))
+            .hint("name the commit or branch with the localized files, as localized/main"),
+        );
+    }
+    for record in &verified.records {
+        match of(&here, verified, record, timeout) {
+            Ok(differences) => found.extend(differences),
+            Err(error) => failures.extend(error.0),
+        }
+    }
+    verified.differences.extend(found);
+    verified.also.push("the same when localized again");
+    verified.failures.extend(failures);
+    Ok(())
+}
+
+fn of(
+    here: &Rc<LocalRepo>,
+    verified: &Verified,
+    record: &Record,
+    timeout: Option<Duration>,
+) -> Result<Vec<Difference>, Failures> {
+    let shown = match record.directory.as_str() {
+        "" => ".",
+        directory => directory,
+    };
+    let source = record.source.as_deref().ok_or_else(|| {
+        Failure::new(format!(
+            "`{shown}` cannot be localized again: no commit message names the source commit any more"
+        ))
+        .hint("verify the commit of the branch itself, as localized/main")
+    })?;
+    let source = here.commit(source)?.ok_or_else(|| {
+        Failure::new(format!(
+            "the source commit {source} of `{shown}` is not here"
+        ))
+        .hint("a shallow clone may not have it: git fetch --unshallow")
+    })?;
+    let whole = here
+        .commit(verified.commit.as_deref().unwrap_or_default())?
+        .ok_or_else(|| Failure::new(format!("{} cannot be read", verified.rev)))?;
+    let whole = object_id(&whole.tree)?;
+    let tree = ObjectTree::of_here(here.clone(), whole)?;
+    let name = path::join(&record.directory, LOCK_NAME);
+    let lock = Lock::at(&tree, &name)?.unwrap_or_default();
+    let rebuilt = rebuild(here, source, &record.directory, &lock, timeout)
+        .map_err(|failures| in_context(failures, shown))?;
+    let there = match record.target {
+        Some(_) => lookup(&rebuilt.repository, whole, &record.directory)?.map(|(_, id)| id),
+        // In place, a commit of somebody else has another tree. That one of ours has just this is told already.
+        None => match record.tree.as_deref().map(object_id).transpose()? {
+            Some(tree) if entries(&rebuilt.repository, tree).is_ok() => Some(tree),
+            _ => Some(whole),
+        },
+    };
+    let Some(there) = there else {
+        return Ok(Vec::new());
+    };
+    let paths = differences(&rebuilt.repository, rebuilt.tree, there, &BTreeSet::new())?;
+    let difference = |place: &String| Difference {
+        kind: Kind::Rebuilt,
+        path: path::join(&record.directory, place),
+        place: None,
+        message: "is not what localizing again gives".to_owned(),
+    };
+    Ok(paths.iter().map(difference).collect())
+}
+
+fn in_context(failures: Failures, shown: &str) -> Failures {
+    let context = format!("`{shown}` cannot be localized again");
+    let failures = failures.0.into_iter();
+    Failures(failures.map(|failure| failure.context(&context)).collect())
+}

@@ -1,0 +1,238 @@
+//! Where a plan goes: one commit on a branch, a directory, or the working tree. All of it or nothing.
+
+mod branch;
+mod commit;
+mod directory;
+mod earlier;
+mod merged;
+mod message;
+pub(crate) mod objects;
+mod on_branch;
+pub(crate) mod working;
+mod worktree;
+
+pub use commit::{CommitOptions, Sign};
+pub use directory::NewDirectory;
+pub use on_branch::{BranchOptions, Committed, OnBranch};
+
+use std::rc::Rc;
+
+use crate::build_check::{BuildCheck, Earlier};
+use crate::failure::{Failure, Result};
+use crate::fetch::{History, Move, Tip};
+use crate::plan::{Plan, Writes};
+use crate::record::{LOCK_NAME, Lock};
+use crate::tree::path;
+use crate::walk::Warning;
+use crate::workspace::Workspace;
+
+/// Where a plan goes.
+pub enum Destination {
+    /// Onto a branch, as one commit.
+    Branch(Box<OnBranch>),
+    /// Into a directory of its own, on disk.
+    Directory(NewDirectory),
+    /// Into the working tree.
+    WorkingTree,
+}
+
+/// What a destination holds already.
+#[derive(Default)]
+pub struct Held {
+    /// The lock of what was localized there before.
+    pub lock: Option<Rc<Lock>>,
+    /// The files of that; none where the lock says nothing about them.
+    pub files: Option<Tip>,
+}
+
+/// Which kind of destination, as it is asked for.
+#[derive(Debug, Clone)]
+pub enum To {
+    /// A branch.
+    Branch(BranchOptions),
+    /// Files on disk.
+    Disk,
+}
+
+/// What goes to a destination.
+pub struct Delivery<'a> {
+    /// What it was made from.
+    pub workspace: &'a Workspace,
+    /// What is written.
+    pub plan: &'a Plan,
+    /// What came of building it; none where no build is affected.
+    pub builds: Option<&'a BuildCheck>,
+    /// The lock that a message compares with.
+    pub before: &'a Lock,
+    /// Whether edits by hand are discarded.
+    pub overwrite: bool,
+    /// Says what lies between the commits of each move of a repository.
+    pub histories: &'a dyn Fn(&[Move]) -> Vec<Option<History>>,
+}
+
+/// What came of a delivery.
+pub enum Delivered {
+    /// A branch holds the result.
+    Committed(Committed),
+    /// Files were written.
+    Written,
+    /// Everything was as it must be.
+    Unchanged,
+}
+
+impl Destination {
+    /// Looks at where a result is to go: a copy that the user named `new_dir`, or the repository where it stands.
+    ///
+    /// # Errors
+    /// When it cannot go there, or somebody edited what is there and `overwrite` is not set.
+    pub fn open(
+        workspace: &Workspace,
+        to: &To,
+        new_dir: Option<&str>,
+        overwrite: bool,
+    ) -> Result<Destination> {
+        Ok(match (to, new_dir) {
+            (To::Branch(options), new_dir) => {
+                let branch = OnBranch::open(workspace, new_dir, options, overwrite)?;
+                Destination::Branch(Box::new(branch))
+            }
+            (To::Disk, Some(new_dir)) => {
+                Destination::Directory(NewDirectory::find(workspace, new_dir)?)
+            }
+            (To::Disk, None) => Destination::WorkingTree,
+        })
+    }
+
+    /// Returns the path of NEW_DIR in the tree of the workspace; empty for the repository where it stands.
+    #[must_use]
+    pub fn place(&self) -> &str {
+        match self {
+            Destination::Branch(branch) => branch.place(),
+            Destination::Directory(directory) => &directory.into,
+            Destination::WorkingTree => "",
+        }
+    }
+
+    /// Returns NEW_DIR as messages name it.
+    #[must_use]
+    pub fn shown(&self) -> &str {
+        match self {
+            Destination::Branch(branch) => branch.place(),
+            Destination::Directory(directory) => &directory.shown,
+            Destination::WorkingTree => "",
+        }
+    }
+
+    /// Returns the branch, if it is one.
+    #[must_use]
+    pub fn branch(&self) -> Option<&OnBranch> {
+        match self {
+            Destination::Branch(branch) => Some(branch),
+            Destination::Directory(_) | Destination::WorkingTree => None,
+        }
+    }
+
+    /// Returns what was localized there before.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn held(&self, workspace: &Workspace) -> Result<Held> {
+        let lock = match self {
+            Destination::Branch(branch) => return branch.held(),
+            Destination::Directory(directory) => {
+                let place = path::join(&directory.into, LOCK_NAME);
+                Lock::at(&*workspace.tree, &place)?
+            }
+            Destination::WorkingTree => workspace.lock.clone(),
+        };
+        let files = lock.clone().map(|lock| Tip {
+            tree: workspace.tree.clone(),
+            directory: self.place().to_owned(),
+            lock,
+        });
+        Ok(Held { lock, files })
+    }
+
+    /// Refuses a NEW_DIR that holds something else than this target.
+    ///
+    /// # Errors
+    /// When it does, or was edited by hand and `overwrite` is not set.
+    pub fn claim(&self, target: &str, overwrite: bool) -> Result<()> {
+        match self {
+            Destination::Branch(branch) => branch.claim(target, overwrite),
+            Destination::Directory(directory) => directory.claim(target, overwrite).map(|_| ()),
+            Destination::WorkingTree => Ok(()),
+        }
+    }
+
+    /// Refuses a result of a commit that is not what people see on disk.
+    ///
+    /// # Errors
+    /// When a file in use has changes that are not committed.
+    pub fn refuse_changed(&self, workspace: &Workspace, plan: &Plan) -> Result<()> {
+        match self.branch() {
+            Some(branch) => branch.refuse_changed(workspace, plan),
+            None => Ok(()),
+        }
+    }
+
+    /// Returns what is known of builds of the same inputs. `held` is the lock from [`Destination::held`].
+    ///
+    /// # Errors
+    /// When a tree cannot be read.
+    pub fn earlier(
+        &self,
+        workspace: &Workspace,
+        plan: &Plan,
+        held: Option<&Lock>,
+    ) -> Result<Option<Earlier>> {
+        match self.branch() {
+            Some(branch) => branch.earlier(workspace, plan, held),
+            None => Ok(None),
+        }
+    }
+
+    /// Returns what should be known before something goes there.
+    ///
+    /// # Errors
+    /// When git cannot tell.
+    pub fn warning(&self, workspace: &Workspace) -> Result<Option<Warning>> {
+        match self.branch() {
+            Some(branch) => branch.warning(workspace),
+            None => Ok(None),
+        }
+    }
+
+    /// Writes what was planned: all of it or nothing.
+    ///
+    /// # Errors
+    /// When it cannot be written, or something else is there by now.
+    pub fn deliver(&self, delivery: &Delivery<'_>) -> Result<Delivered> {
+        let plan = delivery.plan;
+        match (self, &plan.writes) {
+            (Destination::Branch(branch), _) => {
+                let (builds, histories) = (delivery.builds, delivery.histories);
+                let committed = branch.commit(plan, delivery.before, builds, histories)?;
+                Ok(Delivered::Committed(committed))
+            }
+            (Destination::Directory(directory), Writes::Copy { files, .. }) => {
+                let target = plan.lock.target.as_deref().unwrap_or_default();
+                let replaces = directory.claim(target, delivery.overwrite)?;
+                directory.write(files, replaces)?;
+                Ok(Delivered::Written)
+            }
+            (Destination::WorkingTree, Writes::InPlace { changes, .. }) => {
+                working::write(delivery.workspace, changes)?;
+                Ok(if changes.is_empty() {
+                    Delivered::Unchanged
+                } else {
+                    Delivered::Written
+                })
+            }
+            (Destination::Directory(_), Writes::InPlace { .. })
+            | (Destination::WorkingTree, Writes::Copy { .. }) => Err(Failure::new(
+                "a copy goes into a directory of its own, and nothing else does",
+            )),
+        }
+    }
+}

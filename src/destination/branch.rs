@@ -1,0 +1,289 @@
+//! Which branch is committed to, and what its tip is.
+
+use std::collections::BTreeMap;
+
+use super::worktree::{self, Linked};
+use crate::failure::{Failure, Result, argument};
+use crate::git::{LocalRepo, Ref};
+use crate::history::PREFIX;
+
+/// A branch that may be committed to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Branch {
+    /// Its short name, as `localized/main`.
+    pub name: String,
+    /// Where the local branch is; none if there is none yet.
+    pub local: Option<String>,
+    /// The commit to continue from: the local branch, else its remote-tracking ref.
+    pub tip: Option<String>,
+}
+
+impl Branch {
+    /// The full name of the ref.
+    #[must_use]
+    pub(super) fn full_name(&self) -> String {
+        format!("refs/heads/{}", self.name)
+    }
+}
+
+/// Returns the name of the branch to commit to. `source` is the full name of the ref that the
+/// source commit was named by; none when it was named otherwise or HEAD is detached.
+///
+/// # Errors
+/// When a name has to be given, when the source is a branch of ours, or the very branch to commit to.
+pub(super) fn choose(asked: Option<&str>, source: Option<&str>) -> Result<String> {
+    let remote = source
+        .and_then(|name| name.strip_prefix("refs/remotes/"))
+        .and_then(|name| name.split_once('/'))
+        .map(|(_, branch)| branch);
+    let source = source.and_then(|name| name.strip_prefix("refs/heads/"));
+    if let Some(source) = source.or(remote)
+        && source.starts_with(PREFIX)
+    {
+        return Err(
+            Failure::new(format!("`{source}` is a localized branch, not a source"))
+                .hint("name the branch it was made from: `--rev BRANCH`"),
+        );
+    }
+    let asked = asked.map(|asked| asked.strip_prefix("refs/heads/").unwrap_or(asked));
+    match (asked, source) {
+        (Some(asked), _) if source.or(remote) == Some(asked) => Err(Failure::new(format!(
+            "`{asked}` is the source, and cannot be the branch to commit to"
+        ))
+        .hint(format!("commit to another one: --branch {PREFIX}{asked}"))),
+        (Some(asked), _) => Ok(asked.to_owned()),
+        (None, Some(source)) => Ok(format!("{PREFIX}{source}")),
+        (None, None) => Err(Failure::new(
+            "the source commit is not named by a branch, so the branch to commit to has no name",
+        )
+        .hint("say where to commit: `--branch NAME`")),
+    }
+}
+
+/// Looks at the branch: whether it may be moved, and where it is. `source` as in [`choose`]; `worktree` may have
+/// it checked out.
+///
+/// # Errors
+/// When it has no legal name, cannot exist beside another one, is checked out somewhere, or is
+/// behind its remote-tracking ref.
+pub(super) fn open(
+    here: &LocalRepo,
+    name: &str,
+    source: Option<&str>,
+    worktree: Option<&Linked>,
+) -> Result<Branch> {
+    if !here.is_branch_name(name)? {
+        return Err(Failure::new(format!("`{name}` is not a branch name"))
+            .hint("see `git help check-ref-format`"));
+    }
+    let full = format!("refs/heads/{name}");
+    let refs = related(here, name)?;
+    in_the_way(&refs, name)?;
+    let found = refs.get(&full);
+    if let Some(target) = found.and_then(|found| found.other_name.as_ref()) {
+        return Err(
+            Failure::new(format!("branch `{name}` is another name of `{target}`"))
+                .hint(format!("git symbolic-ref --delete {full}")),
+        );
+    }
+    refuse_checked_out(here, name, worktree)?;
+    let local = found.map(|found| found.id.clone());
+    let (tracking, remote) = tracking(here, &refs, name, source)?.unzip();
+    if let (Some(local), Some(remote), Some(tracking)) = (&local, &remote, &tracking)
+        && local != remote
+        && !here.is_ancestor(remote, local)?
+    {
+        let short = tracking.trim_start_matches("refs/remotes/");
+        return Err(if here.is_ancestor(local, remote)? {
+            Failure::new(format!("branch `{name}` is behind `{short}`"))
+                .hint(format!("git fetch . {tracking}:{full}"))
+        } else {
+            Failure::new(format!("branch `{name}` and `{short}` have diverged")).hint(format!(
+                "to give up the local commits: git branch -f {name} {short}"
+            ))
+        });
+    }
+    Ok(Branch {
+        name: name.to_owned(),
+        tip: local.clone().or(remote),
+        local,
+    })
+}
+
+/// Refuses to move a branch whose files somewhere would not follow. `worktree` may have it checked out.
+///
+/// # Errors
+/// When it is checked out somewhere else, or git is in the middle of something with it.
+pub(super) fn refuse_checked_out(
+    here: &LocalRepo,
+    name: &str,
+    worktree: Option<&Linked>,
+) -> Result<()> {
+    let full = format!("refs/heads/{name}");
+    let mut worktrees = here.worktrees()?.into_iter().enumerate();
+    let checked_out = worktrees.find(|(_, listed)| {
+        let is_ours = worktree.is_some_and(|worktree| worktree.is_at(&listed.directory));
+        listed.branch.as_ref() == Some(&full) && !is_ours
+    });
+    if let Some((index, checked_out)) = checked_out {
+        if let Some(failure) = worktree::amid(&checked_out) {
+            return Err(failure);
+        }
+        let directory = checked_out.directory;
+        return Err(if checked_out.is_gone {
+            let failure = Failure::new(format!(
+                "branch `{name}` is checked out in a worktree that is gone: `{directory}`"
+            ));
+            let forget = "to let git forget such worktrees: ";
+            if checked_out.is_locked {
+                failure
+                    .hint("it is locked, as on a drive that is not always there: attach that")
+                    .hint(format!(
+                        "{forget}git worktree unlock {} && git worktree prune",
+                        argument(&directory)
+                    ))
+            } else {
+                failure.hint(format!("{forget}git worktree prune"))
+            }
+        } else {
+            let failure = Failure::new(format!(
+                "branch `{name}` is checked out at `{directory}`, whose files would not follow"
+            ))
+            .hint("check out another branch there, or commit to another one: `--branch NAME`");
+            // The main one comes first, and its files are the user's.
+            match index {
+                0 => failure,
+                _ => failure.hint(format!(
+                    "or bring its files up to date as well: --worktree {}",
+                    argument(&directory)
+                )),
+            }
+        });
+    }
+    Ok(())
+}
+
+/// Returns every ref that has to do with a branch: itself, what could be in its way, the ones of that
+/// name at remotes.
+fn related(here: &LocalRepo, name: &str) -> Result<BTreeMap<String, Ref>> {
+    // The first matches what lies below, too.
+    let mut patterns = vec![
+        format!("refs/heads/{name}"),
+        format!("refs/remotes/*/{name}"),
+    ];
+    patterns.extend(above(name).map(|above| format!("refs/heads/{above}")));
+    let patterns: Vec<&str> = patterns.iter().map(String::as_str).collect();
+    here.refs(&patterns)
+}
+
+/// Returns the names of the branches above: of `a/b/c` `a/b` and `a`.
+fn above(name: &str) -> impl Iterator<Item = &str> {
+    name.rmatch_indices('/')
+        .filter_map(|(end, _)| name.get(..end))
+}
+
+/// Refuses a name that cannot exist beside a branch that is there: `localized` and
+/// `localized/main` would have to be a file and a directory.
+fn in_the_way(refs: &BTreeMap<String, Ref>, name: &str) -> Result<()> {
+    if let Some(above) = above(name).find(|above| refs.contains_key(&format!("refs/heads/{above}")))
+    {
+        return Err(Failure::new(format!(
+            "branch `{above}` is there, so git cannot have a branch `{name}`"
+        ))
+        .hint(format!("rename it: git branch -m {above} NEW_NAME"))
+        .hint("or commit to another branch: `--branch NAME`"));
+    }
+    let below = format!("refs/heads/{name}/");
+    match refs.keys().find(|found| found.starts_with(&below)) {
+        Some(below) => Err(Failure::new(format!(
+            "branch `{}` is there, so git cannot have a branch `{name}`",
+            below.trim_start_matches("refs/heads/")
+        ))
+        .hint("commit to another branch: `--branch NAME`")),
+        None => Ok(()),
+    }
+}
+
+/// Returns the remote-tracking ref of the branch with its commit: the configured upstream, else the
+/// one of that name at the source branch's remote, at `origin`, or at the only remote that has one.
+fn tracking(
+    here: &LocalRepo,
+    refs: &BTreeMap<String, Ref>,
+    name: &str,
+    source: Option<&str>,
+) -> Result<Option<(String, String)>> {
+    let remote = here.config(&format!("branch.{name}.remote"))?;
+    let merge = here.config(&format!("branch.{name}.merge"))?;
+    if let (Some(remote), Some(merge)) = (remote, merge)
+        && let Some(branch) = merge.strip_prefix("refs/heads/")
+    {
+        // It may have another name there, so that it need not be among `refs`.
+        let tracking = format!("refs/remotes/{remote}/{branch}");
+        if let Some(found) = here.refs(&[&tracking])?.remove(&tracking) {
+            return Ok(Some((tracking, found.id)));
+        }
+    }
+    let of = |remote: &str| {
+        let tracking = format!("refs/remotes/{remote}/{name}");
+        let id = refs.get(&tracking)?.id.clone();
+        Some((tracking, id))
+    };
+    let source = source.and_then(|name| name.strip_prefix("refs/heads/"));
+    let preferred = match source {
+        Some(source) => here.config(&format!("branch.{source}.remote"))?,
+        None => None,
+    };
+    if let Some(tracking) = preferred.as_deref().and_then(of).or_else(|| of("origin")) {
+        return Ok(Some(tracking));
+    }
+    let candidates: Vec<(&String, &Ref)> = refs
+        .iter()
+        .filter(|(found, _)| found.starts_with("refs/remotes/"))
+        .collect();
+    match candidates.as_slice() {
+        [] => Ok(None),
+        [(name, one)] => Ok(Some(((*name).clone(), one.id.clone()))),
+        several => {
+            let names: Vec<&str> = several.iter().map(|(name, _)| name.as_str()).collect();
+            Err(Failure::new(format!(
+                "several remotes have a branch `{name}`: {}",
+                names.join(", ")
+            ))
+            .hint(format!(
+                "say which one to follow: git branch --track {name} REMOTE/{name}"
+            )))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_branch_is_named_after_the_source() {
+        assert_eq!(
+            choose(None, Some("refs/heads/main")).unwrap(),
+            "localized/main"
+        );
+        assert_eq!(
+            choose(None, Some("refs/heads/a/b")).unwrap(),
+            "localized/a/b"
+        );
+        assert_eq!(choose(Some("x"), Some("refs/heads/main")).unwrap(), "x");
+        assert_eq!(choose(Some("refs/heads/x"), None).unwrap(), "x");
+    }
+
+    #[test]
+    fn a_source_that_cannot_name_a_branch_is_refused() {
+        assert!(choose(None, None).is_err());
+        assert!(choose(Some("x"), Some("refs/heads/localized/main")).is_err());
+        assert!(choose(None, Some("refs/heads/localized/main")).is_err());
+        for source in ["refs/heads/main", "refs/remotes/origin/main"] {
+            for asked in ["main", "refs/heads/main"] {
+                let failure = choose(Some(asked), Some(source)).unwrap_err();
+                assert!(failure.to_string().contains("`main` is the source"));
+            }
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! One commit of ours, and the branch moved to it.
+
+use super::branch::{self, Branch};
+use super::worktree::Linked;
+use crate::failure::{Failure, Result};
+use crate::git::{CommitId, LocalRepo};
+use crate::history::tip::TipState;
+use crate::record::{Trailers, render_message};
+
+/// How a commit is made, as in `git commit`.
+#[derive(Debug, Clone, Default)]
+pub struct CommitOptions {
+    /// Subject and body: a paragraph each. None: what has changed.
+    pub message: Vec<String>,
+    /// Whether it is signed.
+    pub sign: Sign,
+    /// Whether it says who signed it off.
+    pub signoff: bool,
+}
+
+/// Whether a commit is signed.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum Sign {
+    /// As `commit.gpgSign` says.
+    #[default]
+    AsConfigured,
+    /// Not.
+    Never,
+    /// With this key; with that of the committer where it is empty.
+    With(String),
+}
+
+/// What goes into a commit on a branch of ours.
+pub(super) struct Entry<'a> {
+    /// The source commit.
+    pub(super) source: &'a CommitId,
+    /// The tip to continue from.
+    pub(super) tip: Option<&'a TipState>,
+    /// The tree of the commit.
+    pub(super) tree: gix::ObjectId,
+    /// Words what the message says when the user says nothing.
+    pub(super) text: Box<dyn FnOnce() -> Result<String> + 'a>,
+    /// The record.
+    pub(super) trailers: Trailers,
+}
+
+/// Commits to the branch, unless its tip holds just this. Returns the commit, and whether it is a new one.
+pub(super) fn commit(
+    options: &CommitOptions,
+    here: &LocalRepo,
+    branch: &Branch,
+    worktree: Option<&Linked>,
+    entry: Entry<'_>,
+) -> Result<(String, bool)> {
+    let is_contained = match entry.tip {
+        Some(tip) => contains(here, tip, &entry.source.commit)?,
+        None => false,
+    };
+    if let Some(tip) = entry.tip
+        && tip.is_told
+        && tip.tree == entry.tree
+        && is_contained
+    {
+        let tip = tip.commit.as_str();
+        if branch.local.is_none() {
+            // So that what comes next, as a push, finds the branch whether or not there was news.
+            let reason = "kustomize-localize: as it is at the remote";
+            move_branch(here, branch, worktree, tip, Some(reason))?;
+        } else if worktree.is_some() {
+            move_branch(here, branch, worktree, tip, None)?;
+        }
+        return Ok((tip.to_owned(), false));
+    }
+    let text = if options.message.is_empty() {
+        (entry.text)()?
+    } else {
+        options.message.join("\n\n")
+    };
+    let signoff: Vec<String> = if options.signoff {
+        vec![format!("Signed-off-by: {}", here.committer()?)]
+    } else {
+        Vec::new()
+    };
+    let message = render_message(&text, &signoff, &entry.trailers)?;
+    let sign = match &options.sign {
+        Sign::With(key) => Some(format!("-S{key}")),
+        Sign::AsConfigured if here.config_bool("commit.gpgsign")? => Some("-S".to_owned()),
+        Sign::AsConfigured | Sign::Never => None,
+    };
+    let source = entry.source.commit.clone();
+    let parents = match entry.tip {
+        None => vec![source],
+        Some(tip) if is_contained => vec![tip.commit.clone()],
+        Some(tip) => vec![tip.commit.clone(), source],
+    };
+    let tree = entry.tree.to_string();
+    let commit = here.commit_tree(&tree, &parents, &message, sign.as_deref())?;
+    let reason = format!(
+        "kustomize-localize: {}",
+        message.lines().next().unwrap_or_default()
+    );
+    move_branch(here, branch, worktree, &commit, Some(&reason))?;
+    Ok((commit, true))
+}
+
+/// Says whether a tip contains its source. In a shallow clone that cannot be seen from the commits: the record tells.
+fn contains(here: &LocalRepo, tip: &TipState, source: &str) -> Result<bool> {
+    if here.is_ancestor(source, &tip.commit)? {
+        return Ok(true);
+    }
+    let is_recorded = tip
+        .made
+        .source
+        .as_ref()
+        .is_some_and(|recorded| recorded.hex() == source);
+    Ok(is_recorded && here.is_shallow()?)
+}
+
+/// Moves the branch, if there is a reason to, and its worktree with it.
+fn move_branch(
+    here: &LocalRepo,
+    branch: &Branch,
+    worktree: Option<&Linked>,
+    commit: &str,
+    reason: Option<&str>,
+) -> Result<()> {
+    let name = branch.full_name();
+    let moved = || match reason {
+        Some(reason) => here.update_ref(&name, commit, branch.local.as_deref(), reason),
+        None => Ok(()),
+    };
+    // Another run may have it checked out somewhere by now.
+    let _alone = here.alone()?;
+    let Some(worktree) = worktree else {
+        branch::refuse_checked_out(here, &branch.name, None)?;
+        return moved();
+    };
+    // Before a file of the worktree changes.
+    here.refuse_moved(&name, commit, branch.local.as_deref())?;
+    let worktree = worktree.again(here, &name)?;
+    branch::refuse_checked_out(here, &branch.name, Some(&worktree))?;
+    let before = worktree.put_out(here, commit)?;
+    let take_back = |_: &Failure| worktree.take_back(here, &before, commit);
+    moved().inspect_err(take_back)?;
+    worktree.settle(here, &before, &name)
+}
+
+/// What wrote the commit, as its record says.
+pub(super) fn tool() -> String {
+    concat!(env!("CARGO_PKG_NAME"), "/", env!("CARGO_PKG_VERSION")).to_owned()
+}

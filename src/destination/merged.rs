@@ -1,0 +1,71 @@
+//! Whether a localized branch was merged into its source.
+
+use crate::failure::{Failure, Location, Result, short};
+use crate::finding::WarningId;
+use crate::git::{LocalRepo, Which};
+use crate::record::{LOCK_NAME, Lock, Trailers};
+use crate::tree::objects::object_id;
+use crate::walk::Warning;
+
+/// A line of the message of a commit of ours that is in place.
+const RECORD: &str = "Kustomize-Localize-Target: . in-place";
+
+/// Warns when the source has its localized files from a branch of ours: nobody meant its URLs to go away. What was
+/// localized in the working tree was committed by somebody who did.
+///
+/// # Errors
+/// When git cannot read the history of the source.
+pub(super) fn warning(
+    here: &LocalRepo,
+    repository: &gix::Repository,
+    source: &str,
+    lock: Option<&Lock>,
+) -> Result<Option<Warning>> {
+    if lock.is_none_or(|lock| lock.files.is_empty()) {
+        return Ok(None);
+    }
+    let Some((wrote, message)) = here.newest(source, Which::Wrote(LOCK_NAME))? else {
+        return Ok(None);
+    };
+    let found = Trailers::parse(&message).ok().flatten();
+    if found.is_none_or(|trailers| !trailers.target.in_place) {
+        return Ok(None);
+    }
+    let commit = if message.lines().any(|line| line == RECORD) {
+        // Later ones of ours, that left the lock as it is, were merged with it.
+        here.newest(source, Which::Says(&RECORD.replace('.', "[.]")))?
+    } else {
+        // A squash, which holds the record among other text, and all of the branch.
+        None
+    };
+    let commit = commit.map_or(wrote, |(commit, _)| commit);
+    // Against its source: that is what localizing has changed.
+    let mainline = match parents(repository, &commit)? {
+        0 | 1 => "",
+        _ => "-m 2 ",
+    };
+    let short = short(&commit);
+    Ok(Some(Warning {
+        id: WarningId::MergedBack,
+        location: Location {
+            file: LOCK_NAME.to_owned(),
+            ..Location::default()
+        },
+        message: format!(
+            "the localized branch was merged into its source, which has local paths now where it had URLs; \
+             to take that back: git revert --no-edit {mainline}{short}"
+        ),
+    }))
+}
+
+/// Returns how many parents a commit names, those included that a shallow clone lacks.
+fn parents(repository: &gix::Repository, commit: &str) -> Result<usize> {
+    let unread = |error: &dyn std::fmt::Display| {
+        Failure::new(format!("commit {commit} cannot be read: {error}"))
+    };
+    let object = repository
+        .find_object(object_id(commit)?)
+        .map_err(|error| unread(&error))?;
+    let commit = object.try_into_commit().map_err(|error| unread(&error))?;
+    Ok(commit.parent_ids().count())
+}

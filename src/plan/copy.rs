@@ -1,0 +1,137 @@
+//! A copy of one target with everything it references.
+
+use std::collections::BTreeMap;
+
+use super::{
+    Affected, Content, Options, Original, Plan, ResultFile, Rules, Writes, localize, named_left,
+};
+use crate::config::{Leave, Missing};
+use crate::failure::{Failure, Failures, Result};
+use crate::record::{LOCK_NAME, Lock, LockOptions};
+use crate::tree::path;
+use crate::walk::{self, Absence, Remotes, Start};
+use crate::workspace::Workspace;
+
+/// What to copy.
+pub struct Target {
+    /// Where the walk begins.
+    pub start: Start,
+    /// How locks and messages name it.
+    pub name: String,
+    /// The scope, where one was given, as locks name it.
+    pub scope: Option<String>,
+    /// The URL that names it, unless it is local.
+    pub url: Option<String>,
+}
+
+/// Walks the target and localizes it into `into`, a path in the tree of the workspace. Nothing is written. The patterns
+/// of what may be missing are relative to the top of the repository, or to where we were started. `absence` says why a
+/// local file is not there.
+///
+/// # Errors
+/// Everything that cannot be localized.
+pub fn plan(
+    workspace: &Workspace,
+    target: Target,
+    into: String,
+    options: &Options,
+    absence: &dyn Fn(&str) -> Absence,
+    remotes: &mut dyn Remotes,
+) -> Result<Plan, Failures> {
+    let base = workspace.top.as_deref().unwrap_or(&workspace.prefix);
+    let leave_missing = |path: &str| match path::below(path, base) {
+        Some(path) => {
+            let is_given = options.leave_missing.is_match(path);
+            workspace.config.missing(path, is_given)
+        }
+        None => Missing::Wrong,
+    };
+    let leave = Leave::new(&workspace.config, &options.leave_remote)?;
+    let walking = walk::Options {
+        load_restrictor: options.load_restrictor,
+        leave: Some(&leave),
+        leave_missing: Some(&leave_missing),
+        absence: Some(absence),
+        forbidden: Some(into.clone()),
+        ..walk::Options::default()
+    };
+    let graph = walk::walk(target.start, Some(remotes), &walking)?;
+    let rules = Rules {
+        owned: &|path| workspace.owns(path),
+        trusted: &|path| options.trust_exec.is_match(path),
+        licenses: !options.no_licenses,
+        leave: Some(&leave),
+    };
+    let localized = localize(&graph, options.load_restrictor, &rules)?;
+    let files = localized.files.iter();
+    let lock = Lock {
+        target: Some(target.name.clone()),
+        trailers: options.trailers,
+        options: LockOptions {
+            scope: target.scope,
+            pin: options.pin,
+            helm: options.helm,
+            no_licenses: options.no_licenses,
+            load_restrictor: options.load_restrictor,
+            leave_missing: options.leave_missing.texts().clone(),
+            leave_remote: named_left(&leave, &localized.left),
+            trust_exec: options.trust_exec.texts().clone(),
+        },
+        remotes: localized.remotes,
+        left: localized.left,
+        files: files.map(|(path, file)| file.record(path)).collect(),
+    };
+    let mut warnings = graph.warnings.clone();
+    warnings.extend(localized.warnings);
+    let untrusted = localized.untrusted.iter();
+    warnings.extend(untrusted.map(|program| program.warning(options)));
+    let affected = Affected {
+        name: target.name,
+        root: 0,
+        original: match target.url {
+            Some(url) => Original::Url(url),
+            None => {
+                let directory = graph.in_scope(0, &graph.roots[0].directory);
+                Original::Directory(directory.to_owned())
+            }
+        },
+        localized: localized.target,
+    };
+    Ok(Plan {
+        writes: Writes::Copy {
+            into,
+            files: with_lock(localized.files, &lock)?,
+        },
+        lock,
+        rewritten: localized.rewritten,
+        warnings,
+        trusted: localized.trusted,
+        used: localized.local_files,
+        load_restrictor: options.load_restrictor,
+        affected: vec![affected],
+        before: graph,
+    })
+}
+
+/// Returns the files of NEW_DIR with its lock.
+fn with_lock(
+    mut files: BTreeMap<String, ResultFile>,
+    lock: &Lock,
+) -> Result<BTreeMap<String, ResultFile>> {
+    let text = lock.render()?;
+    let lock = ResultFile {
+        content: Content::Bytes(text.into_bytes().into()),
+        executable: false,
+        stripped: false,
+        remote: None,
+        source: None,
+        rewritten: BTreeMap::new(),
+    };
+    match files.insert(LOCK_NAME.to_owned(), lock) {
+        None => Ok(files),
+        Some(_) => Err(Failure::new(format!(
+            "the copy would hold a file `{LOCK_NAME}` of its own"
+        ))
+        .hint("give a scope above the target, so that the copy begins higher: `--scope DIR`")),
+    }
+}

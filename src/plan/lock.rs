@@ -1,0 +1,504 @@
+//! Bringing the lock at the top up to date with what the tree references.
+//!
+//! The lock holds whatever localizing would bring in: what the tree names, and what that names in
+//! turn. So everything can be localized later with `--locked`, and offline once it is in the cache.
+//! What cannot be resolved keeps nothing else out of it.
+
+mod unresolved;
+
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+
+use super::troubles::Troubles;
+use crate::config::Leave;
+use crate::failure::{Failure, Location, Result};
+use crate::finding::{Rule, WarningId};
+use crate::plan;
+use crate::record::{GitRemote, LOCK_NAME, Left, LeftWhat, Lock, Remote};
+use crate::walk::{
+    self, ChartRef, Contents, Edge, Explored, Graph, Place, Remotes, RootId, Target, Trouble,
+    Warning,
+};
+use crate::workspace::Workspace;
+
+/// A lock that fits the tree.
+pub struct Relocked {
+    /// The lock.
+    pub lock: Lock,
+    /// What works but should be known.
+    pub warnings: Vec<Warning>,
+    /// What could not be resolved.
+    pub unresolved: Unresolved,
+}
+
+/// What could not be resolved of the remote references of a tree.
+#[derive(Debug, Clone, Default)]
+pub struct Unresolved {
+    /// Why, by place.
+    pub failures: Vec<Failure>,
+    /// How many references that is.
+    pub count: usize,
+    /// How many there are in all.
+    pub of: usize,
+}
+
+/// Returns what to say if the lock fits the tree as it is, as far as the walk from `paths` (all when empty) tells. Nothing
+/// is fetched for that.
+///
+/// # Errors
+/// When there is nowhere to start.
+pub fn up_to_date(
+    workspace: &Workspace,
+    paths: &[String],
+    helm: bool,
+    leave: &Leave<'_>,
+) -> Result<Option<Relocked>> {
+    let mut lock = workspace.lock.as_deref().cloned().unwrap_or_default();
+    if helm != lock.options.helm {
+        return Ok(None);
+    }
+    let explored = explore(workspace, paths, leave, None)?;
+    let troubles = Troubles::of(workspace, &explored)?;
+    let Some(named) = named(&explored.graph, &lock, leave) else {
+        return Ok(None);
+    };
+    // What others reference cannot be told from some paths.
+    let whole = match paths {
+        [] => None,
+        _ => Some(explore(workspace, &[], leave, None)?.graph),
+    };
+    let is_whole = whole.is_none();
+    let needed = match &whole {
+        None => named.keys().cloned().collect(),
+        Some(whole) => still_named(whole, &lock),
+    };
+    let is_named = |remote: &Remote| needed.contains(&remote.label());
+    // What a kustomization that cannot be read needs is not known, so nothing is dropped for it.
+    let fits = troubles.remote.is_empty()
+        && (lock.stale(is_named).is_empty() || !troubles.unread.is_empty())
+        && lock.remotes.iter().all(|remote| match remote {
+            Remote::Git(git) if is_whole && git.through.is_empty() && !is_stored(&lock, remote) => {
+                named
+                    .get(&remote.label())
+                    .is_none_or(|paths| *paths == git.paths)
+            }
+            Remote::Git(git) => named
+                .get(&remote.label())
+                .is_none_or(|paths| paths.is_subset(&git.paths)),
+            Remote::File(_) | Remote::Chart(_) => true,
+        });
+    let asked = unfollowed(&explored.graph, &lock);
+    self::leave(&mut lock, &explored.graph, whole.as_ref(), leave)?;
+    let fits = fits && !lock.left.iter().any(|left| is_to_ask(left, helm, &asked));
+    Ok(fits.then(|| Relocked {
+        lock,
+        warnings: warnings(&troubles, &[]),
+        unresolved: Unresolved::default(),
+    }))
+}
+
+/// Says whether something that is left behind one of these references is to be asked for again: nobody accepted that it
+/// stays remote, and it could be brought in.
+fn is_to_ask(left: &Left, helm: bool, references: &BTreeSet<String>) -> bool {
+    let can_be_had = match left.what {
+        LeftWhat::Reference { .. } => true,
+        LeftWhat::Chart { .. } => helm,
+        LeftWhat::Image { .. } => false,
+    };
+    let mut firsts = left.through.iter().filter_map(|chain| chain.first());
+    can_be_had && !left.accepted && firsts.any(|first| references.contains(first))
+}
+
+/// Returns the remotes that the tree itself names by their labels, with the directories that it
+/// names in each; none if one of them is not in the lock, and does not stay remote.
+fn named(
+    graph: &Graph,
+    lock: &Lock,
+    leave: &Leave<'_>,
+) -> Option<BTreeMap<String, BTreeSet<String>>> {
+    let mut named: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for (id, root) in graph.roots.iter().enumerate() {
+        for (index, edge) in root.edges.iter().enumerate() {
+            if edge.target != Target::Remote {
+                continue;
+            }
+            match entry(edge, lock) {
+                Some((label, directory)) => named.entry(label).or_default().extend(directory),
+                None if graph.left.contains(&(id, index)) => {}
+                None => return None,
+            }
+        }
+    }
+    for (wanted, is_there) in charts(graph) {
+        match wanted.locked(lock) {
+            Some(_) => {
+                named.entry(wanted.label()).or_default();
+            }
+            None if leave
+                .accepts(Rule::RemoteChart, &wanted.subject())
+                .is_some() => {}
+            None if lock.options.helm && !is_there => return None,
+            None => {}
+        }
+    }
+    Some(named)
+}
+
+/// Returns the charts of repositories that the tree itself names, and whether each is in the tree.
+fn charts(graph: &Graph) -> Vec<(ChartRef, bool)> {
+    // A tree that cannot be read is a trouble of the walk.
+    let charts = graph.named_charts().unwrap_or_default();
+    charts
+        .iter()
+        .filter_map(|chart| Some((chart.wanted()?, matches!(chart.place, Place::There(_)))))
+        .collect()
+}
+
+/// Returns the label of the entry that a reference has in the lock, and the directory that it names
+/// there.
+fn entry(edge: &Edge, lock: &Lock) -> Option<(String, Option<String>)> {
+    let wanted = edge.remote.as_ref()?;
+    let remote = wanted.locked(lock)?;
+    let directory = match (remote, &wanted.spec) {
+        (Remote::Git(_), Some(spec)) => Some(GitRemote::path(&spec.directory())),
+        _ => None,
+    };
+    Some((remote.label(), directory))
+}
+
+fn explore(
+    workspace: &Workspace,
+    paths: &[String],
+    leave: &Leave<'_>,
+    remotes: Option<&mut dyn Remotes>,
+) -> Result<Explored> {
+    let missing = |path: &str| workspace.config.missing(path, false);
+    let options = walk::Options {
+        load_restrictor: workspace.config.load_restrictor,
+        leave_missing: Some(&missing),
+        leave: Some(leave),
+        asks_for_left: true,
+        contents: Contents::Configurations,
+        ..walk::Options::default()
+    };
+    let starts = workspace.starts(paths)?;
+    Ok(walk::explore(
+        workspace.source(),
+        &starts,
+        remotes,
+        &options,
+    ))
+}
+
+/// Returns the lock that fits the tree, with everything resolved that `held` does not hold and that can be. With `paths`
+/// only what is walked from there is resolved. What could not be asked again stays what `held` says.
+///
+/// # Errors
+/// When there is nowhere to start, or two remotes would be one for the lock.
+pub fn relock(
+    workspace: &Workspace,
+    paths: &[String],
+    held: &Lock,
+    leave: &Leave<'_>,
+    remotes: &mut dyn Remotes,
+) -> Result<Relocked> {
+    let mut explored = explore(workspace, paths, leave, Some(remotes))?;
+    let starts: Vec<RootId> = explored.starts.iter().flatten().copied().collect();
+    let insisted = explored.graph.insisted(starts);
+    let graph = &explored.graph;
+    explored
+        .troubles
+        .retain(|trouble| is_insisted(graph, &insisted, trouble));
+    let mut troubles = Troubles::of(workspace, &explored)?;
+    let asked = unresolved::take_out(&mut explored, held);
+    let graph = &explored.graph;
+    let mut named: BTreeSet<String> = charts_needed(graph, held).collect();
+    named.extend(asked.not_asked.iter().cloned());
+    // Whether what stays remote could be asked makes no difference.
+    named.extend(left_labels(graph, held));
+    let whole = match paths {
+        [] => None,
+        _ => Some(explore(workspace, &[], leave, None)?),
+    };
+    if let Some(whole) = &whole {
+        // What others reference stays.
+        named.extend(still_named(&whole.graph, held));
+        troubles.unread = Troubles::of(workspace, whole)?.unread;
+    }
+    let keep = !troubles.unread.is_empty();
+    let found = plan::remotes(graph)?;
+    let (mut lock, kept) = merged(held, found, &named, &asked.not_asked, keep);
+    if asked.charts > 0 && !has_charts(&lock) && !is_on(workspace) {
+        // It was asked for now, and came to nothing.
+        lock.options.helm = false;
+    }
+    let whole = whole.map(|whole| whole.graph);
+    self::leave(&mut lock, graph, whole.as_ref(), leave)?;
+    for left in lock.left.iter_mut().filter(|left| !left.accepted) {
+        if lock.options.helm && matches!(left.what, LeftWhat::Chart { .. }) {
+            left.reason = plan::UNRESOLVED.to_owned();
+        }
+    }
+    let mut warnings = warnings(&troubles, &kept);
+    let of_charts = graph.warnings.iter();
+    warnings.extend(
+        of_charts
+            .filter(|warning| warning.id == WarningId::RemoteChart)
+            .cloned(),
+    );
+    Ok(Relocked {
+        warnings,
+        lock,
+        unresolved: Unresolved {
+            failures: troubles.remote,
+            count: asked.unresolved,
+            of: asked.references,
+        },
+    })
+}
+
+/// Says whether something has to be mended, and is not behind what stays remote.
+fn is_insisted(graph: &Graph, insisted: &HashSet<RootId>, trouble: &Trouble) -> bool {
+    if let Some(edge) = trouble.edge {
+        return insisted.contains(&edge.0) && !graph.left.contains(&edge);
+    }
+    let Some(file) = trouble.file else {
+        return true;
+    };
+    // A file that no root is known to hold is nothing to pass over.
+    let holds = |root: &RootId| {
+        let node = &graph.roots[*root];
+        node.file == file
+            || node
+                .edges
+                .iter()
+                .any(|edge| edge.target == Target::File(file))
+    };
+    let mut holders = (0..graph.roots.len()).filter(holds).peekable();
+    holders.peek().is_none() || holders.any(|root| insisted.contains(&root))
+}
+
+/// Returns the labels of the entries of `held` that a walk without a network still finds named.
+pub(super) fn still_named(graph: &Graph, held: &Lock) -> BTreeSet<String> {
+    graph
+        .roots
+        .iter()
+        .flat_map(|root| &root.edges)
+        .filter(|edge| edge.target == Target::Remote)
+        .filter_map(|edge| entry(edge, held))
+        .map(|(label, _)| label)
+        .chain(charts_needed(graph, held))
+        .collect()
+}
+
+fn has_charts(lock: &Lock) -> bool {
+    let mut remotes = lock.remotes.iter();
+    remotes.any(|remote| matches!(remote, Remote::Chart(_)))
+}
+
+/// Says whether charts were brought in so far.
+fn is_on(workspace: &Workspace) -> bool {
+    workspace
+        .lock
+        .as_ref()
+        .is_some_and(|lock| lock.options.helm)
+}
+
+/// Returns the labels of the charts whose entries stay. A chart that is in the tree is not brought in, and what it was
+/// stays known.
+fn charts_needed(graph: &Graph, held: &Lock) -> impl Iterator<Item = String> {
+    let helm = held.options.helm;
+    let needed = charts(graph).into_iter();
+    needed
+        .filter(move |(_, is_there)| helm || *is_there)
+        .map(|(chart, _)| chart.label())
+}
+
+/// Returns a lock of what was found and of what else is needed (`named` labels among it), and the labels of what is kept only
+/// because nobody knows whether it is. Of what could not be asked again (`not_asked` labels) the entry stays.
+pub(super) fn merged(
+    held: &Lock,
+    found: Vec<Remote>,
+    named: &BTreeSet<String>,
+    not_asked: &BTreeSet<String>,
+    keep: bool,
+) -> (Lock, Vec<String>) {
+    let mut lock = Lock {
+        target: None,
+        trailers: held.trailers,
+        options: held.options.clone(),
+        remotes: found,
+        left: held.left.clone(),
+        files: held.files.clone(),
+    };
+    let direct: BTreeSet<String> = lock.remotes.iter().map(Remote::label).collect();
+    for old in &held.remotes {
+        let there = lock.remotes.iter_mut().find(|new| is_same(old, new));
+        match (there, old) {
+            (None, _) => lock.remotes.push(old.clone()),
+            (Some(new), _) if not_asked.contains(&old.label()) && new.digest() != old.digest() => {
+                *new = old.clone();
+            }
+            // More of it is in use than what was found to name it.
+            (Some(Remote::Git(new)), Remote::Git(old_git))
+                if is_stored(held, old) || named.contains(&old.label()) =>
+            {
+                new.paths.extend(old_git.paths.iter().cloned());
+                new.through.extend(old_git.through.iter().cloned());
+            }
+            (Some(_), _) => {}
+        }
+    }
+    let stale: Vec<Remote> = lock
+        .stale(|remote| direct.contains(&remote.label()) || named.contains(&remote.label()))
+        .into_iter()
+        .cloned()
+        .collect();
+    let mut kept = Vec::new();
+    if keep {
+        kept.extend(stale.iter().map(Remote::label))
+    } else {
+        lock.remotes.retain(|remote| !stale.contains(remote))
+    }
+    let labels: BTreeSet<String> = lock.remotes.iter().map(Remote::label).collect();
+    for remote in &mut lock.remotes {
+        remote.through_mut().retain(|label| labels.contains(label));
+    }
+    lock.sort();
+    (lock, kept)
+}
+
+/// Records what stays remote of a tree, and drops the globs that nothing is left for. `whole` is all of the tree where
+/// `graph` is a part. What is behind references that were not followed nobody sees here: of that the record stays.
+///
+/// # Errors
+/// When a tree cannot be read.
+pub(super) fn leave(
+    lock: &mut Lock,
+    graph: &Graph,
+    whole: Option<&Graph>,
+    leave: &Leave<'_>,
+) -> Result<()> {
+    let old = std::mem::take(&mut lock.left);
+    let seen = plan::references(graph);
+    let mut unseen = unfollowed(graph, lock);
+    if let Some(whole) = whole {
+        unseen.extend(unfollowed(whole, lock));
+        unseen.retain(|reference| !seen.contains(reference));
+    }
+    // As far as a chain was followed it is known what it leads to.
+    let is_unseen = |chain: &Vec<String>| {
+        let mut rest = chain
+            .iter()
+            .skip_while(|reference| seen.contains(*reference));
+        rest.next()
+            .is_some_and(|reference| unseen.contains(reference))
+    };
+    let origins = lock.origins();
+    let brought = |path: &str| origins.get(path).map(|label| (*label).to_owned());
+    let mut left = Vec::new();
+    for graph in std::iter::once(graph).chain(whole) {
+        for one in plan::left(graph, Some(leave), &brought)? {
+            add(&mut left, one);
+        }
+    }
+    for mut one in old {
+        one.through.retain(is_unseen);
+        if one.through.is_empty() {
+            continue;
+        }
+        if let Some(reason) = walk::accepted(leave, &one.what) {
+            one.reason = reason;
+            one.accepted = true;
+        } else if one.accepted {
+            one.reason = "accepted before, and not any more".to_owned();
+            one.accepted = false;
+        }
+        add(&mut left, one);
+    }
+    // What the lock holds is brought in wherever this is localized.
+    let is_locked = |left: &Left| match &left.what {
+        LeftWhat::Chart {
+            url,
+            chart,
+            version,
+        } => lock.find_chart(url, chart, version.as_deref()).is_some(),
+        LeftWhat::Reference { .. } | LeftWhat::Image { .. } => false,
+    };
+    left.retain(|left| left.accepted || !is_locked(left));
+    lock.options.leave_remote = plan::named_left(leave, &left);
+    lock.left = left;
+    lock.sort();
+    Ok(())
+}
+
+/// Adds what stays remote, unless it is there for other references already.
+fn add(left: &mut Vec<Left>, one: Left) {
+    match left.iter_mut().find(|there| there.what == one.what) {
+        Some(there) => there.through.extend(one.through),
+        None => left.push(one),
+    }
+}
+
+/// Returns the references that stay remote by choice, by what the lock says of them.
+fn left_labels(graph: &Graph, held: &Lock) -> Vec<String> {
+    let edges = graph.left.iter();
+    let edges = edges.filter_map(|(root, index)| graph.roots[*root].edges.get(*index));
+    edges
+        .filter_map(|edge| entry(edge, held))
+        .map(|(label, _)| label)
+        .collect()
+}
+
+/// Returns the references of a tree that are locked, and that a walk did not follow, as chains of references name them.
+fn unfollowed(graph: &Graph, lock: &Lock) -> BTreeSet<String> {
+    let mut found = BTreeSet::new();
+    for (id, root) in graph.roots.iter().enumerate() {
+        for (index, edge) in root.edges.iter().enumerate() {
+            let is_followed = !matches!(edge.target, Target::Remote | Target::Broken);
+            if is_followed || graph.left.contains(&(id, index)) {
+                continue;
+            }
+            if let Some(wanted) = &edge.remote
+                && let Some(remote) = wanted.locked(lock)
+            {
+                found.insert(wanted.named(remote));
+            }
+        }
+    }
+    found
+}
+
+fn is_same(one: &Remote, other: &Remote) -> bool {
+    let submodules = |remote: &Remote| match remote {
+        Remote::Git(GitRemote { submodules, .. }) => Some(*submodules),
+        Remote::File(_) | Remote::Chart(_) => None,
+    };
+    one.label() == other.label() && submodules(one) == submodules(other)
+}
+
+/// Says whether files of a remote are stored beside the lock.
+pub(super) fn is_stored(lock: &Lock, remote: &Remote) -> bool {
+    let label = remote.label();
+    lock.files
+        .iter()
+        .any(|file| file.remote.as_deref() == Some(&label))
+}
+
+pub(super) fn warnings(troubles: &Troubles, kept: &[String]) -> Vec<Warning> {
+    let mut warnings: Vec<Warning> = troubles.warnings().collect();
+    if !kept.is_empty() {
+        warnings.push(Warning {
+            id: WarningId::KeptEntry,
+            location: Location {
+                file: LOCK_NAME.to_owned(),
+                ..Location::default()
+            },
+            message: format!(
+                "nothing references {}, but it stays: what {} references cannot be told",
+                kept.join(", "),
+                troubles.unread.join(", ")
+            ),
+        });
+    }
+    warnings
+}

@@ -1,0 +1,93 @@
+//! What a walk could not follow: something remote, or something of the user's own.
+
+use std::collections::BTreeSet;
+
+use crate::failure::{self, Failure, Result};
+use crate::finding::WarningId;
+use crate::walk::{Explored, Graph, Trouble, TroubleKind, Warning};
+use crate::workspace::Workspace;
+
+/// What a walk could not follow, by what it means for a lock and for localizing in place.
+pub(super) struct Troubles {
+    /// Something remote could not be brought in: nothing can be said about it.
+    pub(super) remote: Vec<Failure>,
+    /// Something in the tree itself is wrong. Everything else can still be localized.
+    pub(super) local: Vec<Failure>,
+    /// The kustomizations that nobody could read, so that nobody knows what they reference.
+    pub(super) unread: Vec<String>,
+}
+
+impl Troubles {
+    /// Sorts out the troubles of a walk.
+    ///
+    /// # Errors
+    /// When the kustomizations cannot be listed.
+    pub(super) fn of(workspace: &Workspace, explored: &Explored) -> Result<Troubles> {
+        let kustomizations = workspace.kustomizations()?;
+        let mut troubles = Troubles {
+            remote: Vec::new(),
+            local: Vec::new(),
+            unread: kustomizations.hidden.clone(),
+        };
+        let unnameable = kustomizations.unnameable.iter();
+        troubles.local.extend(unnameable.map(|place| {
+            let place = failure::shown(place);
+            Failure::new(format!(
+                "`{place}` was not looked at: its path is not UTF-8"
+            ))
+            .hint("rename its directory")
+        }));
+        let graph = &explored.graph;
+        let mut seen = BTreeSet::new();
+        for trouble in &explored.troubles {
+            if !seen.insert(trouble.failure.clone()) {
+                continue;
+            }
+            if is_remote(graph, trouble) {
+                troubles.remote.push(trouble.failure.clone());
+                continue;
+            }
+            let hides = match trouble.kind {
+                TroubleKind::Problem(_) | TroubleKind::Failed | TroubleKind::Reshaped(_) => true,
+                TroubleKind::SeveralKustomizations { .. } => trouble.edge.is_none(),
+                _ => false,
+            };
+            if let Some(file) = trouble.file.filter(|_| hides) {
+                troubles.unread.push(graph.label(file));
+            } else if hides {
+                troubles.unread.push(trouble.failure.message.clone());
+            }
+            troubles.local.push(trouble.failure.clone());
+        }
+        troubles.unread.dedup();
+        Ok(troubles)
+    }
+
+    /// Returns the local ones as warnings.
+    pub(super) fn warnings(&self) -> impl Iterator<Item = Warning> {
+        self.local.iter().map(|failure| Warning {
+            id: WarningId::NotFollowed,
+            location: failure.location.as_deref().cloned().unwrap_or_default(),
+            message: failure.message.clone(),
+        })
+    }
+}
+
+/// Says whether a trouble is about something remote: a reference that names it, or what it holds. What a root of the
+/// user's own tree names there is the user's own, wherever the reference stands: a plugin configuration may be of a URL.
+pub(super) fn is_remote(graph: &Graph, trouble: &Trouble) -> bool {
+    // What is refused for the sake of safety stops everything.
+    if trouble.kind == TroubleKind::Unsafe {
+        return true;
+    }
+    let Some(root) = trouble.root else {
+        return trouble.file.is_some_and(|file| graph.is_fetched(file));
+    };
+    let names_remote = |edge: usize| {
+        let edge = graph.roots[root].edges.get(edge);
+        edge.is_some_and(|edge| super::is_remote(&edge.reference))
+    };
+    graph.sources[graph.roots[root].source].repository.is_some()
+        || trouble.kind == TroubleKind::Chart
+        || trouble.edge.is_some_and(|(_, edge)| names_remote(edge))
+}

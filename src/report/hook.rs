@@ -1,0 +1,62 @@
+//! What is said about hooks that were put in or taken out.
+
+use std::path::Path;
+
+use super::visible;
+use crate::commands::hook::Installed;
+use crate::hook::{Change, Done};
+
+/// Returns what putting hooks in came to.
+#[must_use]
+pub fn installed(installed: &Installed) -> String {
+    let mut text = told(&installed.changes);
+    if installed.in_tree {
+        text += "these files are in the working tree: commit them, and every clone that sets `core.hooksPath` has them\n";
+    } else if installed.is_shared {
+        text += "all working trees of this repository share them\n";
+    }
+    if installed.is_off {
+        text += "but `kustomize-localize.hook` is false: they do nothing until it is unset\n";
+    }
+    text
+}
+
+/// Returns what taking hooks out came to.
+#[must_use]
+pub fn uninstalled(changes: &[Change]) -> String {
+    if changes.is_empty() {
+        "there is nothing of ours in the hooks\n".to_owned()
+    } else {
+        told(changes)
+    }
+}
+
+/// Returns what was done, a line for each hook.
+fn told(changes: &[Change]) -> String {
+    let current = std::env::current_dir().unwrap_or_default();
+    let shown = |path: &Path| {
+        let path = path.strip_prefix(&current).unwrap_or(path);
+        visible(&path.display().to_string())
+    };
+    let mut text = String::new();
+    for Change { path, done } in changes {
+        let path = shown(path);
+        text += &match done {
+            Done::Made => format!("installed {path}\n"),
+            Done::Added => format!("added the check to {path}, before what it does already\n"),
+            Done::Updated => format!("brought {path} up to date\n"),
+            Done::Kept => format!("{path} runs the check already\n"),
+            Done::MovedAside(aside) => {
+                format!(
+                    "installed {path}; it then runs the one that was there, now {}\n",
+                    shown(aside)
+                )
+            }
+            Done::Absent => String::new(),
+            Done::Removed => format!("removed {path}\n"),
+            Done::TakenOut => format!("took the check out of {path}\n"),
+            Done::Restored => format!("put {path} back as it was\n"),
+        };
+    }
+    text
+}

@@ -1,0 +1,457 @@
+//! What a run starts from: the files of a commit, of the working tree, or anywhere on disk, with the configuration and
+//! the lock that they hold.
+
+mod conflict;
+
+use std::cell::OnceCell;
+use std::collections::{BTreeSet, HashSet};
+use std::path::PathBuf;
+use std::rc::Rc;
+
+use crate::config::Config;
+use crate::failure::{Failure, Failures, Result};
+use crate::git::{CommitId, LocalRepo};
+use crate::kustomization;
+use crate::record::lock::Merged;
+use crate::record::{LOCK_NAME, Lock};
+use crate::reference::place::LOCALIZED_FILES;
+use crate::tree::absence::Absences;
+use crate::tree::disk::DiskTree;
+use crate::tree::objects::{ObjectTree, object_id};
+use crate::tree::working::WorkingTree;
+use crate::tree::{self, Entry, Listing, Resolved, SharedTree, Tree, path};
+use crate::walk::Source;
+
+/// Files to start from, and what they say about localizing.
+pub struct Workspace {
+    /// Which files these are.
+    pub files: Files,
+    /// The files.
+    pub tree: SharedTree,
+    /// From the top of `tree` to the directory that we were started in.
+    pub prefix: String,
+    /// From the top of `tree` to that of the repository; none where there is no repository.
+    pub top: Option<String>,
+    /// What the team has decided.
+    pub config: Config,
+    /// The lock at the top of the repository, if there is one.
+    pub lock: Option<Rc<Lock>>,
+    /// What the two sides of a lock in conflict changed, and not to the same. `lock` is what both come to.
+    pub both: Vec<Failure>,
+    kustomizations: OnceCell<Kustomizations>,
+    /// Every directory that a file of the lock lies in, at any depth, from the top of the repository.
+    owned: HashSet<String>,
+}
+
+/// Which files a run starts from.
+pub enum Files {
+    /// Those of a commit.
+    Commit {
+        /// The repository.
+        repo: Rc<LocalRepo>,
+        /// The commit.
+        id: CommitId,
+        /// The full name of the ref that named it, if one did.
+        name: Option<String>,
+        /// Whether it is HEAD because nobody named another: then the working tree should be what it is.
+        is_head: bool,
+        /// Its tree.
+        tree: Rc<ObjectTree>,
+    },
+    /// Those of the working tree.
+    WorkingTree {
+        /// The repository.
+        repo: Rc<LocalRepo>,
+        /// The top of the working tree.
+        top: PathBuf,
+        /// Its files.
+        tree: Rc<WorkingTree>,
+        /// What is on disk instead of the lock, where that is in conflict.
+        conflict: Option<Vec<u8>>,
+    },
+    /// Any on disk.
+    Disk {
+        /// The repository that we were started in, if it was one.
+        repo: Option<Rc<LocalRepo>>,
+        /// The directory that we were started in.
+        cwd: PathBuf,
+        /// All files.
+        tree: Rc<DiskTree>,
+    },
+}
+
+/// The kustomizations of a repository.
+#[derive(Debug, Default)]
+pub struct Kustomizations {
+    /// All but those in `localized-files` of ours, sorted.
+    pub all: Vec<String>,
+    /// Those that a sparse checkout leaves out, sorted: what they reference is not known here.
+    pub hidden: Vec<String>,
+    /// Those whose path is not UTF-8, as they can be shown: they are not looked at.
+    pub unnameable: Vec<String>,
+}
+
+impl Kustomizations {
+    /// Returns the directories of all, sorted.
+    #[must_use]
+    pub fn roots(&self) -> BTreeSet<&str> {
+        let places = self.all.iter();
+        places.map(|place| path::parent(place)).collect()
+    }
+}
+
+impl Workspace {
+    /// Opens the commit that `rev` names, or HEAD.
+    ///
+    /// # Errors
+    /// When there is none, or its configuration or lock cannot be read.
+    pub fn of_rev(repo: Rc<LocalRepo>, rev: Option<&str>) -> Result<Workspace, Failures> {
+        let named = rev.unwrap_or("HEAD");
+        let Some(id) = repo.commit(named)? else {
+            return Err(match rev {
+                None => Failure::new("this repository has no commit yet")
+                    .hint("commit your files first, or write plain files: `--no-commit`"),
+                Some(rev) => Failure::new(format!("`{rev}` names no commit of this repository"))
+                    .hint("see what there is: git log --oneline --all"),
+            }
+            .into());
+        };
+        let name = repo.ref_of(named)?;
+        Workspace::at(repo, id, name, rev.is_none())
+    }
+
+    /// Opens a commit.
+    ///
+    /// # Errors
+    /// When its configuration or lock cannot be read.
+    pub fn of_commit(repo: Rc<LocalRepo>, id: CommitId) -> Result<Workspace, Failures> {
+        Workspace::at(repo, id, None, false)
+    }
+
+    fn at(
+        repo: Rc<LocalRepo>,
+        id: CommitId,
+        name: Option<String>,
+        is_head: bool,
+    ) -> Result<Workspace, Failures> {
+        let tree = Rc::new(ObjectTree::of_here(repo.clone(), object_id(&id.tree)?)?);
+        let prefix = repo.prefix.trim_end_matches('/').to_owned();
+        let shared = tree.clone();
+        let files = Files::Commit {
+            repo,
+            id,
+            name,
+            is_head,
+            tree,
+        };
+        Workspace::of(files, shared, prefix, Some(String::new()), None)
+    }
+
+    /// Opens the working tree that we were started in. With `merges`, the two sides of a lock that git could not merge
+    /// are brought together.
+    ///
+    /// # Errors
+    /// When there is none, or its configuration, its lock, or a side of that cannot be read.
+    pub fn of_working_tree(merges: bool) -> Result<Workspace, Failures> {
+        let repo = Rc::new(LocalRepo::discover()?.ok_or_else(|| {
+            Failure::new("this is not a git repository, so there is no place for a lock")
+                .hint("run it in a repository")
+        })?);
+        let top = repo.top.clone().ok_or_else(|| {
+            Failure::new("this repository has no working tree to change")
+                .hint("run it in a clone, or in a linked worktree")
+        })?;
+        // Not in the middle of what another run writes.
+        let _alone = repo.alone()?;
+        let tree = Rc::new(WorkingTree::open(repo.clone())?);
+        let merged = if merges {
+            conflict::merged(&repo, &*tree)?
+        } else {
+            None
+        };
+        let conflict = match (&merged, tree.entry(LOCK_NAME)?) {
+            (None, _) => None,
+            (Some(_), Some(_)) => Some(tree.read(LOCK_NAME)?),
+            (Some(_), None) => Some(Vec::new()),
+        };
+        let prefix = repo.prefix.trim_end_matches('/').to_owned();
+        let shared = tree.clone();
+        let files = Files::WorkingTree {
+            repo,
+            top,
+            tree,
+            conflict,
+        };
+        let workspace = Workspace::of(files, shared, prefix, Some(String::new()), merged)?;
+        workspace.refuse_foreign_lock()?;
+        workspace.kustomizations()?;
+        Ok(workspace)
+    }
+
+    /// Opens all files on disk. A repository is not needed, but one that we were started in says what is ours.
+    ///
+    /// # Errors
+    /// When the current directory, a configuration or a lock cannot be read.
+    pub fn of_disk() -> Result<Workspace, Failures> {
+        let repo = LocalRepo::discover()?.map(Rc::new);
+        let cwd = std::env::current_dir()
+            .and_then(|cwd| cwd.canonicalize())
+            .map_err(|error| {
+                Failure::new(format!("the current directory cannot be read: {error}"))
+            })?;
+        let tree = Rc::new(DiskTree::new(&cwd)?);
+        let prefix = tree.path(&cwd)?;
+        let top = repo.as_ref().and_then(|repo| repo.top.as_ref());
+        let top = match top.and_then(|top| top.canonicalize().ok()) {
+            Some(top) => Some(tree.path(&top)?),
+            None => None,
+        };
+        let shared = tree.clone();
+        Workspace::of(Files::Disk { repo, cwd, tree }, shared, prefix, top, None)
+    }
+
+    fn of(
+        files: Files,
+        tree: SharedTree,
+        prefix: String,
+        top: Option<String>,
+        merged: Option<Merged>,
+    ) -> Result<Workspace, Failures> {
+        let config = match &top {
+            Some(top) => Config::of(&*tree, top)?,
+            None => Config::default(),
+        };
+        let (lock, both) = match (merged, &top) {
+            (Some(merged), _) => {
+                let both = merged.both.iter().map(conflict::unclear).collect();
+                (Some(Rc::new(merged.lock)), both)
+            }
+            (None, Some(top)) => (Lock::at(&*tree, &path::join(top, LOCK_NAME))?, Vec::new()),
+            (None, None) => (None, Vec::new()),
+        };
+        let mut owned = HashSet::new();
+        for file in lock.iter().flat_map(|lock| &lock.files) {
+            let mut directory = path::parent(&file.path);
+            while !directory.is_empty() && owned.insert(directory.to_owned()) {
+                directory = path::parent(directory);
+            }
+        }
+        Ok(Workspace {
+            files,
+            tree,
+            prefix,
+            top,
+            config,
+            lock,
+            both,
+            kustomizations: OnceCell::new(),
+            owned,
+        })
+    }
+
+    /// Refuses to change what is a copy of ours as a whole, and a lock that could not be written.
+    ///
+    /// # Errors
+    /// When the lock at the top is not that of a repository.
+    pub fn refuse_foreign_lock(&self) -> Result<()> {
+        let target = self.lock.as_ref().and_then(|lock| lock.target.as_deref());
+        if let Some(target) = target {
+            return Err(Failure::new(format!(
+                "`{LOCK_NAME}` at the top is that of a copy of `{target}`, whose references are localized already"
+            ))
+            .hint("run it in the repository that was localized"));
+        }
+        match self.tree.entry(LOCK_NAME)? {
+            None | Some(Entry::File { .. }) => Ok(()),
+            Some(_) if self.is_in_conflict() => Ok(()),
+            Some(_) => Err(Failure::new(format!("`{LOCK_NAME}` is not a regular file"))
+                .hint("move it away: the lock is written there")),
+        }
+    }
+
+    /// Returns the repository, if there is one.
+    #[must_use]
+    pub fn repo(&self) -> Option<&Rc<LocalRepo>> {
+        match &self.files {
+            Files::Commit { repo, .. } | Files::WorkingTree { repo, .. } => Some(repo),
+            Files::Disk { repo, .. } => repo.as_ref(),
+        }
+    }
+
+    /// Returns the kustomizations of the repository; none outside of one.
+    ///
+    /// # Errors
+    /// When files cannot be read.
+    pub fn kustomizations(&self) -> Result<&Kustomizations> {
+        if let Some(kustomizations) = self.kustomizations.get() {
+            return Ok(kustomizations);
+        }
+        let listing: &dyn Listing = match &self.files {
+            Files::Commit { tree, .. } => &**tree,
+            Files::WorkingTree { tree, .. } => &**tree,
+            Files::Disk { .. } => return Ok(self.kustomizations.get_or_init(Default::default)),
+        };
+        let mut found = Kustomizations {
+            unnameable: listing.unnameable(&kustomization::FILE_NAMES)?,
+            ..Kustomizations::default()
+        };
+        for place in listing.kustomizations()? {
+            if !self.is_owned(&place) && !self.is_flux(&place)? {
+                found.all.push(place);
+            }
+        }
+        if let Files::WorkingTree { repo, tree, .. } = &self.files {
+            for (place, is_left_out) in repo.tracked_paths()? {
+                if is_left_out
+                    && kustomization::FILE_NAMES.contains(&path::name(&place))
+                    && !self.is_owned(&place)
+                    && tree.entry(&place)?.is_none()
+                {
+                    found.hidden.push(place);
+                }
+            }
+            found.hidden.sort();
+        }
+        Ok(self.kustomizations.get_or_init(|| found))
+    }
+
+    /// Returns where a walk starts, in or below `paths`, or of the whole tree when there are none.
+    ///
+    /// # Errors
+    /// As [`Config::starting_points`].
+    pub fn starts(&self, paths: &[String]) -> Result<Vec<String>> {
+        let kustomizations = &self.kustomizations()?.all;
+        self.config
+            .starting_points(&*self.tree, paths, kustomizations)
+    }
+
+    /// Returns the tree as a walk takes it: the whole repository bounds what is reached.
+    #[must_use]
+    pub fn source(&self) -> Source {
+        Source {
+            tree: self.tree.clone(),
+            scope: String::new(),
+            repository: None,
+        }
+    }
+
+    /// Says whether the lock holds something below a directory of `tree`.
+    #[must_use]
+    pub fn owns(&self, directory: &str) -> bool {
+        let from_top = self
+            .top
+            .as_deref()
+            .and_then(|top| path::below(directory, top));
+        from_top.is_some_and(|directory| self.owned.contains(directory))
+    }
+
+    /// Says whether a path of `tree` lies in a `localized-files` of ours.
+    #[must_use]
+    pub fn is_owned(&self, place: &str) -> bool {
+        let mut above = path::parent(place);
+        while !above.is_empty() {
+            if path::name(above) == LOCALIZED_FILES && self.owns(above) {
+                return true;
+            }
+            above = path::parent(above);
+        }
+        false
+    }
+
+    /// Returns what says why a path of a commit is not there.
+    #[must_use]
+    pub fn absences(&self) -> Option<Absences> {
+        match &self.files {
+            Files::Commit {
+                repo,
+                tree,
+                is_head,
+                ..
+            } => Some(Absences::new(repo.clone(), tree.clone(), *is_head)),
+            Files::WorkingTree { .. } | Files::Disk { .. } => None,
+        }
+    }
+
+    /// Says whether the lock is in conflict on disk.
+    #[must_use]
+    pub fn is_in_conflict(&self) -> bool {
+        matches!(
+            &self.files,
+            Files::WorkingTree {
+                conflict: Some(_),
+                ..
+            }
+        )
+    }
+
+    /// Says whether the lock on disk is the one that was read. What is not on disk does not change.
+    #[must_use]
+    pub fn has_lock_as_read(&self) -> bool {
+        let Files::WorkingTree { top, conflict, .. } = &self.files else {
+            return true;
+        };
+        let now = std::fs::read(top.join(LOCK_NAME)).ok();
+        match (conflict, now, &self.lock) {
+            (Some(conflict), now, _) => now.unwrap_or_default() == *conflict,
+            (None, None, None) => true,
+            (None, Some(now), Some(lock)) => {
+                Lock::parse(&now, LOCK_NAME).is_ok_and(|now| now == **lock)
+            }
+            (None, ..) => false,
+        }
+    }
+
+    /// Says of what went wrong why: another run may have changed the files that were looked at.
+    #[must_use]
+    pub fn explain(&self, failures: Failures) -> Failures {
+        if self.has_lock_as_read() {
+            failures
+        } else {
+            changed_meanwhile().into()
+        }
+    }
+
+    /// Says whether a file that is named like a kustomization is an object of Flux.
+    fn is_flux(&self, place: &str) -> Result<bool> {
+        Ok(match tree::resolve(&*self.tree, place)? {
+            Resolved::File { path, .. } => kustomization::is_flux_object(&self.tree.read(&path)?),
+            _ => false,
+        })
+    }
+}
+
+/// Returns what to say where another run has written the lock since it was read.
+#[must_use]
+pub fn changed_meanwhile() -> Failure {
+    Failure::new(format!(
+        "`{LOCK_NAME}` was changed by somebody else meanwhile"
+    ))
+    .hint("run the same command again")
+}
+
+/// Finds the repository, for work that must not reach the network.
+///
+/// # Errors
+/// When there is none.
+pub fn repository_offline() -> Result<Rc<LocalRepo>> {
+    match LocalRepo::discover_offline()? {
+        Some(repo) => Ok(Rc::new(repo)),
+        None => Err(Failure::new("this is not a git repository").hint("run it in a repository")),
+    }
+}
+
+/// Returns a path that was given on the command line as a path from the top.
+///
+/// # Errors
+/// When it is empty, or lies outside of the repository.
+pub fn from_top(repo: &LocalRepo, tree: &dyn Tree, text: &str) -> Result<String> {
+    // A variable that is not set would otherwise narrow the check, or widen it.
+    if text.is_empty() {
+        return Err(Failure::new("a PATH is empty")
+            .hint("name a directory of this repository, or leave PATH out to check all"));
+    }
+    tree::named(tree, Some(""), &repo.prefix, text).ok_or_else(|| {
+        Failure::new(format!("`{text}` lies outside of the repository"))
+            .hint("name a directory of this repository")
+    })
+}
