@@ -104,57 +104,18 @@ pub fn check(input: Input<'_>) -> Result<Checked> {
         .troubles
         .retain(|trouble| trouble.file.is_none_or(|file| !flux.contains(&file)));
     explain_absences(&input, &mut explored);
-    let mut locks = Vec::new();
-    for place in &lock_places {
-        match input
-            .tree
-            .read(place)
-            .and_then(|bytes| Lock::parse(&bytes, &input.tree.label(place)))
-        {
-            Ok(lock) => locks.push((path::parent(place).to_owned(), lock)),
-            Err(failure) => failures.push(failure),
-        }
-    }
+    let locks = locks(&input, &lock_places, &mut failures);
     if input.paths.is_empty() {
-        for place in input.tree.unnameable(&kustomization::FILE_NAMES)? {
-            failures.push(
-                Failure::new(format!(
-                    "`{}` was not looked at: its path is not UTF-8",
-                    shown(&place)
-                ))
-                .hint("rename its directory"),
-            );
-        }
+        failures.extend(unnameable(&*input.tree)?);
     }
-    for trouble in &explored.troubles {
-        if trouble.kind == TroubleKind::Failed {
-            failures.push(trouble.failure.clone());
-        }
-    }
+    let failed = explored.troubles.iter();
+    let failed = failed.filter(|trouble| trouble.kind == TroubleKind::Failed);
+    failures.extend(failed.map(|trouble| trouble.failure.clone()));
     let broken_lock = lock_places.iter().any(|place| place == LOCK_NAME)
         && !locks.iter().any(|(directory, _)| directory.is_empty());
     let context = Context::new(&explored, &input, &locks, broken_lock, &missing);
-    let mut findings = Vec::new();
-    for rule in Rule::ALL {
-        if let Find::Here(find) = rule.definition().find {
-            findings.extend(find(&context));
-        }
-        findings.extend(left::find(&context, *rule));
-    }
+    let mut findings = find(&context);
     failures.append(&mut context.failures.borrow_mut());
-    findings.retain(|finding| {
-        finding.rule.definition().in_localized_files || !context.is_owned(&finding.path)
-    });
-    // A plugin configuration that two roots list is one file.
-    let mut told = HashSet::new();
-    findings.retain(|finding| {
-        told.insert((
-            finding.rule,
-            finding.path.clone(),
-            finding.span,
-            finding.message.clone(),
-        ))
-    });
     let texts = explored
         .graph
         .files
@@ -190,6 +151,57 @@ pub fn check(input: Input<'_>) -> Result<Checked> {
     explored.graph.sources.clear();
     std::mem::forget(explored);
     Ok(checked)
+}
+
+/// Reads the locks; those that cannot be read are failures.
+fn locks(input: &Input<'_>, places: &[String], failures: &mut Vec<Failure>) -> Vec<(String, Lock)> {
+    let mut locks = Vec::new();
+    for place in places {
+        let bytes = input.tree.read(place);
+        match bytes.and_then(|bytes| Lock::parse(&bytes, &input.tree.label(place))) {
+            Ok(lock) => locks.push((path::parent(place).to_owned(), lock)),
+            Err(failure) => failures.push(failure),
+        }
+    }
+    locks
+}
+
+/// Returns what to say of kustomizations that no text can name.
+fn unnameable(tree: &dyn Listing) -> Result<Vec<Failure>> {
+    let places = tree.unnameable(&kustomization::FILE_NAMES)?.into_iter();
+    let failure = |place: String| {
+        Failure::new(format!(
+            "`{}` was not looked at: its path is not UTF-8",
+            shown(&place)
+        ))
+        .hint("rename its directory")
+    };
+    Ok(places.map(failure).collect())
+}
+
+/// Applies every rule.
+fn find(context: &Context<'_>) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for rule in Rule::ALL {
+        if let Find::Here(find) = rule.definition().find {
+            findings.extend(find(context));
+        }
+        findings.extend(left::find(context, *rule));
+    }
+    findings.retain(|finding| {
+        finding.rule.definition().in_localized_files || !context.is_owned(&finding.path)
+    });
+    // A plugin configuration that two roots list is one file.
+    let mut told = HashSet::new();
+    findings.retain(|finding| {
+        told.insert((
+            finding.rule,
+            finding.path.clone(),
+            finding.span,
+            finding.message.clone(),
+        ))
+    });
+    findings
 }
 
 /// Returns how many references there are. Those of a plugin configuration are there once for each root

@@ -4,6 +4,7 @@
 #[cfg(feature = "localize")]
 mod build_check;
 pub mod check;
+pub mod completion;
 pub mod hook;
 mod json;
 #[cfg(feature = "localize")]
@@ -12,6 +13,8 @@ mod left;
 mod localize;
 #[cfg(feature = "localize")]
 mod lock;
+pub mod manual;
+pub mod messages;
 pub mod reference_tree;
 #[cfg(feature = "localize")]
 mod remotes;

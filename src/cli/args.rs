@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use clap::builder::PossibleValuesParser;
-use clap::{Args, ValueEnum, ValueHint};
+use clap::{Args, ValueHint};
 
-use super::output::Color;
+use super::output::{Color, Format};
 use crate::commands::Fetching;
 use crate::config::Strict;
 use crate::finding::WarningId;
@@ -108,13 +108,4 @@ pub(super) struct OutputArgs {
 fn strict_ids() -> PossibleValuesParser {
     let ids = WarningId::ALL.iter().map(|warning| warning.id());
     PossibleValuesParser::new(ids.chain([Strict::ALL]))
-}
-
-/// How a result is written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(super) enum Format {
-    /// For people
-    Human,
-    /// For machines: one JSON object
-    Json,
 }

@@ -1,17 +1,24 @@
 //! Writing to the terminal: results to standard output, everything else to standard error.
 
-use std::fmt::Write as _;
 use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::ValueEnum;
-use console::Style;
 
 use super::FAILED;
 use crate::failure::{Failure, Failures};
 use crate::redact::inert;
-use crate::report::visible;
+use crate::report::messages;
+
+/// How a result is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum Format {
+    /// For people
+    Human,
+    /// For machines: one JSON object
+    Json,
+}
 
 /// When to use colour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -94,29 +101,5 @@ pub(super) fn failed(failures: &Failures, json: bool) -> ExitCode {
 
 /// Writes what stopped the work to standard error, each with what to do about it.
 pub(super) fn failures(failures: &Failures) {
-    let mark = Style::new().for_stderr().red().bold();
-    let hint = Style::new().for_stderr().cyan().bold();
-    // Writing to a string cannot fail.
-    let mut out = String::new();
-    for (index, failure) in failures.0.iter().enumerate() {
-        let _ = writeln!(
-            out,
-            "{} {}",
-            mark.apply_to("error:"),
-            visible(&failure.to_string())
-        );
-        if !failure.chain.is_empty() {
-            let chain: Vec<String> = failure.chain.iter().map(ToString::to_string).collect();
-            let _ = writeln!(out, "  reached from {}", visible(&chain.join(" -> ")));
-        }
-        // What is to be done about several in a row is said once, below them.
-        let next = failures.0.get(index + 1);
-        if next.is_some_and(|next| next.hints == failure.hints) {
-            continue;
-        }
-        for text in &failure.hints {
-            let _ = writeln!(out, "  {} {}", hint.apply_to("hint:"), visible(text));
-        }
-    }
-    say(&out);
+    say(&messages::failures(failures));
 }

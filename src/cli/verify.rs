@@ -2,9 +2,9 @@
 
 use std::process::ExitCode;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 
-use super::output::{self, Color};
+use super::output::{self, Color, Format};
 use crate::commands::verify::{Request, verify};
 use crate::failure::Failures;
 use crate::report::verify as report;
@@ -64,15 +64,6 @@ pub(super) struct VerifyArgs {
     /// When to use colour
     #[arg(long, value_enum, value_name = "WHEN", default_value_t = Color::Auto)]
     color: Color,
-}
-
-/// How the result is shown.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Format {
-    /// For people
-    Human,
-    /// For machines: one JSON object
-    Json,
 }
 
 /// Verifies what the arguments say, and says what differs.

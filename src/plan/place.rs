@@ -206,77 +206,14 @@ impl Builder<'_> {
                 // It stands in what is left as it is.
                 continue;
             };
-            let location = || graph.location(edge.from, &edge.reference);
-            let destination = match self.lead(instance, root, index)? {
-                Lead::Root(inner, id) => {
-                    let is_local = inner == *instance;
-                    let destination = self.destination(&inner, &graph.roots[id].directory);
-                    todo.push((inner, id));
-                    if stays && is_local {
-                        continue;
-                    }
-                    destination
-                }
-                Lead::File(file, destination) => {
-                    if stays && matches!(graph.files[file].origin, Origin::Tree { .. }) {
-                        if !path::is_absolute(&edge.reference.text) {
-                            continue;
-                        }
-                    } else if let Err(failure) = self.place_file(&destination, file) {
-                        self.failures.push(failure.at(location()));
-                        continue;
-                    }
-                    if edge.reference.accepts == Accepts::Program {
-                        let needed = Needed {
-                            location: location(),
-                            is_program: true,
-                        };
-                        self.need(&destination, needed);
-                    }
-                    destination
-                }
-                Lead::Carried(..) if stays => continue,
-                Lead::Carried(id, destination) => {
-                    if let Err(failure) = self.place_carried(id, &destination, Some((root, index)))
-                    {
-                        self.failures.push(failure.at(location()));
-                        continue;
-                    }
-                    destination
-                }
-                Lead::None => match edge.target {
-                    Target::Kept => {
-                        if let Some(path) = path::resolve(&directory, &edge.reference.text) {
-                            self.kept.insert(path);
-                        }
-                        continue;
-                    }
-                    _ if stays || graph.left.contains(&(root, index)) => continue,
-                    _ => {
-                        return Err(Failure::new("a reference was not resolved").at(location()));
-                    }
-                },
+            let Some(destination) = self.place_edge(instance, root, index, todo)? else {
+                continue;
             };
             let Some(text) = new_text(&edge.reference, &directory, &destination) else {
                 continue;
             };
-            let before = match edge.target {
-                _ if is_remote(&edge.reference) => Some(whole(&edge.reference)),
-                Target::Root { id, .. } => Some(graph.roots[id].directory.as_str())
-                    .map(|path| text_to(&edge.reference, &node.directory, path)),
-                Target::Carried(id) => Some(graph.carried[id].path.as_str())
-                    .map(|path| text_to(&edge.reference, &node.directory, path)),
-                Target::File(file) => match &graph.files[file].origin {
-                    Origin::Tree { path, .. } => {
-                        let text = text_to(&edge.reference, &node.directory, path);
-                        Some(value(&edge.reference, &text))
-                    }
-                    Origin::Remote(_) | Origin::Archive { .. } => None,
-                },
-                _ => None,
-            };
             let value = value(&edge.reference, &text);
-            let before = before.filter(|before| *before != value);
+            let before = self.before(root, index).filter(|before| *before != value);
             for holder in places {
                 if let Err(failure) = self.hold(holder, edge.from) {
                     // A plugin configuration may lie in a root that comes later.
@@ -296,6 +233,85 @@ impl Builder<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Places what a reference leads to, and returns where that lies; none where the reference stays as it is.
+    fn place_edge(
+        &mut self,
+        instance: &Instance,
+        root: RootId,
+        index: usize,
+        todo: &mut Vec<(Instance, RootId)>,
+    ) -> Result<Option<String>> {
+        let graph = self.graph;
+        let node = &graph.roots[root];
+        let edge = &node.edges[index];
+        let stays = self.stays(node.source);
+        let location = || graph.location(edge.from, &edge.reference);
+        Ok(match self.lead(instance, root, index)? {
+            Lead::Root(inner, id) => {
+                let is_local = inner == *instance;
+                let destination = self.destination(&inner, &graph.roots[id].directory);
+                todo.push((inner, id));
+                Some(destination).filter(|_| !(stays && is_local))
+            }
+            Lead::File(file, destination) => {
+                if stays && matches!(graph.files[file].origin, Origin::Tree { .. }) {
+                    if !path::is_absolute(&edge.reference.text) {
+                        return Ok(None);
+                    }
+                } else if let Err(failure) = self.place_file(&destination, file) {
+                    self.failures.push(failure.at(location()));
+                    return Ok(None);
+                }
+                if edge.reference.accepts == Accepts::Program {
+                    let needed = Needed {
+                        location: location(),
+                        is_program: true,
+                    };
+                    self.need(&destination, needed);
+                }
+                Some(destination)
+            }
+            Lead::Carried(..) if stays => None,
+            Lead::Carried(id, destination) => {
+                match self.place_carried(id, &destination, Some((root, index))) {
+                    Ok(()) => Some(destination),
+                    Err(failure) => {
+                        self.failures.push(failure.at(location()));
+                        None
+                    }
+                }
+            }
+            Lead::None if edge.target == Target::Kept => {
+                let directory = self.destination(instance, &node.directory);
+                self.kept
+                    .extend(path::resolve(&directory, &edge.reference.text));
+                None
+            }
+            Lead::None if stays || graph.left.contains(&(root, index)) => None,
+            Lead::None => {
+                return Err(Failure::new("a reference was not resolved").at(location()));
+            }
+        })
+    }
+
+    /// Returns what a reference said upstream, or what leads to the same place there; none for what upstream does not name.
+    fn before(&self, root: RootId, index: usize) -> Option<String> {
+        let graph = self.graph;
+        let node = &graph.roots[root];
+        let edge = &node.edges[index];
+        let to = |path: &str| text_to(&edge.reference, &node.directory, path);
+        match edge.target {
+            _ if is_remote(&edge.reference) => Some(whole(&edge.reference)),
+            Target::Root { id, .. } => Some(to(&graph.roots[id].directory)),
+            Target::Carried(id) => Some(to(&graph.carried[id].path)),
+            Target::File(file) => match &graph.files[file].origin {
+                Origin::Tree { path, .. } => Some(value(&edge.reference, &to(path))),
+                Origin::Remote(_) | Origin::Archive { .. } => None,
+            },
+            _ => None,
+        }
     }
 
     /// Refuses a `localized-files` that is in the way and not ours.

@@ -9,7 +9,7 @@ use super::files::{Content, Localized, ResultFile, Rewritten, Untrusted};
 use super::layout::SafePaths;
 use super::{graph_check, remotes};
 use crate::config::Leave;
-use crate::failure::{Failure, Failures, Location};
+use crate::failure::{Failure, Failures, Location, Result};
 use crate::finding::WarningId;
 use crate::kustomization::{self, Edit};
 use crate::record::{LoadRestrictor, sha256_hex, stored};
@@ -226,134 +226,33 @@ impl<'a> Builder<'a> {
     }
 }
 
+/// What is collected of the files of a result.
+#[derive(Default)]
+struct Collected {
+    files: BTreeMap<String, ResultFile>,
+    rewritten: Vec<Rewritten>,
+    local_files: BTreeSet<String>,
+    untrusted: Vec<Untrusted>,
+    trusted: HashSet<FileId>,
+    failures: Vec<Failure>,
+}
+
 impl Builder<'_> {
     fn collect(&mut self, target: &Instance) -> Result<Localized, Failures> {
         let graph = self.graph;
-        let mut files = BTreeMap::new();
-        let mut rewritten = Vec::new();
-        let mut local_files = BTreeSet::new();
-        let mut untrusted = Vec::new();
-        let mut trusted = HashSet::new();
+        let mut found = Collected::default();
         for (place, placed) in &self.placed {
-            let file = &graph.files[placed.file];
-            let (remote, source) = match &file.origin {
-                Origin::Remote(remote) => (Some(redact::url(&remote.url)), None),
-                Origin::Archive { archive, path } => {
-                    (Some(archive.chart.label()), Some(path.clone()))
+            match self.file(place, placed, &mut found) {
+                Ok(file) => {
+                    found.files.insert(place.clone(), file);
                 }
-                Origin::Tree { source, path } => match &graph.sources[*source].repository {
-                    Some(repository) => {
-                        (Some(remotes::git(repository).label()), Some(path.clone()))
-                    }
-                    None => {
-                        local_files.insert(path.clone());
-                        (None, None)
-                    }
-                },
-            };
-            let local = matches!(&file.origin, Origin::Tree { source, .. } if graph.sources[*source].repository.is_none());
-            // What was downloaded is not run by accident.
-            let may_run = placed.needed.as_ref().filter(|needed| {
-                !local
-                    && match &file.origin {
-                        Origin::Tree { .. } => file.executable,
-                        // Nothing tells the mode of what is downloaded.
-                        Origin::Remote(_) => needed.is_program,
-                        Origin::Archive { .. } => false,
-                    }
-            });
-            let is_trusted = may_run.is_some() && (self.rules.trusted)(place);
-            if is_trusted {
-                trusted.insert(placed.file);
+                Err(failure) => found.failures.push(failure),
             }
-            let mut result = ResultFile {
-                content: self.content(placed.file),
-                executable: (file.executable && local) || is_trusted,
-                stripped: may_run.is_some() && !is_trusted,
-                remote,
-                source,
-                rewritten: BTreeMap::new(),
-            };
-            if let Some(needed) = may_run.filter(|_| !is_trusted) {
-                untrusted.push(Untrusted {
-                    path: place.clone(),
-                    sha256: sha256_hex(result.content.bytes()),
-                    location: needed.location.clone(),
-                    remote: match &file.origin {
-                        Origin::Remote(remote) => redact::url(&remote.url),
-                        Origin::Tree { .. } | Origin::Archive { .. } => {
-                            result.remote.clone().unwrap_or_default()
-                        }
-                    },
-                });
-            }
-            if !placed.edits.is_empty() || !placed.charts.is_empty() {
-                let edits: Vec<Edit<'_>> = placed
-                    .edits
-                    .iter()
-                    .map(|edit| Edit {
-                        spot: &graph.roots[edit.root].edges[edit.edge].reference.spot,
-                        value: edit.value.clone(),
-                    })
-                    .chain(placed.charts.edits(graph))
-                    .collect();
-                let edited = kustomization::edit(&file.bytes, &edits).and_then(|bytes| {
-                    kustomization::remove(&bytes, &placed.charts.removals(graph))
-                });
-                match edited {
-                    Ok(bytes) => result.content = Content::Bytes(bytes.into()),
-                    Err(error) => {
-                        let location = Location {
-                            line: error.line,
-                            column: error.column,
-                            ..graph.place(placed.file)
-                        };
-                        self.failures.push(
-                            Failure::new(format!("cannot be rewritten: {error}"))
-                                .at(location)
-                                .hint("write the value out where it is used, plainly quoted"),
-                        );
-                        continue;
-                    }
-                }
-            }
-            if !placed.charts.is_empty() {
-                rewritten.extend(placed.charts.rewritten(graph, place));
-                if result.remote.is_some() {
-                    // What was taken out cannot be turned back: this file is fetched again.
-                    result.source = None;
-                    if matches!(file.origin, Origin::Remote(_)) {
-                        result.remote = None;
-                    }
-                }
-            }
-            for edit in &placed.edits {
-                let edge = &graph.roots[edit.root].edges[edit.edge];
-                let text = &edge.reference.text;
-                rewritten.push(Rewritten {
-                    path: place.clone(),
-                    location: graph.location(edge.from, &edge.reference),
-                    from: redact::url(text),
-                    to: edit.text.clone(),
-                });
-                let Some(before) = edit.before.as_ref().filter(|_| result.remote.is_some()) else {
-                    continue;
-                };
-                if redact::has_secret(text) {
-                    // What is written nowhere cannot be turned back: this file is fetched again.
-                    result.source = None;
-                    if matches!(file.origin, Origin::Remote(_)) {
-                        result.remote = None;
-                    }
-                } else {
-                    result.rewritten.insert(edit.value.clone(), before.clone());
-                }
-            }
-            files.insert(place.clone(), result);
         }
+        self.failures.append(&mut found.failures);
         let mut warnings = self.rewritten_data();
         if self.rules.licenses
-            && let Err(failure) = self.add_licenses(&mut files, &mut warnings)
+            && let Err(failure) = self.add_licenses(&mut found.files, &mut warnings)
         {
             self.failures.push(failure);
         }
@@ -365,19 +264,139 @@ impl Builder<'_> {
             return Err(Failures(std::mem::take(&mut self.failures)));
         }
         Ok(Localized {
-            files,
-            rewritten,
+            files: found.files,
+            rewritten: found.rewritten,
             remotes,
             target: match graph.roots.first() {
                 Some(root) => self.destination(target, &root.directory),
                 None => String::new(),
             },
-            local_files,
+            local_files: found.local_files,
             vendored: self.vendored.clone(),
             left: Vec::new(),
-            untrusted,
-            trusted,
+            untrusted: found.untrusted,
+            trusted: found.trusted,
             warnings,
+        })
+    }
+
+    /// Returns a file of the result, and notes in `found` what is to be known about it.
+    fn file(&self, place: &str, placed: &Placed, found: &mut Collected) -> Result<ResultFile> {
+        let graph = self.graph;
+        let file = &graph.files[placed.file];
+        let (remote, source) = match &file.origin {
+            Origin::Remote(remote) => (Some(redact::url(&remote.url)), None),
+            Origin::Archive { archive, path } => (Some(archive.chart.label()), Some(path.clone())),
+            Origin::Tree { source, path } => match &graph.sources[*source].repository {
+                Some(repository) => (Some(remotes::git(repository).label()), Some(path.clone())),
+                None => {
+                    found.local_files.insert(path.clone());
+                    (None, None)
+                }
+            },
+        };
+        let is_local = remote.is_none();
+        let may_run = self.may_run(placed);
+        let is_trusted = may_run.is_some() && (self.rules.trusted)(place);
+        if is_trusted {
+            found.trusted.insert(placed.file);
+        }
+        let mut result = ResultFile {
+            content: self.content(placed.file),
+            executable: (file.executable && is_local) || is_trusted,
+            stripped: may_run.is_some() && !is_trusted,
+            remote,
+            source,
+            rewritten: BTreeMap::new(),
+        };
+        if let Some(needed) = may_run.filter(|_| !is_trusted) {
+            found.untrusted.push(Untrusted {
+                path: place.to_owned(),
+                sha256: sha256_hex(result.content.bytes()),
+                location: needed.location.clone(),
+                remote: result.remote.clone().unwrap_or_default(),
+            });
+        }
+        if let Some(bytes) = self.edited(placed)? {
+            result.content = Content::Bytes(bytes.into());
+        }
+        let mut is_reversible = true;
+        if !placed.charts.is_empty() {
+            found
+                .rewritten
+                .extend(placed.charts.rewritten(graph, place));
+            // What was taken out cannot be turned back.
+            is_reversible = false;
+        }
+        for edit in &placed.edits {
+            let edge = &graph.roots[edit.root].edges[edit.edge];
+            let text = &edge.reference.text;
+            found.rewritten.push(Rewritten {
+                path: place.to_owned(),
+                location: graph.location(edge.from, &edge.reference),
+                from: redact::url(text),
+                to: edit.text.clone(),
+            });
+            if let Some(before) = edit.before.as_ref().filter(|_| !is_local) {
+                if redact::has_secret(text) {
+                    // Nor can what is written nowhere.
+                    is_reversible = false;
+                } else {
+                    result.rewritten.insert(edit.value.clone(), before.clone());
+                }
+            }
+        }
+        if !is_reversible && !is_local {
+            // This file is fetched again.
+            result.source = None;
+            if matches!(file.origin, Origin::Remote(_)) {
+                result.remote = None;
+                result.rewritten.clear();
+            }
+        }
+        Ok(result)
+    }
+
+    /// Returns for what a file from elsewhere is run: what was downloaded is not run by accident.
+    fn may_run<'b>(&self, placed: &'b Placed) -> Option<&'b Needed> {
+        let file = &self.graph.files[placed.file];
+        placed.needed.as_ref().filter(|needed| match &file.origin {
+            Origin::Tree { source, .. } => {
+                self.graph.sources[*source].repository.is_some() && file.executable
+            }
+            // Nothing tells the mode of what is downloaded.
+            Origin::Remote(_) => needed.is_program,
+            Origin::Archive { .. } => false,
+        })
+    }
+
+    /// Returns what a file holds after its edits, if there are any.
+    fn edited(&self, placed: &Placed) -> Result<Option<Vec<u8>>> {
+        if placed.edits.is_empty() && placed.charts.is_empty() {
+            return Ok(None);
+        }
+        let graph = self.graph;
+        let edits: Vec<Edit<'_>> = placed
+            .edits
+            .iter()
+            .map(|edit| Edit {
+                spot: &graph.roots[edit.root].edges[edit.edge].reference.spot,
+                value: edit.value.clone(),
+            })
+            .chain(placed.charts.edits(graph))
+            .collect();
+        let bytes = &graph.files[placed.file].bytes;
+        let edited = kustomization::edit(bytes, &edits)
+            .and_then(|bytes| kustomization::remove(&bytes, &placed.charts.removals(graph)));
+        edited.map(Some).map_err(|error| {
+            let location = Location {
+                line: error.line,
+                column: error.column,
+                ..graph.place(placed.file)
+            };
+            Failure::new(format!("cannot be rewritten: {error}"))
+                .at(location)
+                .hint("write the value out where it is used, plainly quoted")
         })
     }
 

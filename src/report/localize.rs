@@ -229,7 +229,6 @@ impl Outcome {
 
     fn write_in_place(&self, out: &mut String, verbose: bool) -> std::fmt::Result {
         let Localized::InPlace {
-            targets,
             updated,
             written,
             removed,
@@ -238,7 +237,43 @@ impl Outcome {
         else {
             return Ok(());
         };
-        if let (Status::Unchanged, Some(branch)) = (self.status, &self.branch) {
+        if self.status == Status::Unchanged {
+            return self.write_unchanged(out, *updated);
+        }
+        self.write_headline(out)?;
+        write_changes(out, &self.changes)?;
+        self.write_notes(out)?;
+        if verbose || self.status == Status::DryRun {
+            writeln!(out, "  files:")?;
+            for (path, size) in written {
+                writeln!(out, "    {} ({size})", visible(path))?;
+            }
+            for path in removed {
+                writeln!(out, "    {} removed", visible(path))?;
+            }
+            write_rewritten(out, &self.rewritten)?;
+        }
+        if let (Status::Written, Some(branch)) = (self.status, &self.branch) {
+            write_worktree(out, branch)?;
+            writeln!(
+                out,
+                "  to look at it: git show --stat {}",
+                branch.short_tip()
+            )?;
+        } else if self.status == Status::Written {
+            writeln!(out, "  to commit it:")?;
+            for command in self.commands() {
+                writeln!(out, "    {command}")?;
+            }
+        }
+        match self.branch {
+            Some(_) => write_left(out, &self.left),
+            // What people commit is judged by `check`.
+            None => Ok(()),
+        }
+    }
+    fn write_unchanged(&self, out: &mut String, updated: bool) -> std::fmt::Result {
+        if let Some(branch) = &self.branch {
             writeln!(
                 out,
                 "nothing to do: branch {} ({}) holds {} localized already",
@@ -250,15 +285,26 @@ impl Outcome {
             self.write_notes(out)?;
             return write_left(out, &self.left);
         }
-        if self.status == Status::Unchanged {
-            if *updated {
-                writeln!(out, "nothing to do: nothing has moved")?
-            } else {
-                writeln!(out, "nothing to do: nothing remote is referenced")?
-            }
-            write_accepted(out, &self.left)?;
-            return write_warnings(out, &self.warnings);
+        if updated {
+            writeln!(out, "nothing to do: nothing has moved")?
+        } else {
+            writeln!(out, "nothing to do: nothing remote is referenced")?
         }
+        write_accepted(out, &self.left)?;
+        write_warnings(out, &self.warnings)
+    }
+
+    fn write_headline(&self, out: &mut String) -> std::fmt::Result {
+        let Localized::InPlace {
+            targets,
+            updated,
+            written,
+            removed,
+            ..
+        } = &self.result
+        else {
+            return Ok(());
+        };
         let what = match (*updated, targets.as_slice()) {
             (true, _) => "what is localized".to_owned(),
             (false, []) => "the repository in place".to_owned(),
@@ -297,37 +343,9 @@ impl Outcome {
                 counted(written.len(), "file"),
             )?,
         }
-        write_changes(out, &self.changes)?;
-        self.write_notes(out)?;
-        if verbose || self.status == Status::DryRun {
-            writeln!(out, "  files:")?;
-            for (path, size) in written {
-                writeln!(out, "    {} ({size})", visible(path))?;
-            }
-            for path in removed {
-                writeln!(out, "    {} removed", visible(path))?;
-            }
-            write_rewritten(out, &self.rewritten)?;
-        }
-        if let (Status::Written, Some(branch)) = (self.status, &self.branch) {
-            write_worktree(out, branch)?;
-            writeln!(
-                out,
-                "  to look at it: git show --stat {}",
-                branch.short_tip()
-            )?;
-        } else if self.status == Status::Written {
-            writeln!(out, "  to commit it:")?;
-            for command in self.commands() {
-                writeln!(out, "    {command}")?;
-            }
-        }
-        match self.branch {
-            Some(_) => write_left(out, &self.left),
-            // What people commit is judged by `check`.
-            None => Ok(()),
-        }
+        Ok(())
     }
+
     fn json_in_place(&self) -> JsonInPlace<'_> {
         let Localized::InPlace {
             targets,

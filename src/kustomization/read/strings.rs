@@ -64,33 +64,11 @@ impl<'d> Reader<'d> {
             },
             Role::Plugin(listed) => self.plugin(listed, place, field, text),
             Role::ValuesFile => {
-                if let Some(chart) = &mut self.chart {
-                    chart.values_file = true;
-                }
+                self.chart_text(role, place, text);
                 self.reference(Accepts::File, place, field, text, None);
             }
-            // Nothing else is read then; that there are values to replace them by is taken for granted.
-            Role::ValuesMerge => {
-                if let Some(chart) = &mut self.chart
-                    && text == "replace"
-                {
-                    chart.values_file = true;
-                }
-            }
-            Role::ChartName => {
-                if let Some(chart) = &mut self.chart {
-                    chart.name = text.to_owned();
-                }
-            }
-            Role::ChartVersion => {
-                if let Some(chart) = &mut self.chart {
-                    chart.version = text.to_owned();
-                }
-            }
-            Role::ChartRepo => {
-                if let Some(chart) = &mut self.chart {
-                    chart.repo = Some((place.clone(), text.to_owned()));
-                }
+            Role::ValuesMerge | Role::ChartName | Role::ChartVersion | Role::ChartRepo => {
+                self.chart_text(role, place, text);
             }
             Role::ChartHome => {
                 let (path, spot) = (text.to_owned(), self.spot(place, text));
@@ -115,6 +93,22 @@ impl<'d> Reader<'d> {
             }
         }
         true
+    }
+
+    /// Takes note of what a chart says.
+    fn chart_text(&mut self, role: Role, place: &Place, text: &str) {
+        let Some(chart) = &mut self.chart else {
+            return;
+        };
+        match role {
+            Role::ValuesFile => chart.values_file = true,
+            // Nothing else is read then; that there are values to replace them by is taken for granted.
+            Role::ValuesMerge => chart.values_file |= text == "replace",
+            Role::ChartName => chart.name = text.to_owned(),
+            Role::ChartVersion => chart.version = text.to_owned(),
+            Role::ChartRepo => chart.repo = Some((place.clone(), text.to_owned())),
+            _ => {}
+        }
     }
 
     /// `ParseFileSource` (api/internal/generators/utils.go).
