@@ -7,7 +7,9 @@ use crate::failpoint;
 use crate::failure::{Failure, Result, argument};
 use crate::interrupt::Scratch;
 use crate::plan::ResultFile;
-use crate::record::{LOCK_NAME, Lock, StoredFile, sha256_hex};
+use crate::record::stored::{self, Difference};
+use crate::record::{LOCK_NAME, Lock};
+use crate::tree::directory::DirectoryTree;
 use crate::workspace::{Files, Workspace};
 
 /// A directory of its own for a copy.
@@ -18,6 +20,8 @@ pub struct NewDirectory {
     pub(super) into: String,
     /// As the user named it.
     pub(super) shown: String,
+    /// Whether it lies in a repository, so that what is there may be a checkout.
+    converts: bool,
 }
 
 impl NewDirectory {
@@ -41,6 +45,7 @@ impl NewDirectory {
             into: tree.path(&place)?,
             place,
             shown: shown.to_owned(),
+            converts: repo.is_some(),
         })
     }
 
@@ -49,7 +54,7 @@ impl NewDirectory {
     /// # Errors
     /// When something else is there, or NEW_DIR was edited by hand and `overwrite` is not set.
     pub(super) fn claim(&self, target: &str, overwrite: bool) -> Result<bool> {
-        claim(&self.place, &self.shown, target, overwrite)
+        claim(&self.place, &self.shown, target, overwrite, self.converts)
     }
 
     /// Writes the files in one step, instead of what [`claim`](Self::claim) said is there. On any failure everything is
@@ -83,7 +88,7 @@ fn place(from: &Path, shown: &str) -> Result<PathBuf> {
     }
 }
 
-fn claim(place: &Path, shown: &str, target: &str, overwrite: bool) -> Result<bool> {
+fn claim(place: &Path, shown: &str, target: &str, overwrite: bool, converts: bool) -> Result<bool> {
     match std::fs::symlink_metadata(place) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(false),
         Err(error) => {
@@ -115,7 +120,7 @@ fn claim(place: &Path, shown: &str, target: &str, overwrite: bool) -> Result<boo
         }
         Some(_) => {}
     }
-    let edited = edited(place, &lock)?;
+    let edited = edited(place, &lock, converts)?;
     if !edited.is_empty() && !overwrite {
         return Err(Failure::new(format!(
             "files of `{shown}` were edited by hand: {}",
@@ -126,64 +131,16 @@ fn claim(place: &Path, shown: &str, target: &str, overwrite: bool) -> Result<boo
     Ok(true)
 }
 
-/// Returns the paths that are not what the lock says.
-fn edited(place: &Path, lock: &Lock) -> Result<Vec<String>> {
-    let mut there = Vec::new();
-    list(place, "", &mut there)?;
-    let mut known: BTreeMap<&str, &StoredFile> = lock
-        .files
-        .iter()
-        .map(|file| (file.path.as_str(), file))
-        .collect();
-    let mut edited: Vec<String> = Vec::new();
-    for path in there.iter().filter(|path| *path != LOCK_NAME) {
-        let same = known
-            .remove(path.as_str())
-            .is_some_and(|file| is_as_stored(&place.join(path), file));
-        if !same {
-            edited.push(path.clone());
-        }
-    }
-    edited.extend(known.into_keys().map(str::to_owned));
-    edited.sort();
-    Ok(edited)
-}
-
-/// Says whether a regular file has the bytes and the mode that the lock names.
-fn is_as_stored(place: &Path, file: &StoredFile) -> bool {
-    std::fs::symlink_metadata(place).is_ok_and(|metadata| {
-        metadata.is_file() && is_executable(&metadata).is_none_or(|mode| mode == file.executable)
-    }) && std::fs::read(place).is_ok_and(|bytes| sha256_hex(&bytes) == file.sha256)
-}
-
-/// Says whether the owner may execute a file; nothing where files have no such mode.
-fn is_executable(metadata: &std::fs::Metadata) -> Option<bool> {
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt;
-        Some(metadata.permissions().mode() & 0o100 != 0)
-    }
-    #[cfg(not(unix))]
-    {
-        let _ = metadata;
-        None
-    }
-}
-
-fn list(place: &Path, below: &str, paths: &mut Vec<String>) -> Result<()> {
-    let failed = |error: std::io::Error| {
-        Failure::new(format!("could not read `{}`: {error}", place.display()))
-    };
-    for entry in place.join(below).read_dir().map_err(failed)? {
-        let entry = entry.map_err(failed)?;
-        let path = crate::tree::path::join(below, &entry.file_name().to_string_lossy());
-        if entry.file_type().map_err(failed)?.is_dir() {
-            list(place, &path, paths)?
-        } else {
-            paths.push(path)
-        }
-    }
-    Ok(())
+/// Returns the paths that are not what the lock says. `converts` is whether git may have checked them out.
+fn edited(place: &Path, lock: &Lock, converts: bool) -> Result<Vec<String>> {
+    let tree = DirectoryTree::open(place, converts)?;
+    let found = stored::differences(&tree, "", lock)?.into_iter();
+    // Not every system has modes.
+    let counts = |difference: &Difference| cfg!(unix) || *difference != Difference::Mode;
+    Ok(found
+        .filter(|(_, difference)| counts(difference))
+        .map(|(path, _)| path)
+        .collect())
 }
 
 fn write(

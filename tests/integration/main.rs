@@ -28,6 +28,7 @@ mod check_index;
 mod check_local;
 mod check_remote;
 mod clones;
+mod configured;
 mod disk;
 mod example;
 #[cfg(target_os = "linux")]

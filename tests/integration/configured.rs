@@ -1,0 +1,80 @@
+//! What the repository decides holds for every way to localize: a copy or in place, on a branch or on disk.
+
+use crate::support::{World, config_map};
+
+/// The four ways to localize `app`, with more arguments. On disk every other run needs a place of its own.
+fn ways<'a>(more: &[&'a str]) -> [Vec<&'a str>; 4] {
+    [
+        &["app", "copied", "--scope", "."][..],
+        &["app", "on-disk", "--scope", ".", "--no-commit"],
+        &["--in-place", "--branch", "placed"],
+        &["--in-place", "--no-commit"],
+    ]
+    .map(|way| [way, more, &["--no-verify"]].concat())
+}
+
+#[test]
+fn the_load_restrictor_of_the_configuration_holds_unless_another_is_given() {
+    let outside = [
+        (
+            "app/kustomization.yaml",
+            "resources: [../shared/config.yaml]\n",
+        ),
+        ("shared/config.yaml", &config_map("shared")),
+    ];
+    let restricted = World::new();
+    restricted.commit(&outside);
+    for way in &ways(&[])[..2] {
+        restricted
+            .work
+            .run(way)
+            .fails(2)
+            .stderr_has("`../shared/config.yaml` lies outside its kustomization root `app`");
+    }
+    let world = World::new();
+    world.commit(&outside);
+    world
+        .work
+        .write(".kustomize-localize", "load-restrictor: none\n");
+    world.work.commit("configuration");
+    for way in &ways(&["--load-restrictor", "root-only"])[..2] {
+        world.work.run(way).fails(2);
+    }
+    for way in &ways(&[])[..3] {
+        world.work.run(way).success();
+    }
+}
+
+#[test]
+fn a_configuration_that_pins_lets_roots_without_a_ref_in() {
+    for way in ways(&[]) {
+        let world = World::new();
+        world.upstream_of("acme/base", &[("kustomization.yaml", "resources: []\n")]);
+        world.commit(&[(
+            "app/kustomization.yaml",
+            "resources: [https://github.com/acme/base]\n",
+        )]);
+        world.work.run(&way).fails(2).stderr_has("--pin");
+        world.work.write(".kustomize-localize", "pin: true\n");
+        world.work.commit("configuration");
+        world.work.run(&way).success();
+    }
+}
+
+/// Also for a URL on the command line.
+#[test]
+fn the_lock_of_the_repository_decides_what_a_remote_target_is() {
+    let world = World::new();
+    let url = "https://github.com/acme/base?ref=main";
+    let base = world.upstream_of("acme/base", &[("kustomization.yaml", "resources: []\n")]);
+    world.commit(&[("app/kustomization.yaml", &format!("resources: ['{url}']\n"))]);
+    world.work.run(&["lock"]).success();
+    world.work.commit("lock");
+    let locked = base.git(&["rev-parse", "HEAD"]);
+    base.write("kustomization.yaml", "namePrefix: new-\n");
+    base.commit("second");
+    for more in [&["copied"][..], &["on-disk", "--no-commit"]] {
+        let args = [&[url][..], more, &["--no-verify"]].concat();
+        world.work.run(&args).success().stdout_has(&locked[..12]);
+    }
+}
