@@ -38,7 +38,7 @@ use crate::git::RemoteGit;
 use crate::kustomization;
 use crate::process::Terminal;
 use crate::record::{Change, Digest, Lock, Remote, sha256_hex};
-use crate::redact;
+use crate::redact::{self, SafeUrl};
 use crate::reference::{self, Pin, RepoSpec};
 use crate::tree::{self, Resolved, SharedTree};
 use crate::walk::{
@@ -87,12 +87,12 @@ pub struct Fetcher {
     client: Arc<http::Client>,
     reach: Arc<Reach>,
     /// Whose files name each URL that was asked for.
-    named_by: HashMap<String, NamedBy>,
+    named_by: HashMap<SafeUrl, NamedBy>,
     options: Options,
     /// In the order in which they decide: the source's own lock, then the tip's.
     locks: Vec<Rc<Lock>>,
     tip: Option<Tip>,
-    files: HashMap<String, Result<Rc<RemoteFile>, FetchFailure>>,
+    files: HashMap<SafeUrl, Result<Rc<RemoteFile>, FetchFailure>>,
     repositories: HashMap<Key, Result<Rc<Repository>, FetchFailure>>,
     charts: HashMap<ChartRef, Result<Pulled>>,
     progress: Progress,
@@ -101,12 +101,12 @@ pub struct Fetcher {
 /// Sets up HTTP with the user's credentials. One file may take as long as `timeout`, and be as large as `budget`
 /// allows.
 fn client(
-    foreign: &RemoteGit,
+    remote_git: &RemoteGit,
     timeout: Duration,
     budget: &Budget,
     reach: &Arc<Reach>,
 ) -> Result<Arc<http::Client>> {
-    let asked = foreign.clone();
+    let asked = remote_git.clone();
     let client = http::Client::new(
         http::Options {
             deadline: timeout,
@@ -134,7 +134,7 @@ impl Fetcher {
     /// # Errors
     /// When the options leave no time to fetch.
     pub fn new(
-        foreign: RemoteGit,
+        remote_git: RemoteGit,
         cache: Cache,
         options: Options,
         locks: Vec<Rc<Lock>>,
@@ -142,11 +142,11 @@ impl Fetcher {
     ) -> Result<Self> {
         let timeout = options.timeout.unwrap_or(DEFAULT_TIMEOUT);
         let budget = Budget::new(options.max_file_size.unwrap_or(MAX_FILE_SIZE));
-        let reach = Arc::new(Reach::new(foreign.clone(), options.allow_private));
-        let client = client(&foreign, timeout, &budget, &reach)?;
+        let reach = Arc::new(Reach::new(remote_git.clone(), options.allow_private));
+        let client = client(&remote_git, timeout, &budget, &reach)?;
         Ok(Fetcher {
             git: Rc::new(GitRemotes::new(
-                foreign,
+                remote_git,
                 cache.clone(),
                 timeout,
                 options.offline,
@@ -205,14 +205,16 @@ impl Fetcher {
         let mut moved = Vec::new();
         for (url, file) in &self.files {
             let Ok(file) = file else { continue };
-            let access = self.reach.access(&self.named_by(url), url);
-            let Ok(body) = self.client.get(url, access, &never) else {
+            let access = self
+                .reach
+                .access(&self.named_by(url.exposed()), url.exposed());
+            let Ok(body) = self.client.get(url.exposed(), access, &never) else {
                 continue;
             };
             let now = sha256_hex(&body.bytes);
             if now != file.sha256 {
                 moved.push(Change::Moved {
-                    label: redact::url(url),
+                    label: url.shown(),
                     old: Digest::Sha256(file.sha256.clone()),
                     new: Digest::Sha256(now),
                 });
@@ -220,14 +222,14 @@ impl Fetcher {
         }
         for (key, repository) in self.repositories.iter().filter(|_| repositories) {
             let Ok(repository) = repository else { continue };
-            let wish = GitRequest {
+            let request = GitRequest {
                 url: key.url.clone(),
                 reference: key.reference.clone(),
                 commit: None,
-                by: self.named_by(&key.url),
+                by: self.named_by(key.url.exposed()),
                 is_submodule: false,
             };
-            let Ok(now) = self.git.resolve(&wish, timeout) else {
+            let Ok(now) = self.git.resolve(&request, timeout) else {
                 continue;
             };
             if now != repository.commit {
@@ -249,11 +251,14 @@ impl Fetcher {
 
     /// Says whose files name a URL that was asked for in this run.
     fn named_by(&self, url: &str) -> NamedBy {
-        self.named_by.get(url).cloned().unwrap_or(NamedBy::User)
+        self.named_by
+            .get(&SafeUrl::from(url))
+            .cloned()
+            .unwrap_or(NamedBy::User)
     }
 
     fn locked_commit(&self, key: &Key) -> Option<String> {
-        let url = redact::url(&key.url);
+        let url = key.url.shown();
         self.locks
             .iter()
             .find_map(|lock| lock.find_git(&url, key.reference.as_deref(), key.submodules))
@@ -271,7 +276,7 @@ impl Fetcher {
     /// Says whether a repository is named with a ref, or may be named without.
     fn is_named(&self, spec: &RepoSpec) -> bool {
         let accepted = || {
-            let url = redact::url(&spec.clone_spec());
+            let url = spec.clone_spec().shown();
             let lock = self.options.accepted.as_ref()?;
             lock.find_git(&url, None, spec.submodules)
         };
@@ -280,7 +285,7 @@ impl Fetcher {
 
     /// Returns the ways to bring in what is wanted, in the order in which they decide.
     fn ways(&self, wanted: &RemoteRef) -> &'static [Way] {
-        let text = wanted.text.as_str();
+        let text = wanted.text.exposed();
         match (wanted.wants, &wanted.spec) {
             (Wants::File, _) | (_, None) => &[Way::File],
             (Wants::Root, _) => &[Way::Root],
@@ -302,7 +307,7 @@ impl Fetcher {
     /// Refuses what must not be resolved: what is in no lock and would have to be, or could not be.
     fn refuse(&self, key: &Key) -> Result<()> {
         let reference = key.reference.as_deref();
-        let shown = redact::url(&key.url);
+        let shown = key.url.shown();
         let name = reference.unwrap_or("HEAD");
         if self.locked_commit(key).is_some() {
             return Ok(());
@@ -328,7 +333,7 @@ impl Fetcher {
         if way == Way::File {
             return self.without_network(Job::Http {
                 url: wanted.text.clone(),
-                access: self.reach.access(&wanted.by, &wanted.text),
+                access: self.reach.access(&wanted.by, wanted.text.exposed()),
             });
         }
         let spec = wanted.spec.as_ref()?;
@@ -353,7 +358,7 @@ impl Fetcher {
             .filter(|reference| Pin::of(Some(reference)) == Pin::Commit)
             .map(|commit| commit.to_ascii_lowercase());
         let job = Job::Git {
-            wish: GitRequest {
+            request: GitRequest {
                 url: key.url.clone(),
                 reference: key.reference.clone(),
                 commit: locked.or(fixed),
@@ -371,16 +376,19 @@ impl Fetcher {
     fn without_network(&mut self, job: Job) -> Option<Job> {
         match &job {
             Job::Git {
-                key, wish, timeout, ..
+                key,
+                request,
+                timeout,
+                ..
             } => {
                 if self.repositories.contains_key(key) {
                     return None;
                 }
-                if let Some(repository) = self.held_by_tip(key, wish, *timeout) {
+                if let Some(repository) = self.held_by_tip(key, request, *timeout) {
                     self.repositories.insert(key.clone(), Ok(repository));
                     return None;
                 }
-                let opened = match self.git.cached(wish) {
+                let opened = match self.git.cached(request) {
                     Ok(None) => return Some(job),
                     Ok(Some(fetched)) => self.open(key, &fetched),
                     Err(failure) => Err(failure.into()),
@@ -392,8 +400,8 @@ impl Fetcher {
                 if self.files.contains_key(url) {
                     return None;
                 }
-                if let Some(sha256) = self.locked_file(url) {
-                    let label = redact::url(url);
+                if let Some(sha256) = self.locked_file(url.exposed()) {
+                    let label = url.shown();
                     let bytes = self
                         .tip
                         .as_ref()
@@ -405,13 +413,13 @@ impl Fetcher {
                         return None;
                     }
                 } else if self.options.locked {
-                    let failure = Failure::new(format!("{} is not in the lock", redact::url(url)))
+                    let failure = Failure::new(format!("{} is not in the lock", url.shown()))
                         .hint("run once without `--locked`");
                     self.files.insert(url.clone(), Err(failure.into()));
                     return None;
                 }
                 if self.options.offline {
-                    let failure = Failure::new(format!("{} is not in the cache", redact::url(url)))
+                    let failure = Failure::new(format!("{} is not in the cache", url.shown()))
                         .hint("run once without `--offline`");
                     self.files.insert(url.clone(), Err(failure.into()));
                     return None;
@@ -424,21 +432,21 @@ impl Fetcher {
     fn held_by_tip(
         &self,
         key: &Key,
-        wish: &GitRequest,
+        request: &GitRequest,
         timeout: Option<Duration>,
     ) -> Option<Rc<Repository>> {
         let tip = self.tip.as_ref()?;
-        let url = redact::url(&key.url);
+        let url = key.url.shown();
         let entry = tip
             .lock
             .find_git(&url, key.reference.as_deref(), key.submodules)?;
         // The source's own lock may name another commit than the tip was made from.
-        if wish.commit.as_ref() != Some(&entry.commit) {
+        if request.commit.as_ref() != Some(&entry.commit) {
             return None;
         }
         let label = label(key);
         let files = tip.repository(&Remote::Git(entry.clone()).label())?;
-        let (git, again, shown) = (self.git.clone(), wish.clone(), label.clone());
+        let (git, again, shown) = (self.git.clone(), request.clone(), label.clone());
         let submodules = key.submodules;
         let fallback = Box::new(move || -> Result<SharedTree> {
             let fetched = git
@@ -468,7 +476,7 @@ impl Fetcher {
         )?;
         Ok(Rc::new(Repository {
             tree: Rc::new(tree),
-            url: redact::url(&key.url),
+            url: key.url.shown(),
             reference: key.reference.clone(),
             submodules: key.submodules,
             commit: fetched.commit.clone(),
@@ -502,13 +510,16 @@ impl Fetcher {
             match (job, answer) {
                 (
                     Job::Git {
-                        key, wish, timeout, ..
+                        key,
+                        request,
+                        timeout,
+                        ..
                     },
                     Some(Done::Git(answer)),
                 ) => {
                     let answer = match answer {
                         Err(failure) if failure.trouble == Trouble::Login => {
-                            self.ask(&wish, timeout, failure)
+                            self.ask(&request, timeout, failure)
                         }
                         answer => answer,
                     };
@@ -516,7 +527,7 @@ impl Fetcher {
                     self.repositories.insert(key, opened);
                 }
                 (Job::Http { url, .. }, Some(Done::Http(answer))) => {
-                    let file = self.received(&url, answer);
+                    let file = self.received(url.exposed(), answer);
                     self.files.insert(url, file);
                 }
                 // A guess that was given up: whoever needs it all the same asks again.
@@ -528,16 +539,16 @@ impl Fetcher {
     /// Fetches once more, alone and with the terminal, so that git can ask for a password.
     fn ask(
         &self,
-        wish: &GitRequest,
+        request: &GitRequest,
         timeout: Option<Duration>,
         failure: FetchFailure,
     ) -> Result<Fetched, FetchFailure> {
         let may_ask = std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
-        if !may_ask || !self.reach.access(&wish.by, &wish.url).named {
+        if !may_ask || !self.reach.access(&request.by, request.url.exposed()).named {
             return Err(failure);
         }
         self.progress
-            .suspend(|| self.git.fetch(wish, timeout, None, Terminal::Shared))
+            .suspend(|| self.git.fetch(request, timeout, None, Terminal::Shared))
     }
 
     fn received(
@@ -561,7 +572,7 @@ impl Fetcher {
             .into());
         }
         self.budget.take(bytes.len() as u64, || redact::url(url))?;
-        let file = remote_file(url.to_owned(), bytes);
+        let file = remote_file(url.into(), bytes);
         if let Some(sha256) = self.locked_file(url)
             && sha256 != file.sha256
         {
@@ -589,7 +600,7 @@ impl Fetcher {
                 if wanted.wants == Wants::Either
                     && let Err(what) = kustomization::looks_like_resources(&file.bytes)
                 {
-                    let shown = redact::url(&wanted.text);
+                    let shown = wanted.text.shown();
                     return Err(
                         Failure::new(format!("{shown} does not hold resources: {what}")).into(),
                     );
@@ -643,7 +654,7 @@ impl Fetcher {
             .into_iter()
             .filter_map(|(way, outcome)| Some((way, outcome.err()?.failure)));
         let Some((_, mut failure)) = failures.next() else {
-            let shown = redact::url(&wanted.text);
+            let shown = wanted.text.shown();
             return Err(Failure::new(format!("{shown} was not fetched")));
         };
         for (way, other) in failures {
@@ -666,7 +677,7 @@ impl Remotes for Fetcher {
     fn charts(&mut self, wanted: &[(ChartRef, NamedBy)]) -> Vec<Result<Pulled>> {
         for (chart, by) in wanted {
             if *by == NamedBy::User {
-                self.reach.name(&chart.repo);
+                self.reach.name(chart.repo.exposed());
             }
         }
         let charts = helm::Charts {
@@ -691,7 +702,7 @@ impl Remotes for Fetcher {
             urls.extend(one.spec.as_ref().map(RepoSpec::clone_spec));
             for url in urls {
                 if one.by == NamedBy::User {
-                    self.reach.name(&url);
+                    self.reach.name(url.exposed());
                 }
                 let by = self.named_by.entry(url).or_insert_with(|| one.by.clone());
                 by.extend(&one.by);
@@ -717,7 +728,7 @@ impl Remotes for Fetcher {
                 if **ways == [Way::File, Way::Root]
                     && round == 0
                     && named
-                    && !reference::looks_like_file(&one.text)
+                    && !reference::looks_like_file(one.text.exposed())
                     && job.is_some()
                 {
                     jobs.extend(self.job(one, Way::Root, true));
@@ -732,7 +743,7 @@ impl Remotes for Fetcher {
     }
 }
 
-fn remote_file(url: String, bytes: Vec<u8>) -> Rc<RemoteFile> {
+fn remote_file(url: SafeUrl, bytes: Vec<u8>) -> Rc<RemoteFile> {
     Rc::new(RemoteFile {
         url,
         sha256: sha256_hex(&bytes),

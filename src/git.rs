@@ -2,7 +2,7 @@
 //! git's own. Everything else goes through `gix` in [`crate::tree`] and [`crate::commit`].
 //!
 //! "This repository" ([`LocalRepo`]) keeps the environment we were started with, so that a hook's
-//! `GIT_DIR` and the caller's `git -c` settings hold. A foreign repository ([`RemoteGit`]) is spoken
+//! `GIT_DIR` and the caller's `git -c` settings hold. A remote repository ([`RemoteGit`]) is spoken
 //! to without them: in a hook of a linked worktree git exports an absolute `GIT_DIR` and
 //! `GIT_INDEX_FILE`, and a `git fetch` that inherits those writes into the user's repository.
 

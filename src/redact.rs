@@ -9,6 +9,8 @@ mod query;
 mod token;
 mod visible;
 
+use std::fmt;
+
 pub(crate) use self::visible::{REPLACED, is_invisible, shown};
 pub use self::visible::{inert, is_hidden, visible};
 
@@ -26,6 +28,54 @@ const HIDDEN: &str = "REDACTED";
 /// - Control characters and surrounding blanks go; known tokens (`ghp_…`) are hidden wherever they stand.
 pub fn url(text: &str) -> String {
     Shown::of(text).text
+}
+
+/// A URL, or any other reference, that may hold a secret. It is shown as by [`url()`], also by `{:?}`.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct SafeUrl(String);
+
+impl SafeUrl {
+    /// Returns the URL as it was written, for who asks for it. It must not be shown.
+    #[must_use]
+    pub fn exposed(&self) -> &str {
+        &self.0
+    }
+
+    /// Returns the URL as it may be shown and stored.
+    #[must_use]
+    pub fn shown(&self) -> String {
+        url(&self.0)
+    }
+
+    /// Returns whether it holds a secret, as [`has_secret`].
+    #[must_use]
+    pub fn has_secret(&self) -> bool {
+        has_secret(&self.0)
+    }
+}
+
+impl From<String> for SafeUrl {
+    fn from(url: String) -> SafeUrl {
+        SafeUrl(url)
+    }
+}
+
+impl From<&str> for SafeUrl {
+    fn from(url: &str) -> SafeUrl {
+        SafeUrl(url.to_owned())
+    }
+}
+
+impl fmt::Display for SafeUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.shown())
+    }
+}
+
+impl fmt::Debug for SafeUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}", self.shown())
+    }
 }
 
 /// Returns whether [`url()`] hides a secret of this text: a password, a token or a signed query. A plain

@@ -33,6 +33,7 @@ use crate::kustomization::{
     self, Accepts, FunctionRuntime, Kind, NoteKind, PluginUse, Problem, Reference,
 };
 use crate::record::LoadRestrictor;
+use crate::redact::SafeUrl;
 pub use crate::tree::absence::Absence;
 use crate::tree::{self, Resolved, path};
 use bundle::Within;
@@ -205,7 +206,7 @@ struct Walker<'a> {
     roots: HashMap<(SourceId, String), RootId>,
     /// The files of each source, by path.
     files: Vec<HashMap<String, FileId>>,
-    downloads: HashMap<String, FileId>,
+    downloads: HashMap<SafeUrl, FileId>,
     repositories: HashMap<*const Repository, SourceId>,
     queue: Vec<RootId>,
     pending: Vec<Pending>,

@@ -89,13 +89,13 @@ impl BuildInputs {
         };
         let proxy = if proxy::IS_TRUSTED && remote().next().is_some() {
             Some(Proxy::start(
-                remote().map(|file| (file.url.as_str(), &*file.bytes)),
+                remote().map(|file| (file.url.exposed(), &*file.bytes)),
                 top,
             )?)
         } else {
             None
         };
-        let is_here = |file: &RemoteFile| proxy.is_some() && !proxy::is_direct(&file.url);
+        let is_here = |file: &RemoteFile| proxy.is_some() && !proxy::is_direct(file.url.exposed());
         let scene = BuildInputs {
             manifest: top.join("fetched.json"),
             nothing: top.join("nothing.json"),

@@ -7,7 +7,6 @@ use crate::failure::Result;
 use crate::kustomization::FILE_NAMES;
 use crate::plan::Writes;
 use crate::record::{Builder, Digest, GitRemote, Remote, RemoteTrailer, Verified};
-use crate::redact;
 use crate::tree::path;
 use crate::walk::{self, CarriedId, FileId, Graph, Named, Origin, Place, RootId, SourceId};
 
@@ -181,7 +180,7 @@ impl<'a> Reach<'a> {
             }
             Origin::Remote(file) => {
                 inputs.remotes.insert(RemoteTrailer {
-                    label: redact::url(&file.url),
+                    label: file.url.shown(),
                     digest: Digest::Sha256(file.sha256.clone()),
                 });
             }

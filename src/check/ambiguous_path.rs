@@ -42,7 +42,7 @@ fn find(context: &Context<'_>) -> Vec<Finding> {
                         format!("write `./{shown}` for what lies here"),
                         format!(
                             "or write `{}` for what lies there",
-                            explicit(one.wanted.spec.as_ref()?, &one.wanted.text)
+                            explicit(one.wanted.spec.as_ref()?, one.wanted.text.exposed())
                         ),
                     ],
                 ),
@@ -87,7 +87,7 @@ impl Ambiguity {
     /// Looks at a reference of a root in `directory`.
     pub(super) fn of(tree: &dyn Tree, directory: &str, wanted: &RemoteRef) -> Option<Ambiguity> {
         let spec = wanted.spec.as_ref()?;
-        let text = wanted.text.as_str();
+        let text = wanted.text.exposed();
         let forced = text
             .get(.."git::".len())
             .is_some_and(|prefix| prefix.eq_ignore_ascii_case("git::"));
@@ -103,7 +103,7 @@ impl Ambiguity {
             if local.is_some() {
                 return local;
             }
-            if !spec.clone_spec().contains(':') {
+            if !spec.clone_spec().exposed().contains(':') {
                 return Some(Ambiguity::NoHost);
             }
         }
@@ -138,7 +138,7 @@ fn split(text: &str, spec: &RepoSpec) -> Option<Ambiguity> {
         format!("{before}_git.git//{after}{separator}{rest}")
     };
     Some(Ambiguity::Split {
-        repository: redact::url(&spec.clone_spec()),
+        repository: spec.clone_spec().shown(),
         better: redact::url(&format!("{host}{better}{query}")),
     })
 }

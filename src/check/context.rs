@@ -173,7 +173,7 @@ impl<'a> Context<'a> {
     pub(super) fn path(&self, file: FileId) -> &'a str {
         match &self.graph.files[file].origin {
             Origin::Tree { path, .. } => path,
-            Origin::Remote(remote) => &remote.url,
+            Origin::Remote(remote) => remote.url.exposed(),
             Origin::Archive { path, .. } => path,
         }
     }

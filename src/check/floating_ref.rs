@@ -37,7 +37,7 @@ fn find(context: &Context<'_>) -> Vec<Finding> {
         .filter(|one| one.ambiguity.is_none() && one.locked.is_none())
         .filter(|one| !context.is_owned(context.path(one.edge.from)))
         // The page of a branch is not a file at all, and `remote-reference` says what to write.
-        .filter(|one| reference::web_page(&one.wanted.text).is_none())
+        .filter(|one| reference::web_page(one.wanted.text.exposed()).is_none())
         .filter_map(|one| {
             let (message, help) = tell(one)?;
             Some(context.at_reference(Rule::FloatingRef, one.edge, message, vec![help.to_owned()]))
@@ -51,7 +51,7 @@ fn tell(one: &RemoteUse<'_>) -> Option<(String, &'static str)> {
     let shown = one.shown();
     let pin = one.pin().filter(|pin| pin.floats())?;
     let Some(spec) = one.repository() else {
-        let (_, version) = reference::file_pin(&one.wanted.text)?;
+        let (_, version) = reference::file_pin(one.wanted.text.exposed())?;
         let version = redact::url(&version);
         if pin == Pin::ShortCommit {
             return Some((

@@ -89,7 +89,7 @@ fn message(context: &Context<'_>, one: &RemoteUse<'_>) -> String {
 }
 
 fn help(context: &Context<'_>, one: &RemoteUse<'_>) -> Vec<String> {
-    if let Some(hint) = reference::web_page(&one.wanted.text) {
+    if let Some(hint) = reference::web_page(one.wanted.text.exposed()) {
         return vec![hint];
     }
     if one.repository().is_some_and(|spec| spec.query_dropped) {
@@ -115,7 +115,7 @@ fn help(context: &Context<'_>, one: &RemoteUse<'_>) -> Vec<String> {
     help.extend(one.in_place_command(context));
     if one.repository().is_some() {
         help.extend(
-            reference::subgroup_hint(&one.wanted.text)
+            reference::subgroup_hint(one.wanted.text.exposed())
                 .map(|hint| format!("if neither finds the repository: {hint}")),
         );
     }

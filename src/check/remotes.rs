@@ -6,7 +6,6 @@ use super::Context;
 use super::ambiguous_path::Ambiguity;
 use crate::failure::{argument, pathspec};
 use crate::record::{self, GitRemote, Index, LOCK_NAME};
-use crate::redact;
 use crate::reference::place::LOCALIZED_FILES;
 use crate::reference::{self, Pin, RepoSpec};
 use crate::tree::{Tree, path};
@@ -67,7 +66,7 @@ pub(super) fn all<'a>(
 impl RemoteUse<'_> {
     /// Returns how it may be shown.
     pub(super) fn shown(&self) -> String {
-        redact::url(&self.wanted.text)
+        self.wanted.text.shown()
     }
 
     /// Returns the directory that it wants of a repository of which the lock holds others only: what
@@ -90,7 +89,7 @@ impl RemoteUse<'_> {
     pub(super) fn pin(&self) -> Option<Pin> {
         match self.repository() {
             Some(spec) => Some(Pin::of(spec.reference.as_deref())),
-            None => reference::file_pin(&self.wanted.text).map(|(pin, _)| pin),
+            None => reference::file_pin(self.wanted.text.exposed()).map(|(pin, _)| pin),
         }
     }
 

@@ -248,7 +248,7 @@ fn is_commit(name: &std::ffi::OsStr) -> bool {
 fn is_whole(directory: &Path, commit: &str) -> bool {
     let readable = || {
         let id = objects::object_id(commit).ok()?;
-        let repository = objects::open_foreign(directory, MAX_FILE_SIZE).ok()?;
+        let repository = objects::open_fetched(directory, MAX_FILE_SIZE).ok()?;
         objects::proven(&repository, "commit", id).ok()?;
         Some(())
     };

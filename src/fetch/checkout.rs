@@ -13,7 +13,7 @@ use super::submodule::{self, Submodule};
 use crate::failure::{Failure, Result};
 use crate::git::RemoteGit;
 use crate::process::Terminal;
-use crate::redact;
+use crate::redact::SafeUrl;
 use crate::tree::checkout::{Conversion, Filters};
 use crate::tree::objects::{self, ObjectTree};
 use crate::tree::{Entry, Tree, path};
@@ -22,11 +22,11 @@ use crate::walk::NamedBy;
 /// One commit of a fetched repository.
 pub(super) struct CheckoutTree {
     objects: ObjectTree,
-    foreign: RemoteGit,
+    remote_git: RemoteGit,
     /// How the user names it: `URL?ref=REF`, without secrets.
     label: String,
     /// The clone spec as git takes it, for submodules with a relative URL. None: leave them alone.
-    submodules: Option<(Rc<GitRemotes>, String)>,
+    submodules: Option<(Rc<GitRemotes>, SafeUrl)>,
     modules: OnceCell<Vec<Submodule>>,
     mounts: RefCell<HashMap<String, Rc<CheckoutTree>>>,
     conversion: Conversion,
@@ -45,10 +45,10 @@ impl CheckoutTree {
         directory: PathBuf,
         commit: &str,
         label: String,
-        submodules_of: Option<String>,
+        submodules_of: Option<SafeUrl>,
     ) -> Result<Self> {
         let budget = remotes.budget().clone();
-        let repository = objects::open_foreign(&directory, budget.memory())?;
+        let repository = objects::open_fetched(&directory, budget.memory())?;
         let bytes = objects::proven(&repository, "commit", objects::object_id(commit)?)?;
         let root = gix::objs::CommitRefIter::from_bytes(&bytes, repository.object_hash())
             .tree_id()
@@ -56,7 +56,7 @@ impl CheckoutTree {
         let hash = repository.object_hash();
         Ok(CheckoutTree {
             objects: ObjectTree::new(repository, root),
-            foreign: remotes.foreign().clone(),
+            remote_git: remotes.remote_git().clone(),
             label,
             submodules: submodules_of.map(|url| (remotes.clone(), url)),
             modules: OnceCell::new(),
@@ -78,7 +78,7 @@ impl CheckoutTree {
             let modules = match self.objects.entry(".gitmodules")? {
                 Some(Entry::File { .. }) => {
                     self.count(".gitmodules")?;
-                    submodule::parse(&self.foreign, &self.objects.read(".gitmodules")?)?
+                    submodule::parse(&self.remote_git, &self.objects.read(".gitmodules")?)?
                 }
                 _ => Vec::new(),
             };
@@ -98,9 +98,9 @@ impl CheckoutTree {
                 continue;
             };
             let shown = self.label(&module.path);
-            let mount = submodule::resolve_url(parent, &module.url)
+            let mount = submodule::resolve_url(parent.exposed(), &module.url)
                 .and_then(|url| {
-                    let by = NamedBy::Upstream([redact::url(parent)].into());
+                    let by = NamedBy::Upstream([parent.shown()].into());
                     submodule_tree(remotes, by, &url, &commit.to_string(), &shown)
                 })
                 .map_err(|failure| failure.context(format!("submodule `{shown}`")))?;
@@ -135,22 +135,22 @@ fn submodule_tree(
     commit: &str,
     label: &str,
 ) -> Result<CheckoutTree> {
-    let wish = GitRequest {
-        url: url.to_owned(),
+    let request = GitRequest {
+        url: url.into(),
         reference: None,
         commit: Some(commit.to_owned()),
         by,
         is_submodule: true,
     };
     let fetched = remotes
-        .fetch(&wish, None, None, Terminal::Detached)
+        .fetch(&request, None, None, Terminal::Detached)
         .map_err(|failure| failure.failure)?;
     CheckoutTree::open(
         remotes,
         fetched.directory,
         commit,
         label.to_owned(),
-        Some(url.to_owned()),
+        Some(url.into()),
     )
 }
 

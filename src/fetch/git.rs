@@ -16,7 +16,7 @@ use crate::failure::{Failure, Result};
 use crate::git::{self, Asked, RemoteGit};
 use crate::process::{self, Limits, Output, Terminal};
 use crate::record::is_object_id;
-use crate::redact;
+use crate::redact::{self, SafeUrl};
 use crate::reference::Pin;
 use crate::tree::objects;
 use crate::walk::NamedBy;
@@ -31,8 +31,8 @@ pub(super) const RELOCK: &str = "to lock what it is now: `git kustomize-localize
 /// What to fetch: everything that makes one fetch differ from another.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct GitRequest {
-    /// The clone spec, as git takes it. May hold a secret.
-    pub url: String,
+    /// The clone spec, as git takes it.
+    pub url: SafeUrl,
     /// The ref as written; none stands for HEAD.
     pub reference: Option<String>,
     /// The commit, where it is known: from a lock, or because the ref is one.
@@ -127,7 +127,7 @@ impl Listing {
     }
 }
 
-/// The time that one wish may take, however many times git is started for it.
+/// The time that one request may take, however many times git is started for it.
 pub(super) struct Clock<'a> {
     start: Instant,
     timeout: Duration,
@@ -154,7 +154,7 @@ impl<'a> Clock<'a> {
 /// Fetches commits, each once; safe to share between threads.
 #[derive(Clone)]
 pub struct GitRemotes {
-    foreign: RemoteGit,
+    remote_git: RemoteGit,
     cache: Cache,
     timeout: Duration,
     offline: bool,
@@ -169,7 +169,7 @@ impl GitRemotes {
     /// Sets up fetching into `cache`. `timeout` holds for one fetch, `budget` for all files that are read.
     #[must_use]
     pub(super) fn new(
-        foreign: RemoteGit,
+        remote_git: RemoteGit,
         cache: Cache,
         timeout: Duration,
         offline: bool,
@@ -178,7 +178,7 @@ impl GitRemotes {
         client: Arc<http::Client>,
     ) -> Self {
         GitRemotes {
-            foreign,
+            remote_git,
             cache,
             timeout,
             offline,
@@ -196,15 +196,15 @@ impl GitRemotes {
         tags.contains(&(url.to_owned(), reference.to_owned()))
     }
 
-    fn learn_tag(&self, wish: &GitRequest, reference: &str) {
+    fn learn_tag(&self, request: &GitRequest, reference: &str) {
         let mut tags = self.tags.lock().unwrap_or_else(PoisonError::into_inner);
-        tags.insert((redact::url(&wish.url), reference.to_owned()));
+        tags.insert((request.url.shown(), reference.to_owned()));
     }
 
-    /// How foreign repositories are spoken to.
+    /// How remote repositories are spoken to.
     #[must_use]
-    pub fn foreign(&self) -> &RemoteGit {
-        &self.foreign
+    pub fn remote_git(&self) -> &RemoteGit {
+        &self.remote_git
     }
 
     pub(super) fn budget(&self) -> &Budget {
@@ -223,11 +223,11 @@ impl GitRemotes {
     ///
     /// # Errors
     /// When somebody else may change the cache.
-    pub fn cached(&self, wish: &GitRequest) -> Result<Option<Fetched>> {
-        let Some(commit) = wish.commit.clone() else {
+    pub fn cached(&self, request: &GitRequest) -> Result<Option<Fetched>> {
+        let Some(commit) = request.commit.clone() else {
             return Ok(None);
         };
-        let directory = self.cache.repository(&redact::url(&wish.url), &commit)?;
+        let directory = self.cache.repository(&request.url.shown(), &commit)?;
         Ok(directory.map(|directory| Fetched { directory, commit }))
     }
 
@@ -237,43 +237,43 @@ impl GitRemotes {
     /// When it cannot be had: said with what to do, and whether credentials could help.
     pub fn fetch(
         &self,
-        wish: &GitRequest,
+        request: &GitRequest,
         timeout: Option<Duration>,
         cancel: Option<&AtomicBool>,
         terminal: Terminal,
     ) -> Result<Fetched, FetchFailure> {
-        if let Some(fetched) = self.cached(wish)? {
+        if let Some(fetched) = self.cached(request)? {
             return Ok(fetched);
         }
-        let shown = redact::url(&wish.url);
+        let shown = request.url.shown();
         if self.offline {
-            return Err(self.not_cached(wish));
+            return Err(self.not_cached(request));
         }
         let clock = Clock::start(timeout.unwrap_or(self.timeout), cancel);
-        if wish.commit.is_none() && self.cache.knows(&shown) {
+        if request.commit.is_none() && self.cache.knows(&shown) {
             // Something of this repository is here: asking what the ref is costs less than a fetch.
-            let commit = self.resolve_by(wish, &clock, terminal)?;
+            let commit = self.resolve_by(request, &clock, terminal)?;
             let known = GitRequest {
                 commit: Some(commit),
-                ..wish.clone()
+                ..request.clone()
             };
             if let Some(fetched) = self.cached(&known)? {
                 return Ok(fetched);
             }
         }
-        let reference = wish.reference.as_deref().unwrap_or("HEAD");
-        let Some(commit) = &wish.commit else {
-            return self.fetch_reference(wish, reference, &clock, terminal);
+        let reference = request.reference.as_deref().unwrap_or("HEAD");
+        let Some(commit) = &request.commit else {
+            return self.fetch_reference(request, reference, &clock, terminal);
         };
-        let failure = match self.fetch_reference(wish, commit, &clock, terminal) {
+        let failure = match self.fetch_reference(request, commit, &clock, terminal) {
             Err(failure) if failure.trouble == Trouble::NotInRepository => failure,
             done => return done,
         };
-        if reference.eq_ignore_ascii_case(commit) || wish.is_submodule {
+        if reference.eq_ignore_ascii_case(commit) || request.is_submodule {
             return Err(failure);
         }
         // Servers may refuse to give a commit by its id: the ref may still lead there.
-        match self.fetch_reference(wish, reference, &clock, terminal) {
+        match self.fetch_reference(request, reference, &clock, terminal) {
             Ok(fetched) if fetched.commit == *commit => Ok(fetched),
             Ok(fetched) => Err(Failure::new(format!(
                 "{shown}: `{reference}` is {} now, and the locked commit {commit} cannot be fetched",
@@ -289,26 +289,26 @@ impl GitRemotes {
     ///
     /// # Errors
     /// As [`GitRemotes::fetch`].
-    pub fn resolve(&self, wish: &GitRequest, timeout: Duration) -> Result<String, FetchFailure> {
+    pub fn resolve(&self, request: &GitRequest, timeout: Duration) -> Result<String, FetchFailure> {
         if self.offline {
-            return Err(self.not_cached(wish));
+            return Err(self.not_cached(request));
         }
         let clock = Clock::start(timeout.min(self.timeout), None);
-        self.resolve_by(wish, &clock, Terminal::Detached)
+        self.resolve_by(request, &clock, Terminal::Detached)
     }
 
     fn resolve_by(
         &self,
-        wish: &GitRequest,
+        request: &GitRequest,
         clock: &Clock<'_>,
         terminal: Terminal,
     ) -> Result<String, FetchFailure> {
-        let reference = wish.reference.as_deref().unwrap_or("HEAD");
-        let listing = self.list(wish, &[reference], clock, terminal)?;
+        let reference = request.reference.as_deref().unwrap_or("HEAD");
+        let listing = self.list(request, &[reference], clock, terminal)?;
         let found = listing.find(reference);
-        let (name, id) = found.ok_or_else(|| self.no_such_ref(wish, reference))?;
+        let (name, id) = found.ok_or_else(|| self.no_such_ref(request, reference))?;
         if name.starts_with("refs/tags/") {
-            self.learn_tag(wish, reference);
+            self.learn_tag(request, reference);
         }
         Ok(id)
     }
@@ -319,20 +319,20 @@ impl GitRemotes {
     /// As [`GitRemotes::fetch`].
     pub(super) fn list(
         &self,
-        wish: &GitRequest,
+        request: &GitRequest,
         references: &[&str],
         clock: &Clock<'_>,
         terminal: Terminal,
     ) -> Result<Listing, FetchFailure> {
-        let output = self.talk(wish, clock, |foreign, url| {
-            foreign.list(url, references, clock.limits(), terminal)
+        let output = self.talk(request, clock, |remote_git, url| {
+            remote_git.list(url, references, clock.limits(), terminal)
         })?;
         if output.status.success() {
             Ok(Listing(
                 String::from_utf8_lossy(&output.stdout).into_owned(),
             ))
         } else {
-            Err(self.explain(wish, references.first().unwrap_or(&"HEAD"), &output))
+            Err(self.explain(request, references.first().unwrap_or(&"HEAD"), &output))
         }
     }
 
@@ -340,27 +340,30 @@ impl GitRemotes {
     /// further inwards than whoever names it may lead, and also where a redirect leads.
     pub(super) fn talk(
         &self,
-        wish: &GitRequest,
+        request: &GitRequest,
         clock: &Clock<'_>,
         say: impl Fn(&RemoteGit, &str) -> Result<Output, process::Error>,
     ) -> Result<Output, FetchFailure> {
-        let mut access = self.reach.access(&wish.by, &wish.url);
-        let mut url = wish.url.clone();
+        let mut access = self.reach.access(&request.by, request.url.exposed());
+        let mut url = request.url.clone();
         let mut redirects = 0;
         loop {
-            self.reach.refuse_repository(&url, access)?;
-            self.refuse_default_login(&url, access)?;
-            let anonymous = (!access.named).then(|| self.foreign.anonymous());
-            let output = say(anonymous.as_ref().unwrap_or(&self.foreign), &url)
-                .map_err(|error| self.not_run(wish, error, clock))?;
+            self.reach.refuse_repository(url.exposed(), access)?;
+            self.refuse_default_login(url.exposed(), access)?;
+            let anonymous = (!access.named).then(|| self.remote_git.anonymous());
+            let output = say(
+                anonymous.as_ref().unwrap_or(&self.remote_git),
+                url.exposed(),
+            )
+            .map_err(|error| self.not_run(request, error, clock))?;
             if output.status.success() || redirects == MAX_REDIRECTS {
                 return Ok(output);
             }
-            let Some(next) = self.redirect(&url, access, &output)? else {
+            let Some(next) = self.redirect(url.exposed(), access, &output)? else {
                 return Ok(output);
             };
             redirects += 1;
-            (url, access) = next;
+            (url, access) = (next.0.into(), next.1);
         }
     }
 
@@ -379,7 +382,7 @@ impl GitRemotes {
         if !codes.into_iter().any(is_redirect) {
             return Ok(None);
         }
-        let from = self.foreign.rewritten(url);
+        let from = self.remote_git.rewritten(url);
         let asked = format!(
             "{}{ASKED}?service=git-upload-pack",
             from.trim_end_matches('/')
@@ -416,17 +419,17 @@ impl GitRemotes {
 
     fn fetch_reference(
         &self,
-        wish: &GitRequest,
+        request: &GitRequest,
         reference: &str,
         clock: &Clock<'_>,
         terminal: Terminal,
     ) -> Result<Fetched, FetchFailure> {
-        let asked = if wish.is_submodule {
+        let asked = if request.is_submodule {
             Asked::ByRepository
         } else {
             Asked::ByUser
         };
-        let key = redact::url(&wish.url);
+        let key = request.url.shown();
         // The other one is where the server says so; by an id it is not asked.
         let formats = if reference.len() == 64 && is_object_id(reference) {
             ["sha256", "sha1"]
@@ -435,20 +438,20 @@ impl GitRemotes {
         };
         for format in formats {
             let scratch = self.cache.scratch(&key)?;
-            self.foreign.init(scratch.path(), format)?;
-            let output = self.talk(wish, clock, |foreign, url| {
+            self.remote_git.init(scratch.path(), format)?;
+            let output = self.talk(request, clock, |remote_git, url| {
                 let limits = clock.limits();
-                foreign.fetch(scratch.path(), url, reference, asked, limits, terminal)
+                remote_git.fetch(scratch.path(), url, reference, asked, limits, terminal)
             })?;
             if !output.status.success() {
                 if output.stderr.contains("mismatched algorithms") {
                     continue;
                 }
-                return Err(self.explain(wish, reference, &output));
+                return Err(self.explain(request, reference, &output));
             }
             let (commit, is_tag) = fetched_commit(scratch.path(), &self.budget)?;
             if is_tag {
-                self.learn_tag(wish, reference);
+                self.learn_tag(request, reference);
             }
             let directory = self.cache.keep(scratch, &key, &commit)?;
             return Ok(Fetched { directory, commit });
@@ -459,15 +462,15 @@ impl GitRemotes {
         .into())
     }
 
-    pub(super) fn not_cached(&self, wish: &GitRequest) -> FetchFailure {
-        Failure::new(format!("{} is not in the cache", self.describe(wish)))
+    pub(super) fn not_cached(&self, request: &GitRequest) -> FetchFailure {
+        Failure::new(format!("{} is not in the cache", self.describe(request)))
             .hint("run once without `--offline`")
             .into()
     }
 
-    fn describe(&self, wish: &GitRequest) -> String {
-        let shown = redact::url(&wish.url);
-        match (&wish.commit, &wish.reference) {
+    fn describe(&self, request: &GitRequest) -> String {
+        let shown = request.url.shown();
+        match (&request.commit, &request.reference) {
             (Some(commit), _) => format!("commit {commit} of {shown}"),
             (None, Some(reference)) => format!("which commit `{reference}` of {shown} is"),
             (None, None) => format!("which commit HEAD of {shown} is"),
@@ -476,11 +479,11 @@ impl GitRemotes {
 
     pub(super) fn not_run(
         &self,
-        wish: &GitRequest,
+        request: &GitRequest,
         error: process::Error,
         clock: &Clock<'_>,
     ) -> FetchFailure {
-        let shown = redact::url(&wish.url);
+        let shown = request.url.shown();
         match error {
             process::Error::Deadline(..) => Failure::new(format!(
                 "{shown} did not answer within {} s",
@@ -492,8 +495,8 @@ impl GitRemotes {
         }
     }
 
-    pub(super) fn no_such_ref(&self, wish: &GitRequest, reference: &str) -> FetchFailure {
-        let shown = redact::url(&wish.url);
+    pub(super) fn no_such_ref(&self, request: &GitRequest, reference: &str) -> FetchFailure {
+        let shown = request.url.shown();
         let failure = match Pin::of(Some(reference)) {
             Pin::ShortCommit => Failure::new(format!(
                 "{shown} has no ref `{reference}`, and a short commit id cannot be fetched"
@@ -510,11 +513,11 @@ impl GitRemotes {
 
     pub(super) fn explain(
         &self,
-        wish: &GitRequest,
+        request: &GitRequest,
         reference: &str,
         output: &Output,
     ) -> FetchFailure {
-        let shown = redact::url(&wish.url);
+        let shown = request.url.shown();
         let stderr = output.stderr.to_lowercase();
         let has = |texts: &[&str]| texts.iter().any(|text| stderr.contains(text));
         let said = git::said(output);
@@ -524,7 +527,7 @@ impl GitRemotes {
             "not our ref",
             "unadvertised object",
         ]) {
-            return self.no_such_ref(wish, reference);
+            return self.no_such_ref(request, reference);
         }
         if has(&[
             "authentication failed",
@@ -603,7 +606,7 @@ fn fetched_commit(directory: &std::path::Path, budget: &Budget) -> Result<(Strin
     let text = std::fs::read_to_string(directory.join("FETCH_HEAD"))
         .map_err(|error| failed(error.to_string()))?;
     let id = text.split_whitespace().next().unwrap_or_default();
-    let repository = objects::open_foreign(directory, budget.memory())?;
+    let repository = objects::open_fetched(directory, budget.memory())?;
     let commit = repository
         .find_object(objects::object_id(id)?)
         .map_err(|error| failed(error.to_string()))?

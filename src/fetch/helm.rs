@@ -79,8 +79,13 @@ impl Charts<'_> {
             let Some(by) = by.remove(chart).filter(|_| !known.contains_key(chart)) else {
                 continue;
             };
-            let access = self.reach.access(&by, &chart.repo);
-            let refuse = || self.reach.refuse(&chart.repo, access).err().map(Err);
+            let access = self.reach.access(&by, chart.repo.exposed());
+            let refuse = || {
+                self.reach
+                    .refuse(chart.repo.exposed(), access)
+                    .err()
+                    .map(Err)
+            };
             match self.without_helm(chart).or_else(refuse) {
                 Some(answer) => {
                     known.insert(chart.clone(), answer);
@@ -234,7 +239,7 @@ pub(super) fn pull(
         }
     }
     if chart.is_oci() {
-        let repository = chart.repo.trim_end_matches('/');
+        let repository = chart.repo.exposed().trim_end_matches('/');
         command
             .arg("--")
             .arg(format!("{repository}/{}", chart.name));
@@ -307,7 +312,7 @@ fn says_that_it_is_gone(said: &str) -> bool {
 
 /// The command that a person can run.
 fn by_hand(chart: &ChartRef) -> String {
-    let shown = redact::url(&chart.repo);
+    let shown = chart.repo.shown();
     let version = match chart.version.as_str() {
         "" => String::new(),
         version => format!(" --version {}", argument(version)),

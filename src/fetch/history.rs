@@ -12,7 +12,6 @@ use crate::failure::Result;
 use crate::git::{Depth, RefSpec};
 use crate::interrupt::Scratch;
 use crate::process::Terminal;
-use crate::redact;
 
 /// How many commits a [`History`] names.
 const NAMED: usize = 10;
@@ -53,21 +52,21 @@ impl GitRemotes {
     /// When the repository does not answer, or gives the new commit neither by its id nor by its ref.
     pub fn history(
         &self,
-        wish: &GitRequest,
+        request: &GitRequest,
         old: &str,
         timeout: Duration,
     ) -> Result<History, FetchFailure> {
-        let Some(new) = wish.commit.as_deref() else {
-            return Err(self.not_cached(wish));
+        let Some(new) = request.commit.as_deref() else {
+            return Err(self.not_cached(request));
         };
-        let shown = redact::url(&wish.url);
+        let shown = request.url.shown();
         let name = [shown.as_str(), old, new].join("\n");
         if let Some(known) = self.cache().note(&name)
             && let Ok(history) = serde_json::from_slice(&known)
         {
             return Ok(history);
         }
-        let history = self.history_now(wish, old, timeout, Terminal::Detached)?;
+        let history = self.history_now(request, old, timeout, Terminal::Detached)?;
         // An old commit that is not to be had may come back.
         if (history.course != Course::Apart || history.commits > 0)
             && let Ok(bytes) = serde_json::to_vec(&history)
@@ -83,15 +82,16 @@ impl GitRemotes {
     /// As [`GitRemotes::history`].
     pub fn history_now(
         &self,
-        wish: &GitRequest,
+        request: &GitRequest,
         old: &str,
         timeout: Duration,
         terminal: Terminal,
     ) -> Result<History, FetchFailure> {
-        let Some(new) = wish.commit.as_deref().filter(|_| !self.is_offline()) else {
-            return Err(self.not_cached(wish));
+        let Some(new) = request.commit.as_deref().filter(|_| !self.is_offline()) else {
+            return Err(self.not_cached(request));
         };
-        self.asking(wish, old, timeout, terminal)?.history(old, new)
+        self.asking(request, old, timeout, terminal)?
+            .history(old, new)
     }
 
     /// Asks for one object, as the server has it now, and returns the commit that it is or stands for.
@@ -100,35 +100,35 @@ impl GitRemotes {
     /// As [`GitRemotes::history`]; and when the repository does not give it.
     pub fn given(
         &self,
-        wish: &GitRequest,
+        request: &GitRequest,
         id: &str,
         timeout: Duration,
         terminal: Terminal,
     ) -> Result<String, FetchFailure> {
-        let asking = self.asking(wish, id, timeout, terminal)?;
+        let asking = self.asking(request, id, timeout, terminal)?;
         asking.fetch(&[RefSpec { id, name: "new" }], Depth::One)?;
         let commit = asking.ask(&["rev-parse", "--verify", "refs/kl/new^{commit}"])?;
-        let commit = commit.ok_or_else(|| self.no_such_ref(wish, id))?;
+        let commit = commit.ok_or_else(|| self.no_such_ref(request, id))?;
         Ok(commit.trim().to_owned())
     }
 
     /// Makes an empty repository for objects like the one with this id, to ask with.
     fn asking<'a>(
         &'a self,
-        wish: &'a GitRequest,
+        request: &'a GitRequest,
         id: &str,
         timeout: Duration,
         terminal: Terminal,
     ) -> Result<Asking<'a>> {
-        let scratch = self.cache().scratch(&redact::url(&wish.url))?;
+        let scratch = self.cache().scratch(&request.url.shown())?;
         let format = match id.len() {
             64 => "sha256",
             _ => "sha1",
         };
-        self.foreign().init(scratch.path(), format)?;
+        self.remote_git().init(scratch.path(), format)?;
         Ok(Asking {
             remotes: self,
-            wish,
+            request,
             scratch,
             clock: Clock::start(timeout, None),
             terminal,
@@ -159,24 +159,24 @@ impl Fetcher {
         // What was asked with a secret in its URL is asked so again.
         let keys: Vec<&Key> = self.repositories.keys().collect();
         let url = |shown: &str| {
-            let asked = keys.iter().find(|key| redact::url(&key.url) == shown);
-            asked.map_or_else(|| shown.to_owned(), |key| key.url.clone())
+            let asked = keys.iter().find(|key| key.url.shown() == shown);
+            asked.map_or_else(|| shown.into(), |key| key.url.clone())
         };
-        let wishes: Vec<GitRequest> = moves
+        let requests: Vec<GitRequest> = moves
             .iter()
             .map(|moved| GitRequest {
                 url: url(&moved.url),
                 reference: moved.to.clone(),
                 commit: Some(moved.new.clone()),
-                by: self.named_by(&url(&moved.url)),
+                by: self.named_by(url(&moved.url).exposed()),
                 is_submodule: false,
             })
             .collect();
         let git: &GitRemotes = &self.git;
         let asked = moves.len().min(ASKED);
-        let told = side_by_side(&wishes[..asked], SIDE_BY_SIDE, |index, wish| {
+        let told = side_by_side(&requests[..asked], SIDE_BY_SIDE, |index, request| {
             let moved = moves.get(index).filter(|moved| moved.old != moved.new)?;
-            git.history(wish, &moved.old, timeout).ok()
+            git.history(request, &moved.old, timeout).ok()
         });
         told.into_iter()
             .chain(std::iter::repeat(None))
@@ -187,7 +187,7 @@ impl Fetcher {
 
 struct Asking<'a> {
     remotes: &'a GitRemotes,
-    wish: &'a GitRequest,
+    request: &'a GitRequest,
     scratch: Scratch,
     clock: Clock<'a>,
     terminal: Terminal,
@@ -241,34 +241,36 @@ impl Asking<'_> {
         };
         match fetch(new) {
             Err(failure) if failure.trouble == Trouble::NotInRepository => {
-                fetch(self.wish.reference.as_deref().unwrap_or("HEAD")).map_err(|_| failure)?;
+                fetch(self.request.reference.as_deref().unwrap_or("HEAD")).map_err(|_| failure)?;
             }
             done => done?,
         }
         if self.has(new)? {
             Ok(())
         } else {
-            Err(self.remotes.no_such_ref(self.wish, new))
+            Err(self.remotes.no_such_ref(self.request, new))
         }
     }
 
     fn fetch(&self, wanted: &[RefSpec<'_>], depth: Depth) -> Result<(), FetchFailure> {
-        let output = self.remotes.talk(self.wish, &self.clock, |foreign, url| {
-            let limits = self.clock.limits();
-            foreign.fetch_commits(
-                self.scratch.path(),
-                url,
-                wanted,
-                depth,
-                limits,
-                self.terminal,
-            )
-        })?;
+        let output = self
+            .remotes
+            .talk(self.request, &self.clock, |remote_git, url| {
+                let limits = self.clock.limits();
+                remote_git.fetch_commits(
+                    self.scratch.path(),
+                    url,
+                    wanted,
+                    depth,
+                    limits,
+                    self.terminal,
+                )
+            })?;
         if output.status.success() {
             Ok(())
         } else {
             let id = wanted.last().map_or("HEAD", |wanted| wanted.id);
-            Err(self.remotes.explain(self.wish, id, &output))
+            Err(self.remotes.explain(self.request, id, &output))
         }
     }
 
@@ -276,9 +278,9 @@ impl Asking<'_> {
         let limits = self.clock.limits();
         let answer = self
             .remotes
-            .foreign()
+            .remote_git()
             .commits(self.scratch.path(), arguments, limits);
-        answer.map_err(|error| self.remotes.not_run(self.wish, error, &self.clock))
+        answer.map_err(|error| self.remotes.not_run(self.request, error, &self.clock))
     }
 
     fn has(&self, commit: &str) -> Result<bool, FetchFailure> {

@@ -121,16 +121,16 @@ impl Access {
 /// Decides about requests, from what the user's own files name. Shared by all threads of a run.
 #[derive(Debug, Default)]
 pub(super) struct Reach {
-    foreign: RemoteGit,
+    remote_git: RemoteGit,
     allow_private: bool,
     named: Mutex<HashSet<String>>,
     origins: Mutex<HashMap<String, Zone>>,
 }
 
 impl Reach {
-    pub(super) fn new(foreign: RemoteGit, allow_private: bool) -> Self {
+    pub(super) fn new(remote_git: RemoteGit, allow_private: bool) -> Self {
         Reach {
-            foreign,
+            remote_git,
             allow_private,
             ..Reach::default()
         }
@@ -184,7 +184,7 @@ impl Reach {
             if let Some(zone) = known().get(url) {
                 return *zone;
             }
-            let zone = match host(&self.foreign.rewritten(url)) {
+            let zone = match host(&self.remote_git.rewritten(url)) {
                 Some(host) => outermost(&host),
                 // A path of this machine.
                 None => Zone::Machine,
@@ -198,7 +198,7 @@ impl Reach {
     /// Refuses a repository that lies further inwards than `access` allows, at any of its addresses. What the
     /// user's `insteadOf` sends elsewhere goes where the user says.
     pub(super) fn refuse_repository(&self, url: &str, access: Access) -> Result<()> {
-        if access.most.is_none() || self.foreign.rewritten(url) != url {
+        if access.most.is_none() || self.remote_git.rewritten(url) != url {
             Ok(())
         } else {
             self.refuse(url, access)
@@ -246,7 +246,7 @@ fn host(url: &str) -> Option<Host<String>> {
 
 /// Returns host and port of a URL, as they tell one server from another.
 fn place(url: &str) -> Option<String> {
-    let host = host(url).or_else(|| host(&RepoSpec::parse(url).ok()?.clone_spec()))?;
+    let host = host(url).or_else(|| host(RepoSpec::parse(url).ok()?.clone_spec().exposed()))?;
     let port = Url::parse(url).ok().and_then(|url| url.port());
     let host = host.to_string().to_ascii_lowercase();
     let host = host.trim_end_matches('.');

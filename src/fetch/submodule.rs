@@ -22,8 +22,8 @@ pub(super) struct Submodule {
 ///
 /// # Errors
 /// When git cannot parse it.
-pub(super) fn parse(foreign: &RemoteGit, bytes: &[u8]) -> Result<Vec<Submodule>> {
-    let settings = foreign.parse_config(bytes)?;
+pub(super) fn parse(remote_git: &RemoteGit, bytes: &[u8]) -> Result<Vec<Submodule>> {
+    let settings = remote_git.parse_config(bytes)?;
     let value = |name: &str, key: &str| {
         settings
             .iter()

@@ -82,14 +82,14 @@ impl Upstream {
     ///
     /// # Errors
     /// When the options leave no time to ask.
-    pub fn new(foreign: RemoteGit, options: &Options) -> Result<Self> {
+    pub fn new(remote_git: RemoteGit, options: &Options) -> Result<Self> {
         let timeout = options.timeout.unwrap_or(DEFAULT_TIMEOUT);
         let budget = Budget::new(options.max_file_size.unwrap_or(MAX_FILE_SIZE));
-        let reach = Arc::new(Reach::new(foreign.clone(), options.allow_private));
-        let client = super::client(&foreign, timeout, &budget, &reach)?;
+        let reach = Arc::new(Reach::new(remote_git.clone(), options.allow_private));
+        let client = super::client(&remote_git, timeout, &budget, &reach)?;
         Ok(Upstream {
             git: GitRemotes::new(
-                foreign,
+                remote_git,
                 Cache::of_user(),
                 timeout,
                 options.offline,
@@ -176,8 +176,8 @@ impl Upstream {
         references: &BTreeMap<&str, BTreeSet<&str>>,
         terminal: Terminal,
     ) -> Result<Reply, FetchFailure> {
-        let wish = |url: &str, reference: Option<&str>, commit: Option<&str>| GitRequest {
-            url: url.to_owned(),
+        let request = |url: &str, reference: Option<&str>, commit: Option<&str>| GitRequest {
+            url: url.into(),
             reference: reference.map(str::to_owned),
             commit: commit.map(str::to_owned),
             by: NamedBy::User,
@@ -192,13 +192,13 @@ impl Upstream {
                     .copied()
                     .collect();
                 let clock = Clock::start(self.timeout, None);
-                let wish = wish(url, None, None);
-                let listing = self.git.list(&wish, &references, &clock, terminal)?;
+                let request = request(url, None, None);
+                let listing = self.git.list(&request, &references, &clock, terminal)?;
                 Ok(Reply::Refs(listing))
             }
             Question::Object { url, id } => {
-                let wish = wish(url, Some(id), None);
-                let commit = self.git.given(&wish, id, self.timeout, terminal)?;
+                let request = request(url, Some(id), None);
+                let commit = self.git.given(&request, id, self.timeout, terminal)?;
                 Ok(Reply::Object(commit))
             }
             Question::History {
@@ -207,8 +207,10 @@ impl Upstream {
                 old,
                 new,
             } => {
-                let wish = wish(url, reference.as_deref(), Some(new));
-                let history = self.git.history_now(&wish, old, self.timeout, terminal)?;
+                let request = request(url, reference.as_deref(), Some(new));
+                let history = self
+                    .git
+                    .history_now(&request, old, self.timeout, terminal)?;
                 Ok(Reply::History(history))
             }
             Question::File { url } => self.file(url),
@@ -218,7 +220,7 @@ impl Upstream {
                 version,
                 devel,
             } => self.chart(&ChartRef {
-                repo: url.clone(),
+                repo: url.clone().into(),
                 name: chart.clone(),
                 version: version.clone().unwrap_or_default(),
                 devel: *devel,
@@ -329,7 +331,7 @@ fn refuse(git: &GitRemote) -> Result<()> {
     let text = format!("{}//.", git.url);
     let mut spec = RepoSpec::parse(&text)
         .ok()
-        .filter(|spec| redact::url(&spec.clone_spec()) == git.url)
+        .filter(|spec| spec.clone_spec().shown() == git.url)
         .ok_or_else(|| refused("no kustomization can name such a repository"))?;
     spec.reference.clone_from(&git.reference);
     refuse_unsafe(&text, Some(&spec)).map_err(|reason| refused(&reason.to_string()))

@@ -9,7 +9,7 @@ use super::{Progress, http};
 use crate::failure::{Failure, Result};
 use crate::kustomization;
 use crate::process::Terminal;
-use crate::redact;
+use crate::redact::SafeUrl;
 use crate::reference::RepoSpec;
 
 /// How long a server is asked for what would only be a hint.
@@ -20,7 +20,7 @@ pub(super) const SIDE_BY_SIDE: usize = 8;
 /// What makes one fetched repository differ from another.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct Key {
-    pub(super) url: String,
+    pub(super) url: SafeUrl,
     pub(super) reference: Option<String>,
     pub(super) submodules: bool,
 }
@@ -39,12 +39,12 @@ impl Key {
 pub(super) enum Job {
     Git {
         key: Key,
-        wish: GitRequest,
+        request: GitRequest,
         timeout: Option<Duration>,
         what: Git,
     },
     Http {
-        url: String,
+        url: SafeUrl,
         access: Access,
     },
 }
@@ -54,7 +54,7 @@ pub(super) enum Git {
     /// Fetch it.
     Fetch,
     /// Fetch it, unless this URL turns out to be a file meanwhile.
-    Unless(String),
+    Unless(SafeUrl),
     /// It is named without a ref: only ask what its HEAD is, to say so.
     Refuse {
         /// Whether a ref was written that kustomize does not see.
@@ -81,21 +81,28 @@ pub(super) fn work(
     let one = |index: usize, job: &Job| {
         let what = match job {
             Job::Git { key, .. } => label(key),
-            Job::Http { url, .. } => redact::url(url),
+            Job::Http { url, .. } => url.shown(),
         };
         progress.begin(&what);
         let done = match job {
             Job::Git {
-                wish,
+                request,
                 what: Git::Refuse { query_dropped },
                 ..
-            } => Done::Git(Err(unversioned(git, wish, *query_dropped))),
-            Job::Git { wish, timeout, .. } => {
-                Done::Git(git.fetch(wish, *timeout, Some(&given_up[index]), Terminal::Detached))
-            }
-            Job::Http { url, access } => {
-                Done::Http(client.get(url, *access, &never).map(|body| body.bytes))
-            }
+            } => Done::Git(Err(unversioned(git, request, *query_dropped))),
+            Job::Git {
+                request, timeout, ..
+            } => Done::Git(git.fetch(
+                request,
+                *timeout,
+                Some(&given_up[index]),
+                Terminal::Detached,
+            )),
+            Job::Http { url, access } => Done::Http(
+                client
+                    .get(url.exposed(), *access, &never)
+                    .map(|body| body.bytes),
+            ),
         };
         if let (Job::Http { url, .. }, Done::Http(Ok(bytes))) = (job, &done)
             && kustomization::looks_like_resources(bytes).is_ok()
@@ -150,15 +157,15 @@ pub(super) fn side_by_side<J: Sync, D: Send>(
 }
 
 /// Asks what the HEAD of a repository is that was named without a ref, and says it.
-fn unversioned(git: &GitRemotes, wish: &GitRequest, query_dropped: bool) -> FetchFailure {
-    let shown = redact::url(&wish.url);
+fn unversioned(git: &GitRemotes, request: &GitRequest, query_dropped: bool) -> FetchFailure {
+    let shown = request.url.shown();
     let failure = Failure::new(if query_dropped {
         format!("{shown}: the query cannot be parsed, so kustomize builds HEAD")
     } else {
         format!("{shown} is named without a ref")
     });
     let pin = "or take what HEAD is now, and record it: `--pin`";
-    match git.resolve(wish, HINT_TIMEOUT) {
+    match git.resolve(request, HINT_TIMEOUT) {
         Ok(commit) => failure
             .hint(format!("what it is now: add `?ref={commit}`"))
             .hint(pin)
@@ -172,7 +179,7 @@ fn unversioned(git: &GitRemotes, wish: &GitRequest, query_dropped: bool) -> Fetc
 
 /// How a repository at a ref is shown: its URL without secrets, and the ref.
 pub(super) fn label(key: &Key) -> String {
-    let url = redact::url(&key.url);
+    let url = key.url.shown();
     match &key.reference {
         Some(reference) => format!("{url}?ref={reference}"),
         None => url,

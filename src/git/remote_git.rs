@@ -73,7 +73,7 @@ pub enum Depth {
     All,
 }
 
-/// How foreign repositories are spoken to: the user's configuration, and of the repository at hand
+/// How remote repositories are spoken to: the user's configuration, and of the repository at hand
 /// only what concerns connections.
 #[derive(Debug, Clone, Default)]
 pub struct RemoteGit {

@@ -94,13 +94,13 @@ fn candidate(graph: &Graph, index: usize, edge: &Edge) -> Result<Option<Candidat
         }
         Target::File(file) => match &graph.files[file].origin {
             Origin::Remote(remote) => {
-                let shown = redact::url(&remote.url);
+                let shown = remote.url.shown();
                 // The letter case of scheme and host makes no difference.
                 let address = url::Url::parse(&shown).map_or(shown, String::from);
                 let identity = format!("{address} {}", remote.sha256);
                 Some(Candidate {
                     edge: index,
-                    place: place::file_place(&remote.url),
+                    place: place::file_place(remote.url.exposed()),
                     seed: identity.clone(),
                     identity,
                     is_file: true,

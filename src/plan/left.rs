@@ -48,7 +48,7 @@ pub fn left(
 #[must_use]
 pub fn unresolved(edge: &Edge) -> Option<(LeftWhat, Subject)> {
     let wanted = edge.remote.as_ref()?;
-    let url = redact::url(&wanted.text);
+    let url = wanted.text.shown();
     let what = LeftWhat::Reference { url };
     what.is_valid().then(|| (what, wanted.subject()))
 }
@@ -168,7 +168,7 @@ impl All<'_> {
             let Some(wanted) = &edge.remote else {
                 continue;
             };
-            let url = redact::url(&wanted.text);
+            let url = wanted.text.shown();
             let what = LeftWhat::Reference { url };
             self.add(
                 what,
@@ -215,7 +215,7 @@ impl All<'_> {
                 continue;
             }
             let what = LeftWhat::Chart {
-                url: redact::url(&wanted.repo),
+                url: wanted.repo.shown(),
                 chart: wanted.name.clone(),
                 version: Some(wanted.version.clone()).filter(|version| !version.is_empty()),
             };
@@ -287,7 +287,7 @@ impl All<'_> {
         };
         let mut through = match &self.graph.files[file].origin {
             // A plugin configuration that the root names by its URL, or one of a repository.
-            Origin::Remote(remote) => with_last(chains, &redact::url(&remote.url)),
+            Origin::Remote(remote) => with_last(chains, &remote.url.shown()),
             Origin::Tree { source: 0, path } => match (self.brought)(path) {
                 Some(label) => Chains::from([vec![label]]),
                 None => chains.clone(),

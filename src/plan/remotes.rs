@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::failure::{Failure, Result};
 use crate::record::{ChartRemote, FileRemote, GitRemote, Remote};
-use crate::redact;
 use crate::reference::RepoSpec;
 use crate::walk::{Archive, Edge, FileId, Graph, Origin, Repository, Target};
 
@@ -56,7 +55,7 @@ pub fn remotes(graph: &Graph) -> Result<Vec<Remote>> {
 fn chart(archive: &Archive) -> Remote {
     let version = Some(archive.chart.version.clone()).filter(|version| !version.is_empty());
     Remote::Chart(ChartRemote {
-        url: redact::url(&archive.chart.repo),
+        url: archive.chart.repo.shown(),
         chart: archive.chart.name.clone(),
         resolved: Some(archive.resolved.clone())
             .filter(|resolved| version.as_ref() != Some(resolved)),
@@ -96,7 +95,7 @@ fn named(graph: &Graph, edge: &Edge) -> Option<Remote> {
         }
         Target::File(file) => match &graph.files[file].origin {
             Origin::Remote(file) => Some(Remote::File(FileRemote {
-                url: redact::url(&file.url),
+                url: file.url.shown(),
                 sha256: file.sha256.clone(),
                 size: file.bytes.len() as u64,
                 through: BTreeSet::new(),
@@ -111,7 +110,7 @@ fn named(graph: &Graph, edge: &Edge) -> Option<Remote> {
 fn through(graph: &Graph, from: FileId) -> Option<String> {
     match &graph.files[from].origin {
         Origin::Archive { archive, .. } => Some(archive.chart.label()),
-        Origin::Remote(file) => Some(redact::url(&file.url)),
+        Origin::Remote(file) => Some(file.url.shown()),
         Origin::Tree { source, .. } => graph.sources[*source]
             .repository
             .as_deref()

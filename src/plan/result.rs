@@ -285,7 +285,7 @@ impl Builder<'_> {
         let graph = self.graph;
         let file = &graph.files[placed.file];
         let (remote, source) = match &file.origin {
-            Origin::Remote(remote) => (Some(redact::url(&remote.url)), None),
+            Origin::Remote(remote) => (Some(remote.url.shown()), None),
             Origin::Archive { archive, path } => (Some(archive.chart.label()), Some(path.clone())),
             Origin::Tree { source, path } => match &graph.sources[*source].repository {
                 Some(repository) => (Some(remotes::git(repository).label()), Some(path.clone())),

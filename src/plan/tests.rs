@@ -182,7 +182,7 @@ struct Doubling {
 impl Remotes for Doubling {
     fn resolve(&mut self, wanted: &[RemoteRef]) -> Vec<crate::failure::Result<Found>> {
         let one = |wanted: &RemoteRef| {
-            let name = wanted.text.trim_end_matches("?ref=v1");
+            let name = wanted.text.exposed().trim_end_matches("?ref=v1");
             let level: usize = name[name.rfind('/').unwrap() + 1..].parse().unwrap();
             let mut tree = MemoryTree::default();
             let below = if level == self.levels {

@@ -53,7 +53,7 @@ impl Name {
         let shown = redact::url(url);
         let mut ways = vec![(bare(&shown).to_owned(), None)];
         if let Ok(spec) = RepoSpec::parse(url) {
-            let repository = redact::url(&spec.clone_spec());
+            let repository = spec.clone_spec().shown();
             ways.push((bare(&repository).to_owned(), spec.reference));
         }
         Name { shown, ways }
@@ -147,7 +147,7 @@ pub fn stored(lock: &Lock, selected: &[Remote]) -> BTreeSet<String> {
 pub fn reference_to(git: &GitRemote, directory: &str) -> Option<(String, RepoSpec)> {
     let text = git.reference_to(directory);
     let spec = RepoSpec::parse(&text).ok()?;
-    let is_it = redact::url(&spec.clone_spec()) == git.url
+    let is_it = spec.clone_spec().shown() == git.url
         && spec.reference == git.reference
         && spec.submodules == git.submodules
         && spec.directory() == directory;

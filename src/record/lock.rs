@@ -362,7 +362,7 @@ impl Lock {
     #[must_use]
     pub fn find(&self, url: Option<&str>, repository: Option<&RepoSpec>) -> Option<&Remote> {
         let file = url.map(redact::url);
-        let git = repository.map(|spec| (redact::url(&spec.clone_spec()), spec));
+        let git = repository.map(|spec| (spec.clone_spec().shown(), spec));
         let is_file = |remote: &&Remote| matches!(remote, Remote::File(entry) if file.as_ref() == Some(&entry.url));
         let is_git = |remote: &&Remote| {
             matches!((remote, &git), (Remote::Git(entry), Some((url, spec)))
@@ -598,7 +598,7 @@ impl<'a> Index<'a> {
             return Some(file);
         }
         let spec = repository?;
-        let url = redact::url(&spec.clone_spec());
+        let url = spec.clone_spec().shown();
         let key = (&*url, spec.reference.as_deref(), spec.submodules);
         self.repositories.get(&key).copied()
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::go_url::strip_prefix_ignore_case;
 use super::query::Query;
-use crate::redact;
+use crate::redact::SafeUrl;
 
 const SSH: &str = "ssh://";
 const HTTPS: &str = "https://";
@@ -76,10 +76,9 @@ impl RepoSpec {
         })
     }
 
-    /// Returns what git is given to fetch from. May hold a password: show it through
-    /// [`crate::redact::url`].
-    pub fn clone_spec(&self) -> String {
-        format!("{}{}", self.host, self.repo_path)
+    /// Returns what git is given to fetch from.
+    pub fn clone_spec(&self) -> SafeUrl {
+        format!("{}{}", self.host, self.repo_path).into()
     }
 
     /// Returns the directory in the repository, cleaned lexically: `/`-separated, without `.`, empty
@@ -106,7 +105,7 @@ impl RepoSpec {
 impl fmt::Debug for RepoSpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("RepoSpec")
-            .field("clone_spec", &redact::url(&self.clone_spec()))
+            .field("clone_spec", &self.clone_spec())
             .field("path", &self.path)
             .field("reference", &self.reference)
             .field("timeout", &self.timeout)

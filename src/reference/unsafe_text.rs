@@ -40,7 +40,7 @@ pub fn refuse_unsafe(text: &str, spec: Option<&RepoSpec>) -> Result<(), Unsafe> 
     if spec.repo_path.split('/').any(|segment| segment == "..") {
         return Err(Unsafe::Escapes(Part::Repository));
     }
-    refuse_dash(&spec.clone_spec(), Part::Repository)?;
+    refuse_dash(spec.clone_spec().exposed(), Part::Repository)?;
     refuse_controls(&spec.path, Part::Directory)?;
     refuse_dash(&spec.path, Part::Directory)?;
     if clean(&spec.path).first() == Some(&"..") {

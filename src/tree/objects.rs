@@ -13,7 +13,7 @@ use super::{Entry, Listing, Tree, path};
 use crate::failure::{Failure, Result, shown};
 use crate::git::LocalRepo;
 
-pub use super::store::{open, open_foreign, proven};
+pub use super::store::{open, open_fetched, proven};
 
 /// One entry of a directory.
 #[derive(Debug, Clone, Copy)]
@@ -56,7 +56,7 @@ impl ObjectTree {
     /// Opens the tree object `root` of a repository that is not the user's.
     #[must_use]
     pub fn new(repository: gix::Repository, root: ObjectId) -> Self {
-        ObjectTree::at(Rc::new(Objects::foreign(repository)), root, "")
+        ObjectTree::at(Rc::new(Objects::fetched(repository)), root, "")
     }
 
     /// Opens the tree object `root` of the repository at hand.

@@ -33,7 +33,7 @@ pub fn open(git_dir: &Path) -> Result<gix::Repository> {
 ///
 /// # Errors
 /// When the repository cannot be opened.
-pub fn open_foreign(git_dir: &Path, most: u64) -> Result<gix::Repository> {
+pub fn open_fetched(git_dir: &Path, most: u64) -> Result<gix::Repository> {
     let limit = format!("gitoxide.objects.allocLimit={most}");
     opened(
         git_dir,
@@ -89,7 +89,7 @@ pub fn proven(repository: &gix::Repository, kind: &str, id: ObjectId) -> Result<
 impl Objects {
     /// Takes the objects of a repository that is not the user's.
     #[must_use]
-    pub(super) fn foreign(repository: gix::Repository) -> Self {
+    pub(super) fn fetched(repository: gix::Repository) -> Self {
         Objects {
             repository,
             here: None,

@@ -81,7 +81,7 @@ mod tests {
     impl Remotes for Lib {
         fn resolve(&mut self, wanted: &[RemoteRef]) -> Vec<Result<Found>> {
             let one = |wanted: &RemoteRef| {
-                if wanted.text.starts_with("https://h/o/lib") {
+                if wanted.text.exposed().starts_with("https://h/o/lib") {
                     Ok(Found::Root(self.0.clone()))
                 } else {
                     Err(Failure::new("gone"))

@@ -17,7 +17,7 @@ use crate::failure::{Failure, Result};
 use crate::finding::{Rule, Subject, WarningId};
 use crate::kustomization::{NoteKind, Spot};
 use crate::record::{ChartRemote, Index, Lock, chart_label};
-use crate::redact;
+use crate::redact::SafeUrl;
 use crate::tree::{self, Resolved, path};
 
 pub use homes::{CHART_HOME, ChartHomes};
@@ -25,8 +25,8 @@ pub use homes::{CHART_HOME, ChartHomes};
 /// A chart of a repository.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct ChartRef {
-    /// The repository as written. May hold a secret.
-    pub repo: String,
+    /// The repository as written.
+    pub repo: SafeUrl,
     /// Its name.
     pub name: String,
     /// The version as written; empty when none is.
@@ -90,7 +90,7 @@ impl ChartRef {
     #[must_use]
     pub fn subject(&self) -> Subject {
         Subject::Helm {
-            url: redact::url(&self.repo),
+            url: self.repo.shown(),
             chart: self.name.clone(),
             version: self.version.clone(),
         }
@@ -99,7 +99,7 @@ impl ChartRef {
     /// Says whether it is an artifact of a registry.
     #[must_use]
     pub fn is_oci(&self) -> bool {
-        self.repo.starts_with("oci://")
+        self.repo.exposed().starts_with("oci://")
     }
 
     /// Returns what a lock says that it is.
@@ -119,7 +119,7 @@ impl ChartRef {
     /// Returns what it is in a lock: the repository without secrets, the name, the version.
     fn as_locked(&self) -> (String, &str, Option<&str>) {
         let version = Some(self.version.as_str()).filter(|version| !version.is_empty());
-        (redact::url(&self.repo), &self.name, version)
+        (self.repo.shown(), &self.name, version)
     }
 
     /// Refuses what helm, or a path, could take for something else.
@@ -133,7 +133,7 @@ impl ChartRef {
                     .hint("what helm or a path could take for something else is never passed on"),
             )
         };
-        let texts = [&self.repo, &self.name, &self.version];
+        let texts = [self.repo.exposed(), &self.name, &self.version];
         if texts.iter().any(|text| text.contains(char::is_control)) {
             return refuse("it holds control characters");
         }
@@ -146,7 +146,11 @@ impl ChartRef {
         if self.version.contains(['/', '\\']) {
             return refuse("its version holds a slash");
         }
-        let scheme = self.repo.split_once("://").map(|(scheme, _)| scheme);
+        let scheme = self
+            .repo
+            .exposed()
+            .split_once("://")
+            .map(|(scheme, _)| scheme);
         if !matches!(scheme, Some("https" | "http" | "oci")) {
             return refuse("its repository has no https, http or oci URL");
         }
@@ -181,7 +185,7 @@ impl Named<'_> {
             NoteKind::RemoteChart { devel: true, .. }
         );
         Some(ChartRef {
-            repo: self.repo?.to_owned(),
+            repo: self.repo?.into(),
             name: self.name.to_owned(),
             version: self.version.to_owned(),
             devel: devel && self.version.is_empty(),

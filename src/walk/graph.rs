@@ -8,6 +8,7 @@ use super::remote_ref::RemoteRef;
 use crate::failure::Location;
 use crate::finding::WarningId;
 use crate::kustomization::{Accepts, Kind, Note, Reference};
+use crate::redact::SafeUrl;
 use crate::tree::{SharedTree, path};
 
 /// A tree that the walk reads from: index into [`Graph::sources`]. 0 is where the walk starts.
@@ -149,8 +150,8 @@ pub enum Origin {
 
 /// A file that was downloaded.
 pub struct RemoteFile {
-    /// The URL as written. May hold a secret: show it with [`crate::redact::url`] only.
-    pub url: String,
+    /// The URL as written.
+    pub url: SafeUrl,
     /// The SHA-256 of its bytes, in hex.
     pub sha256: String,
     /// Its bytes.
@@ -208,7 +209,7 @@ impl Graph {
     pub fn label(&self, file: FileId) -> String {
         match &self.files[file].origin {
             Origin::Tree { source, path } => self.sources[*source].tree.label(path),
-            Origin::Remote(remote) => crate::redact::url(&remote.url),
+            Origin::Remote(remote) => remote.url.shown(),
             Origin::Archive { archive, path } => format!("{}: {path}", archive.chart.shown()),
         }
     }

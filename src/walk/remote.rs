@@ -12,7 +12,7 @@ use crate::config::{Config, FILE_NAME, Leave};
 use crate::failure::{Failure, Result};
 use crate::finding::Rule;
 use crate::kustomization::{Accepts, Reference};
-use crate::redact;
+use crate::redact::SafeUrl;
 use crate::reference::{self, RepoSpec};
 use crate::tree::{self, Resolved, SharedTree};
 
@@ -35,7 +35,7 @@ impl Walker<'_> {
                 TroubleKind::Unsafe,
                 format!(
                     "`{}` is refused: a remote repository may not name a path of this machine",
-                    redact::url(&wanted.text)
+                    wanted.text.shown()
                 ),
             )
             .hint("what it names would be copied from here into what you publish: use another ref or a fork"));
@@ -59,8 +59,8 @@ impl Walker<'_> {
     /// Says whose a file is.
     pub(super) fn named_by(&self, file: FileId) -> NamedBy {
         let url = match &self.graph.files[file].origin {
-            Origin::Remote(file) => redact::url(&file.url),
-            Origin::Archive { archive, .. } => redact::url(&archive.chart.repo),
+            Origin::Remote(file) => file.url.shown(),
+            Origin::Archive { archive, .. } => archive.chart.repo.shown(),
             Origin::Tree { source, .. } => match &self.graph.sources[*source].repository {
                 Some(repository) => repository.url.clone(),
                 None => return NamedBy::User,
@@ -72,7 +72,7 @@ impl Walker<'_> {
     pub(super) fn resolve_pending(&mut self, remotes: &mut dyn Remotes) {
         let pending = std::mem::take(&mut self.pending);
         let mut wanted: Vec<RemoteRef> = Vec::new();
-        let mut index: HashMap<(String, Wants), usize> = HashMap::new();
+        let mut index: HashMap<(SafeUrl, Wants), usize> = HashMap::new();
         let places: Vec<usize> = pending
             .iter()
             .map(|one| {
@@ -167,7 +167,7 @@ impl Walker<'_> {
                     .ok_or_else(|| Failure::new("the reference is not a git URL"))?;
                 let source = self.source(&repository);
                 let tree: SharedTree = self.graph.sources[source].tree.clone();
-                let shown = redact::url(&one.wanted.text);
+                let shown = one.wanted.text.shown();
                 let directory = match tree::resolve(&*tree, &spec.directory())? {
                     Resolved::Directory { path } => path,
                     Resolved::File { .. } => {
@@ -198,7 +198,7 @@ impl Walker<'_> {
                     }
                 };
                 let id = self.enter(source, &directory)?;
-                self.check_kind(id, &one.wanted.text, reference.accepts)?;
+                self.check_kind(id, one.wanted.text.exposed(), reference.accepts)?;
                 let target = Target::Root { id, remote: true };
                 self.list_plugins(one.root, reference, target);
                 Ok(target)
@@ -225,8 +225,8 @@ impl Walker<'_> {
 /// Refuses what git could take for something else.
 pub(super) fn refuse_unsafe(wanted: &RemoteRef) -> WalkResult<()> {
     let spec = wanted.spec.as_ref();
-    reference::refuse_unsafe(&wanted.text, spec).map_err(|reason| {
-        let shown = redact::url(&wanted.text);
+    reference::refuse_unsafe(wanted.text.exposed(), spec).map_err(|reason| {
+        let shown = wanted.text.shown();
         WalkError::new(
             TroubleKind::Unsafe,
             format!("`{shown}` is refused: {reason}"),

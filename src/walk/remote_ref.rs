@@ -9,7 +9,7 @@ use crate::failure::Result;
 use crate::finding::{Rule, Subject};
 use crate::kustomization::{Accepts, Reference};
 use crate::record::{Index, LeftWhat, Lock, Remote};
-use crate::redact;
+use crate::redact::{self, SafeUrl};
 use crate::reference::{self, Pin, RepoSpec, Unsafe};
 
 /// What a reference that kustomize reads over the network may turn out to be.
@@ -49,7 +49,7 @@ impl NamedBy {
 #[derive(Debug, Clone)]
 pub struct RemoteRef {
     /// The reference as written.
-    pub text: String,
+    pub text: SafeUrl,
     /// What it may be.
     pub wants: Wants,
     /// How kustomize splits it, if it takes it for git.
@@ -83,7 +83,7 @@ impl RemoteRef {
             _ => (Wants::Root, Some(spec()?)),
         };
         Some(RemoteRef {
-            text: text.to_owned(),
+            text: text.into(),
             wants,
             spec,
             by: by(),
@@ -98,8 +98,8 @@ impl RemoteRef {
         match self.wants {
             Wants::File => None,
             Wants::Root => Some(spec),
-            Wants::Either => (reference::has_git_marker(&self.text)
-                || !reference::looks_like_file(&self.text))
+            Wants::Either => (reference::has_git_marker(self.text.exposed())
+                || !reference::looks_like_file(self.text.exposed()))
             .then_some(spec),
         }
     }
@@ -109,13 +109,13 @@ impl RemoteRef {
     pub fn subject(&self) -> Subject {
         match self.repository() {
             Some(spec) => Subject::Git {
-                url: redact::url(&spec.clone_spec()),
+                url: spec.clone_spec().shown(),
                 path: redact::url(&spec.directory()),
                 pin: Pin::of(spec.reference.as_deref()).name(),
                 reference: spec.reference.as_deref().map(redact::url),
             },
             None => Subject::Http {
-                url: redact::url(&self.text),
+                url: self.text.shown(),
             },
         }
     }
@@ -140,7 +140,7 @@ impl RemoteRef {
     fn as_locked(&self) -> (Option<&str>, Option<&RepoSpec>) {
         let file = self.wants != Wants::Root;
         let repository = self.spec.as_ref().filter(|_| self.wants != Wants::File);
-        (file.then_some(self.text.as_str()), repository)
+        (file.then_some(self.text.exposed()), repository)
     }
 
     /// Returns what [`RemoteRef::locked`] does, for many references.
@@ -157,7 +157,7 @@ pub fn subject(what: &LeftWhat) -> Subject {
     match what {
         LeftWhat::Reference { url } => {
             let wanted = RemoteRef {
-                text: url.clone(),
+                text: url.clone().into(),
                 wants: Wants::Either,
                 spec: RepoSpec::parse(url).ok(),
                 by: NamedBy::User,

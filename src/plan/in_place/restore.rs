@@ -101,7 +101,7 @@ impl Upstream<'_> {
         if !self.found.contains_key(&label) {
             let wanted = match remote {
                 Remote::File(file) => RemoteRef {
-                    text: file.url.clone(),
+                    text: file.url.clone().into(),
                     wants: Wants::File,
                     spec: None,
                     by: NamedBy::User,
@@ -109,7 +109,7 @@ impl Upstream<'_> {
                 Remote::Git(git) => {
                     let (text, spec) = reference_to(git, "")?;
                     RemoteRef {
-                        text,
+                        text: text.into(),
                         wants: Wants::Root,
                         spec: Some(spec),
                         by: NamedBy::User,

@@ -127,7 +127,7 @@ fn every_spelling_of_a_host() {
                             text = format!("{text}?ref={reference}");
                         }
                         assert_split(&text, host, repo, path, reference);
-                        assert_eq!(parse(&text).clone_spec(), format!("{host}{repo}"));
+                        assert_eq!(parse(&text).clone_spec().exposed(), format!("{host}{repo}"));
                     }
                 }
             }
@@ -227,7 +227,7 @@ fn query() {
         let spec = parse(text);
         assert!(spec.query_dropped && spec.submodules, "{text}");
         assert_eq!(spec.reference, None, "{text}");
-        assert_eq!(spec.clone_spec(), "https://host/o/r", "{text}");
+        assert_eq!(spec.clone_spec(), "https://host/o/r".into(), "{text}");
     }
 }
 
@@ -252,7 +252,7 @@ fn directories_are_cleaned() {
 #[test]
 fn debug_shows_no_password() {
     let spec = parse("https://user:hunter2@host/o/r?ref=v1");
-    assert!(spec.clone_spec().contains("hunter2"));
+    assert!(spec.clone_spec().exposed().contains("hunter2"));
     let shown = format!("{spec:?}");
     assert!(!shown.contains("hunter2"), "{shown}");
     assert!(

@@ -38,7 +38,7 @@ impl Upstreams {
                 commit: "0".repeat(40),
             })),
             None => Found::File(Rc::new(RemoteFile {
-                url: reference.to_owned(),
+                url: reference.into(),
                 sha256: "0".repeat(64),
                 bytes: text.as_bytes().into(),
             })),
@@ -52,14 +52,17 @@ impl Remotes for Upstreams {
     fn resolve(&mut self, wanted: &[RemoteRef]) -> Vec<Result<Found>> {
         let one = |wanted: &RemoteRef| {
             let mut all = self.0.iter();
-            let found = all.find(|(reference, _)| match wanted.text.split_once("?ref=") {
-                // Any directory of it.
-                Some((url, version)) => {
-                    let url = url.split_once("//nowhere").map_or(url, |(url, _)| url);
-                    **reference == format!("{url}//?ref={version}")
-                }
-                None => **reference == wanted.text,
-            });
+            let found =
+                all.find(
+                    |(reference, _)| match wanted.text.exposed().split_once("?ref=") {
+                        // Any directory of it.
+                        Some((url, version)) => {
+                            let url = url.split_once("//nowhere").map_or(url, |(url, _)| url);
+                            **reference == format!("{url}//?ref={version}")
+                        }
+                        None => **reference == wanted.text.exposed(),
+                    },
+                );
             found.map(|(_, found)| found.clone())
         };
         let answer = |wanted: &RemoteRef| one(wanted).ok_or_else(|| Failure::new("unreachable"));
