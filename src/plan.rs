@@ -1,5 +1,5 @@
 //! What localizing changes: a copy of one target ([`copy`]), or the repository where it stands ([`in_place`]). Either way
-//! every node of the graph is placed (`layout`, `place`), the references are edited and the files collected (`result`).
+//! every node of the graph is placed (`layout`, `placing`), the references are edited and the files collected (`result`).
 //! What keeps its URLs is locked ([`lock`]). Nothing is written here.
 
 mod chart;
@@ -12,7 +12,7 @@ mod left;
 mod license;
 pub mod lock;
 mod options;
-mod place;
+mod placing;
 mod remotes;
 mod result;
 mod spelling;
@@ -22,9 +22,7 @@ pub mod update;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 pub use files::{Change, Content, Localized, ResultFile, Rewritten, Untrusted};
-pub use left::{
-    UNRESOLVED, left, named as named_left, reached as reached_left, references, unresolved,
-};
+pub use left::{UNRESOLVED, left, named_left, reached as reached_left, references, unresolved};
 pub use options::{Options, Patterns};
 pub use remotes::remotes;
 pub use result::{Chosen, InPlace, Rules, localize, localize_in_place};

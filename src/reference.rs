@@ -14,8 +14,8 @@
 mod classify;
 mod file_url;
 mod go_url;
+pub mod localized_path;
 mod pin;
-pub mod place;
 mod query;
 mod spec;
 mod unsafe_text;
@@ -23,8 +23,8 @@ mod web_page;
 
 pub use classify::{has_git_marker, is_remote_file, unsupported_scheme};
 pub use file_url::{file_pin, looks_like_file};
+pub use localized_path::default_new_dir;
 pub use pin::Pin;
-pub use place::default_new_dir;
 pub use spec::{NotGit, RepoSpec};
 pub use unsafe_text::{Part, Unsafe, refuse_unsafe};
 pub use web_page::{subgroup_hint, web_page, web_page_hint};

@@ -100,7 +100,12 @@ pub trait Tree {
 /// Returns what somebody who stands in `prefix` names on a command line, as a path of `tree`: an absolute path, one
 /// from `top` as git writes it (`:/a/b`), or one from there. `None` when it lies outside.
 #[must_use]
-pub fn named(tree: &dyn Tree, top: Option<&str>, prefix: &str, text: &str) -> Option<String> {
+pub fn argument_path(
+    tree: &dyn Tree,
+    top: Option<&str>,
+    prefix: &str,
+    text: &str,
+) -> Option<String> {
     if path::is_absolute(text) {
         return tree.absolute(text);
     }
@@ -129,7 +134,7 @@ pub trait Listing: Tree {
     ///
     /// # Errors
     /// When the storage cannot be read.
-    fn named(&self, names: &[&str]) -> Result<Vec<String>>;
+    fn files_named(&self, names: &[&str]) -> Result<Vec<String>>;
 
     /// Returns the paths of everything below a directory that is not a directory, sorted.
     ///
@@ -151,7 +156,7 @@ pub trait Listing: Tree {
     /// # Errors
     /// When the storage cannot be read.
     fn kustomizations(&self) -> Result<Vec<String>> {
-        self.named(&FILE_NAMES)
+        self.files_named(&FILE_NAMES)
     }
 
     /// Returns the paths of all locks, sorted.
@@ -159,7 +164,7 @@ pub trait Listing: Tree {
     /// # Errors
     /// When the storage cannot be read.
     fn locks(&self) -> Result<Vec<String>> {
-        self.named(&[LOCK_NAME])
+        self.files_named(&[LOCK_NAME])
     }
 }
 

@@ -14,7 +14,7 @@ use crate::git::{CommitId, LocalRepo};
 use crate::kustomization;
 use crate::record::lock::Merged;
 use crate::record::{LOCK_NAME, Lock};
-use crate::reference::place::LOCALIZED_FILES;
+use crate::reference::localized_path::LOCALIZED_FILES;
 use crate::tree::absence::Absences;
 use crate::tree::disk::DiskTree;
 use crate::tree::objects::{ObjectTree, object_id};
@@ -450,7 +450,7 @@ pub fn from_top(repo: &LocalRepo, tree: &dyn Tree, text: &str) -> Result<String>
         return Err(Failure::new("a PATH is empty")
             .hint("name a directory of this repository, or leave PATH out to check all"));
     }
-    tree::named(tree, Some(""), &repo.prefix, text).ok_or_else(|| {
+    tree::argument_path(tree, Some(""), &repo.prefix, text).ok_or_else(|| {
         Failure::new(format!("`{text}` lies outside of the repository"))
             .hint("name a directory of this repository")
     })

@@ -40,7 +40,7 @@ pub(super) fn find(context: &Context<'_>, rule: Rule) -> Vec<Finding> {
     let behind = by_name(&left);
     let mut found = Vec::new();
     for one in fulfilled {
-        let name = one.locked.map(|remote| one.wanted.named(remote));
+        let name = one.locked.map(|remote| one.wanted.in_chain(remote));
         let all = name.and_then(|name| behind.get(name.as_str()));
         let all = all.map_or(&[] as &[_], Vec::as_slice);
         for (left, chain) in all.iter().take(MOST) {

@@ -6,7 +6,7 @@ use super::Context;
 use super::ambiguous_path::Ambiguity;
 use crate::failure::{argument, pathspec};
 use crate::record::{self, GitRemote, Index, LOCK_NAME};
-use crate::reference::place::LOCALIZED_FILES;
+use crate::reference::localized_path::LOCALIZED_FILES;
 use crate::reference::{self, Pin, RepoSpec};
 use crate::tree::{Tree, path};
 use crate::walk::{Edge, Graph, RemoteRef, RootId, Target};

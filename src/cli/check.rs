@@ -158,18 +158,15 @@ fn print(checked: &Checked, args: &CheckArgs) -> Result<()> {
     Ok(())
 }
 
-/// Returns what was found for a person, as a hook says it: on standard error, because standard output
-/// of `git push` is for its own report.
-pub(super) fn for_hook(checked: &Checked) -> String {
-    report::human(
-        checked,
-        report::Shown {
-            verbose: false,
-            quiet: false,
-            color: console::colors_enabled_stderr(),
-            overview: std::io::stderr().is_terminal(),
-        },
-    )
+/// Returns how a hook shows what was found: on standard error, because standard output of `git push` is for its own
+/// report.
+pub(super) fn shown_by_hook() -> report::Shown {
+    report::Shown {
+        verbose: false,
+        quiet: false,
+        color: console::colors_enabled_stderr(),
+        overview: std::io::stderr().is_terminal(),
+    }
 }
 
 /// Adds to the summary of the step, where GitHub Actions gives us one.

@@ -6,11 +6,10 @@ use std::process::ExitCode;
 use clap::{Args, Subcommand};
 
 use super::{FAILED, check, output};
-use crate::commands::hook::{self, Judgement, Told};
+use crate::commands::hook::{self, Told};
 use crate::failure::{Failure, Failures, Result};
 use crate::hook::{Framework, Hook, Running};
 use crate::report::hook as report;
-use crate::report::visible;
 
 /// Commands about hooks.
 #[derive(Debug, Clone, Subcommand)]
@@ -106,41 +105,17 @@ fn run_hook(args: &RunArgs) -> Result<u8, Failures> {
     };
     let mut status = 0;
     for judgement in hook::run(args.hook, &told, refs)? {
-        status = status.max(said(&judgement, args.hook));
+        output::say(&report::judged(
+            &judgement,
+            args.hook,
+            check::shown_by_hook(),
+        ));
+        status = status.max(match &judgement.checked {
+            Ok(checked) => checked.status(),
+            Err(_) => FAILED,
+        });
     }
     Ok(status)
-}
-
-/// Says what a hook found, and returns the exit status.
-fn said(judgement: &Judgement, hook: Running) -> u8 {
-    // Among what git and other hooks say.
-    let heading = || {
-        let refs = if judgement.refs.is_empty() {
-            String::new()
-        } else {
-            format!(": {}", visible(&judgement.refs.join(", ")))
-        };
-        output::say(&format!("git kustomize-localize check{refs}:\n"));
-    };
-    let checked = match &judgement.checked {
-        Ok(checked) => checked,
-        Err(failures) => {
-            heading();
-            output::failures(failures);
-            return FAILED;
-        }
-    };
-    // A hook that has nothing to say says nothing; the framework hides what it does not want.
-    let mut findings = checked.findings.iter();
-    let speaks = findings.any(|finding| finding.allowed.is_none())
-        || !checked.new_locked.is_empty()
-        || !checked.failures.is_empty();
-    if speaks || hook == Running::Framework {
-        heading();
-        output::say(&check::for_hook(checked));
-        output::failures(&Failures(checked.failures.clone()));
-    }
-    checked.status()
 }
 
 /// Reads the refs that git names on standard input.

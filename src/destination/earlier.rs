@@ -58,7 +58,7 @@ pub(super) fn earlier(
     if source.contains(config::FILE_NAME) || links.iter().any(is_link) {
         return Ok(None);
     }
-    let Some(named) = named(&ObjectTree::of_here(here.clone(), old)?, &source)? else {
+    let Some(named) = directories_named(&ObjectTree::of_here(here.clone(), old)?, &source)? else {
         return Ok(None);
     };
     let remotes = recorded.lock.map(Lock::remote_trailers);
@@ -72,7 +72,10 @@ pub(super) fn earlier(
 }
 
 /// Returns the directories that the kustomizations named which have changed since; none where one cannot be read.
-fn named(tree: &ObjectTree, changed: &BTreeSet<String>) -> Result<Option<BTreeSet<String>>> {
+fn directories_named(
+    tree: &ObjectTree,
+    changed: &BTreeSet<String>,
+) -> Result<Option<BTreeSet<String>>> {
     let mut named = BTreeSet::new();
     if changed.is_empty() {
         return Ok(Some(named));

@@ -480,7 +480,7 @@ fn edited(branch: &str, tip: &TipState) -> Failure {
 /// Returns NEW_DIR as a path from the top of the repository.
 fn into(workspace: &Workspace, shown: &str) -> Result<String> {
     let top = workspace.top.as_deref();
-    match tree::named(&*workspace.tree, top, &workspace.prefix, shown) {
+    match tree::argument_path(&*workspace.tree, top, &workspace.prefix, shown) {
         None => Err(
             Failure::new(format!("NEW_DIR `{shown}` lies outside of the repository"))
                 .hint("choose a directory inside, or write plain files: `--no-commit`"),

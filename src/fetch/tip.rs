@@ -13,7 +13,7 @@ use std::rc::Rc;
 use crate::failure::{Failure, Result};
 use crate::kustomization::{self, Edit, GeneratorKey};
 use crate::record::{Lock, StoredFile, sha256_hex};
-use crate::reference::place::LOCALIZED_FILES;
+use crate::reference::localized_path::LOCALIZED_FILES;
 use crate::tree::{Entry, SharedTree, Tree, license, path};
 
 /// A NEW_DIR of the tip and its lock.

@@ -277,7 +277,7 @@ fn read_object(reader: &mut Reader<'_>, object: Object, listed: Option<PluginUse
         home_path(&api_version, &kind)
     );
     let note = NoteKind::LegacyPlugin {
-        args_from_file: reader.named(&place, &["argsFromFile"], Accepts::File),
+        args_from_file: reader.referenced(&place, &["argsFromFile"], Accepts::File),
         api_version,
         kind,
         strings,
@@ -338,12 +338,12 @@ impl Reader<'_> {
     }
 
     /// Returns the same word, as a reference too.
-    fn named(&mut self, place: &Place, keys: &[&str], accepts: Accepts) -> Option<String> {
-        self.named_in(place, "", keys, accepts)
+    fn referenced(&mut self, place: &Place, keys: &[&str], accepts: Accepts) -> Option<String> {
+        self.referenced_in(place, "", keys, accepts)
     }
 
     /// Returns the same word, as a reference too. `field` is what is at `place`.
-    pub(super) fn named_in(
+    pub(super) fn referenced_in(
         &mut self,
         place: &Place,
         field: &str,

@@ -2,17 +2,17 @@
 
 mod decode;
 mod keys;
-mod place;
 mod report;
 mod strings;
+mod whereabouts;
 
 use super::fields::KUSTOMIZATION;
 use super::yaml::{Dialect, NodeKind, Stream, Type};
 use super::{Kind, Kustomization, Note, NoteKind, Problem, ProblemKind, Reference, Reshaping};
 
 pub(super) use decode::{Reader, join};
-pub(super) use place::{Place, Whereabouts};
 pub(super) use strings::base_name;
+pub(super) use whereabouts::{Place, Whereabouts};
 
 /// The versions that go with the kinds (api/types/kustomization.go).
 const KUSTOMIZATION_VERSION: &str = "kustomize.config.k8s.io/v1beta1";

@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 
 use super::files::Rewritten;
-use super::place::Holders;
+use super::placing::Holders;
 use super::result::{Builder, Instance};
 use crate::failure::{Failure, Result};
 use crate::kustomization::{Edit, NoteKind, Spot};

@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use crate::failure::{Failure, Result};
 use crate::record::sha256_hex;
 use crate::redact;
-use crate::reference::{RepoSpec, place};
+use crate::reference::{RepoSpec, localized_path};
 use crate::tree::path;
 use crate::walk::{Edge, FileId, Graph, Origin, RootId, SourceId, Target};
 
@@ -81,7 +81,7 @@ fn candidate(graph: &Graph, index: usize, edge: &Edge) -> Result<Option<Candidat
             })?;
             Some(Candidate {
                 edge: index,
-                place: place::root_place(&spec, repository.version()),
+                place: localized_path::root_place(&spec, repository.version()),
                 identity: format!("{} {}", repository.version(), repository.commit),
                 seed: format!(
                     "{}?ref={} {}",
@@ -100,7 +100,7 @@ fn candidate(graph: &Graph, index: usize, edge: &Edge) -> Result<Option<Candidat
                 let identity = format!("{address} {}", remote.sha256);
                 Some(Candidate {
                     edge: index,
-                    place: place::file_place(remote.url.exposed()),
+                    place: localized_path::file_place(remote.url.exposed()),
                     seed: identity.clone(),
                     identity,
                     is_file: true,
@@ -142,7 +142,7 @@ impl SafePaths {
                 children
                     .entry((source, path::parent(path).to_owned()))
                     .or_default()
-                    .entry(place::segment(path::name(path)).to_lowercase())
+                    .entry(localized_path::segment(path::name(path)).to_lowercase())
                     .or_default()
                     .insert(path::name(path).to_owned());
                 path = path::parent(path);
@@ -173,7 +173,7 @@ impl SafePaths {
                 let alone = siblings.len() == 1;
                 for name in siblings {
                     let safe = if alone {
-                        place::segment(&name)
+                        localized_path::segment(&name)
                     } else {
                         distinct(&name)
                     };
@@ -216,7 +216,7 @@ fn plain_files(graph: &Graph) -> BTreeSet<FileId> {
 
 /// A name that no other name can have: its own hash before the extension.
 pub(super) fn distinct(name: &str) -> String {
-    let safe = place::segment(name);
+    let safe = localized_path::segment(name);
     let suffix = &sha256_hex(name.as_bytes())[..8];
     match safe.rsplit_once('.') {
         Some((stem, extension)) if !stem.is_empty() => format!("{stem}-{suffix}.{extension}"),

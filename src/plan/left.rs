@@ -55,7 +55,7 @@ pub fn unresolved(edge: &Edge) -> Option<(LeftWhat, Subject)> {
 
 /// Returns the globs of `--leave-remote` that something is left for.
 #[must_use]
-pub fn named(leave: &Leave<'_>, left: &[Left]) -> BTreeSet<String> {
+pub fn named_left(leave: &Leave<'_>, left: &[Left]) -> BTreeSet<String> {
     let is_used = |glob: &&UrlGlob| {
         let mut left = left.iter();
         left.any(|left| glob.matches(&walk::subject(&left.what)))

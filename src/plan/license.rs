@@ -8,7 +8,7 @@ use super::remotes;
 use super::result::{Builder, Instance};
 use crate::failure::{Location, Result};
 use crate::finding::WarningId;
-use crate::reference::place;
+use crate::reference::localized_path;
 use crate::tree::{license, path};
 use crate::walk::Warning;
 
@@ -67,7 +67,9 @@ impl Builder<'_> {
             let top = self.destination(&instance, directory);
             for (from, bytes) in licenses.iter() {
                 let inside = path::below(from, directory).unwrap_or(from);
-                let names: Vec<String> = path::components(inside).map(place::segment).collect();
+                let names: Vec<String> = path::components(inside)
+                    .map(localized_path::segment)
+                    .collect();
                 let mut to = path::join(&top, &names.join("/"));
                 match folded.get(&to.to_lowercase()) {
                     // It is in use.

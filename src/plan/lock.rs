@@ -58,7 +58,7 @@ pub fn up_to_date(
     }
     let explored = explore(workspace, paths, leave, None)?;
     let troubles = Troubles::of(workspace, &explored)?;
-    let Some(named) = named(&explored.graph, &lock, leave) else {
+    let Some(named) = direct_remotes(&explored.graph, &lock, leave) else {
         return Ok(None);
     };
     // What others reference cannot be told from some paths.
@@ -110,7 +110,7 @@ fn is_to_ask(left: &Left, helm: bool, references: &BTreeSet<String>) -> bool {
 
 /// Returns the remotes that the tree itself names by their labels, with the directories that it
 /// names in each; none if one of them is not in the lock, and does not stay remote.
-fn named(
+fn direct_remotes(
     graph: &Graph,
     lock: &Lock,
     leave: &Leave<'_>,
@@ -461,7 +461,7 @@ fn unfollowed(graph: &Graph, lock: &Lock) -> BTreeSet<String> {
             if let Some(wanted) = &edge.remote
                 && let Some(remote) = wanted.locked(lock)
             {
-                found.insert(wanted.named(remote));
+                found.insert(wanted.in_chain(remote));
             }
         }
     }

@@ -29,7 +29,7 @@ pub fn remotes(graph: &Graph) -> Result<Vec<Remote>> {
         add(&mut by_label, rooted(graph, 0, &graph.roots[0].directory))?;
     }
     for edge in graph.roots.iter().flat_map(|root| &root.edges) {
-        let mut remote = named(graph, edge);
+        let mut remote = remote_of(graph, edge);
         if let (Some(remote), Some(label)) = (&mut remote, through(graph, edge.from))
             && remote.label() != label
         {
@@ -68,12 +68,12 @@ fn chart(archive: &Archive) -> Remote {
 
 /// Returns the label of what a reference brings in.
 pub(super) fn label(graph: &Graph, edge: &Edge) -> Option<String> {
-    named(graph, edge).map(|remote| remote.label())
+    remote_of(graph, edge).map(|remote| remote.label())
 }
 
 /// Returns a reference as chains of references name it: for a repository with the directory, however that is written.
 pub(super) fn reference(graph: &Graph, edge: &Edge) -> Option<String> {
-    Some(match named(graph, edge)? {
+    Some(match remote_of(graph, edge)? {
         Remote::Git(git) => {
             let directory = git.paths.first().map_or("", String::as_str);
             git.reference_to(if directory == "." { "" } else { directory })
@@ -83,7 +83,7 @@ pub(super) fn reference(graph: &Graph, edge: &Edge) -> Option<String> {
 }
 
 /// Returns what a reference brings in.
-fn named(graph: &Graph, edge: &Edge) -> Option<Remote> {
+fn remote_of(graph: &Graph, edge: &Edge) -> Option<Remote> {
     match edge.target {
         Target::Root { id, remote: true } => {
             let directory = match RepoSpec::parse(&edge.reference.text) {

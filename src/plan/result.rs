@@ -14,7 +14,7 @@ use crate::finding::WarningId;
 use crate::kustomization::{self, Edit};
 use crate::record::{LoadRestrictor, sha256_hex, stored};
 use crate::redact;
-use crate::reference::place::LOCALIZED_FILES;
+use crate::reference::localized_path::LOCALIZED_FILES;
 use crate::tree::path;
 use crate::walk::{ChartHomes, FileId, Graph, Origin, RootId, SourceId, Target, Warning};
 

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use super::{LOCK_NAME, Lock, Remote, sha256_hex};
 use crate::failure::Result;
-use crate::reference::place::LOCALIZED_FILES;
+use crate::reference::localized_path::LOCALIZED_FILES;
 use crate::tree::{Entry, Listing, path};
 
 /// How a file is not what a lock says.

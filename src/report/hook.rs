@@ -1,10 +1,12 @@
-//! What is said about hooks that were put in or taken out.
+//! What is said about hooks that were put in or taken out, and what one that runs says.
 
 use std::path::Path;
 
-use super::visible;
-use crate::commands::hook::Installed;
-use crate::hook::{Change, Done};
+use super::check::{self, Shown};
+use super::{messages, visible};
+use crate::commands::hook::{Installed, Judgement};
+use crate::failure::Failures;
+use crate::hook::{Change, Done, Running};
 
 /// Returns what putting hooks in came to.
 #[must_use]
@@ -29,6 +31,31 @@ pub fn uninstalled(changes: &[Change]) -> String {
     } else {
         told(changes)
     }
+}
+
+/// Returns what a hook found; nothing where it has nothing to say. The framework hides what it does not want.
+#[must_use]
+pub fn judged(judgement: &Judgement, hook: Running, shown: Shown) -> String {
+    // Among what git and other hooks say.
+    let refs = if judgement.refs.is_empty() {
+        String::new()
+    } else {
+        format!(": {}", visible(&judgement.refs.join(", ")))
+    };
+    let heading = format!("git kustomize-localize check{refs}:\n");
+    let checked = match &judgement.checked {
+        Ok(checked) => checked,
+        Err(failures) => return heading + &messages::failures(failures),
+    };
+    let mut findings = checked.findings.iter();
+    let speaks = findings.any(|finding| finding.allowed.is_none())
+        || !checked.new_locked.is_empty()
+        || !checked.failures.is_empty();
+    if !speaks && hook != Running::Framework {
+        return String::new();
+    }
+    let failures = Failures(checked.failures.clone());
+    heading + &check::human(checked, shown) + &messages::failures(&failures)
 }
 
 /// Returns what was done, a line for each hook.

@@ -16,7 +16,7 @@ pub(super) fn write_accepted(out: &mut String, left: &[Left]) -> std::fmt::Resul
     if accepted.is_empty() {
         Ok(())
     } else {
-        writeln!(out, "  left remote, as accepted: {}", named(&accepted))
+        writeln!(out, "  left remote, as accepted: {}", labels(&accepted))
     }
 }
 
@@ -46,11 +46,11 @@ pub(super) fn write_left(out: &mut String, left: &[Left]) -> std::fmt::Result {
         out,
         "`git kustomize-localize verify` will fail: {} left remote and not accepted: {}",
         counted(left.len(), "thing"),
-        named(&left)
+        labels(&left)
     )
 }
 
-fn named(left: &[&Left]) -> String {
+fn labels(left: &[&Left]) -> String {
     let names = left
         .iter()
         .take(NAMED)

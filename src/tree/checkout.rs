@@ -115,7 +115,7 @@ impl Conversion {
 
 fn attributes(tree: &dyn Listing) -> Result<Vec<Attributes>> {
     let mut found = Vec::new();
-    for path in tree.named(&[FILE_NAME])? {
+    for path in tree.files_named(&[FILE_NAME])? {
         found.push(Attributes {
             bytes: tree.read(&path)?,
             path,
@@ -176,8 +176,8 @@ impl Tree for CheckedOut {
 }
 
 impl Listing for CheckedOut {
-    fn named(&self, names: &[&str]) -> Result<Vec<String>> {
-        self.tree.named(names)
+    fn files_named(&self, names: &[&str]) -> Result<Vec<String>> {
+        self.tree.files_named(names)
     }
 
     fn below(&self, directory: &str) -> Result<Vec<String>> {

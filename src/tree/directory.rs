@@ -97,7 +97,7 @@ impl Tree for DirectoryTree {
 }
 
 impl Listing for DirectoryTree {
-    fn named(&self, names: &[&str]) -> Result<Vec<String>> {
+    fn files_named(&self, names: &[&str]) -> Result<Vec<String>> {
         let mut found = self.walk("")?;
         found.retain(|place| names.contains(&path::name(place)));
         Ok(found)

@@ -325,7 +325,7 @@ impl Listing for IndexTree {
         Ok(found)
     }
 
-    fn named(&self, names: &[&str]) -> Result<Vec<String>> {
+    fn files_named(&self, names: &[&str]) -> Result<Vec<String>> {
         let mut found: Vec<String> = self
             .entries()
             .filter(|(path, entry)| {
@@ -336,7 +336,7 @@ impl Listing for IndexTree {
             .map(str::to_owned)
             .collect();
         for (directory, tree) in &self.trees {
-            let below = tree.named(names)?;
+            let below = tree.files_named(names)?;
             found.extend(below.iter().map(|path| path::join(directory, path)));
         }
         found.sort();
@@ -362,7 +362,7 @@ impl Listing for IndexTree {
                 let directory = path.to_string();
                 let directory = directory.trim_end_matches('/');
                 let tree = ObjectTree::at(self.objects.clone(), entry.id, directory);
-                let below = [tree.named(names)?, tree.unnameable(names)?].concat();
+                let below = [tree.files_named(names)?, tree.unnameable(names)?].concat();
                 found.extend(below.iter().map(|path| path::join(directory, path)));
             }
         }

@@ -82,7 +82,7 @@ impl Tree for MemoryTree {
 }
 
 impl Listing for MemoryTree {
-    fn named(&self, names: &[&str]) -> Result<Vec<String>> {
+    fn files_named(&self, names: &[&str]) -> Result<Vec<String>> {
         let paths = self.nodes.keys();
         Ok(paths
             .filter(|path| names.contains(&path::name(path)))

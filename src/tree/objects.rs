@@ -284,7 +284,7 @@ impl Listing for ObjectTree {
         Ok(found)
     }
 
-    fn named(&self, names: &[&str]) -> Result<Vec<String>> {
+    fn files_named(&self, names: &[&str]) -> Result<Vec<String>> {
         let mut found = Vec::new();
         let mut todo = vec![String::new()];
         while let Some(directory) = todo.pop() {
@@ -321,7 +321,7 @@ impl Listing for ObjectTree {
                 let directory = path::join(&directory, name);
                 let place = path::join(&self.place, &directory);
                 let tree = ObjectTree::at(self.objects.clone(), *id, &place);
-                let below = [tree.named(names)?, tree.unnameable(names)?].concat();
+                let below = [tree.files_named(names)?, tree.unnameable(names)?].concat();
                 found.extend(below.iter().map(|path| path::join(&directory, path)));
             }
         }

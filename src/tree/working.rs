@@ -175,7 +175,7 @@ fn digest(bytes: &[u8]) -> u64 {
 
 impl Listing for WorkingTree {
     /// Only what git tracks, or what is neither tracked nor ignored.
-    fn named(&self, names: &[&str]) -> Result<Vec<String>> {
+    fn files_named(&self, names: &[&str]) -> Result<Vec<String>> {
         let mut found = Vec::new();
         for path in self.listed(|path| is_named(path, names))? {
             if matches!(self.entry(&path)?, Some(Entry::File { .. } | Entry::Link)) {

@@ -122,7 +122,7 @@ impl RemoteRef {
 
     /// Returns the reference as chains of references in a lock name it, which holds `remote` for it.
     #[must_use]
-    pub fn named(&self, remote: &Remote) -> String {
+    pub fn in_chain(&self, remote: &Remote) -> String {
         match (remote, &self.spec) {
             (Remote::Git(git), Some(spec)) => git.reference_to(&spec.directory()),
             _ => remote.label(),

@@ -228,7 +228,7 @@ fn local(target: &str, scope: Option<&str>, workspace: &Workspace) -> Result<Pla
 /// Finds a directory that was named: `what` is its part.
 fn directory(what: &str, text: &str, workspace: &Workspace) -> Result<String> {
     let (tree, top) = (&*workspace.tree, workspace.top.as_deref());
-    let Some(lexical) = tree::named(tree, top, &workspace.prefix, text) else {
+    let Some(lexical) = tree::argument_path(tree, top, &workspace.prefix, text) else {
         return Err(Failure::new(format!(
             "the {what} `{text}` lies outside of the repository"
         ))
@@ -310,7 +310,7 @@ fn root(text: &str, workspace: &Workspace) -> Result<String> {
         return Err(Failure::new("the target is empty").hint("name a directory"));
     }
     let tree = &*workspace.tree;
-    let Some(lexical) = tree::named(tree, Some(""), &workspace.prefix, text) else {
+    let Some(lexical) = tree::argument_path(tree, Some(""), &workspace.prefix, text) else {
         return Err(Failure::new(format!(
             "the target `{text}` lies outside of the repository"
         ))

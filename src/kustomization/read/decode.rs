@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::keys::{self, Entry};
-use super::place::{Place, Whereabouts};
+use super::whereabouts::{Place, Whereabouts};
 use super::{Found, MOST_VISITS};
 use crate::kustomization::ProblemKind;
 use crate::kustomization::fields::{Role, Shape, Struct};

@@ -11,7 +11,7 @@ use crate::plan::Change;
 use crate::plan::{Localized, ResultFile, Rewritten};
 use crate::record::stored::home;
 use crate::record::{Lock, StoredFile, sha256_hex};
-use crate::reference::place::LOCALIZED_FILES;
+use crate::reference::localized_path::LOCALIZED_FILES;
 use crate::tree::{Entry, license, path};
 use crate::walk::{Explored, Graph, Origin, Place, TroubleKind, Warning};
 use crate::workspace::{Files, Workspace};

@@ -35,7 +35,8 @@ pub(super) fn take_out(explored: &mut Explored, held: &Lock) -> Asked {
         .collect();
     let is_own = |trouble: &&Trouble| {
         let is_start = trouble.file.is_none_or(|file| graph.is_start(file));
-        trouble.kind == TroubleKind::Chart || (is_start && named(graph, trouble).is_none())
+        trouble.kind == TroubleKind::Chart
+            || (is_start && remote_reference(graph, trouble).is_none())
     };
     let own = explored
         .troubles
@@ -91,7 +92,7 @@ fn location(graph: &Graph, (root, edge): Reference) -> Location {
 }
 
 /// Returns the remote reference that a trouble is about.
-fn named(graph: &Graph, trouble: &Trouble) -> Option<Reference> {
+fn remote_reference(graph: &Graph, trouble: &Trouble) -> Option<Reference> {
     trouble
         .edge
         .filter(|(root, edge)| plan::is_remote(&graph.roots[*root].edges[*edge].reference))
@@ -113,7 +114,7 @@ fn failed(explored: &Explored) -> BTreeSet<Reference> {
         if !is_remote(graph, trouble) || trouble.kind == TroubleKind::Chart {
             continue;
         }
-        match named(graph, trouble) {
+        match remote_reference(graph, trouble) {
             Some(reference) if can_be_told(graph, reference) => {
                 failed.insert(reference);
             }

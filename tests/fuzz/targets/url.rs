@@ -3,7 +3,7 @@
 #![no_main]
 
 use git_kustomize_localize::redact;
-use git_kustomize_localize::reference::place::{file_place, root_place};
+use git_kustomize_localize::reference::localized_path::{file_place, root_place};
 use git_kustomize_localize::reference::{RepoSpec, refuse_unsafe};
 use libfuzzer_sys::fuzz_target;
 

@@ -9,7 +9,7 @@ use super::result::{Builder, Instance, Needed, Placed, PlacedEdit};
 use super::spelling::{is_remote, new_text, text_to, value, whole};
 use crate::failure::{Failure, Result};
 use crate::kustomization::Accepts;
-use crate::reference::place::LOCALIZED_FILES;
+use crate::reference::localized_path::LOCALIZED_FILES;
 use crate::tree::{Entry, path};
 use crate::walk::{CarriedId, FileId, Origin, RootId, SourceId, Target};
 
