@@ -78,6 +78,8 @@ pub enum Files {
         /// All files.
         tree: Rc<DiskTree>,
     },
+    /// Those of any tree, as of one in memory: the plan is made, and cannot be delivered.
+    Tree(Rc<dyn Listing>),
 }
 
 /// The kustomizations of a repository.
@@ -210,6 +212,15 @@ impl Workspace {
         Workspace::of(Files::Disk { repo, cwd, tree }, shared, prefix, top, None)
     }
 
+    /// Takes the files of any tree for those of a repository.
+    ///
+    /// # Errors
+    /// When its configuration or lock cannot be read.
+    pub fn of_tree(tree: Rc<dyn Listing>) -> Result<Workspace, Failures> {
+        let files = Files::Tree(tree.clone());
+        Workspace::of(files, tree, String::new(), Some(String::new()), None)
+    }
+
     fn of(
         files: Files,
         tree: SharedTree,
@@ -275,6 +286,7 @@ impl Workspace {
         match &self.files {
             Files::Commit { repo, .. } | Files::WorkingTree { repo, .. } => Some(repo),
             Files::Disk { repo, .. } => repo.as_ref(),
+            Files::Tree(_) => None,
         }
     }
 
@@ -289,6 +301,7 @@ impl Workspace {
         let listing: &dyn Listing = match &self.files {
             Files::Commit { tree, .. } => &**tree,
             Files::WorkingTree { tree, .. } => &**tree,
+            Files::Tree(tree) => &**tree,
             Files::Disk { .. } => return Ok(self.kustomizations.get_or_init(Default::default)),
         };
         let mut found = Kustomizations {
@@ -368,7 +381,7 @@ impl Workspace {
                 is_head,
                 ..
             } => Some(Absences::new(repo.clone(), tree.clone(), *is_head)),
-            Files::WorkingTree { .. } | Files::Disk { .. } => None,
+            Files::WorkingTree { .. } | Files::Disk { .. } | Files::Tree(_) => None,
         }
     }
 

@@ -257,7 +257,7 @@ impl<'a> Run<'a> {
         };
         let checkout = match &self.workspace.files {
             Files::Commit { tree, .. } => Some(&**tree as &dyn Tree),
-            Files::WorkingTree { .. } | Files::Disk { .. } => None,
+            Files::WorkingTree { .. } | Files::Disk { .. } | Files::Tree(_) => None,
         };
         let moved = |repositories| self.fetcher.moved(repositories);
         let job = Job::new(plan, checkout, earlier, &moved);

@@ -302,7 +302,7 @@ fn localized(
             };
             let is_empty = match &workspace.files {
                 Files::WorkingTree { top, .. } => is_empty(top),
-                Files::Commit { .. } | Files::Disk { .. } => false,
+                Files::Commit { .. } | Files::Disk { .. } | Files::Tree(_) => false,
             };
             workspace.owns(place) || is_empty || is_left_of_us(&*workspace.tree, place)
         },

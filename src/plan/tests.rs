@@ -1,5 +1,7 @@
 //! What holds for every tree of local roots and files.
 
+mod whole;
+
 use std::collections::BTreeMap;
 use std::rc::Rc;
 

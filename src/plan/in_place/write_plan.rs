@@ -50,7 +50,7 @@ fn has_modes(workspace: &Workspace) -> Result<bool> {
         Files::WorkingTree { repo, .. } => {
             repo.config("core.filemode")?.as_deref() != Some("false")
         }
-        Files::Commit { .. } | Files::Disk { .. } => true,
+        Files::Commit { .. } | Files::Disk { .. } | Files::Tree(_) => true,
     })
 }
 

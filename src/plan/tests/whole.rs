@@ -1,0 +1,201 @@
+//! The whole plan of a repository in memory, as a copy and in place.
+
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use crate::failure::{Failure, Failures};
+use crate::plan::{Options, Original, Plan, Writes, copy, in_place};
+use crate::record::{LOCK_NAME, Lock};
+use crate::tree::Listing;
+use crate::tree::memory::MemoryTree;
+use crate::walk::{Absence, Found, RemoteFile, RemoteRef, Remotes, Repository, Start, Wants};
+use crate::workspace::Workspace;
+
+const MAP: &str = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: map}\n";
+const APP: &str =
+    "# ours\nresources:\n- https://h/o/base//apps/db?ref=v1\n- https://h/map.yaml\n- own.yaml\n";
+
+/// One repository and one file; what else is asked for is not there.
+struct Upstream;
+
+impl Remotes for Upstream {
+    fn resolve(&mut self, wanted: &[RemoteRef]) -> Vec<crate::failure::Result<Found>> {
+        let one = |wanted: &RemoteRef| match (wanted.text.exposed(), wanted.wants) {
+            (url @ "https://h/map.yaml", Wants::File | Wants::Either) => {
+                Ok(Found::File(Rc::new(RemoteFile {
+                    url: url.into(),
+                    sha256: crate::record::sha256_hex(MAP.as_bytes()),
+                    bytes: MAP.as_bytes().into(),
+                })))
+            }
+            (url, _) if url.starts_with("https://h/o/base") => {
+                let mut tree = MemoryTree::default();
+                let text = "namePrefix: db-\nresources: [../shared, map.yaml]\n";
+                tree.file("apps/db/kustomization.yaml", text.as_bytes(), false);
+                tree.file("apps/db/map.yaml", MAP.as_bytes(), false);
+                tree.file("apps/shared/kustomization.yaml", b"resources: []\n", false);
+                Ok(Found::Root(Rc::new(Repository {
+                    tree: Rc::new(tree),
+                    url: "https://h/o/base".to_owned(),
+                    reference: Some("v1".to_owned()),
+                    submodules: true,
+                    commit: "c".repeat(40),
+                })))
+            }
+            _ => Err(Failure::new("not there")),
+        };
+        wanted.iter().map(one).collect()
+    }
+}
+
+/// What a run with `--offline` and nothing in the cache has.
+struct Nothing;
+
+impl Remotes for Nothing {
+    fn resolve(&mut self, wanted: &[RemoteRef]) -> Vec<crate::failure::Result<Found>> {
+        let wanted = wanted.iter();
+        wanted.map(|_| Err(Failure::new("offline"))).collect()
+    }
+}
+
+fn repository(app: &str) -> MemoryTree {
+    let mut tree = MemoryTree::default();
+    tree.file("app/kustomization.yaml", app.as_bytes(), false);
+    tree.file("app/own.yaml", MAP.as_bytes(), false);
+    tree
+}
+
+fn planned_in_place(
+    tree: MemoryTree,
+    options: &Options,
+    remotes: &mut dyn Remotes,
+) -> Result<Plan, Failures> {
+    let workspace = Workspace::of_tree(Rc::new(tree))?;
+    in_place::plan(&workspace, &in_place::Request::default(), options, remotes)
+}
+
+fn copied(
+    tree: MemoryTree,
+    options: &Options,
+    remotes: &mut dyn Remotes,
+) -> Result<Plan, Failures> {
+    let workspace = Workspace::of_tree(Rc::new(tree))?;
+    let target = copy::Target {
+        start: Start {
+            source: crate::walk::Source {
+                scope: "app".to_owned(),
+                ..workspace.source()
+            },
+            directory: "app".to_owned(),
+        },
+        name: "app".to_owned(),
+        scope: None,
+        url: None,
+    };
+    let absence = |_: &str| Absence::Nowhere;
+    let into = "localized-app".to_owned();
+    copy::plan(&workspace, target, into, options, &absence, remotes)
+}
+
+/// Returns the tree that a plan makes of another one, and the paths that it writes.
+fn applied(mut tree: MemoryTree, plan: &Plan) -> (MemoryTree, BTreeMap<String, String>) {
+    let mut written = BTreeMap::new();
+    let mut write = |place: &str, bytes: &[u8], executable: bool| {
+        tree.file(place, bytes, executable);
+        written.insert(place.to_owned(), String::from_utf8(bytes.to_vec()).unwrap());
+    };
+    match &plan.writes {
+        Writes::InPlace { changes, .. } => {
+            for change in changes {
+                let (bytes, executable) = change.to.as_ref().unwrap();
+                write(&change.path, bytes, *executable);
+            }
+        }
+        Writes::Copy { into, files } => {
+            for (path, file) in files {
+                let place = format!("{into}/{path}");
+                write(&place, file.content.bytes(), file.executable);
+            }
+        }
+    }
+    (tree, written)
+}
+
+#[test]
+fn in_place_only_the_references_change() {
+    let plan = planned_in_place(repository(APP), &Options::default(), &mut Upstream).unwrap();
+    let (tree, written) = applied(repository(APP), &plan);
+    assert_eq!(
+        written["app/kustomization.yaml"],
+        "# ours\nresources:\n- localized-files/h/o/base/v1/apps/db\n- localized-files/h/map.yaml\n- own.yaml\n"
+    );
+    assert!(!written.contains_key("app/own.yaml"));
+    assert_eq!(plan.lock.remotes.len(), 2);
+    let names: Vec<&str> = plan
+        .affected
+        .iter()
+        .map(|root| root.name.as_str())
+        .collect();
+    assert_eq!(names, ["app"]);
+    // All of it is there now.
+    let again = planned_in_place(tree, &Options::default(), &mut Nothing).unwrap();
+    assert_eq!(applied(MemoryTree::default(), &again).1, BTreeMap::new());
+}
+
+#[test]
+fn a_copy_holds_everything_and_leaves_the_source_alone() {
+    let plan = copied(repository(APP), &Options::default(), &mut Upstream).unwrap();
+    let (tree, written) = applied(repository(APP), &plan);
+    assert!(
+        written
+            .keys()
+            .all(|path| path.starts_with("localized-app/"))
+    );
+    assert_eq!(written["localized-app/own.yaml"], MAP);
+    assert_eq!(plan.lock.target.as_deref(), Some("app"));
+    assert!(matches!(&plan.affected[0].original, Original::Directory(place) if place.is_empty()));
+    let lock = &written[&format!("localized-app/{LOCK_NAME}")];
+    assert_eq!(Lock::parse(lock.as_bytes(), LOCK_NAME).unwrap(), plan.lock);
+    // Nothing in it is remote any more.
+    let tree: Rc<dyn Listing> = Rc::new(tree);
+    let start = crate::walk::Source {
+        tree,
+        scope: "localized-app".to_owned(),
+        repository: None,
+    };
+    let start = Start {
+        source: start,
+        directory: "localized-app".to_owned(),
+    };
+    crate::walk::walk(start, None, &crate::walk::Options::default()).unwrap();
+}
+
+#[test]
+fn what_a_lock_records_makes_the_same_again() {
+    let options = Options {
+        no_licenses: true,
+        pin: true,
+        ..Options::default()
+    };
+    let first = copied(repository(APP), &options, &mut Upstream).unwrap();
+    let again = Options::recorded(&first.lock).unwrap();
+    let second = copied(repository(APP), &again, &mut Upstream).unwrap();
+    let written = |plan: &Plan| applied(MemoryTree::default(), plan).1;
+    assert_eq!(written(&first), written(&second));
+}
+
+#[test]
+fn nothing_is_planned_where_a_reference_cannot_be_resolved() {
+    for more in ["https://h/o/gone?ref=v1", "https://h/gone.yaml"] {
+        let app = format!("{APP}- {more}\n");
+        for plan in [planned_in_place, copied] {
+            let Err(failures) = plan(repository(&app), &Options::default(), &mut Upstream) else {
+                panic!("planned with {more}");
+            };
+            let failure = &failures.0[0];
+            assert_eq!(failures.0.len(), 1, "{failures:?}");
+            let place = failure.location.as_ref().unwrap().to_string();
+            assert_eq!(place, "app/kustomization.yaml:6:3", "{failure:?}");
+        }
+    }
+}
