@@ -39,7 +39,7 @@ use crate::kustomization;
 use crate::process::Terminal;
 use crate::record::{Change, Digest, Lock, Remote, sha256_hex};
 use crate::redact::{self, SafeUrl};
-use crate::reference::{self, Pin, RepoSpec};
+use crate::reference::{self, Pin, RepoRef, RepoSpec};
 use crate::tree::{self, Resolved, SharedTree};
 use crate::walk::{
     ChartRef, Found, NamedBy, Pulled, RemoteFile, RemoteRef, Remotes, Repository, Wants,
@@ -49,7 +49,7 @@ use budget::Budget;
 use checkout::CheckoutTree;
 use reach::Reach;
 use tip::TipTree;
-use work::{Done, Git, Job, Key, label, work};
+use work::{Done, Git, Job, label, work};
 
 /// How long one fetch may take when neither the user nor the URL says.
 pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(300);
@@ -93,7 +93,7 @@ pub struct Fetcher {
     locks: Vec<Rc<Lock>>,
     tip: Option<Tip>,
     files: HashMap<SafeUrl, Result<Rc<RemoteFile>, FetchFailure>>,
-    repositories: HashMap<Key, Result<Rc<Repository>, FetchFailure>>,
+    repositories: HashMap<RepoRef, Result<Rc<Repository>, FetchFailure>>,
     charts: HashMap<ChartRef, Result<Pulled>>,
     progress: Progress,
 }
@@ -257,7 +257,7 @@ impl Fetcher {
             .unwrap_or(NamedBy::User)
     }
 
-    fn locked_commit(&self, key: &Key) -> Option<String> {
+    fn locked_commit(&self, key: &RepoRef) -> Option<String> {
         let url = key.url.shown();
         self.locks
             .iter()
@@ -305,7 +305,7 @@ impl Fetcher {
     }
 
     /// Refuses what must not be resolved: what is in no lock and would have to be, or could not be.
-    fn refuse(&self, key: &Key) -> Result<()> {
+    fn refuse(&self, key: &RepoRef) -> Result<()> {
         let reference = key.reference.as_deref();
         let shown = key.url.shown();
         let name = reference.unwrap_or("HEAD");
@@ -337,7 +337,7 @@ impl Fetcher {
             });
         }
         let spec = wanted.spec.as_ref()?;
-        let key = Key::of(spec);
+        let key = spec.repo_ref();
         let mut what = if beside {
             Git::Unless(wanted.text.clone())
         } else {
@@ -431,7 +431,7 @@ impl Fetcher {
 
     fn held_by_tip(
         &self,
-        key: &Key,
+        key: &RepoRef,
         request: &GitRequest,
         timeout: Option<Duration>,
     ) -> Option<Rc<Repository>> {
@@ -459,14 +459,12 @@ impl Fetcher {
         });
         Some(Rc::new(Repository {
             tree: Rc::new(TipTree::new(tip.clone(), files, label, fallback)),
-            url,
-            reference: key.reference.clone(),
-            submodules: key.submodules,
+            version: key.clone(),
             commit: entry.commit.clone(),
         }))
     }
 
-    fn open(&self, key: &Key, fetched: &Fetched) -> Result<Rc<Repository>, FetchFailure> {
+    fn open(&self, key: &RepoRef, fetched: &Fetched) -> Result<Rc<Repository>, FetchFailure> {
         let tree = CheckoutTree::open(
             &self.git,
             fetched.directory.clone(),
@@ -476,9 +474,7 @@ impl Fetcher {
         )?;
         Ok(Rc::new(Repository {
             tree: Rc::new(tree),
-            url: key.url.shown(),
-            reference: key.reference.clone(),
-            submodules: key.submodules,
+            version: key.clone(),
             commit: fetched.commit.clone(),
         }))
     }
@@ -592,7 +588,7 @@ impl Fetcher {
     fn outcome(&self, wanted: &RemoteRef, way: Way) -> Option<Result<Found, FetchFailure>> {
         match way {
             Way::Root => {
-                let root = self.repositories.get(&Key::of(wanted.spec.as_ref()?))?;
+                let root = self.repositories.get(&wanted.spec.as_ref()?.repo_ref())?;
                 Some(root.clone().map(Found::Root))
             }
             Way::File => Some(self.files.get(&wanted.text)?.clone().and_then(|file| {

@@ -24,6 +24,8 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 pub use files::{Change, Content, Localized, ResultFile, Rewritten, Untrusted};
 pub use left::{UNRESOLVED, left, named_left, reached as reached_left, references, unresolved};
 pub use options::{Options, Patterns};
+#[cfg(feature = "localize")]
+pub(crate) use remotes::git as git_remote;
 pub use remotes::remotes;
 pub use result::{Chosen, InPlace, Rules, localize, localize_in_place};
 pub use spelling::{is_remote, value};

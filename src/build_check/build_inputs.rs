@@ -72,9 +72,9 @@ impl BuildInputs {
         for (number, source) in graph.sources.iter().enumerate() {
             if let Some(repository) = &source.repository {
                 manifest.upstreams.push(Upstream {
-                    url: repository.url.clone(),
-                    reference: repository.reference.clone(),
-                    submodules: repository.submodules,
+                    url: repository.version.url.shown(),
+                    reference: repository.version.reference.clone(),
+                    submodules: repository.version.submodules,
                     commit: repository.commit.clone(),
                     directory: place(number),
                 });

@@ -5,8 +5,8 @@ use std::collections::{BTreeSet, HashSet};
 use super::{Job, Target};
 use crate::failure::Result;
 use crate::kustomization::FILE_NAMES;
-use crate::plan::Writes;
-use crate::record::{Builder, Digest, GitRemote, Remote, RemoteTrailer, Verified};
+use crate::plan::{Writes, git_remote};
+use crate::record::{Builder, Digest, RemoteTrailer, Verified};
 use crate::tree::path;
 use crate::walk::{self, CarriedId, FileId, Graph, Named, Origin, Place, RootId, SourceId};
 
@@ -159,14 +159,7 @@ impl<'a> Reach<'a> {
         let Some(repository) = &self.graph.sources[source].repository else {
             return true;
         };
-        let remote = Remote::Git(GitRemote {
-            url: repository.url.clone(),
-            reference: repository.reference.clone(),
-            submodules: repository.submodules,
-            commit: repository.commit.clone(),
-            paths: BTreeSet::new(),
-            through: BTreeSet::new(),
-        });
+        let remote = git_remote(repository);
         inputs.remotes.insert(RemoteTrailer::from(&remote));
         false
     }

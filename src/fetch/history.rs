@@ -7,11 +7,12 @@ use serde::{Deserialize, Serialize};
 
 use super::Fetcher;
 use super::git::{Clock, FetchFailure, GitRemotes, GitRequest, Trouble};
-use super::work::{Key, SIDE_BY_SIDE, side_by_side};
+use super::work::{SIDE_BY_SIDE, side_by_side};
 use crate::failure::Result;
 use crate::git::{Depth, RefSpec};
 use crate::interrupt::Scratch;
 use crate::process::Terminal;
+use crate::reference::RepoRef;
 
 /// How many commits a [`History`] names.
 const NAMED: usize = 10;
@@ -157,7 +158,7 @@ impl Fetcher {
     pub fn histories(&self, moves: &[Move]) -> Vec<Option<History>> {
         let timeout = self.options.timeout.unwrap_or(SOON).min(SOON);
         // What was asked with a secret in its URL is asked so again.
-        let keys: Vec<&Key> = self.repositories.keys().collect();
+        let keys: Vec<&RepoRef> = self.repositories.keys().collect();
         let url = |shown: &str| {
             let asked = keys.iter().find(|key| key.url.shown() == shown);
             asked.map_or_else(|| shown.into(), |key| key.url.clone())

@@ -10,35 +10,17 @@ use crate::failure::{Failure, Result};
 use crate::kustomization;
 use crate::process::Terminal;
 use crate::redact::SafeUrl;
-use crate::reference::RepoSpec;
+use crate::reference::RepoRef;
 
 /// How long a server is asked for what would only be a hint.
 const HINT_TIMEOUT: Duration = Duration::from_secs(20);
 /// How many things are fetched side by side.
 pub(super) const SIDE_BY_SIDE: usize = 8;
 
-/// What makes one fetched repository differ from another.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(super) struct Key {
-    pub(super) url: SafeUrl,
-    pub(super) reference: Option<String>,
-    pub(super) submodules: bool,
-}
-
-impl Key {
-    pub(super) fn of(spec: &RepoSpec) -> Key {
-        Key {
-            url: spec.clone_spec(),
-            reference: spec.reference.clone(),
-            submodules: spec.submodules,
-        }
-    }
-}
-
 /// Something to fetch.
 pub(super) enum Job {
     Git {
-        key: Key,
+        key: RepoRef,
         request: GitRequest,
         timeout: Option<Duration>,
         what: Git,
@@ -178,7 +160,7 @@ fn unversioned(git: &GitRemotes, request: &GitRequest, query_dropped: bool) -> F
 }
 
 /// How a repository at a ref is shown: its URL without secrets, and the ref.
-pub(super) fn label(key: &Key) -> String {
+pub(super) fn label(key: &RepoRef) -> String {
     let url = key.url.shown();
     match &key.reference {
         Some(reference) => format!("{url}?ref={reference}"),

@@ -81,12 +81,12 @@ fn candidate(graph: &Graph, index: usize, edge: &Edge) -> Result<Option<Candidat
             })?;
             Some(Candidate {
                 edge: index,
-                place: localized_path::root_place(&spec, repository.version()),
-                identity: format!("{} {}", repository.version(), repository.commit),
+                place: localized_path::root_place(&spec, repository.version_name()),
+                identity: format!("{} {}", repository.version_name(), repository.commit),
                 seed: format!(
                     "{}?ref={} {}",
-                    repository.url,
-                    repository.version(),
+                    repository.version.url,
+                    repository.version_name(),
                     repository.commit
                 ),
                 is_file: false,

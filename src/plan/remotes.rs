@@ -8,11 +8,11 @@ use crate::reference::RepoSpec;
 use crate::walk::{Archive, Edge, FileId, Graph, Origin, Repository, Target};
 
 /// Returns what the lock says of a repository, without the paths in it.
-pub(super) fn git(repository: &Repository) -> Remote {
+pub(crate) fn git(repository: &Repository) -> Remote {
     Remote::Git(GitRemote {
-        url: repository.url.clone(),
-        reference: repository.reference.clone(),
-        submodules: repository.submodules,
+        url: repository.version.url.shown(),
+        reference: repository.version.reference.clone(),
+        submodules: repository.version.submodules,
         commit: repository.commit.clone(),
         paths: BTreeSet::new(),
         through: BTreeSet::new(),

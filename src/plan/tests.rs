@@ -9,6 +9,7 @@ use proptest::prelude::*;
 
 use super::{Localized, Rules, localize};
 use crate::record::LoadRestrictor;
+use crate::reference::RepoRef;
 use crate::tree::memory::MemoryTree;
 use crate::tree::path;
 use crate::walk::{self, Found, Options, RemoteRef, Remotes, Repository, Source, Start};
@@ -197,9 +198,11 @@ impl Remotes for Doubling {
             tree.file("b/kustomization.yaml", below.as_bytes(), false);
             Ok(Found::Root(Rc::new(Repository {
                 tree: Rc::new(tree),
-                url: name.to_owned(),
-                reference: Some("v1".to_owned()),
-                submodules: true,
+                version: RepoRef {
+                    url: name.to_owned().into(),
+                    reference: Some("v1".to_owned()),
+                    submodules: true,
+                },
                 commit: "0".repeat(40),
             })))
         };

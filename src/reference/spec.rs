@@ -38,7 +38,27 @@ pub struct RepoSpec {
     pub query_dropped: bool,
 }
 
+/// A version of a repository: what makes one fetch differ from another.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct RepoRef {
+    /// The clone spec, as git takes it.
+    pub url: SafeUrl,
+    /// The ref as written; none stands for HEAD.
+    pub reference: Option<String>,
+    /// Whether its submodules are part of it.
+    pub submodules: bool,
+}
+
 impl RepoSpec {
+    /// Returns which version of which repository it names.
+    pub fn repo_ref(&self) -> RepoRef {
+        RepoRef {
+            url: self.clone_spec(),
+            reference: self.reference.clone(),
+            submodules: self.submodules,
+        }
+    }
+
     /// Reads a text as kustomize's `NewRepoSpecFromURL` does.
     ///
     /// # Errors

@@ -65,6 +65,7 @@ mod tests {
 
     use super::super::{Found, Options, RemoteRef, Remotes, Repository, Source, explore};
     use crate::failure::{Failure, Result};
+    use crate::reference::RepoRef;
     use crate::tree::memory::MemoryTree;
 
     fn tree(files: &[(&str, &str)]) -> Rc<MemoryTree> {
@@ -95,9 +96,11 @@ mod tests {
     fn troubles(user: &[(&str, &str)], lib: &[(&str, &str)]) -> Vec<(String, Vec<String>)> {
         let mut lib = Lib(Rc::new(Repository {
             tree: tree(lib),
-            url: "https://h/o/lib".to_owned(),
-            reference: Some("v1".to_owned()),
-            submodules: true,
+            version: RepoRef {
+                url: "https://h/o/lib".to_owned().into(),
+                reference: Some("v1".to_owned()),
+                submodules: true,
+            },
             commit: "0".repeat(40),
         }));
         let source = Source {

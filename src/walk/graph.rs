@@ -9,6 +9,7 @@ use crate::failure::Location;
 use crate::finding::WarningId;
 use crate::kustomization::{Accepts, Kind, Note, Reference};
 use crate::redact::SafeUrl;
+use crate::reference::RepoRef;
 use crate::tree::{SharedTree, path};
 
 /// A tree that the walk reads from: index into [`Graph::sources`]. 0 is where the walk starts.
@@ -69,12 +70,8 @@ pub struct Source {
 pub struct Repository {
     /// Its files, as a checkout gives them.
     pub tree: SharedTree,
-    /// The clone spec without secrets.
-    pub url: String,
-    /// The ref as written; none if none was.
-    pub reference: Option<String>,
-    /// Whether its submodules are part of it.
-    pub submodules: bool,
+    /// What was asked for.
+    pub version: RepoRef,
     /// The commit, in full.
     pub commit: String,
 }
@@ -82,8 +79,8 @@ pub struct Repository {
 impl Repository {
     /// Returns the ref as written, or what stands for it in paths when none was: the commit.
     #[must_use]
-    pub fn version(&self) -> &str {
-        self.reference.as_deref().unwrap_or(&self.commit)
+    pub fn version_name(&self) -> &str {
+        self.version.reference.as_deref().unwrap_or(&self.commit)
     }
 }
 

@@ -62,7 +62,7 @@ impl Walker<'_> {
             Origin::Remote(file) => file.url.shown(),
             Origin::Archive { archive, .. } => archive.chart.repo.shown(),
             Origin::Tree { source, .. } => match &self.graph.sources[*source].repository {
-                Some(repository) => repository.url.clone(),
+                Some(repository) => repository.version.url.shown(),
                 None => return NamedBy::User,
             },
         };
@@ -191,7 +191,7 @@ impl Walker<'_> {
                             format!(
                                 "`{shown}`: there is no directory `{}` in {} at {}",
                                 spec.directory(),
-                                repository.url,
+                                repository.version.url,
                                 repository.commit
                             ),
                         ));

@@ -153,7 +153,7 @@ pub(crate) fn remote_target(
             return Err(Failure::new(format!(
                 "there is no directory `{}` in {} at {}",
                 spec.directory(),
-                repository.url,
+                repository.version.url,
                 repository.commit
             )));
         }

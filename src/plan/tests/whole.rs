@@ -6,6 +6,7 @@ use std::rc::Rc;
 use crate::failure::{Failure, Failures};
 use crate::plan::{Options, Original, Plan, Writes, copy, in_place};
 use crate::record::{LOCK_NAME, Lock};
+use crate::reference::RepoRef;
 use crate::tree::Listing;
 use crate::tree::memory::MemoryTree;
 use crate::walk::{Absence, Found, RemoteFile, RemoteRef, Remotes, Repository, Start, Wants};
@@ -36,9 +37,11 @@ impl Remotes for Upstream {
                 tree.file("apps/shared/kustomization.yaml", b"resources: []\n", false);
                 Ok(Found::Root(Rc::new(Repository {
                     tree: Rc::new(tree),
-                    url: "https://h/o/base".to_owned(),
-                    reference: Some("v1".to_owned()),
-                    submodules: true,
+                    version: RepoRef {
+                        url: "https://h/o/base".to_owned().into(),
+                        reference: Some("v1".to_owned()),
+                        submodules: true,
+                    },
                     commit: "c".repeat(40),
                 })))
             }

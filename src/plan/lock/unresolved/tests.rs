@@ -9,6 +9,7 @@ use crate::failure::{Failure, Result};
 use crate::plan::lock::{leave, merged};
 use crate::plan::{self, UNRESOLVED};
 use crate::record::Lock;
+use crate::reference::RepoRef;
 use crate::tree::memory::MemoryTree;
 use crate::walk::{Found, Options, RemoteFile, RemoteRef, Remotes, Repository, Source, explore};
 
@@ -32,9 +33,11 @@ impl Upstreams {
         let found = match reference.split_once("?ref=") {
             Some((url, version)) => Found::Root(Rc::new(Repository {
                 tree: tree(text),
-                url: url.to_owned(),
-                reference: Some(version.to_owned()),
-                submodules: true,
+                version: RepoRef {
+                    url: url.to_owned().into(),
+                    reference: Some(version.to_owned()),
+                    submodules: true,
+                },
                 commit: "0".repeat(40),
             })),
             None => Found::File(Rc::new(RemoteFile {
