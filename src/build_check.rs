@@ -1,10 +1,10 @@
-//! The proof that localizing changed nothing: original and result are built with the user's own
-//! kustomize, and their outputs compared.
+//! Checks that localizing changed nothing: builds original and result with the kustomize on this machine, and compares
+//! the outputs.
 //!
 //! Both are written into a private directory at the same relative path (`build_inputs`) and built side by side with
 //! the same flags (`build`). The original sees the upstream as this run fetched it: where kustomize calls git,
-//! our own executable answers ([`fake_git`]), and for remote files a proxy on this machine (`proxy`). The result is built
-//! with the network closed ([`closed`]).
+//! our own executable answers ([`fake_git`]), and for remote files a proxy on this machine (`proxy`). The result is
+//! built with the network closed ([`closed`]).
 
 pub mod closed;
 pub mod compare;
@@ -57,7 +57,7 @@ pub struct Options {
     pub offline: bool,
     /// How long one build may take.
     pub timeout: Option<Duration>,
-    /// Whether nobody wants to know how far it is.
+    /// Whether to show no progress.
     pub quiet: bool,
     /// The variables of our environment that builds see besides what they need.
     pub variables: Vec<String>,
@@ -79,9 +79,10 @@ pub struct Job<'a> {
 
 #[cfg(feature = "localize")]
 impl<'a> Job<'a> {
-    /// Takes the roots of a plan. `checkout` is the source commit, where both sides are parts of commits: what is built
-    /// is then what a checkout gives. `earlier` is what an earlier run has checked; none where everything is to be built.
-    /// `moved` asks upstream again, for files and maybe for repositories, what is something else than what was fetched.
+    /// Takes the roots of a plan. `checkout` is the source commit if both sides are parts of commits: the builds then
+    /// see the files as a checkout writes them. `earlier` is what an earlier run has checked; none to build everything.
+    /// `moved` asks upstream again, for files and maybe for repositories, for anything that differs from what was
+    /// fetched.
     #[must_use]
     pub fn new(
         plan: &'a Plan,
@@ -181,7 +182,7 @@ impl BuildCheck {
         }
     }
 
-    /// Says whether some result does not build to what its original builds to.
+    /// Returns whether some result does not build to what its original builds to.
     #[must_use]
     pub fn differs(&self) -> bool {
         self.targets.iter().any(|target| target.verdict.differs())
@@ -218,14 +219,15 @@ impl TargetCheck {
         }
     }
 
-    /// Returns what is said of a target that was not built because it lacks something that was accepted, as `why` says.
+    /// Returns the check of a target that was not built because it lacks something that was accepted; `why` explains
+    /// it.
     #[cfg(feature = "localize")]
     fn not_built(target: &Target, why: &str) -> TargetCheck {
         let reason = format!("{why}, {ACCEPTED}");
         TargetCheck::without_build(target, Verdict::NotBuilt { reason })
     }
 
-    /// Says whether it was not built because it lacks something that was accepted.
+    /// Returns whether it was not built because it lacks something that was accepted.
     #[must_use]
     pub fn lacks_accepted(&self) -> bool {
         matches!(&self.verdict, Verdict::NotBuilt { reason } if reason.ends_with(ACCEPTED))
@@ -252,10 +254,10 @@ impl TargetCheck {
     }
 }
 
-/// What is said of a target that lacks something, as somebody accepted.
+/// Shown for a target that lacks something that was accepted.
 const ACCEPTED: &str = "as accepted";
 
-/// What kustomize says where a build needs something that it was not given, and what to do.
+/// Messages of kustomize about a missing input, and what to do about each.
 const NEXT_STEPS: [(&str, &str); 7] = [
     (
         "must specify --enable-helm",

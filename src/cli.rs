@@ -117,8 +117,8 @@ fn arguments(given: impl Iterator<Item = OsString>) -> impl Iterator<Item = OsSt
     })
 }
 
-/// Says that the first word is no command, where what follows shows that one was meant: otherwise it is a TARGET, and
-/// clap offers the options of that.
+/// Returns a failure that the first word is not a command, if the rest shows that one was meant: otherwise it is a
+/// TARGET, and clap suggests the options of `localize`.
 fn misspelled(error: &clap::Error) -> Option<Failure> {
     use clap::error::ErrorKind;
     if !matches!(
@@ -141,7 +141,7 @@ fn misspelled(error: &clap::Error) -> Option<Failure> {
     })
 }
 
-/// Says whether `git kustomize-localize --help` shows something: git opens the manual page.
+/// Returns whether `git kustomize-localize --help` shows something: git opens the manual page.
 fn has_page() -> bool {
     let mut man = std::process::Command::new("man");
     man.args(["-w", "git-kustomize-localize"]);
@@ -209,7 +209,7 @@ pub fn run() -> ExitCode {
     })
 }
 
-/// Says that this build can only check.
+/// Reports that this build can only check.
 #[cfg(not(feature = "localize"))]
 fn left_out(asked: Option<&OsString>) -> ExitCode {
     let asked = match asked {

@@ -22,7 +22,7 @@ pub use builds::{Again, Builds};
 #[cfg(feature = "localize")]
 pub use fetching::Fetching;
 
-/// The commands, as they are called.
+/// The commands, as users type them.
 pub const NAMES: [&str; 8] = [
     "localize", "check", "lock", "update", "verify", "tree", "hook", "generate",
 ];

@@ -41,11 +41,11 @@ pub enum Destination {
 pub struct Held {
     /// The lock of what was localized there before.
     pub lock: Option<Rc<Lock>>,
-    /// The files of that; none where the lock says nothing about them.
+    /// The files of that; none where the lock does not list them.
     pub files: Option<Tip>,
 }
 
-/// Which kind of destination, as it is asked for.
+/// The kind of destination, as requested.
 #[derive(Debug, Clone)]
 pub enum To {
     /// A branch.
@@ -66,7 +66,7 @@ pub struct Delivery<'a> {
     pub before: &'a Lock,
     /// Whether edits by hand are discarded.
     pub overwrite: bool,
-    /// Says what lies between the commits of each move of a repository.
+    /// Returns what lies between the commits of each move of a repository.
     pub histories: &'a dyn Fn(&[Move]) -> Vec<Option<History>>,
 }
 
@@ -84,7 +84,7 @@ impl Destination {
     /// Looks at where a result is to go: a copy that the user named `new_dir`, or the repository where it stands.
     ///
     /// # Errors
-    /// When it cannot go there, or somebody edited what is there and `overwrite` is not set.
+    /// When it cannot go there, or the files there were edited and `overwrite` is not set.
     pub fn open(
         workspace: &Workspace,
         to: &To,

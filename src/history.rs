@@ -1,4 +1,4 @@
-//! What a branch of ours holds: the records of its messages, and whether its files still are what they say.
+//! What a localized branch holds: the records of its messages, and whether its files still match them.
 
 pub mod records;
 pub mod tip;
@@ -7,7 +7,7 @@ pub mod trees;
 /// Below this name lie the branches that we make.
 pub const PREFIX: &str = "localized/";
 
-/// Says whether the full name of a ref is that of a branch of ours, here or at a remote.
+/// Returns whether a ref is a localized branch, local or remote-tracking, by its full name.
 #[must_use]
 pub fn is_ours(name: &str) -> bool {
     let of_remote = |name: &str| {

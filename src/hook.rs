@@ -51,7 +51,7 @@ impl Hook {
         }
     }
 
-    /// Returns the name under which another hook is kept that had to make way.
+    /// Returns the name under which a hook that was moved aside is kept.
     fn aside(self) -> String {
         format!("{}.before-kustomize-localize", self.name())
     }

@@ -31,7 +31,7 @@ use crate::failure::{Failure, Failures};
 pub use crate::redact::visible;
 use crate::walk::Warning;
 
-/// What came of a run, as it can be told.
+/// The result of a run, ready to be printed.
 pub trait Tell {
     /// Returns the summary for people.
     fn human(&self, verbose: bool) -> String;
@@ -47,7 +47,7 @@ pub trait Tell {
         Failures(Vec::new())
     }
 
-    /// Says whether the command did what it was asked for. What it did not do, the report tells.
+    /// Returns whether the command did everything that was asked. If not, the report says what is missing.
     fn is_done(&self) -> bool {
         true
     }
@@ -125,7 +125,7 @@ pub fn counted_warnings(warnings: &[Warning]) -> String {
     )
 }
 
-/// Says how many warnings there are, if there are any.
+/// Writes how many warnings there are, if there are any.
 #[cfg(feature = "localize")]
 fn write_warnings(out: &mut String, warnings: &[Warning]) -> std::fmt::Result {
     use std::fmt::Write;

@@ -28,18 +28,18 @@ use message::History;
 pub use outcome::{Difference, Kind, Record, Verified};
 use upstream::{Ask, Listed, Upstream};
 
-/// What is to be verified.
+/// What to verify.
 pub struct Request<'a> {
     /// The revision.
     pub rev: &'a str,
     /// Only what lies in or below these, from the top of the repository; everything when empty.
     pub paths: &'a [String],
-    /// Whether the user's own files may be other than when the record was made, as where people commit.
+    /// Whether the user's files may have changed since the record was made, as on a branch where people commit.
     pub own_changes: bool,
     /// Whether the signature of the commit counts.
     pub require_signature: bool,
-    /// Who asks upstream, where that is wanted. A lock at the top that only says what URLs are locked to is then enough of
-    /// a record.
+    /// Asks upstream, if wanted. A lock at the top that only records what URLs are locked to is then enough of a
+    /// record.
     pub upstream: Option<&'a Ask<'a>>,
 }
 
@@ -219,7 +219,7 @@ fn no_commit(here: &LocalRepo, rev: &str) -> Failure {
     }
 }
 
-/// Returns the remote-tracking refs that `rev` may have meant, as they are named.
+/// Returns the remote-tracking refs that `rev` may have meant, by their names.
 fn at_remotes(here: &LocalRepo, rev: &str) -> Vec<String> {
     if !matches!(here.is_branch_name(rev), Ok(true)) {
         return Vec::new();
@@ -262,7 +262,7 @@ struct Verifier<'a> {
     paths: &'a [String],
     differences: Vec<Difference>,
     failures: Vec<Failure>,
-    /// The remotes to ask for; none where nobody is asked.
+    /// The remotes to ask; none if upstream is not asked.
     listed: Option<Vec<Listed>>,
     /// What stays remote and was accepted.
     left: Vec<(String, Left)>,
@@ -373,7 +373,7 @@ impl<'a> Verifier<'a> {
         });
     }
 
-    /// Holds every file against the lock.
+    /// Compares every file with the lock.
     fn files(&mut self, directory: &str, lock: &Lock) -> Result<()> {
         for (place, difference) in stored::differences(&*self.tree, directory, lock)? {
             if !self.is_asked(&place) {
@@ -406,7 +406,7 @@ impl<'a> Verifier<'a> {
     ) -> Result<()> {
         let kustomizations = self.tree.kustomizations()?;
         for (directory, lock) in locks {
-            // Where none is left, nothing remote is: that they are gone is told.
+            // If none is left, nothing is remote: that they are gone is reported.
             if !kustomizations
                 .iter()
                 .any(|place| path::is_in(place, directory))
@@ -464,7 +464,7 @@ impl<'a> Verifier<'a> {
         Ok(())
     }
 
-    /// Takes over what a lock says that stays remote. What nobody accepted is a difference, found in the tree or not.
+    /// Takes over what a lock lists as remote. What was not accepted is a difference, found in the tree or not.
     fn left(&mut self, directory: &str, lock: &Lock, findings: &[Finding]) {
         let name = path::join(directory, LOCK_NAME);
         for left in &lock.left {
@@ -497,7 +497,7 @@ fn files<'a>(directory: &'a str, lock: &'a Lock) -> impl Iterator<Item = String>
     files.map(move |file| path::join(directory, &file.path))
 }
 
-/// Says whether a build reaches out for what a finding is about. Of a function that is an image or a script.
+/// Returns whether a build reaches out for what a finding is about. Of a function that is an image or a script.
 fn is_remote(finding: &Finding) -> bool {
     match finding.rule {
         Rule::RemoteReference | Rule::RemoteChart => true,
@@ -506,7 +506,7 @@ fn is_remote(finding: &Finding) -> bool {
     }
 }
 
-/// Says whether a finding is about something that a lock says is left.
+/// Returns whether a finding is about something that a lock lists as left.
 fn is_about_left(finding: &Finding, left: &Left) -> bool {
     match &left.what {
         LeftWhat::Reference { url } => {

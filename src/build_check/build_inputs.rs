@@ -41,7 +41,7 @@ pub(super) fn not_put(error: &std::io::Error) -> Failure {
 }
 
 impl BuildInputs {
-    /// Puts out everything that the builds of a job read, below `top`.
+    /// Writes everything that the builds of a job read, below `top`.
     pub(super) fn put(job: &Job<'_>, top: &Path) -> Result<BuildInputs> {
         let graph = &job.plan.before;
         let input = top.join("input");
@@ -96,7 +96,7 @@ impl BuildInputs {
             None
         };
         let is_here = |file: &RemoteFile| proxy.is_some() && !proxy::is_direct(file.url.exposed());
-        let scene = BuildInputs {
+        let inputs = BuildInputs {
             manifest: top.join("fetched.json"),
             nothing: top.join("nothing.json"),
             is_complete: remote().all(is_here),
@@ -106,9 +106,9 @@ impl BuildInputs {
             original,
             converted: one_sided(&before, &after),
         };
-        manifest.write(&scene.manifest)?;
-        Manifest::default().write(&scene.nothing)?;
-        Ok(scene)
+        manifest.write(&inputs.manifest)?;
+        Manifest::default().write(&inputs.nothing)?;
+        Ok(inputs)
     }
 
     /// Returns what to build for an original.
@@ -137,13 +137,13 @@ impl BuildInputs {
             let place = place.trim_end_matches('/');
             text = text.replace(&format!("{place}/"), "").replace(place, ".");
         }
-        // What it says of a command that it ran has several lines.
+        // The message of a command that it ran has several lines.
         let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
         cause(text.strip_prefix("Error: ").unwrap_or(&text))
     }
 }
 
-/// Returns what went wrong, and in which root: kustomize tells first of everything else that it took the root for.
+/// Returns what went wrong, and in which root: kustomize first lists everything else that it took the root for.
 fn cause(text: &str) -> String {
     let nested = [
         "recursed accumulation of path '",
@@ -156,13 +156,13 @@ fn cause(text: &str) -> String {
     });
     match innermost.max_by_key(|(start, ..)| *start) {
         None => text.to_owned(),
-        // A root that was fetched lies in a temporary directory, which tells nothing.
+        // A fetched root lies in a temporary directory, whose name means nothing to the user.
         Some((_, path, cause)) if path.starts_with('/') => cause.to_owned(),
         Some((_, path, cause)) => format!("in `{path}`: {cause}"),
     }
 }
 
-/// Puts out the results, and returns what a checkout makes of them.
+/// Writes the results, and returns what a checkout makes of them.
 fn put_result(job: &Job<'_>, input: &Path) -> Result<Converted> {
     let localized = input.join("localized");
     match &job.plan.writes {
@@ -383,7 +383,7 @@ fn move_absolute(graph: &Graph, top: &Path) -> Result<()> {
         let file = &graph.files[file];
         if let Origin::Tree { source, path } = &file.origin {
             let place = Path::new(top).join(graph.in_scope(*source, path));
-            // What cannot be edited stays as it is, and the build says what it makes of it.
+            // A file that cannot be edited is left unchanged; the build reports what is wrong with it.
             if let Ok(bytes) = kustomization::edit(&file.bytes, &edits) {
                 write(&place, &bytes, file.executable).map_err(|error| not_put(&error))?;
             }
@@ -396,7 +396,7 @@ fn move_absolute(graph: &Graph, top: &Path) -> Result<()> {
 struct Out<'a> {
     tree: &'a dyn Tree,
     scope: &'a str,
-    /// Whether it was fetched: then its files are executable only where somebody said so.
+    /// Whether it was fetched: then its files are executable only if the user trusts them.
     is_foreign: bool,
     to: PathBuf,
     done: HashSet<String>,
@@ -419,7 +419,7 @@ impl<'a> Out<'a> {
         }
     }
 
-    /// Puts out a file at its real path, with what it holds where that is known.
+    /// Writes a file at its real path, with its contents if they are known.
     fn put_file(&mut self, path: &str, known: Option<(&[u8], bool)>) -> Result<()> {
         let Some((bytes, executable)) = known else {
             return self.put(path);
@@ -430,7 +430,7 @@ impl<'a> Out<'a> {
         Ok(())
     }
 
-    /// Puts out what lies at `path`, and every directory and link on the way there. What is not there stays so.
+    /// Writes the entry at `path`, and every directory and link on the way there. A missing one stays missing.
     fn put(&mut self, path: &str) -> Result<()> {
         if !self.done.insert(path.to_owned()) {
             return Ok(());

@@ -25,7 +25,7 @@ impl fmt::Display for Network {
     }
 }
 
-/// What programs read that tells them through which proxy to go.
+/// The variables that set a program's proxy.
 #[cfg(feature = "localize")]
 pub(super) const PROXIES: [&str; 6] = [
     "HTTP_PROXY",
@@ -46,7 +46,7 @@ impl Network {
         }
     }
 
-    /// Tells what `command` starts that there is no network. In a [namespace](Network::Namespace) there is none.
+    /// Makes `command` see no network. In a [namespace](Network::Namespace) there is none.
     #[cfg(feature = "localize")]
     pub(super) fn close(command: &mut Command) {
         for name in PROXIES {
@@ -70,7 +70,7 @@ pub(super) struct Walls {
     pub(super) read_only: bool,
 }
 
-/// Runs something as isolated as this machine allows. `run` isolates as it is told.
+/// Runs something as isolated as this machine allows. `run` isolates in the way that it is given.
 ///
 /// # Errors
 /// When it cannot be run at all.

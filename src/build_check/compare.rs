@@ -71,7 +71,7 @@ pub enum Verdict {
 }
 
 impl Verdict {
-    /// Says whether the result is as good as the original.
+    /// Returns whether the result is as good as the original.
     #[must_use]
     pub fn is_same(&self) -> bool {
         match self {
@@ -83,7 +83,7 @@ impl Verdict {
         }
     }
 
-    /// Says whether the result must not be used.
+    /// Returns whether the result must not be used.
     #[must_use]
     pub fn differs(&self) -> bool {
         match self {

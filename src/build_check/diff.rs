@@ -14,7 +14,7 @@ const LINES: usize = 100;
 const WIDTH: usize = 200;
 /// How much text is compared line by line at most, in bytes: beyond that it takes too long.
 const LARGE: usize = 1 << 19;
-/// The fields of a Secret whose values nobody may see.
+/// The fields of a Secret whose values are never shown.
 const SECRET: [&str; 2] = ["data", "stringData"];
 /// Where `kubectl apply` keeps all that it was given.
 const APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
@@ -56,7 +56,7 @@ pub(super) fn masked(before: Option<&Object>, after: Option<&Object>) -> Masked 
     }
 }
 
-/// Masks what Secrets hold, at any depth (a list may hold them). Says whether there was a Secret.
+/// Masks the values of Secrets, at any depth (a list may hold them). Returns whether there was a Secret.
 fn mask(one: Option<&mut Value>, other: Option<&mut Value>) -> bool {
     match (one.map(untagged), other.map(untagged)) {
         (Some(Value::Sequence(one)), Some(Value::Sequence(other))) => {
@@ -209,7 +209,7 @@ impl Limited {
         let _ = writeln!(self.text, "{shown}{more}");
     }
 
-    /// Returns the text, and says at its end how much was left out.
+    /// Returns the text, which ends with how much was left out.
     pub(super) fn finish(mut self) -> String {
         let counted = |count: usize, what: &str| match count {
             0 => None,

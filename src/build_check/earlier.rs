@@ -20,8 +20,8 @@ pub struct Earlier {
     pub result: BTreeSet<String>,
     /// What was brought in.
     pub remotes: BTreeSet<RemoteTrailer>,
-    /// The directories that a kustomization named which says something else now, or is gone: a root there may have
-    /// been built as a part of another one only.
+    /// The directories that a kustomization names which has changed or is gone: a root there may have been built only
+    /// as part of another one.
     pub named: BTreeSet<String>,
 }
 
@@ -49,7 +49,7 @@ impl Earlier {
                 Some(after) => after
                     .root(&target.localized)
                     .is_some_and(|root| !after.inputs(root).are_among(&self.result)),
-                // A copy is one whole, and what lies above it says what a checkout makes of it.
+                // A copy is one unit, and attributes above it decide how it is checked out.
                 None => {
                     let into = job.into();
                     let mut above = path::and_above(into).map(path::parent);
@@ -154,7 +154,7 @@ impl<'a> Reach<'a> {
         }
     }
 
-    /// Adds the repository of a source, and says whether it is the user's own tree.
+    /// Adds the repository of a source, and returns whether it is the user's tree.
     fn add_source(&self, source: SourceId, inputs: &mut Inputs) -> bool {
         let Some(repository) = &self.graph.sources[source].repository else {
             return true;
@@ -194,8 +194,8 @@ impl<'a> Reach<'a> {
 }
 
 impl Inputs {
-    /// Says whether some of them are among `changed` paths. A directory that is new or gone stands for all that is in
-    /// it.
+    /// Returns whether some of them are among `changed` paths. A directory that is new or gone stands for all that is
+    /// in it.
     fn are_among(&self, changed: &BTreeSet<String>) -> bool {
         let is_changed = |place: &String| {
             let mut above = path::and_above(place);

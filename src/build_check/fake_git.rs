@@ -12,7 +12,7 @@ use super::build_inputs::not_put;
 use crate::failure::{Failure, Result};
 use crate::redact;
 
-/// Where the manifest is. Without this variable a program called `git` is none of ours.
+/// Where the manifest is. Without this variable, a program called `git` is not this fake.
 pub const VARIABLE: &str = "KUSTOMIZE_LOCALIZE_STAND_IN";
 /// What a clone remembers between two calls.
 const STATE: &str = "fake-git.json";
@@ -56,12 +56,12 @@ struct State {
     fetched: Option<String>,
 }
 
-/// Where what was asked in vain is told.
+/// The file that lists the calls that could not be answered.
 fn complaints(manifest: &Path) -> PathBuf {
     manifest.with_extension("unknown")
 }
 
-/// Returns the first call that nobody could answer, if there was one.
+/// Returns the first call that could not be answered, if any.
 pub(super) fn unknown(manifest: &Path) -> Option<String> {
     let text = fs::read_to_string(complaints(manifest)).ok()?;
     text.lines().next().map(str::to_owned)
@@ -326,7 +326,7 @@ mod tests {
         }
         let error = asked(top.path(), "manifest.json", &["checkout FETCH_HEAD"]).unwrap_err();
         assert_eq!(error, "not a git repository");
-        // Two logins saw two commits: nobody knows which is meant.
+        // Two logins saw two commits: which one is meant is unknown.
         let fetch = [&begin[..], &["fetch --depth=1 https://h/o/r v1"]].concat();
         let error = asked(top.path(), "two.json", &fetch).unwrap_err();
         assert!(error.contains("as two commits"), "{error}");

@@ -49,7 +49,7 @@ pub(super) fn split(text: &str) -> Vec<Object> {
         .collect()
 }
 
-/// Says whether brackets are nested so deep that reading them takes too long, to be refused at last.
+/// Returns whether brackets are nested so deep that reading them takes too long, to be refused at last.
 fn is_too_deep(text: &str) -> bool {
     const DEPTH: usize = 1_000;
     let mut depth = 0_usize;
@@ -75,7 +75,7 @@ fn id(value: &Value) -> Option<String> {
 }
 
 impl Object {
-    /// Returns what it says without these annotations; none if that cannot be read.
+    /// Returns its text without these annotations; none if it cannot be read.
     pub(super) fn without(&self, names: &[&str]) -> Option<Value> {
         let mut value = self.value.clone()?;
         if names.is_empty() {
@@ -151,8 +151,8 @@ fn drop_empty(lines: &mut Vec<&str>) {
     }
 }
 
-/// Says which object of the one output is which of the other: by name, else by name without a generator's hash. In the
-/// order of the first, then those that only the second has.
+/// Pairs the objects of the two outputs: by name, else by name without a generator's hash. In the order of the first,
+/// then those that only the second has.
 pub(super) fn pairs<'a>(
     before: &'a [Object],
     after: &'a [Object],

@@ -31,7 +31,7 @@ pub(super) struct Program {
     pub(super) path: PathBuf,
     /// What it is.
     pub(super) kind: Kind,
-    /// Its version, as it says; of a build without one, what tells it from others.
+    /// Its version as it prints it; for a build without one, what distinguishes it from others.
     pub(super) version: String,
     /// What it can have of its own.
     pub(super) walls: Walls,

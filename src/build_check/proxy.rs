@@ -1,7 +1,7 @@
 //! A proxy on this machine that answers a build of the original with the remote files that this run has fetched.
 //!
-//! It ends TLS itself, with certificates of an authority that lives as long as it does and that only the build is
-//! told to trust (`SSL_CERT_FILE`, which Go reads where the platform has no trust store of its own). What was not
+//! It ends TLS itself, with certificates of an authority that lives as long as it does and that only the build trusts
+//! (through `SSL_CERT_FILE`, which Go reads where the platform has no trust store of its own). Anything that was not
 //! fetched is refused, and remembered. Go asks no proxy for a host on this machine: such files are requested again.
 
 use std::collections::{HashMap, HashSet};
@@ -88,7 +88,7 @@ impl Key {
     }
 }
 
-/// Says whether a URL names a host on this machine, which Go asks directly.
+/// Returns whether a URL names a host on this machine, which Go asks directly.
 pub(super) fn is_direct(url: &str) -> bool {
     Url::parse(url).is_ok_and(|url| is_loopback(&url))
 }
@@ -124,7 +124,7 @@ impl Proxy {
                 hosts.insert(host.to_owned(), configuration);
             }
             match by_key.get(&key) {
-                // They differ in what nobody says when asking, as in a password.
+                // They differ in something that a request does not contain, such as a password.
                 Some(known) if **known != *bytes => drop(ambiguous.insert(key)),
                 Some(_) => {}
                 None => drop(by_key.insert(key, bytes.into())),
@@ -169,9 +169,9 @@ impl Proxy {
         environment
     }
 
-    /// Returns the first thing without secrets that was requested and had not been fetched, if a build failed for
-    /// that: what it said names the host, and the refusal. kustomize also asks for repositories, in vain, before it
-    /// asks git.
+    /// Returns the first thing, without secrets, that was requested and had not been fetched, if a build failed because
+    /// of it: its message names the host and the refusal. kustomize also requests repositories before it runs git, and
+    /// expects those requests to fail.
     pub(super) fn unknown(&self, said: &str) -> Option<String> {
         let is_named = |url: &String| {
             let url = Url::parse(url).ok();
@@ -227,7 +227,7 @@ fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
         }
         let worker = Arc::clone(shared);
         let spawned = std::thread::Builder::new().spawn(move || {
-            // What the client is told is all that can be done about an error.
+            // An error can only be reported to the client.
             worker.connection(stream).ok();
             locked(&worker.open).remove(&number);
         });
@@ -343,7 +343,7 @@ impl Shared {
     }
 }
 
-/// Signs a certificate for each host, and is believed by nobody but the build.
+/// Signs a certificate for each host; only the build trusts it.
 struct Authority {
     issuer: CertifiedIssuer<'static, KeyPair>,
 }

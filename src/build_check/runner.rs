@@ -23,7 +23,7 @@ const TIMEOUT: Duration = Duration::from_secs(300);
 /// Builds original and result of each target that no earlier run has checked, and compares what comes out.
 ///
 /// # Errors
-/// When the program that the user named cannot be used, or nothing can be put out.
+/// When the program that the user named cannot be used, or the build inputs cannot be written.
 pub fn check_builds(mut job: Job<'_>, options: &Options) -> Result<BuildCheck> {
     let mut skipped = std::mem::take(&mut job.skipped);
     let mut checked = if job.targets.is_empty() && !skipped.is_empty() {
@@ -70,7 +70,7 @@ fn checked(job: &Job<'_>, options: &Options) -> Result<BuildCheck> {
         checked.targets = verdict_of_all(Verdict::VerifiedBefore);
         return Ok(checked);
     }
-    // kustomize skips them unless it was told to run programs, and kubectl cannot be told.
+    // kustomize skips them without `--enable-alpha-plugins` and `--enable-exec`; kubectl has no such flags.
     let has = |name: &str| {
         let on = [name.to_owned(), format!("{name}=true")];
         arguments.iter().any(|argument| on.contains(argument))
@@ -197,7 +197,7 @@ impl Runner<'_> {
             return Err(Failure::new("a build was lost"));
         }
         done.sort_by_key(|(number, _)| *number);
-        done.into_iter().map(|(_, proof)| proof).collect()
+        done.into_iter().map(|(_, checked)| checked).collect()
     }
 
     fn one(&self, number: usize, target: &Target) -> Result<TargetCheck> {
@@ -326,7 +326,7 @@ impl Runner<'_> {
     }
 }
 
-/// Says whether a function of the graph is a program.
+/// Returns whether a function of the graph is a program.
 fn runs_programs(graph: &Graph) -> bool {
     graph.notes.iter().any(|noted| {
         matches!(

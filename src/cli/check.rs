@@ -88,7 +88,7 @@ enum Format {
     Github,
 }
 
-/// Checks what the arguments say, and says what was found.
+/// Runs `check` and prints its result.
 pub(super) fn run(args: &CheckArgs) -> ExitCode {
     args.color.apply();
     let done = request(args).and_then(|request| check(&repository_offline()?, &request));
@@ -104,7 +104,7 @@ pub(super) fn run(args: &CheckArgs) -> ExitCode {
     }
 }
 
-/// Returns what is to be checked.
+/// Returns what to check.
 fn what(args: &CheckArgs) -> What {
     match (&args.rev, args.working_tree) {
         (Some(rev), _) => What::Commit(rev.clone()),
@@ -141,7 +141,7 @@ fn print(checked: &Checked, args: &CheckArgs) -> Result<()> {
         verbose: args.verbose,
         quiet: args.quiet,
         color: console::colors_enabled(),
-        // A log is searched, and nobody waits for its end.
+        // A log is searched, not watched.
         overview: !args.all && args.format == Format::Human && std::io::stdout().is_terminal(),
     };
     match args.format {
@@ -188,7 +188,7 @@ fn summarize(checked: &Checked, all: bool) -> Result<()> {
         })
 }
 
-/// How a check of ours is told what is old.
+/// How to pass the base to the check of a hook.
 const SAY_BASE: &[&str] = &[
     "name a revision to compare with: --new-only=BASE, `--new-only=HEAD` for what is to be committed",
     "or show everything: --no-new-only",

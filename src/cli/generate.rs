@@ -53,7 +53,7 @@ pub(super) fn run(command: &GenerateCommand) -> ExitCode {
     }
 }
 
-/// Writes one page for each command. Returns what is to be said.
+/// Writes one page for each command. Returns the text to print.
 fn pages(directory: &Path) -> Result<String> {
     let name = shown(&directory.to_string_lossy());
     let failure =

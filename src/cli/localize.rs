@@ -205,7 +205,7 @@ pub(super) enum Restrictor {
     None,
 }
 
-/// Localizes what the arguments say, and says what was done.
+/// Runs `localize` and prints its result.
 pub(super) fn run(args: &LocalizeArgs) -> ExitCode {
     let outcome = request(args).map_err(Into::into);
     tell(&args.output, outcome.and_then(|request| localize(&request)))

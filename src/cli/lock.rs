@@ -30,7 +30,7 @@ pub(super) struct LockArgs {
     pub(super) output: OutputArgs,
 }
 
-/// Brings the lock up to date, and says what was done.
+/// Runs `lock` and prints its result.
 pub(super) fn run(args: &LockArgs) -> ExitCode {
     let request = Request {
         paths: args.paths.clone(),

@@ -54,8 +54,8 @@ pub(super) fn print(text: &str) {
     print_verbatim(&inert(text));
 }
 
-/// Writes a result to standard output as it is: commands for GitHub Actions that are meant, scripts. A reader that has
-/// gone away is no error.
+/// Writes a result to standard output unchanged: commands for GitHub Actions, scripts. A reader that has gone away is
+/// not an error.
 pub(super) fn print_verbatim(text: &str) {
     let mut stdout = std::io::stdout().lock();
     let written = stdout
@@ -66,7 +66,7 @@ pub(super) fn print_verbatim(text: &str) {
     }
 }
 
-/// Notes that a result could not be written, and says so.
+/// Records and reports that a result could not be written.
 pub(super) fn lost(error: &std::io::Error) {
     if error.kind() == std::io::ErrorKind::BrokenPipe || IS_LOST.swap(true, Ordering::Relaxed) {
         return;
@@ -89,8 +89,7 @@ pub(super) fn say(text: &str) {
     let _ = std::io::stderr().lock().write_all(inert(text).as_bytes());
 }
 
-/// Says what stopped the work, to standard error and, for machines, to standard output; returns the
-/// exit status.
+/// Prints what stopped the work, to standard error and, for machines, to standard output; returns the exit status.
 pub(super) fn failed(failures: &Failures, json: bool) -> ExitCode {
     if json {
         print(&crate::report::failures_json(failures));

@@ -7,7 +7,7 @@ use super::output::{Format, failed, failures, print, say};
 use crate::failure::Failures;
 use crate::report::{Tell, messages};
 
-/// Says what came of a command, and returns the exit status.
+/// Prints the result of a command, and returns the exit status.
 pub(super) fn tell<T: Tell>(args: &OutputArgs, outcome: Result<T, Failures>) -> ExitCode {
     args.color.apply();
     let json = args.format == Format::Json;

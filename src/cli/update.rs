@@ -26,7 +26,7 @@ pub(super) struct UpdateArgs {
     pub(super) output: OutputArgs,
 }
 
-/// Resolves what the arguments name, and says what was done.
+/// Runs `update` and prints its result.
 pub(super) fn run(args: &UpdateArgs) -> ExitCode {
     let request = Request {
         urls: args.url.clone(),

@@ -66,7 +66,7 @@ pub(super) struct VerifyArgs {
     color: Color,
 }
 
-/// Verifies what the arguments say, and says what differs.
+/// Runs `verify` and prints its result.
 pub(super) fn run(args: &VerifyArgs) -> ExitCode {
     args.color.apply();
     let json = args.format == Format::Json;
@@ -116,7 +116,7 @@ mod tests {
         _args: VerifyArgs,
     }
 
-    /// Also with `--no-default-features`, where nothing else tells.
+    /// Also with `--no-default-features`, which no other test covers.
     #[test]
     fn what_reaches_the_network_is_there_with_the_feature_alone() {
         let command = Verify::command();

@@ -69,8 +69,8 @@ impl Builds {
         Ok(variables)
     }
 
-    /// Returns what was not built, as warnings. That there is no kustomize is one for those only who let no
-    /// warning pass: the report says so anyway.
+    /// Returns what was not built, as warnings. A missing kustomize is a warning only if warnings are errors: the
+    /// report mentions it anyway.
     pub(super) fn warnings(&self, strict: &Strict, checked: &BuildCheck) -> Vec<Warning> {
         let warning = |target: &str, message: String| Warning {
             id: WarningId::NotBuilt,
@@ -86,7 +86,7 @@ impl Builds {
         let without = checked.without.as_ref();
         let without = without.filter(|_| is_strict && !is_accepted);
         let targets = checked.targets.iter().filter_map(|one| match &one.verdict {
-            // Where somebody accepted that, there is nothing to warn of.
+            // Accepted, so there is nothing to warn about.
             Verdict::NotBuilt { .. } if one.lacks_accepted() => None,
             Verdict::NotBuilt { reason } => Some(warning(
                 &one.target,

@@ -1,4 +1,4 @@
-//! `check`: opens what is to be checked, and applies the rules to it.
+//! `check`: opens the files to check, and applies the rules to them.
 
 use std::path::PathBuf;
 use std::rc::Rc;
@@ -16,7 +16,7 @@ use crate::tree::working::WorkingTree;
 use crate::tree::{self, Listing};
 use crate::workspace::from_top;
 
-/// What is to be checked.
+/// What to check.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum What {
     /// The index.
@@ -32,7 +32,7 @@ pub enum What {
 pub enum Base {
     /// All findings count, whatever the configuration says.
     Nothing,
-    /// Nobody said; the configuration must not ask for it. With what to say then.
+    /// Not given; the configuration must not ask for it. With the hint to show if it does.
     NotGiven(&'static [&'static str]),
     /// These revisions; a finding that one of them has is not new.
     Revisions(Vec<String>),
@@ -134,8 +134,8 @@ pub fn check(here: &Rc<LocalRepo>, request: &Request) -> Result<Checked, Failure
             continue;
         }
         let renames = Renames::new(here.renames(commit, opened.side())?);
-        // Rules and scopes are those of today on both sides, so that a stricter configuration can be
-        // adopted; but what the base allowed was never accepted as it is.
+        // Today's rules and scopes apply to both sides, so that a stricter configuration can be adopted; but what the
+        // base allowed was never accepted for its own sake.
         let mut config = config.clone();
         if request.config == Policy::Checked
             && let Ok(own) = Config::of(&*base.tree, "")
@@ -211,7 +211,7 @@ impl Opened {
     }
 }
 
-/// Opens what is to be looked at.
+/// Opens the files to check.
 ///
 /// # Errors
 /// When it is not there.

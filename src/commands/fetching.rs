@@ -29,12 +29,12 @@ pub struct Fetching {
 }
 
 impl Fetching {
-    /// Says whether charts are brought in, where they were `so_far`.
+    /// Returns whether charts are brought in, where they were `so_far`.
     pub(super) fn helm(&self, so_far: bool) -> bool {
         self.helm.unwrap_or(so_far)
     }
 
-    /// Says whether remote roots without a ref are accepted.
+    /// Returns whether remote roots without a ref are accepted.
     pub(super) fn pin(&self, config: &Config) -> bool {
         self.pin || config.pin
     }

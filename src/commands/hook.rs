@@ -29,7 +29,7 @@ pub struct Judgement {
     pub checked: Result<Checked, Failures>,
 }
 
-/// What git, or the framework, tells a hook that it runs.
+/// What git, or the framework, passes to a hook that it runs.
 #[derive(Debug, Default)]
 pub struct Told {
     /// The first argument.
@@ -40,7 +40,7 @@ pub struct Told {
     pub framework: Framework,
 }
 
-/// Puts hooks in. With `force` others make way.
+/// Installs hooks. With `force`, moves other hooks out of the way.
 ///
 /// # Errors
 /// As [`hook::install`].
@@ -56,7 +56,7 @@ pub fn install(hooks: &[Hook], force: bool) -> Result<Installed, Failures> {
     })
 }
 
-/// Takes hooks of ours out, and returns what was done.
+/// Uninstalls our hooks, and returns what was done.
 ///
 /// # Errors
 /// As [`hook::uninstall`].
@@ -70,14 +70,14 @@ pub fn uninstall(hooks: &[Hook]) -> Result<Vec<Change>, Failures> {
 /// Does what a hook does. `refs` reads the refs that git names on standard input.
 ///
 /// # Errors
-/// When git cannot tell what is to be checked.
+/// When git cannot tell what to check.
 pub fn run(
     running: Running,
     told: &Told,
     refs: impl FnOnce() -> Result<String>,
 ) -> Result<Vec<Judgement>, Failures> {
     let here = repository_offline()?;
-    // Not the one on a server: it is a gate, and what is to be checked there is for its owner to say.
+    // Not on a server, where the hook is a gate: only its owner decides what is checked there.
     if running != Running::PreReceive && is_off(&here)? {
         return Ok(Vec::new());
     }
@@ -94,7 +94,7 @@ pub fn run(
     Ok(judged.collect())
 }
 
-/// Says whether the hooks are switched off. What is not set is on.
+/// Returns whether the hooks are switched off. What is not set is on.
 fn is_off(here: &LocalRepo) -> Result<bool> {
     const KEY: &str = "kustomize-localize.hook";
     Ok(here.config(KEY)?.is_some() && !here.config_bool(KEY)?)

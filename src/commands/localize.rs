@@ -239,7 +239,7 @@ impl<'a> Run<'a> {
         Ok(plan)
     }
 
-    /// Builds original and result, unless nobody wants to know, or an earlier run has done it.
+    /// Builds original and result, unless the build check is off, or an earlier run has done it.
     fn check_builds(&self, plan: &Plan) -> Result<Option<BuildCheck>> {
         if plan.affected.is_empty() {
             return Ok(None);
@@ -320,7 +320,7 @@ impl<'a> Run<'a> {
         })
     }
 
-    /// Says what becomes of a result that is not written; none if it is.
+    /// Returns why a result is not written; none if it is.
     fn withheld(&self, plan: &Plan, builds: Option<&BuildCheck>) -> Option<Status> {
         if builds.is_some_and(BuildCheck::differs) {
             return Some(Status::Differs);
@@ -331,14 +331,14 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Returns the lock that changes are told against.
+    /// Returns the lock that changes are compared with.
     fn before(&self, plan: &Plan) -> Lock {
         if let Some(lock) = &self.held.lock {
             return (**lock).clone();
         }
         match &plan.writes {
-            // A new branch of a source in which everything is local already brings nothing in: its lock only says that a
-            // message tells of it.
+            // A new branch of a source in which everything is local already brings nothing in: its lock only says that
+            // the commit message holds the record.
             Writes::InPlace { changes, .. }
                 if self.destination.branch().is_some_and(OnBranch::is_new)
                     && changes.iter().all(|change| change.path == LOCK_NAME) =>
@@ -447,7 +447,7 @@ fn fetcher(
     )
 }
 
-/// Says what becomes of a plan for the working tree that is not written; none if it is.
+/// Returns why a plan for the working tree is not written; none if it is.
 pub(super) fn withheld(plan: &Plan, strict: &Strict, dry_run: bool) -> Option<Status> {
     let is_nothing = match &plan.writes {
         Writes::InPlace { changes, .. } => changes.is_empty(),

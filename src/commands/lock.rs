@@ -38,7 +38,7 @@ pub struct Outcome {
     pub remotes: Vec<Remote>,
     /// What stays remote.
     pub left: Vec<Left>,
-    /// What it held before and does not any more, did not hold before, or is something else now.
+    /// The entries that were added, removed or changed.
     pub changes: Vec<record::Change>,
     /// What works but should be known.
     pub warnings: Vec<Warning>,
@@ -55,7 +55,7 @@ pub struct Outcome {
 /// Brings the lock up to date.
 ///
 /// # Errors
-/// When there is no working tree, nowhere to start, or the lock cannot be written.
+/// When there is no working tree, no starting point, or the lock cannot be written.
 pub fn lock(request: &Request) -> Result<Outcome, Failures> {
     let workspace = Workspace::of_working_tree(true)?;
     let (Some(repo), config) = (workspace.repo(), &workspace.config) else {

@@ -22,7 +22,7 @@ pub struct Request {
     pub targets: Vec<String>,
     /// Only what is remote or was brought in, and what leads to it.
     pub remote: bool,
-    /// Who names this URL, with or without its ref.
+    /// Only what references this URL, with or without its ref.
     pub invert: Option<String>,
     /// Only the difference to this revision.
     pub since: Option<String>,
@@ -85,7 +85,7 @@ fn of(here: &Rc<LocalRepo>, what: &What, request: &Request) -> Result<ReferenceT
     Ok(reference_tree)
 }
 
-/// Says whether a node lies where the URL says, which may name a directory of a repository.
+/// Returns whether a node lies where the URL says, which may name a directory of a repository.
 fn is_there(url: &str, node: &Node) -> bool {
     match (RepoSpec::parse(url), RepoSpec::parse(&node.name)) {
         (Ok(asked), Ok(found)) => path::is_in(&found.directory(), &asked.directory()),
@@ -93,7 +93,7 @@ fn is_there(url: &str, node: &Node) -> bool {
     }
 }
 
-/// Says whether a URL of the command line means a node, by its own URL or by what it was brought in from.
+/// Returns whether a URL of the command line means a node, by its own URL or by what it was brought in from.
 fn is_named(name: &update::Name, node: &Node) -> bool {
     match &node.kind {
         NodeKind::Root { localized, .. } | NodeKind::File { localized } => localized

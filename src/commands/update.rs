@@ -41,7 +41,7 @@ pub enum Outcome {
 /// Resolves again.
 ///
 /// # Errors
-/// When there is no lock, it holds nothing of that name, something moved that should not, or nothing can be written.
+/// When there is no lock, it has no matching entry, something moved that should not, or nothing can be written.
 pub fn update(request: &Request) -> Result<Outcome, Failures> {
     let workspace = Workspace::of_working_tree(false)?;
     let before = workspace.lock.clone().ok_or_else(|| {

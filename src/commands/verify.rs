@@ -24,7 +24,7 @@ pub struct Request {
     pub rev: Option<String>,
     /// Only what lies in or below these, from the directory that we were started in; everything when empty.
     pub paths: Vec<String>,
-    /// Accept changes of the user's own files.
+    /// Accept changes to the user's files.
     pub own_changes: bool,
     /// Want a good signature.
     pub require_signature: bool,

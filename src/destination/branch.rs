@@ -30,7 +30,7 @@ impl Branch {
 /// source commit was named by; none when it was named otherwise or HEAD is detached.
 ///
 /// # Errors
-/// When a name has to be given, when the source is a branch of ours, or the very branch to commit to.
+/// When a name is required, when the source is a localized branch, or the very branch to commit to.
 pub(super) fn choose(asked: Option<&str>, source: Option<&str>) -> Result<String> {
     let remote = source
         .and_then(|name| name.strip_prefix("refs/remotes/"))

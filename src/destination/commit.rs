@@ -1,4 +1,4 @@
-//! One commit of ours, and the branch moved to it.
+//! Makes one commit, and moves the branch to it.
 
 use super::branch::{self, Branch};
 use super::worktree::Linked;
@@ -14,7 +14,7 @@ pub struct CommitOptions {
     pub message: Vec<String>,
     /// Whether it is signed.
     pub sign: Sign,
-    /// Whether it says who signed it off.
+    /// Whether to add a `Signed-off-by` trailer.
     pub signoff: bool,
 }
 
@@ -30,7 +30,7 @@ pub enum Sign {
     With(String),
 }
 
-/// What goes into a commit on a branch of ours.
+/// What goes into a commit on a localized branch.
 pub(super) struct Entry<'a> {
     /// The source commit.
     pub(super) source: &'a CommitId,
@@ -38,7 +38,7 @@ pub(super) struct Entry<'a> {
     pub(super) tip: Option<&'a TipState>,
     /// The tree of the commit.
     pub(super) tree: gix::ObjectId,
-    /// Words what the message says when the user says nothing.
+    /// Writes the message if the user gives none.
     pub(super) text: Box<dyn FnOnce() -> Result<String> + 'a>,
     /// The record.
     pub(super) trailers: Trailers,
@@ -103,7 +103,7 @@ pub(super) fn commit(
     Ok((commit, true))
 }
 
-/// Says whether a tip contains its source. In a shallow clone that cannot be seen from the commits: the record tells.
+/// Returns whether a tip contains its source. In a shallow clone the commits do not show that: the record does.
 fn contains(here: &LocalRepo, tip: &TipState, source: &str) -> Result<bool> {
     if here.is_ancestor(source, &tip.commit)? {
         return Ok(true);

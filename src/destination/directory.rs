@@ -49,7 +49,7 @@ impl NewDirectory {
         })
     }
 
-    /// Says whether something is there that is going to be replaced: an unedited NEW_DIR of the same target.
+    /// Returns whether something is there that is going to be replaced: an unedited NEW_DIR of the same target.
     ///
     /// # Errors
     /// When something else is there, or NEW_DIR was edited by hand and `overwrite` is not set.
@@ -202,8 +202,8 @@ fn write(
     })
 }
 
-/// Lets two directories change places in one step, so that neither is missing at any moment. Says
-/// whether it did: not every system and file system can.
+/// Lets two directories change places in one step, so that neither is missing at any moment.
+/// Returns whether it did: not every system and file system can.
 fn exchange(fresh: &Path, place: &Path) -> bool {
     #[cfg(any(target_os = "linux", target_vendor = "apple"))]
     {

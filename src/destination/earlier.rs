@@ -17,9 +17,9 @@ use crate::tree::{self, Listing, Resolved, Tree, path};
 pub(super) struct Recorded<'a> {
     /// The source commit that it names.
     pub(super) source: Option<&'a Digest>,
-    /// What it says about builds.
+    /// What it records about builds.
     pub(super) verified: &'a Verified,
-    /// The tree that it describes; none where the tip does not hold that any more.
+    /// The tree that it describes; none where the tip no longer holds it.
     pub(super) tree: Option<gix::ObjectId>,
     /// The lock of that tree.
     pub(super) lock: Option<&'a Lock>,

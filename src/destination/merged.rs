@@ -7,11 +7,11 @@ use crate::record::{LOCK_NAME, Lock, Trailers};
 use crate::tree::objects::object_id;
 use crate::walk::Warning;
 
-/// A line of the message of a commit of ours that is in place.
+/// A line of the message of a commit that localized in place.
 const RECORD: &str = "Kustomize-Localize-Target: . in-place";
 
-/// Warns when the source has its localized files from a branch of ours: nobody meant its URLs to go away. What was
-/// localized in the working tree was committed by somebody who did.
+/// Warns when the source got its localized files from a localized branch: its URLs were probably removed by accident.
+/// Files that were localized in the working tree were committed on purpose.
 ///
 /// # Errors
 /// When git cannot read the history of the source.
@@ -32,7 +32,7 @@ pub(super) fn warning(
         return Ok(None);
     }
     let commit = if message.lines().any(|line| line == RECORD) {
-        // Later ones of ours, that left the lock as it is, were merged with it.
+        // Later ones that left the lock unchanged were merged with it.
         here.newest(source, Which::Says(&RECORD.replace('.', "[.]")))?
     } else {
         // A squash, which holds the record among other text, and all of the branch.

@@ -1,4 +1,4 @@
-//! What a commit of ours tells to people: what has changed since the tip.
+//! The message of a localized commit: what has changed since the tip.
 
 use std::collections::BTreeSet;
 
@@ -8,10 +8,10 @@ use crate::record::{Change, Digest, GitRemote, Lock, Remote};
 
 /// How many kustomizations a message names before it only counts the rest.
 const MOST_LINES: usize = 50;
-/// How much of what somebody else wrote about a commit is told, in characters.
+/// How many characters of an upstream commit's subject are shown.
 const MOST_CHARACTERS: usize = 72;
 
-/// What a message tells.
+/// What a message describes.
 pub(super) struct News<'a> {
     /// Its first line.
     pub(super) subject: &'a str,
@@ -25,14 +25,14 @@ pub(super) struct News<'a> {
     pub(super) discarded: &'a [String],
 }
 
-/// Words what a commit changes. `histories` says what lies between the commits of each move, where it can.
+/// Writes the message of a commit. `histories` says what lies between the commits of each move, where it can.
 pub(super) fn text(
     news: &News<'_>,
     histories: impl FnOnce(&[Move]) -> Vec<Option<History>>,
 ) -> String {
     let changes = Lock::changes(news.before, news.after);
     let pairs = pairs(news.before, news.after);
-    // One that got another ref is told as a move alone.
+    // One that got another ref is listed as a move only.
     let told: BTreeSet<String> = pairs
         .iter()
         .flat_map(|(old, new)| [label(old), label(new)])
@@ -194,8 +194,8 @@ fn told_move(old: &GitRemote, new: &GitRemote, history: Option<&History>) -> Str
     text
 }
 
-/// Returns what somebody else wrote about a commit as text that does nothing here: it links no issue, mentions nobody,
-/// and is no record.
+/// Returns the subject of an upstream commit as text that has no effect here: it links no issue, mentions nobody, and
+/// is not a record.
 fn tamed(subject: &str) -> String {
     if subject.to_ascii_lowercase().contains("kustomize-localize-") {
         return "(a subject that could be taken for a record)".to_owned();

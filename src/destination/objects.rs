@@ -137,7 +137,7 @@ pub(crate) fn write(
     }
 }
 
-/// Returns an error with what caused it: gix says what it did, the cause says why that failed.
+/// Returns an error with its causes: gix says what failed, the cause says why.
 fn with_sources(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut next = error.source();

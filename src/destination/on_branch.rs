@@ -31,7 +31,7 @@ use crate::workspace::{Files, Workspace};
 pub struct BranchOptions {
     /// Its name; none: after the branch of the source.
     pub name: Option<String>,
-    /// Where it is to be checked out as well.
+    /// Where to check it out as well.
     pub worktree: Option<PathBuf>,
     /// How the commit is made.
     pub commit: CommitOptions,
@@ -66,11 +66,11 @@ pub struct Committed {
 }
 
 impl OnBranch {
-    /// Looks at the branch and its tip. With `new_dir` (as the user named it) it has to hold copies, else the repository
-    /// where it stands.
+    /// Looks at the branch and its tip. With `new_dir` (as the user named it) it has to hold copies, else the
+    /// repository where it stands.
     ///
     /// # Errors
-    /// When it cannot be committed to, or somebody edited it and `overwrite` is not set.
+    /// When it cannot be committed to, or was edited by hand and `overwrite` is not set.
     pub(super) fn open(
         workspace: &Workspace,
         new_dir: Option<&str>,
@@ -91,7 +91,7 @@ impl OnBranch {
         let source = source_name.as_deref();
         let name = branch::choose(options.name.as_deref(), source)?;
         let (branch, worktree) = {
-            // While another run makes a worktree, nobody can tell what it is.
+            // While another run makes a worktree, its state is unknown.
             let _alone = repo.alone()?;
             let find = |directory| Linked::find(repo, directory, &format!("refs/heads/{name}"));
             let worktree = options.worktree.as_deref().map(find).transpose()?;
@@ -146,7 +146,7 @@ impl OnBranch {
         let Some(recorded) = tip.made.source.as_ref().map(Digest::hex) else {
             return Ok(());
         };
-        // Where history was not fetched, that cannot be told.
+        // Unknown where history was not fetched.
         let is_older = recorded != source
             && repo.commit(recorded)?.is_some()
             && repo.is_ancestor(source, recorded)?;
@@ -170,7 +170,7 @@ impl OnBranch {
         &self.branch.name
     }
 
-    /// Says whether it holds nothing yet that is not in the source.
+    /// Returns whether it holds nothing yet that is not in the source.
     #[must_use]
     pub fn is_new(&self) -> bool {
         self.tip.is_none()
@@ -215,7 +215,7 @@ impl OnBranch {
             }
         };
         let lock_place = path::join(self.place(), LOCK_NAME);
-        // A lock that somebody edited says nothing about what upstream holds.
+        // A lock that was edited by hand says nothing about upstream.
         let is_edited = self
             .tip
             .as_ref()
@@ -309,7 +309,7 @@ impl OnBranch {
         };
         let found;
         let (record, tree_there) = match &self.into {
-            // Where somebody edited the tip, its record proves nothing of it.
+            // Where the tip was edited by hand, its record says nothing about it.
             None => (&tip.made, Some(tip.tree).filter(|_| tip.is_told)),
             Some(into) => match tip::record_of(&self.repo, &tip.commit, into)? {
                 None => return Ok(None),
@@ -345,7 +345,7 @@ impl OnBranch {
         )
     }
 
-    /// Writes the trees of the result into a repository. The other NEW_DIRs of the tip stay as they are.
+    /// Writes the trees of the result into a repository. The other NEW_DIRs of the tip do not change.
     fn write(&self, repository: &gix::Repository, plan: &Plan) -> Result<Written> {
         match &plan.writes {
             Writes::Copy { into, files } => {
@@ -363,7 +363,7 @@ impl OnBranch {
         }
     }
 
-    /// Commits the result, unless the tip holds just this. `before` is the lock that its message compares with,
+    /// Commits the result, unless the tip holds exactly that. `before` is the lock that its message compares with,
     /// `histories` says what lies between the commits of each move.
     pub(super) fn commit(
         &self,

@@ -16,8 +16,8 @@ use crate::workspace::{Files, Workspace, changed_meanwhile};
 /// Makes changes in the working tree, and removes what dead runs left there.
 ///
 /// # Errors
-/// When something cannot be written, or the lock or a file that would be written over is no longer what the changes
-/// follow from: everything is then as before.
+/// When something cannot be written, or the lock or a file to overwrite has changed since the plan was made: everything
+/// is then as before.
 pub(crate) fn write(workspace: &Workspace, changes: &[Change]) -> Result<()> {
     let Files::WorkingTree {
         repo, top, tree, ..
@@ -45,7 +45,7 @@ fn refuse_other_lock(workspace: &Workspace, top: &Path, changes: &[Change]) -> R
     }
 }
 
-/// Refuses to write over a file that somebody has edited since it was read, unless it is what would be written.
+/// Refuses to overwrite a file that was edited since it was read, unless it already holds the new contents.
 fn refuse_edited(tree: &WorkingTree, changes: &[Change]) -> Result<()> {
     let is_done = |change: &Change| {
         let to = change.to.as_ref().map(|(bytes, _)| &bytes[..]);
@@ -98,7 +98,7 @@ fn apply(top: &Path, changes: &[Change]) -> Result<()> {
     if outcome.is_err() {
         for undo in done.into_iter().rev() {
             failpoint::before("take back a change of the working tree");
-            // As much as can be is as it was; the failure that is told is the first one.
+            // As much as possible is restored; the first failure is reported.
             let _ = match undo {
                 Undo::Made(directory) => fs::remove_dir(directory),
                 Undo::Wrote(place) => fs::remove_file(place),

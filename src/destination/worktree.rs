@@ -6,8 +6,8 @@ use crate::failpoint;
 use crate::failure::{Failure, Result, argument};
 use crate::git::{Amid, Listed, LocalRepo};
 
-/// Names the commit whose files are being checked out, in the worktree alone: a run that is killed then has left the files of this
-/// one or of the one that the branch names.
+/// Names the commit whose files are being checked out, in the worktree alone: a run that is killed then has left the
+/// files of this one or of the one that the branch names.
 const COMING: &str = "refs/worktree/kustomize-localize";
 
 /// A linked worktree, there or to be made.
@@ -39,7 +39,7 @@ pub(super) struct Before {
 }
 
 impl Linked {
-    /// Finds the worktree at a directory, or the place for one. `branch` is the full name of a ref. Nobody else may be
+    /// Finds the worktree at a directory, or the place for one. `branch` is the full name of a ref. No other run may be
     /// making worktrees ([`LocalRepo::alone`]).
     ///
     /// # Errors

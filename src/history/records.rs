@@ -1,4 +1,4 @@
-//! The commits of a history whose messages hold a record of ours.
+//! The commits of a history whose messages hold a record.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -10,7 +10,7 @@ use crate::git::{LocalRepo, LogEntry};
 use crate::record::Trailers;
 use crate::tree::objects::object_id;
 
-/// How far back a commit of ours is looked for.
+/// How far back to look for a localized commit.
 pub(super) const HISTORY: usize = 1000;
 
 /// A history, and what its messages say.
@@ -37,7 +37,7 @@ pub enum Found {
     Nothing,
 }
 
-/// A commit of ours.
+/// A localized commit.
 pub struct Recorded {
     /// Its id.
     pub commit: String,
@@ -59,8 +59,8 @@ impl<'a> Records<'a> {
         }
     }
 
-    /// Finds the newest record that `is_it` lets pass. The history is followed over first parents, but where a merge
-    /// took one of `locks` (from the top) from another parent, over that one.
+    /// Finds the newest record that `is_it` accepts. The history is followed over first parents, but where a merge took
+    /// one of `locks` (from the top) from another parent, over that one.
     ///
     /// # Errors
     /// When git cannot read the history.

@@ -14,7 +14,7 @@ use crate::record::{LOCK_NAME, Lock, TargetTrailer, Trailers, stored};
 use crate::tree::objects::{ObjectTree, object_id};
 use crate::tree::{Entry, Tree, path};
 
-/// A directory with a lock of ours.
+/// A directory with a lock.
 #[derive(Debug, Clone)]
 pub struct NewDir {
     /// Its tree.
@@ -30,29 +30,29 @@ pub struct TipState {
     pub commit: String,
     /// The tree of that commit.
     pub tree: ObjectId,
-    /// What the newest commit of ours says.
+    /// The record of the newest localized commit.
     pub made: Trailers,
     /// What it holds beyond the source: every NEW_DIR by its path. None of a branch that is localized in place.
     pub new_dirs: BTreeMap<String, NewDir>,
-    /// The lock at the top of a branch that is localized in place, unless somebody edited that.
+    /// The lock at the top of a branch that is localized in place, unless it was edited by hand.
     pub lock: Option<Rc<Lock>>,
-    /// The paths that somebody edited by hand, sorted: not those where the source is the same by now, so that
-    /// nothing is lost.
+    /// The paths that were edited by hand, sorted: not those where the source is the same by now, so that nothing is
+    /// lost.
     pub edited: Vec<String>,
-    /// The commits (abbreviated) that did it, newest first; empty if one of ours was rewritten.
+    /// The commits (abbreviated) that did it, newest first; empty if a localized commit was rewritten.
     pub edited_by: Vec<String>,
-    /// Whether the record tells what the tip holds, also where nothing would be lost.
+    /// Whether the record describes what the tip holds, also where nothing would be lost.
     pub is_told: bool,
 }
 
 impl TipState {
-    /// Says whether somebody edited what lies at `place`, or a directory above it.
+    /// Returns whether the entry at `place`, or a directory above it, was edited by hand.
     #[must_use]
     pub fn is_edited(&self, place: &str) -> bool {
         self.edited.iter().any(|edited| path::is_in(place, edited))
     }
 
-    /// Returns the trees of the other NEW_DIRs, which stay as they are.
+    /// Returns the trees of the other NEW_DIRs, which do not change.
     #[must_use]
     pub fn others(&self, into: &str) -> BTreeMap<String, ObjectId> {
         let others = self.new_dirs.iter();
@@ -63,11 +63,11 @@ impl TipState {
     }
 }
 
-/// Looks at the tip of a branch of ours. `source_tree` is the tree of the commit to be localized, `in_place` what the
-/// branch has to hold: the repository localized where it stands, or copies.
+/// Examines the tip of a localized branch. `source_tree` is the tree of the commit to be localized, `in_place` what the
+/// branch has to hold: the repository localized in place, or copies.
 ///
 /// # Errors
-/// When the branch is not one of ours, holds the other, or its record cannot be read.
+/// When the branch is not a localized one, holds the other kind, or its record cannot be read.
 pub fn examine(
     here: &Rc<LocalRepo>,
     repository: &gix::Repository,
@@ -125,7 +125,7 @@ fn holds_copies(branch: &str, made: TargetTrailer) -> Failure {
     ))
 }
 
-/// Finds the NEW_DIRs, and what was edited. `made` is the newest commit of ours.
+/// Finds the NEW_DIRs, and what was edited. `made` is the newest localized commit.
 fn compared_copies(
     here: &Rc<LocalRepo>,
     repository: &gix::Repository,
@@ -176,7 +176,7 @@ fn compared_copies(
     Ok(state)
 }
 
-/// Finds the lock, and what was edited. `made` is the newest commit of ours.
+/// Finds the lock, and what was edited. `made` is the newest localized commit.
 fn compared_in_place(
     here: &Rc<LocalRepo>,
     repository: &gix::Repository,
@@ -214,15 +214,15 @@ fn compared_in_place(
     Ok(state)
 }
 
-/// Says whether an edit of the tip is lost when the source is localized again: it is not where the file is the user's
-/// own and the source holds the same by now, after a rebase or when a fix was picked from there. `ours` are the paths
-/// where localizing made a difference, `elsewhere` those where the tip is not what the source is.
+/// Returns whether an edit of the tip is lost when the source is localized again: it is not if the file is the user's
+/// and the source holds the same by now, after a rebase or when a fix was picked from there. `ours` are the paths where
+/// localizing made a difference, `elsewhere` those where the tip differs from the source.
 fn is_lost(place: &str, ours: &[String], elsewhere: &[String]) -> bool {
     let mut others = ours.iter().chain(elsewhere);
     others.any(|other| path::is_in(place, other) || path::is_in(other, place))
 }
 
-/// Returns the newest commit of ours that a tip contains.
+/// Returns the newest localized commit that a tip contains.
 fn newest(
     here: &LocalRepo,
     repository: &gix::Repository,
@@ -257,7 +257,7 @@ fn not_ours(here: &LocalRepo, branch: &str) -> Result<Failure> {
     .hint(format!("or remove it: git branch -D {branch}")))
 }
 
-/// Says why no commit of a branch holds a record, where that is because of what was fetched of it.
+/// Explains why no commit of a branch holds a record, if that is because of what was fetched of it.
 ///
 /// # Errors
 /// When git cannot tell.
@@ -277,7 +277,7 @@ fn recorded_tree(trailers: &Trailers, directory: &str) -> Option<ObjectId> {
     (into == directory).then(|| object_id(trailers.tree.hex()).ok())?
 }
 
-/// Returns the paths of a commit of ours, with the `tree`, that are neither those of its source nor in a NEW_DIR, and
+/// Returns the paths of a localized commit, with the `tree`, that are neither those of its source nor in a NEW_DIR, and
 /// its own NEW_DIR if that has no lock; none where its source is not here.
 ///
 /// # Errors
@@ -337,7 +337,7 @@ fn new_dirs(
         let names = entries(repository, tree)?;
         if !directory.is_empty()
             && names.contains_key(LOCK_NAME.as_bytes())
-            // A lock that cannot be read was edited: its directory is then told as a difference.
+            // A lock that cannot be read was edited: its directory is then reported as a difference.
             && let Ok(Some(lock)) = lock_of(here, tree, &directory)
         {
             let lock = Rc::new(lock);
@@ -395,7 +395,7 @@ pub fn lock_of(here: &Rc<LocalRepo>, tree: ObjectId, directory: &str) -> Result<
     Ok(lock.target.is_some().then_some(lock))
 }
 
-/// Says whether NEW_DIR may be (re)written: nothing is there, or a lock of the same target.
+/// Returns whether NEW_DIR may be (re)written: nothing is there, or a lock of the same target.
 ///
 /// # Errors
 /// When something else is there.

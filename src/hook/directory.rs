@@ -12,7 +12,7 @@ use crate::git::{Hooks, LocalRepo};
 pub struct Directory {
     /// The directory, absolute; it may not be there.
     pub path: PathBuf,
-    /// Whether it is in the working tree, so that what is written there is to be committed.
+    /// Whether it is in the working tree, so that its files can be committed.
     pub in_tree: bool,
     /// Whether it is this repository's own.
     own: bool,
@@ -25,7 +25,7 @@ impl Directory {
     /// Asks git for the directory.
     ///
     /// # Errors
-    /// When git cannot tell, or is told to find none.
+    /// When git cannot tell, or is configured to find none.
     pub fn find(here: &LocalRepo) -> Result<Directory> {
         let hooks = here.hooks()?;
         // Links are followed: what counts is where a file would be written.
@@ -45,7 +45,7 @@ impl Directory {
         })
     }
 
-    /// Says whether other working trees take their hooks from it too.
+    /// Returns whether other working trees take their hooks from it too.
     #[must_use]
     pub fn is_shared(&self, here: &LocalRepo) -> bool {
         let worktrees = std::fs::read_dir(self.hooks.common.join("worktrees"));

@@ -28,7 +28,7 @@ pub enum Done {
     Updated,
     /// It was as it should be.
     Kept,
-    /// It held nothing of ours.
+    /// There was nothing of ours in it.
     Absent,
     /// The hook that was there is at this path now.
     MovedAside(PathBuf),
@@ -40,7 +40,7 @@ pub enum Done {
     Restored,
 }
 
-/// One file, and what is to be done.
+/// One file, and what to do with it.
 pub(super) struct Step {
     change: Change,
     action: Action,
@@ -81,7 +81,7 @@ fn look(path: &Path) -> Result<Found> {
     })
 }
 
-/// Says whether git runs this file.
+/// Returns whether git runs this file.
 #[cfg(unix)]
 fn runs(metadata: &fs::Metadata) -> bool {
     use std::os::unix::fs::PermissionsExt;
@@ -193,7 +193,7 @@ fn in_the_way(directory: &Directory, hook: Hook, force: bool, failure: Failure) 
     })
 }
 
-/// Finds out what to do so that nothing of ours is left in `hook`.
+/// Plans how to remove our block from `hook`.
 pub(super) fn plan_uninstall(directory: &Directory, hook: Hook) -> Result<Step> {
     let path = directory.path.join(hook.name());
     let (done, action) = match look(&path)? {

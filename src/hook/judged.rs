@@ -11,7 +11,7 @@ pub struct Judged {
     pub commit: Option<String>,
     /// The refs that it is for, where they say more than the commit.
     pub refs: Vec<String>,
-    /// The commits that are old: what they have is not new. `None`: nobody can tell.
+    /// The commits that are old: their contents are not new. `None`: unknown.
     pub old: Option<Vec<String>>,
     /// Whose configuration counts.
     pub configuration: Configuration,
@@ -24,7 +24,7 @@ pub enum Configuration {
     Own,
     /// That of this commit.
     Of(String),
-    /// None: the rules as they are without one.
+    /// None: the rules without a configuration.
     Default,
 }
 
@@ -38,7 +38,7 @@ struct Update<'a> {
     new: Option<&'a str>,
 }
 
-/// What the pre-commit framework says of its run, in its variables.
+/// What the pre-commit framework passes about its run, in its variables.
 #[derive(Debug, Clone, Default)]
 pub struct Framework {
     /// `PRE_COMMIT_FROM_REF`
@@ -53,8 +53,8 @@ pub struct Framework {
 
 /// Returns what is about to be committed.
 ///
-/// What is old is what HEAD has, and what is merged. Where nothing is staged and git does not run us
-/// (`by_git`), nobody is committing: a clean checkout would have nothing new in it whatever it holds.
+/// Old is what HEAD has, and what is merged. If nothing is staged and git did not start us (`by_git`), there is no
+/// commit in progress: a clean checkout would have nothing new in it whatever it holds.
 ///
 /// # Errors
 /// When git cannot tell.
@@ -98,9 +98,8 @@ pub fn pushed(here: &LocalRepo, remote: Option<&str>, lines: &str) -> Result<Vec
     )
 }
 
-/// Returns what a server is about to take, from the lines that git gives to `pre-receive`. The
-/// configuration is that of the branch as it is, of HEAD for a new one: a push must not be able to
-/// switch off what judges it.
+/// Returns what a server is about to receive, from the lines that git passes to `pre-receive`. The configuration is
+/// that of the branch before the push, of HEAD for a new one: a push must not be able to switch off its own check.
 ///
 /// # Errors
 /// As [`pushed`].

@@ -22,7 +22,7 @@ pub(super) struct Split<'a> {
 /// Returns what is around our lines, if there are any.
 ///
 /// # Errors
-/// The 1-based number of a first line of ours that no last one follows.
+/// The 1-based number of a first line of our block that has no last line.
 pub(super) fn split(text: &[u8]) -> Result<Option<Split<'_>>, usize> {
     let mut offset = 0;
     let mut start = None;
@@ -64,12 +64,12 @@ impl Split<'_> {
         [self.before, self.after].concat()
     }
 
-    /// Says whether nobody but us wrote anything in the file.
+    /// Returns whether the file holds nothing but our block.
     pub(super) fn is_all_ours(&self) -> bool {
         self.before == HEAD && self.after.is_empty()
     }
 
-    /// Says whether the file is what we put in the place of another hook.
+    /// Returns whether the file is what we put in the place of another hook.
     pub(super) fn is_in_place_of(&self, hook: Hook) -> bool {
         self.before == HEAD && self.after == rest(hook).as_bytes()
     }
@@ -107,7 +107,7 @@ pub(super) fn added(hook: Hook, text: &[u8]) -> Option<Vec<u8>> {
     Some([&text[..at], block(hook), &text[at..]].concat())
 }
 
-/// Says whether the rest of a `#!` line names a shell.
+/// Returns whether the rest of a `#!` line names a shell.
 fn is_shell(interpreter: &str) -> bool {
     let name = |word: &str| {
         let name = word.rsplit(['/', '\\']).next().unwrap_or(word);
@@ -156,7 +156,7 @@ impl Manager {
         }
     }
 
-    /// Returns what to do so that it runs `hook` of ours.
+    /// Returns how to make it run our `hook`.
     pub(super) fn hint(self, hook: Hook) -> String {
         let name = hook.name();
         match self {

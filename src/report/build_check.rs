@@ -13,15 +13,15 @@ use crate::record::Change;
 /// How many objects, or roots, are named before the rest is only counted.
 const NAMED: usize = 10;
 
-/// Says what came of building.
-pub(super) fn write_proof(out: &mut String, proof: &BuildCheck) -> std::fmt::Result {
-    if let Some(reason) = &proof.without {
+/// Writes the result of the builds.
+pub(super) fn write_proof(out: &mut String, checked: &BuildCheck) -> std::fmt::Result {
+    if let Some(reason) = &checked.without {
         return writeln!(out, "  not verified by a build: {}", visible(reason));
     }
-    let program = program(proof);
-    let network = proof.network.map(|network| network.to_string());
+    let program = program(checked);
+    let network = checked.network.map(|network| network.to_string());
     let how = format!("{program}, {}", network.unwrap_or_default());
-    let (before, built): (Vec<_>, Vec<_>) = proof
+    let (before, built): (Vec<_>, Vec<_>) = checked
         .targets
         .iter()
         .partition(|target| target.verdict == Verdict::VerifiedBefore);
@@ -33,7 +33,7 @@ pub(super) fn write_proof(out: &mut String, proof: &BuildCheck) -> std::fmt::Res
     } else {
         ""
     };
-    match (same.count(), proof.targets.len()) {
+    match (same.count(), checked.targets.len()) {
         (0, _) => {}
         (1, 1) => writeln!(
             out,
@@ -45,7 +45,7 @@ pub(super) fn write_proof(out: &mut String, proof: &BuildCheck) -> std::fmt::Res
             built.len()
         )?,
     }
-    match (before.len(), proof.targets.len()) {
+    match (before.len(), checked.targets.len()) {
         (0, _) => {}
         (1, 1) => writeln!(
             out,
@@ -58,19 +58,19 @@ pub(super) fn write_proof(out: &mut String, proof: &BuildCheck) -> std::fmt::Res
         )?,
     }
     for target in built {
-        write_target(out, proof, target)?;
+        write_target(out, checked, target)?;
         for step in target.next_steps() {
-            writeln!(out, "  {}{}", which(proof, target), visible(&step))?;
+            writeln!(out, "  {}{}", which(checked, target), visible(&step))?;
         }
     }
     Ok(())
 }
 
-/// Says how results differ from their originals, and nothing else: nothing was written.
-pub(super) fn write_differences(out: &mut String, proof: &BuildCheck) -> std::fmt::Result {
+/// Writes how results differ from their originals, and nothing else: nothing was written.
+pub(super) fn write_differences(out: &mut String, checked: &BuildCheck) -> std::fmt::Result {
     let differs = |target: &&TargetCheck| target.verdict.differs();
-    let differing: Vec<&TargetCheck> = proof.targets.iter().filter(differs).collect();
-    let of = match proof.targets.len() {
+    let differing: Vec<&TargetCheck> = checked.targets.iter().filter(differs).collect();
+    let of = match checked.targets.len() {
         1 => String::new(),
         all => format!(", in {} of {}", differing.len(), counted(all, "root")),
     };
@@ -79,12 +79,12 @@ pub(super) fn write_differences(out: &mut String, proof: &BuildCheck) -> std::fm
         "not localized: the localized build differs from the original{of}"
     )?;
     for target in differing.iter().take(NAMED) {
-        write_target(out, proof, target)?;
+        write_target(out, checked, target)?;
     }
     if let more @ 1.. = differing.len().saturating_sub(NAMED) {
         writeln!(out, "  and {}", counted(more, "more root"))?;
     }
-    for change in &proof.moved {
+    for change in &checked.moved {
         if let Change::Moved { label, old, new } = change {
             writeln!(
                 out,
@@ -95,8 +95,8 @@ pub(super) fn write_differences(out: &mut String, proof: &BuildCheck) -> std::fm
             )?;
         }
     }
-    if !proof.converted.is_empty() {
-        let named: Vec<_> = proof
+    if !checked.converted.is_empty() {
+        let named: Vec<_> = checked
             .converted
             .iter()
             .take(NAMED)
@@ -106,7 +106,7 @@ pub(super) fn write_differences(out: &mut String, proof: &BuildCheck) -> std::fm
             out,
             "  by `.gitattributes` a checkout changes the bytes of files on one side only: {}{}",
             visible(&named.join(", ")),
-            match proof.converted.len().saturating_sub(NAMED) {
+            match checked.converted.len().saturating_sub(NAMED) {
                 0 => String::new(),
                 more => format!(" and {more} more"),
             }
@@ -116,7 +116,7 @@ pub(super) fn write_differences(out: &mut String, proof: &BuildCheck) -> std::fm
             "  write attributes that hold in both places: a pattern without a path, or one more line"
         )?;
     }
-    if let Some(kept) = &proof.kept {
+    if let Some(kept) = &checked.kept {
         let kept = kept.display().to_string();
         writeln!(out, "  both outputs: {}", visible(&kept))?;
     }
@@ -124,12 +124,12 @@ pub(super) fn write_differences(out: &mut String, proof: &BuildCheck) -> std::fm
 }
 
 /// Returns the error that ends a run whose results differ from their originals.
-pub(super) fn refusal(proof: &BuildCheck) -> Option<Failure> {
+pub(super) fn refusal(checked: &BuildCheck) -> Option<Failure> {
     let differs = |target: &&TargetCheck| target.verdict.differs();
-    let mut failure = proof.differs().then(|| {
+    let mut failure = checked.differs().then(|| {
         Failure::new("nothing was written: the localized build differs from the original")
     })?;
-    let steps = proof.targets.iter().filter(differs);
+    let steps = checked.targets.iter().filter(differs);
     let steps: BTreeSet<String> = steps.flat_map(TargetCheck::next_steps).collect();
     for step in steps {
         failure = failure.hint(step);
@@ -137,21 +137,21 @@ pub(super) fn refusal(proof: &BuildCheck) -> Option<Failure> {
     Some(failure)
 }
 
-fn program(proof: &BuildCheck) -> &str {
-    proof.by.as_ref().map_or("", |by| by.program.as_str())
+fn program(checked: &BuildCheck) -> &str {
+    checked.by.as_ref().map_or("", |by| by.program.as_str())
 }
 
-/// Returns what names a target before what is said of it.
-fn which(proof: &BuildCheck, target: &TargetCheck) -> String {
-    match proof.targets.len() {
+/// Returns the prefix that names a target in its lines.
+fn which(checked: &BuildCheck, target: &TargetCheck) -> String {
+    match checked.targets.len() {
         1 => String::new(),
         _ => format!("{}: ", visible(&target.target)),
     }
 }
 
-fn write_target(out: &mut String, proof: &BuildCheck, target: &TargetCheck) -> std::fmt::Result {
-    let which = which(proof, target);
-    let program = program(proof);
+fn write_target(out: &mut String, checked: &BuildCheck, target: &TargetCheck) -> std::fmt::Result {
+    let which = which(checked, target);
+    let program = program(checked);
     match &target.verdict {
         Verdict::Identical | Verdict::AnnotationsOnly | Verdict::VerifiedBefore => {}
         Verdict::NotBuilt { reason } => writeln!(
@@ -256,14 +256,14 @@ struct JsonObject<'a> {
 }
 
 impl<'a> From<&'a BuildCheck> for JsonBuildCheck<'a> {
-    fn from(proof: &'a BuildCheck) -> Self {
+    fn from(checked: &'a BuildCheck) -> Self {
         JsonBuildCheck {
-            program: proof.by.as_ref().map(|by| by.program.as_str()),
-            without: proof.without.as_deref(),
-            network: proof.network.map(|network| network.name()),
-            targets: proof.targets.iter().map(JsonTarget::from).collect(),
-            moved: proof.moved.iter().map(Into::into).collect(),
-            converted: &proof.converted,
+            program: checked.by.as_ref().map(|by| by.program.as_str()),
+            without: checked.without.as_deref(),
+            network: checked.network.map(|network| network.name()),
+            targets: checked.targets.iter().map(JsonTarget::from).collect(),
+            moved: checked.moved.iter().map(Into::into).collect(),
+            converted: &checked.converted,
         }
     }
 }

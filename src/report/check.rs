@@ -43,7 +43,7 @@ impl Checking {
     }
 }
 
-/// Returns the one line that says what was checked and what came of it.
+/// Returns the line that sums up what was checked and what was found.
 fn summary(checked: &Checked) -> String {
     let mut line = format!(
         "checked {} with {} in {}",

@@ -48,8 +48,8 @@ fn script(shell: clap_complete::Shell, mut command: clap::Command, name: &str) -
     String::from_utf8_lossy(&script).into_owned()
 }
 
-/// Lets the script for zsh complete TARGET and NEW_DIR also where `localize` is left out: the first word is a command or
-/// a directory, and what follows a word that is no command follows `localize`.
+/// Lets the script for zsh complete TARGET and NEW_DIR also without `localize`: the first word is a command or a
+/// directory, and what follows a word that is not a command is completed as after `localize`.
 fn with_targets(script: &str, command: &clap::Command, name: &str) -> String {
     let commands: Vec<&str> = command
         .get_subcommands()

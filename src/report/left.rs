@@ -10,7 +10,7 @@ use crate::walk;
 /// How many are named before the rest is only counted.
 const NAMED: usize = 5;
 
-/// Says what was accepted, on one line.
+/// Writes what was accepted, on one line.
 pub(super) fn write_accepted(out: &mut String, left: &[Left]) -> std::fmt::Result {
     let accepted: Vec<&Left> = left.iter().filter(|left| left.accepted).collect();
     if accepted.is_empty() {
@@ -20,7 +20,7 @@ pub(super) fn write_accepted(out: &mut String, left: &[Left]) -> std::fmt::Resul
     }
 }
 
-/// Says what nobody accepted, how to bring it in or to accept it, and what comes of it otherwise: the last line.
+/// Writes what was not accepted, how to bring it in or to accept it, and what happens otherwise: the last line.
 pub(super) fn write_left(out: &mut String, left: &[Left]) -> std::fmt::Result {
     let left: Vec<&Left> = left.iter().filter(|left| !left.accepted).collect();
     let Some(first) = left.first() else {

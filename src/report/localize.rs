@@ -55,7 +55,7 @@ impl Tell for Outcome {
     }
 }
 
-/// What is said of a copy.
+/// The report about a copy.
 impl Outcome {
     fn write_copy(&self, out: &mut String, verbose: bool) -> std::fmt::Result {
         let Localized::Copy {
@@ -116,7 +116,7 @@ impl Outcome {
         }
     }
 
-    /// Says how it was built, what was accepted, and how many warnings there are.
+    /// Writes how it was built, what was accepted, and how many warnings there are.
     fn write_notes(&self, out: &mut String) -> std::fmt::Result {
         if let Some(builds) = &self.builds {
             write_proof(out, builds)?;
@@ -210,7 +210,7 @@ impl Outcome {
     }
 }
 
-/// What is said of localizing in place.
+/// The report about localizing in place.
 impl Outcome {
     /// Returns the commands that lead to a commit: what is ignored would be left out without `-f`.
     fn commands(&self) -> Vec<String> {
@@ -330,7 +330,7 @@ impl Outcome {
         let references = counted(self.rewritten.len(), "reference");
         let gone = removed.len();
         match &self.branch {
-            // What is other than at the tip is told by the commit.
+            // The commit lists what differs from the tip.
             Some(branch) => writeln!(
                 out,
                 "{would} {what}{place}: {references} rewritten, {} other than in {}",
@@ -392,7 +392,7 @@ impl BranchOutcome {
     }
 }
 
-/// Says where the branch is checked out.
+/// Writes where the branch is checked out.
 fn write_worktree(out: &mut String, branch: &BranchOutcome) -> std::fmt::Result {
     match &branch.worktree {
         Some(directory) => writeln!(out, "  checked out at {}", visible(directory)),

@@ -27,7 +27,7 @@ pub fn failures(failures: &Failures) -> String {
             let chain: Vec<String> = failure.chain.iter().map(ToString::to_string).collect();
             let _ = writeln!(out, "  reached from {}", visible(&chain.join(" -> ")));
         }
-        // What is to be done about several in a row is said once, below them.
+        // The same hint for several in a row is printed once, below them.
         let next = failures.0.get(index + 1);
         if next.is_some_and(|next| next.hints == failure.hints) {
             continue;

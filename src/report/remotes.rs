@@ -8,7 +8,7 @@ use super::visible;
 use crate::failure::short;
 use crate::record::{Change, Remote};
 
-/// Says what is different about the remotes, one line each.
+/// Writes what is different about the remotes, one line each.
 pub(super) fn write_changes(out: &mut String, changes: &[Change]) -> std::fmt::Result {
     for change in changes {
         match change {

@@ -1,4 +1,4 @@
-//! What is said about a run of `verify`. `schema.json` says what each field of the JSON is.
+//! The report of `verify`. `schema.json` describes each field of the JSON.
 
 mod upstream;
 
@@ -16,7 +16,7 @@ use upstream::JsonUpstream;
 #[must_use]
 pub fn human(verified: &Verified) -> String {
     let mut out = String::new();
-    // What is upstream is told below, with what has not changed.
+    // The state of upstream is reported below, along with what has not changed.
     let is_here = |difference: &&Difference| difference.kind != Kind::Upstream;
     for difference in verified.differences.iter().filter(is_here) {
         let path = visible(&difference.path);
@@ -110,7 +110,7 @@ struct JsonRecord<'a> {
     source: Option<&'a str>,
 }
 
-/// What stays remote, and the directory of the lock that says so.
+/// What stays remote, and the directory of the lock that lists it.
 #[derive(Serialize)]
 struct JsonAccepted<'a> {
     directory: &'a str,

@@ -23,7 +23,7 @@ pub(super) struct History<'a> {
     /// The newest record of all.
     newest: Found,
     own_changes: bool,
-    /// Whether it was told that a record is missing.
+    /// Whether a missing record was reported.
     is_missing: bool,
     /// Whether something was found that `--own-changes` accepts.
     pub(super) has_own_changes: bool,
@@ -52,7 +52,7 @@ impl<'a> History<'a> {
         })
     }
 
-    /// Says whether the newest record is that of a repository in place.
+    /// Returns whether the newest record is that of a repository in place.
     pub(super) fn is_in_place(&self) -> bool {
         matches!(&self.newest, Found::Record(newest) if newest.trailers.target.in_place)
     }
@@ -64,7 +64,7 @@ impl<'a> History<'a> {
         directory: &str,
         lock: &Lock,
     ) -> Result<Option<Box<Recorded>>> {
-        // What people commit has no message of ours, and is theirs to change.
+        // Files that people commit have no message of ours, and may be changed.
         if self.own_changes && !lock.trailers {
             return Ok(None);
         }
@@ -158,7 +158,7 @@ impl<'a> History<'a> {
         let (repository, by) = (self.repository, short(commit));
         let whole = object_id(&self.id.tree)?;
         if trailers.target.in_place && self.own_changes {
-            // Every commit of somebody else has another tree: only the lock must be what it was.
+            // Every commit of other people has another tree: only the lock must match.
             let recorded = self.recorded(commit, trailers)?;
             let lock = |tree| lookup(repository, tree, LOCK_NAME);
             if lock(recorded)? != lock(whole)? {
@@ -179,7 +179,7 @@ impl<'a> History<'a> {
             let places = places.iter().map(|place| path::join(directory, place));
             self.changed(verifier, places, by);
         }
-        // Where the tree of the message is not here, only that it is another one can be told.
+        // Without the tree of the message, only that it differs can be reported.
         let is_told = |told: &super::Difference| {
             told.kind != Kind::Trailers
                 && !told.path.is_empty()
@@ -200,7 +200,7 @@ impl<'a> History<'a> {
         Ok(())
     }
 
-    /// Returns the tree that a commit of ours made: the one that its message names, if that is here, as the commit
+    /// Returns the tree that a localized commit made: the one that its message names, if that is here, as the commit
     /// itself may have been rewritten; else its own.
     fn recorded(&self, commit: &str, trailers: &Trailers) -> Result<gix::ObjectId> {
         let recorded = object_id(trailers.tree.hex())?;
@@ -261,7 +261,7 @@ impl<'a> History<'a> {
         Ok(())
     }
 
-    /// Adds what is not what a commit of ours made, unless it is told already.
+    /// Adds what differs from the localized commit, unless it is reported already.
     fn changed(
         &mut self,
         verifier: &mut Verifier<'_>,
@@ -289,7 +289,7 @@ impl<'a> History<'a> {
         }
     }
 
-    /// Finds what no lock tells of: a record that is gone, and what else is other than when the newest was made.
+    /// Finds what no lock covers: a missing record, and what else differs from the newest localized commit.
     pub(super) fn whole(
         &mut self,
         verifier: &mut Verifier<'_>,
@@ -348,7 +348,7 @@ impl<'a> History<'a> {
                 ))
                 .hint("fetch more of it: git fetch --deepen=100"),
             ),
-            // That the message names no commit of this history is told.
+            // A message that names no commit of this history is reported.
             None => {}
         }
         Ok(())
@@ -365,7 +365,7 @@ fn unreadable(verifier: &mut Verifier<'_>, commit: &str, failure: &Failure) {
     verifier.add(Kind::Trailers, "", message);
 }
 
-/// Says whether a message tells of what lies in a directory.
+/// Returns whether a message describes what lies in a directory.
 fn is_about(trailers: &Trailers, directory: &str) -> bool {
     match &trailers.target.into {
         Some(into) => into == directory,

@@ -19,7 +19,7 @@ pub struct Verified {
     pub hint: Option<String>,
     /// What stays remote and was accepted, by the directories of the locks that say so.
     pub left: Vec<(String, Left)>,
-    /// What became of the remotes of the locks, in their order; none where nobody was asked.
+    /// The state of the remotes of the locks, in their order; none if upstream was not asked.
     pub upstream: Option<Vec<Upstream>>,
     /// What could not be looked at. Everything else was.
     pub failures: Vec<Failure>,
@@ -38,7 +38,7 @@ pub struct Record {
     pub files: usize,
     /// How many remotes the lock lists.
     pub remotes: usize,
-    /// Whether the lock says that a message holds the record, too.
+    /// Whether, according to the lock, a message holds the record, too.
     pub has_message: bool,
     /// The commit whose message holds the other copy of the record; none when no message does any more.
     pub recorded_by: Option<String>,

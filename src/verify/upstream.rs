@@ -1,5 +1,5 @@
-//! `--upstream`: which remotes of a commit's locks are asked for, and what the answers mean for the result. Who asks
-//! is told by the caller: nothing here reaches the network.
+//! `--upstream`: which remotes of a commit's locks to ask, and what the answers mean for the result. The caller passes
+//! in how to ask: nothing here reaches the network.
 
 use std::collections::BTreeSet;
 use std::rc::Rc;
@@ -21,7 +21,7 @@ pub struct Upstream {
     pub lock: String,
     /// The line of that lock on which it begins, from 1.
     pub line: usize,
-    /// What the lock says of it.
+    /// Its entry in the lock.
     pub remote: Remote,
     /// What was answered.
     pub answer: Answer,
@@ -46,7 +46,7 @@ impl Upstream {
         })
     }
 
-    /// Returns why nobody can tell, if nobody can.
+    /// Returns why its state is unknown, if it is.
     pub(super) fn failure(&self) -> Option<Failure> {
         let failure = self.answer.failure.clone();
         failure

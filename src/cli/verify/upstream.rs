@@ -1,4 +1,4 @@
-//! `verify --upstream`: who asks.
+//! `verify --upstream`: sends the requests.
 
 use crate::failure::Result;
 use crate::fetch::{Options, Upstream};

@@ -39,7 +39,7 @@ enum Place {
     Remote(RepoSpec),
 }
 
-/// Refuses to guess what is to be done at the top of a repository, where no TARGET was named.
+/// Refuses to guess what to do at the top of a repository if no TARGET was named.
 pub(super) fn refuse_nothing(what: &What) -> Result<()> {
     let What::Copy { target: None, .. } = what else {
         return Ok(());
@@ -258,7 +258,7 @@ fn directory(what: &str, text: &str, workspace: &Workspace) -> Result<String> {
     }
 }
 
-/// Says what to do about a directory that is not there.
+/// Returns what to do about a missing directory.
 fn if_missing(what: &str, text: &str, workspace: &Workspace) -> String {
     let is_committed = matches!(workspace.files, Files::Commit { .. });
     if is_committed && std::path::Path::new(text).exists() {

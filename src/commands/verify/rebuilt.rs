@@ -13,7 +13,7 @@ use crate::tree::objects::{ObjectTree, object_id};
 use crate::tree::path;
 use crate::verify::{Difference, Kind, Record, Verified};
 
-/// Adds what is not what localizing again gives, and why it cannot be told. `timeout` holds for one repository or
+/// Adds what differs from localizing again, and why it could not be compared. `timeout` applies to each repository or
 /// file.
 pub(super) fn compare(verified: &mut Verified, timeout: Option<Duration>) -> Result<(), Failures> {
     // Not the one that may reach nothing: what is fetched is configured there.
@@ -75,7 +75,7 @@ fn of(
         .map_err(|failures| in_context(failures, shown))?;
     let there = match record.target {
         Some(_) => lookup(&rebuilt.repository, whole, &record.directory)?.map(|(_, id)| id),
-        // In place, a commit of somebody else has another tree. That one of ours has just this is told already.
+        // In place, commits of other people have other trees. That one of ours has just this tree is checked already.
         None => match record.tree.as_deref().map(object_id).transpose()? {
             Some(tree) if entries(&rebuilt.repository, tree).is_ok() => Some(tree),
             _ => Some(whole),

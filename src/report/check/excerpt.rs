@@ -20,7 +20,7 @@ const TAB: usize = 4;
 /// A line, and the part of it that is meant.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Excerpt {
-    /// The line, without what a terminal does not show as it is, and cut around the span.
+    /// The line, without what a terminal does not show literally, and cut around the span.
     pub(super) line: String,
     /// The columns before the span, on a terminal.
     pub(super) indent: usize,

@@ -23,9 +23,9 @@ const NEW: usize = 500;
 
 /// Returns what goes to the log: the findings as text, then the commands.
 ///
-/// The runner takes a line of a log for a command if it begins with blanks and `::`, or holds `##[`, and
-/// compares loosely. So it is told to take none from the text: until a word comes that is made from the
-/// text, and that nobody can write into it.
+/// The runner takes a line of a log for a command if it begins with blanks and `::`, or holds `##[`, and compares
+/// loosely. So commands are stopped for the text, until a word that is derived from the text and therefore cannot occur
+/// in it.
 #[must_use]
 pub fn github(checked: &Checked, shown: Shown) -> String {
     let mut text = human(checked, shown);

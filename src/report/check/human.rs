@@ -19,7 +19,7 @@ pub struct Shown {
     pub quiet: bool,
     /// With colour.
     pub color: bool,
-    /// Of many findings an overview, and only the first of each: for somebody who reads along.
+    /// Of many findings an overview, and only the first of each: for a person at a terminal.
     pub overview: bool,
 }
 
@@ -88,8 +88,8 @@ struct Helped<'a> {
 }
 
 impl<'a> Helped<'a> {
-    /// Returns the help of a finding that was not given yet. Where its first line was given, the others were as well, for
-    /// another place: they say what to do instead.
+    /// Returns the help of a finding that was not given yet. Where its first line was given, the others were as well,
+    /// for another place: they say what to do instead.
     fn not_given(&mut self, finding: &'a Finding) -> Vec<&'a String> {
         if finding.allowed.is_some() {
             return Vec::new();

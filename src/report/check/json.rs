@@ -1,5 +1,5 @@
-//! The findings for machines. Fields are only ever added; `version` changes if one goes away.
-//! `schema.json` beside this file says what each of them is.
+//! The findings for machines. Fields are only ever added; `version` changes if one goes away. `schema.json` beside this
+//! file describes each of them.
 
 use serde::Serialize;
 

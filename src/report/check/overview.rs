@@ -1,4 +1,4 @@
-//! What is said of many findings: how many there are of what and from where, the first of each, and how to begin.
+//! The overview of many findings: how many there are of what and from where, the first of each, and how to begin.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt::Write;

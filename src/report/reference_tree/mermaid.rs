@@ -61,7 +61,7 @@ pub fn mermaid(reference_tree: &ReferenceTree) -> String {
     out
 }
 
-/// Returns text that stands between quotes and is no markup there. Names come from files, and the picture is
+/// Escapes text so that it stands between quotes and is not read as markup. Names come from files, and the picture is
 /// shown on a page.
 fn escape(text: &str) -> String {
     let mut out = String::new();

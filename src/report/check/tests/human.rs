@@ -77,7 +77,7 @@ fn help_is_given_once() {
     });
     assert_eq!(all.len(), 6);
     assert!(!is_told);
-    // What is left out to the letter is no loss.
+    // A finding that is left out and reads the same is no loss.
     let text = human(&checked(vec![here("a"), here("a")]), PLAIN);
     assert_eq!(text.matches("lock it").count(), 1, "{text}");
     assert!(!text.contains("note:"), "{text}");
