@@ -1,9 +1,9 @@
 //! `check`: what in a repository's kustomizations a hermetic build could not resolve, found without
 //! a network. One file per rule.
 //!
-//! [`check`] walks every kustomization of a tree once, without a [`walk::Remotes`], and hands what
-//! the walk yields to each rule in turn (`Context`). Rules word messages and help themselves: what
-//! a person who checks should do is not what a person who localizes should do.
+//! [`check`] walks every kustomization of a tree once, without a [`walk::Remotes`], and passes the results to each rule
+//! in turn (`Context`). Rules write their own messages and help: a person who runs `check` needs other advice than one
+//! who localizes.
 
 mod ambiguous_path;
 mod context;
@@ -48,7 +48,7 @@ pub use known::Renames;
 use rule::Find;
 use suppression::Apply;
 
-/// What is to be checked.
+/// What to check.
 pub struct Input<'a> {
     /// What is checked, for the report.
     pub checking: Checking,
@@ -60,7 +60,7 @@ pub struct Input<'a> {
     pub config: &'a Config,
     /// Whether what comments and the configuration allow is shown as if they did not.
     pub no_allow: bool,
-    /// Tells why paths are missing.
+    /// Explains why paths are missing.
     pub absences: Option<&'a Absences>,
 }
 
@@ -221,7 +221,7 @@ fn references(graph: &Graph) -> usize {
     own + shared.len()
 }
 
-/// Says of every missing path why it is missing.
+/// Adds to every missing path why it is missing.
 fn explain_absences(input: &Input<'_>, explored: &mut Explored) {
     let Some(absences) = input.absences else {
         return;
@@ -283,8 +283,8 @@ pub struct Checked {
     pub kustomizations: usize,
     /// The number of references in them.
     pub references: usize,
-    /// The number of kustomizations that are not the same in the working tree, so that a mend may
-    /// be there but not staged. Only for the index.
+    /// The number of kustomizations that differ in the working tree, where a fix may exist but not be staged. Only for
+    /// the index.
     pub differing: usize,
     /// What was found, by path and place; what is allowed too.
     pub findings: Vec<Finding>,
@@ -312,7 +312,7 @@ impl Checked {
         }
     }
 
-    /// Says whether a comment allows something.
+    /// Returns whether a comment allows something.
     #[must_use]
     pub fn has_comments(&self) -> bool {
         let mut allowed = self.findings.iter().filter_map(|one| one.allowed.as_ref());

@@ -41,9 +41,8 @@
 //!
 //! # URLs
 //!
-//! `allow` is for references, not for localizing: what it allows is localized and locked all the same, unless
-//! the entry says `leave: true` ([`Leave`]).
-//! See [`UrlGlob`] for what a URL matches and [`RefPolicy`] for what a ref is worth.
+//! `allow` is for references, not for localizing: what it allows is localized and locked all the same, unless the entry
+//! says `leave: true` ([`Leave`]). See [`UrlGlob`] for what a URL matches and [`RefPolicy`] for what a ref is worth.
 
 mod address;
 mod glob;
@@ -153,8 +152,7 @@ pub enum Locked {
     Error,
 }
 
-/// How firmly a reference must name what it means, as far as its text tells; each includes those
-/// after it.
+/// How firmly a reference must be pinned, as far as its text shows; each includes those after it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub enum RefPolicy {
     /// Whatever is there today: no ref, an abbreviated id, a chart without version.
@@ -243,7 +241,7 @@ pub(crate) fn is_one_version(version: &str) -> bool {
             .all(|c| c.is_ascii_alphanumeric() || ".-+".contains(c))
 }
 
-/// An entry of `allow`: remote references that are accepted as they are.
+/// An entry of `allow`: remote references that may stay remote.
 #[derive(Debug, Clone)]
 pub struct Allow {
     /// Which URLs.
@@ -277,7 +275,8 @@ impl Config {
         read::config(bytes, file)
     }
 
-    /// Reads the configuration that a tree has in `directory`, the top of a repository; the default where there is none.
+    /// Reads the configuration that a tree has in `directory`, the top of a repository; the default where there is
+    /// none.
     ///
     /// # Errors
     ///
@@ -287,15 +286,15 @@ impl Config {
         match tree.entry(&place)? {
             None => Ok(Config::default()),
             Some(Entry::File { .. }) => Config::parse(&tree.read(&place)?, FILE_NAME),
-            // A policy that nobody reads must not look like none.
+            // A policy that is never read must not look like none.
             Some(_) => Err(Failure::new(format!("`{FILE_NAME}` is not a regular file")).into()),
         }
     }
 
     /// Returns the severity that a finding has here; `None` when its rule is off.
     ///
-    /// What the configuration says holds for every finding of the rule. Where it says nothing, a
-    /// finding keeps the severity that it came with, which may be less than that of its rule.
+    /// The severity of the configuration applies to every finding of the rule. Without one, a finding keeps its own
+    /// severity, which may be lower than that of its rule.
     #[must_use]
     pub fn severity(&self, finding: &Finding) -> Option<Severity> {
         match self.rules.get(&finding.rule) {

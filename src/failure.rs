@@ -52,7 +52,7 @@ impl fmt::Display for Location {
 pub struct Failure {
     /// Where in the user's files, if there is a place. Boxed, as every result holds room for a failure.
     pub location: Option<Box<Location>>,
-    /// Where that place is in an upstream: the references that lead there, the user's own first.
+    /// Where that place is in an upstream: the references that lead there, starting in the user's files.
     pub chain: Vec<Location>,
     /// What is wrong.
     pub message: String,
@@ -78,7 +78,7 @@ impl Failure {
         self
     }
 
-    /// Says where it is, unless a more precise place is known already.
+    /// Adds where it is, unless a more precise place is known already.
     #[must_use]
     pub fn at(mut self, location: Location) -> Self {
         self.location.get_or_insert_with(|| Box::new(location));
@@ -181,7 +181,7 @@ pub(crate) fn listed(paths: &[String]) -> String {
 /// Returns the word of `known` that was probably meant by `word`.
 #[must_use]
 pub(crate) fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    // Nobody mistypes so much, and what comes from outside may be long.
+    // Longer inputs are not typos, and outside input may be huge.
     const LONGEST: usize = 40;
     if word.is_empty() || word.len() > LONGEST {
         return None;

@@ -167,8 +167,8 @@ impl Finding {
         self.severity == Severity::Error && self.allowed.is_none()
     }
 
-    /// Returns what identifies it when lines have moved: rule, path and reference text (the field
-    /// and message where there is no reference).
+    /// Returns what identifies it when lines have moved: rule, path and reference text (the field and message where
+    /// there is no reference).
     #[must_use]
     pub fn identity(&self) -> (Rule, &str, String) {
         let text = if self.reference.is_empty() {

@@ -1,9 +1,9 @@
 //! Reading a kustomization or a plugin configuration from bytes, finding every reference in it with
 //! its exact place, and editing references in the text byte by byte.
 //!
-//! Pure code: bytes in, data out. A reader of this room learns which scalars of a file name another
-//! file or root ([`Reference`]), what kustomize would refuse ([`Problem`]) and what it accepts although
-//! a person should know ([`Note`]). What a reference *means* is the business of `crate::reference`.
+//! Pure code: bytes in, data out. This module finds which scalars of a file name another file or root ([`Reference`]),
+//! what kustomize would refuse ([`Problem`]) and what it accepts although the user should know ([`Note`]). What a
+//! reference *means* is the business of `crate::reference`.
 //!
 //! The rules are those of kustomize 5.8.1, measured with the real program: the first document only,
 //! keys compared as Go's `encoding/json` does (case-insensitive, unknown ones refused), the last of two
@@ -162,7 +162,7 @@ impl Accepts {
         }
     }
 
-    /// Says whether what is named holds plugin configurations.
+    /// Returns whether what is named holds plugin configurations.
     #[must_use]
     pub fn is_plugin(self) -> bool {
         self.plugin().is_some()

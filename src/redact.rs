@@ -35,7 +35,7 @@ pub fn url(text: &str) -> String {
 pub struct SafeUrl(String);
 
 impl SafeUrl {
-    /// Returns the URL as it was written, for who asks for it. It must not be shown.
+    /// Returns the URL as it was written, to make requests. It must not be shown.
     #[must_use]
     pub fn exposed(&self) -> &str {
         &self.0
@@ -84,8 +84,8 @@ pub fn has_secret(text: &str) -> bool {
     Shown::of(text).secret
 }
 
-/// Returns whether something stands in a shown URL for what [`url()`] has hidden, so that nobody can ask for it any
-/// more. A password that is left out leaves no trace.
+/// Returns whether a placeholder of [`url()`] stands in a shown URL, so that it can no longer be requested. A password
+/// that is left out leaves no trace.
 pub fn lacks_secret(shown: &str) -> bool {
     shown.contains(HIDDEN)
 }
@@ -126,7 +126,7 @@ struct Shown {
     secret: bool,
 }
 
-/// What the text before a userinfo says about it.
+/// What the text before a userinfo shows about it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     /// A scheme under which a user name is part of the address: ssh, file.

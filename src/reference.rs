@@ -5,11 +5,11 @@
 //! a root, or either) and on what lies in the tree; the walk decides that.
 //!
 //! - [`RepoSpec`] is how kustomize reads a git reference, quirks included.
-//! - [`is_remote_file`], [`has_git_marker`] and [`unsupported_scheme`] say what else a text may be.
-//! - [`refuse_unsafe`] says what must not reach git.
-//! - [`Pin`], [`file_pin`], [`looks_like_file`] and [`web_page_hint`] say how good a reference is, and what
-//!   was probably meant.
-//! - [`place`] says where a remote file or root is put.
+//! - [`is_remote_file`], [`has_git_marker`] and [`unsupported_scheme`] decide what else a text may be.
+//! - [`refuse_unsafe`] refuses what must not reach git.
+//! - [`Pin`], [`file_pin`], [`looks_like_file`] and [`web_page_hint`] judge how good a reference is, and what was
+//!   probably meant.
+//! - [`place`] decides where a remote file or root is put.
 
 mod classify;
 mod file_url;

@@ -17,8 +17,8 @@ use crate::walk::{
     Target, TroubleKind,
 };
 
-/// Walks a tree without a network, from the roots in `paths` (from the top), or else from all that no other
-/// root names. With `indirect`, what remotes name in turn is there as well, as the lock tells.
+/// Walks a tree without a network, from the roots in `paths` (from the top), or else from all that no other root names.
+/// With `indirect`, references of remotes are included as well, from the lock.
 ///
 /// # Errors
 /// When a path holds no kustomization, or the tree or a lock in it cannot be read.
@@ -114,7 +114,7 @@ pub enum NodeKind {
         component: bool,
         /// The [label](Remote::label) of the remote that it was brought in from.
         localized: Option<String>,
-        /// Why nobody knows what it names, in a word or two.
+        /// Why its references are unknown, in a word or two.
         broken: Option<&'static str>,
     },
     /// A file.
@@ -156,7 +156,7 @@ impl Node {
         }
     }
 
-    /// Returns what is to be known of it besides its name; empty for an ordinary root or file.
+    /// Returns what there is to know about it besides its name; empty for an ordinary root or file.
     #[must_use]
     pub fn state(&self) -> String {
         let locked = |locked: &Option<Digest>| match locked {
@@ -201,9 +201,9 @@ pub struct Link {
     pub to: usize,
     /// The file that holds the reference.
     pub file: String,
-    /// Its line, from 1; 0 where only the lock tells.
+    /// Its line, from 1; 0 if it is known from the lock only.
     pub line: usize,
-    /// Its column in characters, from 1; 0 where only the lock tells.
+    /// Its column in characters, from 1; 0 if it is known from the lock only.
     pub column: usize,
     /// Its field, as `resources[2]`.
     pub field: String,
@@ -234,9 +234,9 @@ pub struct ReferenceTree {
 }
 
 impl ReferenceTree {
-    /// Makes the reference tree of what a walk without a network came to. `starts` are the roots to begin with; `locks`
-    /// those of the tree, each with the directory that it lies in. With `indirect`, what the lock at the top says that
-    /// remotes name in turn is there as well.
+    /// Makes the reference tree of a walk without a network. `starts` are the roots to begin with; `locks` those of the
+    /// tree, each with the directory that it lies in. With `indirect`, references of remotes are included as well, from
+    /// the lock at the top.
     #[must_use]
     pub fn of(
         explored: &Explored,
@@ -574,7 +574,7 @@ impl Maker<'_> {
         node
     }
 
-    /// Adds what remotes name in turn. Nothing in the tree says so, unless it was brought in; the lock does.
+    /// Adds the references of remotes. The tree does not show them, unless they were brought in; the lock does.
     fn indirect(&mut self) {
         let Some(lock) = self.lock else {
             return;

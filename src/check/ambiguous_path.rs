@@ -4,7 +4,7 @@
 //! `github.com/org/repo/dir` is never reached by that name, `./` before it is all that helps. And it cuts a
 //! URL at the first `.git` or `_git/`, also in the middle of `.github` and `my_git/`.
 //!
-//! What is ambiguous is not told as a remote reference as well: nobody wants to lock it.
+//! An ambiguous path is not reported as a remote reference as well: locking it is not the fix.
 
 use super::Context;
 use super::rule::{Allow, Definition, Find};
@@ -171,7 +171,7 @@ mod tests {
             .file("a/git@h:o/r/kustomization.yaml", "namePrefix: b-\n")
     }
 
-    /// Asserts one finding, and that it is no remote reference as well; returns it.
+    /// Asserts that there is one finding, not for a remote reference, and returns it.
     #[track_caller]
     fn one(scene: Scene) -> Finding {
         let mut findings = scene.check().findings;
@@ -266,7 +266,7 @@ mod tests {
                 finding.help,
                 [format!("say where the repository ends: `{better}`")]
             );
-            // What is suggested is read as it is meant.
+            // The suggestion is parsed as intended.
             let spec = RepoSpec::parse(better).unwrap();
             assert!(!spec.repo_path.ends_with("/.git"), "{spec:?}");
             let again = Scene::of(&format!("resources:\n- {better}\n"));

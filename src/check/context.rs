@@ -30,17 +30,17 @@ pub(super) struct Context<'a> {
     pub(super) tree: &'a dyn Listing,
     /// What the team decided.
     pub(super) config: &'a Config,
-    /// Says what it means that there is nothing at a path.
+    /// Returns what a missing path means.
     pub(super) missing: &'a dyn Fn(&str) -> Missing,
     /// Whether everything is looked at, not only what some paths lead to.
     pub(super) complete: bool,
     /// What is checked.
     pub(super) checking: &'a Checking,
-    /// Tells why paths are missing.
+    /// Explains why paths are missing.
     pub(super) absences: Option<&'a Absences>,
     /// Every lock of the tree that can be read, with its directory.
     pub(super) locks: &'a [(String, Lock)],
-    /// Whether the lock at the top is there but cannot be read, so that nobody knows what is locked.
+    /// Whether there is a lock at the top that cannot be read, so that what is locked is unknown.
     pub(super) broken_lock: bool,
     /// Every reference that leads out of the tree.
     pub(super) remotes: Vec<RemoteUse<'a>>,
@@ -118,9 +118,9 @@ impl<'a> Context<'a> {
             .map(|(_, lock)| lock)
     }
 
-    /// Returns whether the file lies below a `localized-files` of which a lock lists files: nobody edits
-    /// it, so that only what concerns the record is told of it. What else a lock lists was written by hand,
-    /// here or where it was copied from.
+    /// Returns whether the file lies below a `localized-files` directory and is listed in a lock: such files are not
+    /// edited by hand, so only findings about the record are reported. Anything else that a lock lists was written by
+    /// hand, here or in the repository it was copied from.
     pub(super) fn is_owned(&self, path: &str) -> bool {
         let mut directories = std::iter::successors(Some(path::parent(path)), |directory| {
             (!directory.is_empty()).then(|| path::parent(directory))
@@ -145,7 +145,7 @@ impl<'a> Context<'a> {
         help: Vec<String>,
     ) -> Finding {
         let line = self.line(file, number);
-        // Of a line that nobody reads, what else is on it is not looked at: it may hold thousands of such places.
+        // The rest of an overlong line is skipped: it may hold thousands of such places.
         let rest: String = if line.len() > LONGEST_LINE {
             String::new()
         } else {
@@ -244,7 +244,7 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// Makes a finding about a path of which there is no file in the graph.
+    /// Creates a finding about a path that has no file in the graph.
     pub(super) fn at_path(
         &self,
         rule: Rule,

@@ -1,7 +1,7 @@
 //! `cycle`: roots that lead back to themselves, or to a directory that contains them.
 //!
-//! Where a cycle is told does not depend on where the walk began: at the reference that closes it, seen from
-//! its first root.
+//! Where a cycle is reported does not depend on where the walk began: at the reference that closes it, seen from its
+//! first root.
 
 use super::Context;
 use super::rule::{Allow, Definition, Find};
@@ -97,7 +97,7 @@ mod tests {
         assert!(findings.len() >= count, "{}", findings.len());
         let longest = findings.iter().map(|finding| finding.message.len()).max();
         assert!(longest < Some(1_000), "{longest:?}");
-        // Many times what it takes: a busy machine is no endless loop.
+        // Many times what it takes, so that a busy machine is not taken for an endless loop.
         assert!(begin.elapsed().as_secs() < 200);
     }
 
@@ -152,7 +152,7 @@ mod tests {
                 "y/kustomization.yaml: `y` leads back to itself: `y` -> `y`",
             ]
         );
-        // One that is on a cycle is told as that.
+        // A root on a cycle is reported as part of the cycle.
         assert_eq!(
             told(scene(&[("a", "b"), ("a/b", "..")])),
             ["a/b/kustomization.yaml: `a` leads back to itself: `a` -> `a/b` -> `a`"]

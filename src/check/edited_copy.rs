@@ -146,7 +146,7 @@ fn again_in_place(context: &Context<'_>, home: &str) -> String {
     }
 }
 
-/// Returns the commands that write what the lock says once more.
+/// Returns the commands that restore what the lock lists.
 fn again(context: &Context<'_>, directory: &str, lock: &Lock, place: &str) -> String {
     let Some(target) = &lock.target else {
         return again_in_place(context, stored::home(place).unwrap_or(directory));
@@ -158,7 +158,7 @@ fn again(context: &Context<'_>, directory: &str, lock: &Lock, place: &str) -> St
             command.push_str(&argument(word));
         }
     };
-    // Wherever it is read: git starts a hook at the top, whoever commits may stand elsewhere.
+    // Must work from any directory: git starts a hook at the top, the person who commits may be elsewhere.
     let from_top = |path: &str| format!(":/{}", if path == "." { "" } else { path });
     if let Some(scope) = &lock.options.scope {
         add(&["--scope", &from_top(scope)]);

@@ -1,9 +1,8 @@
 //! `floating-ref`: a remote reference that can mean something else tomorrow.
 //!
-//! It speaks beside `remote-reference`, not instead of it: that something is remote and that it moves are
-//! two things, and whoever allows the one (by a comment, by `allow` with a policy for refs, by a severity)
-//! has not allowed the other. What is locked does not float. Below `localized-files` it is silent: nobody
-//! here can write another ref.
+//! Reported in addition to `remote-reference`: that something is remote and that it moves are two things, and allowing
+//! one (by a comment, by `allow` with a policy for refs, by a severity) does not allow the other. A locked reference
+//! does not float. Files below `localized-files` are skipped: their refs cannot be changed here.
 //!
 //! Offline, only the text can tell ([`Pin`], [`reference::file_pin`]).
 
@@ -36,7 +35,7 @@ fn find(context: &Context<'_>) -> Vec<Finding> {
         .iter()
         .filter(|one| one.ambiguity.is_none() && one.locked.is_none())
         .filter(|one| !context.is_owned(context.path(one.edge.from)))
-        // The page of a branch is not a file at all, and `remote-reference` says what to write.
+        // The page of a branch is not a file, and `remote-reference` suggests what to write.
         .filter(|one| reference::web_page(one.wanted.text.exposed()).is_none())
         .filter_map(|one| {
             let (message, help) = tell(one)?;

@@ -1,11 +1,11 @@
 //! `function`: a function or plugin whose code is not in the tree, or can be another tomorrow.
 //!
-//! A build runs the programs and images that plugin configurations name. What can reach out fails: an image that is
-//! not pinned by its digest, the network, a mount of something else than files, a program on the `PATH`, a plugin in
-//! the plugin home, configurations that are changed before they are used, so that what they run cannot be known. What
-//! kustomize does not run is a warning, and not told below `localized-files`: a program named by a URL, which only a
-//! localized copy has, and Starlark. A program, mount or file of arguments that is not where it should be is a path
-//! like any other.
+//! A build runs the programs and images that plugin configurations name. These fail because they can reach outside: an
+//! image that is not pinned by its digest, the network, a mount of anything but files, a program on the `PATH`, a
+//! plugin in the plugin home, configurations that are changed before they are used (so that what they run is unknown).
+//! Programs that kustomize does not run are a warning, not reported below `localized-files`: one named by a URL, which
+//! only a localized copy has, and Starlark. A program, mount or file of arguments that is missing is a path like any
+//! other.
 
 use super::Context;
 use super::rule::{Allow, Definition, Find};
@@ -55,7 +55,7 @@ fn find(context: &Context<'_>) -> Vec<Finding> {
             } => found.push(one.plugin(api_version, kind)),
             _ => {}
         }
-        // A localized file nobody edits here: what is certain fails, for the rest there may be a reason.
+        // Localized files are not edited here: certain failures are reported, for the rest there may be a reason.
         if context.is_owned(context.path(noted.file)) {
             let mut own = found.split_off(before);
             own.retain(|finding| finding.severity == Severity::Error);

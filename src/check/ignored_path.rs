@@ -1,7 +1,7 @@
 //! `ignored-path`: a path that names nothing because git ignores it: a secret that is kept out of
 //! git, or what a tool generates.
 //!
-//! A warning: somebody decided so, and the build works where the file is put.
+//! A warning: the file is ignored on purpose, and the build works wherever the file exists.
 
 use super::Context;
 use super::missing_path::{self, Absent};

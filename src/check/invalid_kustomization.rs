@@ -1,7 +1,7 @@
 //! `invalid-kustomization`: what `kustomize build` refuses in a kustomization or in a plugin configuration
 //! and, as warnings, what it reads in another way than it looks.
 //!
-//! What is wrong with a file is told once, there, however many references lead to it.
+//! A problem is reported once, in the file itself, however many references lead to it.
 
 use std::collections::HashSet;
 
@@ -112,7 +112,7 @@ fn several(context: &Context<'_>, directory: &str, names: &[&str]) -> Option<Fin
     ))
 }
 
-/// Tells what is named as a kustomization and is none, in a directory without one: links, and directories.
+/// Reports what is named like a kustomization but is not one, in a directory without one: links, and directories.
 fn no_files(context: &Context<'_>, directory: &str) -> Vec<Finding> {
     let mut findings = Vec::new();
     for name in FILE_NAMES {

@@ -148,7 +148,8 @@ impl Checked {
                 let Some(pins) = gone.get_mut(&(finding.rule, finding.path.as_str(), what)) else {
                     return false;
                 };
-                // The firmest that is no firmer leaves the others for those that need them.
+                // Take the firmest pin that is no firmer than this one, and leave the others for references that need
+                // them.
                 let mut fits = pins.range_mut(pin..).filter(|(_, count)| **count > 0);
                 let Some((_, count)) = fits.next() else {
                     return false;

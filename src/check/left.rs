@@ -1,8 +1,8 @@
 //! What stays remote behind a locked reference, as the lock says: findings of the rule that it would be of in the tree,
 //! at the reference of the user.
 //!
-//! What is locked cannot be seen here. Localized, such a reference would bring something in that a build still reaches
-//! out for, so to be locked is not enough. The configuration alone says what may stay remote.
+//! `check` cannot see locked contents. Localizing such a reference would bring in something that a build still fetches,
+//! so being locked is not enough. Only the configuration decides what may stay remote.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -15,7 +15,7 @@ use crate::plan;
 use crate::record::{LOCK_NAME, Left, LeftWhat};
 use crate::walk;
 
-/// How many things behind one reference are told one by one.
+/// How many things behind one reference are reported one by one.
 const MOST: usize = 100;
 
 pub(super) fn find(context: &Context<'_>, rule: Rule) -> Vec<Finding> {
@@ -212,7 +212,7 @@ mod tests {
             finding.help[1],
             "or leave it remote: add to `allow` in `.kustomize-localize`: - {url: charts.example/stable/web, leave: true, reason: WHY}"
         );
-        // Whoever is named on the way leads there, too, however it is written.
+        // The chain is checked too, however its references are written.
         let chain = ["https://h/x", "https://github.com/o/r//base?ref=v1"];
         let findings = scene(chart(), &chain).check().findings;
         assert_eq!(findings.len(), 1, "{findings:?}");

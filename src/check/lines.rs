@@ -17,8 +17,8 @@ struct File {
 }
 
 impl Lines {
-    /// Returns a line of a file without its end; empty when there is none. 1-based. A byte order mark is no
-    /// part of a line: places do not count it.
+    /// Returns a line (1-based) of a file without its end; empty when there is none. A byte order mark is not part of a
+    /// line: columns do not count it.
     pub(super) fn get(&self, id: FileId, bytes: &[u8], number: usize) -> Arc<str> {
         let mut files = self.0.borrow_mut();
         let file = files.entry(id).or_insert_with(|| File {

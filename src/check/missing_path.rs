@@ -89,7 +89,7 @@ pub(super) fn absent<'a>(context: &Context<'a>) -> Vec<Absent<'a>> {
             && absent.directory.is_none()
             && may_be_root(absent.edge.reference.accepts)
     };
-    // A rule for directories (`build/`) says nothing of a path that is not there, but of what would be in it.
+    // A rule for directories (`build/`) does not match the missing path itself, but would match its contents.
     if let Some(absences) = context.absences {
         let inside = |place: &str| path::join(place, FILE_NAMES[0]);
         for absent in absent.iter_mut().filter(is_root) {

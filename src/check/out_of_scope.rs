@@ -70,7 +70,7 @@ fn find(context: &Context<'_>) -> Vec<Finding> {
     findings
 }
 
-/// A tree as it is in another checkout, where no absolute path leads into it.
+/// The tree as another checkout would see it, where no absolute path leads into it.
 struct Elsewhere<'a>(&'a dyn Tree);
 
 impl Tree for Elsewhere<'_> {
@@ -296,7 +296,7 @@ impl One<'_> {
         }
     }
 
-    /// Looks whether the reference leaves the scope that the configuration says for its root.
+    /// Checks whether the reference leaves the scope that the configuration sets for its root.
     fn beyond_scope(&self) -> Option<(String, Vec<String>)> {
         let context = self.context;
         let scope = context.config.scope_of(&self.root.directory)?;

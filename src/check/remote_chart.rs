@@ -1,10 +1,10 @@
 //! `remote-chart`: a Helm chart that helm would download.
 //!
-//! kustomize calls `helm pull` unless the directory of the chart is there: `{chartHome}/{name}-{version}/{name}`
-//! with a repository and a version, else `{chartHome}/{name}` (`HelmChartInflationGenerator.go`). What is in it
-//! is not looked at ([`crate::walk::Named`]). So only the tree decides; a chart on disk that is not staged is none.
-//! An entry of the lock at the top fulfils it, unless the configuration says `locked: error`. It speaks below
-//! `localized-files` too: what is left there is what a build would fetch.
+//! kustomize calls `helm pull` unless the directory of the chart is there: `{chartHome}/{name}-{version}/{name}` with a
+//! repository and a version, else `{chartHome}/{name}` (`HelmChartInflationGenerator.go`). Its contents do not matter
+//! ([`crate::walk::Named`]). So only the tree decides; a chart that is on disk but not staged does not count. An entry
+//! of the lock at the top satisfies the rule, unless the configuration says `locked: error`. The rule applies below
+//! `localized-files` too: a build would fetch what is left there.
 //!
 //! A chart without a repository that is not there is a path that names nothing: `missing-path`. So is the
 //! `values.yaml` of a chart that is there, which kustomize reads like a file of the root; one beyond the root
@@ -110,7 +110,7 @@ pub(super) fn find_missing(context: &Context<'_>) -> Vec<Finding> {
         .collect()
 }
 
-/// Returns what kustomize refuses about charts that nobody downloads: findings of this rule, `missing-path` or
+/// Returns the errors of kustomize about charts that need no download: findings of this rule, `missing-path` or
 /// `out-of-scope`.
 pub(super) fn find_refused(context: &Context<'_>, rule: Rule) -> Vec<Finding> {
     let own = "or name a `valuesFile` below the kustomization root".to_owned();
@@ -160,7 +160,7 @@ pub(super) fn find_refused(context: &Context<'_>, rule: Rule) -> Vec<Finding> {
         .collect()
 }
 
-/// A chart that helm or kustomize does not find as it is.
+/// A chart that helm or kustomize does not find.
 struct Chart<'a> {
     noted: &'a Noted,
     repo: Option<&'a str>,
@@ -198,7 +198,7 @@ fn charts<'a>(context: &Context<'a>) -> Vec<Chart<'a>> {
 
 /// Returns the charts with which something is wrong.
 fn all<'a>(context: &Context<'a>) -> Vec<Chart<'a>> {
-    // A tree that cannot be read is told elsewhere.
+    // A tree that cannot be read is reported elsewhere.
     let named = context.graph.named_charts().unwrap_or_default();
     let has_target = context.lock().is_some_and(|lock| lock.target.is_some());
     let lock = context.locked.as_ref().filter(|_| !has_target);
@@ -258,7 +258,7 @@ fn values(context: &Context<'_>, noted: &Noted, chart: &str) -> Option<Place> {
 }
 
 impl Chart<'_> {
-    /// Says whether it is named in a localized file, which nobody edits here.
+    /// Returns whether it is named in a localized file, which is not edited here.
     fn is_owned(&self, context: &Context<'_>) -> bool {
         context.is_owned(context.path(self.noted.file))
     }

@@ -1,8 +1,8 @@
 //! `remote-reference`: a remote file or root that is neither localized nor locked.
 //!
-//! An entry of the lock at the top of the tree fulfils it, unless the configuration says `locked: error`.
-//! What a locked root names in turn is in the lock as well; nothing of it can be seen here. Below
-//! `localized-files` it speaks too: what is left there is what a build would fetch.
+//! An entry of the lock at the top of the tree satisfies the rule, unless the configuration says `locked: error`.
+//! References of a locked root are in the lock as well and cannot be seen here. The rule applies below
+//! `localized-files` too: a build would fetch what is left there.
 
 use super::Context;
 use super::remotes::RemoteUse;
@@ -44,8 +44,8 @@ fn find(context: &Context<'_>) -> Vec<Finding> {
         .collect()
 }
 
-/// Says whether a reference may stay what it is. A repository of plugin configurations may not:
-/// localizing leaves it as it is, locked or not.
+/// Returns whether a reference may stay remote. A repository of plugin configurations may not: localizing does not
+/// change it, locked or not.
 pub(super) fn is_fulfilled(context: &Context<'_>, one: &RemoteUse<'_>) -> bool {
     one.locked.is_some()
         && context.config.locked == Locked::Allow

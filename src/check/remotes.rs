@@ -11,7 +11,7 @@ use crate::reference::{self, Pin, RepoSpec};
 use crate::tree::{Tree, path};
 use crate::walk::{Edge, Graph, RemoteRef, RootId, Target};
 
-/// How many paths a command names; a longer one is nobody's to read.
+/// How many paths a command names; a longer command is unreadable.
 const MOST_PATHS: usize = 50;
 /// How many roots are looked at to find them.
 const MOST_ROOTS: usize = 1_000;
@@ -24,7 +24,7 @@ pub(super) struct RemoteUse<'a> {
     pub(super) edge: &'a Edge,
     /// What kustomize asks the network for.
     pub(super) wanted: &'a RemoteRef,
-    /// What the lock at the top of the tree says of it.
+    /// The entry of the lock at the top of the tree.
     pub(super) locked: Option<&'a record::Remote>,
     /// Why it was probably meant as something else.
     pub(super) ambiguity: Option<Ambiguity>,
@@ -47,7 +47,7 @@ pub(super) fn all<'a>(
             };
             let locked = lock.and_then(|lock| wanted.locked_among(lock));
             let ambiguity = match locked {
-                // Somebody has resolved it: it is what it was meant to be.
+                // It has been resolved, so it is what it was meant to be.
                 Some(_) => None,
                 None => Ambiguity::of(tree, &root.directory, wanted),
             };
@@ -85,7 +85,7 @@ impl RemoteUse<'_> {
         self.wanted.repository()
     }
 
-    /// Returns how firmly it names what it means; `None` for a file of which nothing says so.
+    /// Returns how firmly it is pinned; `None` for a file whose URL does not tell.
     pub(super) fn pin(&self) -> Option<Pin> {
         match self.repository() {
             Some(spec) => Some(Pin::of(spec.reference.as_deref())),
@@ -116,7 +116,7 @@ impl RemoteUse<'_> {
             (true, Some(Pin::None)) if !context.config.pin => " --pin",
             _ => "",
         };
-        // Wherever it is read: git starts a hook at the top, whoever commits may stand elsewhere.
+        // Must work from any directory: git starts a hook at the top, the person who commits may be elsewhere.
         let command = format!(
             "git kustomize-localize --in-place --no-commit{pin} {}",
             argument(&format!(":/{}", start.directory))

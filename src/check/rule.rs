@@ -9,7 +9,7 @@ use crate::finding::{Finding, Rule, Severity, each_rule};
 pub(super) struct Definition {
     /// The stable id, as `remote-reference`.
     pub(super) id: &'static str,
-    /// The severity that holds unless the configuration says otherwise.
+    /// The severity unless the configuration overrides it.
     pub(super) severity: Severity,
     /// What it finds, in one phrase.
     pub(super) summary: &'static str,
@@ -64,7 +64,7 @@ impl Rule {
         self.definition().id
     }
 
-    /// Returns the severity that holds unless the configuration says otherwise.
+    /// Returns the severity that applies unless the configuration overrides it.
     #[must_use]
     pub fn default_severity(self) -> Severity {
         self.definition().severity
@@ -82,13 +82,13 @@ impl Rule {
         self.definition().explanation
     }
 
-    /// Says whether the findings of the rule are about URLs, so that an entry of `allow` can be about it.
+    /// Returns whether the findings of the rule are about URLs, so that an entry of `allow` can be about it.
     #[must_use]
     pub fn is_about_urls(self) -> bool {
         self.definition().allow != Allow::Never
     }
 
-    /// Says whether an entry of `allow` that names no rules is about this one.
+    /// Returns whether an entry of `allow` that names no rules is about this one.
     #[must_use]
     pub fn is_allowed_by_default(self) -> bool {
         self.definition().allow == Allow::Always

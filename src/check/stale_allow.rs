@@ -7,7 +7,7 @@ use super::rule::{Allow, Definition, Find};
 use super::suppression::Comment;
 use crate::finding::{Finding, Rule, Severity, Span, Subject};
 
-/// The form that is told to those who got it wrong.
+/// The form that the help for a malformed comment shows.
 pub(super) const FORM: &str = "write `# kustomize-localize: allow[RULE] REASON`";
 
 pub(super) const DEFINITION: Definition = Definition {

@@ -1,9 +1,9 @@
 //! `stale-lock`: an entry of the lock at the top that nothing references.
 //!
-//! An entry is needed that the tree names, that a needed one names in turn (`through` in the lock: nothing in the tree
-//! says so), or that stored files came from ([`crate::record::Lock::stale`]); so `git kustomize-localize lock` drops
-//! exactly what is told here. It is silent where somebody could name an entry unseen: when only some paths
-//! are looked at, and while a kustomization cannot be read.
+//! An entry is needed if the tree names it, if a needed entry names it in turn (`through` in the lock: the tree does
+//! not show it), or if stored files came from it ([`crate::record::Lock::stale`]); so `git kustomize-localize lock`
+//! drops exactly what is reported here. The rule is silent where a reference could be out of sight: when only some
+//! paths are checked, and while a kustomization cannot be read.
 
 use std::collections::HashSet;
 
@@ -96,7 +96,7 @@ fn find(context: &Context<'_>) -> Vec<Finding> {
         .collect()
 }
 
-/// Says whether a file could not be read, so that nobody knows what it references.
+/// Returns whether a file could not be read, so that its references are unknown.
 fn hides_references(trouble: &Trouble) -> bool {
     matches!(
         trouble.kind,

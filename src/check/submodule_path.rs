@@ -1,6 +1,6 @@
 //! `submodule-path`: a path in a submodule, whose files this repository does not hold.
 //!
-//! A warning: where submodules are checked out the build works, and the commit says which version they are.
+//! A warning: the build works where submodules are checked out, and the commit pins their versions.
 
 use super::Context;
 use super::rule::{Allow, Definition, Find};

@@ -7,14 +7,13 @@
 //! - https://example.com/crds.yaml # kustomize-localize: allow[remote-reference, floating-ref] on trial
 //! ```
 //!
-//! A comment is about the line on which it stands; one that stands alone on its line is about the
-//! next line that is no comment (so several can stand above one another, but no blank line below
-//! them). A finding about the whole file is allowed among the comments with which the file begins. Rule and
-//! reason are both required. What allows nothing, because it is malformed or because there is nothing to
-//! allow, is a finding itself, [`super::stale_allow`].
+//! A comment is about the line on which it stands; one that stands alone on its line is about the next line that is not
+//! a comment (so several can be stacked, but without a blank line below them). A finding about the whole file is
+//! allowed among the comments with which the file begins. Rule and reason are both required. A comment that allows
+//! nothing, because it is malformed or because there is nothing to allow, is a finding itself, [`super::stale_allow`].
 //!
-//! Comments are those that the YAML reader finds: text in quotes or in a block is none. Those in
-//! localized files do not count, for they are written by somebody else.
+//! Only comments that the YAML reader finds count, not text in quotes or in a block. Comments in localized files do not
+//! count, because upstream wrote them.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -226,7 +225,7 @@ pub(super) struct Apply {
     pub(super) complete: bool,
     /// The entries of the configuration that let something stay remote, whether it is a finding or not.
     pub(super) leaving: BTreeSet<usize>,
-    /// The entries of the configuration that let something be missing; none where that cannot be told.
+    /// The entries of the configuration that allow something to be missing; none where that is unknown.
     pub(super) missing: Option<BTreeSet<usize>>,
 }
 
@@ -331,8 +330,8 @@ fn by_entry(config: &Config, index: usize) -> Allowed {
     }
 }
 
-/// Takes back what only comments allow that did not allow the same in `base`: a change must not pass by what it says of
-/// itself. Which version a reference names does not matter: that is for the rule about floating refs.
+/// Takes back what only comments allow that did not allow the same in `base`: a change must not pass because of what it
+/// claims about itself. Which version a reference names does not matter: that is for the rule about floating refs.
 pub(super) fn take_back(findings: &mut [Finding], base: &[Finding], config: &Config, named: &str) {
     let is_by_comment = |finding: &&Finding| {
         finding

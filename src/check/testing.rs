@@ -96,8 +96,8 @@ impl Scene {
     }
 }
 
-/// Returns everything that a report shows as it is. The line of the file is not among it: reports take
-/// secrets out of that.
+/// Returns everything that a report shows unchanged. The line of the file is not included: reports remove secrets from
+/// it.
 pub(super) fn shown(findings: &[Finding]) -> String {
     let mut findings = findings.to_vec();
     for finding in &mut findings {

@@ -1,7 +1,7 @@
 //! `unsafe-reference`: a reference that nothing should be given: what git could take for an option or
 //! for another place, a scheme that kustomize cannot read, a password in a URL.
 //!
-//! A password is told even where the reference is locked: everybody who can read the repository can read it.
+//! A password is reported even if the reference is locked: everybody who can read the repository can read it.
 
 use super::Context;
 use super::rule::{Allow, Definition, Find};
@@ -48,7 +48,7 @@ fn find(context: &Context<'_>) -> Vec<Finding> {
         ));
     }
     for (_, edge) in context.edges() {
-        // What leads to something in the tree is a path, and its name is no secret.
+        // A reference to something in the tree is a path, and its name is not a secret.
         if !matches!(edge.target, Target::Remote | Target::Kept | Target::Broken) {
             continue;
         }
@@ -103,7 +103,7 @@ fn anew() -> Vec<String> {
     ]
 }
 
-/// Words what is wrong with a secret, of which `shown` shows nothing.
+/// Returns the message and help for a secret, of which `shown` shows nothing.
 fn secret(shown: &str) -> (String, Vec<String>) {
     (
         format!("`{shown}` is written with a password or a token in it"),
@@ -157,7 +157,7 @@ mod tests {
             assert!(findings[0].help[0].starts_with("write it anew"));
             assert!(under_caret(&findings[0]).len() > 8);
             assert!(!shown(&findings).contains('\u{1b}'));
-            // One thing is told once.
+            // Each problem is reported once.
             assert_eq!(Scene::of(text).check().findings.len(), 1, "{text}");
         }
     }
@@ -210,7 +210,7 @@ mod tests {
         assert!(!shown(&secret).contains("hunter2"), "{secret:?}");
     }
 
-    /// A URL that is judged by one host and fetched from another is told, whatever is allowed.
+    /// A URL that is judged by one host and fetched from another is reported, whatever is allowed.
     #[test]
     fn what_names_two_hosts() {
         let allow = "allow: [{url: good.example, refs: any, reason: ours}]\n";

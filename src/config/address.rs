@@ -27,8 +27,8 @@ const SCHEMES: [(&str, &str); 5] = [
 ///   and everything else of that owner, but not `github.com/acme-evil`; `github.com` is the whole host.
 /// - Without a scheme it means `https`, `ssh` (also written `git@HOST:PATH`) and `oci`; `http` and
 ///   `file` must be written.
-/// - The host is a name, `*.DOMAIN` for every host below a domain, or `*`. A port other than the usual one must be written.
-///   A user name is not looked at.
+/// - The host is a name, `*.DOMAIN` for every host below a domain, or `*`. A port other than the usual one must be
+///   written. A user name is not looked at.
 /// - In the path `*` and `?` stand for characters of one name, `**` for any number of names. `//` is `/`,
 ///   and a name is the same with and without `.git`. A query is not part of it.
 /// - What it is compared with: of a git repository its URL, as kustomize splits it, and the directory in
@@ -58,7 +58,7 @@ struct Address {
     path: Vec<String>,
 }
 
-/// The scheme, host and path of a text, as they are written.
+/// The scheme, host and path of a text, unchanged.
 type Parts<'a> = (Option<&'a str>, &'a str, &'a str);
 
 /// Splits a URL without query, or an scp-like address.
@@ -158,7 +158,7 @@ impl Address {
         let name = image.split('@').next().unwrap_or(image);
         let (directory, last) = name.rsplit_once('/').unwrap_or(("", name));
         let last = last.split(':').next().unwrap_or(last);
-        // As docker reads it: what is no host is a name of its own registry.
+        // As docker reads it: a name that is not a host belongs to docker's own registry.
         let is_host = |first: &str| first.contains(['.', ':']) || first == "localhost";
         let registry = match directory.split('/').next() {
             Some(first) if is_host(first) => "",

@@ -7,9 +7,8 @@ const LONGEST: usize = 1000;
 
 /// A glob of directories, from the top of the repository.
 ///
-/// `*` and `?` stand for characters of one name, `**` as a name for any number of directories,
-/// `[ab]` and `{a,b}` for alternatives within one name. Letters are compared as they are. `.` is the
-/// top alone.
+/// `*` and `?` stand for characters of one name, `**` as a name for any number of directories, `[ab]` and `{a,b}` for
+/// alternatives within one name. Letter case matters. `.` is the top only.
 #[derive(Debug, Clone)]
 pub struct Glob {
     /// As it was written.

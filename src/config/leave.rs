@@ -1,4 +1,4 @@
-//! What stays remote because somebody decided so.
+//! References that stay remote by decision.
 
 use std::collections::BTreeSet;
 
@@ -19,7 +19,7 @@ impl<'a> Leave<'a> {
     /// Takes what the configuration says, and `named`, the globs of `--leave-remote` ([`Leave::glob`]).
     ///
     /// # Errors
-    /// When one of these is no glob.
+    /// When one of these is not a glob.
     pub fn new(config: &'a Config, named: &BTreeSet<String>) -> Result<Leave<'a>> {
         let globs = named.iter().map(|text| {
             UrlGlob::parse(text).map_err(|why| {
@@ -74,8 +74,8 @@ impl Config {
         })
     }
 
-    /// Returns an entry of `allow` that lets something stay remote that a rule is about, as it is written there; none
-    /// where no entry can name it.
+    /// Returns an entry of `allow` that lets the subject of a rule stay remote, as YAML; none where no entry can name
+    /// it.
     #[must_use]
     pub fn entry_leaving(rule: Rule, subject: &Subject) -> Option<String> {
         let url = UrlGlob::naming(subject)?;

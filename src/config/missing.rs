@@ -73,14 +73,14 @@ impl Config {
         entries.position(|entry| entry.path.is_match(path))
     }
 
-    /// Returns an entry of `leave-missing` that lets a path from the top be missing, as it is written there.
+    /// Returns an entry of `leave-missing` that allows a path from the top to be missing, as YAML.
     #[must_use]
     pub fn entry_missing(path: &str) -> String {
         let path = quoted(&globset::escape(path));
         format!("- {{path: {path}, reason: WHY}}")
     }
 
-    /// Says what it means that there is nothing at a path from the top; `is_left` says whether it is left for this run.
+    /// Returns what a missing path from the top means; `is_left` is whether it may be missing in this run.
     #[must_use]
     pub fn missing(&self, path: &str, is_left: bool) -> Missing {
         match (self.may_be_missing(path), is_left) {

@@ -53,7 +53,7 @@ pub(super) fn config(bytes: &[u8], file: &str) -> std::result::Result<Config, Fa
         let place = failure.location.as_ref();
         place.map_or((0, 0), |place| (place.line, place.column))
     });
-    // What is not YAML is told last: it stands after everything that could be read.
+    // A YAML error comes last: it stands after everything that could be read.
     failures.extend(read.err());
     if failures.is_empty() {
         Ok(config)
@@ -278,7 +278,7 @@ impl Reason {
         Ok(())
     }
 
-    /// Says that an entry has none; `what` is what it would say.
+    /// Reports that an entry lacks it; `what` describes it.
     fn require(&self, reader: &Reader<'_>, start: Mark, failures: &mut Vec<Failure>, what: &str) {
         if !self.is_there {
             failures.push(
@@ -314,7 +314,7 @@ fn allow(
                     has_url = true;
                     let text = reader.text()?;
                     url = Some(UrlGlob::parse(&text.text).map_err(|why| {
-                        // What is no glob may be a URL with a password.
+                        // A string that is not a glob may be a URL with a password.
                         let shown = shown(&crate::redact::url(&text.text));
                         reader
                             .failure(

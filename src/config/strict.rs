@@ -23,7 +23,7 @@ impl Strict {
     /// What stands for all of them on a command line.
     pub const ALL: &str = "all";
 
-    /// Says whether a warning is an error.
+    /// Returns whether a warning is an error.
     #[must_use]
     pub fn takes(&self, warning: WarningId) -> bool {
         match self {
@@ -32,7 +32,7 @@ impl Strict {
         }
     }
 
-    /// Says whether one of these warnings is an error.
+    /// Returns whether one of these warnings is an error.
     #[must_use]
     pub fn refuses(&self, mut warnings: impl Iterator<Item = WarningId>) -> bool {
         warnings.any(|warning| self.takes(warning))

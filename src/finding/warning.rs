@@ -52,7 +52,7 @@ warnings! {
     LeftLicense "left-license",
     /// A local file that is not there is left out.
     LeftMissing "left-missing",
-    /// The code of a plugin is in the plugin home of who builds.
+    /// The code of a plugin is in the plugin home of the machine that builds.
     LegacyPlugin "legacy-plugin",
     /// A localized branch was merged into its source.
     MergedBack "merged-back",
@@ -62,7 +62,7 @@ warnings! {
     NotFollowed "not-followed",
     /// A chart stays remote.
     RemoteChart "remote-chart",
-    /// A file that is rewritten is also read as it is.
+    /// A file that is rewritten is also read as data.
     RewrittenData "rewritten-data",
     /// A URL is split at its `=`.
     SplitUrl "split-url",

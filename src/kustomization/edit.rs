@@ -1,9 +1,8 @@
 //! Edits in the text of a file, and the proof that nothing else changed.
 //!
-//! Only the bytes of the scalars named change; comments, order, quotes, anchors, line ends and a byte order mark
-//! stay because nobody touches them. An anchor never carries a new value to where it was not asked for: aliases
-//! are replaced by what they stood for. The result is read again by both parsers; whatever is not exactly the old
-//! file with the new values is thrown away.
+//! Only the bytes of the named scalars change; comments, order, quotes, anchors, line ends and a byte order mark stay.
+//! An anchor never carries a new value to another place: aliases are replaced by the values they stood for. Both
+//! parsers read the result again; unless it is exactly the old file with the new values, it is thrown away.
 
 mod edit_check;
 mod remove;

@@ -17,13 +17,13 @@ pub(super) enum Shape {
     Integer,
     /// A slice. An empty one is a value, `null` is none.
     List(&'static Shape),
-    /// A deprecated slice that kustomize appends to another one after reading, so an empty one is no value.
+    /// A deprecated slice that kustomize appends to another one after reading, so an empty one has no effect.
     Folded(&'static Shape),
     /// A map of strings to strings, in which some keys mean something. They are compared exactly.
     Texts(&'static [(&'static str, Role)]),
     /// A map of strings to anything.
     Values,
-    /// A struct; `null` leaves it as it is.
+    /// A struct; `null` does not change it.
     Struct(&'static Struct),
     /// A pointer to a struct; `null` removes it.
     Pointer(&'static Struct),
@@ -103,7 +103,7 @@ fn add_shape(shape: &Shape, field: String, found: &mut Vec<String>) {
 }
 
 impl Role {
-    /// Says whether kustomize refuses an empty entry in a list of such strings. Of patches, it skips one.
+    /// Returns whether kustomize refuses an empty entry in a list of such strings. Of patches, it skips one.
     pub(super) fn is_never_empty(self) -> bool {
         matches!(self, Role::Reference(_) | Role::FileSource)
     }

@@ -46,7 +46,7 @@ pub enum FunctionRuntime {
     Unknown,
 }
 
-/// Says whether an image is named by its digest.
+/// Returns whether an image is named by its digest.
 #[must_use]
 pub fn is_pinned(image: &str) -> bool {
     image.rsplit_once("@sha256:").is_some_and(|(name, digest)| {

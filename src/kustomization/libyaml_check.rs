@@ -10,7 +10,7 @@ use serde::de::{self, Deserialize, Deserializer, EnumAccess, MapAccess, SeqAcces
 
 use super::yaml::{Document, Node, NodeId, NodeKind, Stream, Style, SyntaxError};
 
-/// A value with its aliases resolved. Equal keys and merge keys are kept as they are.
+/// A value with its aliases resolved. Equal keys and merge keys are kept.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Value {
     Null,
@@ -155,7 +155,7 @@ fn agree(stream: &Stream<'_>) -> Result<(), SyntaxError> {
     Ok(())
 }
 
-/// Says what the YAML reader of kustomize refuses in a scalar although newer ones, libyaml included, take it.
+/// Returns what the YAML reader of kustomize refuses in a scalar although newer ones, libyaml included, accept it.
 fn only_here(stream: &Stream<'_>, node: &Node) -> Option<&'static str> {
     let NodeKind::Scalar { value, style } = &node.kind else {
         return None;

@@ -21,8 +21,8 @@ const MOST_STRINGS: usize = 64;
 /// Longer strings name nothing.
 const LONGEST_NAME: usize = 1024;
 
-/// Reads a file that is named in `generators`, `transformers` or `validators`; all its documents count. Where
-/// `listed` says for what, a built-in plugin must be one for that.
+/// Reads a file that is named in `generators`, `transformers` or `validators`; all its documents count. With `listed`,
+/// a built-in plugin must be of that kind.
 ///
 /// # Errors
 ///
@@ -39,8 +39,8 @@ pub fn read_plugin(bytes: &[u8], listed: Option<PluginUse>) -> Result<PluginFile
     })
 }
 
-/// Reads a string as Kubernetes objects, as kustomize does to tell inline configurations and patches from paths.
-/// The error says why it is none.
+/// Reads a string as Kubernetes objects, as kustomize does to distinguish inline configurations and patches from paths.
+/// The error is the reason why it is not a list of objects.
 pub(super) fn objects(text: &str) -> Result<Stream<'_>, String> {
     let stream = libyaml_check::read(text, usize::MAX).map_err(|error| error.message)?;
     collect(&stream).map_err(|(_, _, why)| why)?;
@@ -98,7 +98,8 @@ fn collect_from(
     Err((node, format!("{what} instead of an object")))
 }
 
-/// `GetValidatedMetadata` (kyaml/yaml/rnode.go): a kind and a name, but a list needs no name. `apiVersion` may be missing.
+/// `GetValidatedMetadata` (kyaml/yaml/rnode.go): a kind and a name, but a list needs no name. `apiVersion` may be
+/// missing.
 fn collect_object(
     stream: &Stream<'_>,
     document: &Document,

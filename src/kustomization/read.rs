@@ -140,7 +140,7 @@ pub fn reshaping(bytes: &[u8]) -> Vec<Reshaping> {
     found
 }
 
-/// Says whether one of the labels names the fields that it goes to.
+/// Returns whether one of the labels names the fields that it goes to.
 fn names_fields(reader: &mut Reader<'_>, labels: &Place) -> bool {
     let items = reader.items(labels);
     items

@@ -9,7 +9,7 @@ use super::{libyaml_check, plugin};
 ///
 /// # Errors
 ///
-/// Says what the body is instead: a phrase that fits after "the body is".
+/// The error describes what the body is instead: a phrase that fits after "the body is".
 pub fn looks_like_resources(bytes: &[u8]) -> Result<(), String> {
     let Ok(text) = std::str::from_utf8(bytes) else {
         return Err("not text".to_owned());
@@ -42,8 +42,8 @@ pub fn looks_like_resources(bytes: &[u8]) -> Result<(), String> {
     Ok(())
 }
 
-/// Tells whether a body is a web page rather than a file: what a host sends instead of one that needs a login, or of a
-/// directory.
+/// Returns whether a body is a web page rather than a file: what a host sends instead of one that needs a login, or of
+/// a directory.
 pub fn looks_like_html(bytes: &[u8]) -> bool {
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
     let mut rest = bytes.trim_ascii_start();
@@ -74,8 +74,8 @@ pub fn looks_like_html(bytes: &[u8]) -> bool {
         })
 }
 
-/// Tells whether a file that is named as a kustomization holds an object of Flux, whose kind has the same name: its
-/// first document says `apiVersion: kustomize.toolkit.fluxcd.io/…`.
+/// Returns whether a file that is named like a kustomization holds an object of Flux, whose kind has the same name: its
+/// first document has `apiVersion: kustomize.toolkit.fluxcd.io/…`.
 pub fn is_flux_object(bytes: &[u8]) -> bool {
     const GROUP: &str = "kustomize.toolkit.fluxcd.io/";
     let Ok(text) = std::str::from_utf8(bytes) else {

@@ -208,7 +208,7 @@ fn of_keys_in_different_case_the_greatest_wins() {
         "Resources: [b]\nresources: [a]\n",
         "RESOURCES: [b]\nresources: [a]\nrEsources: []\n",
         "resources: [a]\nRESOURCES: null\n",
-        // The elements of a slice are reused, and null leaves a string as it is.
+        // The elements of a slice are reused, and null does not change a string.
         "Resources: [a]\nresources: [null]\n",
     ] {
         assert_eq!(references(text), ["resources[0]=a"], "{text}");

@@ -49,7 +49,7 @@ pub fn added(tree: &dyn Tree, base: &dyn Tree, place: &str) -> Result<Vec<Added>
     Ok(added)
 }
 
-/// Returns what an entry says of its upstream, and not who uses what of it.
+/// Returns the part of an entry that describes its upstream, not who uses what of it.
 fn meant(remote: &Remote) -> Remote {
     let mut remote = remote.clone();
     remote.through_mut().clear();

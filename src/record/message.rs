@@ -29,7 +29,7 @@ const SCISSORS: &str = " ------------------------ >8 ------------------------";
 /// # Errors
 ///
 /// Fails when there is no text, when it holds NUL or lines that could be taken for those of a record, when an extra
-/// trailer is none, and when a value of `trailers` is malformed.
+/// trailer is malformed, and when a value of `trailers` is.
 pub fn render_message(
     subject_and_body: &str,
     extra_trailers: &[String],
@@ -61,7 +61,7 @@ pub fn render_message(
         message.push('\n');
     }
     message.push_str(&trailers.render()?);
-    // What the text says must not be taken for a record, or for a part of this one.
+    // The text must not be taken for a record, or for a part of this one.
     let is_ours = |newest: &Trailers| newest.render().is_ok_and(|lines| message.ends_with(&lines));
     match Trailers::parse(&message) {
         Ok(Some(newest)) if is_ours(&newest) => Ok(message),

@@ -1,4 +1,4 @@
-//! What a lock lists, held against what is there.
+//! Compares the files that a lock lists with a tree.
 //!
 //! Offline, and from the record alone: it proves that nothing changed since, not who made it. Lock and
 //! files changed together agree with each other.
@@ -26,7 +26,7 @@ pub enum Difference {
     Mode,
     /// It lies where only what is listed may lie.
     Added,
-    /// Its entry says that it is from a remote that is not listed.
+    /// Its entry names a remote that is not listed.
     Unlisted {
         /// The [label](super::Remote::label) of that remote.
         remote: String,
@@ -83,7 +83,7 @@ pub fn differences(
     }
     for home in homes {
         for place in tree.below(&home)? {
-            // What lies at the place of a listed file is told there.
+            // An entry at the place of a listed file is reported there.
             if !path::and_above(&place).any(|above| listed.contains(above)) {
                 differences.push((place, Difference::Added));
             }

@@ -100,7 +100,7 @@ impl Key {
     /// What every record has.
     const REQUIRED: [Key; 4] = [Key::Target, Key::Tree, Key::Verified, Key::Tool];
 
-    /// Says whether one record may have several lines with this key.
+    /// Returns whether one record may have several lines with this key.
     fn is_list(self) -> bool {
         matches!(self, Key::Remote | Key::NotBuilt)
     }
@@ -150,10 +150,10 @@ impl Trailers {
 
     /// Reads the record back from a commit message; none when it holds none.
     ///
-    /// The message may have gone through a squash: lines that `git merge --squash` has indented,
-    /// that a hosting service has put under bullets or wrapped at a width, and text after them are
-    /// read. Of several records the newest counts: the last one, and the first one in the log that
-    /// `git merge --squash` writes, newest first. Beside these, one that was cut off is passed over.
+    /// The message may have gone through a squash: lines that `git merge --squash` has indented, that a hosting service
+    /// has put under bullets or wrapped at a width, and text after them are read. Of several records the newest counts:
+    /// the last one, and the first one in the log that `git merge --squash` writes, newest first. A record that was cut
+    /// off is skipped if there is another.
     ///
     /// # Errors
     ///

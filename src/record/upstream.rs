@@ -10,12 +10,12 @@ pub enum Verdict {
     Ok,
     /// Something newer, as a branch is there to give: it moved forward. No difference.
     Updated,
-    /// Something else that nobody should have put there: a tag names another commit, a branch was rewritten, a file
-    /// or an archive has other bytes.
+    /// Something else, which should not happen: a tag names another commit, a branch was rewritten, a file or an
+    /// archive has other bytes.
     Moved,
-    /// Somebody answered, and has no such thing any more.
+    /// The server answered, and no longer has it.
     Gone,
-    /// Nobody answered, or not this question.
+    /// No answer, or not to this question.
     Unreachable,
 }
 
@@ -29,7 +29,7 @@ impl Verdict {
         Verdict::Unreachable,
     ];
 
-    /// Returns its name, as it is printed and in JSON.
+    /// Returns its name, for reports and JSON.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -41,7 +41,7 @@ impl Verdict {
         }
     }
 
-    /// Says whether upstream differs from the record in a way that somebody has to look at.
+    /// Returns whether upstream differs from the record in a way that needs attention.
     #[must_use]
     pub fn differs(self) -> bool {
         matches!(self, Verdict::Moved | Verdict::Gone)
@@ -55,7 +55,7 @@ pub struct Answer {
     pub verdict: Verdict,
     /// What it is now, where that is known.
     pub now: Option<Digest>,
-    /// Why: a lower-case phrase; empty where the verdict says it all.
+    /// Why: a lower-case phrase; empty if the verdict is enough.
     pub why: String,
     /// How many commits, without merges, lie between what it was and what it is, where it moved forward.
     pub commits: Option<usize>,
@@ -101,7 +101,7 @@ impl Answer {
         }
     }
 
-    /// Something that nobody could be asked about.
+    /// Something that could not be asked about.
     #[must_use]
     pub fn unreachable(failure: Failure) -> Self {
         Answer {

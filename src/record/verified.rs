@@ -36,14 +36,14 @@ pub struct Builder {
 }
 
 impl Builder {
-    /// Adds a variable that builds see. A record never says what it was set to.
+    /// Adds a variable that builds see. Its value is never recorded.
     pub fn see(&mut self, variable: &str) {
         self.arguments
             .push(format!("--build-env={variable}={MASK}"));
     }
 
-    /// Returns what a record may say: without the values of arguments that may be secrets. What was left out is never
-    /// the same as what somebody gives.
+    /// Returns what may be recorded: without the values of arguments that may be secrets. A value that was left out
+    /// never equals one that is given.
     #[must_use]
     pub fn recorded(&self) -> Builder {
         let recorded = |argument: &String| match argument.split_once('=') {
@@ -62,7 +62,7 @@ impl Builder {
 }
 
 impl Verified {
-    /// Says whether the record proves that a target builds to the same with `by`. A program of which nothing but
+    /// Returns whether the record proves that a target builds to the same with `by`. A program of which nothing but
     /// `(devel)` is known may be another one today.
     #[must_use]
     pub fn covers(&self, target: &str, by: &Builder) -> bool {

@@ -322,7 +322,7 @@ fn what_could_hide_or_fake_a_line_is_not_shown() {
         assert_eq!(safe("ä ☸ #[ :: x \\n"), "ä ☸ #[ :: x \\n");
         assert_eq!(safe("##[error]x"), "##\u{fffd}[error]x");
     }
-    // What is safe stays as it is.
+    // Safe text does not change.
     let once = visible("a\u{1b}[31m##[x]\n");
     assert_eq!((visible(&once), shown(&once)), (once.clone(), once));
 }

@@ -15,8 +15,8 @@ const AFTER_PREFIX: usize = 16;
 /// The length of the shortest token, with its beginning.
 pub(super) const SHORTEST: usize = AFTER_PREFIX + 3;
 
-/// Returns whether a text holds a token that is known by its beginning, at the front or after a character
-/// that is no letter or digit: at least 16 more characters follow, a digit among them.
+/// Returns whether a text holds a token that is known by its prefix, at the front or after a character that is neither
+/// a letter nor a digit: at least 16 more characters follow, a digit among them.
 pub(super) fn is_known_token(text: &str) -> bool {
     text.len() >= SHORTEST
         && PREFIXES.iter().any(|prefix| {

@@ -14,7 +14,7 @@ const INERT: &str = "##\u{fffd}[";
 /// How much a message quotes, in characters.
 const MOST: usize = 100;
 
-/// Returns whether `c` is not shown as it is: it controls, ends a line, draws nothing, or moves what is drawn around
+/// Returns whether `c` is escaped when shown: it controls, ends a line, draws nothing, or moves what is drawn around
 /// it.
 #[must_use]
 pub fn is_hidden(c: char) -> bool {

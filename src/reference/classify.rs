@@ -12,9 +12,8 @@ pub fn is_remote_file(text: &str) -> bool {
     HttpUrl::parse(text).is_some()
 }
 
-/// Returns whether an http or https URL says by itself where a repository ends, so that a file cannot
-/// have been meant: a `//` after the host, a segment `_git`, or a segment that ends in `.git`, before
-/// the `?`.
+/// Returns whether an http or https URL marks where a repository ends, so that a file cannot have been meant: a `//`
+/// after the host, a segment `_git`, or a segment that ends in `.git`, before the `?`.
 ///
 /// [`RepoSpec::parse`] splits at more: also inside `.github/` and `my_git/`. Files do lie in such
 /// directories, so these do not count here, and a GET decides, as in kustomize.

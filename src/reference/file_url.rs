@@ -1,4 +1,4 @@
-//! What the URL of a single file says about itself: that it is one, and which version it names.
+//! What the URL of a single file shows: that it is one, and which version it names.
 
 use percent_encoding::percent_decode_str;
 
@@ -6,7 +6,8 @@ use super::go_url::strip_prefix_ignore_case;
 use super::{Pin, has_git_marker, is_remote_file};
 
 /// Returns whether an http(s) URL is meant as a file where a repository would do as well: its path ends like
-/// a file that a build reads, or it is that of raw bytes at a known forge. A guess, for messages and for what to try first.
+/// a file that a build reads, or it is that of raw bytes at a known forge. A guess, for messages and for what to try
+/// first.
 pub fn looks_like_file(url: &str) -> bool {
     let path = url.split(['?', '#']).next().unwrap_or(url);
     let lower = path.to_ascii_lowercase();
@@ -106,7 +107,7 @@ impl<'a> Parts<'a> {
         }
     }
 
-    /// Returns the part of any other path that says that it moves. The last segment is the file itself.
+    /// Returns the part of any other path that makes it move. The last segment is the file itself.
     fn moving(&self) -> Option<String> {
         let (_, directories) = self.segments.split_last()?;
         directories

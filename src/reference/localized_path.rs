@@ -101,10 +101,9 @@ pub fn default_new_dir(target_base: Option<&str>, spec: Option<&RepoSpec>) -> St
 /// Returns a name as one segment of a path that is safe everywhere: in git, on every file system, and in
 /// a kustomization.
 ///
-/// A name that fits stays as it is. Any other is made to fit, and made distinct by `-` and the first 8 hex
-/// digits of its SHA-256, put before a file's extension; two different names never give the same
-/// segment, short of a collision of those digits. To that end a name that looks as if it had been made
-/// here is changed as well.
+/// A name that fits does not change. Any other is made to fit, and made distinct by `-` and the first 8 hex digits of
+/// its SHA-256, put before a file's extension; two different names never give the same segment, short of a collision of
+/// those digits. To that end a name that looks as if it had been made here is changed as well.
 ///
 /// A name fits if it has 1 to 100 characters of `[A-Za-z0-9._+-]`, does not begin with `-` or end with
 /// `.`, and is neither `_git`, nor a name that has a meaning for git (`.git`, `.gitattributes`,

@@ -1,7 +1,7 @@
-//! How firmly a ref names a commit, as far as its text tells.
+//! How firmly a ref names a commit, as far as its text shows.
 
-/// What kind of name a ref is, by its text alone: offline, nobody can look whether a name is that of a tag or of a
-/// branch.
+/// What kind of name a ref is, by its text alone: offline there is no way to look up whether a name is that of a tag or
+/// of a branch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Pin {
     /// A full commit id (40 or 64 hex digits): pinned.
@@ -41,10 +41,9 @@ impl Pin {
 
     /// Returns the kind of a ref as [`super::RepoSpec::reference`] holds it.
     ///
-    /// A tag is told from a branch by convention: releases are numbered. A name without a digit is a
-    /// branch, one with a digit a tag, unless it says otherwise: `refs/heads/…`, a first part as
-    /// `feature/`, a number that is left open (`v1.x`), or a `release-1.2` that names a line of releases
-    /// instead of one.
+    /// A tag is distinguished from a branch by convention: releases are numbered. A name without a digit is a branch,
+    /// one with a digit a tag, with these exceptions: `refs/heads/…`, a first part such as `feature/`, a number that is
+    /// left open (`v1.x`), or a `release-1.2` that names a line of releases instead of one.
     pub fn of(reference: Option<&str>) -> Pin {
         let text = match reference {
             None | Some("") => return Pin::None,

@@ -46,7 +46,7 @@ impl Query {
 /// Returns the decoded pairs in order, or `None` when Go reports an error: a `;`, or a `%` that is
 /// not followed by two hex digits.
 ///
-/// Bytes that are not UTF-8 become U+FFFD, which [`super::refuse_unsafe`] does not let pass in a ref.
+/// Bytes that are not UTF-8 become U+FFFD, which [`super::refuse_unsafe`] refuses in a ref.
 fn pairs(query: &str) -> Option<Vec<(String, String)>> {
     if query.contains(';') || !escapes_are_valid(query) {
         return None;
@@ -89,8 +89,8 @@ fn go_bool(text: &str) -> Option<bool> {
     }
 }
 
-/// Reads what Go's `time.ParseDuration` accepts, as `1m1.5s`; negative durations are `None`, for
-/// nobody here wants one.
+/// Reads what Go's `time.ParseDuration` accepts, such as `1m1.5s`; negative durations are `None`, as they make no sense
+/// here.
 fn go_duration(text: &str) -> Option<Duration> {
     /// The largest value of Go's `time.Duration`, in nanoseconds.
     const MAX: u128 = i64::MAX.unsigned_abs() as u128;

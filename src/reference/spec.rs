@@ -213,8 +213,8 @@ pub(super) fn marker_split(path: &str) -> Option<(&str, &str)> {
     Some(path.split_at(at + ".git".len()))
 }
 
-/// Splits a path after two segments, which may be empty; that is where kustomize takes the repository
-/// to end when nothing says so.
+/// Splits a path after two segments, which may be empty; that is where kustomize assumes the repository to end if the
+/// URL does not mark it.
 fn two_segments(path: &str) -> Option<(&str, &str)> {
     let first = path.find('/')?;
     let second = path[first + 1..].find('/');

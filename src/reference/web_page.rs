@@ -41,7 +41,7 @@ struct Page<'a> {
     host: String,
     /// The non-empty segments of the path.
     segments: Vec<&'a str>,
-    /// Whether the path says itself where the repository ends.
+    /// Whether the path itself marks where the repository ends.
     marked: bool,
     query: &'a str,
 }
@@ -313,7 +313,7 @@ mod tests {
     fn a_subgroup_without_a_mark() {
         let hint = web_page_hint("https://t:hunter2@gitlab.com/g/sub/repo/dir?ref=v1").unwrap();
         assert!(hint.contains("https://gitlab.com/g/sub for the repository"));
-        // That is no page, and most often right as it is.
+        // Not a page, and most often correct.
         assert_eq!(web_page("https://gitlab.com/g/repo/dir?ref=v1"), None);
         assert_eq!(subgroup_hint("https://gitlab.com/g/r/-/tree/v1/a"), None);
         let hint = web_page_hint("https://gitlab.example.com/g/sub/repo").unwrap();

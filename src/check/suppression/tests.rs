@@ -308,7 +308,7 @@ resources:
         ]
     );
     assert!(findings.iter().all(|finding| !finding.fails()));
-    // A rule that is off still says what its comments are for.
+    // The comments of a rule that is off are still checked.
     let off = applied(text, &found, "rules: {missing-path: off}\n", COMPLETE);
     assert_eq!(off.len(), 2);
     let partial = Apply {
@@ -336,7 +336,7 @@ fn an_entry_allows_what_no_comment_does() {
         .map(|finding| finding.allowed.as_ref().unwrap().by.as_str())
         .collect();
     assert_eq!(by, ["a/kustomization.yaml:1", ".kustomize-localize:2"]);
-    // One that only repeats what a comment says is used all the same.
+    // An entry that only repeats a comment still counts as used.
     assert_eq!(applied(text, &both[..1], config, COMPLETE).len(), 1);
 }
 

@@ -278,7 +278,7 @@ fn hostile_files_end_in_an_error() {
     assert!(Config::parse(b"\0", "x").is_err());
     // What is quoted from the file moves no cursor.
     is_refused_for("rules:\n  \"\\e[2Jx\": off\n", &["\\u{1b}[2Jx"]);
-    // Nothing that a glob says makes it slow, and no text makes the reader panic.
+    // No glob is slow to match, and no text makes the reader panic.
     refused(&format!("scopes: ['{}']", "a".repeat(2000)));
     for cut in 0..EVERYTHING.len() {
         let _ = Config::parse(&EVERYTHING.as_bytes()[..cut], "x");

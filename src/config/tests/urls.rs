@@ -143,7 +143,7 @@ fn no_other_host_looks_like_the_one_that_is_allowed() {
             assert!(!matches(glob, &http(url)), "{glob} {url}");
         }
     }
-    // A path that is taken for another by whoever follows it.
+    // A path that a client may resolve to another one.
     for (url, path) in [
         ("https://github.com/acme/../evil/bases", ""),
         ("https://github.com/acme/./bases", ""),

@@ -6,8 +6,8 @@ use crate::kustomization::yaml::{NodeKind, Stream};
 
 /// Compares the stream before with the text after, node by node and then value by value.
 ///
-/// `expected` says for each document which nodes were written anew. `values` says what was asked for: document, path
-/// and value; the second comparison follows the aliases, so a value that leaks through an anchor is found.
+/// `expected` lists for each document which nodes were written anew. `values` is what was requested: document, path and
+/// value; the second comparison follows the aliases, so a value that leaks through an anchor is found.
 pub(super) fn prove(
     before: &Stream<'_>,
     after: &str,

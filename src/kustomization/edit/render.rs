@@ -48,7 +48,7 @@ fn double_quoted(value: &str) -> String {
     quoted
 }
 
-/// Whether a character can stand in a quoted scalar as it is, for every YAML reader.
+/// Whether a character can stand unescaped in a quoted scalar, for every YAML reader.
 fn is_printable(c: char) -> bool {
     !c.is_control()
         && !matches!(c, '\u{2028}' | '\u{2029}' | '\u{feff}')

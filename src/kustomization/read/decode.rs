@@ -22,7 +22,7 @@ pub(in crate::kustomization) struct Reader<'d> {
     pub(super) chart: Option<Chart>,
 }
 
-/// The strings of one chart, as they are found.
+/// The strings of one chart, unchanged.
 #[derive(Debug, Default)]
 pub(super) struct Chart {
     pub name: String,

@@ -49,7 +49,7 @@ struct Outer {
 }
 
 impl Outer {
-    /// Returns the position in the file of one in the stream; `whole` where lines cannot be told.
+    /// Returns the position in the file of one in the stream; `whole` if lines are unknown.
     fn position(
         &self,
         (line, column): (usize, usize),
@@ -117,7 +117,7 @@ impl<'s> Whereabouts<'s> {
         }
     }
 
-    /// Returns the field as it is shown.
+    /// Returns the field, ready to be shown.
     pub(crate) fn label(&self, field: &str) -> String {
         if field.is_empty() {
             self.prefix.clone()

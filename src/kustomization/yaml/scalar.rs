@@ -155,7 +155,7 @@ fn is_float(text: &str) -> bool {
 mod tests {
     use super::{Dialect, Type, plain_type};
 
-    /// What kustomize 5.8.1 says to `namePrefix: WORD`.
+    /// The output of kustomize 5.8.1 for `namePrefix: WORD`.
     #[test]
     fn plain_words_have_the_types_that_kustomize_gives_them() {
         let bools = "yes Yes YES y Y n N no No NO on On ON off OFF true True TRUE false False";

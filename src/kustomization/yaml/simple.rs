@@ -24,7 +24,7 @@ const DEEPEST: usize = 50;
 /// Reads a text of one simple document.
 pub(super) fn read(text: &str) -> Option<Stream<'_>> {
     let mut reader = Reader {
-        // About what kustomizations have; more is no waste, less is no harm.
+        // About the number in a typical kustomization; a bad guess does no harm.
         nodes: Vec::with_capacity((text.len() / 12).min(256)),
         open: Vec::new(),
         key: None,

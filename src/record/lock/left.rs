@@ -14,7 +14,7 @@ pub struct Left {
     pub through: BTreeSet<Vec<String>>,
     /// Why it is left.
     pub reason: String,
-    /// Whether somebody decided that it may be: an entry of `allow`, or `--leave-remote`.
+    /// Whether that is accepted: by an entry of `allow`, or `--leave-remote`.
     pub accepted: bool,
 }
 
@@ -43,7 +43,7 @@ pub enum LeftWhat {
 }
 
 impl LeftWhat {
-    /// Says whether a lock can hold it: an upstream may name anything.
+    /// Returns whether a lock can hold it: an upstream may name anything.
     #[must_use]
     pub fn is_valid(&self) -> bool {
         rules::left_what(self).is_ok()

@@ -268,7 +268,7 @@ impl Sides {
 
 /// Returns the character and the width of a conflict marker.
 pub(super) fn marker(line: &str) -> Option<(char, usize)> {
-    /// What git writes unless an attribute says otherwise.
+    /// The default of git's `conflict-marker-size` attribute.
     const WIDTH: usize = 7;
     let first = line
         .chars()

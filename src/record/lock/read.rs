@@ -171,7 +171,7 @@ fn options(reader: &mut Reader<'_>, options: &mut LockOptions) -> Result<Mark> {
     })
 }
 
-/// The keys of every kind of remote; which are there tells the kind.
+/// The keys of every kind of remote; which ones are there decides the kind.
 #[derive(Default)]
 struct RemoteKeys {
     url: Option<String>,

@@ -294,7 +294,7 @@ fn could_be_number(text: &str) -> bool {
 
 /// Returns `text` in double quotes.
 ///
-/// Letters of any script stay as they are; what a reader could not see is escaped.
+/// Letters of any script are not escaped; what a reader could not see is.
 fn quoted(text: &str) -> String {
     let mut quoted = String::with_capacity(text.len() + 2);
     quoted.push('"');

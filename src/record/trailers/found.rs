@@ -162,7 +162,7 @@ impl Finder {
     }
 
     fn end_record(&mut self) {
-        // After the last line there is no telling the rest of it from prose, unless it is empty.
+        // After the last line, the rest of it cannot be told apart from prose, unless it is empty.
         if let (Some((_, value)), Some(rest)) = (self.lines.last_mut(), self.rest.first())
             && value.is_empty()
         {
@@ -215,7 +215,7 @@ fn is_malformed(text: &str) -> bool {
     name.is_some_and(is_key) && ours(text).is_none()
 }
 
-/// Returns whether a line is a trailer of somebody else. A digest (`gitCommit:…`) is not.
+/// Returns whether a line is some other trailer. A digest (`gitCommit:…`) is not one.
 fn is_other_trailer(text: &str) -> bool {
     text.split_once(": ").is_some_and(|(key, _)| {
         !key.is_empty()

@@ -264,7 +264,7 @@ fn trailers_of_the_user_stay_trailers() {
             &[],
             &["Signed-off-by: B <b@example.org>"],
         ),
-        // A subject is no trailer.
+        // A subject is not a trailer.
         ("Fixes: #1", &[], &[]),
         // Prose that has a colon in it is none either.
         ("Subject\n\nNote: this\nis prose", &[], &[]),
@@ -426,7 +426,7 @@ fn the_last_record_counts() {
     let third = numbered(3).render().unwrap();
     assert_eq!(parsed(&format!("S\n\n{headless}{third}{two}")), second);
     assert_eq!(parsed(&format!("S\n\n{third}{two}{headless}")), second);
-    // Where nothing else was squashed, nothing was cut off: somebody edited it.
+    // If nothing else was squashed, nothing was cut off: the record was edited.
     for edited in [
         format!("{headless}{two}"),
         format!("{two}{headless}"),
@@ -496,7 +496,7 @@ fn damaged() -> Vec<(String, String)> {
         );
         let mut other = lines.clone();
         other.remove(index);
-        // What else may be missing is told by the lock and by the parents of the commit.
+        // Other missing trailers are found through the lock and the parents of the commit.
         if !key.ends_with("-Source") && !key.ends_with("-Remote") {
             add("removed", other.join("\n") + "\n");
         }
@@ -570,7 +570,7 @@ fn squashed_by_git_is_read() {
         "{squashed}"
     );
     assert_eq!(parsed(&squashed), numbered(2));
-    // Committed as it is, and as git cleans it up.
+    // Committed unchanged, and as git cleans it up.
     git.run(
         &["commit", "-q", "-F", ".git/SQUASH_MSG", "--cleanup=strip"],
         "",

@@ -83,7 +83,7 @@ const SPLITS: &[(&str, &str, &str, &str, &str)] = &[
     ("https://host/a/x.tar.gz", "https://host/", "a/x.tar.gz", "", ""),
     ("github.com/Org/repo/dir?ref=x", "https://github.com/", "Org/repo", "dir", "x"),
     ("app@v1/base/x", "app@v1/", "base/x", "", ""),
-    // Found where nobody meant it.
+    // Found where it was not meant.
     ("https://github.com/org/repo/.github/deploy", "https://github.com/", "org/repo/.git", "hub/deploy", ""),
     ("https://github.com/org/.github/deploy", "https://github.com/", "org/.git", "hub/deploy", ""),
     ("https://github.com/org/repo//.github/deploy", "https://github.com/", "org/repo", ".github/deploy", ""),

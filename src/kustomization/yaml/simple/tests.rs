@@ -21,7 +21,7 @@ fn nodes(document: &Document) -> Vec<String> {
     document.nodes.iter().map(show).collect()
 }
 
-/// Says whether the text is simple, and holds it against both readers if it is.
+/// Returns whether the text is simple, and if it is, compares the result with both readers.
 #[track_caller]
 fn is_simple(text: &str) -> bool {
     let Some(simple) = super::read(text) else {
