@@ -35,7 +35,7 @@ pub fn before(name: &str) {
     }
 }
 
-/// Announces an effect, which nobody listens to here.
+/// Announces an effect; without the feature, a no-op.
 #[cfg(not(debug_assertions))]
 #[inline(always)]
 pub fn before(_name: &str) {}

@@ -187,7 +187,7 @@ impl Fetcher {
         }
     }
 
-    /// Says whether a ref (of a URL without secrets) was resolved in this run, and is a tag.
+    /// Returns whether a ref (of a URL without secrets) was resolved in this run, and is a tag.
     #[must_use]
     pub fn is_tag(&self, url: &str, reference: &str) -> bool {
         self.git.is_tag(url, reference)
@@ -249,7 +249,7 @@ impl Fetcher {
         moved
     }
 
-    /// Says whose files name a URL that was asked for in this run.
+    /// Returns whose files name a URL that was requested in this run.
     fn named_by(&self, url: &str) -> NamedBy {
         self.named_by
             .get(&SafeUrl::from(url))
@@ -273,7 +273,7 @@ impl Fetcher {
             .map(|entry| entry.sha256.clone())
     }
 
-    /// Says whether a repository is named with a ref, or may be named without.
+    /// Returns whether a repository is named with a ref, or may be named without.
     fn is_named(&self, spec: &RepoSpec) -> bool {
         let accepted = || {
             let url = spec.clone_spec().shown();
@@ -526,7 +526,7 @@ impl Fetcher {
                     let file = self.received(url.exposed(), answer);
                     self.files.insert(url, file);
                 }
-                // A guess that was given up: whoever needs it all the same asks again.
+                // A guess that was given up: a caller that still needs it asks again.
                 _ => {}
             }
         }
@@ -606,7 +606,7 @@ impl Fetcher {
         }
     }
 
-    /// Says whether what came of one way makes the other ways needless: it is what is wanted, or
+    /// Returns whether what came of one way makes the other ways needless: it is what is wanted, or
     /// they would fare no better.
     fn settles(&self, wanted: &RemoteRef, outcome: &Result<Found, FetchFailure>) -> bool {
         match outcome {
@@ -634,7 +634,7 @@ impl Fetcher {
         if let Some((_, outcome)) = settled {
             return outcome.clone().map_err(|failure| failure.failure);
         }
-        // What is wrong in a repository that is there says more than that it is not a file.
+        // An error in an existing repository says more than that it is not a file.
         let known = outcomes.iter().enumerate().find(|(index, (way, outcome))| {
             *way == Way::Root
                 && match outcome {
@@ -719,7 +719,7 @@ impl Remotes for Fetcher {
                     continue;
                 }
                 let job = self.job(one, *way, false);
-                // Beside the GET, unless everything says that this is a file.
+                // In parallel with the GET, unless it is clearly a file.
                 let named = one.spec.as_ref().is_some_and(|spec| self.is_named(spec));
                 if **ways == [Way::File, Way::Root]
                     && round == 0

@@ -34,7 +34,7 @@ fn command() -> Command {
     command
 }
 
-/// Turns "git could not be run" into a failure that says what to do.
+/// Turns "git could not be run" into a failure with a hint.
 pub(crate) fn not_run(error: process::Error) -> Failure {
     let failure = Failure::new(error.to_string());
     match error {
@@ -44,7 +44,7 @@ pub(crate) fn not_run(error: process::Error) -> Failure {
     }
 }
 
-/// What git says whatever it was that went wrong with a remote.
+/// What git prints whatever went wrong with a remote.
 const ADVICE: [&str; 3] = [
     "fatal: Could not read from remote repository.",
     "Please make sure you have the correct access rights",

@@ -26,7 +26,7 @@ const RANDOM: usize = 6;
 const MARK: &str = ".gitignore";
 /// What the mark holds.
 const MARKED: &str = "*\n";
-/// After this time a directory of which nobody can say whether its run still lives is taken for a dead one's.
+/// After this time a directory whose run cannot be looked up is assumed to be abandoned.
 const ABANDONED: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// The status of a program ended by SIGINT, as shells report it.
@@ -72,7 +72,7 @@ pub fn signal_group(leader: u32, signal: Signal) {
 
 /// Installs the handler. Called once, first thing in `main`; a second call does nothing.
 pub fn install() {
-    // An error means that a handler is there already: then somebody else cleans up.
+    // An error means that there is a handler already, which cleans up.
     let _ = ctrlc::set_handler(|| {
         // Both stay locked to the end: a thread whose child was ended cannot start another.
         let groups = locked(&GROUPS);
@@ -154,7 +154,7 @@ pub struct Scratch {
 }
 
 impl Scratch {
-    /// Makes a new directory in the system's temporary directory, for nobody else to look into.
+    /// Creates a private directory in the system's temporary directory.
     ///
     /// # Errors
     /// When the directory cannot be made.
@@ -214,7 +214,7 @@ impl Scratch {
             let directory = builder.tempdir_in(parent)?;
             let alive = open(directory.path());
             let is_locked = alive.as_ref().is_some_and(|alive| alive.lock().is_ok());
-            // Before it was locked, somebody else may have taken it for a dead run's.
+            // Before it was locked, another run may have removed it as abandoned.
             if !directory.path().exists() {
                 continue;
             }
@@ -270,12 +270,12 @@ impl Drop for Scratch {
     }
 }
 
-/// Removes what is in a directory of ours but for the mark, which is to be the last: whoever is killed meanwhile leaves
-/// something that git does not see, and that is swept.
+/// Removes the contents of one of our directories, the mark last: if the process is killed meanwhile, git does not see
+/// the rest, and a later run sweeps it.
 fn empty(directory: &Path) {
     for entry in directory.read_dir().into_iter().flatten().flatten() {
         let path = entry.path();
-        // Where this fails, removing the whole directory tells.
+        // Where this fails, removing the whole directory reports it.
         let _ = match entry.file_type() {
             Ok(kind) if kind.is_dir() => std::fs::remove_dir_all(path),
             Ok(_) if entry.file_name() != MARK => std::fs::remove_file(path),
@@ -300,7 +300,7 @@ fn open(directory: &Path) -> Option<File> {
     }
 }
 
-/// Says that the system's temporary directory cannot be used.
+/// Returns the failure for a temporary directory that cannot be used.
 #[must_use]
 pub fn unusable(error: &std::io::Error) -> Failure {
     Failure::new(format!(
@@ -313,8 +313,8 @@ pub fn unusable(error: &std::io::Error) -> Failure {
 /// What to do where the system's temporary directory cannot be used.
 pub const TEMPORARY_HINT: &str = "set TMPDIR to a directory that can be written and has room";
 
-/// Locks a directory against other runs, which wait as long; where directories cannot be locked it does nothing. Dropping
-/// what it returns, and the end of the process, unlock it.
+/// Locks a directory against other runs, which wait as long; where directories cannot be locked it does nothing.
+/// Dropping what it returns, and the end of the process, unlock it.
 #[must_use]
 pub fn lock(directory: &Path, patience: Duration) -> Option<Alone> {
     let Some(opened) = open(directory) else {
@@ -335,7 +335,7 @@ pub fn lock(directory: &Path, patience: Duration) -> Option<Alone> {
 #[derive(Debug)]
 pub struct Alone(#[allow(dead_code)] Option<File>);
 
-/// Says whether a directory among files of the user is one that we made: marked, or killed before it could be.
+/// Returns whether a directory among files of the user is one that we made: marked, or killed before it could be.
 fn is_marked(directory: &Path) -> bool {
     match std::fs::read(directory.join(MARK)) {
         Ok(bytes) => bytes == MARKED.as_bytes(),
@@ -460,7 +460,7 @@ mod tests {
         }
         fs::write(place(".kustomize-localize-dEad01/.gitignore"), "*\n").unwrap();
         fs::write(place(".kustomize-localize-dEad01/0"), "").unwrap();
-        // Named as ours are by chance, and the user's own.
+        // The user's files, whose names look like ours by chance.
         fs::write(place(".kustomize-localize-backup/.gitignore"), "*.orig\n").unwrap();
         fs::write(place(".kustomize-localize-file00"), "").unwrap();
         drop(Scratch::among_files(parent.path()).unwrap());

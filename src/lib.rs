@@ -4,23 +4,23 @@
 //!
 //! # The main job
 //!
-//! `git kustomize-localize TARGET` becomes a request ([`cli`]), and [`commands::localize`](commands) does it in five steps:
+//! `git kustomize-localize TARGET` becomes a request ([`cli`]), and [`commands::localize`](commands) does it in five
+//! steps:
 //!
 //! 1. It opens a [`workspace`]: the files of a commit or on disk ([`tree`]), with the lock and the configuration.
-//! 2. It makes a [`plan`]: each kustomization is parsed into references with their exact places ([`kustomization`]), local
-//!    ones are told from remote ones as kustomize does ([`reference`](mod@reference)), and all are followed ([`walk`]);
-//!    remote files and roots are brought in, level by level ([`fetch`]); then every node of the graph is placed, the
-//!    scalars edited, the files collected.
-//! 3. Original and result are built with the user's kustomize, and the outputs compared ([`build_check`]).
-//! 4. The result and its record ([`record`]) go to their [`destination`]: into one commit on a branch, a directory, or the
-//!    working tree. Nothing is written before the whole result is known, and then all of it or nothing.
-//! 5. The outcome is reported ([`report`]).
+//! 2. It makes a [`plan`]: each kustomization is parsed into references with their exact places ([`kustomization`]),
+//!    which are classified as local or remote as kustomize does ([`reference`](mod@reference)), and followed
+//!    ([`walk`]); remote files and roots are brought in, level by level ([`fetch`]); then every node of the graph is
+//!    placed, the scalars are edited, and the files collected.
+//! 3. It builds original and result with the user's kustomize, and compares the outputs ([`build_check`]).
+//! 4. It writes the result and its record ([`record`]) to their [`destination`]: one commit on a branch, a directory,
+//!    or the working tree. Nothing is written before the whole result is known, and then all of it or nothing.
+//! 5. It reports the outcome ([`report`]).
 //!
-//! A copy or the repository where it stands, on a branch or on disk: these differ in what the plan writes and where it
-//! goes, and in nothing else.
+//! A copy or in place, on a branch or on disk: these differ in what the plan writes and where it goes, and in nothing
+//! else.
 //!
-//! Nothing in the way of `check` reaches the network, and a build without the feature `localize` has no
-//! [`fetch`] at all.
+//! Nothing that `check` calls reaches the network, and a build without the feature `localize` has no [`fetch`] at all.
 //!
 //! # The rooms
 //!
@@ -29,36 +29,37 @@
 //! | room | job |
 //! |---|---|
 //! | [`cli`] | arguments to requests, outcomes to reports and exit statuses; one file per command |
-//! | [`report`] | what is said: for people, as JSON, SARIF and GitHub annotations |
+//! | [`report`] | the output: for people, as JSON, SARIF and GitHub annotations |
 //! | [`commands`] | what the program does, one file per command: a request in, an outcome out; nothing is printed |
 //! | [`destination`] | where a plan goes: a branch and its worktree, a directory, the working tree |
-//! | [`verify`](mod@verify) | a localized commit against its lock and trailers; and what upstream says of it now |
+//! | [`verify`](mod@verify) | compares a localized commit with its lock and trailers, and with upstream |
 //! | [`reference_tree`] | the graph as people see it: what references what, in which state |
 //! | [`check`](mod@check) | the rules: what a hermetic build could not resolve |
-//! | [`hook`](mod@hook) | hooks of git: putting them in, taking them out, what one that runs has to judge |
-//! | [`build_check`] | the build of the original, that of the result, and what they have in common |
+//! | [`hook`](mod@hook) | git hooks: installing and uninstalling them, and what a running one has to check |
+//! | [`build_check`] | builds original and result, and compares the outputs |
 //! | [`plan`] | what localizing changes, as a copy or in place, and what locking does |
 //! | [`workspace`] | what a run starts from: files of a commit or on disk, with configuration and lock |
-//! | [`history`] | what a branch of ours holds: its records, and whether it still is what they say |
-//! | [`fetch`] | git, http, helm, cache, what was localized before: the only room that reaches the network |
+//! | [`history`] | what a localized branch holds: its records, and whether its files still match them |
+//! | [`fetch`] | git, http, helm, cache, earlier results: the only room that reaches the network |
 //! | [`walk`] | the graph of roots, files and references; defines [`walk::Remotes`], which `fetch` implements |
-//! | [`config`] | `.kustomize-localize`: what a team decides for its repository |
+//! | [`config`] | `.kustomize-localize`: the configuration of a repository |
 //! | [`record`] | lock and trailers, written, read and checked by the same code |
 //! | [`kustomization`] | the one table of fields, YAML with spans, edits of scalars |
 //! | [`reference`](mod@reference) | the grammar of a reference, the path of what it names |
 //! | [`tree`] | read-only files: of a commit, on disk, in memory |
 //! | `yaml` | YAML of our own formats: the lock, the configuration |
-//! | [`git`] | what is asked of the git executable: of this repository, of a remote one |
-//! | [`process`], [`interrupt`] | deadlines, process groups, what must not outlive us |
-//! | [`failpoint`] | the moments before something changes that stays: a test ends us at each of them |
-//! | [`failure`], [`finding`], [`redact`] | what stopped the work, what is wrong with the files, what is never shown |
+//! | [`git`] | the git executable: for this repository, for a remote one |
+//! | [`process`], [`interrupt`] | deadlines, process groups, cleanup |
+//! | [`failpoint`] | the moments before a lasting change: a test kills the program at each of them |
+//! | [`failure`], [`finding`], [`redact`] | what stopped the work, what is wrong with the files, what must not be shown
+//! |
 //!
 //! # Rules that hold everywhere
 //!
-//! - Everything from outside is hostile: kustomizations, URLs, refs, repositories, HTTP bodies. What
-//!   git could take for an option is refused before git is started; paths from outside never leave
-//!   the place that they were given.
-//! - A secret (userinfo, token, signed query) is never written: not to a path, a record, a message.
+//! - Everything from outside is hostile: kustomizations, URLs, refs, repositories, HTTP bodies. Anything
+//!   that git could take for an option is refused before git is started; paths from outside never leave
+//!   their directory.
+//! - A secret (userinfo, token, signed query) is never written to a path, a record or a message.
 //! - A [`failure::Failure`] says where, what, and what to do. It is not a finding.
 
 #![cfg_attr(test, allow(clippy::expect_used, clippy::unwrap_used))]

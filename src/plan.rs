@@ -33,8 +33,7 @@ pub use spelling::{is_remote, value};
 use crate::record::{LoadRestrictor, Lock};
 use crate::walk::{FileId, Graph, RootId, Warning};
 
-/// What each `localized-files` directory says in its `.gitattributes`: no checkout and no
-/// `git add` changes a byte below it.
+/// The `.gitattributes` of each `localized-files` directory: no checkout and no `git add` changes a byte below it.
 pub const GITATTRIBUTES: &str = "* -text -filter -ident -working-tree-encoding\n";
 
 /// What localizing is going to change.
@@ -47,7 +46,7 @@ pub struct Plan {
     pub rewritten: Vec<Rewritten>,
     /// What works but should be known.
     pub warnings: Vec<Warning>,
-    /// The files from elsewhere that stay executable, because somebody trusts them.
+    /// The fetched files that stay executable, because the user trusts them.
     pub trusted: HashSet<FileId>,
     /// What was walked.
     pub before: Graph,

@@ -64,7 +64,7 @@ pub enum Error {
 /// Runs `command` to its end, feeding it `input`, and collects what it writes.
 ///
 /// # Errors
-/// When it cannot be started, or is ended because of `limits`. A status other than 0 is no error.
+/// When it cannot be started, or is ended because of `limits`. A status other than 0 is not an error.
 pub fn run(
     command: &mut Command,
     input: Option<&[u8]>,
@@ -92,7 +92,7 @@ pub fn run(
         })?;
     if let (Some(mut pipe), Some(bytes)) = (child.stdin.take(), input.map(<[u8]>::to_vec)) {
         std::thread::spawn(move || {
-            // A child that reads only part of its input closes the pipe: its status tells.
+            // A child that reads only part of its input closes the pipe: its status shows whether that was an error.
             let _ = pipe.write_all(&bytes);
         });
     }
@@ -120,7 +120,7 @@ pub struct Conversation {
 }
 
 impl Conversation {
-    /// Starts `command`, without a terminal. What it says on its standard error is not kept.
+    /// Starts `command`, without a terminal. Its standard error is discarded.
     ///
     /// # Errors
     /// When it cannot be started.
@@ -198,7 +198,7 @@ impl Conversation {
 
 impl Drop for Conversation {
     fn drop(&mut self) {
-        // It has nothing to lose, and may be in the middle of an answer that nobody reads.
+        // It has nothing to lose, and may be in the middle of an answer that will not be read.
         signal_group(self.child.id(), Signal::Kill);
         let _ = self.child.kill();
         let _ = self.child.wait();
@@ -335,8 +335,8 @@ impl ReadOnly {
 /// What a pipe has brought so far.
 type Collected = Arc<Mutex<Vec<u8>>>;
 
-/// Collects what comes out of a pipe, and drops `closed` at its end. Nobody joins the thread: a
-/// program that left the child's session (an ssh master connection) may hold the pipe for hours.
+/// Collects the output of a pipe, and drops `closed` at its end. The thread is never joined: a program that left the
+/// child's session (an ssh master connection) may hold the pipe for hours.
 fn drain(pipe: Option<impl Read + Send + 'static>, closed: mpsc::Sender<()>) -> Collected {
     let collected = Collected::default();
     let into = collected.clone();

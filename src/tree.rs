@@ -45,7 +45,7 @@ pub trait Tree {
     /// When the storage cannot be read.
     fn entry(&self, path: &str) -> Result<Option<Entry>>;
 
-    /// Says whether `path` is a directory and no link leads there, if the tree can tell at one look.
+    /// Returns whether `path` is a directory and no link leads there, if the tree can tell at one look.
     /// `false` means nothing.
     ///
     /// # Errors
@@ -83,7 +83,7 @@ pub trait Tree {
         None
     }
 
-    /// Says whether line ends may be others here than where the files are stored: a checkout converts them.
+    /// Returns whether line ends may be others here than where the files are stored: a checkout converts them.
     fn converts(&self) -> bool {
         false
     }
@@ -97,8 +97,8 @@ pub trait Tree {
     }
 }
 
-/// Returns what somebody who stands in `prefix` names on a command line, as a path of `tree`: an absolute path, one
-/// from `top` as git writes it (`:/a/b`), or one from there. `None` when it lies outside.
+/// Returns a path of a command line, given by a user in `prefix`, as a path of `tree`: an absolute path, one from `top`
+/// as git writes it (`:/a/b`), or a relative one. `None` when it lies outside.
 #[must_use]
 pub fn argument_path(
     tree: &dyn Tree,
@@ -129,8 +129,8 @@ pub(crate) const MERGE_LOCK: &str =
 
 /// A tree that knows all of its files.
 pub trait Listing: Tree {
-    /// Returns the paths of all files and links with one of these names, sorted. What lies in a
-    /// submodule, or has a path that is not UTF-8, is none of this tree's.
+    /// Returns the paths of all files and links with one of these names, sorted. Without those in a submodule, or whose
+    /// path is not UTF-8.
     ///
     /// # Errors
     /// When the storage cannot be read.

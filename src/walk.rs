@@ -49,10 +49,10 @@ const LONGEST: usize = 10_000_000;
 pub struct Options<'a> {
     /// Where files may lie. In a remote root always in or below the root.
     pub load_restrictor: LoadRestrictor,
-    /// Says what it means that there is nothing at a local path (from the top of the tree): where it may be missing, a
-    /// reference to it stays as it is.
+    /// Returns what a missing local path (from the top of the tree) means: if it may be missing, a reference to it does
+    /// not change.
     pub leave_missing: Option<&'a dyn Fn(&str) -> Missing>,
-    /// Tells why a local file is missing.
+    /// Explains why a local file is missing.
     pub absence: Option<&'a dyn Fn(&str) -> Absence>,
     /// A directory of the tree that no reference may reach: where the result is going to be.
     pub forbidden: Option<String>,
@@ -83,8 +83,7 @@ pub struct Explored {
     pub graph: Graph,
     /// Everything that could not, in a stable order.
     pub troubles: Vec<Trouble>,
-    /// The root of each directory that the walk was given, in their order; none where there is no
-    /// root.
+    /// The root of each directory that the walk was given, in their order; none if the directory has no root.
     pub starts: Vec<Option<RootId>>,
 }
 
@@ -221,7 +220,7 @@ struct Walker<'a> {
     /// What is carried, by source, path and bound.
     carried: HashMap<(SourceId, String, String), CarriedId>,
     troubles: Vec<Trouble>,
-    /// Roots whose kustomization cannot be read, so that nobody knows their kind.
+    /// Roots whose kustomization cannot be read, so that their kind is unknown.
     unread: HashSet<RootId>,
 }
 
@@ -606,7 +605,7 @@ impl Walker<'_> {
     }
 }
 
-/// What a note means for the result: what was found is left as it is. `None` where nothing needs to be said.
+/// What a note means for the result, where what was found does not change. `None` if there is nothing to report.
 fn left_behind(kind: &NoteKind) -> Option<&'static str> {
     Some(match kind {
         NoteKind::Misleading { .. }

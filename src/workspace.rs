@@ -30,7 +30,7 @@ pub struct Workspace {
     pub tree: SharedTree,
     /// From the top of `tree` to the directory that we were started in.
     pub prefix: String,
-    /// From the top of `tree` to that of the repository; none where there is no repository.
+    /// From the top of `tree` to that of the repository; none if there is no repository.
     pub top: Option<String>,
     /// What the team has decided.
     pub config: Config,
@@ -53,7 +53,7 @@ pub enum Files {
         id: CommitId,
         /// The full name of the ref that named it, if one did.
         name: Option<String>,
-        /// Whether it is HEAD because nobody named another: then the working tree should be what it is.
+        /// Whether it is HEAD by default: then the working tree should match it.
         is_head: bool,
         /// Its tree.
         tree: Rc<ObjectTree>,
@@ -85,7 +85,7 @@ pub enum Files {
 /// The kustomizations of a repository.
 #[derive(Debug, Default)]
 pub struct Kustomizations {
-    /// All but those in `localized-files` of ours, sorted.
+    /// All but those in `localized-files` directories, sorted.
     pub all: Vec<String>,
     /// Those that a sparse checkout leaves out, sorted: what they reference is not known here.
     pub hidden: Vec<String>,
@@ -190,7 +190,8 @@ impl Workspace {
         Ok(workspace)
     }
 
-    /// Opens all files on disk. A repository is not needed, but one that we were started in says what is ours.
+    /// Opens all files on disk. A repository is not needed, but if we were started in one, it tells which files are
+    /// ours.
     ///
     /// # Errors
     /// When the current directory, a configuration or a lock cannot be read.
@@ -260,7 +261,7 @@ impl Workspace {
         })
     }
 
-    /// Refuses to change what is a copy of ours as a whole, and a lock that could not be written.
+    /// Refuses to change what was localized as a copy, and a lock that could not be written.
     ///
     /// # Errors
     /// When the lock at the top is not that of a repository.
@@ -348,7 +349,7 @@ impl Workspace {
         }
     }
 
-    /// Says whether the lock holds something below a directory of `tree`.
+    /// Returns whether the lock holds something below a directory of `tree`.
     #[must_use]
     pub fn owns(&self, directory: &str) -> bool {
         let from_top = self
@@ -358,7 +359,7 @@ impl Workspace {
         from_top.is_some_and(|directory| self.owned.contains(directory))
     }
 
-    /// Says whether a path of `tree` lies in a `localized-files` of ours.
+    /// Returns whether a path of `tree` lies in one of our `localized-files` directories.
     #[must_use]
     pub fn is_owned(&self, place: &str) -> bool {
         let mut above = path::parent(place);
@@ -371,7 +372,7 @@ impl Workspace {
         false
     }
 
-    /// Returns what says why a path of a commit is not there.
+    /// Returns what explains why a path of a commit is missing.
     #[must_use]
     pub fn absences(&self) -> Option<Absences> {
         match &self.files {
@@ -385,7 +386,7 @@ impl Workspace {
         }
     }
 
-    /// Says whether the lock is in conflict on disk.
+    /// Returns whether the lock is in conflict on disk.
     #[must_use]
     pub fn is_in_conflict(&self) -> bool {
         matches!(
@@ -397,7 +398,7 @@ impl Workspace {
         )
     }
 
-    /// Says whether the lock on disk is the one that was read. What is not on disk does not change.
+    /// Returns whether the lock on disk is the one that was read. What is not on disk does not change.
     #[must_use]
     pub fn has_lock_as_read(&self) -> bool {
         let Files::WorkingTree { top, conflict, .. } = &self.files else {
@@ -414,7 +415,7 @@ impl Workspace {
         }
     }
 
-    /// Says of what went wrong why: another run may have changed the files that were looked at.
+    /// Replaces the failures if another run may have changed the files that were read.
     #[must_use]
     pub fn explain(&self, failures: Failures) -> Failures {
         if self.has_lock_as_read() {
@@ -424,7 +425,7 @@ impl Workspace {
         }
     }
 
-    /// Says whether a file that is named like a kustomization is an object of Flux.
+    /// Returns whether a file that is named like a kustomization is an object of Flux.
     fn is_flux(&self, place: &str) -> Result<bool> {
         Ok(match tree::resolve(&*self.tree, place)? {
             Resolved::File { path, .. } => kustomization::is_flux_object(&self.tree.read(&path)?),

@@ -54,8 +54,8 @@ pub(crate) struct Reader<'a> {
     is_broken: bool,
 }
 
-/// Returns the text of a file that can be one of ours at all: `what`, of at most `most` bytes. `hint` says what to do
-/// about one that is no text.
+/// Returns the text of a file if it can be one of ours at all: `what`, of at most `most` bytes. `hint` says what to do
+/// about one that is not text.
 pub(crate) fn text<'a>(
     bytes: &'a [u8],
     file: &str,
@@ -155,7 +155,7 @@ impl<'a> Reader<'a> {
                     self.next()?;
                     break;
                 }
-                // What is wrong is told by the one that reads it.
+                // The reader of the value reports what is wrong.
                 _ => {
                     self.field.push(format!("[{index}]"));
                     item(self)?;
@@ -335,7 +335,7 @@ impl<'a> Reader<'a> {
     }
 
     fn not_yaml(&self, error: &ScanError) -> Failure {
-        // Without its feature `error_messages` the parser tells only where.
+        // Without its feature `error_messages` the parser only gives the place.
         let info = error.info();
         let reason = match info.as_str() {
             "" => String::new(),

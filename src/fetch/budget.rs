@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::failure::{Failure, Result};
 
-/// The largest file that is taken unless the user says otherwise.
+/// The default size limit for a file.
 pub const MAX_FILE_SIZE: u64 = 64 << 20;
 /// The most that one run takes in all.
 const MAX_TOTAL: u64 = 1 << 30;

@@ -1,8 +1,8 @@
 //! What was fetched before: bare repositories, one for each (URL, commit), files by digest, and what lies between
 //! two commits.
 //!
-//! Nothing in it is ever written again. A repository is fetched into a temporary sibling and
-//! renamed; there is no lock and no maintenance, and all of it may be deleted at any time.
+//! Nothing in it is ever written again. A repository is fetched into a temporary sibling and renamed; there is no lock
+//! and no maintenance, and all of it may be deleted at any time.
 
 use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
@@ -20,7 +20,7 @@ const FETCHING: &str = "fetching-";
 /// The user's cache directory for this program.
 #[derive(Debug, Clone)]
 pub struct Cache {
-    /// None where no home is known: who brings in nothing needs none.
+    /// None where no home is known: a run that fetches nothing needs no cache.
     directory: Option<PathBuf>,
 }
 
@@ -45,7 +45,7 @@ impl Cache {
     /// whole. One that was damaged is removed.
     ///
     /// # Errors
-    /// When somebody else may change the cache.
+    /// When other users may change the cache.
     pub fn repository(&self, url: &str, commit: &str) -> Result<Option<PathBuf>> {
         let Some(directory) = &self.directory else {
             return Ok(None);
@@ -64,7 +64,7 @@ impl Cache {
         Ok(None)
     }
 
-    /// Says whether any commit of `url` is there.
+    /// Returns whether any commit of `url` is there.
     #[must_use]
     pub fn knows(&self, url: &str) -> bool {
         let entries = self.repositories(url).map(|directory| directory.read_dir());
@@ -145,7 +145,7 @@ impl Cache {
         write().map_err(|error| self.failure(&error))
     }
 
-    /// Removes what dead runs left of other repositories: who makes something here has time for that.
+    /// Removes what interrupted runs left of other repositories; a run that fetches has time for that.
     fn sweep(&self) {
         let repositories = self.directory().map(|directory| directory.join("git"));
         let entries = repositories.map(|repositories| repositories.read_dir());
@@ -181,7 +181,7 @@ impl Cache {
         failpoint::before("make a directory of the cache");
         let mut builder = std::fs::DirBuilder::new();
         builder.recursive(true);
-        // What was fetched with the user's credentials is nobody else's to read.
+        // Contents fetched with the user's credentials are private.
         #[cfg(unix)]
         std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
         builder
@@ -201,7 +201,7 @@ impl Cache {
         self.directory.as_deref().unwrap_or(Path::new("")).display()
     }
 
-    /// Says what to do where its disk is full.
+    /// Returns what to do if its disk is full.
     #[must_use]
     pub fn room(&self) -> String {
         format!(
@@ -243,7 +243,7 @@ fn is_commit(name: &std::ffi::OsStr) -> bool {
     name.to_str().is_some_and(crate::record::is_object_id)
 }
 
-/// Says whether `directory` holds `commit` with everything that was fetched with it: what cleaners of
+/// Returns whether `directory` holds `commit` with everything that was fetched with it: what cleaners of
 /// temporary files and full disks take away is the end of a file, or all of it.
 fn is_whole(directory: &Path, commit: &str) -> bool {
     let readable = || {

@@ -61,7 +61,7 @@ impl CheckoutTree {
             submodules: submodules_of.map(|url| (remotes.clone(), url)),
             modules: OnceCell::new(),
             mounts: RefCell::default(),
-            // Filters are drivers that nobody configured.
+            // Filter drivers are not configured here.
             conversion: Conversion::new(Filters::None, hash),
             budget,
             counted: RefCell::default(),

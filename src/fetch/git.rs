@@ -1,4 +1,4 @@
-//! Fetching commits of repositories with the user's own git, into the cache.
+//! Fetches commits of repositories with git into the cache.
 
 use std::collections::HashSet;
 use std::path::PathBuf;
@@ -64,13 +64,13 @@ pub struct FetchFailure {
 /// What a failed fetch means for what could be tried next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Trouble {
-    /// Somebody at a terminal could help: with a password, or by trusting a host's key.
+    /// The user could help at a terminal: with a password, or by trusting a host's key.
     Login,
     /// The repository is there, but not what was wished of it.
     NotInRepository,
-    /// Somebody answered that there is no such repository, at least for us.
+    /// The server says that there is no such repository, or none that we may read.
     NoRepository,
-    /// Nobody answered, or not in time.
+    /// No answer, or not in time.
     NoAnswer,
     /// Anything else.
     Other,
@@ -83,7 +83,7 @@ impl From<Failure> for FetchFailure {
 }
 
 impl Failure {
-    /// Says what the failure means for what could be tried next.
+    /// Creates the failure, with what the trouble means for other attempts.
     pub(super) fn because(self, trouble: Trouble) -> FetchFailure {
         FetchFailure {
             failure: self,
@@ -189,7 +189,7 @@ impl GitRemotes {
         }
     }
 
-    /// Says whether a ref (of a URL without secrets) was resolved here, and is a tag.
+    /// Returns whether a ref (of a URL without secrets) was resolved here, and is a tag.
     #[must_use]
     pub fn is_tag(&self, url: &str, reference: &str) -> bool {
         let tags = self.tags.lock().unwrap_or_else(PoisonError::into_inner);
@@ -222,7 +222,7 @@ impl GitRemotes {
     /// Returns the wished commit if the cache holds it, so that nothing needs to be fetched.
     ///
     /// # Errors
-    /// When somebody else may change the cache.
+    /// When other users may change the cache.
     pub fn cached(&self, request: &GitRequest) -> Result<Option<Fetched>> {
         let Some(commit) = request.commit.clone() else {
             return Ok(None);
@@ -336,8 +336,8 @@ impl GitRemotes {
         }
     }
 
-    /// Lets git talk to the server of what is wished: with the user's logins only where the user names its host, no
-    /// further inwards than whoever names it may lead, and also where a redirect leads.
+    /// Lets git talk to the server of a request: with the user's logins only if the user names its host, no further
+    /// inwards than the file that names it may lead, and also where a redirect leads.
     pub(super) fn talk(
         &self,
         request: &GitRequest,
@@ -430,7 +430,7 @@ impl GitRemotes {
             Asked::ByUser
         };
         let key = request.url.shown();
-        // The other one is where the server says so; by an id it is not asked.
+        // The other format applies if the server says so; a request by id does not ask.
         let formats = if reference.len() == 64 && is_object_id(reference) {
             ["sha256", "sha1"]
         } else {
@@ -580,7 +580,7 @@ impl GitRemotes {
             "returned error: 404",
             "returned error: 410",
         ]) {
-            // A program that is missing at the other end says the same of itself.
+            // A program that is missing at the other end gives the same message.
             let trouble = if has(&["command not found"]) {
                 Trouble::Other
             } else {

@@ -1,4 +1,4 @@
-//! Helm charts: pulled with the user's own helm, once each, and kept as the archive that helm got.
+//! Helm charts: pulled with helm, once each, and kept as the archive that helm got.
 //!
 //! kustomize runs `helm pull --untar` into the kustomization's own directory. Here helm only downloads, into a
 //! temporary directory and with homes of its own, as kustomize gives it homes of its own
@@ -56,7 +56,7 @@ struct Job<'a> {
 pub(super) enum Got {
     /// Its archive.
     Bytes(Vec<u8>),
-    /// There is no helm.
+    /// helm is not installed.
     NoHelm,
 }
 
@@ -110,7 +110,7 @@ impl Charts<'_> {
         self.locks.iter().find_map(|lock| chart.locked(lock))
     }
 
-    /// Returns what can be told without asking helm; none if helm is to be asked.
+    /// Returns what is known without running helm; none if helm has to run.
     fn without_helm(&self, chart: &ChartRef) -> Option<Result<Pulled>> {
         if let Err(failure) = chart.refuse_unsafe() {
             return Some(Err(failure));
@@ -191,8 +191,8 @@ impl Charts<'_> {
     }
 }
 
-/// Runs `helm pull` as kustomize does, except that nothing is unpacked. helm gets the user's logins only for a
-/// `named` host, one that the user's own files name.
+/// Runs `helm pull` as kustomize does, except that nothing is unpacked. helm gets the user's logins only for a `named`
+/// host, one that the user's files name.
 pub(super) fn pull(
     chart: &ChartRef,
     named: bool,
@@ -297,7 +297,7 @@ fn said(stderr: &str) -> String {
     }
 }
 
-/// Says whether the repository answered, and has no such chart. helm has one exit status for everything.
+/// Returns whether the repository answered, and has no such chart. helm has one exit status for everything.
 fn says_that_it_is_gone(said: &str) -> bool {
     let said = said.to_lowercase();
     let has = |texts: &[&str]| texts.iter().any(|text| said.contains(text));
@@ -353,7 +353,7 @@ fn the_archive(chart: &ChartRef, directory: &Path, budget: &Budget) -> Result<Ve
     std::fs::read(path).map_err(unreadable)
 }
 
-/// Takes an archive apart, and holds what it says of itself against what was asked for.
+/// Unpacks an archive, and compares its metadata with the request.
 pub(super) fn unpacked(chart: &ChartRef, bytes: &[u8]) -> Result<Pulled> {
     let shown = chart.shown();
     let files = archive::unpack(bytes)
@@ -369,7 +369,7 @@ pub(super) fn unpacked(chart: &ChartRef, bytes: &[u8]) -> Result<Pulled> {
     }
     let bare = |version: &str| {
         let version = version.strip_prefix('v').unwrap_or(version);
-        // What follows is no part of the precedence, and OCI tags cannot hold a `+`.
+        // The rest does not count for precedence, and OCI tags cannot hold a `+`.
         version.split(['+', '_']).next().map(str::to_owned)
     };
     if is_one_version(&chart.version) && bare(&chart.version) != bare(&version) {

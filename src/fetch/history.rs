@@ -47,7 +47,7 @@ pub enum Course {
 }
 
 impl GitRemotes {
-    /// Says what lies between the commit `old` and the one that is wished, which must be known.
+    /// Returns what lies between the commit `old` and the requested one, which must be known.
     ///
     /// # Errors
     /// When the repository does not answer, or gives the new commit neither by its id nor by its ref.
@@ -68,7 +68,7 @@ impl GitRemotes {
             return Ok(history);
         }
         let history = self.history_now(request, old, timeout, Terminal::Detached)?;
-        // An old commit that is not to be had may come back.
+        // An old commit that the server does not have now may come back.
         if (history.course != Course::Apart || history.commits > 0)
             && let Ok(bytes) = serde_json::to_vec(&history)
         {
@@ -77,7 +77,7 @@ impl GitRemotes {
         Ok(history)
     }
 
-    /// Does the same without a look into the cache: for who wants to hear it from the repository itself.
+    /// Does the same without the cache: for callers that need the answer of the repository itself.
     ///
     /// # Errors
     /// As [`GitRemotes::history`].
@@ -153,7 +153,7 @@ pub struct Move {
 }
 
 impl Fetcher {
-    /// Says what lies between the commits of each move, as far as the remotes tell it soon; `None` where they do not.
+    /// Returns what lies between the commits of each move, if the remotes answer in time; `None` where they do not.
     #[must_use]
     pub fn histories(&self, moves: &[Move]) -> Vec<Option<History>> {
         let timeout = self.options.timeout.unwrap_or(SOON).min(SOON);

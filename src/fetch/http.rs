@@ -190,7 +190,7 @@ impl Client {
                 return Err(error);
             }
             let delay = retry::delay(self.options.first_delay, tried, retry_after);
-            // Waiting in vain would only hide what is wrong behind a deadline.
+            // Waiting any longer would only hide the cause behind a deadline.
             if delay >= clock.remaining() {
                 return Err(error);
             }
@@ -245,7 +245,7 @@ impl Client {
         .into())
     }
 
-    /// Says whether netrc has a login for any host, but does not list that of `url`.
+    /// Returns whether netrc has a login for any host, but does not list that of `url`.
     pub(super) fn has_default_login(&self, url: &Url) -> bool {
         let host = url.host_str().unwrap_or_default();
         self.netrc().is_some_and(|netrc| {

@@ -5,14 +5,14 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-/// One line on standard error that says what is being waited for.
+/// One line on standard error that shows what is being waited for.
 pub struct Progress {
     bar: ProgressBar,
     waiting: Mutex<Vec<String>>,
 }
 
 impl Progress {
-    /// Makes a line that says what is done (`fetching`), drawn only if standard error is a terminal and `quiet` is not set.
+    /// Makes a progress line (`doing`: `fetching`), drawn only if standard error is a terminal and `quiet` is not set.
     #[must_use]
     pub fn new(doing: &str, quiet: bool) -> Self {
         let target = if quiet {
@@ -35,7 +35,7 @@ impl Progress {
         }
     }
 
-    /// Says that `count` more things are going to be done.
+    /// Announces `count` more things to do.
     pub fn expect(&self, count: usize) {
         self.bar.inc_length(count as u64);
         if count > 0 {
@@ -43,12 +43,12 @@ impl Progress {
         }
     }
 
-    /// Says that `what` (without secrets) has begun.
+    /// Announces that `what` (without secrets) has begun.
     pub fn begin(&self, what: &str) {
         self.update(|waiting| waiting.push(what.to_owned()));
     }
 
-    /// Says that `what` is done, or has failed.
+    /// Announces that `what` is done, or has failed.
     pub fn end(&self, what: &str) {
         self.bar.inc(1);
         self.update(|waiting| {

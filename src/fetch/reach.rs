@@ -1,9 +1,9 @@
-//! How far inwards a request may lead that somebody else chose.
+//! How far inwards a request that upstream chose may lead.
 //!
-//! What the user's own files name is fetched wherever it is. What an upstream names, and every redirect, may lead no
+//! What the user's files name is fetched wherever it is. What an upstream names, and every redirect, may lead no
 //! further inwards than where it came from: from a public address to public ones, from an in-house server to private
-//! ones, and to this machine only from this machine. Otherwise whoever publishes a base could make a runner ask
-//! services that trust their neighbours.
+//! ones, and to this machine only from this machine. Otherwise the publisher of a base could make a runner send
+//! requests to services that trust their neighbours.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::net::{IpAddr, Ipv4Addr, ToSocketAddrs};
@@ -64,7 +64,7 @@ impl Zone {
         }
     }
 
-    /// Says what lies in it.
+    /// Returns what lies in it.
     #[must_use]
     pub fn what(self) -> &'static str {
         match self {
@@ -101,24 +101,24 @@ pub(super) fn outermost(host: &Host<String>) -> Zone {
     zones.min().unwrap_or(Zone::Public)
 }
 
-/// Who may be asked, and told which login.
+/// Which hosts may be contacted, and with which login.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Access {
     /// The innermost zone to connect to; none: anywhere.
     pub most: Option<Zone>,
-    /// Whether the user's own files name the host, so that it may get the user's logins.
+    /// Whether the user's files name the host, so that it may get the user's logins.
     pub named: bool,
 }
 
 impl Access {
-    /// That of what the user's own files name.
+    /// The access of what the user's files name.
     pub const FREE: Access = Access {
         most: None,
         named: true,
     };
 }
 
-/// Decides about requests, from what the user's own files name. Shared by all threads of a run.
+/// Decides about requests, from what the user's files name. Shared by all threads of a run.
 #[derive(Debug, Default)]
 pub(super) struct Reach {
     remote_git: RemoteGit,
@@ -136,7 +136,7 @@ impl Reach {
         }
     }
 
-    /// Learns that the user's own files name a URL.
+    /// Records that the user's files name a URL.
     pub(super) fn name(&self, url: &str) {
         if let Some(place) = place(url) {
             let mut named = self.named.lock().unwrap_or_else(PoisonError::into_inner);
@@ -144,7 +144,7 @@ impl Reach {
         }
     }
 
-    /// Says whether the user's own files name the host of a URL.
+    /// Returns whether the user's files name the host of a URL.
     pub(super) fn is_named(&self, url: &str) -> bool {
         let named = self.named.lock().unwrap_or_else(PoisonError::into_inner);
         place(url).is_none_or(|place| named.contains(&place))
@@ -218,7 +218,7 @@ impl Reach {
     }
 }
 
-/// Says that an upstream may not lead there.
+/// Returns the failure for an upstream that leads further inwards.
 pub(super) fn inwards(shown: &str, zone: Zone) -> Failure {
     Failure::new(format!(
         "{shown} is refused: an upstream names it, and it has {}",

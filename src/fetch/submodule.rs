@@ -1,5 +1,4 @@
-//! Submodules of fetched repositories: kustomize checks them out unless the URL says
-//! `?submodules=false`.
+//! Submodules of fetched repositories: kustomize checks them out unless the URL has `?submodules=false`.
 
 use percent_encoding::percent_decode_str;
 

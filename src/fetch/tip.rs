@@ -154,7 +154,7 @@ impl TipTree {
         Ok(self.fetched.get_or_init(|| tree))
     }
 
-    /// Says whether what was stored proves that there is nothing at `path`: a directory with one
+    /// Returns whether what was stored proves that there is nothing at `path`: a directory with one
     /// kustomization file has no other, and where files were localized, upstream had no
     /// `localized-files` in the way.
     fn known_absent(&self, path: &str) -> bool {

@@ -36,7 +36,7 @@ pub struct Upstream {
     timeout: Duration,
 }
 
-/// What somebody has to be asked.
+/// What to ask upstream.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 enum Question {
     /// A repository, what its refs are: all those that some entry names.
@@ -69,7 +69,7 @@ enum Reply {
     History(History),
     /// The digest of the bytes, and whether they are a page for people.
     File(String, bool),
-    /// There is a file that nobody would take: why.
+    /// There is a file that cannot be used: why.
     BadFile(String),
     /// There is no such file: why.
     NoFile(String),
@@ -78,7 +78,7 @@ enum Reply {
 }
 
 impl Upstream {
-    /// Sets up asking. Nobody is asked yet.
+    /// Sets up asking. No request is sent yet.
     ///
     /// # Errors
     /// When the options leave no time to ask.
@@ -312,7 +312,7 @@ fn question(remote: &Remote) -> Result<Question> {
             url: url.clone(),
             chart: chart.chart.clone(),
             version: chart.version.clone(),
-            // Without a version helm takes no pre-release unless it is told to, which the lock does not say.
+            // Without a version helm takes no pre-release unless it gets `--devel`, which the lock does not record.
             devel: chart.version.is_none()
                 && chart
                     .resolved
@@ -340,7 +340,7 @@ fn refuse(git: &GitRemote) -> Result<()> {
 /// What can be said after the first question.
 enum Judged {
     Done(Answer),
-    /// A ref that is no tag is something else now.
+    /// A ref that is not a tag names something else now.
     Open {
         question: Question,
         /// What it is: ``the branch `main` ``.
@@ -391,7 +391,7 @@ fn same_or(
     }
 }
 
-/// Says what it means that a URL gives other bytes.
+/// Explains why a URL may give other bytes.
 fn other_bytes(url: &str, is_page: bool) -> String {
     match file_pin(url) {
         _ if is_page => "it is a web page, which may be a login".to_owned(),
@@ -402,7 +402,7 @@ fn other_bytes(url: &str, is_page: bool) -> String {
     }
 }
 
-/// Says what a failure to answer means.
+/// Returns what a failure to answer means.
 fn failed(failure: &FetchFailure) -> Answer {
     match failure.trouble {
         Trouble::NotInRepository | Trouble::NoRepository => {
@@ -449,7 +449,7 @@ fn of_ref(git: &GitRemote, listing: &Listing) -> Judged {
     }
 }
 
-/// Says what it means that a ref which is no tag is another commit.
+/// Returns what it means that a ref which is not a tag names another commit.
 fn concluded(reply: &Result<Reply, FetchFailure>, name: &str, now: &str) -> Answer {
     let now = Some(Digest::GitCommit(now.to_owned()));
     let history = match reply {
@@ -480,7 +480,7 @@ fn concluded(reply: &Result<Reply, FetchFailure>, name: &str, now: &str) -> Answ
     }
 }
 
-/// Says what it means that a chart is another archive, of a version if it is one.
+/// Returns what it means that a chart has another archive, of a version if it is one.
 fn of_chart(chart: &ChartRemote, now: Option<Digest>, version: &Result<String, String>) -> Answer {
     let is = match version {
         Ok(version) => version,
@@ -501,7 +501,7 @@ fn of_chart(chart: &ChartRemote, now: Option<Digest>, version: &Result<String, S
     }
 }
 
-/// Says whether a version comes after another one, as far as their numbers tell.
+/// Returns whether a version comes after another one, as far as their numbers tell.
 fn newer(version: &str, than: &str) -> bool {
     let numbers = |version: &str| -> Vec<u64> {
         let version = version.trim_start_matches('v');

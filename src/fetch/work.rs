@@ -106,8 +106,8 @@ pub(super) fn work(
         .collect()
 }
 
-/// Does the jobs on a few threads, `most` at once, and returns what came of each, in their order. What does one is
-/// told its index.
+/// Does the jobs on a few threads, `most` at once, and returns their results, in their order. `does` gets the index of
+/// its job.
 pub(super) fn side_by_side<J: Sync, D: Send>(
     jobs: &[J],
     most: usize,
@@ -138,7 +138,7 @@ pub(super) fn side_by_side<J: Sync, D: Send>(
     done.into_iter().map(|(_, done)| done).collect()
 }
 
-/// Asks what the HEAD of a repository is that was named without a ref, and says it.
+/// Asks for the HEAD of a repository that was named without a ref, and adds it to the message.
 fn unversioned(git: &GitRemotes, request: &GitRequest, query_dropped: bool) -> FetchFailure {
     let shown = request.url.shown();
     let failure = Failure::new(if query_dropped {

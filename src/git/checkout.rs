@@ -1,4 +1,4 @@
-//! What git makes of a file when it checks it out, with given attributes and nobody's configuration.
+//! What git makes of a file when it checks it out, with given attributes and no configuration.
 
 use std::path::Path;
 use std::process::Command;
@@ -23,7 +23,7 @@ pub struct Attributes {
 pub struct Checkout {
     scratch: Scratch,
     objects: gix::Repository,
-    /// The git that converts, and the one that tells attributes, once they were needed.
+    /// The git that converts, and the one that reads attributes, once they were needed.
     converts: Option<Conversation>,
     tells: Option<Conversation>,
 }
@@ -72,7 +72,7 @@ impl Checkout {
             return Err(failed());
         }
         let id = self.objects.write_blob(bytes).map_err(|_| failed())?;
-        // git says how long the file is as it is stored. No file knows the name that this one ends at.
+        // git prints the stored length of the file. No file in a repository has the name that this one ends at.
         let end = self.scratch.path().file_name().unwrap_or_default();
         let end = end.to_string_lossy();
         let question = format!("{id} {path}\n{end}");

@@ -169,8 +169,8 @@ impl LocalRepo {
         let commit = format!("{rev}^{{commit}}");
         let tree = format!("{rev}^{{commit}}^{{tree}}");
         let output = self.run(&["rev-parse", "--end-of-options", &commit, &tree], None)?;
-        // Without `--verify`, which takes one name only, a range names several objects: that is no
-        // commit. Old versions of git repeat the option.
+        // Without `--verify`, which takes one name only, a range names several objects, so it is not a commit. Old
+        // versions of git repeat the option.
         let stdout = String::from_utf8_lossy(&output.stdout);
         let mut ids = stdout.lines().filter(|line| *line != "--end-of-options");
         Ok(match (ids.next(), ids.next(), ids.next()) {
@@ -233,7 +233,7 @@ impl LocalRepo {
             .collect())
     }
 
-    /// Says whether git accepts `branch` as the name of a branch.
+    /// Returns whether git accepts `branch` as the name of a branch.
     ///
     /// # Errors
     /// When git cannot be run.
@@ -248,7 +248,7 @@ impl LocalRepo {
             .success())
     }
 
-    /// Says whether `old` is `new` or one of its ancestors.
+    /// Returns whether `old` is `new` or one of its ancestors.
     ///
     /// # Errors
     /// When git cannot tell.
@@ -264,7 +264,7 @@ impl LocalRepo {
         }
     }
 
-    /// Says whether history ends somewhere because nobody fetched what lies before.
+    /// Returns whether history ends somewhere because earlier commits were not fetched.
     ///
     /// # Errors
     /// When git cannot be run.
@@ -273,8 +273,8 @@ impl LocalRepo {
         Ok(output.stdout.starts_with(b"true"))
     }
 
-    /// Looks at the signature of a commit as `git verify-commit` does. The inner error is what git said; nothing
-    /// when there is no signature.
+    /// Checks the signature of a commit as `git verify-commit` does. The inner error is the message of git; empty when
+    /// there is no signature.
     ///
     /// # Errors
     /// When git cannot be run.
@@ -296,7 +296,7 @@ impl LocalRepo {
         self.log(&["--first-parent", &limit, tip, "--"])
     }
 
-    /// Returns the newest commit in the history of `tip` that `which` lets pass, with its whole message.
+    /// Returns the newest commit in the history of `tip` that matches `which`, with its whole message.
     ///
     /// # Errors
     /// When git cannot read the history.
@@ -371,7 +371,7 @@ impl LocalRepo {
         Ok(last.map(|one| one.value.clone().unwrap_or_default()))
     }
 
-    /// Says whether a configuration key (in lower case) is set to something that git takes for true.
+    /// Returns whether a configuration key (in lower case) is set to something that git takes for true.
     ///
     /// # Errors
     /// When git cannot read its configuration.
@@ -522,7 +522,7 @@ impl LocalRepo {
     }
 }
 
-/// Says whether git stopped because it does not know who commits.
+/// Returns whether git stopped because it does not know the committer.
 fn is_nameless(output: &Output) -> bool {
     !output.status.success()
         && [
@@ -547,7 +547,7 @@ fn moved_meanwhile(name: &str) -> Failure {
         .hint("run the same command again")
 }
 
-/// Says why a ref was not moved: somebody else did, a lock is in the way, or whatever git says.
+/// Explains why a ref was not moved: another process moved it, a lock is in the way, or the message of git.
 fn not_moved(name: &str, output: &Output) -> Failure {
     if [
         "but expected",

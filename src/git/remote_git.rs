@@ -92,7 +92,7 @@ impl RemoteGit {
         }
     }
 
-    /// Returns the same without logins: no credential helper is asked, and nobody at a terminal.
+    /// Returns the same without logins: neither a credential helper nor the terminal is asked.
     #[must_use]
     pub fn anonymous(&self) -> Self {
         RemoteGit {
@@ -118,8 +118,8 @@ impl RemoteGit {
         }
     }
 
-    /// Says of a command that talks to a server which login it may send, and that it follows no redirect: where one
-    /// leads is for the caller to decide.
+    /// Sets which login a command that talks to a server may send, and that it follows no redirect: the caller decides
+    /// where one may lead.
     fn talking(&self, command: &mut Command, terminal: Terminal) {
         command.args(["-c", "http.followRedirects=false"]);
         if self.anonymous {
@@ -275,7 +275,7 @@ impl RemoteGit {
         match depth {
             Depth::One => command.arg("--depth=1"),
             Depth::Since(seconds) => command.arg(format!("--shallow-since=@{seconds}")),
-            // What is no shallow repository cannot be made whole.
+            // A repository that is not shallow cannot be unshallowed.
             Depth::All if directory.join("shallow").exists() => command.arg("--unshallow"),
             Depth::All => &mut command,
         };

@@ -1,4 +1,4 @@
-//! Where the charts that were pulled go, and what their kustomization says then.
+//! Where charts that were pulled go, and what their kustomization says then.
 //!
 //! Without its `repo`, a chart is taken from `{chartHome}/{name}` by every kustomize. Where that is another chart
 //! already, `repo` and `version` stay, and kustomize (since 5.3) looks in `{chartHome}/{name}-{version}/{name}`.
@@ -14,7 +14,7 @@ use crate::record::stored;
 use crate::tree::path;
 use crate::walk::{CHART_HOME, Chart, Graph, RootId};
 
-/// What is to be changed in a file because of charts.
+/// Changes to a file because of charts.
 #[derive(Default)]
 pub(super) struct ChartEdits {
     /// The charts whose `repo` goes: indexes into the graph's notes, each with the place of the chart as the
@@ -199,7 +199,7 @@ impl Builder<'_> {
         }
     }
 
-    /// Says whether something else is or will be where a chart without its `repo` is looked for.
+    /// Returns whether something else is or will be where a chart without its `repo` is looked for.
     fn keeps_repo(&self, chart: &Chart) -> bool {
         let graph = self.graph;
         let home = |chart: &Chart| {

@@ -25,8 +25,8 @@ pub struct Target {
 }
 
 /// Walks the target and localizes it into `into`, a path in the tree of the workspace. Nothing is written. The patterns
-/// of what may be missing are relative to the top of the repository, or to where we were started. `absence` says why a
-/// local file is not there.
+/// of what may be missing are relative to the top of the repository, or to the working directory. `absence` explains
+/// why a local file is not there.
 ///
 /// # Errors
 /// Everything that cannot be localized.

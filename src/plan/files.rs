@@ -22,13 +22,14 @@ pub struct Localized {
     pub target: String,
     /// The local files (paths in the tree of the source) that are in use.
     pub local_files: BTreeSet<String>,
-    /// The directories (paths in NEW_DIR) of charts that were brought in. In place they become the user's own.
+    /// The directories (paths in NEW_DIR) of charts that were brought in. In place they belong to the user from then
+    /// on.
     pub vendored: BTreeSet<String>,
-    /// What stays remote of a copy. In place nobody knows before all of the tree is walked.
+    /// What stays remote of a copy. In place this is unknown before all of the tree is walked.
     pub left: Vec<Left>,
     /// The programs from elsewhere that lost their execute bit.
     pub untrusted: Vec<Untrusted>,
-    /// The files from elsewhere that stay executable, because somebody trusts them.
+    /// The fetched files that stay executable, because the user trusts them.
     pub trusted: HashSet<FileId>,
     /// What works but should be known.
     pub warnings: Vec<Warning>,
@@ -41,7 +42,7 @@ pub struct ResultFile {
     pub content: Content,
     /// Whether its mode is 100755.
     pub executable: bool,
-    /// Whether it was brought in, may have to be executable, and nobody said that it is trusted.
+    /// Whether it was brought in, may have to be executable, and is not trusted.
     pub stripped: bool,
     /// The label of the remote that it came from, if it was brought in.
     pub remote: Option<String>,
@@ -72,7 +73,7 @@ impl Content {
 }
 
 impl ResultFile {
-    /// Returns what the lock says of this file.
+    /// Returns the lock's entry for this file.
     #[must_use]
     pub fn record(&self, path: &str) -> StoredFile {
         StoredFile {
@@ -134,7 +135,7 @@ pub struct Rewritten {
     pub location: Location,
     /// What it said, without secrets.
     pub from: String,
-    /// What it says now.
+    /// The new text.
     pub to: String,
 }
 

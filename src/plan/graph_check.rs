@@ -60,7 +60,7 @@ pub(super) fn assert_whole(
                 .collect(),
         )
     })?;
-    // Charts of repositories that are not there stay remote, and are told.
+    // Charts of repositories that are not there stay remote, and are reported.
     for chart in graph.named_charts()? {
         let is_kept = match (&chart.place, chart.repo) {
             (Place::There(_), _) | (_, Some(_)) => true,

@@ -31,8 +31,8 @@ use crate::workspace::{Files, Workspace};
 use restore::Restored;
 use write_plan::WritePlan;
 
-/// Says whether a `localized-files` that no lock lists is one of ours all the same: that of a run that was undone with
-/// `git restore`, which leaves new files. What is in it is still not written over, as it is not listed.
+/// Returns whether a `localized-files` that no lock lists is ours all the same: left by a run that was undone with `git
+/// restore`, which leaves new files. Its contents are still not overwritten, as they are not listed.
 fn is_left_of_us(tree: &dyn Tree, directory: &str) -> bool {
     let attributes = path::join(directory, ".gitattributes");
     matches!(tree.entry(&attributes), Ok(Some(Entry::File { .. })))
@@ -233,7 +233,7 @@ impl Walking<'_> {
         walk::explore(source, starts, remotes, &options)
     }
 
-    /// Walks the tree as it is going to be from every starting point, with no network.
+    /// Walks the tree as it will be, from every starting point, without a network.
     fn after(&self, start: &Start, in_place: &InPlace) -> Result<Explored> {
         let mut tree = OverlayTree::new(start.tree.clone());
         for (place, file) in &in_place.localized.files {
@@ -276,7 +276,7 @@ impl<'a> Asked<'a> {
         }))
     }
 
-    /// Says whether a file lies beside one of the roots.
+    /// Returns whether a file lies beside one of the roots.
     fn has(&self, place: &str) -> bool {
         match (&self.0, home(place)) {
             (Some(asked), Some(home)) => asked.contains(path::parent(home)),
@@ -295,7 +295,7 @@ fn localized(
 ) -> Result<InPlace, Failures> {
     let rules = Rules {
         owned: &|place| {
-            // Of a directory that holds nothing git knows nothing: it is nobody's.
+            // git knows nothing about a directory without files.
             let is_empty = |top: &PathBuf| {
                 let entries = top.join(place).read_dir();
                 entries.is_ok_and(|mut entries| entries.next().is_none())
@@ -321,7 +321,7 @@ fn localized(
 }
 
 /// Refuses to go on without files that the lock lists and that cannot be found, and with those that would have to be
-/// brought in again and still are in use as they are.
+/// brought in again and still are in use.
 fn refuse_lost(
     kept: &[&StoredFile],
     restored: &Restored,
@@ -545,11 +545,11 @@ fn to_stage(
         return Ok(Vec::new());
     }
     let tracked = repo.tracked_paths()?;
-    // What an earlier run left, and nobody has added yet.
+    // Left by an earlier run, and not added yet.
     let new = known.iter().filter(|place| !tracked.contains_key(**place));
     paths.extend(new.filter_map(|place| home(place).map(str::to_owned)));
     if changes.iter().any(|change| change.to.is_none()) {
-        // Of what is gone git can only be told what it knows.
+        // `git add` fails for deleted paths that git does not track.
         let is_known = |place: &String| {
             let written = |change: &Change| change.to.is_some() && path::is_in(&change.path, place);
             changes.iter().any(written)

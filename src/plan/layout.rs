@@ -112,7 +112,7 @@ fn candidate(graph: &Graph, index: usize, edge: &Edge) -> Result<Option<Candidat
     })
 }
 
-/// Says whether two things that are not the same would meet on one path. Each comes with its place
+/// Returns whether two things that are not the same would meet on one path. Each comes with its place
 /// in lower case.
 fn meet((one, a): (&Candidate, &Vec<String>), (other, b): (&Candidate, &Vec<String>)) -> bool {
     if a == b {

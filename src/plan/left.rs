@@ -11,7 +11,7 @@ use crate::record::{Left, LeftWhat};
 use crate::redact;
 use crate::walk::{self, Chart, Edge, FileId, Graph, Origin, Place, RootId, Target};
 
-/// Why something is left that was asked for in vain.
+/// The reason for something left because it could not be fetched.
 pub const UNRESOLVED: &str = "could not be resolved";
 
 /// The references that lead to something, in chains.
@@ -44,7 +44,7 @@ pub fn left(
     Ok(all.found.into_values().collect())
 }
 
-/// Returns what a lock says of a reference of an upstream that could not be resolved; none where no lock can name it.
+/// Returns how a lock names a reference of an upstream that could not be resolved; none where no lock can name it.
 #[must_use]
 pub fn unresolved(edge: &Edge) -> Option<(LeftWhat, Subject)> {
     let wanted = edge.remote.as_ref()?;
@@ -73,7 +73,7 @@ pub fn references(graph: &Graph) -> BTreeSet<String> {
         .collect()
 }
 
-/// Says what a root reaches that a build lacks here because somebody accepted that: references that stay remote, charts
+/// Returns what a root reaches that its build lacks here because that was accepted: references that stay remote, charts
 /// among `left`, local files that may be missing. None where it reaches nothing of that kind, so that it can be built
 /// without the network.
 #[must_use]
@@ -180,7 +180,7 @@ impl All<'_> {
         }
     }
 
-    /// The user's own references are not among them: what is not in the lock, `check` reports where it stands.
+    /// The user's references are not included: `check` reports where they stand.
     fn unresolved(&mut self) {
         let graph = self.graph;
         for (root, node) in graph.roots.iter().enumerate() {

@@ -41,8 +41,8 @@ pub struct Unresolved {
     pub of: usize,
 }
 
-/// Returns what to say if the lock fits the tree as it is, as far as the walk from `paths` (all when empty) tells. Nothing
-/// is fetched for that.
+/// Returns the report if the lock fits the tree unchanged, as far as the walk from `paths` (all when empty) shows.
+/// Fetches nothing.
 ///
 /// # Errors
 /// When there is nowhere to start.
@@ -61,7 +61,7 @@ pub fn up_to_date(
     let Some(named) = direct_remotes(&explored.graph, &lock, leave) else {
         return Ok(None);
     };
-    // What others reference cannot be told from some paths.
+    // Some paths alone do not show what the rest of the tree references.
     let whole = match paths {
         [] => None,
         _ => Some(explore(workspace, &[], leave, None)?.graph),
@@ -96,8 +96,8 @@ pub fn up_to_date(
     }))
 }
 
-/// Says whether something that is left behind one of these references is to be asked for again: nobody accepted that it
-/// stays remote, and it could be brought in.
+/// Returns whether something that is left behind one of these references must be requested again: it was not accepted
+/// that it stays remote, and it could be brought in.
 fn is_to_ask(left: &Left, helm: bool, references: &BTreeSet<String>) -> bool {
     let can_be_had = match left.what {
         LeftWhat::Reference { .. } => true,
@@ -189,8 +189,8 @@ fn explore(
     ))
 }
 
-/// Returns the lock that fits the tree, with everything resolved that `held` does not hold and that can be. With `paths`
-/// only what is walked from there is resolved. What could not be asked again stays what `held` says.
+/// Returns the lock that fits the tree, with everything resolved that `held` does not hold and that can be. With
+/// `paths` only what is walked from there is resolved. What could not be asked again stays what `held` says.
 ///
 /// # Errors
 /// When there is nowhere to start, or two remotes would be one for the lock.
@@ -256,7 +256,7 @@ pub fn relock(
     })
 }
 
-/// Says whether something has to be mended, and is not behind what stays remote.
+/// Returns whether something has to be mended, and is not behind what stays remote.
 fn is_insisted(graph: &Graph, insisted: &HashSet<RootId>, trouble: &Trouble) -> bool {
     if let Some(edge) = trouble.edge {
         return insisted.contains(&edge.0) && !graph.left.contains(&edge);
@@ -295,7 +295,7 @@ fn has_charts(lock: &Lock) -> bool {
     remotes.any(|remote| matches!(remote, Remote::Chart(_)))
 }
 
-/// Says whether charts were brought in so far.
+/// Returns whether charts were brought in so far.
 fn is_on(workspace: &Workspace) -> bool {
     workspace
         .lock
@@ -313,8 +313,9 @@ fn charts_needed(graph: &Graph, held: &Lock) -> impl Iterator<Item = String> {
         .map(|(chart, _)| chart.label())
 }
 
-/// Returns a lock of what was found and of what else is needed (`named` labels among it), and the labels of what is kept only
-/// because nobody knows whether it is. Of what could not be asked again (`not_asked` labels) the entry stays.
+/// Returns a lock of what was found and of what else is needed (`named` labels among it), and the labels of entries
+/// that are kept only because it is unknown whether they are needed. What could not be asked again (`not_asked` labels)
+/// keeps its entry.
 pub(super) fn merged(
     held: &Lock,
     found: Vec<Remote>,
@@ -368,7 +369,7 @@ pub(super) fn merged(
 }
 
 /// Records what stays remote of a tree, and drops the globs that nothing is left for. `whole` is all of the tree where
-/// `graph` is a part. What is behind references that were not followed nobody sees here: of that the record stays.
+/// `graph` is a part. What lies behind references that were not followed is unknown here: its record stays.
 ///
 /// # Errors
 /// When a tree cannot be read.
@@ -439,7 +440,7 @@ fn add(left: &mut Vec<Left>, one: Left) {
     }
 }
 
-/// Returns the references that stay remote by choice, by what the lock says of them.
+/// Returns the references that stay remote by choice, as the lock names them.
 fn left_labels(graph: &Graph, held: &Lock) -> Vec<String> {
     let edges = graph.left.iter();
     let edges = edges.filter_map(|(root, index)| graph.roots[*root].edges.get(*index));
@@ -476,7 +477,7 @@ fn is_same(one: &Remote, other: &Remote) -> bool {
     one.label() == other.label() && submodules(one) == submodules(other)
 }
 
-/// Says whether files of a remote are stored beside the lock.
+/// Returns whether files of a remote are stored beside the lock.
 pub(super) fn is_stored(lock: &Lock, remote: &Remote) -> bool {
     let label = remote.label();
     lock.files

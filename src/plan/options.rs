@@ -45,7 +45,7 @@ impl Options {
             load_restrictor: if is_copy {
                 options.load_restrictor
             } else {
-                // What these two let pass changes nothing in place.
+                // What these two allow changes nothing in place.
                 LoadRestrictor::None
             },
             leave_missing: if is_copy {
@@ -111,7 +111,7 @@ impl Patterns {
         Ok(Patterns { texts, globs })
     }
 
-    /// Says whether one of them matches.
+    /// Returns whether one of them matches.
     #[must_use]
     pub fn is_match(&self, path: &str) -> bool {
         self.globs.is_match(path)

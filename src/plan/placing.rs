@@ -13,8 +13,8 @@ use crate::reference::localized_path::LOCALIZED_FILES;
 use crate::tree::{Entry, path};
 use crate::walk::{CarriedId, FileId, Origin, RootId, SourceId, Target};
 
-/// How many copies of roots there may be, besides one of each. Repositories that name each other
-/// twice double them with every level, and nobody builds that.
+/// How many copies of roots there may be, besides one of each. Repositories that name each other twice double them with
+/// every level, which no real tree does.
 const MOST_COPIES: usize = 10_000;
 
 /// What a reference leads to, at its place in NEW_DIR.
@@ -64,7 +64,7 @@ impl Builder<'_> {
         }
     }
 
-    /// Says whether this tree stays where it is.
+    /// Returns whether this tree stays where it is.
     pub(super) fn stays(&self, source: SourceId) -> bool {
         self.in_place.is_some() && self.graph.sources[source].repository.is_none()
     }
@@ -94,8 +94,8 @@ impl Builder<'_> {
         Ok(names)
     }
 
-    /// Says whether a reference of the user's tree is to be left as it is, because what it names is not
-    /// among what is localized.
+    /// Returns whether a reference of the user's tree stays unchanged because its target was not chosen to be
+    /// localized.
     fn is_left(&self, root: RootId, index: usize) -> bool {
         let graph = self.graph;
         let edge = &graph.roots[root].edges[index];
@@ -203,7 +203,7 @@ impl Builder<'_> {
                 continue;
             }
             let Some(places) = holders.get(&edge.from) else {
-                // It stands in what is left as it is.
+                // It stands in a file that does not change.
                 continue;
             };
             let Some(destination) = self.place_edge(instance, root, index, todo)? else {
@@ -235,7 +235,7 @@ impl Builder<'_> {
         Ok(())
     }
 
-    /// Places what a reference leads to, and returns where that lies; none where the reference stays as it is.
+    /// Places the target of a reference, and returns its path; none if the reference does not change.
     fn place_edge(
         &mut self,
         instance: &Instance,
@@ -296,7 +296,8 @@ impl Builder<'_> {
         })
     }
 
-    /// Returns what a reference said upstream, or what leads to the same place there; none for what upstream does not name.
+    /// Returns what a reference said upstream, or what leads to the same place there; none for what upstream does not
+    /// name.
     fn before(&self, root: RootId, index: usize) -> Option<String> {
         let graph = self.graph;
         let node = &graph.roots[root];
@@ -389,7 +390,7 @@ impl Builder<'_> {
             Origin::Tree { source, .. } => self.graph.sources[*source].repository.is_some(),
             Origin::Remote(_) | Origin::Archive { .. } => true,
         };
-        // What the user's own directories are called is not up to us.
+        // The user's directories keep their names.
         let mut is_ours = !destination
             .split('/')
             .any(|component| component == LOCALIZED_FILES);

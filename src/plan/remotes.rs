@@ -51,7 +51,7 @@ pub fn remotes(graph: &Graph) -> Result<Vec<Remote>> {
     Ok(by_label.into_values().collect())
 }
 
-/// Returns what the lock says of a chart.
+/// Returns the lock entry of a chart.
 fn chart(archive: &Archive) -> Remote {
     let version = Some(archive.chart.version.clone()).filter(|version| !version.is_empty());
     Remote::Chart(ChartRemote {
@@ -87,7 +87,7 @@ fn remote_of(graph: &Graph, edge: &Edge) -> Option<Remote> {
     match edge.target {
         Target::Root { id, remote: true } => {
             let directory = match RepoSpec::parse(&edge.reference.text) {
-                // As it is named: a lock must tell what it holds without looking into the repository.
+                // As it is named: a lock must show what it holds without looking into the repository.
                 Ok(spec) => spec.directory(),
                 Err(_) => graph.roots[id].directory.clone(),
             };

@@ -26,7 +26,7 @@ pub(super) struct Instance {
     pub(super) base: String,
 }
 
-/// A file of the result and what is to be changed in it.
+/// A file of the result and the edits to it.
 pub(super) struct Placed {
     pub(super) file: FileId,
     pub(super) edits: Vec<PlacedEdit>,
@@ -67,9 +67,9 @@ pub(super) struct PlacedEdit {
 
 /// What a result depends on besides the graph.
 pub struct Rules<'a> {
-    /// Says of a path of the source that a lock of ours holds it.
+    /// Whether a lock holds this path of the source.
     pub owned: &'a dyn Fn(&str) -> bool,
-    /// Says of a path of the result that a program from elsewhere may be executable there.
+    /// Whether a fetched program may be executable at this path of the result.
     pub trusted: &'a dyn Fn(&str) -> bool,
     /// Whether the licences of what is brought in come along.
     pub licenses: bool,
@@ -135,17 +135,15 @@ pub struct InPlace {
     /// The files that are new or another by their path in the tree that was walked, and what was
     /// brought in.
     pub localized: Localized,
-    /// The paths that references lead to which were left as they are.
+    /// The paths that unchanged references lead to.
     pub kept: HashSet<String>,
 }
 
-/// Says whether a remote with this label (empty: an absolute path), named by this file of the user, is to be
-/// localized.
+/// Whether to localize a remote with this label (empty: an absolute path) that this file of the user names.
 pub type Chosen<'a> = dyn Fn(&str, &str) -> bool + 'a;
 
-/// Localizes the roots `starts` of a walked graph, and what they reach, where they stand. What could
-/// not be followed stays as it is, and so does what is not
-/// `chosen`.
+/// Localizes the roots `starts` of a walked graph, and what they reach, in place. What could not be followed does not
+/// change, and neither does what is not `chosen`.
 ///
 /// # Errors
 /// Every remote reference or file that cannot be placed.
@@ -280,7 +278,7 @@ impl Builder<'_> {
         })
     }
 
-    /// Returns a file of the result, and notes in `found` what is to be known about it.
+    /// Returns a file of the result, and adds to `found` what there is to report about it.
     fn file(&self, place: &str, placed: &Placed, found: &mut Collected) -> Result<ResultFile> {
         let graph = self.graph;
         let file = &graph.files[placed.file];
@@ -364,7 +362,7 @@ impl Builder<'_> {
             Origin::Tree { source, .. } => {
                 self.graph.sources[*source].repository.is_some() && file.executable
             }
-            // Nothing tells the mode of what is downloaded.
+            // A download has no mode.
             Origin::Remote(_) => needed.is_program,
             Origin::Archive { .. } => false,
         })
@@ -400,7 +398,7 @@ impl Builder<'_> {
         })
     }
 
-    /// Warns of files that are rewritten for what they reference, and are also read as they are.
+    /// Warns of files that are rewritten for what they reference, and are also read as data.
     fn rewritten_data(&self) -> Vec<Warning> {
         let graph = self.graph;
         let edited: HashSet<FileId> = self

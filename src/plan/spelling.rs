@@ -4,7 +4,7 @@ use crate::kustomization::{Accepts, GeneratorKey, Reference};
 use crate::reference::{self, RepoSpec};
 use crate::tree::path;
 
-/// Returns the path that a reference must name, or `None` when what it says leads there already.
+/// Returns the path that a reference must name, or `None` if it leads there already.
 pub(super) fn new_text(
     reference: &Reference,
     directory: &str,
@@ -44,7 +44,7 @@ fn spelled(directory: &str, destination: &str) -> String {
     }
 }
 
-/// Says whether kustomize reads the reference over the network, where no local file has its name.
+/// Returns whether kustomize reads the reference over the network, where no local file has its name.
 #[must_use]
 pub fn is_remote(reference: &Reference) -> bool {
     let text = reference.text.as_str();

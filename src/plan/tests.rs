@@ -14,8 +14,8 @@ use crate::tree::memory::MemoryTree;
 use crate::tree::path;
 use crate::walk::{self, Found, Options, RemoteRef, Remotes, Repository, Source, Start};
 
-/// Sorted, so that a directory comes before what is in it. References only lead forward in this
-/// list, so that there is no cycle.
+/// Sorted, so that a directory comes before its contents. References only lead forward in this list, so that there is
+/// no cycle.
 const DIRECTORIES: [&str; 8] = [
     "",
     "a",
@@ -43,7 +43,7 @@ fn choices() -> impl Strategy<Value = Vec<Vec<Choice>>> {
     prop::collection::vec(prop::collection::vec(choice, 0..6), DIRECTORIES.len())
 }
 
-/// Says the same path in another way.
+/// Spells the same path in another way.
 fn spelled(directory: &str, relative: &str, how: u8) -> String {
     match how {
         1 => format!("./{relative}"),

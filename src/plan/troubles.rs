@@ -1,4 +1,4 @@
-//! What a walk could not follow: something remote, or something of the user's own.
+//! What a walk could not follow: something remote, or something of the user's.
 
 use std::collections::BTreeSet;
 
@@ -13,7 +13,7 @@ pub(super) struct Troubles {
     pub(super) remote: Vec<Failure>,
     /// Something in the tree itself is wrong. Everything else can still be localized.
     pub(super) local: Vec<Failure>,
-    /// The kustomizations that nobody could read, so that nobody knows what they reference.
+    /// The kustomizations that could not be read, so that their references are unknown.
     pub(super) unread: Vec<String>,
 }
 
@@ -73,8 +73,9 @@ impl Troubles {
     }
 }
 
-/// Says whether a trouble is about something remote: a reference that names it, or what it holds. What a root of the
-/// user's own tree names there is the user's own, wherever the reference stands: a plugin configuration may be of a URL.
+/// Returns whether a trouble is about something remote: a reference that names it, or what it holds. What a root of the
+/// user's tree names there is the user's, wherever the reference stands: a plugin configuration may be fetched from a
+/// URL.
 pub(super) fn is_remote(graph: &Graph, trouble: &Trouble) -> bool {
     // What is refused for the sake of safety stops everything.
     if trouble.kind == TroubleKind::Unsafe {

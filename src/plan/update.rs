@@ -59,7 +59,7 @@ impl Name {
         Name { shown, ways }
     }
 
-    /// Says whether it means what a reference leads to; `url` is the reference's text without secrets.
+    /// Returns whether it means what a reference leads to; `url` is the reference's text without secrets.
     #[must_use]
     pub fn is_of_reference(&self, url: &str) -> bool {
         let mut named = Name::of(url);
@@ -94,7 +94,8 @@ impl Name {
     }
 }
 
-/// Says whether what follows a `#` is the name of a chart, with or without a version. Anything else could be a secret.
+/// Returns whether what follows a `#` is the name of a chart, with or without a version. Anything else could be a
+/// secret.
 fn is_chart(text: &str) -> bool {
     let is_plain =
         |character: char| character.is_ascii_alphanumeric() || "._-@+^~*".contains(character);
@@ -108,7 +109,7 @@ fn bare(url: &str) -> &str {
     url.strip_suffix(".git").unwrap_or(url)
 }
 
-/// Says whether `url` is `way`, or goes on after it with a `/`.
+/// Returns whether `url` is `way`, or goes on after it with a `/`.
 fn begins(url: &str, way: &str) -> bool {
     url.strip_prefix(way)
         .is_some_and(|rest| rest.is_empty() || rest.starts_with('/') || rest.starts_with('?'))

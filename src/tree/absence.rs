@@ -21,7 +21,7 @@ pub enum Absence {
     Ignored(String, String),
 }
 
-/// Tells why paths are missing. Every path is looked up once.
+/// Explains why paths are missing. Every path is looked up once.
 pub struct Absences {
     here: Rc<LocalRepo>,
     tree: SharedTree,
@@ -33,8 +33,8 @@ pub struct Absences {
 }
 
 impl Absences {
-    /// `tree` is what is looked at; its ignore files count. `on_disk` says that what is on disk may end up in it: not
-    /// in that of any commit.
+    /// `tree` is the tree to look at; its ignore files count. `on_disk` is whether files on disk may end up in it: not
+    /// in that of a commit.
     #[must_use]
     pub fn new(here: Rc<LocalRepo>, tree: SharedTree, on_disk: bool) -> Self {
         Absences {

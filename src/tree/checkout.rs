@@ -17,7 +17,7 @@ const CONVERTING: [&str; 3] = ["crlf", "ident", "encoding"];
 /// What becomes of a file that goes through a filter, which only who configured it knows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Filters {
-    /// It is as it is stored: nobody configured one.
+    /// Unchanged: no conversion is configured.
     None,
     /// It cannot be read.
     Refused,
@@ -53,7 +53,7 @@ impl Conversion {
     /// Reads a file of `tree`.
     ///
     /// # Errors
-    /// When it cannot be read, or what a checkout makes of it cannot be told.
+    /// When it cannot be read, or what a checkout makes of it is unknown.
     pub fn read(&self, tree: &dyn Listing, path: &str) -> Result<Vec<u8>> {
         let bytes = tree.read(path)?;
         let may = self.may(tree, path::parent(path))?;
@@ -82,7 +82,7 @@ impl Conversion {
         }
     }
 
-    /// Says what the attributes on the way to `directory` may do.
+    /// Returns what the attributes on the way to `directory` may do.
     fn may(&self, tree: &dyn Tree, directory: &str) -> Result<May> {
         if let Some(known) = self.directories.borrow().get(directory) {
             return Ok(*known);

@@ -41,7 +41,7 @@ impl DirectoryTree {
                 let place = path::join(&directory, &name);
                 match self.entry(&place)? {
                     Some(Entry::Directory) => todo.push(place),
-                    // A pipe or a device is a file to nobody, but it is there.
+                    // A pipe or a device is not a file, but it is there.
                     Some(Entry::File { .. } | Entry::Link | Entry::Submodule) | None => {
                         found.push(place);
                     }

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use super::{Entry, Tree, path};
 use crate::failure::{Failure, Result, argument};
 
-/// The files of this machine, as they are on disk now. Paths are those of the file system without
-/// the root, so that a reference may lead out of any directory and back into it.
+/// The files of this machine, as they are on disk now. Paths are those of the file system without the root, so that a
+/// reference may lead out of any directory and back into it.
 #[derive(Debug)]
 pub struct DiskTree {
     root: PathBuf,

@@ -30,7 +30,7 @@ pub(super) struct Ignores {
 impl Ignores {
     /// Returns the rule by which `path` is ignored.
     pub(super) fn rule(&self, tree: &dyn Tree, path: &str, is_directory: bool) -> Option<Ignored> {
-        // What is in an ignored directory is ignored, whatever is said of it.
+        // Whatever is in an ignored directory is ignored, even if another pattern includes it.
         let mut above = path.match_indices('/').map(|(at, _)| &path[..at]);
         above
             .find_map(|directory| self.last(tree, directory, true))
@@ -67,7 +67,7 @@ impl Ignores {
             return known.clone();
         }
         let place = path::join(directory, FILE_NAME);
-        // git follows no link there. What cannot be read is no reason to say less than that a path is missing.
+        // git follows no link there. A file that cannot be read must not hide that a path is missing.
         let bytes = match tree.entry(&place) {
             Ok(Some(Entry::File { .. })) => tree.read(&place).ok(),
             _ => None,

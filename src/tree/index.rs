@@ -190,7 +190,7 @@ impl IndexTree {
     }
 }
 
-/// Says whether a commit would hold the entry: `git add -N` stages a name only.
+/// Returns whether a commit would hold the entry: `git add -N` stages a name only.
 fn is_staged(entry: &IndexEntry) -> bool {
     !entry.flags.contains(Flags::INTENT_TO_ADD)
 }
@@ -372,7 +372,7 @@ impl Listing for IndexTree {
     }
 }
 
-/// Says whether the last component of a path is one of `names`.
+/// Returns whether the last component of a path is one of `names`.
 pub(super) fn is_named(path: &[u8], names: &[&str]) -> bool {
     names.iter().any(|name| {
         path.strip_suffix(name.as_bytes())
@@ -425,7 +425,7 @@ fn read(file: &Path, hash: gix::hash::Kind) -> Option<gix::index::State> {
         .then_some(state)
 }
 
-/// Says whether an entry is one that git may have written.
+/// Returns whether an entry is one that git may have written.
 fn is_sound(entry: &IndexEntry) -> bool {
     kind(entry.mode).is_some() && !entry.id.is_null()
 }
@@ -443,7 +443,7 @@ fn ask(here: &LocalRepo, hash: gix::hash::Kind) -> Result<gix::index::State> {
         let path = staged.path.as_slice().into();
         state.dangerously_push_entry(Stat::default(), id, flags, mode, path);
     }
-    // git reads on after the end of a file that was cut off, and says so in passing only.
+    // git reads past the end of a file that was cut off, and only mentions it in passing.
     if state.entries().iter().all(is_sound) {
         Ok(state)
     } else {

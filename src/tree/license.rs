@@ -13,7 +13,7 @@ const DIRECTORIES: [&str; 4] = ["license", "licenses", "licence", "licences"];
 /// What a build, or what applies a directory, takes for a manifest.
 const MANIFESTS: [&str; 3] = [".yaml", ".yml", ".json"];
 
-/// The largest such file: what is larger says something else.
+/// The largest such file: a larger one is something else.
 const MAX_BYTES: usize = 4 << 20;
 
 /// The licence files of one directory.
@@ -45,13 +45,13 @@ pub fn covered(place: &str) -> Option<&str> {
     is_file_name(name).then_some(directory)
 }
 
-/// Says whether a file in a `LICENSES` may be a licence.
+/// Returns whether a file in a `LICENSES` may be a licence.
 fn is_plain(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     !name.starts_with('.') && !MANIFESTS.iter().any(|ending| name.ends_with(ending))
 }
 
-/// Returns the licence files of a directory: `LICENSE*` and its kin, and what lies in a `LICENSES`.
+/// Returns the licence files of a directory: `LICENSE*` and similar names, and the contents of a `LICENSES`.
 ///
 /// # Errors
 /// When the tree cannot be read.

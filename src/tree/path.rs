@@ -5,7 +5,7 @@ pub fn components(path: &str) -> impl DoubleEndedIterator<Item = &str> {
     path.split('/').filter(|component| !component.is_empty())
 }
 
-/// Says whether the text is an absolute path on any platform we run on.
+/// Returns whether the text is an absolute path on any platform we run on.
 #[must_use]
 pub fn is_absolute(text: &str) -> bool {
     text.starts_with('/') || std::path::Path::new(text).is_absolute()
@@ -50,13 +50,13 @@ pub fn resolve(directory: &str, text: &str) -> Option<String> {
     Some(stack.join("/"))
 }
 
-/// Says whether `text`, walked from the real directory `directory`, ever climbs above the top.
+/// Returns whether `text`, walked from the real directory `directory`, ever climbs above the top.
 #[must_use]
 pub fn climbs_out(directory: &str, text: &str) -> bool {
     resolve(directory, text).is_none()
 }
 
-/// Says whether `path` is `directory` or lies below it.
+/// Returns whether `path` is `directory` or lies below it.
 #[must_use]
 pub fn is_in(path: &str, directory: &str) -> bool {
     below(path, directory).is_some()

@@ -113,7 +113,7 @@ impl Objects {
         self.repository.object_hash()
     }
 
-    /// Says whether these are the objects of the repository at hand.
+    /// Returns whether these are the objects of the repository at hand.
     #[must_use]
     pub(super) fn are_here(&self) -> bool {
         self.here.is_some()

@@ -48,7 +48,7 @@ impl WorkingTree {
         })
     }
 
-    /// Says whether a file that was read is still what it was.
+    /// Returns whether a file that was read is still what it was.
     #[must_use]
     pub fn is_as_read(&self, path: &str) -> bool {
         let read = self.read.borrow().get(path).copied();
@@ -80,7 +80,7 @@ impl WorkingTree {
 }
 
 impl WorkingTree {
-    /// Returns the paths that git lists, as far as they are wanted and still on disk, sorted.
+    /// Returns the paths that git lists, if they are wanted and still on disk, sorted.
     fn listed(&self, wanted: impl Fn(&[u8]) -> bool) -> Result<Vec<String>> {
         let listed = self.files()?;
         let mut found = Vec::new();
@@ -166,7 +166,7 @@ impl Tree for WorkingTree {
     }
 }
 
-/// Tells bytes apart that nobody chose for this.
+/// Distinguishes contents, unless chosen to collide.
 fn digest(bytes: &[u8]) -> u64 {
     let mut hasher = DefaultHasher::new();
     hasher.write(bytes);

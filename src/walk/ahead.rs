@@ -36,7 +36,7 @@ pub(super) fn read(texts: &[&[u8]]) -> Vec<Read> {
             all.extend(match thread.map(thread::ScopedJoinHandle::join) {
                 Ok(Ok(read)) => read,
                 Ok(Err(panic)) => std::panic::resume_unwind(panic),
-                // No thread to be had: then it is done here.
+                // No thread available: then it is done here.
                 Err(_) => one_by_one(share),
             });
         }

@@ -159,7 +159,7 @@ impl Walker<'_> {
         Ok(id)
     }
 
-    /// Says whether what lies in the directories of a source is of interest.
+    /// Returns whether what lies in the directories of a source is of interest.
     fn looks_into(&self, source: SourceId) -> bool {
         match self.options.contents {
             Contents::All => true,
@@ -232,7 +232,7 @@ impl Walker<'_> {
         Ok(files)
     }
 
-    /// Says what a link in a carried directory leads to.
+    /// Returns what a link in a carried directory leads to.
     fn linked(
         &self,
         source: SourceId,

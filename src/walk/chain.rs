@@ -1,11 +1,11 @@
-//! How the user's own files lead to a trouble in an upstream: every reference on the way.
+//! How the user's files lead to a trouble in an upstream: every reference on the way.
 
 use std::collections::{HashMap, VecDeque};
 
 use super::{Edge, FileId, Graph, Target, Trouble};
 use crate::failure::Location;
 
-/// Tells each trouble in an upstream which references lead to it.
+/// Adds to each trouble in an upstream the references that lead to it.
 pub(super) fn tell(graph: &Graph, troubles: &mut [Trouble]) {
     if !troubles.iter().any(|trouble| is_upstream(graph, trouble)) {
         return;

@@ -54,7 +54,7 @@ pub struct Archive {
 pub enum Pulled {
     /// It is here.
     Archive(Rc<Archive>),
-    /// It is left remote; the rest of a sentence says why, or what to do.
+    /// It is left remote; the rest of a sentence explains why, or what to do.
     Left(&'static str),
 }
 
@@ -96,13 +96,13 @@ impl ChartRef {
         }
     }
 
-    /// Says whether it is an artifact of a registry.
+    /// Returns whether it is an artifact of a registry.
     #[must_use]
     pub fn is_oci(&self) -> bool {
         self.repo.exposed().starts_with("oci://")
     }
 
-    /// Returns what a lock says that it is.
+    /// Returns its entry in a lock.
     #[must_use]
     pub fn locked<'a>(&self, lock: &'a Lock) -> Option<&'a ChartRemote> {
         let (url, name, version) = self.as_locked();
@@ -177,7 +177,7 @@ pub struct Named<'a> {
 }
 
 impl Named<'_> {
-    /// Returns the chart as it is asked for; none if it must be in the tree.
+    /// Returns the chart to request; none if it must be in the tree.
     #[must_use]
     pub fn wanted(&self) -> Option<ChartRef> {
         let devel = matches!(
@@ -427,7 +427,7 @@ impl Walker<'_> {
         Ok(())
     }
 
-    /// Brings along the directories that configure helm, as far as they are there.
+    /// Brings along the directories that configure helm, if they are there.
     fn bring_config_homes(&mut self) {
         for note in 0..self.graph.notes.len() {
             let noted = &self.graph.notes[note];
@@ -502,7 +502,7 @@ impl Walker<'_> {
         });
     }
 
-    /// Says whether somebody decided that a chart stays remote.
+    /// Returns whether it is accepted that a chart stays remote.
     fn accepts_chart(&self, wanted: &ChartRef) -> bool {
         let accepts = |leave: &Leave<'_>| leave.accepts(Rule::RemoteChart, &wanted.subject());
         self.options.leave.and_then(accepts).is_some()

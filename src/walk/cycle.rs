@@ -9,8 +9,8 @@ use crate::failure::Failure;
 use crate::redact;
 use crate::tree::path;
 
-/// How many steps are looked at for the chains of all cycles together. With cycles without end, such as
-/// thousands of roots that all name each other, the later ones are told without theirs.
+/// How many steps are looked at for the chains of all cycles together. With cycles without end, such as thousands of
+/// roots that all name each other, the later ones are reported without theirs.
 const MOST_LOOKS: usize = 1_000_000;
 /// How many roots of a chain are shown, at its begin and at its end.
 const SHOWN: usize = 16;
@@ -195,8 +195,8 @@ fn chain(
     None
 }
 
-/// Finds roots that reach, by local references only, a directory that contains them. Each reference that
-/// leads there is told once, and those on a cycle are told as such.
+/// Finds roots that reach, by local references only, a directory that contains them. Each reference that leads there is
+/// reported once; those on a cycle are reported as part of it.
 fn containing(
     graph: &Graph,
     steps: &[Vec<WalkResult>],

@@ -34,8 +34,8 @@ pub struct Graph {
     pub carried: Vec<Carried>,
     /// The charts of repositories that are not in the tree.
     pub charts: Vec<Chart>,
-    /// The references that stay remote because somebody decided so: root and index of the edge. Where they are
-    /// [asked for](super::Options::asks_for_left) all the same, they may lead somewhere.
+    /// The references that stay remote by decision: root and index of the edge. If they are [asked
+    /// for](super::Options::asks_for_left) all the same, they may lead somewhere.
     pub left: HashSet<(RootId, usize)>,
     /// The roots that lack a local file which the configuration lets be missing, each with the path of one.
     pub missing: BTreeMap<RootId, String>,
@@ -181,11 +181,11 @@ pub enum Target {
     File(FileId),
     /// A file or directory that is brought along as a whole.
     Carried(CarriedId),
-    /// A remote file or root that nobody resolved, because the walk has no network.
+    /// A remote file or root that was not resolved, because the walk has no network.
     Remote,
-    /// Left as it is, with a warning.
+    /// Unchanged, with a warning.
     Kept,
-    /// Could not be followed; a failure says why.
+    /// Could not be followed; a failure explains why.
     Broken,
 }
 
@@ -211,13 +211,13 @@ impl Graph {
         }
     }
 
-    /// Says whether a file lies in the tree where the walk starts.
+    /// Returns whether a file lies in the tree where the walk starts.
     #[must_use]
     pub fn is_start(&self, file: FileId) -> bool {
         matches!(self.files[file].origin, Origin::Tree { source: 0, .. })
     }
 
-    /// Says whether a file came over the network.
+    /// Returns whether a file came over the network.
     #[must_use]
     pub fn is_fetched(&self, file: FileId) -> bool {
         match &self.files[file].origin {

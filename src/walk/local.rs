@@ -10,7 +10,7 @@ use crate::redact;
 use crate::reference::{self, RepoSpec};
 use crate::tree::{self, Resolved, path};
 
-/// Says which directory would do as the scope, so that it holds `path` as well; `None` lies out of the tree.
+/// Returns a hint which scope would hold `path` as well; `None` lies out of the tree.
 pub(super) fn wider(tree: &dyn tree::Tree, scope: &str, path: Option<&str>) -> String {
     let Some(path) = path else {
         return "it lies out of the repository, where no scope leads: copy it in, or name it by its URL".to_owned();
@@ -36,7 +36,7 @@ impl Walker<'_> {
         let tree = &self.graph.sources[root.source].tree;
         Ok(match tree::resolve(&**tree, &path)? {
             Resolved::File { .. } => true,
-            // A link that leaves may be a file: `local_file` says what is wrong with it.
+            // A link that leaves may be a file: `local_file` reports what is wrong with it.
             Resolved::Leaves { .. } | Resolved::Loop { .. } => RepoSpec::parse(text).is_err(),
             _ => false,
         })
@@ -224,7 +224,7 @@ impl Walker<'_> {
         }
     }
 
-    /// Says why a local path leads nowhere.
+    /// Explains why a local path leads nowhere.
     pub(super) fn unresolved(
         &self,
         source: SourceId,
@@ -356,7 +356,7 @@ impl Walker<'_> {
         }
     }
 
-    /// Says what it means that there is nothing at a path.
+    /// Returns what a missing path means.
     pub(super) fn judge_missing(&self, source: SourceId, path: &str) -> Missing {
         let says = self.options.leave_missing.filter(|_| source == 0);
         says.map_or(Missing::Wrong, |says| says(path))
@@ -398,7 +398,7 @@ impl Walker<'_> {
     }
 }
 
-/// Says that an absolute path leads to nothing in the tree.
+/// Returns the error for an absolute path that leads to nothing in the tree.
 pub(super) fn nowhere(text: &str) -> WalkError {
     WalkError::new(
         TroubleKind::OutOfScope(Beyond::Absolute),
@@ -407,7 +407,7 @@ pub(super) fn nowhere(text: &str) -> WalkError {
     .hint("it holds on one machine, in one checkout only: write it relative to the kustomization")
 }
 
-/// Says so where a reference was surely meant to be remote, but not for kustomize.
+/// Returns the error for a reference that was surely meant to be remote, but that kustomize does not support.
 fn unsupported(text: &str) -> Option<WalkError> {
     let shown = || redact::url(text);
     if let Some(scheme) = reference::unsupported_scheme(text) {

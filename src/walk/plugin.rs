@@ -72,7 +72,7 @@ impl Walker<'_> {
     }
 
     /// Reads the resources of roots that are listed as plugin configurations, as far as they are known.
-    /// Says whether there were any that had not been read.
+    /// Returns whether there were any that had not been read.
     pub(super) fn read_plugin_roots(&mut self) -> bool {
         let mut any = false;
         for index in 0..self.plugin_roots.len() {

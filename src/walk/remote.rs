@@ -1,4 +1,4 @@
-//! References that somebody has to bring in: collected while a level is walked, then resolved together.
+//! Remote references: collected while a level is walked, then resolved together.
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -56,7 +56,7 @@ impl Walker<'_> {
         Ok(Target::Remote)
     }
 
-    /// Says whose a file is.
+    /// Returns whose a file is.
     pub(super) fn named_by(&self, file: FileId) -> NamedBy {
         let url = match &self.graph.files[file].origin {
             Origin::Remote(file) => file.url.shown(),

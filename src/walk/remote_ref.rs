@@ -1,4 +1,4 @@
-//! What a walk asks the network for, and who answers.
+//! What a walk requests from the network, and the interface to it.
 
 use std::collections::BTreeSet;
 use std::rc::Rc;
@@ -17,7 +17,7 @@ use crate::reference::{self, Pin, RepoSpec, Unsafe};
 pub enum Wants {
     /// A file field: always an HTTP GET.
     File,
-    /// `components`, and whatever is no http(s) URL: always git.
+    /// `components`, and whatever is not an http(s) URL: always git.
     Root,
     /// `resources`, `bases` and plugin lists: a file if the answer is one, else git.
     Either,
@@ -26,7 +26,7 @@ pub enum Wants {
 /// Whose files name a remote reference.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum NamedBy {
-    /// The user's own.
+    /// The user's.
     User,
     /// Only those that came from these URLs, without secrets.
     Upstream(BTreeSet<String>),
@@ -70,7 +70,7 @@ impl RemoteRef {
         let (wants, spec) = match reference.accepts {
             Accepts::File | Accepts::Program if is_http => (Wants::File, None),
             Accepts::File | Accepts::Program | Accepts::Carried { .. } => return None,
-            // A URL whose path climbs is no repository for us, but it may be a file.
+            // A URL whose path climbs is not accepted as a repository, but it may be a file.
             Accepts::Either | Accepts::Plugin(_) if is_http => {
                 let escapes = |spec: &RepoSpec| {
                     matches!(
@@ -129,7 +129,7 @@ impl RemoteRef {
         }
     }
 
-    /// Returns what a lock says that this is. The kind of the entry decides what it is, too.
+    /// Returns its entry in a lock. The kind of the entry decides what it is, too.
     #[must_use]
     pub fn locked<'a>(&self, lock: &'a Lock) -> Option<&'a Remote> {
         let (file, repository) = self.as_locked();
@@ -190,7 +190,7 @@ pub fn rules(what: &LeftWhat) -> &'static [Rule] {
     }
 }
 
-/// Returns why something that a lock holds as left stays remote; none where nobody has accepted it.
+/// Returns the reason why something that a lock lists as left stays remote; none if it was not accepted.
 #[must_use]
 pub fn accepted(leave: &Leave<'_>, what: &LeftWhat) -> Option<String> {
     let subject = subject(what);

@@ -12,9 +12,10 @@ pub struct Trouble {
     pub kind: TroubleKind,
     /// The reference that it is about: a root and the index of its edge.
     pub edge: Option<(RootId, usize)>,
-    /// The root that it keeps from being built, and that paths in it are relative to; none where it is about a file alone.
+    /// The root that it keeps from being built, and that paths in it are relative to; none where it is about a file
+    /// alone.
     pub root: Option<RootId>,
-    /// The file that it is about; none where there is no such file.
+    /// The file that it is about; none if there is no such file.
     pub file: Option<FileId>,
     /// The same for a person who localizes.
     pub failure: Failure,
@@ -23,7 +24,7 @@ pub struct Trouble {
 /// The sorts of [`Trouble`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TroubleKind {
-    /// Something could not be read or fetched, so that nobody knows.
+    /// Something could not be read or fetched, so the answer is unknown.
     Failed,
     /// A chart of a repository could not be brought in.
     Chart,

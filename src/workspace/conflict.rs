@@ -6,7 +6,7 @@ use crate::record::lock::{Both, Merged, Sides};
 use crate::record::{LOCK_NAME, Lock};
 use crate::tree::Tree;
 
-/// Brings the two sides of the lock at the top together; none where there is no conflict, or somebody has resolved it.
+/// Merges the two sides of the lock at the top; none if there is no conflict, or it is resolved.
 ///
 /// Both sides come from the index. Where it holds none (the markers were added), they come from the markers.
 ///
@@ -44,7 +44,7 @@ pub(super) fn merged(here: &LocalRepo, tree: &dyn Tree) -> Result<Option<Merged>
     Ok(Some(Lock::merge(base.as_ref(), &ours, &theirs)))
 }
 
-/// Says of a remote that both sides changed it, and what to do.
+/// Returns the failure for a remote that both sides changed, with what to do.
 pub(super) fn unclear(both: &Both) -> Failure {
     Failure::new(format!(
         "{}: both sides changed it: {} is ours, and stays; {} is theirs",

@@ -22,7 +22,7 @@ pub type Files = BTreeMap<String, Rc<[u8]>>;
 /// (`LoadArchiveFiles`). Modes are not kept: helm unpacks everything as 0644.
 ///
 /// # Errors
-/// With the reason, when it is no archive, leads out of its directory, holds links or devices, one name twice, or
+/// With the reason, when it is not an archive, leads out of its directory, holds links or devices, one name twice, or
 /// more than a chart can be.
 pub fn unpack(bytes: &[u8]) -> Result<Files, String> {
     if !bytes.starts_with(&[0x1f, 0x8b]) {

@@ -68,7 +68,7 @@ impl Target {
     /// `http.Client`), else that of the netrc file. A user name alone in the URL selects among the
     /// logins of the netrc file, and is sent alone (some hosts take a token so) when it is not there.
     ///
-    /// `named` says whether the user's own files name the host: of another host netrc must have an entry.
+    /// `named` is whether the user's files name the host: for another host netrc must have an entry.
     pub(super) fn credentials<'n>(
         &self,
         named: bool,
@@ -97,8 +97,8 @@ impl Target {
         }
     }
 
-    /// Asks for a login after `refused` (or nothing) was answered 401. Returns `None` when there is
-    /// nothing new to try. A password in the URL is taken at its word: there is no asking then.
+    /// Asks for a login after `refused` (or nothing) was answered with 401. Returns `None` when there is nothing new to
+    /// try. If the URL has a password, there is no asking.
     ///
     /// `ask` sees the URL without password and query.
     pub(super) fn ask(

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-/// A netrc file larger than this is no netrc file.
+/// A larger file is not a netrc file.
 const MAX_BYTES: u64 = 1 << 20;
 
 /// The logins of a netrc file, in their order. Has no `Debug`: it holds passwords.
@@ -128,8 +128,8 @@ impl Netrc {
     /// Returns the login and password for `host` (without a port; an IPv6 address with or without
     /// brackets), for the given login if there is one.
     ///
-    /// The first `machine` that fits, else `default` if that `may_default`. An entry without a password fits nothing, one
-    /// without a login fits every login.
+    /// The first `machine` that fits, else `default` if that `may_default`. An entry without a password fits nothing,
+    /// one without a login fits every login.
     pub(super) fn find(
         &self,
         host: &str,

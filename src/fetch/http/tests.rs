@@ -14,7 +14,7 @@ use std::time::Instant;
 use super::*;
 use server::{Reply, Server, ok, reply};
 
-/// `u:p`, as it is sent.
+/// `u:p`, encoded.
 const U_P: &str = "Basic dTpw";
 
 /// Long enough for a busy machine, short enough to tell it from waiting for ever.
@@ -56,7 +56,7 @@ fn with_netrc(directory: &Path, text: &str, ask: Box<AskCredentials>) -> Client 
     Client::with(options(), ask, Arc::default(), surroundings)
 }
 
-/// Lets in who says `u:p`.
+/// Accepts only `u:p`.
 fn guarded(_: usize, request: &server::Request) -> Reply {
     match request.authorization() {
         Some(U_P) => ok("secret\n"),
@@ -335,7 +335,7 @@ fn a_silent_server_is_cut_when_nobody_waits_any_more() {
     });
     assert_eq!(result, Err(HttpError::Cancelled));
     assert!(start.elapsed() < SOON);
-    // Nothing is begun for somebody who has gone already.
+    // Nothing starts for a caller that has gone already.
     assert_eq!(
         client.get(&server.url("/g"), Access::FREE, &cancel),
         Err(HttpError::Cancelled)

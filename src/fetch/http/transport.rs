@@ -54,7 +54,7 @@ pub(super) struct Transport {
     proxies: bool,
     max_bytes: u64,
     connect: Duration,
-    /// As the environment says about proxies, if they count.
+    /// Uses the proxies of the environment, if they apply.
     proxied: OnceLock<Result<Client, String>>,
     /// Without a proxy. Always so for loopback hosts, as in Go's client: what is sent there is
     /// trusted not to leave this machine.
@@ -130,9 +130,9 @@ impl Transport {
 
     /// Sends one GET and reads the answer. With `most` it leads no further inwards.
     ///
-    /// The work is done on a thread of its own, which is left behind when the time is up or nobody
-    /// wants the answer any more: neither a name server nor a server that sends one byte a second
-    /// can hold the caller. It ends by itself, at the latest shortly after the deadline.
+    /// The work is done on a thread of its own, which is left behind when the time is up or the caller no longer wants
+    /// the answer: neither a name server nor a server that sends one byte a second can block the caller. It ends by
+    /// itself, at the latest shortly after the deadline.
     pub(super) fn send(
         &self,
         url: &Url,
@@ -160,7 +160,7 @@ impl Transport {
         thread::Builder::new()
             .name("http".into())
             .spawn(move || {
-                // Nobody listens when it was abandoned.
+                // The receiver is gone if the request was abandoned.
                 let _ = sender.send(exchange.run(request));
             })
             .map_err(|error| HttpError::Setup {
@@ -181,7 +181,7 @@ impl Transport {
     }
 }
 
-/// Tells the thread, when dropped, that nobody waits for it.
+/// Tells the thread, when dropped, that its answer is no longer wanted.
 #[derive(Default)]
 struct Abandoned(Arc<AtomicBool>);
 
@@ -359,8 +359,8 @@ impl Roots {
         }
     }
 
-    /// Reads the certificates (PEM). What cannot be read or is no CA certificate is left out, as
-    /// OpenSSL does: a host that needs it will not be trusted, which is reported.
+    /// Reads the certificates (PEM). Anything that cannot be read or is not a CA certificate is skipped, as OpenSSL
+    /// does: a host that needs it will not be trusted, which is reported.
     fn load(&self) -> Vec<reqwest::Certificate> {
         let listed = self
             .directories

@@ -1,4 +1,4 @@
-//! What git says about files: those of the index, of the working tree, and objects that only git reaches.
+//! What git knows about files: those of the index, of the working tree, and objects that only git reaches.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
@@ -172,7 +172,7 @@ impl LocalRepo {
                 staged(line).ok_or_else(|| Failure::new("git listed an index that is none"))?;
             entries.push(entry);
         }
-        // git shows such an entry as an empty file; what it would add says which ones are none.
+        // git shows such an entry as an empty file; what it would add tells them apart.
         if entries
             .iter()
             .any(|entry| entry.stage == 0 && entry.is_empty())

@@ -60,8 +60,8 @@ impl LocalRepo {
 
 /// What a hook has to know of the history.
 impl LocalRepo {
-    /// Returns the commits that are being merged into HEAD. git says so in a file, but for a merge
-    /// without conflicts only in the environment of `pre-merge-commit`.
+    /// Returns the commits that are being merged into HEAD. git writes them to a file, but for a merge without
+    /// conflicts only to the environment of `pre-merge-commit`.
     #[must_use]
     pub fn merged(&self) -> Vec<String> {
         let file = std::fs::read_to_string(self.git_dir.join("MERGE_HEAD")).unwrap_or_default();
@@ -80,7 +80,7 @@ impl LocalRepo {
         commits
     }
 
-    /// Says whether a commit would hold what HEAD holds.
+    /// Returns whether a commit would hold what HEAD holds.
     ///
     /// # Errors
     /// When git cannot compare them.

@@ -24,7 +24,7 @@ impl LocalRepo {
         if let Ok(answer) = ask(git, kind, id) {
             return Ok(answer);
         }
-        // It ended, and only a new one says why.
+        // It ended, and only a new one reports why.
         *batch = None;
         let output = self.run(&["cat-file", kind, id], None)?;
         if output.status.success() {
@@ -37,7 +37,7 @@ impl LocalRepo {
         }
     }
 
-    /// Says whether this is a partial clone: some objects are fetched when they are needed only.
+    /// Returns whether this is a partial clone: some objects are fetched when they are needed only.
     ///
     /// # Errors
     /// When git cannot read its configuration.

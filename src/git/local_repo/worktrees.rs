@@ -12,7 +12,7 @@ use crate::interrupt;
 
 /// How long another run may take to check out a worktree.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// Why git keeps a worktree that is being made. No other program says so.
+/// Why git keeps a worktree that is being made. No other program uses this text.
 const UNFINISHED: &str = "git kustomize-localize is making it";
 
 /// A worktree, as `git worktree list` names it.
@@ -71,13 +71,12 @@ impl LocalRepo {
         Ok(listed.collect())
     }
 
-    /// Waits until no other run of ours changes a worktree of this repository. None does before what this returns is
-    /// dropped.
+    /// Waits until no other run changes a worktree of this repository. None does before the return value is dropped.
     ///
     /// # Errors
     /// When that takes too long.
     pub fn alone(&self) -> Result<interrupt::Alone> {
-        // As `gitrepository-layout(5)` says of `commondir`.
+        // As in `gitrepository-layout(5)` for `commondir`.
         let common = match std::fs::read_to_string(self.git_dir.join("commondir")) {
             Ok(common) => self.git_dir.join(common.trim_end()),
             Err(_) => self.git_dir.clone(),
@@ -88,8 +87,9 @@ impl LocalRepo {
         })
     }
 
-    /// Makes a linked worktree at a directory, an absolute path, with a commit checked out. It is unfinished, and git
-    /// keeps it, whatever becomes of us. `again` says that an unfinished one that is gone may be in the way.
+    /// Makes a linked worktree at a directory, an absolute path, with a commit checked out. It is marked unfinished,
+    /// and git keeps it, whatever happens to this process. `again` says that an unfinished one that is gone may be in
+    /// the way.
     ///
     /// # Errors
     /// When git cannot make it: nothing is left of it then.
@@ -134,7 +134,7 @@ impl LocalRepo {
         ok(run::<&str>(git, &[], None)?).map(drop)
     }
 
-    /// Runs git in a worktree, without the repository that our caller named. Says whether it succeeded.
+    /// Runs git in a worktree, without the repository that our caller named. Returns whether it succeeded.
     ///
     /// # Errors
     /// When git cannot be run.
@@ -162,8 +162,8 @@ impl LocalRepo {
     }
 }
 
-/// Returns the branch that git has set aside in a worktree, by its full name, and what for: `git worktree list` tells of
-/// a detached HEAD only (`worktree.c`, `is_worktree_being_rebased`).
+/// Returns the branch that git has set aside in a worktree, by its full name, and what for: `git worktree list` shows a
+/// detached HEAD only (`worktree.c`, `is_worktree_being_rebased`).
 fn set_aside(directory: &Path) -> Option<(String, Amid)> {
     let link = directory.join(".git");
     let git_dir = match fs::read_to_string(&link) {
@@ -183,7 +183,7 @@ fn set_aside(directory: &Path) -> Option<(String, Amid)> {
             return Some((name, Amid::Rebase));
         }
     }
-    // A commit id where no branch was checked out: then there is no such branch.
+    // A commit id if no branch was checked out: then there is no such branch.
     let start = read("BISECT_START")?;
     let name = start.strip_prefix("refs/heads/").unwrap_or(&start);
     Some((format!("refs/heads/{name}"), Amid::Bisect))

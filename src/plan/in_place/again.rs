@@ -77,7 +77,7 @@ impl TurnBack<'_> {
             return Ok(());
         };
         let bytes = self.tree.read(&path)?;
-        // One that cannot be read is told by the walk.
+        // The walk reports a file that cannot be read.
         let Ok(read) = kustomization::read(&bytes) else {
             return Ok(());
         };

@@ -8,9 +8,9 @@ use crate::redact;
 use crate::tree::path;
 use crate::walk::{Edge, Graph, Origin, Root, Target};
 
-/// Compares the walk of what is (`before`) with that of what is to be (`after`): in every file that
-/// is written each reference leads to something in the tree, but for those that led nowhere before,
-/// and where only something is localized `again`, those that say what they said before.
+/// Compares the walk before (`before`) with the walk after the changes (`after`): in every file that is written, each
+/// reference leads to something in the tree, except for those that led nowhere before, and, where only something is
+/// localized `again`, those that did not change.
 pub(super) fn assert_whole(
     before: &Graph,
     after: &Graph,

@@ -1,5 +1,5 @@
-//! Localized files that were edited or are gone, as the lock says they were: from the index, from HEAD, or from
-//! where they came from. Whatever is found counts only if it has the digest that the lock names.
+//! Restores localized files that were edited or deleted, to the contents that the lock lists: from the index, from
+//! HEAD, or from where they came from. A file counts only if it has the digest in the lock.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,11 +19,11 @@ use crate::workspace::Workspace;
 pub(super) struct Restored {
     /// What they were, by path.
     pub(super) files: BTreeMap<String, (Vec<u8>, bool)>,
-    /// Those that nobody has any more.
+    /// Those that could not be found anywhere.
     pub(super) lost: BTreeSet<String>,
 }
 
-/// Brings back what the lock says of these files.
+/// Restores these files to the contents that the lock lists.
 pub(super) fn restore(
     workspace: &Workspace,
     held: &Lock,
@@ -152,7 +152,7 @@ fn rewritten(bytes: Vec<u8>, file: &StoredFile) -> Option<Vec<u8>> {
     kustomization::edit(&bytes, &edits).ok()
 }
 
-/// Says whether a reference is the one that the lock writes as `before`: so, or as another text for the
+/// Returns whether a reference is the one that the lock writes as `before`: so, or as another text for the
 /// same place.
 fn is_same(reference: &Reference, before: &str, directory: &str) -> bool {
     let whole = match &reference.key {

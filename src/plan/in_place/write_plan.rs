@@ -1,5 +1,5 @@
-//! What is to be, held against what is on disk and what the lock says: what may be written, what may
-//! go, and what is somebody else's.
+//! Compares the planned files with the disk and the lock: which may be written, which may be deleted, and which belong
+//! to somebody else.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -29,7 +29,7 @@ enum There {
     NoFile,
 }
 
-/// Holds a file of this digest, and of this mode if that means anything, against what is on disk.
+/// Compares a file of this digest, and of this mode if that means anything, with the disk.
 fn there(workspace: &Workspace, place: &str, sha256: &str, mode: Option<bool>) -> Result<There> {
     Ok(match workspace.tree.entry(place)? {
         None => There::Nothing,
@@ -44,7 +44,7 @@ fn there(workspace: &Workspace, place: &str, sha256: &str, mode: Option<bool>) -
     })
 }
 
-/// Says whether the mode of a file on disk means anything.
+/// Returns whether the mode of a file on disk means anything.
 fn has_modes(workspace: &Workspace) -> Result<bool> {
     Ok(match &workspace.files {
         Files::WorkingTree { repo, .. } => {
@@ -54,8 +54,8 @@ fn has_modes(workspace: &Workspace) -> Result<bool> {
     })
 }
 
-/// Returns the localized files that a lock lists. It comes with a pull request: nothing that lies anywhere
-/// else becomes ours because it says so.
+/// Returns the localized files that a lock lists. A lock comes with a pull request: listing a file anywhere else does
+/// not make it ours.
 pub(super) fn ours(held: &Lock) -> impl Iterator<Item = &StoredFile> {
     held.files.iter().filter(|file| home(&file.path).is_some())
 }
@@ -73,7 +73,7 @@ pub(super) fn edited<'a>(workspace: &Workspace, held: &'a Lock) -> Result<Vec<&'
     Ok(edited)
 }
 
-/// The files that are to be, with what is known of their places.
+/// The planned files, with what is known of their places.
 pub(super) struct WritePlan<'a> {
     workspace: &'a Workspace,
     held: &'a Lock,
@@ -83,7 +83,7 @@ pub(super) struct WritePlan<'a> {
     modes: bool,
     /// Whether licences are left out.
     no_licenses: bool,
-    /// What is to be written, and what is there now.
+    /// What to write, and what is there now.
     places: Vec<(&'a str, &'a ResultFile, There)>,
 }
 
@@ -112,7 +112,7 @@ impl<'a> WritePlan<'a> {
         Ok(writes)
     }
 
-    /// Holds a stored file against what is on disk.
+    /// Compares a stored file with the disk.
     fn stored(&self, file: &StoredFile) -> Result<There> {
         there(
             self.workspace,
@@ -122,7 +122,7 @@ impl<'a> WritePlan<'a> {
         )
     }
 
-    /// Returns the directory of the chart that a file is of, if it becomes the user's own.
+    /// Returns the directory of the chart that a file belongs to, if the chart is the user's from then on.
     pub(super) fn vendored(&self, place: &str) -> Option<&'a str> {
         let vendored = self.localized.vendored.iter();
         vendored
@@ -134,7 +134,7 @@ impl<'a> WritePlan<'a> {
         self.localized.local_files.contains(place)
     }
 
-    /// Refuses to write what somebody would lose.
+    /// Refuses to write if somebody would lose work.
     pub(super) fn refuse(&self, graph: &Graph, overwrite: bool) -> Result<(), Failures> {
         let mut failures = Vec::new();
         let mut edited = Vec::new();
@@ -192,8 +192,8 @@ impl<'a> WritePlan<'a> {
         }
     }
 
-    /// Refuses to edit files of the user that differ from the index: nobody could tell the edit from
-    /// what was there before.
+    /// Refuses to edit files of the user that differ from the index: the edit could not be told apart from what was
+    /// there before.
     fn unstaged(&self) -> Result<Option<Failure>> {
         let edits: Vec<&str> = self
             .places
@@ -235,8 +235,8 @@ impl<'a> WritePlan<'a> {
             .map(|(place, file, _)| (*place, *file))
     }
 
-    /// Returns the entries of the lock that stay: the files that something of `after`, the walk of what
-    /// is to be, references or may reference.
+    /// Returns the entries of the lock that stay: the files that something of `after`, the walk after the changes,
+    /// references or may reference.
     pub(super) fn kept(&self, after: &Explored) -> Result<Vec<&'a StoredFile>> {
         let kustomizations = self.workspace.kustomizations()?;
         let graph = &after.graph;
@@ -293,7 +293,7 @@ impl<'a> WritePlan<'a> {
             let Some(home) = home(&file.path).map(path::parent) else {
                 return false;
             };
-            // A root that is no starting point, or is not checked out, may use what is beside it.
+            // A root that is not a starting point, or is not checked out, may use its neighbours.
             let is_left_out = roots.contains(home) && !reached.contains(home);
             let is_hidden = kustomizations
                 .hidden
@@ -400,7 +400,7 @@ impl<'a> WritePlan<'a> {
         }
     }
 
-    /// Returns what is to be written: what was brought in, then what references it.
+    /// Returns what to write: what was brought in, then the files that reference it.
     pub(super) fn writes(&self) -> Vec<Change> {
         let change = |(place, file, _): &(&str, &ResultFile, There)| Change {
             path: (*place).to_owned(),
@@ -473,7 +473,7 @@ impl<'a> WritePlan<'a> {
     }
 }
 
-/// Says whether the user's tree itself references the file at `place`.
+/// Returns whether the user's tree itself references the file at `place`.
 fn is_used(graph: &Graph, place: &str) -> bool {
     is_carried(graph, place)
         || graph
@@ -482,7 +482,7 @@ fn is_used(graph: &Graph, place: &str) -> bool {
             .any(|file| matches!(&file.origin, Origin::Tree { source: 0, path } if path == place))
 }
 
-/// Says whether the file at `place` belongs to what the user's tree needs as a whole.
+/// Returns whether the file at `place` belongs to what the user's tree needs as a whole.
 fn is_carried(graph: &Graph, place: &str) -> bool {
     let mut carried = graph.carried.iter();
     carried.any(|carried| carried.source == 0 && path::is_in(place, &carried.path))

@@ -73,7 +73,7 @@ pub(super) fn take_out(explored: &mut Explored, held: &Lock) -> Asked {
     }
 }
 
-/// Says whether a lock holds what a reference names, and the directory in it.
+/// Returns whether a lock holds what a reference names, and the directory in it.
 fn is_held(edge: &Edge, held: &Lock) -> bool {
     let Some(wanted) = &edge.remote else {
         return false;
@@ -98,8 +98,8 @@ fn remote_reference(graph: &Graph, trouble: &Trouble) -> Option<Reference> {
         .filter(|(root, edge)| plan::is_remote(&graph.roots[*root].edges[*edge].reference))
 }
 
-/// Says whether something is left to tell of a reference that failed: it is the user's own, or the lock can name it as
-/// left. Else what holds it is of no use.
+/// Returns whether a failed reference can be reported: it is the user's, or the lock can name it as left. Otherwise the
+/// root that holds it is of no use.
 fn can_be_told(graph: &Graph, (root, edge): Reference) -> bool {
     let edge = &graph.roots[root].edges[edge];
     !graph.is_fetched(edge.from) || plan::unresolved(edge).is_some()
@@ -151,7 +151,7 @@ fn led_to(graph: &Graph, target: Target) -> Option<FileId> {
     }
 }
 
-/// Says whether a reference was resolved over the network.
+/// Returns whether a reference was resolved over the network.
 fn is_to_remote(graph: &Graph, target: Target) -> bool {
     match target {
         Target::Root { remote, .. } => remote,

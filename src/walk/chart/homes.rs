@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use crate::kustomization::{NoteKind, Spot};
 use crate::walk::{FileId, Graph, Noted, RootId};
 
-/// Where kustomize looks for charts when nothing says so.
+/// The default of `chartHome`.
 pub const CHART_HOME: &str = "charts";
 
 /// A chart home as written, and where that is.

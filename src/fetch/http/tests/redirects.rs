@@ -13,7 +13,7 @@ fn redirects_are_followed_to_their_end() {
         "/3?x=y" => reply("307 Temporary", &["Location: //127.0.0.1:PORT/4"], ""),
         _ => ok("end\n"),
     });
-    // Relative to the root, then to the path; then a port that is no number.
+    // Relative to the root, then to the path; then an invalid port.
     assert_eq!(get(&server.url("/1")), Err(RedirectError::Target.into()));
     assert_eq!(server.requests().len(), 3);
 

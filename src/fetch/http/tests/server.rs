@@ -31,7 +31,7 @@ impl Request {
 pub(super) enum Reply {
     /// These bytes.
     Raw(Vec<u8>),
-    /// These bytes, then one `x` every 20 ms for as long as somebody listens.
+    /// These bytes, then one `x` every 20 ms for as long as the client listens.
     Drip(Vec<u8>),
     /// Nothing, for as long as the server runs.
     Silence,
@@ -71,7 +71,7 @@ pub(super) struct Server {
 }
 
 impl Server {
-    /// Answers each request with what `handler` says about its number (from 0) and content.
+    /// Answers each request with what `handler` returns for its number (from 0) and content.
     pub(super) fn http(
         handler: impl Fn(usize, &Request) -> Reply + Send + Sync + 'static,
     ) -> Server {

@@ -1,4 +1,4 @@
-//! What the lock holds, and what it says is left, after a walk in which upstreams are not all there.
+//! What the lock holds, and what it lists as left, after a walk in which some upstreams are missing.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
@@ -110,7 +110,7 @@ fn what_an_upstream_names_in_vain_is_left_behind_it() {
     let nowhere = "https://h/o/b//nowhere?ref=v1";
     let generator = "apiVersion: builtin\nkind: ConfigMapGenerator\nmetadata: {name: g}\nfiles: ['https://h/f.yaml']\n";
     for (upstreams, expected) in [
-        // The user's own reference is not locked, and `check` says so.
+        // The user's reference is not locked, and `check` reports it.
         (Upstreams::default(), vec![]),
         (a("missing.yaml"), vec![]),
         (a(B), vec![A.to_owned(), format!("{A} > {B}")]),
