@@ -46,7 +46,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Compares the two. Says whether we are as fast and as small as we want to be.
+/// Compares the two. Returns whether we are as fast and as small as we want to be.
 fn compare(kustomizations: usize) -> bool {
     let repository = Repository::new(kustomizations);
     let check = || {

@@ -61,7 +61,7 @@ pub(crate) fn show() -> ExitCode {
 }
 
 impl Row {
-    /// Says whether it grows as it should.
+    /// Returns whether it grows as it should.
     fn show(&self) -> bool {
         println!("\n{}", self.name);
         let times = self.sizes.map(|size| {

@@ -17,7 +17,7 @@ use std::time::Instant;
 use measure::{median, peak};
 use scene::{SCENES, Scene, Stage};
 
-/// How often each of them runs, unless an argument says otherwise.
+/// How often each of them runs by default.
 const ROUNDS: usize = 5;
 
 /// What is compared.
@@ -49,7 +49,7 @@ impl Runner {
         }
     }
 
-    /// What it is held against, and how many times faster than that we want to be.
+    /// What it is compared with, and how many times faster than that we want to be.
     fn goal(self, scene: &Scene) -> Option<(Runner, f64)> {
         match self {
             Runner::Kustomize | Runner::KustomizeVerified => None,
@@ -105,7 +105,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Compares them in one scene. Says whether we are as fast and as small as we want to be.
+/// Compares them in one scene. Returns whether we are as fast and as small as we want to be.
 fn compare(scene: &Scene, kustomize: &Path, rounds: usize) -> bool {
     let stage = Stage::set(scene);
     let mut times = Runner::ALL.map(|_| Vec::new());

@@ -73,7 +73,7 @@ impl Repository {
         repository.git(&["reset", "--quiet", "--hard"]);
         // As a clone is: one pack, with deltas.
         repository.git(&["repack", "-adqf", "--window=5"]);
-        // The floor is not to pay for what the index says about files that were written just now.
+        // The baseline must not pay for index entries of files that were written just now.
         repository.git(&["update-index", "--refresh"]);
         repository
     }

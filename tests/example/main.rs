@@ -1,8 +1,8 @@
 //! The main job, played through on this machine: `cargo run --locked --example localize`.
 //!
-//! Makes two upstream repositories and a user's repository in a temporary directory, localizes one
-//! overlay of the latter, and shows what git says about the result. Nothing leaves the machine: what
-//! the URLs name is stood in for by [`upstream`]. The directory stays, to be looked at.
+//! Makes two upstream repositories and a user's repository in a temporary directory, localizes one overlay of the
+//! latter, and shows git's view of the result. Nothing leaves the machine: [`upstream`] serves what the URLs name. The
+//! directory is kept for inspection.
 //!
 //! The program under show is this very executable under the name `git-kustomize-localize`, which is
 //! how git finds its sub-commands.

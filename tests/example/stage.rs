@@ -20,7 +20,7 @@ const DATE: &str = "2026-01-02T03:04:05Z";
 /// What may be taken from the caller: where programs are found, and what they need to start.
 const INHERITED: [&str; 4] = ["PATH", "SYSTEMROOT", "TERM", "NO_COLOR"];
 
-/// Says whether this process was started as the program that is shown.
+/// Returns whether this process was started as the program that is shown.
 pub(crate) fn is_the_program() -> bool {
     let name = env::args_os().next().unwrap_or_default();
     Path::new(&name).file_stem() == Some(OsStr::new(PROGRAM))
@@ -143,7 +143,7 @@ impl Stage {
         }
         let mut path = vec![self.root.join("bin")];
         path.extend(env::split_paths(&env::var_os("PATH").unwrap_or_default()));
-        // A PATH that cannot be joined is left as it is: git then says what it does not find.
+        // A PATH that cannot be joined is not changed: git then reports what it does not find.
         if let Ok(path) = env::join_paths(path) {
             command.env("PATH", path);
         }

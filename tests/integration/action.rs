@@ -196,7 +196,7 @@ fn a_pull_request_cannot_switch_off_what_judges_it() {
     let (_, _, merge) = runner.pull_request();
     runner.event("pull_request", &merge, 1);
     runner.run().fails(1).stdout_has("remote-reference");
-    // On its own, what it says counts: it is the base that does not say so.
+    // The configuration of the commit itself works; the base lacks it.
     runner.set("inputs.base", &merge);
     runner.run().success();
 }
@@ -248,7 +248,7 @@ fn only_what_is_new_counts_where_the_base_says_so() {
     runner.sandbox.set("GITHUB_REF", "refs/heads/pull");
     runner.set("github.event.before", "0".repeat(40));
     runner.run().fails(1).lacks("file=old/kustomization.yaml");
-    // Other events have nothing to start from: that is no all-clear.
+    // Other events have no base: that must not pass as clean.
     runner.event("schedule", &base, 1);
     runner.run().fails(2).stdout_has("--new-only=BASE");
 }
@@ -305,7 +305,7 @@ fn the_result_is_written_as_sarif_too() {
     assert!(output.contains("\nresult file.sarif\n"), "{output}");
 }
 
-/// Returns an archive of a release, whose program says `released`.
+/// Returns an archive of a release, whose program prints `released`.
 fn archive(sandbox: &Sandbox) -> Vec<u8> {
     let directory = sandbox.path("release");
     fs::create_dir(&directory).unwrap();
@@ -349,7 +349,7 @@ fn a_release_is_installed_only_with_its_digest() {
     runner.run().fails(2).stdout_has("no digest at");
     let other = "0".repeat(64);
     for install in ["release", "auto"] {
-        // What is not what it should be is no reason to try something else.
+        // An unexpected value must not lead to a fallback.
         runner.set("inputs.install", install);
         server.route(&format!("{url}.sha256"), Reply::ok(format!("{other}  x\n")));
         runner.run().fails(2).stdout_has("has the SHA-256");
@@ -372,7 +372,7 @@ fn the_source_is_compiled_without_what_a_check_does_not_need() {
     runner.event("schedule", &commit, 1);
     fs::remove_file(program).unwrap();
     runner.run().fails(2).stdout_has("is not on PATH");
-    // A stand-in for cargo says what it was asked for, and makes the program.
+    // A fake cargo prints its arguments, and makes the program.
     let real = env!("CARGO_BIN_EXE_git-kustomize-localize");
     runner.sandbox.script(
         "cargo",

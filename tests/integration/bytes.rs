@@ -137,7 +137,7 @@ fn attributes(world: &World) -> Repo {
     upstream
 }
 
-/// Returns what a clone with nobody's configuration holds.
+/// Returns the contents of a clone without any configuration.
 fn null_clone(world: &World, upstream: &Repo) -> Repo {
     let path = world.sandbox.path("null-clone");
     let mut command = world.sandbox.command("git", &world.sandbox.path(""));

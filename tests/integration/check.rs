@@ -23,7 +23,7 @@ fn repository(sandbox: &Sandbox) -> Repo {
     repo
 }
 
-/// Runs a check that must leave everything as it is.
+/// Runs a check that must change nothing.
 #[track_caller]
 fn check(repo: &Repo, args: &[&str]) -> Output {
     repo.run_unchanged(&[&["check"], args].concat())
@@ -62,7 +62,7 @@ fn each_source_is_looked_at_by_itself() {
     check(&repo, &[]).fails(1).stdout_has(place).lacks("differ");
     check(&repo, &["--rev", "HEAD"]).success();
 
-    // The mend is on disk, but not staged.
+    // The fix is on disk, but not staged.
     repo.write("base/kustomization.yaml", "resources:\n- config.yaml\n");
     check(&repo, &["--staged"])
         .fails(1)

@@ -1,4 +1,4 @@
-//! What must never be called clean: what was not looked at, and what somebody hides from the check.
+//! What must never be called clean: files that were not looked at, and files that are hidden from the check.
 
 use std::ffi::OsStr;
 use std::fs;

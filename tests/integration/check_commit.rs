@@ -1,4 +1,4 @@
-//! `check --rev` says the same of a commit wherever it is asked, and reads its files as git checks them out.
+//! `check --rev` gives the same result for a commit wherever it runs, and reads its files as git checks them out.
 
 use std::collections::BTreeSet;
 use std::fs;

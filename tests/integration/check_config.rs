@@ -16,8 +16,8 @@ fn repo(sandbox: &Sandbox, files: &[(&str, &str)]) -> Repo {
     repo
 }
 
-/// Runs `check` and says what it found: `rule path:line`, with `!` before what fails the check and `~`
-/// before what is allowed.
+/// Runs `check` and returns its findings: `rule path:line`, with `!` before one that fails the check and `~` before one
+/// that is allowed.
 #[track_caller]
 fn found(repo: &Repo, args: &[&str]) -> Vec<String> {
     let output = repo.run(&[&["check", "--format", "json"], args].concat());
@@ -170,7 +170,7 @@ fn a_configuration_that_says_nothing_known_stops_the_check() {
             ".kustomize-localize:6:3",
             "an entry has a `reason`",
         ] {
-            // JSON tells place and message apart.
+            // JSON keeps place and message apart.
             let place = part.starts_with('.') && args.contains(&"json");
             assert!(place || said.contains(part), "{args:?}: {part}\n{said}");
         }

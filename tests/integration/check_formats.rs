@@ -1,5 +1,5 @@
-//! `check --format`: what each format says of the same repository, and that all end alike. What each holds
-//! in detail is tested beside the formats.
+//! `check --format`: the output of each format for the same repository, and that all end alike. The details of each are
+//! tested beside the formats.
 
 use std::fs;
 
@@ -40,7 +40,7 @@ fn check(repo: &Repo, format: &str, args: &[&str]) -> Output {
     output
 }
 
-/// Returns what a check of files in memory says in each format, and in the summary of a step.
+/// Returns the output of a check of files in memory in each format, and in the summary of a step.
 fn written(checked: &Checked) -> [(&'static str, String); 5] {
     let verbose = report::Shown {
         verbose: true,
@@ -241,7 +241,7 @@ fn github_gets_annotations_and_a_summary() {
     assert!(written.starts_with("of another step\n\n### "), "{written}");
     assert!(written.contains("<code>apps/web/kustomization.yaml:3:3</code>"));
 
-    // Nothing could be checked: the step says why, there too.
+    // Nothing could be checked: the step says why in its summary, too.
     let output = check(&repo, "github", &["no/such/path"]);
     output
         .fails(2)
@@ -407,7 +407,7 @@ fn names_of_files_are_no_commands_in_any_output() {
             assert!(!line.contains(is_hidden), "{args:?}: {line:?}");
         }
     }
-    // What a finding says to do can be done.
+    // The help of a finding works.
     let text = repo.run(&["check"]).stdout;
     let marker = "= help: git add -f -- ";
     let adds: Vec<&str> = text

@@ -1,5 +1,5 @@
-//! `check` of every kind of index, held against what git itself says is in it, and from the hooks that
-//! `git commit` and `git merge` run.
+//! `check` of every kind of index, compared with git's own view of it, and from the hooks that `git commit` and `git
+//! merge` run.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -30,7 +30,7 @@ fn fill(repo: &Repo) {
     repo.commit("Begin");
 }
 
-/// Runs a check that must leave everything as it is.
+/// Runs a check that must change nothing.
 #[track_caller]
 fn check(repo: &Repo, args: &[&str]) -> Output {
     repo.run_unchanged(&[&["check"], args].concat())
@@ -214,7 +214,7 @@ fn what_is_only_intended_to_be_added_is_not_there() {
     let repo = repository(&sandbox);
     repo.write("extra/kustomization.yaml", remote());
     repo.git(&["add", "-N", "extra/kustomization.yaml"]);
-    // What is not staged is no part of a commit.
+    // Unstaged changes are not part of a commit.
     check(&repo, &[])
         .success()
         .stdout_has("checked 3 kustomizations with 3 references");
@@ -242,7 +242,7 @@ fn an_unmerged_kustomization_cannot_be_looked_at() {
     repo.write("overlays/prod/kustomization.yaml", remote());
     repo.commit("Main");
     assert_ne!(repo.try_git(&["merge", "other"]).status, 0);
-    // Everything else is still told.
+    // Everything else is still reported.
     check(&repo, &[])
         .fails(2)
         .stdout_has("overlays/prod/kustomization.yaml:2:3")

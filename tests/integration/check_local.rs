@@ -1,4 +1,4 @@
-//! `check`: what is local. Held against the real kustomize, and every way out that is printed, taken.
+//! `check`: local references. Compared with the real kustomize; every fix that is printed is applied.
 
 use std::path::Path;
 
@@ -340,7 +340,7 @@ fn a_secret_that_several_kustomizations_name_is_still_ignored() {
     repo.write(".kustomize-localize", "load-restrictor: none\n");
     repo.write("secret.env", "password=x\n");
     repo.git(&["add", "--all"]);
-    // Nobody is told to add it.
+    // The report must not suggest to add it.
     let told = told(&repo, &[]);
     assert_eq!(told.len(), 4, "{told:?}");
     assert!(
@@ -506,7 +506,7 @@ fn the_way_to_make_a_root() {
 #[test]
 fn the_ways_out_of_a_file_outside_of_its_root() {
     let named = |repo: &Repo, number: usize| {
-        // The copy is to be named.
+        // The copy must be named.
         if number == 0 {
             repo.write("a/kustomization.yaml", "resources: [map.yaml]\n");
             repo.git(&["add", "a"]);
@@ -648,7 +648,7 @@ fn an_absolute_link_names_nothing_in_another_checkout() {
             assert!(told.ends_with(why), "{told}");
         }
     }
-    // A link that is relative is none of that.
+    // A relative link is not affected.
     repo.remove("app/map.yaml");
     repo.remove("app/base");
     repo.symlink("app/map.yaml", "more.yaml");

@@ -308,7 +308,7 @@ fn the_way_out_of_a_stale_lock() {
     let commands = commands(&found);
     assert_eq!(commands.len(), 1);
     each_leads_out(&world, &commands);
-    // Whoever looks at a part cannot tell.
+    // A check of some paths cannot tell.
     world.work.run(&["check", "."]).success();
     world.work.write("other/kustomization.yaml", "unknown: x\n");
     world.work.git(&["add", "--all"]);
@@ -322,7 +322,7 @@ fn the_way_out_of_a_stale_lock() {
 #[test]
 fn what_is_locked_is_what_localizing_takes_as_locked() {
     let world = world();
-    // The same URL shape, once a repository and once a file: only the answer tells, and the lock remembers.
+    // The same URL shape, once a repository and once a file: only the answer decides, and the lock records it.
     world.file("https://files.example.com/a/b/c", deployment("c"));
     let resources = [
         "https://github.com/acme/lib//web?ref=v1",

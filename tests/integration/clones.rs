@@ -68,7 +68,7 @@ fn shallow_clones_go_on_where_the_branch_is() {
         let source = clone.commit("more");
         clone.run(&["--in-place", "--no-verify"]).success();
         assert_eq!(parents(&clone, BRANCH), [tip.clone(), source], "{name}");
-        // It can be pushed as it is, to a repository that has everything.
+        // It can be pushed right away, to a repository that has everything.
         let to = format!("{BRANCH}:refs/heads/from/{name}");
         clone.git(&["push", "--quiet", "origin", &to]);
         work.git(&["fsck", "--strict", "--no-dangling"]);

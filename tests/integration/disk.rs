@@ -107,7 +107,7 @@ fn no_repository_is_needed() {
     let args = [&OVERLAY[..], &["--no-commit"]].concat();
     project.sandbox.run(&plain, &args).success();
     run(&project, &[]).success();
-    // Nothing in the result says where it was made.
+    // Nothing in the result shows where it was made.
     let (here, there) = (
         project.work.path().join("localized-overlay"),
         plain.join("localized-overlay"),

@@ -1,4 +1,4 @@
-//! The bundled example does what the README says of it.
+//! The bundled example does what the README claims.
 
 use std::env;
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::process::Command;
 
 use crate::support::{Kustomize, Output, Running, Sandbox};
 
-/// Plays the example as the README says to, but into the sandbox.
+/// Plays the example as in the README, but into the sandbox.
 fn play(sandbox: &Sandbox) -> Output {
     let mut command = Command::new(env!("CARGO"));
     command
@@ -20,7 +20,7 @@ fn play(sandbox: &Sandbox) -> Output {
         ])
         .current_dir(env!("CARGO_MANIFEST_DIR"))
         .env("TMPDIR", sandbox.path("tmp"));
-    // Build scripts look at what cargo tells a test of its package, and would all run again.
+    // Build scripts depend on the variables that cargo sets for a test of its package, and would all run again.
     for (name, _) in env::vars_os() {
         let told = name.to_string_lossy();
         if ["CARGO_PKG_", "CARGO_MANIFEST_"]
@@ -30,7 +30,7 @@ fn play(sandbox: &Sandbox) -> Output {
             command.env_remove(&name);
         }
     }
-    // What the caller's git is told must not change what is shown.
+    // The git variables of the caller must not change the output.
     command
         .env("GIT_DIR", sandbox.path("nowhere"))
         .env("GIT_AUTHOR_NAME", "Somebody Else");

@@ -1,4 +1,4 @@
-//! Disks without room: the state is as before, and the message says which directory it is.
+//! Full disks: the state is as before, and the message names the directory.
 
 use std::fs;
 use std::path::Path;
@@ -52,7 +52,7 @@ fn run_with(project: &Project, place: &str, room: usize, args: &[&str]) -> Outpu
     output
 }
 
-/// Says whether disks can be mounted here, in a namespace of one's own.
+/// Returns whether disks can be mounted here, in a private namespace.
 fn can_mount(project: &Project) -> bool {
     if tool("unshare").is_none() {
         return false;

@@ -1,4 +1,4 @@
-//! Remote files, and what tells a file from a root.
+//! Remote files, and how a file is distinguished from a root.
 
 use std::fs;
 use std::time::{Duration, Instant};
@@ -234,7 +234,7 @@ fn logins_come_from_netrc_and_the_helper() {
         ),
     );
     repo.run(&["app", "--dry-run"]).success();
-    // Only who was refused asks, and once.
+    // Only the refused request asks, and once.
     assert_eq!(fs::read_to_string(&asked).unwrap(), "get\n");
     sandbox.git(
         &sandbox.path(""),

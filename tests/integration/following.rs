@@ -351,7 +351,7 @@ fn what_cannot_be_done_leaves_everything_as_it_was() {
     let before = work.state();
     follow(work, &[]).fails(2).stderr_has("v9");
     before.assert_same(&work.state());
-    // A kustomization that nobody can read keeps the rest from nothing.
+    // An unreadable kustomization does not block the rest.
     work.write(BASE, base_of("v1"));
     work.write("broken/kustomization.yaml", "resources: [\n");
     work.commit("broken");

@@ -88,7 +88,7 @@ fn overlays_are_added_renamed_and_deleted() {
         blob(&v2("example/prod")[1]),
         work.id(&format!("{BRANCH}~1:{}", v2("example/more")[1]))
     );
-    // Renamed base: who names it says so.
+    // Renamed base: its references follow.
     work.git(&["mv", "example/base", "example/common"]);
     for path in ["example/overlay", "example/prod"] {
         let path = format!("{path}/kustomization.yaml");
@@ -143,11 +143,11 @@ fn a_base_becomes_local_and_remote_again() {
     work.write(BASE, base_of("v1"));
     follow(work, "remote", &[]);
     assert_eq!(stored(work), remote);
-    // Brought in by hand on main, where it then is: vendored, and the branch has it as it is.
+    // Brought in by hand on main, where it then is: vendored, and the branch has it unchanged.
     work.run(&["--in-place", "--no-commit", "--no-verify"])
         .success();
     follow(work, "vendored", &[]);
-    // But for the lock, which says that the message holds the record.
+    // But for the lock, which records that the message holds the record.
     assert_eq!(
         work.git(&["diff", "--name-only", "main", "localized/main"]),
         "kustomize-localize.lock"
@@ -198,7 +198,7 @@ fn options_and_locks_change_between_runs() {
     work.write("kustomize-localize.lock", remotes.replace(&two, &one));
     follow(work, "locked", &[]);
     held("one");
-    // A lock that two people changed at once is nobody's.
+    // A lock with conflicting changes is not used.
     work.write(
         "kustomize-localize.lock",
         "<<<<<<< ours\nversion: 1\n=======\n>>>>>>> theirs\n",

@@ -1,5 +1,5 @@
-//! KRM functions, and plugins with code of their own: what they run and mount comes along, and what came from elsewhere
-//! runs only when somebody said that it is trusted.
+//! KRM functions, and plugins with code of their own: what they run and mount comes along, and fetched programs run
+//! only if the user trusts them.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -39,7 +39,7 @@ fn sha256(text: &str) -> String {
     git_kustomize_localize::record::sha256_hex(text.as_bytes())
 }
 
-/// Runs the command that the output says to trust a program with.
+/// Runs the command that the output suggests to trust a program.
 fn trust(world: &World, output: &Output) -> Output {
     let command = output
         .stderr
@@ -189,7 +189,7 @@ fn a_build_that_needs_a_program_that_nobody_trusts_yet_says_what_to_do() {
     trust(&world, &output)
         .success()
         .stdout_has("verified: it builds to the same ");
-    // Without the flags nothing of it runs, and that is no success.
+    // Without the flags none of it runs, and that is not a success.
     world
         .work
         .run(&["app", "--branch", "other"])
@@ -333,7 +333,7 @@ fn a_program_from_elsewhere_is_trusted_in_place() {
             .success()
             .stdout_has("name: fn");
     }
-    // It stays so: the lock says it.
+    // It stays so: it is in the lock.
     let state = world.work.state();
     world
         .work
@@ -607,7 +607,7 @@ fn what_leads_out_is_refused() {
         "app/gen.yaml",
         &function(&format!("exec: {{path: {}}}", inside.display())),
     )]);
-    // What runs is told another name of itself: the builds differ if it says it.
+    // What runs sees another name of itself: the builds differ if it prints it.
     world.work.run(&["app", "--no-verify"]).success();
     let copy = world.clone_of_branch();
     assert_eq!(

@@ -28,7 +28,7 @@ const TOGETHER: usize = 10;
 
 /// What came of one tree.
 enum Verdict {
-    /// kustomize does not build it, and says why.
+    /// kustomize does not build it, for this reason.
     NotBuilt(String),
     Same(Written),
     Broken(String),
@@ -247,7 +247,7 @@ fn tried(kustomize: &Kustomize, plans: &[RootPlan], in_place: bool) -> Vec<Verdi
         .collect()
 }
 
-/// Localizes one tree into a directory of its own, and says what is not as it was.
+/// Localizes one tree into a directory of its own, and returns what differs.
 fn copied(
     world: &World,
     kustomize: &Kustomize,

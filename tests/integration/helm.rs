@@ -1,9 +1,9 @@
 //! Helm charts, local and remote.
 //!
-//! No real helm is to be had where these tests run: a stand-in plays it, a shell script with the two calls that
-//! matter. `pull` copies the archive that a chart repository would send, and writes down what it was asked and in
-//! which homes; `template` prints, for a chart directory and values, a ConfigMap that holds every byte that helm would
-//! have read. The kustomize is the real one, with `--enable-helm --helm-command STAND-IN`.
+//! There is no real helm where these tests run: a fake plays it, a shell script with the two calls that matter. `pull`
+//! copies the archive that a chart repository would send, and writes down its arguments and homes; `template` prints,
+//! for a chart directory and values, a ConfigMap that holds every byte that helm would have read. The kustomize is the
+//! real one, with `--enable-helm --helm-command FAKE`.
 
 mod left;
 mod local;
@@ -142,7 +142,7 @@ impl Stage {
         Some(Kustomize::find()?.run(&self.sandbox, directory, &args))
     }
 
-    /// Builds a directory where no chart can be had.
+    /// Builds a directory where no chart is available.
     fn build_alone(&self, directory: &Path) -> Option<Output> {
         let served = self.sandbox.path("served");
         let away = self.sandbox.path("away");

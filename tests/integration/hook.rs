@@ -1,5 +1,4 @@
-//! `hook`: what is put into the hooks of a repository and taken out again, and real commits, merges and
-//! pushes that it refuses or lets pass.
+//! `hook`: how hooks are installed and uninstalled, and real commits, merges and pushes that they refuse or accept.
 
 mod install;
 mod managed;
@@ -65,7 +64,7 @@ fn a_commit_that_needs_the_network_is_refused() {
     refused(&work.try_git(&["commit", "-m", "remote", "--", "app"]));
     refused(&work.try_git(&["commit", "-a", "--amend", "--no-edit"]));
     assert_eq!(work.id("HEAD"), before);
-    // What is not staged is no business of the hook.
+    // Unstaged changes do not concern the hook.
     work.write("note", "x");
     work.git(&["add", "note"]);
     let output = work.try_git(&["commit", "--quiet", "-m", "note"]);
@@ -125,7 +124,7 @@ fn what_the_other_side_of_a_merge_has_is_not_new() {
     work.write("note", "x");
     work.commit("note");
     install(&work, &[]);
-    // Without conflicts git tells only in the environment what is merged.
+    // Without conflicts git names what is merged in the environment only.
     work.try_git(&["merge", "-m", "merge", "other"]).success();
     work.git(&["reset", "--quiet", "--hard", "HEAD^"]);
     // With one, in a file.

@@ -72,7 +72,7 @@ fn files(repo: &Repo) -> Vec<String> {
     found
 }
 
-/// What `kustomize build` says of a target; with the network closed, if asked to.
+/// The output of `kustomize build` for a target; with the network closed, if requested.
 fn build(world: &World, target: &str, closed: bool) -> Option<String> {
     build_in(world, &world.work, target, closed)
 }

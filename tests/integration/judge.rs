@@ -1,5 +1,5 @@
-//! Nothing slips past the gate: what `check` says of a commit is compared with what the real `kustomize build` then
-//! does.
+//! Nothing slips past the gate: the result of `check` for a commit is compared with what the real `kustomize build`
+//! then does.
 //!
 //! A [`Variant`] is one kustomization root and what stands beside it. Many of them share a commit. Each is checked, and
 //! then built in four ways ([`build::WAYS`]) from a real checkout, with programs on `PATH` that only write down how
@@ -72,7 +72,7 @@ fn assert_reaching(verdicts: &[Verdict<'_>]) {
     );
 }
 
-/// The judge is no good if it sees nothing: with rules switched off, everything that reaches out is a hole.
+/// A judge that sees nothing is useless: with rules switched off, every access to the outside is a hole.
 #[test]
 fn the_judge_sees_a_hole() {
     let Some(kustomize) = Kustomize::find() else {

@@ -1,7 +1,7 @@
 //! Ended at any moment, and many at once: the repository is as before or done, and the next run does not stumble.
 //!
-//! [`at_each_failpoint`] ends a run right before each of its effects: the program announces them, and a build with debug
-//! assertions ends at the one whose number `KUSTOMIZE_LOCALIZE_STOP_AT` holds and names them all in the file
+//! [`at_each_failpoint`] ends a run right before each of its effects: the program announces them, and a build with
+//! debug assertions ends at the one whose number `KUSTOMIZE_LOCALIZE_STOP_AT` holds and names them all in the file
 //! `KUSTOMIZE_LOCALIZE_FAILPOINTS`. [`at_random`] ends runs at random moments, 30 of them, or as many as
 //! `KUSTOMIZE_LOCALIZE_KILLS` says. [`at_once`] lets runs meet.
 
@@ -36,7 +36,7 @@ struct Stage {
     /// Whether it writes to the working tree.
     writes: bool,
     before: Facts,
-    /// What an undisturbed run leaves; learned from the first one.
+    /// What an undisturbed run leaves; taken from the first one.
     after: RefCell<Option<Facts>>,
 }
 
@@ -56,7 +56,7 @@ struct Facts {
 }
 
 impl Stage {
-    /// Takes a project as it is now for the beginning of each run.
+    /// Takes the current state of a project for the beginning of each run.
     fn new(project: Project, args: &[&str]) -> Stage {
         let hooks = project.work.git_directory().join("hooks");
         fs::remove_dir_all(hooks).unwrap();
@@ -211,7 +211,7 @@ impl Facts {
         }
     }
 
-    /// Asserts that these are the `expected` facts, and says which are not.
+    /// Asserts that these are the `expected` facts, and names those that are not.
     #[track_caller]
     fn assert_same(&self, expected: &Facts, output: &Output) {
         assert_eq!(self.refs, expected.refs, "{output:?}");

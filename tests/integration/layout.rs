@@ -476,7 +476,7 @@ fn a_localized_files_that_is_not_ours() {
             "resources: ['https://files.example.com/map.yaml']\n",
         ),
     ]);
-    // In nobody's way.
+    // Free.
     let clone = world.localized(&["app"]);
     world.same_build("app", &clone, "localized-app");
 

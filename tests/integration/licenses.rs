@@ -45,7 +45,7 @@ fn world() -> World {
     world
 }
 
-/// Returns the paths of what a revision holds below `directory` that says terms.
+/// Returns the paths of the licence files that a revision holds below `directory`.
 fn licenses(repo: &Repo, revision: &str, directory: &str) -> Vec<String> {
     let files = repo.files(revision);
     let paths = files.iter().filter_map(|line| {
@@ -102,7 +102,7 @@ fn they_come_along_in_a_copy_and_in_place_and_are_in_the_lock() {
         std::fs::remove_dir_all(world.sandbox.path("cache")).unwrap();
         let again = world.work.run(&[args, &["--offline"]].concat());
         again.success().stdout_has("nothing to do");
-        // Without them, which the lock keeps for whoever does it again.
+        // Without them, which the lock records for the next run.
         world
             .work
             .run(&[args, &["--no-licenses"]].concat())

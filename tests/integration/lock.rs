@@ -94,7 +94,7 @@ fn it_holds_what_localizing_would_bring_in() {
     assert_eq!(world.work.read(LOCK), expected(&world));
     before.assert_same(&but_the_lock(&world.work));
 
-    // Once more, with nobody there to ask.
+    // Once more, with no server to ask.
     world
         .server
         .route("https://files.example.com/v1/app.yaml", Reply::status(404));
@@ -197,7 +197,7 @@ fn what_cannot_be_resolved_keeps_nothing_else_from_being_locked() {
         Some("error: locked 3 of 6 remote references; 3 could not be resolved")
     );
     assert_eq!(world.work.read(LOCK), expected(&world));
-    // Nothing says that it is done while it is not, and the gate stays closed.
+    // No output claims that it is done while it is not, and the gate stays closed.
     let json = world.work.run(&["lock", "--format", "json"]);
     let json: serde_yaml::Value = serde_yaml::from_str(&json.fails(1).stdout).unwrap();
     assert_eq!(json["outcome"], "unchanged");
@@ -251,7 +251,7 @@ fn what_cannot_be_resolved_in_an_upstream_says_what_leads_there() {
         .stderr_has("  reached from overlays/prod/kustomization.yaml:4:3\n")
         .stderr_has("error: locked 4 of 6 remote references; 2 could not be resolved\n");
     let lock = world.work.read(LOCK);
-    // Of an upstream that nobody can read nothing is locked.
+    // An upstream that cannot be read is not locked.
     assert!(
         lock.contains("acme/bad\n") && !lock.contains("broken"),
         "{lock}"
@@ -334,7 +334,7 @@ fn a_reference_behind_which_something_could_not_be_resolved_is_not_fulfilled() {
         .stdout_has(&format!("`{late}` is left remote: could not be resolved"));
     world.work.git(&["reset", "-q", "--hard", "HEAD~1"]);
 
-    // Accepted, nobody insists on it; not accepted any more, it is asked for.
+    // Accepted, it is not requested; no longer accepted, it is.
     let allow = "allow:\n- {url: files.example.com, leave: true, reason: r}\n";
     world.work.write(".kustomize-localize", allow);
     world.work.run(&["lock"]).success();
@@ -365,7 +365,7 @@ fn an_entry_that_cannot_be_asked_again_stays() {
     let world = world();
     world.work.run(&["lock"]).success();
     let before = world.work.read(LOCK);
-    // Nothing of it can be had any more, and something new is named.
+    // None of it is available any more, and something new is named.
     std::fs::remove_dir_all(world.sandbox.path("cache")).unwrap();
     std::fs::remove_dir_all(world.sandbox.path("upstream/acme/lib")).unwrap();
     world

@@ -46,7 +46,7 @@ fn parted(style: &str, base: bool) -> World {
     world
 }
 
-/// Asserts that the lock is in conflict, that the gate says what to do, and that this does it.
+/// Asserts that the lock is in conflict, that the gate reports what to do, and that this resolves it.
 fn resolve(world: &World, expected: &[&str]) {
     let text = world.work.read(LOCK);
     assert!(text.contains("<<<<<<<"), "{text}");
@@ -55,7 +55,7 @@ fn resolve(world: &World, expected: &[&str]) {
         output.fails(2).stderr_has(&format!("hint: {COMMAND}\n"));
     }
     world.work.run(&["update"]).fails(2).stderr_has(COMMAND);
-    // Nobody is asked.
+    // No server is asked.
     world.server.unroute(&url("n"));
     std::fs::remove_dir_all(world.sandbox.path("cache")).unwrap();
     let output = world.work.run(&["lock"]);

@@ -4,7 +4,7 @@
 //! has nothing of the caller's git configuration and reaches no network but loopback.
 
 #![cfg(unix)]
-// A test stops at the first thing that is not as it must be, and says so where it is read.
+// A test stops at the first mismatch, and reports it there.
 #![allow(
     clippy::expect_used,
     clippy::print_stderr,
@@ -87,7 +87,7 @@ mod year;
 use std::fs;
 use std::path::Path;
 
-/// A file that no `mod` line names is compiled by nobody, and its tests never run.
+/// A file without a `mod` line is never compiled, and its tests never run.
 #[test]
 fn every_file_is_a_module() {
     let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/integration");

@@ -26,7 +26,7 @@ fn every_field_with_absolute_paths() {
     let absolute = clone.try_git(&["grep", "-F", "-l", &top, "localized-app"]);
     assert_eq!(absolute.stdout, "localized-app/kustomization.yaml\n");
 
-    // The same where it stands: a literal is no path.
+    // The same in place: a literal is not a path.
     world.verified(&["--in-place", "--no-commit"]);
     assert_eq!(world.work.read("app/kustomization.yaml"), relative);
     world.work.run(&["check", "--working-tree"]).success();

@@ -25,7 +25,7 @@ fn world() -> World {
                 "resources: [one.yaml, ../more]\nnamePrefix: p-\n",
             ),
             ("gens/one.yaml", &generator("one", "files/near.txt")),
-            // Not what is read: kustomize looks beside who lists it.
+            // Not this one: kustomize looks beside the kustomization that lists it.
             ("gens/files/near.txt", "wrong\n"),
             ("more/kustomization.yaml", "resources: [two.yaml]\n"),
             (
@@ -81,7 +81,7 @@ fn repositories_of_configurations_come_along() {
             "resources: [map.yaml]\ngenerators:\n- {BROUGHT}/gens # theirs\ntransformers: ['localized-files/github.com/acme/changes/v1']\n"
         )
     );
-    // Their path is that from who lists them, and what is local there stays.
+    // Their path starts at the kustomization that lists them, and local parts stay.
     assert_eq!(
         copy.read(&format!("localized-app/{BROUGHT}/more/two.yaml")),
         generator("two", "key=localized-files/files.example.com/far.txt")
@@ -336,7 +336,7 @@ fn what_is_changed_before_it_is_used_is_refused() {
         .refused(&["app"])
         .stderr_has("app/names/kustomization.yaml:2:1: patches: ");
 
-    // To name it otherwise is no change.
+    // Another spelling is not a change.
     world.work.write(
         "app/names/kustomization.yaml",
         "resources: [prefix.yaml]\nnamePrefix: b-\ncommonAnnotations: {a: b}\n",

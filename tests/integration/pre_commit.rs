@@ -82,7 +82,7 @@ fn a_commit_is_blocked_or_passes() {
         let state = work.state().without("index");
         framework.refused(&work.try_git(&["commit", "-m", "x"]), "remote-reference");
         state.assert_same(&work.state().without("index"));
-        // The mend is on disk, but not staged.
+        // The fix is on disk, but not staged.
         work.write("app/kustomization.yaml", LOCAL);
         framework.refused(&work.try_git(&["commit", "-m", "x"]), "remote-reference");
         work.git(&["add", "."]);
@@ -116,7 +116,7 @@ fn a_clean_checkout_is_no_empty_check() {
         framework.refused(&output, "remote-reference");
         let output = framework.run(&["run", "--hook-stage", "manual", "--all-files"]);
         framework.refused(&output, "remote-reference");
-        // Where only what is new counts, nothing is new in a clean checkout: that is no all-clear.
+        // Where only what is new counts, nothing is new in a clean checkout: that must not pass as clean.
         work.write(".kustomize-localize", "new-only: true\n");
         work.git(&["add", "."]);
         work.git(&["commit", "--quiet", "--no-verify", "-m", "new only"]);
@@ -197,7 +197,7 @@ fn our_own_hook_is_not_put_where_the_framework_writes() {
             .fails(2)
             .stderr_has(&format!("{} writes `", framework.program));
         assert_eq!(work.read(".git/hooks/pre-commit"), before);
-        // What the error says to write there works.
+        // The configuration that the error suggests works.
         let (_, entry) = output
             .stderr
             .split_once("`repos` of .pre-commit-config.yaml: ")

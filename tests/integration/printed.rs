@@ -71,7 +71,7 @@ fn state(repo: &Repo) -> BTreeMap<String, String> {
     state
 }
 
-/// Says whether a command names a path, or a directory above it.
+/// Returns whether a command names a path, or a directory above it.
 fn names(command: &str, path: &str) -> bool {
     let mut above = std::path::Path::new(path).ancestors();
     path == LOCK
@@ -230,7 +230,7 @@ fn what_was_deleted_comes_back() {
         shell(&world, work, &command).success();
     }
     assert_eq!(check(work), []);
-    // Only what is to be committed can be mended so.
+    // Only files that can be committed can be fixed so.
     work.git(&["rm", "--quiet", "m/cm.yaml"]);
     work.run(&["check", "--working-tree"])
         .fails(1)

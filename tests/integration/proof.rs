@@ -5,12 +5,15 @@
 //! |---|---|
 //! | origin annotations | here |
 //! | a symlinked generator source | here |
-//! | two URLs that differ only in port or query | here, for generators; `layout::files_that_would_meet_get_paths_of_their_own` |
+//! | two URLs that differ only in port or query | here, for generators;
+//! `layout::files_that_would_meet_get_paths_of_their_own` |
 //! | a scope two and three levels above the target | here |
 //! | `.` as target | here |
 //! | a remote target in a sub-directory | `stories::a_remote_target_builds_without_a_network`, and here |
-//! | a remote base with CRLF attributes | `bytes::a_remote_root_has_the_bytes_of_a_checkout`, and here with a submodule |
-//! | a plugin directory | `references::plugin_configurations_may_be_the_resources_of_a_directory`, `plugins` for those of repositories |
+//! | a remote base with CRLF attributes | `bytes::a_remote_root_has_the_bytes_of_a_checkout`, and here with a submodule
+//! |
+//! | a plugin directory | `references::plugin_configurations_may_be_the_resources_of_a_directory`, `plugins` for those
+//! of repositories |
 //! | an exec function | `functions::programs_of_ours_come_along_as_they_are` |
 //! | a chart home, with what stands in for helm | `helm::local::local_charts_and_values_come_along` |
 //! | every field | `references::every_field_with_…`, `paths::every_field_…` |
@@ -65,7 +68,7 @@ fn origin_annotations() {
         ),
         ("app/map.yaml", &config_map("map")),
     ]);
-    // What verifying makes of it is told elsewhere.
+    // What verifying makes of it is tested elsewhere.
     world.work.run(&["app", "--no-verify"]).success();
     let clone = world.clone_of_branch();
     let before = world.build(&kustomize, world.work.path(), "app", &[], false);
@@ -81,7 +84,7 @@ fn origin_annotations() {
     assert_eq!(without_origin(&before.stdout).len(), 3);
 }
 
-/// Returns the objects without what tells where they come from, and makes sure that each had that.
+/// Returns the objects without the annotations of their origin, and asserts that each had them.
 fn without_origin(text: &str) -> Vec<Value> {
     let documents = serde_yaml::Deserializer::from_str(text);
     documents

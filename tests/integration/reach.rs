@@ -1,4 +1,4 @@
-//! Where requests may lead that an upstream or a redirect chooses, and who gets a login.
+//! Where requests that an upstream or a redirect chooses may lead, and which hosts get a login.
 
 use std::fs;
 
@@ -8,7 +8,7 @@ fn config_map(name: &str) -> String {
     format!("apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: {name}\n")
 }
 
-/// A server that answers for every public host, and beside that as the loopback service that nobody may lead to.
+/// A server that answers for every public host, and also as the loopback service that is out of bounds.
 struct World {
     sandbox: Sandbox,
     server: Server,

@@ -1,4 +1,4 @@
-//! What the README says is so.
+//! The claims of the README.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -66,7 +66,7 @@ fn the_first_use_goes_as_shown() {
         .replace(&version, "v5.8.1")
         // Not every machine allows the namespace.
         .replace(" by a dead proxy", "");
-    // A build without a version is told from others by its digest.
+    // A build without a version is identified by its digest.
     let digest = regex::Regex::new(r"v5\.8\.1-[0-9a-f]{16}").unwrap();
     let transcript = digest.replace_all(&transcript, "v5.8.1").into_owned();
     let shown = blocks(&file("README.md"), "console");
@@ -97,7 +97,7 @@ fn check_of_a_change() -> String {
     format!("$ git kustomize-localize check\n{checked}\n$ git kustomize-localize tree\n{tree}\n")
 }
 
-/// Returns what `verify --upstream` says of a branch that moved forward, and of a tag that was moved.
+/// Returns the output of `verify --upstream` for a branch that moved forward, and for a tag that was moved.
 fn upstream_of_a_lock() -> String {
     let world = World::new();
     let bases = world.upstream_of("acme/bases", &[("kustomization.yaml", "resources: []\n")]);

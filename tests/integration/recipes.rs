@@ -1,4 +1,4 @@
-//! The recipes of the README, run as far as there is no GitHub.
+//! The recipes of the README, run as far as possible without GitHub.
 
 mod living;
 mod private;

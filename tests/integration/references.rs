@@ -1,4 +1,4 @@
-//! Every kind of reference: localized, and then the build says the same as before.
+//! Every kind of reference: localized, and then the build gives the same as before.
 
 use crate::support::{World, config_map, deployment};
 
@@ -176,7 +176,7 @@ fn every_field_with_local_files() {
             text.replace("PLACE", "files")
         );
     }
-    // With the directory above in the scope the paths are right as they are.
+    // With the directory above in the scope the paths are correct.
     let again = world.localized(&["app", "wide", "--scope", "."]);
     world.same_build("app", &again, "wide/app");
     assert_eq!(
@@ -277,7 +277,7 @@ fn plugin_configurations_may_be_the_resources_of_a_directory() {
         world.work.read("more/two.yaml"),
         generator("two", "localized-files/files.example.com/far.txt")
     );
-    // What is missing there is told.
+    // A missing file there is reported.
     world.work.remove("app/near.txt");
     world
         .work

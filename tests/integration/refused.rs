@@ -172,7 +172,7 @@ fn everything_that_is_wrong_is_told_at_once() {
         .stderr_has("app/kustomization.yaml:6:3: resources[4]: `oci://example.com/x`: kustomize cannot read `oci://`")
         .stderr_has("app/gen.yaml:5:3: generators[0] > ConfigMapGenerator.files[0]: `five.txt` does not exist")
         .stderr_has("app/kustomization.yaml:11:11: configMapGenerator[0].files[0]: `two.txt` does not exist");
-    // Told once each, in the order in which a person would read the files.
+    // Reported once each, in the order in which a person would read the files.
     let lines: Vec<&str> = output
         .stderr
         .lines()

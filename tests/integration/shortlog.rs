@@ -1,4 +1,4 @@
-//! What the message of a following run tells about the commits that an upstream made meanwhile.
+//! What the message of a following run lists about the commits that an upstream made meanwhile.
 
 use std::fs;
 
@@ -151,7 +151,7 @@ fn offline_and_without_an_upstream_the_move_alone_is_told() {
     work.run(&["--in-place"]).success();
     assert_has(&body(&project), &format!("{line}\n\n"));
 
-    // What was told once needs no network again.
+    // What was listed once needs no network again.
     fs::rename(project.sandbox.path("gone"), &upstream).unwrap();
     work.git(&["update-ref", "refs/heads/localized/main", &tip]);
     work.run(&["--in-place"]).success();

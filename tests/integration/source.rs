@@ -224,7 +224,7 @@ fn a_target_that_is_not_there_is_told() {
         ("new", commit),
         ("empty", commit),
         ("nowhere", look),
-        // What somebody typed who wanted a command.
+        // A misspelled command.
         (
             "chek",
             "if the command is meant: git kustomize-localize check",
@@ -239,7 +239,7 @@ fn a_target_that_is_not_there_is_told() {
             ],
         );
     }
-    // Nobody gives such an option to a TARGET.
+    // No TARGET takes such an option.
     for args in [&["chek", "--staged"][..], &["help", "chek"]] {
         refused(
             work,

@@ -359,7 +359,7 @@ fn a_remote_target_needs_a_ref_or_pin() {
             .read("out/kustomize-localize.lock")
             .contains(&format!("commit: {id}"))
     );
-    // Its name must be given: there is no ref to make one from.
+    // Its name must be given: there is no ref to derive one from.
     world
         .refused(&["https://github.com/acme/shop", "--pin"])
         .stderr_has("NEW_DIR has no name")

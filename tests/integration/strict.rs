@@ -1,4 +1,4 @@
-//! Warnings are counted, and `--strict` lets none pass.
+//! Warnings are counted, and `--strict` makes them errors.
 
 use serde_json::{Value, json};
 

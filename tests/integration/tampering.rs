@@ -193,7 +193,7 @@ fn every_file_that_is_tampered_with_is_named(is_in_place: bool) {
     let in_nobody_s_way = |path: &&String| !path.ends_with(".gitattributes");
     for (what, tamper) in TAMPERINGS {
         let paths = listed.iter().filter(|path| {
-            // git reads it itself: a link or a directory is none to it, and what it says is about its neighbours.
+            // git reads it itself: it ignores a link or a directory, and its contents are about its neighbours.
             in_nobody_s_way(path) || what != "directory"
         });
         let expected: BTreeSet<String> = paths.map(|path| tamper(&branch.repo, path)).collect();
@@ -299,7 +299,7 @@ fn every_edit_of_a_lock_is_named(is_in_place: bool, fields: &[&str]) {
             } else {
                 &name
             }),
-            // What is no lock any more can be nothing's record.
+            // A file that is no longer a lock cannot be a record.
             2 => output.stderr_has(&format!("{name}:")),
             _ => panic!("line {line}, {what}: {output:?}"),
         };
@@ -466,7 +466,7 @@ fn a_squash_on_a_main_that_went_on_is_as_recorded() {
             .fails(1)
             .stdout_has("README.md: is not what the message of ");
     }
-    // What was brought in is still held against the lock, and the lock against the message.
+    // What was brought in is still compared with the lock, and the lock with the message.
     let lock = work.read("kustomize-localize.lock");
     work.write(
         "kustomize-localize.lock",
@@ -477,7 +477,7 @@ fn a_squash_on_a_main_that_went_on_is_as_recorded() {
         .fails(1)
         .stdout_has("kustomize-localize.lock: is not what the message of ")
         .stdout_has(": 1 difference\n");
-    // The same on the branch is no squash, however it is named.
+    // The same on the branch is not a squash, whatever its subject.
     work.git(&["reset", "--quiet", "--hard"]);
     work.git(&["switch", "--quiet", "--detach", "localized/main"]);
     work.write("README.md", "Edited.\n");
@@ -505,7 +505,7 @@ fn a_commit_of_ours_that_was_rewritten_is_named() {
             .fails(1)
             .stdout_has(&format!("{name}: is not what the message of "))
             .stdout_has(": 1 difference\n");
-        // Where what the message names was never fetched, only that there was something else can be told.
+        // If the commit in the message was never fetched, only that there was something else can be reported.
         let path = branch.repo.path().with_extension("shallow");
         let from = format!("file://{}", branch.repo.path().display());
         let to = path.to_str().unwrap();
@@ -518,7 +518,7 @@ fn a_commit_of_ours_that_was_rewritten_is_named() {
         } else {
             "out: is the tree "
         };
-        // What lies beside a copy cannot be told at all.
+        // Files beside a copy cannot be judged at all.
         let status = if is_in_place { 1 } else { 2 };
         clone.run(&["verify"]).fails(status).stdout_has(expected);
     }

@@ -319,7 +319,7 @@ fn rings_end() {
         tree(&repo, &[]),
         "a\n└── b\n    └── a (cycle)\n\nc\n└── c (cycle)\n"
     );
-    // Who names what is told all the same.
+    // References are listed all the same.
     repo.write("c/kustomization.yaml", format!("resources: [., '{APP}']\n"));
     assert_eq!(
         tree(&repo, &["--invert", "https://github.com/acme/app"]),
@@ -382,7 +382,7 @@ app
 └── app/p.yaml
 "
     );
-    // Every reference is told, also the repeated ones.
+    // Every reference is listed, also the repeated ones.
     let graph: Value = serde_json::from_str(&tree(&repo, &["--format", "json"])).unwrap();
     assert_eq!(graph["references"].as_array().unwrap().len(), 7);
     // The picture has each arrow once.
@@ -604,7 +604,7 @@ fn what_remotes_name_in_turn_is_found_through_the_lock() {
             "{output:?}"
         );
     }
-    // What no lock knows nobody knows here.
+    // What no lock records is unknown here.
     world.work.remove("kustomize-localize.lock");
     world
         .work

@@ -117,7 +117,7 @@ fn a_tag_that_moved_is_refused_until_it_is_accepted() {
         .stderr_has(
             "git kustomize-localize update --accept-moved 'https://github.com/acme/lib?ref=v1'",
         );
-    // With a cache that knows nothing it is the fetch that tells.
+    // With an empty cache it is the fetch that finds out.
     std::fs::remove_dir_all(world.sandbox.path("cache")).unwrap();
     std::fs::create_dir(world.sandbox.path("cache")).unwrap();
     world
@@ -366,7 +366,7 @@ fn what_was_accepted_without_a_ref_stays_accepted() {
     upstream.write("web/map.yaml", config_map("three"));
     upstream.commit("three");
     update(&world, &["https://github.com/acme/lib//web"]).success();
-    // One that nobody accepted is not.
+    // One that was not accepted is not.
     let other = "resources:\n- https://github.com/acme/other//web\n";
     world.upstream_of("acme/other", &[("web/kustomization.yaml", "{}\n")]);
     world.work.write("other/kustomization.yaml", other);

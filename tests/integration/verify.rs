@@ -48,7 +48,7 @@ fn a_difference_keeps_everything_back() {
         .stderr_has("hint: to accept the difference: --no-verify\n");
     before.assert_same(&project.work.state());
 
-    // Both outputs are kept, for nobody else.
+    // Both outputs are kept, private to the user.
     let kept = kept(&output.stdout);
     let mode = std::os::unix::fs::PermissionsExt::mode(&fs::metadata(&kept).unwrap().permissions());
     assert_eq!(mode & 0o777, 0o700);

@@ -81,7 +81,7 @@ fn every_script_of_a_workflow_is_sound() {
             let Some(script) = step["run"].as_str() else {
                 continue;
             };
-            // What somebody else can word must come in as a variable.
+            // Text that others control must come in as a variable.
             assert!(!script.contains("${{"), "{name}: {script}");
             let path = directory.path().join(scripts.len().to_string());
             // As GitHub starts it.

@@ -39,7 +39,7 @@ fn is_clean(project: &Project) {
 #[test]
 fn it_is_made_and_follows() {
     let project = Project::new();
-    // Also where there is no news for the branch.
+    // Also if there is nothing new for the branch.
     project.work.run(&["--in-place", "--no-verify"]).success();
     let said = format!("  checked out at {}\n", place(&project).display());
     follow(&project, &[])
@@ -207,7 +207,7 @@ fn a_run_that_was_killed_in_between_is_gone_on_from() {
         work.id("localized/main^{tree}"),
         work.id(&format!("{new}^{{tree}}"))
     );
-    // A ref that somebody else holds: the files are as before.
+    // A ref with a lock file of another process: the files are as before.
     work.write("README.md", "even more");
     work.commit("even more");
     let lock = work.git_directory().join("refs/heads/localized/main.lock");

@@ -1,5 +1,5 @@
 //! A year of a localized branch: what happens to main and upstream, one thing after the other. Whatever happens,
-//! [`team::Team`] looks at tree, parents, trailers, lock, `check`, `verify`, the log, and that nobody's work is
+//! [`team::Team`] looks at tree, parents, trailers, lock, `check`, `verify`, the log, and that no work of others is
 //! touched.
 
 mod clones;
@@ -71,7 +71,7 @@ fn main_gets_a_lock(team: &mut Team) {
     team.nothing_to_do();
 }
 
-/// February. The branch `release` goes on, twice, and nobody here wants that yet.
+/// February. The branch `release` moves on, twice, and is not wanted here yet.
 fn upstream_releases(team: &mut Team) {
     for page in ["page-two", "page-three"] {
         team.web.write("page.yaml", config_map(page));
@@ -84,7 +84,7 @@ fn upstream_releases(team: &mut Team) {
     assert_eq!(team.deployed(PAGE), config_map("page-one"));
 }
 
-/// Somebody wants it: the lock changes, by a merge commit.
+/// Now it is wanted: the lock changes, by a merge commit.
 fn a_pull_request_updates_the_lock(team: &mut Team) {
     let new = team.web.id("release");
     team.pull_request("Update web", |team| {
@@ -98,7 +98,7 @@ fn a_pull_request_updates_the_lock(team: &mut Team) {
     assert_eq!(team.deployed(PAGE), config_map("page-three"));
 }
 
-/// March. Other bytes at a URL change nothing until the lock says so, wherever the branch is brought up to date.
+/// March. Other bytes at a URL change nothing until the lock records them, wherever the branch is brought up to date.
 fn a_file_changes_at_its_url(team: &mut Team) {
     let new = config_map("policy-two");
     team.world.file(POLICY, &new);
@@ -129,7 +129,7 @@ fn a_bot_bumps_a_tag_with_the_lock(team: &mut Team) {
     team.has_no("apps/jobs/localized-files/github.com/acme/jobs/v1");
 }
 
-/// May. A bot that does not: `check` says so, the branch follows, and what it met first it keeps.
+/// May. A bot that does not: `check` reports it, the branch follows, and keeps what it met first.
 fn a_bot_bumps_a_tag_without_the_lock(team: &mut Team) {
     release_jobs(team, "v3", "job-three");
     team.pull_request("Bump jobs to v3", |team| {
@@ -161,7 +161,7 @@ fn a_tag_moves(team: &mut Team) {
     team.holds_commit("https://github.com/acme/jobs?ref=v3", &new);
     team.follow();
     assert_eq!(team.deployed(&job("v3")), config_map("job-three-again"));
-    // It moves back, and now it is locked: that is refused until somebody accepts it.
+    // It moves back, and now it is locked: that is refused until it is accepted.
     team.jobs.git(&["tag", "-f", "v3", &old]);
     team.work()
         .run_unchanged(&["update"])
@@ -265,7 +265,7 @@ fn an_overlay_is_removed(team: &mut Team) {
     team.has_no("apps/jobs");
 }
 
-/// November. A file that somebody adds to the branch by hand is refused, and discarded when asked.
+/// November. A file that was added to the branch by hand is refused, and discarded when asked.
 fn somebody_adds_a_file_to_the_branch(team: &mut Team) {
     let place = team.place("apps/cron/localized-files/hotfix.yaml");
     let by = team.edit_branch(|team| team.work().write(&place, config_map("hotfix")));
@@ -343,7 +343,7 @@ fn something_remote_comes_back(team: &mut Team) {
     team.follow_and_build();
 }
 
-/// Asks each remote of the branch: one is told with these words.
+/// Asks each remote of the branch: one is reported with these words.
 #[track_caller]
 fn upstream_says(team: &Team, status: i32, words: &[&str]) {
     let output = team

@@ -1,4 +1,4 @@
-//! The archive of a chart: as it is, and compressed here, so that what is inside is reached.
+//! The archive of a chart: raw, and compressed here, so that its contents are reached.
 
 #![no_main]
 

@@ -95,7 +95,7 @@ fn a_run_for_one_directory_keeps_the_others() {
         work.id("localized/main:deploy/again"),
         "only what was asked for is brought up to date"
     );
-    // What is no longer referenced is no longer there.
+    // Files that are no longer referenced are no longer there.
     work.write("other/kustomization.yaml", "resources: []\n");
     work.commit("nothing left");
     work.run(&["other", "deploy/other"]).success();
@@ -164,7 +164,7 @@ fn a_copy_that_was_merged_into_the_source_is_continued() {
     work.git(&["merge", "--quiet", "--ff-only", "localized/main"]);
     project.second_version();
     project.upstream.git(&["branch", "--force", "moving", "v2"]);
-    // The lock that came along still says which commit the branch was.
+    // The lock of the copy still records which commit the branch was.
     let output = project.overlay(&[]);
     output.success();
     assert_eq!(

@@ -113,7 +113,7 @@ fn of_two_runs_at_once_none_is_lost() {
             .stderr_has("was moved by somebody else meanwhile")
             .stderr_has("hint: run the same command again");
     }
-    // What the hint says works, whoever won.
+    // The hint works, whoever won.
     project.overlay(&[]).success();
     project.work.run(&["other", "--scope", "other"]).success();
     let files = project.work.files(BRANCH);

@@ -112,7 +112,7 @@ fn a_partial_clone_will_do() {
             output.stderr_has("is not here: this is a partial clone");
         }
         for new_dir in ["localized-overlay", "other/copy"] {
-            // What is on disk says nothing here: the files were never checked out.
+            // The disk does not matter here: the files were never checked out.
             let args = ["example/overlay", new_dir, "--scope=example", "--rev=main"];
             clone.run(&args).success();
             clone.run(&args).success().stdout_has("nothing to do");

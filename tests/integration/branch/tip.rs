@@ -155,7 +155,7 @@ fn an_edit_of_another_directory_is_noticed() {
         repo.write("localized-other/config.yaml", "edited: true\n");
     });
     refused(&project, &["localized-other/config.yaml"]);
-    // It is not for this run to discard, so that the next one tells it again.
+    // This run must not discard it, so that the next one reports it again.
     project
         .work
         .write("example/base/config.yaml", config("new"));

@@ -201,7 +201,7 @@ fn a_cache_that_cannot_be_had_is_explained() {
         .fails(2)
         .stderr_has("there is no place for a cache")
         .stderr_has("hint: set HOME or XDG_CACHE_HOME");
-    // Who brings in nothing needs no cache.
+    // A run that brings in nothing needs no cache.
     repo.write("app/kustomization.yaml", "resources: [cm.yaml]\n");
     repo.write("app/cm.yaml", config_map("local"));
     repo.commit("local");

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// The address of a server that accepts connections and says nothing.
+/// The address of a server that accepts connections and never answers.
 fn silent() -> (std::net::TcpListener, String) {
     let listener = std::net::TcpListener::bind(("127.0.0.1", 0)).unwrap();
     let url = format!("http://{}/acme/base.git", listener.local_addr().unwrap());

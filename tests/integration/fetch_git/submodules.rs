@@ -72,7 +72,7 @@ fn submodules_are_checked_out_when_they_are_used() {
         .fails(2)
         .stderr_has("`../lib/base` lies in the submodule");
 
-    // A root that needs the missing one says which.
+    // A root that needs the missing one reports which it is.
     app.write("broken/kustomization.yaml", "resources: [../unused/base]\n");
     app.commit("broken");
     let repo = naming(&sandbox, &[&format!("{git}acme/app.git/broken?ref=main")]);

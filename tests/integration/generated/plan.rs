@@ -75,7 +75,7 @@ pub(super) enum FilePlace {
     },
     /// A link to a file of another name.
     Linked { name: usize },
-    /// As [`FilePlace::Local`] where there is no absolute path: in a remote root.
+    /// Like [`FilePlace::Local`] where there is no absolute path: in a remote root.
     Absolute { name: usize },
     Http {
         host: usize,

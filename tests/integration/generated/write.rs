@@ -174,7 +174,7 @@ fn relative(from: &str, to: &str) -> String {
     }
 }
 
-/// Says the same path in another way.
+/// Spells the same path in another way.
 fn spelled(path: &str, spelling: usize) -> String {
     match spelling {
         0 => format!("./{path}"),

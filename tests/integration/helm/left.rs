@@ -1,4 +1,4 @@
-//! What stays remote, also inside what was brought in: recorded, told by `check` and `verify`, or accepted.
+//! What stays remote, also inside what was brought in: recorded, reported by `check` and `verify`, or accepted.
 
 use super::{REPO, Stage};
 
@@ -9,7 +9,7 @@ const LEAVE_CHART: &str =
     "- {url: charts.example/stable/nginx, leave: true, reason: our mirror holds it}";
 const IN_PLACE: [&str; 2] = ["--in-place", "--no-verify"];
 
-/// A repository that names an upstream root with these files, which can be had.
+/// A repository that names an upstream root with these files, which is available.
 fn stage(files: &[(&str, &str)]) -> Stage {
     let stage = Stage::new();
     stage.serve(REPO, "nginx", "1.2.3");
@@ -261,7 +261,7 @@ fn what_the_configuration_leaves_stays_remote_whether_it_answers_or_not() {
         lock
     };
     let lock = run();
-    // Now it can be had, and names something that cannot.
+    // Now it is available, and names something that is not.
     upstream(
         &stage,
         "gone",

@@ -93,7 +93,7 @@ fn in_place_a_chart_goes_where_kustomize_would_put_it() {
         .work
         .git(&["add", "-f", chart, "kustomize-localize.lock"]);
     stage.work.run(&["check"]).success();
-    // It is the user's own now: nothing is done about it again, whatever is in it.
+    // It is the user's now: nothing is done about it again, whatever is in it.
     stage
         .work
         .write(&format!("{chart}/values.yaml"), "replicas: 9\n");
@@ -189,7 +189,7 @@ fn in_place_a_chart_of_a_remote_root_is_localized_with_it() {
         stage.work.run(args).success().stdout_has("nothing to do");
         assert_eq!(stage.work.read("kustomize-localize.lock"), lock);
     }
-    // An edit is told, as of every localized file.
+    // An edit is reported, as of every localized file.
     stage
         .work
         .write(&format!("{chart}/values.yaml"), "replicas: 9\n");

@@ -74,7 +74,7 @@ fn helm_that_is_asked_for_must_be_there() {
         .stderr_has(missing)
         .stderr_has("--no-helm")
         .stderr_has("error: locked 0 of 1 remote reference; 1 could not be resolved\n");
-    // Nothing says that charts are brought in from now on.
+    // Nothing claims that charts are brought in from now on.
     let lock = stage.work.read("kustomize-localize.lock");
     assert!(!lock.contains("helm: true"), "{lock}");
     stage.work.remove("kustomize-localize.lock");

@@ -164,7 +164,7 @@ fn lines_of_another_version_are_brought_up_to_date() {
     assert!(text.contains("hook run pre-commit") && !text.contains("exit 9"));
     hook(&work, &["uninstall"]).success();
     assert_eq!(work.read(".git/hooks/pre-commit"), "#!/bin/sh\necho mine\n");
-    // What has no end cannot be told from the rest of the file.
+    // A block without an end cannot be separated from the rest of the file.
     existing(
         &work,
         "pre-commit",

@@ -1,4 +1,4 @@
-//! Hooks that other programs write: what they are told apart by, and what the error says to do.
+//! Hooks that other programs write: how they are recognized, and what the error suggests.
 
 use std::fs;
 use std::path::Path;

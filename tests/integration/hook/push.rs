@@ -23,7 +23,7 @@ fn commit(work: &Repo, text: &str) {
 fn the_commit_that_is_pushed_is_judged_and_nothing_else() {
     let (_sandbox, work) = pushing();
     commit(&work, REMOTE);
-    // The mend is on disk and staged: it is not pushed.
+    // The fix is on disk and staged: it is not pushed.
     work.write("app/kustomization.yaml", LOCAL);
     work.git(&["add", "."]);
     let before = work.state();
@@ -32,7 +32,7 @@ fn the_commit_that_is_pushed_is_judged_and_nothing_else() {
     output.stderr_has("refs/heads/main:");
     before.assert_same(&work.state());
     work.git(&["commit", "--quiet", "-m", "mended"]);
-    // Nor are commits below the tip: nobody builds them.
+    // Nor are commits below the tip: they are not built.
     work.write("app/kustomization.yaml", REMOTE);
     work.try_git(&["push", "--quiet", "origin", "main"])
         .success();
@@ -50,7 +50,7 @@ fn every_ref_is_judged_and_what_holds_no_files_is_not() {
     work.git(&["tag", "blob", &blob]);
     work.git(&["tag", "tree", "HEAD^{tree}"]);
     work.git(&["tag", "-m", "annotated", "nested", "tree"]);
-    // A name is no command.
+    // A name is not a command.
     work.git(&["branch", "$(touch${IFS}pwned)", "main"]);
 
     let output = work.try_git(&["push", "origin", "good", "bad", "bad-tag"]);
@@ -98,7 +98,7 @@ fn a_hook_that_reads_the_refs_too_gets_all_of_them() {
     }
     assert_eq!(seen[0].lines().count(), 2);
     assert_eq!(seen[0], seen[1]);
-    // Nothing to push is no line, and not an empty one.
+    // Nothing to push gives no line, and not an empty one.
     assert_eq!((&*seen[2], &*seen[3]), ("", ""));
 }
 

@@ -176,8 +176,7 @@ fn what_goes_wrong_is_refused() {
     }
     fs::rename(&away, &program).unwrap();
     assert_eq!(refs(&sandbox), before);
-    // A configuration of the server that cannot be read is no reason to let anything pass, nor is the
-    // switch of those who commit.
+    // A broken configuration on the server must not let anything pass, nor must the switch that turns off local hooks.
     let server = sandbox.path("server.git");
     sandbox.git(&server, &["config", "kustomize-localize.hook", "false"]);
     change(&work, REMOTE);
@@ -187,7 +186,7 @@ fn what_goes_wrong_is_refused() {
         .success();
 }
 
-/// What a push brings to slip past the gate, and what the server says to it.
+/// A push that tries to slip past the gate, and the server's answer.
 type Push = (
     &'static str,
     &'static [(&'static str, &'static str)],
@@ -300,7 +299,7 @@ fn a_push_does_not_slip_past() {
     let start = work.git(&["rev-parse", "HEAD"]);
     let before = refs(&sandbox);
     for (name, files, said) in PUSHES {
-        // One by one: what was added before its attributes is kept as it is.
+        // One by one: a file that was added before its attributes keeps its bytes.
         for (path, text) in files {
             work.write(path, text);
             work.git(&["add", "--", path]);
@@ -322,7 +321,7 @@ fn a_push_does_not_slip_past() {
         assert_eq!(refs(&sandbox), before, "{name}");
         work.git(&["reset", "--quiet", "--hard", &start]);
     }
-    // What an entry of the lock says is for those who review it.
+    // The contents of a lock entry are for reviewers.
     work.write(
         "app/kustomization.yaml",
         "resources: ['https://github.com/o/r//a?ref=v1']\n",

@@ -1,4 +1,4 @@
-//! What somebody edited, removed or put among the localized files.
+//! Files that were edited, removed or added by hand among the localized files.
 
 use super::{LIB, LOCK, files, follow, in_place, refused, world};
 use crate::support::{Repo, deployment};
@@ -62,7 +62,7 @@ fn what_is_not_ours_is_left_alone() {
     output.success().stdout_has("nothing to do").stderr_has(
         "warning[unknown-file]: base/localized-files/mine.yaml: is none of the localized files",
     );
-    // A file where one of ours would have to be.
+    // A file in the place of one of ours.
     let place = format!("{LIB}/other/map.yaml");
     world.work.write(&place, "mine\n");
     world.work.write(
@@ -110,7 +110,7 @@ fn what_was_edited_and_committed_comes_back_from_where_it_came() {
     follow(&world, &output);
     assert_eq!(world.work.git(&["diff", "HEAD~3", "HEAD"]), "");
 
-    // What nobody has any more.
+    // Lost everywhere.
     world.work.write(file, "# edited\n");
     world.work.commit("edited");
     world
@@ -144,7 +144,7 @@ fn what_was_removed_by_hand_is_missed_and_comes_back() {
 fn a_lock_that_lists_other_files_makes_none_of_them_ours() {
     let world = world();
     in_place(&world.work, &[]).success();
-    // As if somebody had written the lock by hand.
+    // As in a lock that was written by hand.
     let precious = "precious: true\n";
     world.work.write("precious.yaml", precious);
     let lock = world.work.read(LOCK);

@@ -128,7 +128,7 @@ fn world(number: usize) -> (Sandbox, Server, Repo) {
     (sandbox, server, work)
 }
 
-/// Says whether `check` and `verify` pass these paths of the branch.
+/// Returns whether `check` and `verify` pass these paths of the branch.
 fn passes(work: &Repo, branch: &str, paths: &[&str]) -> bool {
     let check = [&["check", "--rev", branch, "--"][..], paths].concat();
     let verify = [&["verify", branch, "--"][..], paths].concat();

@@ -87,7 +87,7 @@ pub(super) struct Judge {
     kustomize: PathBuf,
     workers: Vec<Worker>,
     repositories: AtomicUsize,
-    /// Of so many roots that the check refuses, one is built: it is no hole, whatever it does.
+    /// Of so many roots that the check refuses, one is built: it cannot be a hole, whatever it does.
     refused: usize,
 }
 

@@ -1,4 +1,4 @@
-//! What a build starts and asks for, and what of it is no reaching out.
+//! What a build starts and requests, and which of that does not reach the outside.
 
 use std::fs;
 use std::path::Path;
@@ -45,7 +45,7 @@ pub(super) fn read(log: &Path) -> Vec<Vec<String>> {
         .collect()
 }
 
-/// Says whether a call is one that a hermetic build makes: helm renders a chart that is there, and docker runs an
+/// Returns whether a call is one that a hermetic build makes: helm renders a chart that is there, and docker runs an
 /// image that is named by its digest, without a network and with nothing but files of the root.
 pub(super) fn is_hermetic(call: &[String], root: &Path, temporary: &Path) -> bool {
     let words: Vec<&str> = call.iter().map(String::as_str).collect();
@@ -136,7 +136,7 @@ fn is_pinned(image: &str) -> bool {
     })
 }
 
-/// Says whether a mount is one of a file or directory below the root, and nothing else.
+/// Returns whether a mount is one of a file or directory below the root, and nothing else.
 fn is_below(mount: &str, root: &Path) -> bool {
     let parts: Vec<&str> = mount.split(',').collect();
     let (["type=bind", source, target] | ["type=bind", source, target, "readonly"]) = &parts[..]

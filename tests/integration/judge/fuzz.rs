@@ -1,7 +1,7 @@
 //! Random changes to the text of kustomizations: whatever two readers of YAML see differently.
 //!
-//! They are the same on every machine; `KUSTOMIZE_LOCALIZE_FUZZ` says how many (default 600). Most of them begin with a
-//! kustomization that has the text of a reference where it is none, some with one of the table.
+//! They are the same on every machine; `KUSTOMIZE_LOCALIZE_FUZZ` sets how many (default 600). Most of them begin with a
+//! kustomization that has the text of a reference in a place for something else, some with one of the table.
 
 use std::env;
 

@@ -1,6 +1,6 @@
 //! What passes the check although a build reaches out, and why that stays.
 
-/// A variant of the table that is no hole.
+/// A variant of the table that is not a hole.
 pub(super) struct Known {
     pub(super) class: &'static str,
     pub(super) name: &'static str,

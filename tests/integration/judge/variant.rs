@@ -26,7 +26,8 @@ pub(super) struct Variant {
 }
 
 impl Variant {
-    /// A root with this kustomization. `{loopback}` in it is the address of a server that writes down what it was asked for.
+    /// A root with this kustomization. `{loopback}` in it is the address of a server that writes down what it was asked
+    /// for.
     pub(super) fn new(
         class: &'static str,
         name: impl Into<String>,
@@ -120,7 +121,7 @@ impl Variant {
     }
 }
 
-/// Puts the address in the place of `{loopback}`; other bytes stay as they are, UTF-8 or not.
+/// Replaces `{loopback}` by the address; other bytes do not change, UTF-8 or not.
 fn filled(bytes: &[u8], loopback: &str) -> Vec<u8> {
     match std::str::from_utf8(bytes) {
         Ok(text) => text.replace("{loopback}", loopback).into_bytes(),

@@ -7,8 +7,8 @@ use crate::support::{OVERLAY, Project};
 
 const STOP: &str = "KUSTOMIZE_LOCALIZE_STOP_AT";
 
-/// Ends a run at each effect, and asserts that nothing is broken and that the next run does all of it. Returns the names of
-/// the effects of a whole run.
+/// Ends a run at each effect, and asserts that nothing is broken and that the next run does all of it. Returns the
+/// names of the effects of a whole run.
 fn play(stage: &Stage) -> Vec<String> {
     play_from(stage, None)
 }
@@ -24,7 +24,8 @@ fn play_from(stage: &Stage, first: Option<&str>) -> Vec<String> {
     effects
 }
 
-/// Ends a run at an effect. Every other time what only that run could use is as if still in use, and says something else.
+/// Ends a run at an effect. Every other time, files that only that run could use look as if still in use, with other
+/// contents.
 fn end_at(stage: &Stage, number: usize, name: &str) {
     eprintln!("ended at effect {number}: {name}");
     stage.reset();
@@ -40,7 +41,7 @@ fn end_at(stage: &Stage, number: usize, name: &str) {
     } else {
         stage.assert_next_run_succeeds();
         let mut left = stage.temporary();
-        // Who makes nothing there leaves that for the next one who does.
+        // A run that makes nothing there leaves that for the next one that does.
         left.retain(|place| !place.starts_with("cache/") && !place.starts_with("tmp/"));
         assert_eq!(left, [""; 0]);
     }
@@ -186,7 +187,7 @@ fn what_is_taken_back() {
     for stage in [new, following_worktree()] {
         let list = stage.sandbox().path("effects");
         stage.undisturbed();
-        // A ref that somebody holds cannot be moved.
+        // A ref with a lock file cannot be moved.
         let hold = || {
             stage.reset();
             stage

@@ -11,10 +11,10 @@ const BRANCH: &str = "localized/main";
 const MOVED: &str = "`localized/main` was moved by somebody else meanwhile";
 const AGAIN: &str = "hint: run the same command again";
 
-/// Starts many runs, waits for all of them, and repeats those that were told to. None may fail otherwise than with one of
-/// the `reasons`. Returns how many had to be repeated.
+/// Starts many runs, waits for all of them, and repeats those that failed with a hint to. None may fail otherwise than
+/// with one of the `reasons`. Returns how many had to be repeated.
 ///
-/// Each commits at a time of its own, if `times` says so: what they make is then never the same commit.
+/// Each commits at a time of its own, if `times` is set: what they make is then never the same commit.
 #[track_caller]
 fn all(project: &Project, runs: &[Vec<String>], times: bool, reasons: &[&str]) -> usize {
     let start = |(number, args): (usize, &Vec<String>)| {

@@ -1,4 +1,4 @@
-//! What dead runs left for nobody's use.
+//! What interrupted runs left behind.
 
 use std::fs;
 use std::time::{Duration, SystemTime};

@@ -74,7 +74,7 @@ struct Ours {
     /// Files whose execute bit we keep, where `kustomize localize` drops all of them.
     #[serde(default)]
     executables: BTreeSet<String>,
-    /// We refuse what `kustomize localize` does; `names` says what our message has to name.
+    /// We refuse what `kustomize localize` accepts; `names` is what our message has to name.
     #[serde(default)]
     refused: bool,
 }
@@ -307,7 +307,7 @@ impl fmt::Debug for Tree {
     }
 }
 
-/// Reads a file of ours, which is a defect when it cannot be read.
+/// Reads one of our files, which must be readable.
 pub(super) fn read_yaml<T: for<'de> Deserialize<'de>>(path: &Path) -> T {
     let text = fs::read_to_string(path)
         .unwrap_or_else(|error| panic!("cannot read {}: {error}", path.display()));

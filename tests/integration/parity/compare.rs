@@ -106,7 +106,7 @@ fn same_documents(theirs: &[u8], ours: &[u8], base: &str) -> Result<(), String> 
     same(&theirs, &ours, base, "document")
 }
 
-/// Compares two values, whose paths start from `base`; the error says at which `place` they differ.
+/// Compares two values, whose paths start from `base`; the error names the `place` where they differ.
 fn same(theirs: &Value, ours: &Value, base: &str, place: &str) -> Result<(), String> {
     match (theirs, ours) {
         (Value::Mapping(theirs), Value::Mapping(ours)) => {
@@ -158,8 +158,7 @@ fn same_inline(theirs: &str, ours: &str, base: &str) -> bool {
         && same_documents(theirs.as_bytes(), ours.as_bytes(), base).is_ok()
 }
 
-/// Returns where a relative path from `base` leads, without `.`, `//` and `a/..`; nothing if it is no
-/// relative path.
+/// Returns where a relative path from `base` leads, without `.`, `//` and `a/..`; nothing if it is not a relative path.
 fn clean(base: &str, path: &str) -> Option<String> {
     if path.is_empty() || path.starts_with('/') || path.contains('\n') || path.contains("://") {
         return None;

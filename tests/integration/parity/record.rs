@@ -21,7 +21,7 @@ pub(super) fn wanted() -> bool {
 
 /// Returns whether this kustomize can be held to the records.
 ///
-/// A build from source says `(devel)` and is taken at its word that it is the right one.
+/// A build from source prints `(devel)` and is assumed to be the right one.
 pub(super) fn is_comparable(sandbox: &Sandbox, kustomize: &Kustomize) -> bool {
     let recorded = fs::read_to_string(parity().join("VERSION")).unwrap();
     let output = kustomize.run(sandbox, &sandbox.path(""), &["version"]);

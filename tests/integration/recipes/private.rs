@@ -87,7 +87,7 @@ impl World {
         checkout
     }
 
-    /// Runs the step that localizes. There is no kustomize here, which is told with `--strict`.
+    /// Runs the step that localizes. There is no kustomize here, which `--strict` reports.
     fn localize(&self, checkout: &Repo, login: &BTreeMap<String, String>) -> Output {
         let script = step(WORKFLOW, "Localize").replace(" --strict", "");
         self.run(checkout, &script, login)

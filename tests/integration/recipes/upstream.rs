@@ -116,7 +116,7 @@ fn an_issue_tells_what_differs() {
         "{body}"
     );
 
-    // The next night it is told where it was told before.
+    // The next night it is reported in the same issue.
     fs::write(project.sandbox.path("gh/open"), "7\n").unwrap();
     let (status, asked) = night.pass();
     assert_eq!(status, 1);
@@ -133,7 +133,7 @@ fn who_does_not_answer_fails_the_job_alone() {
     let sandbox = &night.project.sandbox;
     sandbox.pretend("https://example.com/acme/", "http://127.0.0.1:9/");
     assert_eq!(night.pass(), (2, Vec::new()));
-    // What differs beside that is told all the same.
+    // Other differences are reported all the same.
     let file = night.checkout.git(&["ls-files", "*service.yaml"]);
     night.checkout.write(&file, "by: hand\n");
     night.checkout.commit("by hand");

@@ -1,8 +1,8 @@
 //! A loopback server for everything that comes over http(s): raw files, git repositories, a proxy.
 //!
-//! One port speaks plain HTTP, TLS, and `CONNECT`, told apart by what the client says first. A
-//! client that uses the port as its proxy reaches `https://any.host/…` here: the server ends the
-//! tunnel itself, with a certificate for that host that [`Server::authority`] has signed.
+//! One port speaks plain HTTP, TLS, and `CONNECT`, distinguished by the client's first bytes. A client that uses the
+//! port as its proxy reaches `https://any.host/…` here: the server ends the tunnel itself, with a certificate for that
+//! host that [`Server::authority`] has signed.
 
 mod git;
 mod message;
@@ -79,7 +79,7 @@ impl Server {
                 }
                 let shared = Arc::clone(&worker);
                 thread::spawn(move || {
-                    // A client that goes away is none of the server's business.
+                    // A client may go away at any time.
                     shared.serve(stream).ok();
                 });
             }

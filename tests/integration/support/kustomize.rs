@@ -12,7 +12,7 @@ pub(crate) struct Kustomize {
 }
 
 impl Kustomize {
-    /// Returns the executable, or says on standard error that the calling test is skipped.
+    /// Returns the executable, or reports on standard error that the calling test is skipped.
     ///
     /// # Panics
     ///

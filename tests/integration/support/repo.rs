@@ -47,7 +47,7 @@ impl Repo {
         self.sandbox.run(&self.path, args)
     }
 
-    /// Runs the program, which must leave everything as it is.
+    /// Runs the program, which must change nothing.
     #[track_caller]
     pub(crate) fn run_unchanged(&self, args: &[&str]) -> Output {
         let before = self.state();

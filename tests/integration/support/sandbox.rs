@@ -95,8 +95,8 @@ impl Sandbox {
         sandbox
     }
 
-    /// Lets the program build with the real kustomize, so that it verifies what it does. `None` when there is no
-    /// kustomize: the calling test is skipped.
+    /// Lets the program build with the real kustomize, so that it checks its builds. `None` when there is no kustomize:
+    /// the calling test is skipped.
     pub(crate) fn builds(&self) -> Option<Kustomize> {
         let kustomize = Kustomize::find()?;
         self.set("KUSTOMIZE", kustomize.program());

@@ -38,7 +38,7 @@ impl State {
             ("refs", git(&["for-each-ref"])),
             ("HEAD", fs::read_to_string(directory.join("HEAD")).unwrap()),
             ("status", git(&["status", "--porcelain", "--ignored"])),
-            // Read as they are: a process for each is most of the time of a test that asks often.
+            // Read directly: a process for each is most of the time of a test that asks often.
             ("configuration", digest(&common.join("config"))),
             ("stashes", digest(&common.join("logs/refs/stash"))),
             ("index", digest(&directory.join("index"))),

@@ -4,7 +4,7 @@ use std::env;
 use std::path::PathBuf;
 use std::thread;
 
-/// Returns the first `name` on `PATH`, or says on standard error that the calling test is skipped.
+/// Returns the first `name` on `PATH`, or reports on standard error that the calling test is skipped.
 ///
 /// # Panics
 ///

@@ -134,8 +134,8 @@ impl World {
         output
     }
 
-    /// Asserts that `kustomize build` says the same of `original` in the user's repository, with
-    /// the network, and of `result` in `copy`, without. Does nothing without a kustomize.
+    /// Asserts that `kustomize build` gives the same for `original` in the user's repository, with the network, and for
+    /// `result` in `copy`, without. Does nothing without a kustomize.
     #[track_caller]
     pub(crate) fn same_build(&self, original: &str, copy: &Repo, result: &str) {
         self.same_build_with(original, copy, result, &[]);
@@ -192,7 +192,7 @@ impl World {
         }
         command.arg("build").args(args).arg(target);
         if closed {
-            // Nobody listens on the port of the discard protocol.
+            // The port of the discard protocol: nothing listens there.
             for name in ["http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"] {
                 command.env(name, "http://127.0.0.1:9");
             }
@@ -202,7 +202,7 @@ impl World {
     }
 }
 
-/// Says whether this machine lets anybody start something in a network of its own.
+/// Returns whether this machine lets anybody start something in a network of its own.
 fn can_unshare() -> bool {
     static CAN: OnceLock<bool> = OnceLock::new();
     *CAN.get_or_init(|| {

@@ -75,7 +75,7 @@ fn every_trailer_counts(is_in_place: bool) {
         ] {
             let kinds = kinds(repo, &with_message(repo, tip, &text));
             match (what, key) {
-                // What nothing else holds is told by the signature alone.
+                // What nothing else holds is protected by the signature alone.
                 ("changed", "Kustomize-Localize-Tool") => assert_eq!(kinds, [""; 0], "{text}"),
                 ("changed", "Kustomize-Localize-Tree") => assert_eq!(kinds, ["tree"], "{text}"),
                 // Then what it names lies beside what was made.
@@ -134,7 +134,7 @@ fn what_a_gate_refuses_the_next_run_refuses_too() {
     }
 }
 
-/// Says what is found of a commit under each of its names.
+/// Returns what is found of a commit under each of its names.
 fn by_each_name(repo: &Repo, commit: &str, more: &[&str], is_it: impl Fn(&Output)) {
     repo.git(&["branch", "--quiet", "--force", "team", commit]);
     repo.git(&["tag", "--force", "released", commit]);
@@ -279,7 +279,7 @@ fn what_people_commit_has_no_record_in_a_message() {
             ]);
         }
     }
-    // Where it is localized again by hand, what was said in a message before does not count any more.
+    // If it is localized again by hand, an earlier message does not count any more.
     let project = Project::new();
     let work = &project.work;
     work.run(&["--in-place", "--no-verify"]).success();

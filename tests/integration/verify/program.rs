@@ -45,7 +45,7 @@ fn what_is_named_comes_before_what_is_on_path() {
     let Some(kustomize) = project.sandbox.builds() else {
         return;
     };
-    // Of these nobody could build anything.
+    // None of these can build anything.
     let sandbox = &project.sandbox;
     sandbox.script("kustomize", "exit 7");
     sandbox.set("KUSTOMIZE", "");

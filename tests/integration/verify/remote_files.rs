@@ -1,4 +1,4 @@
-//! Remote files: the build of the original sees what was fetched, and asks nobody again.
+//! Remote files: the build of the original sees what was fetched, and no server is asked again.
 
 use crate::support::{World, config_map};
 

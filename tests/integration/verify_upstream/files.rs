@@ -95,7 +95,7 @@ fn every_file_gets_its_verdict() {
         .stderr_has("hint: if it needs a login, add `machine 127.0.0.1 login NAME password TOKEN` to ~/.netrc");
 }
 
-/// Returns a server that accepts connections and says nothing.
+/// Returns a server that accepts connections and never answers.
 fn silent() -> (TcpListener, String) {
     let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
     let url = format!("http://{}/", listener.local_addr().unwrap());

@@ -78,7 +78,7 @@ fn a_branch_is_verified_and_its_remotes_are_asked() {
                 "no {kind} in {kinds:?}"
             );
         }
-        // Where it cannot be localized again, the rest is told all the same.
+        // If it cannot be localized again, the rest is reported all the same.
         work.git(&["switch", "--quiet", "--detach", "HEAD^"]);
         fs::remove_dir_all(project.sandbox.path("upstream")).unwrap();
         fs::remove_dir_all(project.sandbox.path("cache")).unwrap();
@@ -86,7 +86,7 @@ fn a_branch_is_verified_and_its_remotes_are_asked() {
             .fails(2)
             .stdout_has(&format!("gone: {label} was "))
             .stderr_has("cannot be localized again");
-        // Nobody is asked who was not to be.
+        // No server is asked without `--upstream`.
         let offline = work.run_unchanged(&["verify", "--format", "json"]);
         assert_eq!(parsed(offline.success())["upstream"], Value::Null);
     }

@@ -199,7 +199,7 @@ fn people_read_one_line_for_each() {
         .stdout_has("  before that, find out why something moved; `update` wants `--accept-moved` then\n")
         .stdout_has(&format!("verified HEAD ({}): 1 difference\n", &commit[..12]))
         .lacks("\u{1b}");
-    // What moved forward alone is no difference.
+    // A ref that moved forward is not a difference by itself.
     up.git(&["tag", "--force", "v1", &old]);
     ask(&repo, &[]).success().stdout_has("1 ok, 1 updated\n");
     assert_eq!(ask(&repo, &["--quiet"]).success().stdout, "");

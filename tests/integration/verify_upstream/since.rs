@@ -31,7 +31,7 @@ fn what_a_change_adds_to_the_lock_must_be_what_it_says() {
     ask(&repo, &["--since", "HEAD"])
         .success()
         .stdout_has("there is nothing to ask for");
-    // A digest that somebody invented.
+    // An invented digest.
     let lock = repo.read("kustomize-localize.lock");
     let digest = git_kustomize_localize::record::sha256_hex(config("new").as_bytes());
     assert!(lock.contains(&digest));

@@ -144,7 +144,7 @@ fn follows_in_shallow_clones(args: &'static [&'static str], depth: Option<u32>) 
     assert_eq!(hosted.parents(), format!("{tip} {}", work.id("main")));
     hosted.never_drifts("full");
     hosted.nothing_to_do("idle-again", depth);
-    // Somebody commits by hand. What is discarded makes a commit that names the source in its record only.
+    // A manual commit. Discarding it makes a commit that names the source in its record only.
     let hand = hosted.project.sandbox.clone_of(&hosted.origin, "hand");
     hand.git(&["switch", "-q", "localized/main"]);
     hand.write("other/hotfix.yaml", "a: b\n");
@@ -173,7 +173,7 @@ fn follows_in_shallow_clones(args: &'static [&'static str], depth: Option<u32>) 
     let idle = hosted.clone("idle-at-last", depth);
     idle.run(args).success().stdout_has("nothing to do");
     if depth.is_some() {
-        // Whether the commit contains the source that its record names cannot be told.
+        // Whether the commit contains the source that its record names is unknown.
         idle.run(&["verify", "localized/main"])
             .fails(2)
             .stderr_has("this shallow clone lacks the source commit ");
@@ -201,7 +201,7 @@ fn the_second_of_two_clones_begins_again() {
         let tip = fast.id(BRANCH);
         let push = ["push", "origin", "localized/main"];
         slow.try_git(&push).fails(1).stderr_has("rejected");
-        // It is told what to do before it does anything else.
+        // The hint comes before anything else is done.
         fetch(&slow, None);
         slow.run_unchanged(args)
             .fails(2)

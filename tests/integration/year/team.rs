@@ -30,7 +30,7 @@ pub(super) enum Mode {
 /// One deployment: a commit of the branch, over first parents.
 struct Deployed {
     commit: String,
-    /// The source commit; none where somebody committed by hand.
+    /// The source commit; none for a manual commit.
     source: Option<String>,
 }
 
@@ -181,7 +181,7 @@ impl Team {
         assert_ne!(self.work().try_git(&["cat-file", "-e", &place]).status, 0);
     }
 
-    /// Localizes while somebody is in the middle of something else, which is then as it was.
+    /// Localizes in the middle of other work, which is then as it was.
     #[track_caller]
     fn run(&self, more: &[&str]) -> Output {
         let work = self.work();
@@ -449,7 +449,7 @@ impl Team {
         assert_eq!(digests, listed);
     }
 
-    /// Whoever begins anew with the same source and lock gets the same tree, object by object.
+    /// A fresh start with the same source and lock gives the same tree, object by object.
     #[track_caller]
     fn never_drifts(&self, tip: &Tip, clone: &Repo) {
         clone.git(&["switch", "-q", "-c", "anew", "--no-track", "origin/main"]);

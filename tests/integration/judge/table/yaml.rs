@@ -2,7 +2,7 @@
 
 use crate::judge::variant::Variant;
 
-/// A reference, as it is to be hidden.
+/// The reference to hide.
 const URL: &str = "https://h.example/x.yaml";
 
 /// Documents in which `URL` stands for a URL in some way. All but those with a note reach it.

@@ -96,7 +96,7 @@ impl Request {
     }
 }
 
-/// Reads up to a line end, one byte at a time: what follows a `CONNECT` belongs to somebody else.
+/// Reads up to a line end, one byte at a time: what follows a `CONNECT` belongs to the tunnel.
 fn read_line(stream: &mut impl Read) -> io::Result<String> {
     let mut line = Vec::new();
     let mut byte = [0];

@@ -1,4 +1,4 @@
-//! A certificate authority that everybody in the sandbox believes, and nobody else.
+//! A certificate authority that only the sandbox trusts.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -65,7 +65,7 @@ impl Authority {
     }
 }
 
-/// A TLS connection that says goodbye, so that clients can tell an end from a cut.
+/// A TLS connection that sends `close_notify`, so that clients can tell an end from a cut.
 pub(super) struct Tls(StreamOwned<ServerConnection, TcpStream>);
 
 impl Read for Tls {
