@@ -412,7 +412,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn of_what_is_kept_under_a_name_the_last_stays() {
+    fn only_the_last_directory_kept_under_a_name_stays() {
         let name = format!("test{}", std::process::id());
         let keep = |name: &str| Scratch::for_user(name).unwrap().keep();
         let (first, other) = (keep(&name), keep(&format!("{name}x")));
@@ -445,7 +445,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_dead_run_left_goes_and_what_others_made_stays() {
+    fn leftovers_of_dead_runs_go_and_other_files_stay() {
         let parent = tempfile::tempdir().unwrap();
         let place = |name: &str| parent.path().join(name);
         let living = Scratch::among_files(parent.path()).unwrap();

@@ -473,7 +473,7 @@ mod tests {
     }
 
     #[test]
-    fn who_leaves_the_session_is_not_waited_for() {
+    fn a_child_that_leaves_the_session_is_not_waited_for() {
         let start = Instant::now();
         let script = "echo out; setsid sleep 20 & sleep 0.1; echo err >&2; exit 4";
         let output = run(&mut sh(script), None, Limits::default(), Terminal::Detached).unwrap();
@@ -510,7 +510,7 @@ mod tests {
 
     #[test]
     #[cfg(target_os = "linux")]
-    fn an_isolated_child_cannot_change_what_is_read_only() {
+    fn an_isolated_child_cannot_change_read_only_files() {
         let top = tempfile::tempdir().unwrap();
         let input = top.path().join("input");
         std::fs::create_dir_all(input.join("below")).unwrap();

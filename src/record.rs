@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn digests_read_what_they_write() {
+    fn digests_round_trip() {
         for digest in [
             Digest::GitCommit("a".repeat(40)),
             Digest::GitTree("0".repeat(64)),

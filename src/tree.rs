@@ -376,7 +376,7 @@ mod tests {
     }
 
     #[test]
-    fn links_that_leave_or_loop_are_told() {
+    fn links_that_leave_or_loop_are_reported() {
         let tree = tree();
         for (path, link, target) in [
             ("out", "out", "../secret"),

@@ -526,7 +526,7 @@ mod tests {
     use super::cause;
 
     #[test]
-    fn of_what_kustomize_says_the_cause_is_told() {
+    fn the_cause_is_extracted_from_kustomize_output() {
         for (said, expected) in [
             ("no such file", "no such file"),
             (

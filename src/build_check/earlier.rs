@@ -222,7 +222,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_changes_an_input_is_found_and_nothing_else() {
+    fn only_changes_to_inputs_are_found() {
         let set = |places: &[&str]| places.iter().map(|place| (*place).to_owned()).collect();
         let inputs = Inputs {
             files: set(&["apps/a/kustomization.yaml", "base/x.yaml"]),

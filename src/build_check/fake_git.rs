@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clone_holds_what_was_fetched() {
+    fn a_clone_holds_the_fetched_files() {
         let top = fetched();
         let clone = [
             "init",
@@ -301,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_not_fetched_is_not_answered() {
+    fn requests_for_unfetched_repositories_fail() {
         let top = fetched();
         let begin = ["init", "remote add origin https://h/o/r"];
         for (call, reason) in [

@@ -275,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_meant_as_it_is_read_is_not_told() {
+    fn an_unambiguous_path_is_not_reported() {
         for text in [
             "./app@v1/base/x",
             "./github.com/o/r/dir",
@@ -301,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_locked_was_meant() {
+    fn a_locked_reference_is_not_ambiguous() {
         let locked = scene("resources", "github.com/o/r/dir").git("https://github.com/o/r", None);
         assert_eq!(locked.check().findings, []);
     }

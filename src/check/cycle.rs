@@ -62,7 +62,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cycle_is_told_once_wherever_the_walk_begins() {
+    fn a_cycle_is_reported_once_wherever_the_walk_begins() {
         let roots = [("a", "../c"), ("b", "../c"), ("c", "../b"), ("d", "../b")];
         let expected =
             ["c/kustomization.yaml: `b` leads back to itself: `b` -> `c` -> `b`".to_owned()];
@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_cycle_is_told_by_its_ends() {
+    fn a_long_cycle_is_abbreviated() {
         let roots: Vec<(String, String)> = (0..100)
             .map(|at| (format!("r{at}"), format!("../r{}", (at + 1) % 100)))
             .collect();
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn every_cycle_is_told() {
+    fn every_cycle_is_reported() {
         assert_eq!(
             told(scene(&[
                 ("a", "."),

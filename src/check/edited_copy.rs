@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_lock_lists_is_what_it_says() {
+    fn unedited_files_are_not_reported() {
         assert_eq!(found(in_place()), []);
     }
 
@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_or_added_is_told() {
+    fn missing_and_added_files_are_reported() {
         let mut scene = in_place().file("a/localized-files/new.yaml", "");
         scene.tree.remove("a/localized-files/h/x.yaml");
         let findings = found(scene);

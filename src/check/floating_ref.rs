@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn what_moves_is_told_with_how() {
+    fn floating_refs_are_reported_with_the_reason() {
         for (text, message, help) in [
             (
                 "https://github.com/o/r//a",
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stands_still_is_not_told() {
+    fn pinned_refs_are_not_reported() {
         let commit = format!("https://github.com/o/r?ref={COMMIT}");
         for text in [
             "https://github.com/o/r//a?ref=v1.2.3",
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_locked_does_not_float() {
+    fn a_locked_ref_does_not_float() {
         let both =
             "resources: ['https://github.com/o/r?ref=main', 'https://example.com/latest/x.yaml']\n";
         let locked = |text: &str| {
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_allows_it_to_be_remote_has_not_allowed_it_to_move() {
+    fn allowing_a_remote_reference_does_not_allow_it_to_float() {
         let fails = |scene: Scene| -> Vec<&'static str> {
             let findings = scene.check().findings;
             let failing = findings.iter().filter(|finding| finding.fails());
@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn below_localized_files_of_ours_it_is_silent() {
+    fn localized_files_are_skipped() {
         let place = "localized-files/a/kustomization.yaml";
         let text = "resources: ['https://github.com/o/r?ref=main']\n";
         let mut scene = Scene::default().file(place, text);

@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_function_names_is_a_path_like_any_other() {
+    fn paths_of_a_function_are_checked_like_any_other() {
         let exec = |path: &str| function(&format!("exec: {{path: '{path}'}}"));
         for (path, rule, message) in [
             (
@@ -585,7 +585,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_built_in_is_no_function() {
+    fn built_in_plugins_are_not_functions() {
         let text = "transformers:\n- |\n  apiVersion: builtin\n  kind: PrefixTransformer\n  metadata: {name: a}\n  prefix: a-\n";
         assert_eq!(find(Scene::of(text)), []);
     }

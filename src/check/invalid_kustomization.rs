@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn what_kustomize_refuses_in_a_file_stands_where_it_is() {
+    fn an_error_in_a_file_is_reported_at_its_place() {
         for (text, caret, message) in [
             (
                 "# x\nresource: [x.yaml] # y\n",
@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_is_told_once_however_many_lead_to_it() {
+    fn a_file_is_reported_once_however_many_references_lead_to_it() {
         let scene = Scene::default()
             .file("a/kustomization.yaml", "resources: [../base]\n")
             .file("b/kustomization.yaml", "resources: [../base, ../two]\n")
@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn a_directory_is_no_kustomization() {
+    fn a_directory_is_not_a_kustomization() {
         let scene = Scene::default()
             .file("a/kustomization.yaml", "resources: [../base]\n")
             .file("base/kustomization.yaml/x", "");
@@ -309,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn what_kustomize_refuses_of_a_reference_stands_there() {
+    fn an_error_in_a_reference_is_reported_at_its_place() {
         let scene = |text: &str| {
             Scene::default()
                 .file("a/kustomization.yaml", text)
@@ -395,7 +395,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_read_otherwise_than_it_looks_is_a_warning() {
+    fn misleading_yaml_is_a_warning() {
         let twice = one(Scene::of("namePrefix: a-\nnamePrefix: b-\n"));
         assert_eq!(twice.severity, Severity::Warning);
         assert_eq!(twice.span.unwrap().line, 1);
@@ -412,7 +412,7 @@ mod tests {
     }
 
     #[test]
-    fn problems_of_plugin_configurations_are_told_once() {
+    fn problems_of_plugin_configurations_are_reported_once() {
         let plugin = "apiVersion: builtin\nkind: Nonsense\nmetadata: {name: a}\n";
         let scene = Scene::default()
             .file("p/t.yaml", plugin)
@@ -423,7 +423,7 @@ mod tests {
     }
 
     #[test]
-    fn localized_files_are_left_to_those_who_wrote_them() {
+    fn problems_in_localized_files_are_not_reported() {
         let text = "resource: []\n";
         let mut scene = Scene::of("resources: [localized-files/h/base]\n")
             .file("localized-files/h/base/kustomization.yaml", text);

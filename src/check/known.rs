@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn versions_of_files_and_charts_are_told_as_well() {
+    fn versions_of_files_and_charts_are_recognized_as_well() {
         let file = |version: &str| {
             format!("resources: ['https://raw.githubusercontent.com/o/r/{version}/x.yaml']\n")
         };

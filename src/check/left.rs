@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_told_at_the_reference_of_the_user_with_the_chain() {
+    fn it_is_reported_at_the_users_reference_with_the_chain() {
         let findings = scene(chart(), &[OWN, "https://h/gen.yaml"])
             .check()
             .findings;
@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_in_localized_files_is_told() {
+    fn references_left_in_localized_files_are_reported() {
         let function = "apiVersion: a/v1\nkind: Gen\nmetadata:\n  name: g\n  annotations:\n    config.kubernetes.io/function: |\n      container: {image: 'gcr.io/x/fn:v1', network: true}\n";
         let kustomization = "generators: [fn.yaml]\nhelmCharts:\n- {name: web, repo: 'https://charts.example', version: 1.2.3}\n- {name: local}\n";
         let mut scene = Scene::of("resources: [localized-files/a]\n")

@@ -301,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_configuration_lists_may_be_missing() {
+    fn paths_listed_in_the_configuration_may_be_missing() {
         let plugin = "transformers:\n- |\n  apiVersion: builtin\n  kind: PatchTransformer\n  metadata: {name: a}\n  path: gone";
         for field in [
             "resources: [gone]",
@@ -333,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_plugin_configuration_names_is_told_once() {
+    fn a_missing_path_of_a_plugin_configuration_is_reported_once() {
         let plugin =
             "apiVersion: builtin\nkind: PatchTransformer\nmetadata: {name: a}\npath: gone.yaml\n";
         let mut scene = Scene::default();
@@ -375,7 +375,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_probably_meant_is_named() {
+    fn a_similar_path_is_suggested() {
         for (text, meant) in [
             ("resources: [there.yml]", Some("there.yaml")),
             ("resources: [there]", Some("there.yaml")),
@@ -419,7 +419,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_there_or_no_path_is_not_told() {
+    fn existing_paths_and_non_paths_are_not_reported() {
         for text in [
             "resources: [there.yaml, ./there.yaml, ../base, ../base/]",
             "configMapGenerator: [{name: a, literals: [gone=gone.yaml]}]",

@@ -526,7 +526,7 @@ mod tests {
     }
 
     #[test]
-    fn the_scopes_of_the_configuration_bound_what_is_in_them() {
+    fn the_scopes_of_the_configuration_apply_to_their_files() {
         let scopes = "scopes: [apps/*, clusters/*]\n";
         let scene = |text: &str| {
             Scene::default()

@@ -357,7 +357,7 @@ mod tests {
         "helmCharts:\n- name: nginx\n  repo: https://charts.example # ours\n  version: 1.2.3\n";
 
     #[test]
-    fn a_finding_says_what_would_be_downloaded_and_how_to_do_it() {
+    fn a_finding_names_the_download_and_the_fix() {
         let scene = Scene::default().file("apps/web/kustomization.yaml", CHART);
         let findings = find(scene);
         let [finding] = findings.as_slice() else {
@@ -497,7 +497,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_is_no_chart() {
+    fn a_file_is_not_a_chart() {
         let found = find(Scene::of(CHART).file("charts/nginx-1.2.3/nginx", ""));
         assert_eq!(found.len(), 1, "{found:?}");
         assert!(found[0].message.contains("is not in the tree"), "{found:?}");
@@ -568,7 +568,7 @@ mod tests {
     }
 
     #[test]
-    fn below_localized_files_of_ours_it_speaks_too() {
+    fn localized_files_are_checked_too() {
         let place = "localized-files/a/kustomization.yaml";
         let mut scene = Scene::default().file(place, CHART);
         scene.lock.files.push(crate::record::StoredFile {

@@ -141,7 +141,7 @@ mod tests {
     const HERE: &str = "or bring it in, here: git kustomize-localize --in-place --no-commit :/ && git add -f -- :/kustomization.yaml :/kustomize-localize.lock :/localized-files";
 
     #[test]
-    fn a_finding_says_what_it_is_where_and_what_to_do() {
+    fn a_finding_has_a_message_a_place_and_help() {
         let findings = resource("https://github.com/o/r//base?ref=v1 # ours");
         let [finding] = findings.as_slice() else {
             panic!("{findings:?}");
@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_reference_is_not_told() {
+    fn texts_that_are_not_references_are_not_reported() {
         for text in [
             "configMapGenerator: [{name: a, literals: [x=https://example.com/x.yaml]}]",
             "# resources: [https://example.com/x.yaml]\nnamePrefix: a-",
@@ -305,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn what_two_roots_list_is_told_once() {
+    fn a_file_that_two_roots_list_is_reported_once() {
         let plugin = "apiVersion: builtin\nkind: ConfigMapGenerator\nmetadata: {name: a}\nfiles: [https://h/x]\n";
         let scene = Scene::of("generators: [a/gen.yaml]\n")
             .file("a/kustomization.yaml", "generators: [gen.yaml]\n")
@@ -316,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn a_command_that_nobody_could_read_is_not_printed() {
+    fn an_unreadably_long_command_is_not_printed() {
         let mut scene = Scene::default();
         let mut bases = String::new();
         for number in 0..60 {
@@ -407,7 +407,7 @@ mod tests {
     }
 
     #[test]
-    fn below_localized_files_of_ours_it_speaks_too() {
+    fn localized_files_are_checked_too() {
         let mut scene = Scene::of("resources: [localized-files/a]\n").file(
             "localized-files/a/kustomization.yaml",
             "resources: [https://h/x.yaml]\n",
@@ -423,7 +423,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_localized_before_is_not_among_the_paths() {
+    fn localized_files_are_not_among_the_suggested_paths() {
         let mut scene = Scene::of("resources: [localized-files/a, https://h/y.yaml]\n").file(
             "localized-files/a/kustomization.yaml",
             "resources: [https://h/x.yaml]\n",

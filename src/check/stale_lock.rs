@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nothing_references_is_told_where_it_stands() {
+    fn an_unreferenced_entry_is_reported_at_its_line() {
         let scene = Scene::of("resources: ['https://github.com/o/r?ref=v1']\n")
             .git("https://github.com/o/r", Some("v1"))
             .git("https://github.com/o/r", Some("v2"))
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_needed_one_names_is_needed() {
+    fn an_entry_that_a_needed_one_names_is_needed() {
         let lock = |scene: Scene| {
             scene
                 .remote(through("https://h/o/a", &[]))
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn what_only_names_itself_is_not_needed() {
+    fn an_entry_that_only_names_itself_is_not_needed() {
         let scene = Scene::of("namePrefix: a-\n")
             .remote(through("https://h/o/a", &["https://h/o/b"]))
             .remote(through("https://h/o/b", &["https://h/o/a"]));
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stored_files_came_from_is_needed() {
+    fn the_origin_of_stored_files_is_needed() {
         let place = "localized-files/x.yaml";
         let mut scene = Scene::of("resources: [localized-files/x.yaml]\n")
             .file(place, "")
@@ -231,14 +231,14 @@ mod tests {
     }
 
     #[test]
-    fn what_names_plugins_needs_an_entry() {
+    fn repositories_of_plugins_need_an_entry() {
         let scene =
             Scene::of("generators: ['https://h/o/r//x?ref=v1']\n").git("https://h/o/r", Some("v1"));
         assert_eq!(find(scene), [""; 0]);
     }
 
     #[test]
-    fn where_somebody_could_name_it_unseen_it_is_silent() {
+    fn nothing_is_reported_if_unread_files_may_reference_it() {
         let scene = || Scene::of("namePrefix: a-\n").http("https://h/x.yaml");
         assert_eq!(find(scene()).len(), 1);
         let mut part = scene();

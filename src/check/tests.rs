@@ -105,7 +105,7 @@ fn an_object_of_flux_is_a_root_only_when_one_is_wanted_there() {
 }
 
 #[test]
-fn what_the_base_has_is_left_out() {
+fn findings_of_the_base_are_left_out() {
     let file = |lines: &str| format!("resources:\n{lines}");
     let old = file(&format!("- {REMOTE}\n"));
     let new = file(&format!(
@@ -122,7 +122,7 @@ fn what_the_base_has_is_left_out() {
 }
 
 #[test]
-fn what_is_allowed_is_said_and_what_allows_nothing_too() {
+fn allowed_findings_and_stale_comments_are_reported() {
     let file = format!(
         "resources:\n# kustomize-localize: allow[remote-reference] ours\n- {REMOTE}\n- x.yaml # kustomize-localize: allow[cycle] old\n"
     );
@@ -151,7 +151,7 @@ fn what_is_allowed_is_said_and_what_allows_nothing_too() {
 }
 
 #[test]
-fn those_who_wrote_localized_files_allow_nothing_here() {
+fn comments_in_localized_files_allow_nothing() {
     let file = format!(
         "resources:\n- {REMOTE} # kustomize-localize: allow[remote-reference] trust me\n# kustomize-localize: allow[x]\n"
     );
@@ -204,7 +204,7 @@ fn an_excluded_root_is_where_no_walk_starts() {
 }
 
 #[test]
-fn what_a_plugin_configuration_holds_counts_once() {
+fn findings_in_a_plugin_configuration_count_once() {
     let remote = "https://example.com/v1/x.yaml";
     let plugin = format!(
         "apiVersion: builtin\nkind: PatchTransformer\nmetadata: {name}\npath: {remote}\n",
@@ -222,7 +222,7 @@ fn what_a_plugin_configuration_holds_counts_once() {
 }
 
 #[test]
-fn what_was_added_to_localized_files_is_told_as_that_alone() {
+fn a_file_added_to_localized_files_is_reported_as_that_alone() {
     let lock = format!(
         "version: 1\nfiles:\n  - path: localized-files/x.yaml\n    mode: \"100644\"\n    sha256: {}\n",
         crate::record::sha256_hex(b"")
@@ -244,7 +244,7 @@ fn what_was_added_to_localized_files_is_told_as_that_alone() {
 }
 
 #[test]
-fn what_is_too_large_to_read_is_a_failure() {
+fn a_file_that_is_too_large_is_a_failure() {
     const PLUGINS: &str = "generators: [g.yaml]\n";
     let large = format!(
         "# kustomize-localize: allow[invalid-kustomization] x\n{}",

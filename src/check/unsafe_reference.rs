@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn what_git_could_take_for_something_else() {
+    fn references_that_git_could_misread() {
         for (text, message) in [
             (
                 "resources: ['https://github.com/o/r?ref=--upload-pack=x']",
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn what_helm_could_take_for_an_option() {
+    fn values_that_helm_could_take_for_an_option() {
         let list = |field: &str| format!("helmCharts: [{{name: web, {field}}}]\n");
         let generator = |field: &str| {
             format!(
@@ -212,7 +212,7 @@ mod tests {
 
     /// A URL that is judged by one host and fetched from another is reported, whatever is allowed.
     #[test]
-    fn what_names_two_hosts() {
+    fn references_that_name_two_hosts() {
         let allow = "allow: [{url: good.example, refs: any, reason: ours}]\n";
         for text in [
             "resources: ['https://evil.example=/@good.example/x.yaml']",
@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn what_kustomize_cannot_read() {
+    fn references_that_kustomize_cannot_read() {
         for (text, message) in [
             (
                 "resources: ['oci://ghcr.io/o/r:v1']",
@@ -291,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn a_password_is_told_of_what_is_locked_too() {
+    fn a_password_is_reported_in_a_locked_reference_too() {
         let scene = Scene::of("resources: ['https://me:hunter2@github.com/o/r?ref=v1']\n")
             .git("https://github.com/o/r", Some("v1"));
         let findings = scene.check().findings;
@@ -300,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_harmless_is_not_told() {
+    fn harmless_references_are_not_reported() {
         for text in [
             "resources: ['https://github.com/o/r?ref=v1', 'git@github.com:o/r', -x, 'https://git@h/o/r']",
             "resources: ['https://github.com/o/r?ref=0123456789abcdef0123456789abcdef01234567']",
@@ -313,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn below_localized_files_of_ours_it_is_silent() {
+    fn localized_files_are_skipped() {
         let place = "localized-files/a/kustomization.yaml";
         let text = "resources: ['https://github.com/o/r?ref=-x', 'https://me:hunter2@h/x.yaml']\nhelmCharts: [{name: a, repo: 'https://me:hunter2@h'}]\n";
         let mut scene = Scene::default().file(place, text);

@@ -118,7 +118,7 @@ mod tests {
 
     /// Also with `--no-default-features`, which no other test covers.
     #[test]
-    fn what_reaches_the_network_is_there_with_the_feature_alone() {
+    fn network_options_need_the_feature() {
         let command = Verify::command();
         for option in ["upstream", "since", "rebuild", "timeout"] {
             let is_there = command

@@ -280,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn what_could_be_replaced_by_several_was_not_replaced() {
+    fn an_ambiguous_replacement_is_an_addition_and_a_removal() {
         let before = lock(&[("a", Some("v1"), 'a')]);
         let after = lock(&[("a", Some("v2"), 'd'), ("a", Some("v3"), 'e')]);
         let text = told(&before, &after, None);
@@ -295,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn the_direction_is_told() {
+    fn the_direction_of_a_move_is_shown() {
         let (before, after) = (lock(&[("a", None, 'a')]), lock(&[("a", None, 'b')]));
         for (history, end) in [
             (
@@ -322,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn what_others_wrote_does_nothing_here() {
+    fn upstream_subjects_have_no_effect() {
         for (subject, expected) in [
             ("Fix the port (#1234)", "Fix the port (1234)"),
             ("Fixes acme/app#12", "Fixes acme/app12"),

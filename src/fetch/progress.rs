@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn the_line_counts_what_is_done_and_names_what_is_not() {
+    fn the_line_counts_finished_work_and_names_the_rest() {
         let paper = Paper::default();
         let target = ProgressDrawTarget::term_like(Box::new(paper.clone()));
         let progress = Progress::on(target, "building");

@@ -333,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn what_an_upstream_names_leads_no_further_inwards() {
+    fn references_of_an_upstream_lead_no_further_inwards() {
         let by =
             |urls: &[&str]| NamedBy::Upstream(urls.iter().map(|url| (*url).to_owned()).collect());
         let reach = Reach::default();

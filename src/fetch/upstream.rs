@@ -522,7 +522,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_comes_after_a_version_is_told_by_its_numbers() {
+    fn versions_are_compared_by_their_numbers() {
         for (version, than, expected) in [
             ("1.10.0", "1.9.3", true),
             ("1.2.3", "1.2.3", false),
@@ -538,7 +538,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_a_kustomization_can_name_is_asked() {
+    fn only_versions_that_a_kustomization_can_name_are_asked() {
         let git = |url: &str, reference: Option<&str>| GitRemote {
             url: url.to_owned(),
             reference: reference.map(str::to_owned),

@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_added_can_be_taken_out_again() {
+    fn an_added_block_can_be_removed_again() {
         for text in [
             "#!/bin/sh\nexec true\n",
             "#!/usr/bin/env -S bash -e\r\nexit 0",
@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn a_block_without_an_end_is_told() {
+    fn a_block_without_an_end_is_reported() {
         let text = format!("#!/bin/sh\n{START}\nexit 1\n");
         assert_eq!(split(text.as_bytes()), Err(2));
         assert_eq!(split(b"#!/bin/sh\n"), Ok(None));

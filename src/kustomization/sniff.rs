@@ -106,7 +106,7 @@ mod tests {
     use super::{is_flux_object, looks_like_html, looks_like_resources};
 
     #[test]
-    fn an_object_of_flux_is_told_by_its_version() {
+    fn flux_objects_are_recognized_by_their_version() {
         let flux =
             "# to the cluster\napiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\n";
         assert!(is_flux_object(flux.as_bytes()));

@@ -305,7 +305,7 @@ fn nothing_passes_in_silence() {
 }
 
 #[test]
-fn nothing_is_no_root() {
+fn an_empty_entry_is_not_a_root() {
     let problems = read(b"resources: ['', null, a]\n").unwrap_err();
     let found: Vec<_> = problems
         .iter()
@@ -328,7 +328,7 @@ fn json_and_tags_are_fine() {
 }
 
 #[test]
-fn kinds_are_told_apart() {
+fn kinds_are_distinguished() {
     assert_eq!(
         good("kind: Component\nresources: []\n").kind,
         Kind::Component

@@ -295,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn what_names_nothing_is_told_with_the_nearest() {
+    fn an_unknown_name_gets_a_suggestion() {
         let failures = select(
             &lock(),
             &[

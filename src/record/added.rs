@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_new_or_something_else_is_added() {
+    fn new_and_changed_entries_are_added() {
         let base = tree(&[git("a", '1', ""), git("b", '1', "")].concat());
         let paths = "    paths: [x]\n";
         let now = tree(&[git("a", '1', paths), git("b", '2', ""), git("c", '3', "")].concat());

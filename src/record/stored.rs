@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_as_listed_does_not_differ() {
+    fn a_matching_tree_does_not_differ() {
         for (directory, target) in [("", None), ("copy", Some("app")), ("copy", None)] {
             let found = differences(&tree(directory), directory, &lock(target)).unwrap();
             assert_eq!(found, [], "{directory}");
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn every_way_to_differ_is_told_by_its_path() {
+    fn every_difference_is_reported_by_its_path() {
         type Change = fn(&mut MemoryTree);
         let x = "a/localized-files/h/x.yaml";
         let changes: [(&str, Change, Difference); 6] = [
@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_became_a_directory_is_told_once() {
+    fn a_file_that_became_a_directory_is_reported_once() {
         let mut tree = tree("");
         tree.remove("a/localized-files/h/x.yaml");
         tree.file("a/localized-files/h/x.yaml/inside", b"", false);

@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_malformed_proves_nothing() {
+    fn a_malformed_record_covers_nothing() {
         let one: BTreeSet<String> = ["a".to_owned()].into();
         for (value, not_built) in [
             ("", &BTreeSet::new()),
@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn what_may_be_a_secret_is_not_recorded_and_covers_nothing() {
+    fn possible_secrets_are_not_recorded_and_cover_nothing() {
         for given in [
             &["--env=TOKEN=hunter2"] as &[&str],
             &["--env", "TOKEN=hunter2"],

@@ -248,7 +248,7 @@ fn urls_in_text() {
 }
 
 #[test]
-fn what_is_shown_holds_no_secret() {
+fn shown_text_holds_no_secret() {
     let token = format!("-{TOKEN}");
     let pieces = [
         "https://", "git::", "ssh:/", "u", ":p", "@", "%40", "/", "?", "#", "token=", "\\", &token,
@@ -301,7 +301,7 @@ fn a_comment_in_a_line_stays_one() {
 }
 
 #[test]
-fn what_could_hide_or_fake_a_line_is_not_shown() {
+fn characters_that_hide_or_fake_a_line_are_not_shown() {
     for (c, escape) in [
         ('\0', "\\u{0}"),
         ('\n', "\\n"),

@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn files_are_told_by_their_end_or_their_host() {
+    fn files_are_recognized_by_their_extension_or_host() {
         for url in [
             "https://host/o/r/x.yaml",
             "https://host/o/r/X.YML?ref=v1",

@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_convention_holds_still_does_not_float() {
+    fn commits_and_tags_do_not_float() {
         for (pin, floats) in [
             (Pin::Commit, false),
             (Pin::Tag, false),

@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_told_is_an_error() {
+    fn unknown_conversions_are_an_error() {
         let tree = tree(&[
             (".gitattributes", "* filter=lfs\nb -filter\n"),
             ("a", ""),

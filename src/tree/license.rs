@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_called_so_is_found_and_what_cannot_be_brought_is_told() {
+    fn licence_files_are_found_and_unusable_ones_reported() {
         let mut tree = MemoryTree::default();
         let mut file = |place: &str, bytes: &[u8]| tree.file(place, bytes, false);
         for place in [

@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_begins_alike_is_no_directory_above() {
+    fn a_common_prefix_is_not_a_parent_directory() {
         assert!(is_in("a/b", "a"));
         assert!(is_in("a", "a"));
         assert!(is_in("a", ""));

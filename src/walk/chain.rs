@@ -121,7 +121,7 @@ mod tests {
     const OTHER: (&str, &str) = ("other/kustomization.yaml", "namePrefix: a-\n");
 
     #[test]
-    fn trouble_in_an_upstream_says_how_the_users_files_lead_there() {
+    fn trouble_in_an_upstream_has_the_chain_of_references() {
         let found = troubles(
             &[
                 (
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn the_shortest_way_is_told() {
+    fn the_shortest_chain_is_reported() {
         let found = troubles(
             &[
                 (
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn what_leads_back_to_itself_upstream_ends() {
+    fn a_cycle_upstream_ends() {
         let found = troubles(
             &[
                 (

@@ -242,7 +242,7 @@ mod tests {
     use crate::tree::memory::MemoryTree;
 
     #[test]
-    fn an_edge_says_what_is_asked_of_the_network() {
+    fn an_edge_knows_its_network_request() {
         let text = "resources: [https://h/x.yaml, github.com/o/there, github.com/o/gone, a.yaml, no.yaml]\n\
             components: [github.com/o/there]\n";
         let mut tree = MemoryTree::default();

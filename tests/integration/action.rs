@@ -189,7 +189,7 @@ fn a_pull_request_that_does_not_passes() {
 }
 
 #[test]
-fn a_pull_request_cannot_switch_off_what_judges_it() {
+fn a_pull_request_cannot_switch_off_its_own_check() {
     let mut runner = Runner::new();
     runner.origin.write("app/kustomization.yaml", REMOTE);
     runner.origin.write(".kustomize-localize", OFF);
@@ -216,7 +216,7 @@ fn a_pull_request_cannot_break_the_configuration() {
 }
 
 #[test]
-fn only_what_is_new_counts_where_the_base_says_so() {
+fn only_new_findings_count_if_the_base_says_so() {
     let mut runner = Runner::new();
     runner.origin.write("old/kustomization.yaml", REMOTE);
     runner
@@ -254,7 +254,7 @@ fn only_what_is_new_counts_where_the_base_says_so() {
 }
 
 #[test]
-fn what_cannot_be_judged_fails() {
+fn an_event_that_cannot_be_checked_fails() {
     let mut runner = Runner::new();
     runner.origin.write("app/kustomization.yaml", REMOTE);
     let (base, head, merge) = runner.pull_request();
@@ -427,7 +427,7 @@ fn every_input_is_in_the_readme() {
 }
 
 #[test]
-fn what_a_change_adds_to_the_lock_is_asked_for() {
+fn additions_to_the_lock_are_compared_with_upstream() {
     let mut runner = Runner::new();
     let upstream = runner.sandbox.repo("upstream");
     upstream.write("kustomization.yaml", LOCAL);

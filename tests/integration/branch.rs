@@ -156,7 +156,7 @@ fn a_revision_that_is_none_is_refused() {
 }
 
 #[test]
-fn a_localized_branch_is_no_source() {
+fn a_localized_branch_cannot_be_the_source() {
     let project = Project::new();
     project.overlay(&[]).success();
     let work = &project.work;
@@ -306,7 +306,7 @@ fn a_branch_that_is_another_name_is_refused() {
 }
 
 #[test]
-fn a_repository_without_a_commit_is_told_so() {
+fn a_repository_without_a_commit_is_an_error() {
     let sandbox = Sandbox::new();
     let work = sandbox.repo("work");
     work.write("kustomization.yaml", "resources: []\n");
@@ -382,7 +382,7 @@ fn paths_are_those_of_the_directory_it_runs_in() {
 }
 
 #[test]
-fn alone_at_the_top_it_says_what_there_is_to_do() {
+fn without_a_target_at_the_top_it_suggests_commands() {
     let project = Project::new();
     let work = &project.work;
     let told = "error: say what to do: no TARGET is named, and this is the top of the repository\n";

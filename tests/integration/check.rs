@@ -103,7 +103,7 @@ fn a_sub_directory_sees_the_whole_repository() {
 }
 
 #[test]
-fn a_path_without_a_kustomization_is_no_all_clear() {
+fn a_path_without_a_kustomization_is_not_clean() {
     let sandbox = Sandbox::new();
     let repo = repository(&sandbox);
     repo.write("docs/README.md", "Nothing.\n");
@@ -174,7 +174,7 @@ fn sources_exclude_each_other() {
 }
 
 #[test]
-fn only_what_is_new_counts_when_asked() {
+fn only_new_findings_count_with_new_only() {
     let sandbox = Sandbox::new();
     let repo = repository(&sandbox);
     repo.write("base/kustomization.yaml", remote(REMOTE));
@@ -214,7 +214,7 @@ fn only_what_is_new_counts_when_asked() {
 }
 
 #[test]
-fn an_unknown_base_is_no_all_clear() {
+fn an_unknown_base_is_not_clean() {
     let sandbox = Sandbox::new();
     let repo = repository(&sandbox);
     check(&repo, &["--new-only=origin/main"])
@@ -234,7 +234,7 @@ fn an_unknown_base_is_no_all_clear() {
 }
 
 #[test]
-fn what_the_base_allowed_is_new_when_nothing_allows_it_any_more() {
+fn a_finding_is_new_once_it_is_no_longer_allowed() {
     let sandbox = Sandbox::new();
     let repo = repository(&sandbox);
     let allowed = format!(
@@ -272,7 +272,7 @@ fn one_broken_file_does_not_hide_the_others() {
 }
 
 #[test]
-fn what_git_moves_or_an_improvement_touches_is_not_new() {
+fn moved_and_improved_findings_are_not_new() {
     let sandbox = Sandbox::new();
     let repo = sandbox.repo("work");
     let text = |reference: &str| {

@@ -42,7 +42,7 @@ fn a_comment_that_the_change_adds_does_not_count() {
 }
 
 #[test]
-fn what_is_new_in_the_lock_is_shown() {
+fn new_lock_entries_are_shown() {
     let (_sandbox, repo) = work();
     let commit = "1".repeat(40);
     repo.write(

@@ -35,7 +35,7 @@ fn says(repo: &Repo, status: i32, words: &[&str]) {
 }
 
 #[test]
-fn a_directory_whose_name_is_no_text() {
+fn a_directory_whose_name_is_not_utf8() {
     let sandbox = Sandbox::new();
     let repo = sandbox.repo("work");
     repo.write("app/kustomization.yaml", "namePrefix: a-\n");
@@ -74,7 +74,7 @@ fn a_configuration_that_leaves_out_everything() {
 }
 
 #[test]
-fn a_lock_that_lists_what_somebody_wrote() {
+fn a_lock_that_lists_handwritten_files() {
     let text = "helmCharts:\n- name: x\n  repo: https://charts.example.com\n  version: 1.0.0\n";
     let digest = git_kustomize_localize::record::sha256_hex(text.as_bytes());
     let lock = format!(
@@ -89,7 +89,7 @@ fn a_lock_that_lists_what_somebody_wrote() {
 }
 
 #[test]
-fn a_directory_of_a_locked_repository_that_nobody_looked_at() {
+fn an_unseen_directory_of_a_locked_repository() {
     let project = Project::new();
     let work = &project.work;
     let upstream = &project.upstream;

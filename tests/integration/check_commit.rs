@@ -16,7 +16,7 @@ use crate::support::{Random, Repo, Sandbox, config};
 const HOLE: &str = "{namePrefix: \"¥\", namespace: \", resources: [https://example.com/x.yaml], nameSuffix: \" #\"\n}\n";
 
 #[test]
-fn what_is_checked_is_what_is_checked_out() {
+fn files_are_checked_as_they_are_checked_out() {
     let sandbox = Sandbox::new();
     let repo = sandbox.repo("work");
     repo.write("plain/kustomization.yaml", HOLE);

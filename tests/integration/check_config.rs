@@ -63,7 +63,7 @@ fn listed(findings: &[Value]) -> Vec<String> {
 }
 
 #[test]
-fn the_configuration_is_that_of_what_is_checked() {
+fn the_configuration_comes_from_the_checked_tree() {
     let sandbox = Sandbox::new();
     let text = format!("resources:\n- {REMOTE}\n");
     let repo = repo(&sandbox, &[("a/kustomization.yaml", &text)]);
@@ -138,7 +138,7 @@ fn another_configuration_can_judge() {
 }
 
 #[test]
-fn a_configuration_that_says_nothing_known_stops_the_check() {
+fn an_unknown_configuration_key_stops_the_check() {
     let sandbox = Sandbox::new();
     let repo = repo(
         &sandbox,
@@ -262,7 +262,7 @@ fn urls_are_allowed_by_host_path_and_ref() {
 }
 
 #[test]
-fn comments_allow_what_stands_beside_them() {
+fn comments_allow_findings_on_their_line() {
     let text = format!(
         "resources:
 # kustomize-localize: allow[remote-reference] ours
@@ -321,7 +321,7 @@ patches:
 }
 
 #[test]
-fn what_is_excluded_is_still_followed() {
+fn excluded_roots_are_still_followed() {
     let text = format!("resources:\n- {REMOTE}\n");
     let repo = Memory::of(&[
         ("apps/templates/kustomization.yaml", &text),
@@ -354,7 +354,7 @@ fn what_is_excluded_is_still_followed() {
 }
 
 #[test]
-fn what_is_new_needs_a_base_where_the_configuration_asks_for_it() {
+fn new_only_in_the_configuration_needs_a_base() {
     let sandbox = Sandbox::new();
     let text = format!("resources:\n- {REMOTE}\n");
     let repo = repo(
@@ -425,7 +425,7 @@ remotes:
 }
 
 #[test]
-fn a_scope_bounds_what_is_in_it() {
+fn a_scope_applies_to_its_files() {
     let repo = Memory::of(&[
         (
             "apps/web/overlay/kustomization.yaml",
@@ -477,7 +477,7 @@ fn files_outside_of_their_root_can_be_allowed() {
 }
 
 #[test]
-fn a_warning_by_itself_is_no_error_by_default() {
+fn a_warning_is_not_an_error_by_default() {
     let text = "resources:\n- x.yaml\nresources:\n- x.yaml\n";
     let repo = Memory::of(&[("kustomization.yaml", text), ("x.yaml", "")]);
     let with = |rules: &str| found_in(&repo.with(FILE, format!("rules: {{{rules}}}\n")));

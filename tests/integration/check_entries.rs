@@ -163,7 +163,7 @@ fn empty_entries_are_found_where_kustomize_refuses_them() {
 }
 
 #[test]
-fn what_a_generator_plugin_ignores_is_not_missing() {
+fn paths_that_a_generator_plugin_ignores_are_not_missing() {
     agree(&[
         (
             inline("generators", "ConfigMapGenerator", "env: gone"),

@@ -130,7 +130,7 @@ fn text_for_people_shows_the_line() {
 }
 
 #[test]
-fn colour_is_for_terminals_and_for_those_who_ask() {
+fn colour_is_for_terminals_or_on_request() {
     let sandbox = Sandbox::new();
     let repo = repository(&sandbox);
     assert!(!check(&repo, "human", &[]).stdout.contains('\u{1b}'));
@@ -279,7 +279,7 @@ fn commands(log: &str) -> Vec<&str> {
 }
 
 #[test]
-fn what_files_say_is_shown_and_not_obeyed() {
+fn text_of_files_is_shown_and_not_obeyed() {
     let hostile = "##[set-output name=a]b %0A::set-output name=c::d \u{202e}|`<img src=x>[x](y)";
     let directory = "##[stop-commands]a\n::set-output name=e::f\u{1b}[2J";
     let path = format!("{directory}/kustomization.yaml");

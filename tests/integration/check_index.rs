@@ -147,7 +147,7 @@ fn an_index_that_only_git_can_read_is_read_by_git() {
 }
 
 #[test]
-fn a_broken_index_is_no_empty_one() {
+fn a_broken_index_is_not_an_empty_one() {
     let sandbox = Sandbox::new();
     let repo = repository(&sandbox);
     let index = repo.git_directory().join("index");
@@ -209,7 +209,7 @@ fn files_that_a_sparse_checkout_leaves_out_are_there() {
 }
 
 #[test]
-fn what_is_only_intended_to_be_added_is_not_there() {
+fn intent_to_add_entries_are_missing() {
     let sandbox = Sandbox::new();
     let repo = repository(&sandbox);
     repo.write("extra/kustomization.yaml", remote());
@@ -254,7 +254,7 @@ fn an_unmerged_kustomization_cannot_be_looked_at() {
 }
 
 #[test]
-fn a_submodule_is_no_directory_of_this_repository() {
+fn a_submodule_is_not_a_directory_of_this_repository() {
     let sandbox = Sandbox::new();
     let repo = repository(&sandbox);
     let inner = sandbox.repo("inner");
@@ -376,7 +376,7 @@ fn objects_in_a_quarantine_are_found() {
 }
 
 #[test]
-fn what_is_on_disk_but_not_staged_is_counted() {
+fn unstaged_kustomizations_are_counted() {
     let sandbox = Sandbox::new();
     let repo = repository(&sandbox);
     for count in [1, 250] {
@@ -422,7 +422,7 @@ fn a_copied_repository_differs_in_nothing() {
 }
 
 #[test]
-fn the_help_says_what_the_status_means() {
+fn the_help_explains_the_exit_status() {
     let sandbox = Sandbox::new();
     let repo = repository(&sandbox);
     for flag in ["-h", "--help"] {
@@ -452,7 +452,7 @@ fn a_path_that_is_checked_may_be_named_from_the_top() {
 }
 
 #[test]
-fn kustomizations_whose_names_are_no_text_are_told() {
+fn kustomizations_whose_names_are_not_utf8_are_reported() {
     use std::os::unix::ffi::OsStrExt as _;
     let sandbox = Sandbox::new();
     let repo = repository(&sandbox);
@@ -565,7 +565,7 @@ fn a_merge_that_brings_a_remote_reference_is_blocked() {
 }
 
 #[test]
-fn the_environment_of_a_hook_says_what_is_checked() {
+fn the_environment_of_a_hook_selects_the_index() {
     let sandbox = Sandbox::new();
     let repo = repository(&sandbox);
     let other = sandbox.path("other-index");

@@ -241,7 +241,7 @@ fn prepare(memory: &mut Memory, at: &str, case: &str) {
 const FLUX: &str = "apiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nmetadata: {name: a, namespace: b}\nspec: {path: ./app}\n";
 
 #[test]
-fn what_kustomize_refuses_is_found_and_nothing_else() {
+fn exactly_the_errors_of_kustomize_are_found() {
     agree(CASES);
 }
 
@@ -579,7 +579,7 @@ fn the_way_out_of_two_kustomizations() {
 }
 
 #[test]
-fn what_is_ignored_may_be_added() {
+fn ignored_files_can_be_added() {
     let sandbox = Sandbox::new();
     let repo = sandbox.repo("work");
     repo.write("a/kustomization.yaml", "resources: [build/map.yaml]\n");
@@ -595,7 +595,7 @@ fn what_is_ignored_may_be_added() {
 }
 
 #[test]
-fn scopes_bound_what_is_in_them() {
+fn scopes_apply_to_their_files() {
     let memory = Memory::of(&[
         (".kustomize-localize", "scopes: [apps/*]\n"),
         (

@@ -320,7 +320,7 @@ fn the_way_out_of_a_stale_lock() {
 }
 
 #[test]
-fn what_is_locked_is_what_localizing_takes_as_locked() {
+fn check_and_localize_agree_on_what_is_locked() {
     let world = world();
     // The same URL shape, once a repository and once a file: only the answer decides, and the lock records it.
     world.file("https://files.example.com/a/b/c", deployment("c"));
@@ -382,7 +382,7 @@ fn what_is_locked_is_what_localizing_takes_as_locked() {
 }
 
 #[test]
-fn what_is_said_names_the_place_and_the_ways_out() {
+fn messages_name_the_place_and_the_fixes() {
     let memory = Memory::of(&[(
         "a/kustomization.yaml",
         "resources:\n- https://github.com/acme/lib//web?ref=main # ours\n",

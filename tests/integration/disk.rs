@@ -173,7 +173,7 @@ fn the_same_target_is_brought_up_to_date() {
 }
 
 #[test]
-fn an_edited_copy_is_refused_unless_told_to() {
+fn an_edited_copy_is_refused_without_overwrite() {
     type Edit = fn(&Path);
     let edits: [(&str, Edit); 5] = [
         ("config.yaml", |copy| {
@@ -214,7 +214,7 @@ fn an_edited_copy_is_refused_unless_told_to() {
 }
 
 #[test]
-fn what_is_not_ours_is_refused() {
+fn a_foreign_directory_is_refused() {
     let project = Project::new();
     let work = &project.work;
     work.write("theirs/file", "");

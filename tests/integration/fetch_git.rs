@@ -256,7 +256,7 @@ fn a_ref_that_is_not_there_is_named() {
 }
 
 #[test]
-fn without_a_ref_the_hint_is_what_to_write() {
+fn without_a_ref_the_hint_is_the_pinned_url() {
     let sandbox = Sandbox::new();
     let server = Server::start();
     let up = upstream(&sandbox, "srv/acme/base");
@@ -328,7 +328,7 @@ fn a_sha256_upstream_is_read() {
 }
 
 #[test]
-fn what_git_could_take_for_an_option_never_reaches_it() {
+fn texts_like_git_options_never_reach_git() {
     let sandbox = Sandbox::new();
     let log = count_git(&sandbox);
     let repo = naming(&sandbox, &["."]);

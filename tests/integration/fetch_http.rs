@@ -66,7 +66,7 @@ fn a_url_is_asked_for_once() {
 }
 
 #[test]
-fn what_is_no_file_is_an_error_that_names_url_and_field() {
+fn a_url_without_a_file_is_an_error_that_names_url_and_field() {
     let sandbox = Sandbox::new();
     let server = Server::start();
     let html = "<!DOCTYPE html>\n<html><body>Sign in</body></html>\n";
@@ -140,7 +140,7 @@ fn what_is_no_file_is_an_error_that_names_url_and_field() {
 }
 
 #[test]
-fn what_may_pass_is_tried_again() {
+fn transient_errors_are_retried() {
     let sandbox = Sandbox::new();
     let server = Server::start();
     let good = || Reply::ok("{}\n");

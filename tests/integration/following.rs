@@ -140,7 +140,7 @@ fn it_follows_its_source() {
 }
 
 #[test]
-fn what_the_lock_holds_stays_until_it_is_updated() {
+fn locked_versions_stay_until_they_are_updated() {
     let project = Project::new();
     let work = &project.work;
     follow(work, &[]).success();
@@ -164,7 +164,7 @@ fn what_the_lock_holds_stays_until_it_is_updated() {
 }
 
 #[test]
-fn what_was_accepted_without_a_ref_stays_accepted_when_it_is_updated() {
+fn an_accepted_reference_without_a_ref_survives_an_update() {
     let project = Project::new();
     let work = &project.work;
     work.write(BASE, base_of("v1").replace("?ref=v1", ""));
@@ -325,7 +325,7 @@ fn a_fresh_clone_goes_on_from_the_remote_branch() {
 }
 
 #[test]
-fn what_cannot_be_done_leaves_everything_as_it_was() {
+fn a_failed_run_changes_nothing() {
     let project = Project::new();
     let work = &project.work;
     for (args, expected) in [

@@ -211,7 +211,7 @@ fn options_and_locks_change_between_runs() {
 }
 
 #[test]
-fn no_warning_is_committed_where_none_may_pass() {
+fn strict_commits_nothing_with_warnings() {
     let project = Project::new();
     let work = &project.work;
     work.write("other/kustomization.yaml", "resources: [gone.yaml]\n");
@@ -282,7 +282,7 @@ fn a_branch_that_came_back_to_main_is_begun_again() {
 }
 
 #[test]
-fn names_and_attributes_are_kept_as_they_are() {
+fn names_and_attributes_are_kept() {
     let project = Project::new();
     let work = &project.work;
     work.write(".gitattributes", "* text=auto eol=crlf\n");
@@ -316,7 +316,7 @@ fn names_and_attributes_are_kept_as_they_are() {
 }
 
 #[test]
-fn submodules_and_sparse_checkouts_stay_what_they_are() {
+fn submodules_and_sparse_checkouts_are_preserved() {
     let project = Project::new();
     let work = &project.work;
     project.sandbox.configure("protocol.file.allow", "always");
@@ -337,7 +337,7 @@ fn submodules_and_sparse_checkouts_stay_what_they_are() {
 }
 
 #[test]
-fn a_kustomization_that_no_text_can_name_is_told() {
+fn a_kustomization_whose_path_is_not_utf8_is_reported() {
     use std::os::unix::ffi::OsStrExt as _;
     let project = Project::new();
     let work = &project.work;
@@ -359,7 +359,7 @@ fn a_kustomization_that_no_text_can_name_is_told() {
 }
 
 #[test]
-fn what_is_in_the_way_is_named() {
+fn obstacles_are_named() {
     let project = Project::new();
     let work = &project.work;
     let refused = |expected: &str, hint: &str| {

@@ -53,7 +53,7 @@ fn trust(world: &World, output: &Output) -> Output {
 }
 
 #[test]
-fn programs_of_ours_come_along_as_they_are() {
+fn programs_of_the_repository_come_along_unchanged() {
     let world = World::new();
     world.work.write_executable("app/fn.sh", PROGRAM);
     world.work.write_executable("bin/shared.sh", PROGRAM);
@@ -116,7 +116,7 @@ fn remote_program() -> World {
 const PLACE: &str = "localized-files/github.com/acme/gen/v1/base/fn.sh";
 
 #[test]
-fn a_program_from_elsewhere_runs_only_when_it_is_trusted() {
+fn a_fetched_program_runs_only_when_trusted() {
     let world = remote_program();
     let output = world.work.run(&["app", "--no-verify"]);
     output
@@ -174,7 +174,7 @@ fn a_program_from_elsewhere_runs_only_when_it_is_trusted() {
 }
 
 #[test]
-fn a_build_that_needs_a_program_that_nobody_trusts_yet_says_what_to_do() {
+fn a_build_that_needs_an_untrusted_program_says_what_to_do() {
     let world = remote_program();
     if Kustomize::find().is_none() {
         return;
@@ -210,7 +210,7 @@ fn spying(world: &World) -> String {
 }
 
 #[test]
-fn a_program_from_elsewhere_sees_and_changes_nothing_and_runs_not_before_it_is_trusted() {
+fn a_fetched_program_sees_and_changes_nothing_and_needs_trust() {
     let world = World::new();
     if world.sandbox.builds().is_none() {
         return;
@@ -304,7 +304,7 @@ fn an_upstream_runs_no_program_of_this_machine() {
 }
 
 #[test]
-fn a_program_from_elsewhere_is_trusted_in_place() {
+fn a_fetched_program_is_trusted_in_place() {
     let world = remote_program();
     let output = world
         .work
@@ -522,7 +522,7 @@ fn mounts_of_remote_roots_come_along_and_lose_their_execute_bit() {
 }
 
 #[test]
-fn what_leads_out_is_refused() {
+fn programs_and_mounts_that_lead_out_are_refused() {
     let world = World::new();
     world.commit(&[
         ("app/kustomization.yaml", "generators: [gen.yaml]\n"),
@@ -640,7 +640,7 @@ fn a_directory_that_is_too_large_is_refused() {
 }
 
 #[test]
-fn what_cannot_come_along_is_told() {
+fn programs_that_cannot_come_along_are_reported() {
     let world = World::new();
     let digest = "0".repeat(64);
     world.file("https://files.example.com/args", "--flag\n");

@@ -121,7 +121,7 @@ fn git_opens_the_page() {
 }
 
 #[test]
-fn where_nothing_can_be_written_it_says_so() {
+fn an_unwritable_directory_is_reported() {
     let sandbox = Sandbox::new();
     fs::write(sandbox.path("file"), "").unwrap();
     sandbox

@@ -113,7 +113,7 @@ fn a_merge_is_checked_where_git_runs_no_pre_commit() {
 }
 
 #[test]
-fn what_the_other_side_of_a_merge_has_is_not_new() {
+fn findings_of_the_merged_side_are_not_new() {
     let (_sandbox, work) = work();
     work.write(".kustomize-localize", "new-only: true\n");
     work.commit("new only");
@@ -144,7 +144,7 @@ fn what_the_other_side_of_a_merge_has_is_not_new() {
 }
 
 #[test]
-fn new_only_in_a_commit_is_what_head_does_not_have() {
+fn new_only_in_a_commit_compares_with_head() {
     let (_sandbox, work) = work();
     work.write("old/kustomization.yaml", REMOTE);
     work.commit("old");
@@ -231,7 +231,7 @@ fn a_hook_without_the_program_says_so_and_passes() {
 }
 
 #[test]
-fn what_is_no_hook_is_a_usage_error() {
+fn an_unknown_hook_is_a_usage_error() {
     let (sandbox, work) = work();
     hook(&work, &["install", "post-commit"])
         .fails(2)

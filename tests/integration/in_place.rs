@@ -113,7 +113,7 @@ fn follow(world: &World, output: &Output) {
 }
 
 #[test]
-fn what_is_remote_comes_beside_the_kustomization_that_names_it() {
+fn remote_files_go_beside_the_kustomization_that_names_them() {
     let world = world();
     let targets = ["overlays/dev", "overlays/prod", "base"];
     let before: Vec<_> = targets
@@ -182,7 +182,7 @@ fn what_is_remote_comes_beside_the_kustomization_that_names_it() {
 }
 
 #[test]
-fn a_target_alone_is_localized_with_what_it_reaches() {
+fn a_single_target_is_localized_with_all_it_reaches() {
     let world = world();
     let output = in_place(&world.work, &["overlays/prod"]);
     output
@@ -226,7 +226,7 @@ fn entries_of_other_roots_stay_locked() {
 }
 
 #[test]
-fn what_differs_from_the_index_is_not_edited() {
+fn files_that_differ_from_the_index_are_not_edited() {
     let world = world();
     let more = "# not staged\n";
     let text = world.work.read("base/kustomization.yaml") + more;
@@ -246,7 +246,7 @@ fn what_differs_from_the_index_is_not_edited() {
 }
 
 #[test]
-fn localized_files_follow_what_is_referenced() {
+fn localized_files_follow_the_references() {
     let world = world();
     in_place(&world.work, &[]).success();
     world.work.commit("localized");
@@ -337,7 +337,7 @@ fn trouble_in_the_tree_is_a_warning_but_in_a_target_an_error() {
 }
 
 #[test]
-fn locked_and_offline_say_what_is_missing() {
+fn locked_and_offline_name_what_is_missing() {
     let world = world();
     refused(&world, &["--locked"])
         .stderr_has("https://files.example.com/v1/app.yaml is not in the lock")
@@ -399,7 +399,7 @@ fn options_that_make_no_sense_are_refused() {
 }
 
 #[test]
-fn a_dry_run_says_what_would_be_written() {
+fn a_dry_run_lists_what_would_be_written() {
     let world = world();
     let before = world.work.state();
     in_place(&world.work, &["--dry-run"])
@@ -417,7 +417,7 @@ fn a_dry_run_says_what_would_be_written() {
 }
 
 #[test]
-fn json_says_what_was_done() {
+fn json_lists_what_was_done() {
     let world = world();
     let output = in_place(&world.work, &["--format", "json"]);
     let json: serde_yaml::Value = serde_yaml::from_str(&output.success().stdout).unwrap();
@@ -509,7 +509,7 @@ fn check(world: &World) -> Output {
 }
 
 #[test]
-fn a_blocked_commit_passes_after_either_mend() {
+fn a_blocked_commit_passes_after_either_fix() {
     let world = world();
     world.sandbox.offer_itself();
     world.work.run(&["hook", "install"]).success();

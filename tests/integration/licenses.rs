@@ -123,7 +123,7 @@ fn they_come_along_in_a_copy_and_in_place_and_are_in_the_lock() {
 }
 
 #[test]
-fn in_the_working_tree_they_go_with_what_they_came_with() {
+fn in_the_working_tree_they_go_with_their_files() {
     let world = world();
     let work = &world.work;
     let in_place = ["--in-place", "--no-commit"];
@@ -171,7 +171,7 @@ fn in_the_working_tree_they_go_with_what_they_came_with() {
 }
 
 #[test]
-fn names_that_meet_are_told_apart_and_what_cannot_come_is_a_warning() {
+fn colliding_names_are_made_distinct_and_unusable_ones_are_warnings() {
     let world = World::new();
     let base = world.upstream("acme/base");
     base.write("LICENSE", "upper\n");

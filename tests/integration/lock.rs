@@ -118,7 +118,7 @@ fn everything_can_be_localized_with_it_and_offline() {
 }
 
 #[test]
-fn what_is_locked_stays_and_what_is_stale_goes() {
+fn needed_entries_stay_and_stale_ones_go() {
     let world = world();
     world.work.run(&["lock"]).success();
     let lib = id(&world, "acme/lib");
@@ -177,7 +177,7 @@ fn nothing_remote_needs_no_lock() {
 }
 
 #[test]
-fn what_cannot_be_resolved_keeps_nothing_else_from_being_locked() {
+fn an_unresolvable_reference_does_not_block_the_others() {
     let world = world();
     world.work.write(
         "overlays/prod/kustomization.yaml",
@@ -226,7 +226,7 @@ fn what_cannot_be_resolved_keeps_nothing_else_from_being_locked() {
 }
 
 #[test]
-fn what_cannot_be_resolved_in_an_upstream_says_what_leads_there() {
+fn an_unresolvable_reference_of_an_upstream_has_its_chain() {
     let world = world();
     world.upstream_of(
         "acme/bad",
@@ -609,7 +609,7 @@ fn without_a_working_tree_there_is_nothing_to_lock() {
 }
 
 #[test]
-fn json_says_what_changed() {
+fn json_lists_what_changed() {
     let world = world();
     let output = world.work.run(&["lock", "--format", "json"]);
     let json: serde_yaml::Value = serde_yaml::from_str(&output.success().stdout).unwrap();

@@ -133,7 +133,7 @@ fn markers_alone_are_enough() {
 }
 
 #[test]
-fn what_both_changed_is_left_to_update() {
+fn conflicting_entries_are_left_to_update() {
     let world = World::new();
     world.file(&url("a"), config_map("one"));
     locked(&world, "base", &["a"]);

@@ -61,7 +61,7 @@ fn the_record_is_read_by_git_itself() {
 }
 
 #[test]
-fn the_message_says_what_changed() {
+fn the_message_lists_what_changed() {
     let project = Project::new();
     let work = &project.work;
     let body = || work.git(&["log", "-1", "--format=%B", BRANCH]);
@@ -242,7 +242,7 @@ fn objects(repo: &Repo) -> String {
 }
 
 #[test]
-fn a_dry_run_says_all_and_writes_nothing() {
+fn a_dry_run_reports_everything_and_writes_nothing() {
     let project = Project::new();
     let work = &project.work;
     let before = (work.state(), objects(work));
@@ -282,7 +282,7 @@ fn json(project: &Project, args: &[&str], status: i32) -> Value {
 }
 
 #[test]
-fn machines_are_told_everything() {
+fn json_has_everything() {
     let project = Project::new();
     let work = &project.work;
     let dry = json(&project, &[&OVERLAY[..], &["--dry-run"]].concat(), 0);
@@ -368,7 +368,7 @@ fn machines_are_told_everything() {
 }
 
 #[test]
-fn quiet_says_nothing_but_errors() {
+fn quiet_prints_nothing_but_errors() {
     let project = Project::new();
     let output = project.overlay(&["-q"]);
     output.success();

@@ -139,7 +139,7 @@ fn the_tip_alone_is_enough() {
 }
 
 #[test]
-fn what_is_locked_stays_although_upstream_moved() {
+fn locked_versions_stay_although_upstream_moved() {
     let world = World::new();
     let repo = world.user();
     repo.run(&["app"]).success();
@@ -216,7 +216,7 @@ fn a_tag_that_moved_stays_where_it_was_locked() {
 }
 
 #[test]
-fn locked_and_offline_say_what_they_miss() {
+fn locked_and_offline_report_what_they_lack() {
     let world = World::new();
     let repo = world.sandbox.repo("work");
     let base = &world.base;

@@ -229,7 +229,7 @@ fn a_link_may_leave_its_root_without_the_load_restrictor() {
 }
 
 #[test]
-fn what_a_remote_root_names_stays_in_its_root() {
+fn files_of_a_remote_root_stay_in_their_root() {
     // Without the restriction too: kustomize does not lift it for what it clones.
     let project = Project::new();
     project.upstream.write(

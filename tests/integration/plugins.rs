@@ -137,7 +137,7 @@ fn they_are_locked_and_localized_in_place() {
 }
 
 #[test]
-fn what_is_not_there_in_the_tree_of_the_user_stops_nothing_wherever_it_is_named() {
+fn missing_local_plugin_files_stop_nothing() {
     let of_url = format!("generators: ['{FILES}/gen.yaml']\n");
     let gone = generator("gone", "gone.txt");
     let chart = "apiVersion: builtin\nkind: HelmChartInflationGenerator\nmetadata: {name: c}\nname: web\nreleaseName: web\n";
@@ -279,7 +279,7 @@ fn one_directory_serves_several_kustomizations() {
 }
 
 #[test]
-fn what_is_changed_before_it_is_used_is_refused() {
+fn configurations_that_are_changed_before_use_are_refused() {
     let world = World::new();
     let patch = "resources: [one.yaml]\npatches:\n- patch: '[{\"op\": \"replace\", \"path\": \"/files/0\", \"value\": \"b.txt\"}]'\n  target: {kind: ConfigMapGenerator}\n";
     world.commit(&[

@@ -103,7 +103,7 @@ fn a_file_named_kustomization_is_seen() {
 }
 
 #[test]
-fn a_clean_checkout_is_no_empty_check() {
+fn a_clean_checkout_is_still_checked() {
     for framework in Framework::each("kustomize-localize-system") {
         let work = &framework.work;
         framework
@@ -137,7 +137,7 @@ fn a_clean_checkout_is_no_empty_check() {
 }
 
 #[test]
-fn a_merge_and_a_push_are_judged_by_what_they_bring() {
+fn a_merge_and_a_push_are_checked_for_what_they_bring() {
     for framework in Framework::each("kustomize-localize-system") {
         let work = &framework.work;
         work.git(&["init", "--quiet", "--bare", "-b", "main", "../server.git"]);

@@ -199,7 +199,7 @@ fn an_edited_copy_is_written_again_and_nothing_else() {
 }
 
 #[test]
-fn what_nothing_needs_any_more_goes_with_its_own_root() {
+fn unneeded_files_go_with_their_root() {
     let world = world();
     let work = &world.work;
     work.write("there/kustomization.yaml", "namePrefix: a-\n");
@@ -212,7 +212,7 @@ fn what_nothing_needs_any_more_goes_with_its_own_root() {
 }
 
 #[test]
-fn what_was_deleted_comes_back() {
+fn deleted_files_come_back() {
     let world = world();
     let work = &world.work;
     work.write("m/cm.yaml", config_map("a"));

@@ -14,7 +14,7 @@
 //! |
 //! | a plugin directory | `references::plugin_configurations_may_be_the_resources_of_a_directory`, `plugins` for those
 //! of repositories |
-//! | an exec function | `functions::programs_of_ours_come_along_as_they_are` |
+//! | an exec function | `functions::programs_of_the_repository_come_along_unchanged` |
 //! | a chart home, with what stands in for helm | `helm::local::local_charts_and_values_come_along` |
 //! | every field | `references::every_field_with_…`, `paths::every_field_…` |
 //! | names that a random tree (`generated`) found | here |

@@ -104,7 +104,7 @@ fn an_upstream_leads_no_further_inwards() {
 }
 
 #[test]
-fn what_the_user_names_or_allows_is_fetched() {
+fn references_of_the_user_are_fetched_from_anywhere() {
     let inside = |server: &Server| {
         vec![
             format!("{}secret.yaml", server.url()),

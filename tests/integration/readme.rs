@@ -35,7 +35,7 @@ fn without_ids(text: &str) -> String {
 }
 
 #[test]
-fn the_first_use_goes_as_shown() {
+fn the_first_use_works_as_shown() {
     let world = story_1();
     let Some(kustomize) = world.sandbox.builds() else {
         return;

@@ -485,7 +485,7 @@ fn one_repository_at_two_refs_from_two_overlays() {
 }
 
 #[test]
-fn links_are_replaced_by_what_they_lead_to() {
+fn links_are_replaced_by_their_targets() {
     let world = World::new();
     world
         .work
@@ -690,7 +690,7 @@ fn nothing_may_lead_into_new_dir() {
 }
 
 #[test]
-fn a_file_that_is_rewritten_and_read_as_it_is() {
+fn a_file_that_is_rewritten_and_also_read_as_data() {
     let world = World::new();
     world.file(&format!("{FILES}/data.txt"), "data\n");
     world.commit(&[

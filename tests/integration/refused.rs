@@ -128,7 +128,7 @@ fn a_root_without_a_kustomization_file_or_with_two() {
 }
 
 #[test]
-fn a_broken_component_is_reported_for_what_it_is() {
+fn a_broken_component_is_reported_as_such() {
     let world = World::new();
     with(&world, "resources: [map.yaml]\ncomponents: [broken]\n");
     world.commit(&[(
@@ -142,7 +142,7 @@ fn a_broken_component_is_reported_for_what_it_is() {
 }
 
 #[test]
-fn everything_that_is_wrong_is_told_at_once() {
+fn all_problems_are_reported_at_once() {
     let world = World::new();
     world.upstream_of(
         "acme/base",
@@ -520,7 +520,7 @@ fn a_directory_that_looks_like_a_git_url() {
 }
 
 #[test]
-fn what_git_or_a_terminal_could_take_for_something_else() {
+fn texts_that_git_or_a_terminal_could_misread() {
     let world = World::new();
     world.sandbox.script(
         "git",
@@ -648,7 +648,7 @@ fn a_shared_list_that_would_have_to_become_two() {
 }
 
 #[test]
-fn what_git_keeps_for_itself_is_not_copied() {
+fn git_directories_are_not_copied() {
     let world = World::new();
     world.commit(&[(
         "kustomization.yaml",

@@ -109,7 +109,7 @@ fn a_room_uses_only_rooms_below_it() {
 }
 
 #[test]
-fn what_is_used_is_seen() {
+fn used_rooms_are_found() {
     let text = "use crate::a::B;\nuse crate::{\n    b::{C, D},\n    c,\n};\n// crate::no\nfn f() { crate::d::e() }\n#[cfg(test)]\nmod tests {\n use crate::no;\n}\n";
     let expected = ["a", "b", "c", "d"].map(str::to_owned);
     assert_eq!(used(text), BTreeSet::from(expected));

@@ -119,7 +119,7 @@ fn assert_unsaid(output: &Output) {
 }
 
 #[test]
-fn nothing_that_is_kept_or_said_holds_a_secret() {
+fn no_output_or_stored_file_holds_a_secret() {
     let world = World::new();
     let repo = world.user();
     for args in [
@@ -206,7 +206,7 @@ fn two_logins_for_one_repository_are_one_entry() {
 }
 
 #[test]
-fn a_failure_says_no_secret_either() {
+fn a_failure_shows_no_secret_either() {
     let world = World::new();
     let (url, login) = (world.server.url(), &world.login);
     let wrong = login.replace(SECRET, "s3cr3t-wrong");

@@ -48,7 +48,7 @@ fn moved(old: &str, new: &str) -> String {
 }
 
 #[test]
-fn a_branch_that_moved_forward_tells_its_commits() {
+fn a_branch_that_moved_forward_lists_its_commits() {
     let project = project();
     let old = project.upstream.id("main");
     let two = change(&project, "two", "Serve on port 80 (#12)\n\nA body.");
@@ -89,7 +89,7 @@ fn many_commits_are_counted() {
 }
 
 #[test]
-fn a_branch_that_was_rewritten_or_went_back_is_told() {
+fn a_branch_that_was_rewritten_or_went_back_is_reported() {
     let project = project();
     let old = change(&project, "two", "Two");
     updated(&project, &[]);
@@ -112,7 +112,7 @@ fn a_branch_that_was_rewritten_or_went_back_is_told() {
 }
 
 #[test]
-fn a_commit_that_no_server_gives_any_more_is_no_reason_to_fail() {
+fn a_commit_that_is_gone_upstream_is_not_an_error() {
     let project = project();
     let old = project.upstream.id("main");
     project.upstream.git(&["tag", "-d", "v1"]);
@@ -129,7 +129,7 @@ fn a_commit_that_no_server_gives_any_more_is_no_reason_to_fail() {
 }
 
 #[test]
-fn offline_and_without_an_upstream_the_move_alone_is_told() {
+fn offline_and_without_an_upstream_only_the_move_is_listed() {
     let project = project();
     let work = &project.work;
     // A lock on main decides what the branch holds.
@@ -163,7 +163,7 @@ fn offline_and_without_an_upstream_the_move_alone_is_told() {
 }
 
 #[test]
-fn what_upstream_wrote_is_no_record_here() {
+fn upstream_messages_are_not_records() {
     let project = project();
     let id = "0".repeat(40);
     let new = change(

@@ -105,7 +105,7 @@ fn a_touched_file_is_not_changed() {
 }
 
 #[test]
-fn a_changed_file_whose_name_is_no_text_is_none_of_our_business() {
+fn a_changed_file_whose_name_is_not_utf8_is_ignored() {
     use std::os::unix::ffi::OsStrExt as _;
     let project = Project::new();
     let name = std::ffi::OsStr::from_bytes(b"caf\xe9.txt");
@@ -129,7 +129,7 @@ fn files_outside_of_a_sparse_checkout_are_those_of_the_commit() {
 }
 
 #[test]
-fn files_that_are_not_committed_are_told_by_what_keeps_them_out() {
+fn uncommitted_files_are_reported_with_the_reason() {
     let project = Project::new();
     let work = &project.work;
     work.write(".gitignore", "# secrets\n*.env\n");
@@ -213,7 +213,7 @@ fn references_to_missing_files_can_be_left() {
 }
 
 #[test]
-fn a_target_that_is_not_there_is_told() {
+fn a_missing_target_is_reported() {
     let project = Project::new();
     let work = &project.work;
     work.write("new/kustomization.yaml", "resources: []\n");
@@ -290,7 +290,7 @@ fn a_target_that_is_not_there_is_told() {
 }
 
 #[test]
-fn a_submodule_in_the_way_is_told() {
+fn a_submodule_in_the_way_is_reported() {
     let project = Project::new();
     let work = &project.work;
     let upstream = project.upstream.path().to_str().unwrap();
@@ -368,7 +368,7 @@ fn links_inside_are_followed() {
 }
 
 #[test]
-fn links_that_leave_or_loop_are_told() {
+fn links_that_leave_or_loop_are_reported() {
     let project = Project::new();
     let work = &project.work;
     work.symlink("other/out.yaml", "../../outside.yaml");

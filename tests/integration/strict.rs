@@ -64,7 +64,7 @@ fn strict_commits_nothing() {
 }
 
 #[test]
-fn strict_lets_pass_what_has_no_warnings() {
+fn strict_passes_without_warnings() {
     let project = Project::new();
     if project.sandbox.builds().is_none() {
         return;
@@ -193,7 +193,7 @@ fn only_the_warnings_that_are_named_are_errors() {
 }
 
 #[test]
-fn the_configuration_names_what_is_an_error_wherever_something_is_brought_in() {
+fn strict_warnings_of_the_configuration_apply_to_every_command() {
     let project = Project::new();
     let work = &project.work;
     work.write("other/kustomization.yaml", "resources: [missing.yaml]\n");
@@ -213,7 +213,7 @@ fn the_configuration_names_what_is_an_error_wherever_something_is_brought_in() {
 }
 
 #[test]
-fn a_strict_job_ends_well_where_the_configuration_names_what_is_accepted() {
+fn a_strict_job_passes_with_accepted_warnings() {
     let project = Project::new();
     let work = &project.work;
     if project.sandbox.builds().is_none() {

@@ -359,7 +359,7 @@ fn every_edit_of_the_lock_at_the_top_is_named() {
 }
 
 #[test]
-fn what_a_lock_does_not_list_any_more_is_found_by_check_too() {
+fn check_finds_files_that_the_lock_no_longer_lists() {
     for is_in_place in [false, true] {
         let branch = Branch::new(is_in_place);
         let name = branch.lock();
@@ -525,7 +525,7 @@ fn a_commit_of_ours_that_was_rewritten_is_named() {
 }
 
 #[test]
-fn what_is_changed_together_is_told_by_the_signature() {
+fn consistent_tampering_breaks_the_signature() {
     let project = Project::new();
     let key = key(&project);
     let work = &project.work;

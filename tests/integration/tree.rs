@@ -93,7 +93,7 @@ https://github.com/acme/app//deploy?ref=v1.2.0 (tag, not locked)
 }
 
 #[test]
-fn it_shows_what_is_asked_for() {
+fn options_select_what_is_shown() {
     let sandbox = Sandbox::new();
     let repo = repository(&sandbox);
     let resources = |text: &str| {
@@ -123,7 +123,7 @@ fn it_shows_what_is_asked_for() {
 }
 
 #[test]
-fn what_lies_below_a_root_that_names_it_is_no_tree_of_its_own() {
+fn a_root_that_another_names_is_not_a_tree_of_its_own() {
     let sandbox = Sandbox::new();
     let repo = sandbox.repo("work");
     repo.write("app/kustomization.yaml", "resources: [part]\n");
@@ -140,7 +140,7 @@ fn what_lies_below_a_root_that_names_it_is_no_tree_of_its_own() {
 }
 
 #[test]
-fn a_directory_of_a_repository_is_told_from_others() {
+fn directories_of_a_repository_are_distinguished() {
     let sandbox = Sandbox::new();
     let repo = sandbox.repo("work");
     for name in ["web", "db"] {
@@ -171,7 +171,7 @@ fn a_directory_of_a_repository_is_told_from_others() {
 }
 
 #[test]
-fn where_there_is_nothing_to_show_it_says_so() {
+fn an_empty_tree_is_reported() {
     let sandbox = Sandbox::new();
     let repo = sandbox.repo("work");
     let nothing = |args: &[&str], said: &str| {
@@ -193,7 +193,7 @@ fn where_there_is_nothing_to_show_it_says_so() {
 }
 
 #[test]
-fn what_changes_can_be_seen_alone() {
+fn changes_can_be_shown_alone() {
     let sandbox = Sandbox::new();
     let repo = repository(&sandbox);
     let none = repo.run(&["tree", "--since", "HEAD"]);
@@ -228,7 +228,7 @@ fn what_changes_can_be_seen_alone() {
 }
 
 #[test]
-fn what_is_locked_and_what_was_brought_in_is_told() {
+fn locked_and_localized_nodes_are_marked() {
     let project = Project::new();
     let work = &project.work;
     work.run(&["lock"]).success();
@@ -328,7 +328,7 @@ fn rings_end() {
 }
 
 #[test]
-fn what_cannot_be_shown_is_an_error() {
+fn an_unknown_target_is_an_error() {
     let sandbox = Sandbox::new();
     let repo = repository(&sandbox);
     repo.run(&["tree", "nowhere"])
@@ -354,7 +354,7 @@ fn what_cannot_be_shown_is_an_error() {
 }
 
 #[test]
-fn what_kustomize_allows_more_than_once_is_drawn_once() {
+fn repeated_references_are_drawn_once() {
     let sandbox = Sandbox::new();
     let repo = sandbox.repo("work");
     let component = "apiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Component\n";
@@ -479,7 +479,7 @@ transformers:
 }
 
 #[test]
-fn what_nobody_can_read_is_told() {
+fn unreadable_kustomizations_are_marked() {
     let sandbox = Sandbox::new();
     let repo = sandbox.repo("work");
     repo.write("app/kustomization.yaml", "resources: [../base]\n");
@@ -547,7 +547,7 @@ fn no_name_is_more_than_a_name_in_a_picture() {
 }
 
 #[test]
-fn what_remotes_name_in_turn_is_found_through_the_lock() {
+fn references_of_remotes_are_found_through_the_lock() {
     let world = World::new();
     world.upstream_of(
         "acme/deep",

@@ -50,7 +50,7 @@ fn update(world: &World, args: &[&str]) -> Output {
 }
 
 #[test]
-fn what_moved_is_told_with_old_and_new() {
+fn moves_are_reported_with_old_and_new_commit() {
     let world = world();
     update(&world, &[])
         .success()
@@ -83,7 +83,7 @@ fn what_moved_is_told_with_old_and_new() {
 }
 
 #[test]
-fn only_what_is_named_is_resolved() {
+fn only_named_entries_are_resolved() {
     let world = world();
     let (_, new) = move_branch(&world);
     world.file(FILE, config_map("two"));
@@ -153,7 +153,7 @@ fn other_bytes_under_a_version_are_refused_until_they_are_accepted() {
 }
 
 #[test]
-fn what_is_gone_leaves_the_lock_as_it_is() {
+fn a_missing_upstream_leaves_the_lock_unchanged() {
     let world = world();
     world.server.unroute(FILE);
     let before = world.work.read("kustomize-localize.lock");
@@ -169,7 +169,7 @@ fn what_is_gone_leaves_the_lock_as_it_is() {
 }
 
 #[test]
-fn what_is_gone_keeps_nothing_else_from_being_updated() {
+fn a_missing_upstream_does_not_block_other_updates() {
     let world = world();
     world.server.unroute(FILE);
     let entry = |lock: &str| {
@@ -223,7 +223,7 @@ fn localized() -> (World, String) {
 }
 
 #[test]
-fn what_is_localized_is_brought_in_again() {
+fn localized_files_are_brought_in_again() {
     let (world, new) = localized();
     let before = world.work.state();
     update(&world, &["--dry-run"])
@@ -270,7 +270,7 @@ fn what_is_localized_is_brought_in_again() {
 }
 
 #[test]
-fn of_what_is_localized_only_what_is_named_is_brought_in_again() {
+fn only_named_localized_files_are_brought_in_again() {
     let (world, _) = localized();
     upstream(&world).git(&["tag", "-f", "v1"]);
     world
@@ -287,7 +287,7 @@ fn of_what_is_localized_only_what_is_named_is_brought_in_again() {
 }
 
 #[test]
-fn edits_in_what_is_localized_are_not_lost() {
+fn edits_of_localized_files_are_not_lost() {
     let (world, _) = localized();
     let map = "localized-files/github.com/acme/lib/main/web/map.yaml";
     world.work.write(map, "# edited\n");
@@ -297,7 +297,7 @@ fn edits_in_what_is_localized_are_not_lost() {
 }
 
 #[test]
-fn what_is_gone_upstream_goes() {
+fn files_that_are_gone_upstream_are_removed() {
     let (world, _) = localized();
     let upstream = upstream(&world);
     upstream.git(&["mv", "web/map.yaml", "web/other.yaml"]);
@@ -316,7 +316,7 @@ fn what_is_gone_upstream_goes() {
 }
 
 #[test]
-fn a_remote_configuration_comes_with_what_it_names() {
+fn a_remote_configuration_comes_with_its_files() {
     let world = World::new();
     let (plugin, patch) = (
         "https://files.example.com/plugin.yaml",
@@ -351,7 +351,7 @@ fn a_remote_configuration_comes_with_what_it_names() {
 }
 
 #[test]
-fn what_was_accepted_without_a_ref_stays_accepted() {
+fn an_accepted_reference_without_a_ref_stays_accepted() {
     let world = world();
     let text = "resources:\n- https://github.com/acme/lib//web\n";
     world.work.write("pinned/kustomization.yaml", text);

@@ -153,7 +153,7 @@ fn upstream_may_be_gone_once_it_was_fetched() {
 }
 
 #[test]
-fn nothing_is_built_where_nobody_asks_for_it_or_nobody_can() {
+fn nothing_is_built_without_a_kustomize_or_with_no_verify() {
     let project = Project::new();
     project.overlay(&["--no-commit"]).success().stdout_has(
         "  not verified by a build: there is neither `kustomize` nor `kubectl` on PATH",

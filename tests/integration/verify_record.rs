@@ -34,7 +34,7 @@ fn tamper(repo: &Repo) {
 }
 
 #[test]
-fn what_was_made_is_as_recorded() {
+fn a_fresh_result_verifies() {
     let project = localized();
     let work = &project.work;
     let commit = work.id("HEAD");
@@ -203,7 +203,7 @@ fn files_and_lock_that_were_changed_together_disagree_with_the_message_only() {
 }
 
 #[test]
-fn what_is_still_remote_is_named() {
+fn remaining_remote_references_are_named() {
     let project = Project::new();
     let work = &project.work;
     work.write(
@@ -319,7 +319,7 @@ fn forge(repo: &Repo, place: &str, lock: &str, directory: &str) {
 }
 
 #[test]
-fn localizing_again_tells_what_was_changed_together() {
+fn localizing_again_finds_consistent_tampering() {
     for in_place in [false, true] {
         let project = Project::new();
         let work = &project.work;

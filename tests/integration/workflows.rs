@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::support::tool;
 
 #[test]
-fn every_action_is_pinned_and_says_what_it_is() {
+fn every_action_is_pinned_and_names_its_version() {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join(".github/workflows");
     let mut actions = 0;
     for entry in fs::read_dir(directory).unwrap() {
@@ -96,7 +96,7 @@ fn every_script_of_a_workflow_is_sound() {
 }
 
 #[test]
-fn every_workflow_says_what_it_may_do() {
+fn every_workflow_declares_its_permissions() {
     let mut jobs = 0;
     for (name, workflow) in workflows() {
         if workflow["jobs"].is_null() {

@@ -128,7 +128,7 @@ fn a_branch_without_news_gets_one_too() {
 }
 
 #[test]
-fn what_is_in_the_way_stops_it_before_anything_changes() {
+fn obstacles_are_found_before_anything_changes() {
     let project = Project::new();
     let work = &project.work;
     let refused = |expected: &str| {
@@ -254,7 +254,7 @@ fn a_branch_that_git_is_in_the_middle_of_does_not_move() {
 }
 
 #[test]
-fn a_worktree_that_is_gone_is_told_from_one_that_is_there() {
+fn missing_and_existing_worktrees_are_distinguished() {
     let project = Project::new();
     let work = &project.work;
     follow(&project, &[]).success();

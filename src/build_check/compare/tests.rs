@@ -32,7 +32,7 @@ fn the_same_bytes_are_the_same() {
 }
 
 #[test]
-fn what_was_added_removed_and_changed_is_named() {
+fn added_removed_and_changed_objects_are_named() {
     let (a, b, c) = (map("a", "1"), map("b", "1"), map("c", "1"));
     let other = map("b", "2");
     let found = difference(&[&a, &b], &[&other, &c]);
@@ -63,7 +63,7 @@ fn what_was_added_removed_and_changed_is_named() {
 }
 
 #[test]
-fn another_order_is_told_as_such() {
+fn a_different_order_is_reported_as_such() {
     let (a, b) = (map("a", "1"), map("b", "1"));
     let found = difference(&[&a, &b], &[&b, &a]);
     assert_eq!(found.kind, DifferenceKind::OrderOnly);
@@ -75,7 +75,7 @@ fn another_order_is_told_as_such() {
 }
 
 #[test]
-fn another_way_to_write_the_same_is_told_as_such() {
+fn a_different_spelling_is_reported_as_such() {
     let found = difference(&[&map("a", "x")], &[&map("a", "'x'")]);
     assert_eq!(found.kind, DifferenceKind::Spelling);
     assert_eq!(changes(&found), [("v1 ConfigMap a", Changed::Changed)]);
@@ -146,7 +146,7 @@ fn annotations_count_as_the_same_only_where_they_are_asked_for() {
 }
 
 #[test]
-fn what_secrets_hold_is_not_shown() {
+fn values_of_secrets_are_not_shown() {
     let secret = |password: &str| {
         format!(
             "apiVersion: v1\ndata:\n  password: {password}\n  same: c2FtZQ==\nkind: Secret\nmetadata:\n  name: s\nstringData:\n  plain: {password}\n"
@@ -353,7 +353,7 @@ fn a_line_of_dashes_in_a_value_separates_nothing() {
 }
 
 #[test]
-fn what_a_kustomization_asks_for_is_read() {
+fn the_order_a_kustomization_asks_for_is_read() {
     let asked = Metadata::of(b"buildMetadata: [originAnnotations, managedByLabel]\n");
     assert_eq!((asked.origin, asked.transformer), (true, false));
     assert_eq!(Metadata::of(b"resources: []\n"), Metadata::default());

@@ -42,7 +42,7 @@ fn raw(proxy: &Proxy, text: &[u8]) -> String {
 }
 
 #[test]
-fn what_was_fetched_is_served_over_http_and_https() {
+fn fetched_files_are_served_over_http_and_https() {
     let (_directory, proxy) = proxy(&[
         ("https://files.example.com/a/map.yaml", b"one"),
         ("https://files.example.com:8443/map.yaml?v=1&w=a b", b"two"),
@@ -137,7 +137,7 @@ fn one_address_with_two_contents_is_served_by_neither() {
 }
 
 #[test]
-fn what_is_no_request_does_no_harm() {
+fn malformed_requests_do_no_harm() {
     let (_directory, proxy) = proxy(&[("http://files.example.com/map.yaml", b"one")]);
     for text in [
         b"" as &[u8],
@@ -187,7 +187,7 @@ fn it_ends_when_it_is_dropped_and_leaves_no_key() {
 }
 
 #[test]
-fn hosts_on_this_machine_are_told_apart() {
+fn hosts_on_this_machine_are_recognized() {
     for (url, expected) in [
         ("http://127.0.0.1:80/a", true),
         ("http://127.9.9.9/a", true),

@@ -147,7 +147,7 @@ fn only_comments_are_comments() {
 }
 
 #[test]
-fn what_is_wrong_with_a_comment_is_told() {
+fn malformed_comments_are_explained() {
     for (text, why) in [
         ("allow[cycle]", "no reason is given"),
         ("allow[cycle] -", "no reason is given"),
@@ -255,7 +255,7 @@ fn the_comment_of_an_empty_file_is_about_all_of_it() {
 }
 
 #[test]
-fn what_allows_nothing_is_stale() {
+fn a_comment_that_allows_nothing_is_stale() {
     let text = "\
 resources:
 - a # kustomize-localize: allow[missing-path, cycle] r
@@ -323,7 +323,7 @@ resources:
 }
 
 #[test]
-fn an_entry_allows_what_no_comment_does() {
+fn an_entry_applies_where_no_comment_does() {
     let text = "# kustomize-localize: allow[remote-reference] here\na: b\n";
     let config = "allow:\n- {url: a.example, reason: there}\n";
     let both = [

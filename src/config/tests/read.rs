@@ -75,7 +75,7 @@ fn a_file_without_content_is_the_default() {
 }
 
 #[test]
-fn what_is_not_known_is_refused_with_its_place() {
+fn unknown_keys_are_refused_with_their_place() {
     is_refused_for(
         "pin: true\nnewOnly: true\n",
         &[
@@ -227,7 +227,7 @@ fn an_entry_of_allow_says_which_and_why() {
 }
 
 #[test]
-fn everything_wrong_is_told_at_once() {
+fn all_errors_are_reported_at_once() {
     let failures = refused(
         "rules: {cycel: off, cycle: on}\nscopes: [/apps, ok, ../x]\nallow:\n- url: ''\n- {url: b.example, rules: [x], refs: y, reason: r}\npni: true\nnew-only: 1\n",
     );

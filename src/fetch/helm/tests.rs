@@ -48,7 +48,7 @@ fn refused(bytes: &[u8]) -> String {
 }
 
 #[test]
-fn a_chart_is_what_lies_in_its_directory() {
+fn a_chart_is_the_contents_of_its_directory() {
     let bytes = regular("nginx/templates/./a.yaml");
     let Ok(Pulled::Archive(archive)) = unpacked(&wanted("v1.2.3"), &bytes) else {
         panic!("refused");
@@ -62,7 +62,7 @@ fn a_chart_is_what_lies_in_its_directory() {
 }
 
 #[test]
-fn what_leads_elsewhere_is_refused() {
+fn entries_that_lead_out_are_refused() {
     for (name, reason) in [
         ("nginx/../../x", "leads out of the archive"),
         ("../x", "leads out of the archive"),
@@ -96,7 +96,7 @@ fn what_leads_elsewhere_is_refused() {
 }
 
 #[test]
-fn what_is_no_archive_is_refused() {
+fn malformed_archives_are_refused() {
     assert!(refused(b"").contains("not compressed with gzip"));
     assert!(refused(b"<!doctype html>").contains("not compressed with gzip"));
     let whole = regular("nginx/x");

@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn cleartext_carries_only_what_the_url_itself_says() {
+    fn cleartext_carries_only_the_login_of_the_url() {
         assert_eq!(first("http://example.com/f"), None);
         assert!(first("http://u:p@example.com/f").is_some());
         assert!(first("http://u@example.com/f").is_some());
@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_http_url_is_refused() {
+    fn only_http_urls_are_accepted() {
         for bad in [
             "",
             "file:///etc/passwd",

@@ -344,7 +344,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_may_pass_is_transient() {
+    fn only_temporary_errors_are_transient() {
         for code in [408, 429, 500, 503, 599] {
             assert!(status(code, false, None).is_transient(), "{code}");
         }
@@ -360,7 +360,7 @@ mod tests {
     }
 
     #[test]
-    fn a_port_is_told_from_an_address() {
+    fn a_port_is_distinguished_from_an_address() {
         assert_eq!(without_port("h:80"), "h");
         assert_eq!(without_port("[::1]"), "[::1]");
         assert_eq!(without_port("[::1]:80"), "[::1]");

@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn several_logins_of_one_host_are_told_apart() {
+    fn several_logins_of_one_host_are_kept_apart() {
         let text = "machine h login a password 1\nmachine h login b password 2\n";
         assert_eq!(find(text, "h", None), pair("a", "1"));
         assert_eq!(find(text, "h", Some("b")), pair("b", "2"));
@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn an_entry_without_password_lends_from_nobody() {
+    fn an_entry_without_password_borrows_none() {
         let text = "machine h login a\nmachine other login b password 2";
         assert_eq!(find(text, "h", None), None);
         assert_eq!(
@@ -304,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_file_holds_no_login() {
+    fn a_path_that_is_not_a_file_holds_no_login() {
         let directory = tempfile::tempdir().unwrap();
         assert!(
             Netrc::read(directory.path())

@@ -226,7 +226,7 @@ fn the_helper_follows_a_netrc_login_that_is_refused() {
 }
 
 #[test]
-fn what_may_pass_is_tried_again() {
+fn transient_errors_are_retried() {
     for status in [
         "408 Request Timeout",
         "429 Too Many Requests",
@@ -250,7 +250,7 @@ fn retries_end() {
 }
 
 #[test]
-fn the_server_says_how_long_to_wait() {
+fn retry_after_is_respected() {
     let server = Server::http(|number, _| match number {
         0 => reply("429 Too Many Requests", &["Retry-After: 1"], "slow down"),
         _ => ok("now\n"),
@@ -319,7 +319,7 @@ fn a_server_that_drips_is_cut_at_the_deadline() {
 }
 
 #[test]
-fn a_silent_server_is_cut_when_nobody_waits_any_more() {
+fn a_silent_server_is_dropped_when_the_caller_is_gone() {
     let server = Server::http(|_, _| Reply::Silence);
     let client = client(options());
     let cancel = AtomicBool::new(false);
@@ -385,7 +385,7 @@ fn zeros() -> Vec<u8> {
 }
 
 #[test]
-fn damaged_compression_is_no_body() {
+fn damaged_compression_is_an_error() {
     let mut damaged = zeros();
     damaged.truncate(60);
     let server = Server::http(move |_, _| reply("200 OK", &["Content-Encoding: gzip"], &damaged));

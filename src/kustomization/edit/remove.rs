@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn what_others_share_is_not_taken_away() {
+    fn shared_anchors_are_not_removed() {
         for text in [
             // The anchor would be gone.
             "helmCharts:\n- name: a\n  repo: &r https://h\n- name: b\n  repo: *r\n  version: x\nnamePrefix: *r\n",

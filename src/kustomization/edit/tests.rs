@@ -213,7 +213,7 @@ fn all_documents_of_a_plugin_file_can_be_edited() {
 }
 
 #[test]
-fn what_follows_the_first_document_stays_even_if_it_is_no_yaml() {
+fn text_after_the_first_document_stays_even_if_it_is_not_yaml() {
     let before = "resources: [a]\n---\n{[\n";
     let after = change(before, &[("resources[0]", "b")]).unwrap();
     assert_eq!(after, "resources: [b]\n---\n{[\n");

@@ -232,7 +232,7 @@ validators: ['# nothing', '', '{}']
 }
 
 #[test]
-fn what_does_not_parse_as_objects_is_a_path() {
+fn text_that_does_not_parse_as_objects_is_a_path() {
     assert_eq!(references("generators: ['a: b']\n"), ["generators[0]=a: b"]);
     assert_eq!(
         references("patchesStrategicMerge: ['{kind: X}', 'https://h/a']\n").len(),
@@ -243,7 +243,7 @@ fn what_does_not_parse_as_objects_is_a_path() {
 }
 
 #[test]
-fn what_was_meant_as_inline_is_told() {
+fn broken_inline_configurations_are_noted() {
     for (yaml, why) in [
         ("kind: X\n  a: b", "mapping value not allowed"),
         ("kind: X\n  spec: {}", "without `metadata.name`"),
@@ -364,7 +364,7 @@ fn other_plugins_are_noted_and_keep_their_paths() {
 
 /// The program stands in YAML that is a string in YAML that is a string in a kustomization.
 #[test]
-fn what_functions_run_and_mount_is_referenced_where_it_stands() {
+fn programs_and_mounts_of_functions_are_referenced_at_their_place() {
     let text = "\
 generators:
 - |

@@ -243,7 +243,7 @@ fn empty_is_what_kustomize_calls_empty() {
 }
 
 #[test]
-fn what_is_no_yaml_is_refused_with_its_place() {
+fn invalid_yaml_is_refused_with_its_place() {
     for (text, line, column) in [
         ("resources: [a\n", 1, 12),
         ("resources:\n\t- a\n", 2, 2),
@@ -271,7 +271,7 @@ fn what_is_no_yaml_is_refused_with_its_place() {
 }
 
 #[test]
-fn what_the_yaml_of_kustomize_does_not_take_is_refused() {
+fn yaml_that_only_kustomize_rejects_is_refused() {
     for (text, why) in [
         ("resources: [https://h/o/r?ref=v1]\n", "needs quotes"),
         ("commonLabels: {a?b: c}\n", "needs quotes"),
@@ -333,7 +333,7 @@ fn binary_strings_are_not_followed() {
 }
 
 #[test]
-fn all_problems_are_told_in_order() {
+fn all_problems_are_reported_in_order() {
     let found = problems("foo: 1\nresources: x\nbar: 2\nkind: Y\n");
     let lines: Vec<_> = found.iter().map(|p| p.line).collect();
     assert_eq!(lines, [1, 2, 3, 4]);

@@ -174,7 +174,7 @@ fn a_copy_holds_everything_and_leaves_the_source_alone() {
 }
 
 #[test]
-fn what_a_lock_records_makes_the_same_again() {
+fn the_locked_versions_give_the_same_result() {
     let options = Options {
         no_licenses: true,
         pin: true,

@@ -316,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn what_one_side_changed_is_as_it_has_it() {
+    fn a_change_of_one_side_wins() {
         let base = lock(&[
             ("a", '1', "x"),
             ("b", '1', "x"),
@@ -349,7 +349,7 @@ mod tests {
     }
 
     #[test]
-    fn what_both_changed_differently_is_ours_and_told() {
+    fn conflicting_changes_are_ours_and_reported() {
         let base = lock(&[("a", '1', "x"), ("b", '1', "x"), ("c", '1', "x")]);
         let ours = lock(&[("a", '2', "x"), ("b", '1', "y"), ("c", '2', "y")]);
         let theirs = lock(&[("a", '3', "x"), ("b", '1', "z"), ("c", '1', "z")]);

@@ -225,7 +225,7 @@ fn order_of_the_lists_does_not_show() {
 }
 
 #[test]
-fn what_editors_do_to_text_is_read() {
+fn reformatted_text_is_read() {
     let expected = sorted(full());
     let crlf = FULL.replace('\n', "\r\n");
     assert_eq!(parse(&crlf).unwrap(), expected);
@@ -434,7 +434,7 @@ fn entries_are_found_in_any_order() {
 }
 
 #[test]
-fn what_nothing_needs_is_stale() {
+fn unneeded_entries_are_stale() {
     let through = |name: &str, through: &[&str]| {
         let through = through.iter().map(|name| format!("https://h/{name}"));
         Remote::Git(GitRemote {
@@ -470,7 +470,7 @@ fn what_nothing_needs_is_stale() {
 }
 
 #[test]
-fn what_is_not_read_is_not_written() {
+fn invalid_values_are_not_written() {
     for path in ["../a", "/a", ".git/a", "a\\b", "a\nb", "", "."] {
         let lock = Lock {
             files: vec![stored(path)],
@@ -507,7 +507,7 @@ fn lookups_compare_all_of_a_reference() {
 }
 
 #[test]
-fn labels_are_what_one_would_write() {
+fn labels_read_like_references() {
     let label = |url: &str, reference| Remote::Git(git(url, reference, HEX40, &[])).label();
     assert_eq!(label("https://h/x", Some("v1")), "https://h/x?ref=v1");
     assert_eq!(label("https://h/x", None), "https://h/x");
@@ -518,7 +518,7 @@ fn labels_are_what_one_would_write() {
 }
 
 #[test]
-fn changes_say_what_moved() {
+fn changes_name_what_moved() {
     let old = Lock {
         remotes: vec![
             Remote::Git(git(

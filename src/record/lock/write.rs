@@ -319,7 +319,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_no_yaml_would_type_stands_plain() {
+    fn only_unambiguous_strings_are_plain_scalars() {
         for text in [
             "https://github.com/kubernetes-sigs/kustomize",
             "https://github.com/kubernetes-sigs/kustomize?ref=v1.0.6",
@@ -392,7 +392,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_seen_is_escaped() {
+    fn invisible_characters_are_escaped() {
         assert_eq!(
             quoted("é\u{301}\u{202e}\u{3164}😀\u{7f}\n\"\\"),
             r#""é\u0301\u202e\u3164\U0001f600\x7f\x0a\"\\""#

@@ -228,7 +228,7 @@ fn other_comment_characters_do_not_hide_the_block() {
 }
 
 #[test]
-fn only_what_git_would_stumble_over_is_changed() {
+fn only_text_that_confuses_git_is_changed() {
     let text = "Subject\n\n---\n--- a/x\n----\n ---\n---x\n# comment\n\ttab  \n\nlast  ";
     let message = render_message(text, &[], &example()).unwrap();
     let kept = "Subject\n\n ---\n --- a/x\n----\n ---\n---x\n# comment\n\ttab  \n\nlast  ";
@@ -289,7 +289,7 @@ fn trailers_of_the_user_stay_trailers() {
 }
 
 #[test]
-fn what_cannot_be_a_message_is_refused() {
+fn invalid_messages_are_refused() {
     for text in ["", "\n \t\r\n", "a\0b"] {
         assert!(render_message(text, &[], &example()).is_err(), "{text:?}");
     }
@@ -371,7 +371,7 @@ fn messages_without_a_record_have_none() {
 }
 
 #[test]
-fn broken_records_are_told() {
+fn broken_records_are_reported() {
     let failure = Trailers::parse("S\n\nKustomize-Localize-Tree: gitTree:0").unwrap_err();
     assert!(failure.message.contains("no complete record"), "{failure}");
     let hex = "8b3f".repeat(10);

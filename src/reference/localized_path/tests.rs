@@ -196,7 +196,7 @@ fn a_changed_segment_is_deterministic_and_keeps_the_extension() {
 }
 
 #[test]
-fn what_fits_stays() {
+fn a_name_that_fits_is_not_changed() {
     for name in [
         "v1.0.6",
         "v0.0.0-20240131-deadbeef",

@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn many_begin_with_tables_and_end_with_what_to_do() {
+    fn many_findings_begin_with_tables_and_end_with_help() {
         let text = human(&checked(many(120, 0)), BRIEF);
         let begin = "findings by rule:\n  119  remote-reference (error)\n    1  missing-path (error)\n\n\
                      places by upstream:\n  60  https://h0.example\n  59  https://h1.example\n\n";
@@ -303,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn one_url_is_said_once_with_its_places() {
+    fn a_url_is_listed_once_with_its_places() {
         let text = human(&checked(many(40, 30)), BRIEF);
         assert_eq!(text.matches("v1/x.yaml is neither").count(), 1, "{text}");
         let places = "`https://raw.githubusercontent.com/o/r/v1/x.yaml` stands in 29 other places:\n  app1/kustomization.yaml:";
@@ -329,7 +329,7 @@ mod tests {
     }
 
     #[test]
-    fn the_entry_of_the_configuration_allows_what_it_was_made_of() {
+    fn the_suggested_entry_allows_its_findings() {
         let git = |url: &str| Subject::Git {
             url: url.to_owned(),
             path: "base".to_owned(),

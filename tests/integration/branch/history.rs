@@ -197,7 +197,7 @@ fn a_fresh_clone_continues_the_remote_branch() {
 }
 
 #[test]
-fn a_branch_behind_its_remote_is_refused_with_what_helps() {
+fn a_branch_behind_its_remote_is_refused_with_a_hint() {
     let project = Project::new();
     project.overlay(&[]).success();
     let clone = project.sandbox.clone_of(&project.work, "clone");
@@ -221,7 +221,7 @@ fn a_branch_behind_its_remote_is_refused_with_what_helps() {
 }
 
 #[test]
-fn branches_that_diverged_are_refused_with_what_helps() {
+fn diverged_branches_are_refused_with_a_hint() {
     let project = Project::new();
     project.overlay(&[]).success();
     let clone = project.sandbox.clone_of(&project.work, "clone");

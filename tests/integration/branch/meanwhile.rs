@@ -40,7 +40,7 @@ fn a_branch_that_moves_meanwhile_is_not_overwritten() {
 }
 
 #[test]
-fn a_branch_that_appears_above_meanwhile_is_told() {
+fn a_branch_that_appears_above_meanwhile_is_reported() {
     let project = Project::new();
     while_signing(&project, "git update-ref refs/heads/localized HEAD");
     let before = project.work.state();

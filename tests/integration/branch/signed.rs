@@ -118,7 +118,7 @@ fn a_commit_is_signed_as_git_would() {
 }
 
 #[test]
-fn a_key_that_cannot_sign_is_told_and_nothing_is_committed() {
+fn a_key_that_cannot_sign_is_reported_and_nothing_is_committed() {
     let project = Project::new();
     key(&project);
     let before = project.work.state();

@@ -63,7 +63,7 @@ fn other_object_and_ref_formats_will_do() {
 }
 
 #[test]
-fn a_shallow_clone_will_do() {
+fn a_shallow_clone_is_enough() {
     let project = Project::new();
     project.work.commit("second");
     let url = format!("file://{}", project.work.path().display());
@@ -223,7 +223,7 @@ fn a_server_may_localize_what_it_received() {
 }
 
 #[test]
-fn objects_that_cannot_be_written_are_told() {
+fn objects_that_cannot_be_written_are_reported() {
     let project = Project::new();
     let objects = project.work.git_directory().join("objects");
     // Permissions do not bind root; a file where a directory is needed binds everybody.
@@ -253,7 +253,7 @@ fn temporary(objects: &Path) -> Vec<String> {
 }
 
 #[test]
-fn a_full_disk_is_told_and_leaves_nothing() {
+fn a_full_disk_is_reported_and_leaves_nothing() {
     let project = Project::new();
     let program = env!("CARGO_BIN_EXE_git-kustomize-localize");
     let script = format!(

@@ -202,7 +202,7 @@ fn a_directory_that_was_removed_by_hand_is_made_again() {
 }
 
 #[test]
-fn a_commit_that_changes_nothing_is_no_edit() {
+fn an_empty_commit_is_not_an_edit() {
     let project = Project::new();
     project.overlay(&[]).success();
     let tip = edit(&project, &["--allow-empty", "-m", "empty"], |_| ());
@@ -211,7 +211,7 @@ fn a_commit_that_changes_nothing_is_no_edit() {
 }
 
 #[test]
-fn a_branch_of_somebody_else_is_refused() {
+fn a_foreign_branch_is_refused() {
     let project = Project::new();
     let work = &project.work;
     work.git(&["checkout", "--quiet", "-b", "feature"]);

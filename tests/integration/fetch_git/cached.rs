@@ -118,7 +118,7 @@ fn the_cache_is_private_and_may_go_at_any_time() {
 }
 
 #[test]
-fn what_a_killed_run_left_is_never_used() {
+fn leftovers_of_a_killed_run_are_never_used() {
     let sandbox = Sandbox::new();
     let server = Server::start();
     let up = upstream(&sandbox, "srv/acme/base");
@@ -254,7 +254,7 @@ fn exchange(sandbox: &Sandbox, entry: &std::path::Path, commit: &str, path: &str
 }
 
 #[test]
-fn what_was_exchanged_in_the_cache_is_refused() {
+fn a_tampered_cache_is_refused() {
     let sandbox = Sandbox::new();
     let up = upstream(&sandbox, "up");
     let id = up.id("HEAD");
@@ -310,7 +310,7 @@ fn a_cache_that_others_can_write_is_refused() {
 }
 
 #[test]
-fn files_from_elsewhere_have_a_largest_size() {
+fn fetched_files_have_a_size_limit() {
     let sandbox = Sandbox::new();
     let server = Server::start();
     let up = upstream(&sandbox, "up");
@@ -342,7 +342,7 @@ fn files_from_elsewhere_have_a_largest_size() {
 }
 
 #[test]
-fn what_is_read_beside_files_from_elsewhere_has_a_largest_size_too() {
+fn other_inputs_have_a_size_limit_too() {
     let comments = "# nothing\n".repeat(2_000);
     for path in [
         ".gitmodules",

@@ -60,7 +60,7 @@ fn lock_on_branch(stage: &Stage) -> String {
 }
 
 #[test]
-fn a_chart_of_an_upstream_root_is_told_by_both_gates_until_it_is_accepted() {
+fn both_gates_report_a_chart_of_an_upstream_until_it_is_accepted() {
     let stage = stage(&[("kustomization.yaml", CHART)]);
     let output = stage.work.run(&IN_PLACE);
     let said = output.success().stdout.clone();
@@ -187,7 +187,7 @@ fn on_main_a_locked_reference_behind_which_a_chart_is_left_is_not_fulfilled() {
 }
 
 #[test]
-fn a_function_of_an_upstream_root_is_told_until_it_is_accepted() {
+fn a_function_of_an_upstream_is_reported_until_it_is_accepted() {
     let function = "apiVersion: example.com/v1\nkind: Gen\nmetadata:\n  name: gen\n  annotations:\n    config.kubernetes.io/function: |\n      container: {image: 'example.com/fn:v1', network: true}\n";
     let stage = stage(&[
         ("kustomization.yaml", "generators: [fn.yaml]\n"),
@@ -226,7 +226,7 @@ fn a_function_of_an_upstream_root_is_told_until_it_is_accepted() {
 }
 
 #[test]
-fn what_the_configuration_leaves_stays_remote_whether_it_answers_or_not() {
+fn references_left_by_configuration_stay_remote_even_if_reachable() {
     let gone = "https://example.com/acme/gone.git?ref=v1";
     let text = format!("resources: ['{gone}', x.yaml]\n");
     let x = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\n";
@@ -279,7 +279,7 @@ fn what_the_configuration_leaves_stays_remote_whether_it_answers_or_not() {
 }
 
 #[test]
-fn what_a_run_leaves_is_kept_in_the_lock() {
+fn left_references_are_kept_in_the_lock() {
     let stage = stage(&[("kustomization.yaml", CHART)]);
     stage.work.write(
         "own/kustomization.yaml",

@@ -33,7 +33,7 @@ fn local_charts_and_values_come_along() {
 }
 
 #[test]
-fn homes_lie_where_they_lay() {
+fn chart_homes_keep_their_places() {
     for (home, place, scope) in [
         (".", "app/nginx", "app"),
         ("./deep/../near", "app/near/nginx", "app"),
@@ -92,7 +92,7 @@ fn an_absolute_home_becomes_a_relative_one() {
 }
 
 #[test]
-fn links_become_what_they_lead_to() {
+fn links_become_their_targets() {
     let stage = Stage::new();
     write_chart(&stage.work.path().join("app/real/nginx"), "nginx", "1.2.3");
     stage.work.write("app/shared/_common.tpl", "common");
@@ -186,7 +186,7 @@ fn a_chart_that_is_nowhere_is_an_error_unless_it_may_be() {
 }
 
 #[test]
-fn what_configures_helm_comes_along() {
+fn helm_configuration_comes_along() {
     let stage = Stage::new();
     write_chart(
         &stage.work.path().join("app/charts/nginx"),

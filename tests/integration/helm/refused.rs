@@ -13,7 +13,7 @@ fn chart(repo: &str, name: &str, version: &str) -> String {
 }
 
 #[test]
-fn without_helm_a_chart_is_left_where_it_is_and_said() {
+fn without_helm_a_chart_is_left_remote_and_reported() {
     let stage = Stage::new();
     stage.serve(REPO, "nginx", "1.2.3");
     let text = chart(REPO, "nginx", "1.2.3");
@@ -102,7 +102,7 @@ fn helm_that_is_asked_for_must_be_there() {
 }
 
 #[test]
-fn what_helm_could_take_for_something_else_never_reaches_it() {
+fn texts_like_helm_options_never_reach_helm() {
     let stage = Stage::new();
     stage.serve(REPO, "nginx", "1.2.3");
     for (repo, name, version, said) in [
@@ -141,7 +141,7 @@ fn what_helm_could_take_for_something_else_never_reaches_it() {
 }
 
 #[test]
-fn a_failing_helm_is_told_with_what_it_said() {
+fn a_failing_helm_is_reported_with_its_output() {
     let stage = Stage::new();
     stage.serve(REPO, "nginx", "1.2.3");
     stage.work.write(

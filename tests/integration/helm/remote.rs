@@ -110,7 +110,7 @@ fn the_old_field_and_both_kinds_of_plugins_lose_their_repository() {
 }
 
 #[test]
-fn a_version_that_may_move_is_recorded_and_said() {
+fn a_floating_version_is_recorded_and_reported() {
     let stage = Stage::new();
     stage.serve(REPO, "nginx", "1.2.3");
     stage.work.write(
@@ -147,7 +147,7 @@ fn a_version_that_may_move_is_recorded_and_said() {
 }
 
 #[test]
-fn what_is_locked_is_not_asked_for_again() {
+fn a_locked_chart_is_not_pulled_again() {
     let stage = Stage::new();
     let archive = stage.serve(REPO, "nginx", "1.2.3");
     stage.work.write(

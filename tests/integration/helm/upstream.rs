@@ -102,7 +102,7 @@ fn every_chart_gets_its_verdict() {
 }
 
 #[test]
-fn who_cannot_be_asked_is_unreachable() {
+fn a_repository_that_cannot_be_asked_is_unreachable() {
     let stage = locked(&["1.2.3"]);
     for said in [
         "Error: looks like \"https://charts.example/stable\" is not a valid chart repository or cannot be reached: Get \"https://charts.example/stable/index.yaml\": dial tcp: lookup charts.example: no such host",

@@ -41,7 +41,7 @@ fn existing(work: &Repo, name: &str, text: &str) {
 }
 
 #[test]
-fn what_is_put_in_is_taken_out_again() {
+fn installed_hooks_can_be_uninstalled() {
     let (_sandbox, work) = work();
     let directory = work.path().join(".git/hooks");
     let before = hooks(&directory);
@@ -74,7 +74,7 @@ fn what_is_put_in_is_taken_out_again() {
 }
 
 #[test]
-fn only_what_is_named_is_put_in_and_taken_out() {
+fn only_named_hooks_are_installed_and_uninstalled() {
     let (_sandbox, work) = work();
     let directory = work.path().join(".git/hooks");
     install(&work, &["pre-push", "pre-push"]);
@@ -129,7 +129,7 @@ fn a_shell_hook_keeps_every_byte_and_runs_too() {
 }
 
 #[test]
-fn what_the_hook_says_begins_with_who_says_it() {
+fn hook_output_begins_with_the_program_name() {
     let (_sandbox, work) = work();
     install(&work, &[]);
     work.write(
@@ -181,7 +181,7 @@ fn lines_of_another_version_are_brought_up_to_date() {
 }
 
 #[test]
-fn what_is_no_shell_script_is_moved_aside_on_request_only() {
+fn a_hook_that_is_not_a_shell_script_is_moved_aside_only_with_force() {
     let (_sandbox, work) = work();
     let directory = work.path().join(".git/hooks");
     existing(&work, "pre-merge-commit", "#!/bin/sh\nexit 0\n");
@@ -223,7 +223,7 @@ fn what_is_no_shell_script_is_moved_aside_on_request_only() {
 }
 
 #[test]
-fn what_was_moved_aside_before_is_never_overwritten() {
+fn a_hook_that_was_moved_aside_is_never_overwritten() {
     let (_sandbox, work) = work();
     existing(&work, "pre-commit", "#!/usr/bin/awk -f\n");
     existing(&work, "pre-commit.before-kustomize-localize", "precious");

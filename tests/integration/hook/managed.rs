@@ -7,7 +7,7 @@ use super::{LOCAL, REMOTE, hook, refused, work};
 use crate::support::tool;
 
 #[test]
-fn husky_is_told_where_to_write() {
+fn for_husky_the_hint_names_its_file() {
     let (_, work) = work();
     // As husky 9 sets a repository up.
     work.git(&["config", "core.hooksPath", ".husky/_"]);

@@ -39,7 +39,7 @@ fn the_commit_that_is_pushed_is_judged_and_nothing_else() {
 }
 
 #[test]
-fn every_ref_is_judged_and_what_holds_no_files_is_not() {
+fn every_ref_with_files_is_checked() {
     let (_sandbox, work) = pushing();
     work.git(&["branch", "good"]);
     work.git(&["switch", "--quiet", "-c", "bad"]);
@@ -103,7 +103,7 @@ fn a_hook_that_reads_the_refs_too_gets_all_of_them() {
 }
 
 #[test]
-fn what_the_remote_has_is_not_new() {
+fn findings_of_the_remote_are_not_new() {
     let (_sandbox, work) = pushing();
     work.write(".kustomize-localize", "new-only: true\n");
     work.write("old/kustomization.yaml", REMOTE);
@@ -132,7 +132,7 @@ fn what_the_remote_has_is_not_new() {
 }
 
 #[test]
-fn what_git_would_not_write_is_refused() {
+fn malformed_push_lines_are_refused() {
     let (_sandbox, work) = pushing();
     // Tests give no standard input: nothing is pushed.
     hook(&work, &["run", "pre-push", "origin", "url"]).success();

@@ -100,7 +100,7 @@ fn a_push_cannot_change_the_configuration_that_judges_it() {
 }
 
 #[test]
-fn new_only_on_a_server_is_what_the_branch_does_not_have() {
+fn new_only_on_a_server_compares_with_the_branch() {
     let (sandbox, work) = served();
     let hook = sandbox.path("server.git/hooks/pre-receive");
     let away = sandbox.path("away");
@@ -122,7 +122,7 @@ fn new_only_on_a_server_is_what_the_branch_does_not_have() {
 }
 
 #[test]
-fn what_another_branch_was_allowed_is_new_for_this_one() {
+fn findings_of_another_branch_are_new_for_this_one() {
     let (_sandbox, work) = served();
     work.write(".kustomize-localize", "new-only: true\n");
     work.commit("configuration");
@@ -153,7 +153,7 @@ fn the_first_push_is_judged_without_a_configuration() {
 }
 
 #[test]
-fn what_goes_wrong_is_refused() {
+fn a_push_that_cannot_be_checked_is_refused() {
     let (sandbox, work) = served();
     let before = refs(&sandbox);
     change(&work, "resources:\n  - config.yaml\nnamePrefix: x-\n");

@@ -48,7 +48,7 @@ fn edits_in_localized_files_are_not_lost() {
 }
 
 #[test]
-fn what_is_not_ours_is_left_alone() {
+fn other_peoples_files_are_left_alone() {
     let world = world();
     world.work.write("base/localized-files/mine.yaml", "mine\n");
     refused(&world, &[])
@@ -88,7 +88,7 @@ fn nothing_is_written_through_a_link() {
 }
 
 #[test]
-fn what_was_edited_and_committed_comes_back_from_where_it_came() {
+fn committed_edits_are_undone_from_upstream() {
     let world = world();
     in_place(&world.work, &[]).success();
     world.work.commit("localized");
@@ -124,7 +124,7 @@ fn what_was_edited_and_committed_comes_back_from_where_it_came() {
 }
 
 #[test]
-fn what_was_removed_by_hand_is_missed_and_comes_back() {
+fn manually_removed_files_are_reported_and_restored() {
     let world = world();
     in_place(&world.work, &[]).success();
     world.work.commit("localized");

@@ -86,7 +86,7 @@ fn line_ends_are_those_of_the_working_tree_and_of_upstream() {
 }
 
 #[test]
-fn modes_mean_nothing_where_git_is_told_so() {
+fn modes_do_not_matter_without_core_filemode() {
     let world = world();
     in_place(&world.work, &[]).success();
     world.work.commit("localized");
@@ -240,7 +240,7 @@ fn two_things_never_share_a_place() {
 }
 
 #[test]
-fn what_the_configuration_leaves_out_keeps_its_files() {
+fn excluded_roots_keep_their_files() {
     let world = world();
     in_place(&world.work, &[]).success();
     world
@@ -265,7 +265,7 @@ fn what_the_configuration_leaves_out_keeps_its_files() {
 }
 
 #[test]
-fn plugin_configurations_are_edited_where_they_lie() {
+fn plugin_configurations_are_edited_in_place() {
     let world = World::new();
     let patch = "https://files.example.com/patch.yaml";
     world.file(

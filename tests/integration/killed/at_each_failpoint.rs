@@ -177,7 +177,7 @@ fn a_worktree_whose_source_goes_on_meanwhile() {
 }
 
 #[test]
-fn what_is_taken_back() {
+fn a_failed_run_is_undone() {
     let new = {
         let project = project();
         let args = with_worktree(&project);

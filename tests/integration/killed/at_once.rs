@@ -129,7 +129,7 @@ fn copies_into_the_same_directory() {
 }
 
 #[test]
-fn who_makes_the_same_commit_need_not_repeat_it() {
+fn a_run_that_makes_the_same_commit_need_not_repeat_it() {
     let project = project();
     let run = strings(&["--in-place", "--no-verify"]);
     assert_eq!(all(&project, &vec![run.clone(); 8], false, &[]), 0);

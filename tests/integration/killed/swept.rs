@@ -7,7 +7,7 @@ use super::{Stage, next_version, project};
 use crate::support::OVERLAY;
 
 #[test]
-fn what_others_have_there_stays() {
+fn files_of_others_stay() {
     let stage = Stage::new(
         project(),
         &[&OVERLAY[..], &["--no-verify", "--no-commit"]].concat(),
@@ -36,7 +36,7 @@ fn what_others_have_there_stays() {
 }
 
 #[test]
-fn git_and_we_do_not_see_what_a_dead_run_left() {
+fn leftovers_of_a_dead_run_are_invisible() {
     let args = [&OVERLAY[..], &["--no-verify", "--no-commit"]].concat();
     let stage = Stage::new(project(), &args);
     let effects = stage.undisturbed();

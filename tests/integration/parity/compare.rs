@@ -232,7 +232,7 @@ fn values_are_compared_and_their_spelling_is_not() {
 }
 
 #[test]
-fn files_are_compared_by_what_they_are() {
+fn files_are_compared_by_their_kind() {
     let tree = |files: &[(&str, &str)]| {
         let files = files
             .iter()

@@ -63,7 +63,7 @@ fn told_and_taken_back(project: &Project, before: &str) {
 }
 
 #[test]
-fn a_branch_that_is_merged_back_at_once_is_told_of() {
+fn a_branch_that_is_merged_back_at_once_is_reported() {
     let project = locked();
     let work = &project.work;
     let before = content(work, "main");
@@ -73,7 +73,7 @@ fn a_branch_that_is_merged_back_at_once_is_told_of() {
 }
 
 #[test]
-fn a_branch_that_is_merged_back_later_is_told_of() {
+fn a_branch_that_is_merged_back_later_is_reported() {
     let project = locked();
     let work = &project.work;
     work.run(&["--in-place"]).success();
@@ -94,7 +94,7 @@ fn a_branch_that_is_merged_back_later_is_told_of() {
 }
 
 #[test]
-fn a_shallow_clone_is_told_of_it_as_well() {
+fn a_merge_back_is_reported_in_a_shallow_clone_too() {
     let project = locked();
     let work = &project.work;
     work.run(&["--in-place"]).success();
@@ -115,7 +115,7 @@ fn a_shallow_clone_is_told_of_it_as_well() {
 }
 
 #[test]
-fn a_branch_that_is_squashed_into_main_is_told_of() {
+fn a_branch_that_is_squashed_into_main_is_reported() {
     let project = locked();
     let work = &project.work;
     let before = content(work, "main");
@@ -134,7 +134,7 @@ fn a_branch_that_is_squashed_into_main_is_told_of() {
 }
 
 #[test]
-fn what_was_localized_on_main_on_purpose_is_not_told_of() {
+fn localizing_on_main_on_purpose_is_not_reported() {
     let project = locked();
     let work = &project.work;
     run(&project, work, &blocks("Localized files on main", "sh")[0]).success();
@@ -178,7 +178,7 @@ fn localized_files_are_added_although_git_ignores_them() {
 }
 
 #[test]
-fn who_leaves_can_keep_what_was_localized() {
+fn localized_files_can_be_kept_without_the_tool() {
     let project = locked();
     let work = &project.work;
     let Some(kustomize) = Kustomize::find() else {
@@ -211,7 +211,7 @@ fn who_leaves_can_keep_what_was_localized() {
 }
 
 #[test]
-fn who_leaves_from_main_can_go_back_to_urls() {
+fn main_can_go_back_to_urls() {
     let project = locked();
     let work = &project.work;
     run(&project, work, &blocks("Localized files on main", "sh")[0]).success();
@@ -225,7 +225,7 @@ fn who_leaves_from_main_can_go_back_to_urls() {
 }
 
 #[test]
-fn what_deploys_reads_the_branch() {
+fn deployments_read_the_branch() {
     let one = |recipe: &str| -> serde_json::Value {
         serde_yaml::from_str(&blocks(recipe, "yaml")[0]).unwrap()
     };

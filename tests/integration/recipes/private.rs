@@ -204,7 +204,7 @@ fn the_job_that_locks_logs_in_the_same_way() {
 }
 
 #[test]
-fn another_host_is_told_no_login() {
+fn another_host_gets_no_login() {
     let world = World::new();
     let other = Server::start();
     other.serve_git("/acme/", &world.sandbox.path("srv/acme"));

@@ -124,7 +124,7 @@ fn by_somebody(repo: &Repo) {
 }
 
 #[test]
-fn what_a_bot_raises_is_locked_in_one_more_commit() {
+fn an_update_by_a_bot_is_locked_in_one_more_commit() {
     let hosted = Hosted::new();
     let raised = hosted.tip();
     let checkout = hosted.checkout("first");
@@ -187,7 +187,7 @@ fn a_bot_that_pushes_in_between_wins_and_starts_the_job_again() {
 }
 
 #[test]
-fn what_cannot_be_locked_fails_and_nothing_is_committed() {
+fn an_update_that_cannot_be_locked_fails_without_a_commit() {
     let hosted = Hosted::new();
     by_somebody(&hosted.project.work);
     hosted.raise("v3");

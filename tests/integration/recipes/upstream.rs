@@ -86,7 +86,7 @@ impl Night {
 }
 
 #[test]
-fn an_issue_tells_what_differs() {
+fn an_issue_lists_the_differences() {
     let night = Night::new();
     let project = &night.project;
     assert_eq!(night.pass(), (0, Vec::new()));
@@ -128,7 +128,7 @@ fn an_issue_tells_what_differs() {
 }
 
 #[test]
-fn who_does_not_answer_fails_the_job_alone() {
+fn an_unreachable_upstream_only_fails_the_job() {
     let night = Night::new();
     let sandbox = &night.project.sandbox;
     sandbox.pretend("https://example.com/acme/", "http://127.0.0.1:9/");

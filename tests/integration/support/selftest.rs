@@ -62,7 +62,7 @@ fn ids_are_the_same_everywhere() {
 }
 
 #[test]
-fn a_failed_expectation_says_all() {
+fn a_failed_expectation_shows_everything() {
     let sandbox = Sandbox::new();
     let repo = sandbox.repo("work");
     repo.write("dir/file.yaml", "");

@@ -114,7 +114,7 @@ fn every_trailer_in_place_counts() {
 }
 
 #[test]
-fn what_a_gate_refuses_the_next_run_refuses_too() {
+fn the_next_run_refuses_what_a_gate_refuses() {
     let project = Project::new();
     let work = &project.work;
     work.run(&["--in-place", "--no-verify"]).success();
@@ -255,7 +255,7 @@ fn a_merge_into_main_is_followed_to_the_record() {
 }
 
 #[test]
-fn what_people_commit_has_no_record_in_a_message() {
+fn commits_by_people_have_no_record() {
     for args in [
         &["--in-place", "--no-commit"][..],
         &["example/overlay", "--scope", "example", "--no-commit"],

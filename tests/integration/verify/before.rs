@@ -122,7 +122,7 @@ fn in_place_only_what_reaches_a_change_is_built() {
 }
 
 #[test]
-fn what_was_not_verified_before_is_built() {
+fn unverified_roots_are_built() {
     let Some(logged) = Logged::new() else { return };
     let work = &logged.project.work;
     // A root whose original does not build: the same name twice.
@@ -191,7 +191,7 @@ fn a_root_that_was_part_of_another_one_is_built_on_its_own() {
 }
 
 #[test]
-fn what_a_link_leads_to_counts() {
+fn targets_of_links_count() {
     let Some(logged) = Logged::new() else { return };
     let work = &logged.project.work;
     work.write("example/shared/one/own.yaml", config("one"));
@@ -220,7 +220,7 @@ fn what_a_link_leads_to_counts() {
 }
 
 #[test]
-fn a_tip_that_somebody_edited_proves_nothing() {
+fn an_edited_tip_covers_nothing() {
     let Some(logged) = Logged::new() else { return };
     assert_eq!(logged.built(&IN_PLACE), ALL);
     let work = &logged.project.work;

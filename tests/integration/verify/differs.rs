@@ -77,7 +77,7 @@ fn origins_may_differ_where_the_kustomization_asks_for_them() {
 }
 
 #[test]
-fn what_a_secret_holds_is_not_shown() {
+fn values_of_a_secret_are_not_shown() {
     let project = Project::new();
     project.work.write(
         "example/base/config.yaml",
@@ -95,7 +95,7 @@ fn what_a_secret_holds_is_not_shown() {
 }
 
 #[test]
-fn what_a_build_needs_is_said() {
+fn missing_build_inputs_are_explained() {
     let project = Project::new();
     if project.sandbox.builds().is_none() {
         return;

@@ -23,7 +23,7 @@ fn every_affected_root_that_no_other_names_is_built() {
 }
 
 #[test]
-fn what_does_not_build_by_itself_is_told_and_keeps_nothing_back() {
+fn a_root_that_never_built_is_reported_and_blocks_nothing() {
     let project = Project::new();
     if project.sandbox.builds().is_none() {
         return;
@@ -63,7 +63,7 @@ fn a_root_that_differs_keeps_everything_back() {
 }
 
 #[test]
-fn what_somebody_edits_while_it_builds_is_not_written_over() {
+fn files_edited_during_the_build_are_not_overwritten() {
     let project = Project::new();
     let Some(kustomize) = project.sandbox.builds() else {
         return;
@@ -93,7 +93,7 @@ fn what_somebody_edits_while_it_builds_is_not_written_over() {
 }
 
 #[test]
-fn of_builds_that_differ_the_difference_is_said_and_no_files() {
+fn differing_builds_show_the_difference_and_no_files() {
     let project = Project::new();
     let Some(kustomize) = project.sandbox.builds() else {
         return;

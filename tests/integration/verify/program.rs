@@ -40,7 +40,7 @@ fn a_program_that_is_named_must_be_one_that_builds() {
 }
 
 #[test]
-fn what_is_named_comes_before_what_is_on_path() {
+fn a_named_program_takes_precedence_over_path() {
     let project = Project::new();
     let Some(kustomize) = project.sandbox.builds() else {
         return;
@@ -69,7 +69,7 @@ fn what_is_named_comes_before_what_is_on_path() {
 }
 
 #[test]
-fn a_program_from_where_we_are_is_nobody_s() {
+fn programs_in_the_current_directory_are_not_used() {
     let project = Project::new();
     let sandbox = &project.sandbox;
     sandbox.script("kustomize", "touch \"$HOME/ran\"; exit 1");

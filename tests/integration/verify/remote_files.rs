@@ -49,7 +49,7 @@ fn nothing_is_asked_offline_and_it_is_verified() {
 }
 
 #[test]
-fn what_was_not_fetched_is_told_and_asked_of_upstream() {
+fn unfetched_files_are_reported_and_requested_from_upstream() {
     let Some(world) = world() else { return };
     let Some(kustomize) = world.sandbox.builds() else {
         return;

@@ -43,7 +43,7 @@ fn both_ways(project: &Project) {
 }
 
 #[test]
-fn what_was_fetched_builds_as_the_live_upstream_does() {
+fn fetched_files_build_as_the_live_upstream_does() {
     let project = Project::new();
     if !watched(&project) {
         return;
@@ -249,7 +249,7 @@ fn a_remote_target_is_built_by_its_url() {
 }
 
 #[test]
-fn what_git_is_asked_beside_that_is_told_and_answered_by_git() {
+fn other_git_calls_are_reported_and_passed_to_git() {
     let project = Project::new();
     let Some(kustomize) = project.sandbox.builds() else {
         return;
@@ -274,7 +274,7 @@ fn what_git_is_asked_beside_that_is_told_and_answered_by_git() {
 }
 
 #[test]
-fn what_was_fetched_answers_nobody_else() {
+fn fetched_files_are_served_to_the_build_only() {
     let project = Project::new();
     let sandbox = &project.sandbox;
     let program = env!("CARGO_BIN_EXE_git-kustomize-localize");
@@ -346,7 +346,7 @@ fn a_locked_ref_that_moved_is_seen_by_a_full_verification() {
 }
 
 #[test]
-fn a_build_that_differs_from_itself_is_told_as_such() {
+fn a_nondeterministic_build_is_reported_as_such() {
     let project = Project::new();
     let Some(kustomize) = project.sandbox.builds() else {
         return;
@@ -412,7 +412,7 @@ fn every_file_is_asked_for_once() {
 }
 
 #[test]
-fn the_original_is_what_is_committed() {
+fn the_original_is_the_committed_tree() {
     let project = Project::new();
     if project.sandbox.builds().is_none() {
         return;

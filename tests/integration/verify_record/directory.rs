@@ -72,7 +72,7 @@ fn a_directory_is_verified_wherever_it_lies() {
 }
 
 #[test]
-fn what_is_left_remote_in_a_directory_is_named() {
+fn remaining_remote_references_of_a_directory_are_named() {
     let project = written();
     let work = &project.work;
     let overlay = "localized-overlay/overlay/kustomization.yaml";
@@ -92,7 +92,7 @@ fn what_is_left_remote_in_a_directory_is_named() {
 }
 
 #[test]
-fn a_commit_and_a_directory_are_told_apart() {
+fn a_commit_and_a_directory_are_distinguished() {
     let project = written();
     let work = &project.work;
     // A revision wins, unless both could be meant.

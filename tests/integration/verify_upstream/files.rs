@@ -103,7 +103,7 @@ fn silent() -> (TcpListener, String) {
 }
 
 #[test]
-fn who_does_not_answer_is_waited_for_only_so_long() {
+fn a_silent_server_is_given_up_after_the_timeout() {
     let sandbox = Sandbox::new();
     let server = Server::start();
     let up = upstream(&sandbox, "srv/acme/base");
@@ -209,7 +209,7 @@ fn an_interrupt_ends_it_at_once() {
 }
 
 #[test]
-fn a_time_limit_needs_somebody_to_wait_for() {
+fn a_timeout_needs_an_option_that_uses_the_network() {
     let sandbox = Sandbox::new();
     let repo = sandbox.repo("work");
     repo.run(&["verify", "--timeout", "5"])
@@ -314,7 +314,7 @@ fn no_secret_is_shown_and_none_is_in_the_lock() {
 }
 
 #[test]
-fn what_could_do_harm_is_not_asked() {
+fn unsafe_urls_are_not_requested() {
     let sandbox = Sandbox::new();
     let repo = sandbox.repo("work");
     let mark = sandbox.path("mark");

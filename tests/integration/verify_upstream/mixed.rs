@@ -194,7 +194,7 @@ fn asked(server: &Server) -> Vec<String> {
 }
 
 #[test]
-fn only_what_paths_need_is_asked_for() {
+fn only_entries_that_the_paths_need_are_asked_for() {
     let sandbox = Sandbox::new();
     let server = Server::start();
     let repo = apps(&sandbox, &server);
@@ -234,7 +234,7 @@ fn only_what_paths_need_is_asked_for() {
 }
 
 #[test]
-fn what_a_remote_root_names_is_needed_by_who_names_that() {
+fn references_of_a_remote_root_are_needed_where_it_is_named() {
     let sandbox = Sandbox::new();
     let server = Server::start();
     let up = upstream(&sandbox, "srv/acme/base");

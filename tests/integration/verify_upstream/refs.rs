@@ -265,7 +265,7 @@ fn a_repository_may_be_gone() {
 }
 
 #[test]
-fn what_was_there_when_it_was_locked_may_be_lost() {
+fn a_branch_whose_locked_commit_is_gone_has_moved() {
     let [place, _] = places();
     let (url, up) = (&place.url, &place.up);
     let repo = locked(&place.sandbox, &references(url, &["main"]));

@@ -4,7 +4,7 @@ use super::*;
 use crate::support::{Reply, Server};
 
 #[test]
-fn what_a_change_adds_to_the_lock_must_be_what_it_says() {
+fn additions_to_the_lock_must_match_upstream() {
     let sandbox = Sandbox::new();
     let server = Server::start();
     server.route("/old.yaml", Reply::ok(config("old")));

@@ -163,7 +163,7 @@ fn a_rebase_is_gone_on_from() {
 }
 
 #[test]
-fn a_fix_that_was_picked_from_main_is_no_edit() {
+fn a_fix_picked_from_main_is_not_an_edit() {
     for args in [IN_PLACE, COPY] {
         let project = deployed(args);
         let work = &project.work;
@@ -190,7 +190,7 @@ fn a_fix_that_was_picked_from_main_is_no_edit() {
 }
 
 #[test]
-fn what_is_put_back_by_hand_is_an_edit_all_the_same() {
+fn a_manual_revert_is_still_an_edit() {
     let project = deployed(IN_PLACE);
     let work = &project.work;
     let place = "example/base/localized-files/example.com/acme/remote/v2/service.yaml";

@@ -297,7 +297,7 @@ proptest! {
 }
 
 #[test]
-fn enough_of_what_is_generated_is_simple() {
+fn enough_generated_texts_are_simple() {
     let mut runner = TestRunner::deterministic();
     let mut percent = |strategy: BoxedStrategy<String>| {
         let mut text = || strategy.new_tree(&mut runner).unwrap().current();

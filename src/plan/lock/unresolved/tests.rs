@@ -105,7 +105,7 @@ fn relocked(mut upstreams: Upstreams, held: &Lock) -> (Lock, Vec<String>) {
 }
 
 #[test]
-fn what_an_upstream_names_in_vain_is_left_behind_it() {
+fn unresolvable_references_of_an_upstream_are_left() {
     let a = |names: &str| Upstreams::default().with(A, &resources(names));
     let nowhere = "https://h/o/b//nowhere?ref=v1";
     let generator = "apiVersion: builtin\nkind: ConfigMapGenerator\nmetadata: {name: g}\nfiles: ['https://h/f.yaml']\n";
@@ -163,7 +163,7 @@ fn what_an_upstream_names_in_vain_is_left_behind_it() {
 }
 
 #[test]
-fn what_is_left_is_brought_in_once_it_is_there() {
+fn a_left_reference_is_brought_in_once_it_resolves() {
     let a = Upstreams::default().with(A, &resources(B));
     let (without_b, _) = relocked(a.clone(), &Lock::default());
     let b = a.clone().with(B, &resources(C));

@@ -16,7 +16,7 @@ fn with_git(lines: &str) -> String {
 }
 
 #[test]
-fn what_the_format_does_not_have_is_refused() {
+fn unknown_syntax_is_refused() {
     let digest = format!("sha256: {HEX64}\n    size: 1");
     let cases: Vec<(String, usize, &str)> = vec![
         ("".into(), 0, "empty"),

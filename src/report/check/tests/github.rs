@@ -93,7 +93,7 @@ fn ten_of_a_kind_and_how_many_more() {
 }
 
 #[test]
-fn what_a_property_may_not_hold_is_escaped() {
+fn reserved_characters_of_properties_are_escaped() {
     let odd = Finding {
         path: "a,b:c%2C.yaml".to_owned(),
         message: "100%".to_owned(),
@@ -108,7 +108,7 @@ fn what_a_property_may_not_hold_is_escaped() {
 }
 
 #[test]
-fn what_could_not_be_looked_at_is_in_the_text_too() {
+fn failures_are_in_the_text_too() {
     let mut checked = checked(Vec::new());
     checked.failures = vec![failure()];
     let text = log(&checked);

@@ -84,7 +84,7 @@ fn help_is_given_once() {
 }
 
 #[test]
-fn what_is_allowed_is_shown_when_asked_for() {
+fn allowed_findings_are_shown_when_asked_for() {
     let text = human(
         &checked(vec![allowed()]),
         Shown {
@@ -108,7 +108,7 @@ checked 14 kustomizations with 52 references in the index: 1 allowed
 }
 
 #[test]
-fn quiet_says_only_what_fails() {
+fn quiet_prints_only_errors() {
     let quiet = Shown {
         quiet: true,
         verbose: true,
@@ -144,7 +144,7 @@ fn colour_is_only_there_when_wanted() {
 }
 
 #[test]
-fn the_last_line_names_the_source_and_what_came_of_it() {
+fn the_last_line_names_the_source_and_the_result() {
     let commit = |rev: &str| Checking::Commit {
         rev: rev.to_owned(),
         commit: "1a2b3c4d5e6f708192a3b4c5d6e7f8091a2b3c4d".to_owned(),
@@ -330,7 +330,7 @@ fn no_password_is_shown() {
 }
 
 #[test]
-fn what_is_hostile_stays_in_its_line_and_its_place() {
+fn hostile_text_stays_in_its_line_and_its_place() {
     let text = human(
         &Checked {
             known: Some((1, HOSTILE.to_owned())),

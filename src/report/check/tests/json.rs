@@ -14,7 +14,7 @@ fn report(checked: &Checked) -> Value {
 }
 
 #[test]
-fn the_report_is_what_the_documentation_says() {
+fn the_report_matches_its_documentation() {
     let git = Finding {
         subject: Subject::Git {
             url: "https://github.com/acme/base".to_owned(),
@@ -108,7 +108,7 @@ fn every_kind_of_finding_is_in_the_schema() {
 }
 
 #[test]
-fn the_schema_refuses_what_is_no_report() {
+fn the_schema_refuses_other_documents() {
     let good = report(&checked(vec![finding()]));
     for (pointer, bad) in [
         ("/version", json!(2)),
@@ -128,7 +128,7 @@ fn the_schema_refuses_what_is_no_report() {
 }
 
 #[test]
-fn what_is_hostile_is_kept_and_hides_nothing() {
+fn hostile_text_is_kept_and_hides_nothing() {
     let text = json(&checked(vec![hostile()]));
     assert!(!text.chars().any(|one| one != '\n' && is_hidden(one)));
     let value: Value = serde_json::from_str(&text).unwrap();

@@ -85,7 +85,7 @@ fn a_path_becomes_a_uri() {
 }
 
 #[test]
-fn what_could_not_be_looked_at_is_no_success() {
+fn a_failure_is_not_a_success() {
     let mut checked = checked(Vec::new());
     checked.failures = vec![failure()];
     let invocation = &run(&checked)["invocations"][0];
