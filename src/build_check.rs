@@ -13,7 +13,7 @@ mod diff;
 mod earlier;
 mod objects;
 
-// What starts other programs.
+// The parts that start other programs.
 #[cfg(feature = "localize")]
 mod build;
 #[cfg(feature = "localize")]
@@ -65,7 +65,7 @@ pub struct Options {
     pub outputs: String,
 }
 
-/// What is checked: that what is localized builds to what the original builds to.
+/// Checks that the localized tree builds to the same as the original.
 #[cfg(feature = "localize")]
 pub struct Job<'a> {
     plan: &'a Plan,
@@ -138,16 +138,16 @@ struct Target {
     asked: Metadata,
 }
 
-/// What came of building.
+/// The result of the builds.
 #[derive(Debug, Clone, Default)]
 pub struct BuildCheck {
-    /// What built, or would; none where nothing can.
+    /// The program that built, or would have; none if there is none.
     pub by: Option<Builder>,
     /// Why nothing was built.
     pub without: Option<String>,
     /// How the network was closed for the result; none where nothing was built.
     pub network: Option<closed::Network>,
-    /// What came of each target.
+    /// The result of each target.
     pub targets: Vec<TargetCheck>,
     /// What upstream holds now is something else, where that may be why a target differs.
     pub moved: Vec<Change>,
@@ -157,12 +157,12 @@ pub struct BuildCheck {
     pub converted: Vec<String>,
 }
 
-/// What came of building one target.
+/// The result of building one target.
 #[derive(Debug, Clone)]
 pub struct TargetCheck {
     /// How records name it.
     pub target: String,
-    /// What the comparison says.
+    /// The result of the comparison.
     pub verdict: Verdict,
     /// The number of bytes that the original builds to.
     pub size: u64,
@@ -289,5 +289,5 @@ const NEXT_STEPS: [(&str, &str); 7] = [
     ),
 ];
 
-/// What is said where a build would leave functions out without a word.
+/// Shown if a build would leave functions out silently.
 const SKIPPED: &str = "functions that are programs are left out silently";

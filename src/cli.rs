@@ -7,7 +7,7 @@ mod output;
 mod tree;
 mod verify;
 
-// What a build without the feature `localize` leaves out: the commands that reach the network.
+// The commands that need the feature `localize`: those that reach the network.
 #[cfg(feature = "localize")]
 mod args;
 #[cfg(feature = "localize")]

@@ -5,7 +5,7 @@ pub mod hook;
 pub mod tree;
 pub mod verify;
 
-// What a build without the feature `localize` leaves out: the commands that reach the network.
+// The commands that need the feature `localize`: those that reach the network.
 #[cfg(feature = "localize")]
 mod builds;
 #[cfg(feature = "localize")]
@@ -27,7 +27,7 @@ pub const NAMES: [&str; 8] = [
     "localize", "check", "lock", "update", "verify", "tree", "hook", "generate",
 ];
 
-/// What became of what a command was to write.
+/// What happened to the files that a command was to write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Status {
     /// It was written.

@@ -193,7 +193,7 @@ impl RefPolicy {
             Subject::Git { pin, .. } => RefPolicy::of_pin(pin),
             Subject::Http { url } => match reference::file_pin(url) {
                 Some((pin, _)) => RefPolicy::of_pin(pin.name()),
-                // Whoever found that it floats knows why.
+                // The finding knows why it floats.
                 None if rule == Rule::FloatingRef => RefPolicy::Any,
                 None => RefPolicy::Tag,
             },

@@ -54,13 +54,13 @@ pub enum To {
     Disk,
 }
 
-/// What goes to a destination.
+/// A delivery: what to write, and where it comes from.
 pub struct Delivery<'a> {
     /// What it was made from.
     pub workspace: &'a Workspace,
     /// What is written.
     pub plan: &'a Plan,
-    /// What came of building it; none where no build is affected.
+    /// The result of the builds; none if no build is affected.
     pub builds: Option<&'a BuildCheck>,
     /// The lock that a message compares with.
     pub before: &'a Lock,
@@ -70,7 +70,7 @@ pub struct Delivery<'a> {
     pub histories: &'a dyn Fn(&[Move]) -> Vec<Option<History>>,
 }
 
-/// What came of a delivery.
+/// The result of a delivery.
 pub enum Delivered {
     /// A branch holds the result.
     Committed(Committed),

@@ -14,7 +14,7 @@ pub(crate) use crate::redact::shown;
 /// The place in a file that a message is about.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Location {
-    /// The upstream that the file is of, without secrets; empty for a file of the user.
+    /// The upstream that the file belongs to, without secrets; empty for a file of the user.
     pub url: String,
     /// The file as the user would name it: a path, in the repository or in that upstream; empty where the upstream
     /// is the file.

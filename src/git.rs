@@ -51,7 +51,7 @@ const ADVICE: [&str; 3] = [
     "and the repository exists.",
 ];
 
-/// What git said when it failed, without secrets, prefixes and advice, on one line.
+/// The error message of git, without secrets, prefixes and advice, on one line.
 pub(crate) fn said(output: &Output) -> String {
     let text = redact::text(&output.stderr);
     let lines: Vec<&str> = text

@@ -33,7 +33,7 @@ pub struct Limits<'a> {
     pub cancel: Option<&'a AtomicBool>,
 }
 
-/// What a finished child left.
+/// The result of a finished child.
 #[derive(Debug)]
 pub struct Output {
     /// How it ended.
@@ -301,7 +301,7 @@ impl ReadOnly {
         use rustix::fs::StatVfsMountFlags as Has;
         use rustix::mount::MountFlags;
         let has = rustix::fs::statvfs(directory)?.f_flag;
-        // What the mount below forbids already, a new user namespace may not allow again.
+        // A new user namespace may not drop these flags of the mount below.
         let kept = [
             (Has::NOSUID, MountFlags::NOSUID),
             (Has::NODEV, MountFlags::NODEV),

@@ -51,7 +51,7 @@ pub fn survey(
         .into_iter()
         .filter(|root| !flux.contains(&explored.graph.roots[*root].file));
     let roots: Vec<RootId> = roots.collect();
-    // What is asked for is shown, and of what lies below it what nothing else leads to.
+    // Show the requested nodes, and below them only what nothing else leads to.
     let is_asked_for = |root: &RootId| {
         let root = &explored.graph.roots[*root];
         let file = path::join(&root.directory, root.file_name);
@@ -227,7 +227,7 @@ pub enum Difference {
 pub struct ReferenceTree {
     /// What names and is named, each once.
     pub nodes: Vec<Node>,
-    /// Where a person begins to read.
+    /// Where to begin reading.
     pub starts: Vec<usize>,
     /// The references, those of one node in their order in the file.
     pub links: Vec<Link>,
@@ -277,7 +277,7 @@ impl ReferenceTree {
         for (root, node) in graph.roots.iter().enumerate() {
             for (index, edge) in node.edges.iter().enumerate() {
                 let to = match edge.target {
-                    // What kustomize does not follow is not drawn as if it did.
+                    // References that kustomize does not follow are not drawn as if it did.
                     Target::Root { id, .. } if cycles.contains(&(root, index)) => {
                         let name = maker.reference_tree.nodes[ids[id]].name.clone();
                         maker.node(
@@ -537,7 +537,7 @@ impl Maker<'_> {
         }
     }
 
-    /// What no walk without a network leads through.
+    /// References that a walk without a network cannot follow.
     fn leaf(&mut self, root: RootId, edge: &Edge, trouble: Option<&TroubleKind>) -> usize {
         let text = &edge.reference.text;
         let shown = redact::url(text);

@@ -67,7 +67,7 @@ pub trait Tree {
     fn read(&self, path: &str) -> Result<Vec<u8>>;
 
     /// Returns the blob id of the file at `path`, where its bytes are already stored unchanged in
-    /// the repository at hand.
+    /// this repository.
     fn stored(&self, _path: &str) -> Option<String> {
         None
     }

@@ -414,7 +414,7 @@ impl<'a> Verifier<'a> {
                 continue;
             }
             let own = match lock.target {
-                // What was localized in place began where the configuration says.
+                // Localizing in place began where the configuration says.
                 None => Config::of(&*self.tree, directory),
                 Some(_) => Ok(Config::default()),
             };

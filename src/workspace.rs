@@ -163,7 +163,7 @@ impl Workspace {
             Failure::new("this repository has no working tree to change")
                 .hint("run it in a clone, or in a linked worktree")
         })?;
-        // Not in the middle of what another run writes.
+        // Not while another run is writing.
         let _alone = repo.alone()?;
         let tree = Rc::new(WorkingTree::open(repo.clone())?);
         let merged = if merges {

@@ -50,7 +50,7 @@ pub(crate) struct Reader<'a> {
     field: Vec<String>,
     /// The number of collections that are open.
     depth: usize,
-    /// The rest is not YAML: nothing can be read any more.
+    /// The rest is not YAML: nothing more can be read.
     is_broken: bool,
 }
 

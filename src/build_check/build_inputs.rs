@@ -228,7 +228,7 @@ fn write_inputs(
         fs::create_dir_all(&to).map_err(|error| not_put(&error))?;
         outs.push(Out::new(source, to));
     }
-    // What was fetched may lie in a tree that only knows what was asked for: it is not asked for anything else.
+    // A fetched file may lie in a partial tree, which only has what was requested: ask it for nothing else.
     for (id, file) in graph.files.iter().enumerate() {
         if let Origin::Tree { source, path } = &file.origin {
             let bytes = graph.sources[*source].repository.is_some();

@@ -150,7 +150,7 @@ fn check_out(manifest: &Path, clone: &Path, git: &Path, submodules: bool) -> Res
         return Err("nothing was fetched".to_owned());
     };
     for upstream in found(manifest, &url, &reference)? {
-        // What is there without submodules is there with them, too.
+        // A commit without submodules also serves requests with them.
         if !upstream.submodules || submodules {
             copy(&upstream.directory, clone).map_err(|error| error.to_string())?;
         }

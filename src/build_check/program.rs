@@ -12,7 +12,7 @@ use crate::record::sha256_hex;
 /// How long a program may take to say its version.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
-/// The version of a program that was built from whatever lay there.
+/// The version of a program that was built without one.
 const UNVERSIONED: &str = "(devel)";
 
 /// What kind of program it is.

@@ -250,7 +250,7 @@ impl Runner<'_> {
         });
         let (mut first, localized) = (first?, localized?);
         let mut unknown = None;
-        // What the real git checks out may be executable.
+        // Files that the real git checks out may be executable.
         if !first.success && !self.full && !self.offline && !self.runs {
             let proxy = inputs.proxy.as_ref();
             unknown = fake_git::unknown(&inputs.manifest)

@@ -152,7 +152,7 @@ fn words(context: &Context<'_>, absent: &Absent<'_>) -> (String, Vec<String>) {
         .map(|text| format!("did you mean `{text}`?"))
         .into_iter()
         .collect();
-    // What a commit lacks is not brought back into it.
+    // In a commit there is nothing to restore.
     let is_deleted = !matches!(context.checking, Checking::Commit { .. })
         && context
             .absences
@@ -253,7 +253,7 @@ mod tests {
             .file("files/x.yaml", "")
     }
 
-    /// Returns the one finding, which is of this rule.
+    /// Returns the one finding, which must be of this rule.
     #[track_caller]
     fn one(scene: Scene) -> Finding {
         let mut findings = scene.check().findings;
@@ -316,7 +316,7 @@ mod tests {
             };
             assert_eq!(listed("'*/gone'").check().findings, [], "{field}");
             assert_eq!(listed("app/gone").check().findings, [], "{field}");
-            // What lists nothing that is missing is stale.
+            // An entry without a missing path is stale.
             let findings = listed("gone").check().findings;
             let rules: Vec<Rule> = findings.iter().map(|finding| finding.rule).collect();
             assert_eq!(rules, [Rule::StaleAllow, Rule::MissingPath], "{field}");

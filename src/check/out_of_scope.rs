@@ -367,7 +367,7 @@ mod tests {
             .file("base/y.yaml", "")
     }
 
-    /// Returns the one finding, which is of this rule.
+    /// Returns the one finding, which must be of this rule.
     #[track_caller]
     fn one(scene: Scene) -> Finding {
         let mut findings = scene.check().findings;

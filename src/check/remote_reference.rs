@@ -93,7 +93,7 @@ fn help(context: &Context<'_>, one: &RemoteUse<'_>) -> Vec<String> {
         return vec![hint];
     }
     if one.repository().is_some_and(|spec| spec.query_dropped) {
-        // What HEAD is was not what anybody asked for.
+        // The current HEAD is not necessarily what was meant.
         return vec![PLAIN_QUERY.to_owned()];
     }
     let mut help = Vec::new();

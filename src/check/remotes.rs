@@ -147,7 +147,7 @@ pub(super) fn changes_in_place(
         for edge in &root.edges {
             match edge.target {
                 Target::Root { id, .. } if seen.insert(id) => todo.push(id),
-                // What was localized before stays where it is.
+                // Localized files stay where they are.
                 Target::Remote if !context.is_owned(context.path(edge.from)) => {
                     paths.insert(context.path(edge.from).to_owned());
                     paths.insert(path::join(&root.directory, LOCALIZED_FILES));

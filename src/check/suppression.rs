@@ -72,7 +72,7 @@ impl Suppressions {
         let indexes: BTreeSet<usize> = match finding.span {
             None => self.first.iter().copied().collect(),
             Some(span) => {
-                // Of the last line, those alone that stand on it.
+                // On the last line, only those that stand on it.
                 let on_last = on(span.end_line)
                     .filter(|index| self.comments[*index].span.line == span.end_line);
                 on(span.line).chain(on_last).collect()
@@ -139,7 +139,7 @@ fn comments(text: &str) -> Vec<Comment> {
             found.push((line, column, line_text, is_alone, said));
         }
     }
-    // What each line that holds only a comment is about: found from the last to the first.
+    // The line that each comment on a line of its own is about: found from the last to the first.
     let mut below = HashMap::new();
     for line in alone.iter().rev() {
         let next = line + 1;

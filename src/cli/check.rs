@@ -95,7 +95,7 @@ pub(super) fn run(args: &CheckArgs) -> ExitCode {
     let checked = match done {
         Ok(checked) => checked,
         Err(failures) if args.format == Format::Human => return output::failed(&failures, false),
-        // What reads a report for machines wants one all the more.
+        // Reports for machines need one all the more.
         Err(failures) => Checked::failed(what(args).checking(), failures.0),
     };
     match print(&checked, args) {

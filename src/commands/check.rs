@@ -94,7 +94,7 @@ impl What {
     }
 }
 
-/// Checks what is asked for.
+/// Runs the check.
 ///
 /// # Errors
 /// When nothing could be checked: a source that cannot be opened, a revision that names nothing, a
@@ -166,7 +166,7 @@ fn compare(
     let base = open(here, &What::Commit(since.to_owned()))
         .map_err(|failure| failure.context("cannot read the base"))?;
     if config.comments == Comments::Base && checked.has_comments() {
-        // What cannot be looked at there accepts nothing.
+        // A base that cannot be read accepts nothing.
         let old = look(&base, &[], config, false).map_or(Vec::new(), |base| base.findings);
         checked.take_back(&old, config, since);
     }
@@ -216,7 +216,7 @@ impl Opened {
 /// # Errors
 /// When it is not there.
 pub fn open(here: &Rc<LocalRepo>, what: &What) -> Result<Opened> {
-    // What is built is what git checks out.
+    // A build sees the files as git checks them out.
     let opened = |checking, tree: Rc<dyn Listing>, on_disk, index| Opened {
         checking,
         absences: Absences::new(here.clone(), tree.clone(), on_disk),

@@ -88,7 +88,7 @@ pub struct Outcome {
     pub remotes: Vec<Remote>,
     /// What stays remote.
     pub left: Vec<Left>,
-    /// What was brought in before and is not any more, was not before, or is another commit now.
+    /// The remotes that were added, removed, or moved to another commit.
     pub changes: Vec<Change>,
     /// The references that were changed.
     pub rewritten: Vec<Rewritten>,
@@ -152,7 +152,7 @@ pub fn localize(request: &Request) -> Result<Outcome, Failures> {
     run.deliver(plan, builds)
 }
 
-/// Refuses what cannot be asked for.
+/// Refuses invalid combinations of options.
 fn refuse(request: &Request) -> Result<()> {
     if request.fetch.offline && request.builds.again == Some(Again::Full) {
         return Err(

@@ -143,7 +143,7 @@ impl Glob {
                 part => names.push(Name::parse(part)?),
             }
         }
-        // What is below a directory is not the directory.
+        // A path below a directory is not the directory.
         if names.len() > 1 && matches!(names.last(), Some(Name::AnyNumber)) {
             names.insert(names.len() - 1, Name::Any);
         }

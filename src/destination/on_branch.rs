@@ -439,7 +439,7 @@ impl OnBranch {
     /// Returns the kustomizations of the user that are different since the tip, or else since the source.
     fn changed_kustomizations(&self, after: ObjectId) -> Result<Vec<String>> {
         let before = self.tip.as_ref().map_or(self.source_tree, |tip| tip.tree);
-        // Of a directory that is new or gone this names the directory alone.
+        // For a directory that is new or gone, git names only the directory.
         let changed = differences(&self.repository, before, after, &BTreeSet::new())?;
         let changed: BTreeSet<&str> = changed.iter().map(String::as_str).collect();
         let is_changed = |place: &String| {

@@ -306,7 +306,7 @@ mod tests {
             change("a/b/gone", None),
             change("a/old", Some("other")),
             change("c/d/new", Some("new")),
-            // What was a file a moment ago cannot hold one.
+            // A path that was a file a moment ago cannot contain one.
             change("c/d/new/below", Some("new")),
         ];
         let failure = apply(top.path(), &changes).unwrap_err();

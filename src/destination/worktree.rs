@@ -135,7 +135,7 @@ impl Linked {
 
     fn refuse_changed(&self, here: &LocalRepo) -> Result<()> {
         failpoint::before("refresh the index of the worktree");
-        // What is only touched is not changed.
+        // A file that was only touched has not changed.
         here.asks_worktree(&self.directory, &["update-index", "-q", "--refresh"])?;
         if here.asks_worktree(&self.directory, &["diff-files", "--quiet"])? {
             Ok(())

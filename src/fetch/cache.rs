@@ -56,7 +56,7 @@ impl Cache {
         if is_whole(&path, commit) {
             return Ok(Some(path));
         }
-        // What is not there may be put there by another run in this moment.
+        // Another run may be adding a missing entry at this moment.
         if damaged {
             failpoint::before("remove a damaged entry of the cache");
             let _ = std::fs::remove_dir_all(&path);

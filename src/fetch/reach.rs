@@ -168,7 +168,7 @@ impl Reach {
     /// Returns what a redirect may do that `from` answered with, at the address `at`.
     pub(super) fn redirected(&self, from: &Url, at: Option<IpAddr>, to: &Url) -> Access {
         let named = self.is_named(to.as_str());
-        // What answers at `at` may be a proxy.
+        // The peer at `at` may be a proxy.
         let from = from.host().map(|host| outermost(&host.to_owned()));
         let zone = from.into_iter().chain(at.map(Zone::of)).min();
         Access {

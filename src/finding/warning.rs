@@ -1,4 +1,4 @@
-//! What works but should be known, by its ids.
+//! Warnings: what works, but should be known.
 
 use std::fmt;
 

@@ -18,7 +18,7 @@ pub struct Attributes {
 }
 
 /// A repository of our own, with the attributes of some tree in its working tree and nothing else: git asks no other
-/// place for them, neither the working tree nor the `info/attributes` of the repository at hand.
+/// place for them, neither the working tree nor the `info/attributes` of this repository.
 #[derive(Debug)]
 pub struct Checkout {
     scratch: Scratch,
@@ -67,7 +67,7 @@ impl Checkout {
     /// When git cannot tell.
     pub fn convert(&mut self, path: &str, bytes: &[u8]) -> Result<Vec<u8>> {
         let failed = || cannot_tell(path);
-        // That would be two questions.
+        // That would be two requests.
         if path.contains('\n') {
             return Err(failed());
         }

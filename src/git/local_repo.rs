@@ -1,4 +1,4 @@
-//! The repository at hand.
+//! The repository that we run in.
 
 mod files;
 mod hooks;

@@ -73,7 +73,7 @@ pub enum Depth {
     All,
 }
 
-/// How remote repositories are spoken to: the user's configuration, and of the repository at hand
+/// How remote repositories are spoken to: the user's configuration, and of this repository
 /// only what concerns connections.
 #[derive(Debug, Clone, Default)]
 pub struct RemoteGit {
@@ -83,7 +83,7 @@ pub struct RemoteGit {
 }
 
 impl RemoteGit {
-    /// Takes the settings of the repository at hand that should hold for connections as well.
+    /// Takes the settings of this repository that should hold for connections as well.
     #[must_use]
     pub fn new(settings: Vec<(String, String)>) -> Self {
         RemoteGit {
@@ -159,7 +159,7 @@ impl RemoteGit {
     }
 
     /// A command that works in no repository. It stays in the current directory, which settings may
-    /// be relative to; found there, the repository at hand would give its settings a second time.
+    /// be relative to; found there, this repository would give its settings a second time.
     fn nowhere(&self) -> Command {
         let mut command = self.command();
         command.env("GIT_DIR", "/dev/null");

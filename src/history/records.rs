@@ -22,7 +22,7 @@ pub struct Records<'a> {
     chains: RefCell<HashMap<String, Rc<Vec<LogEntry>>>>,
 }
 
-/// What was found of a record.
+/// Where a record was found.
 pub enum Found {
     /// It can be read.
     Record(Box<Recorded>),
@@ -41,7 +41,7 @@ pub enum Found {
 pub struct Recorded {
     /// Its id.
     pub commit: String,
-    /// What its message says.
+    /// The record in its message.
     pub trailers: Trailers,
     /// The commits (abbreviated) that follow it, newest first.
     pub after: Vec<String>,

@@ -168,7 +168,7 @@ fn compared_copies(
     state.is_told = edited.len() == found;
     edited.sort();
     for place in edited {
-        // What lies in a directory that is named already needs no name of its own.
+        // A path in a directory that is named already is not named again.
         if !state.is_edited(&place) {
             state.edited.push(place);
         }

@@ -113,7 +113,7 @@ pub fn received(here: &LocalRepo, lines: &str) -> Result<Vec<Judged>> {
         })
         .collect::<Option<Vec<_>>>()
         .ok_or_else(|| not_refs("<old object> <new object> <ref>"))?;
-    // What another branch has is not old for this one: there it was judged by another configuration.
+    // Findings of another branch are not old for this one: there, another configuration applied.
     let known = |update: &Update<'_>| update.old.is_none().then_some("--all");
     judged(here, &updates, known, |update| {
         let old = match update.old {
@@ -177,7 +177,7 @@ fn judged<'k>(
                 _ => continue,
             }
         };
-        // What the other side has and we have not cannot be compared with.
+        // A commit of the other side that we do not have cannot be compared with.
         let old = match update.old {
             Some(old) => here.commit(old)?.map(|old| old.commit),
             None => None,

@@ -224,7 +224,7 @@ fn target(
     changes: &[Change<'_>],
 ) -> Result<Target, EditError> {
     let text = document.scalar(node).ok_or_else(changed)?;
-    // What a field is taken out of may have been edited before.
+    // The list that a field is removed from may have been edited before.
     let is_changed = |change: &Change<'_>| change.value.is_some() && *change.spot.text != *text;
     if changes.iter().any(is_changed) {
         return Err(changed());

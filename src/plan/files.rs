@@ -1,4 +1,4 @@
-//! What localizing yields: the files, and what is known about them.
+//! The result of localizing: the files, and what is known about them.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::rc::Rc;
@@ -31,7 +31,7 @@ pub struct Localized {
     pub untrusted: Vec<Untrusted>,
     /// The fetched files that stay executable, because the user trusts them.
     pub trusted: HashSet<FileId>,
-    /// What works but should be known.
+    /// The warnings.
     pub warnings: Vec<Warning>,
 }
 
@@ -56,7 +56,7 @@ pub struct ResultFile {
 /// Where the bytes of a file are.
 #[derive(Debug, Clone)]
 pub enum Content {
-    /// In the repository at hand already, unchanged, as this blob.
+    /// In this repository already, unchanged, as this blob.
     Stored(String, Rc<[u8]>),
     /// Here.
     Bytes(Rc<[u8]>),
@@ -133,7 +133,7 @@ pub struct Rewritten {
     pub path: String,
     /// Where it stands in the original file.
     pub location: Location,
-    /// What it said, without secrets.
+    /// The old text, without secrets.
     pub from: String,
     /// The new text.
     pub to: String,

@@ -310,7 +310,7 @@ fn localized(
         licenses: !options.no_licenses,
         leave: Some(leave),
     };
-    // What a remote configuration names comes with it.
+    // The references of a remote configuration come with it.
     let is_chosen = |from: &str, label: &str| {
         start.again.is_empty()
             || from.contains("://")

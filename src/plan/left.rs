@@ -161,7 +161,7 @@ impl All<'_> {
     fn references(&mut self) {
         let graph = self.graph;
         for (root, index) in &graph.left {
-            // What could not be resolved may have been taken out of the graph.
+            // References that could not be resolved may have been removed from the graph.
             let Some(edge) = graph.roots[*root].edges.get(*index) else {
                 continue;
             };

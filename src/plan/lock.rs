@@ -24,7 +24,7 @@ use crate::workspace::Workspace;
 pub struct Relocked {
     /// The lock.
     pub lock: Lock,
-    /// What works but should be known.
+    /// The warnings.
     pub warnings: Vec<Warning>,
     /// What could not be resolved.
     pub unresolved: Unresolved,
@@ -72,7 +72,7 @@ pub fn up_to_date(
         Some(whole) => still_named(whole, &lock),
     };
     let is_named = |remote: &Remote| needed.contains(&remote.label());
-    // What a kustomization that cannot be read needs is not known, so nothing is dropped for it.
+    // The needs of a kustomization that cannot be read are unknown, so nothing is dropped for it.
     let fits = troubles.remote.is_empty()
         && (lock.stale(is_named).is_empty() || !troubles.unread.is_empty())
         && lock.remotes.iter().all(|remote| match remote {
@@ -220,7 +220,7 @@ pub fn relock(
         _ => Some(explore(workspace, &[], leave, None)?),
     };
     if let Some(whole) = &whole {
-        // What others reference stays.
+        // Paths that others reference stay.
         named.extend(still_named(&whole.graph, held));
         troubles.unread = Troubles::of(workspace, whole)?.unread;
     }
@@ -416,7 +416,7 @@ pub(super) fn leave(
         }
         add(&mut left, one);
     }
-    // What the lock holds is brought in wherever this is localized.
+    // Locked references are brought in wherever this is localized.
     let is_locked = |left: &Left| match &left.what {
         LeftWhat::Chart {
             url,

@@ -1,4 +1,4 @@
-//! How to localize, whatever becomes of it.
+//! How to localize, wherever the result goes.
 
 use std::collections::BTreeSet;
 

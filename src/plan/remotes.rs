@@ -1,4 +1,4 @@
-//! What was brought in, as the lock records it.
+//! What was brought in, as lock entries.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -130,7 +130,7 @@ pub fn localize(
     Ok(localized)
 }
 
-/// What localizing where it stands changes.
+/// The changes of localizing in place.
 pub struct InPlace {
     /// The files that are new or another by their path in the tree that was walked, and what was
     /// brought in.
@@ -224,7 +224,7 @@ impl<'a> Builder<'a> {
     }
 }
 
-/// What is collected of the files of a result.
+/// Collected from the files of a result.
 #[derive(Default)]
 struct Collected {
     files: BTreeMap<String, ResultFile>,
@@ -323,7 +323,7 @@ impl Builder<'_> {
             found
                 .rewritten
                 .extend(placed.charts.rewritten(graph, place));
-            // What was taken out cannot be turned back.
+            // A removed field cannot be restored.
             is_reversible = false;
         }
         for edit in &placed.edits {

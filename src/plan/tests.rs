@@ -1,4 +1,4 @@
-//! What holds for every tree of local roots and files.
+//! Properties of every tree of local roots and files.
 
 mod whole;
 

@@ -77,7 +77,7 @@ impl Troubles {
 /// user's tree names there is the user's, wherever the reference stands: a plugin configuration may be fetched from a
 /// URL.
 pub(super) fn is_remote(graph: &Graph, trouble: &Trouble) -> bool {
-    // What is refused for the sake of safety stops everything.
+    // Unsafe references stop everything.
     if trouble.kind == TroubleKind::Unsafe {
         return true;
     }

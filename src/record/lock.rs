@@ -466,7 +466,7 @@ impl Lock {
         let mut is_needed = vec![false; labels.len()];
         while let Some(index) = todo.pop() {
             if !std::mem::replace(&mut is_needed[index], true) {
-                // Of a label that several have, one look is enough.
+                // A label that several have is looked up once.
                 todo.extend(behind.remove(labels[index].as_str()).unwrap_or_default());
             }
         }

@@ -5,13 +5,13 @@
 
 use std::borrow::Cow;
 
-/// What stands for a character that is not shown where its escape has no room.
+/// Replaces a hidden character where its escape does not fit.
 pub(crate) const REPLACED: char = '\u{fffd}';
 
-/// What stands for `##[`, with which commands of GitHub Actions begin.
+/// Replaces `##[`, with which commands of GitHub Actions begin.
 const INERT: &str = "##\u{fffd}[";
 
-/// How much a message quotes, in characters.
+/// How much of a text a message quotes, in characters.
 const MOST: usize = 100;
 
 /// Returns whether `c` is escaped when shown: it controls, ends a line, draws nothing, or moves what is drawn around

@@ -1,4 +1,4 @@
-//! What is said about building original and result.
+//! The report about building original and result.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -208,10 +208,10 @@ fn write_difference(out: &mut String, difference: &Difference) -> std::fmt::Resu
     Ok(())
 }
 
-/// What came of building, for machines.
+/// The result of the builds, as JSON.
 #[derive(Serialize)]
 pub(super) struct JsonBuildCheck<'a> {
-    /// What built, or would; none where nothing can.
+    /// The program that built, or would have; none if there is none.
     program: Option<&'a str>,
     /// Why nothing was built.
     without: Option<&'a str>,

@@ -1,4 +1,4 @@
-//! What is said about hooks that were put in or taken out, and what one that runs says.
+//! The report about hooks that were installed or uninstalled, and the output of a running one.
 
 use std::path::Path;
 

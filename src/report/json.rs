@@ -57,7 +57,7 @@ impl<'a> From<&'a Left> for JsonLeft<'a> {
 
 #[derive(Serialize)]
 pub(super) struct JsonPlace<'a> {
-    /// The upstream that the file is of, unless it is the user's.
+    /// The upstream that the file belongs to, unless it is the user's.
     #[serde(skip_serializing_if = "str::is_empty")]
     url: &'a str,
     /// The path of the original file; empty where the upstream is the file.

@@ -1,4 +1,4 @@
-//! What is said about what stays remote.
+//! The report about what stays remote.
 
 use std::fmt::Write;
 

@@ -1,4 +1,4 @@
-//! What is said about localizing.
+//! The report of `localize`.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -268,7 +268,7 @@ impl Outcome {
         }
         match self.branch {
             Some(_) => write_left(out, &self.left),
-            // What people commit is judged by `check`.
+            // `check` judges what people commit.
             None => Ok(()),
         }
     }

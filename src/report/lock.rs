@@ -1,4 +1,4 @@
-//! What is said about a run of `lock` or `update`.
+//! The report of `lock` and `update`.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;

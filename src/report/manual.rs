@@ -7,7 +7,7 @@ use std::io;
 /// # Errors
 /// When a page cannot be rendered.
 pub fn pages(command: &clap::Command) -> io::Result<Vec<(String, String)>> {
-    // What only the short help leaves out would have no description here.
+    // Text that only the short help leaves out would have no description here.
     let mut command = command.clone().mut_args(|one| one.hide_short_help(false));
     // The usage shows what belongs together; the generator's own lists every option once more, without values.
     let usage = command.render_usage().to_string();
@@ -42,7 +42,7 @@ fn titled(command: &clap::Command, page: &str) -> String {
         line => line.strip_prefix("Exit status: ").unwrap_or(line),
     });
     let mut text: String = lines.flat_map(|line| [line.trim_end(), "\n"]).collect();
-    // What has no paragraph of its own would stand in the line before.
+    // Text without a paragraph of its own would end up in the line before.
     text = text.replace(".br\n\n.br\n", ".sp\n");
     text
 }

@@ -1,4 +1,4 @@
-//! What is written to standard error: failures with their hints, and warnings.
+//! Messages on standard error: failures with their hints, and warnings.
 
 use std::fmt::Write as _;
 

@@ -1,4 +1,4 @@
-//! What is said about what was brought in or locked.
+//! The report about what was brought in or locked.
 
 use std::fmt::Write;
 

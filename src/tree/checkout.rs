@@ -95,7 +95,7 @@ impl Conversion {
         let file = path::join(directory, FILE_NAME);
         if let Some(Entry::File { .. } | Entry::Link) = tree.entry(&file)? {
             let text = tree.read(&file)?;
-            // What is taken away (`-ident`) changes nothing: so do the attributes of localized files.
+            // Unsetting an attribute (`-ident`) changes nothing, as in localized files.
             let given = |word: &&[u8]| !matches!(word.first(), Some(b'-' | b'!'));
             let given: Vec<&[u8]> = text.split(u8::is_ascii_whitespace).filter(given).collect();
             let has = |name: &str| {
@@ -124,7 +124,7 @@ fn attributes(tree: &dyn Listing) -> Result<Vec<Attributes>> {
     Ok(found)
 }
 
-/// A tree of the repository at hand, its files as a checkout gives them.
+/// A tree of this repository, its files as a checkout gives them.
 pub struct CheckedOut {
     tree: Rc<dyn Listing>,
     conversion: Conversion,

@@ -35,7 +35,7 @@ pub struct IndexTree {
 }
 
 impl IndexTree {
-    /// Reads the index of the repository at hand, as it is now. One that was never written is empty.
+    /// Reads the index of this repository, as it is now. One that was never written is empty.
     ///
     /// # Errors
     /// When neither we nor git can read it.

@@ -59,7 +59,7 @@ impl ObjectTree {
         ObjectTree::at(Rc::new(Objects::fetched(repository)), root, "")
     }
 
-    /// Opens the tree object `root` of the repository at hand.
+    /// Opens the tree object `root` of this repository.
     ///
     /// # Errors
     /// When the repository cannot be opened.

@@ -96,7 +96,7 @@ impl Objects {
         }
     }
 
-    /// Opens the objects of the repository at hand.
+    /// Opens the objects of this repository.
     ///
     /// # Errors
     /// When the repository cannot be opened.
@@ -113,7 +113,7 @@ impl Objects {
         self.repository.object_hash()
     }
 
-    /// Returns whether these are the objects of the repository at hand.
+    /// Returns whether these are the objects of this repository.
     #[must_use]
     pub(super) fn are_here(&self) -> bool {
         self.here.is_some()

@@ -27,7 +27,7 @@ pub struct WorkingTree {
 }
 
 impl WorkingTree {
-    /// Opens the working tree of the repository at hand.
+    /// Opens the working tree of this repository.
     ///
     /// # Errors
     /// When there is none, or its index cannot be read.

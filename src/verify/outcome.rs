@@ -23,7 +23,7 @@ pub struct Verified {
     pub upstream: Option<Vec<Upstream>>,
     /// What could not be looked at. Everything else was.
     pub failures: Vec<Failure>,
-    /// What else was asked for, and is as it must be where nothing differs: short phrases.
+    /// Which other requested checks passed: short phrases.
     pub also: Vec<&'static str>,
 }
 

@@ -49,7 +49,7 @@ pub struct Archive {
     pub files: BTreeMap<String, Rc<[u8]>>,
 }
 
-/// What came of a chart that was asked for.
+/// The result of a chart that was requested.
 #[derive(Clone)]
 pub enum Pulled {
     /// It is here.
@@ -299,7 +299,7 @@ impl Walker<'_> {
                         }
                         (_, Some(wanted)) => match wanted.refuse_unsafe() {
                             Ok(()) => missing.push(Missing { note, wanted }),
-                            // That is about what is written, and not about what is there.
+                            // That concerns the text, not what it leads to.
                             Err(failure) => {
                                 let kind = Box::new(TroubleKind::Refused);
                                 stops.push((note, WalkError { kind, failure }));

@@ -39,9 +39,9 @@ pub struct Graph {
     pub left: HashSet<(RootId, usize)>,
     /// The roots that lack a local file which the configuration lets be missing, each with the path of one.
     pub missing: BTreeMap<RootId, String>,
-    /// What works but should be known.
+    /// The warnings.
     pub warnings: Vec<Warning>,
-    /// What kustomize accepts but a person should know, with the data that rules need.
+    /// What kustomize accepts although it deserves a note, with the data that rules need.
     pub notes: Vec<Noted>,
 }
 

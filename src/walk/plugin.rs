@@ -47,7 +47,7 @@ impl Walker<'_> {
         }
         let bytes = self.bytes(file)?;
         match kustomization::read_plugin(&bytes, Some(listed)) {
-            // What a function names that is listed for both is named once.
+            // A reference of a function that is listed for both is noted once.
             Ok(_) if is_known => {}
             Ok(plugin) => {
                 if plugin.has_code {
@@ -109,7 +109,7 @@ impl Walker<'_> {
         while let Some(root) = todo.pop() {
             roots.push(root);
             let node = &self.graph.roots[root];
-            // What a configuration names is none.
+            // A file that a configuration names is not one itself.
             let edges = node.edges.iter().filter(|edge| edge.from == node.file);
             for edge in edges.filter(|edge| !edge.reference.accepts.is_plugin()) {
                 match edge.target {
@@ -137,7 +137,7 @@ impl Walker<'_> {
                 let fields = reshaping
                     .entry(root)
                     .or_insert_with(|| kustomization::reshaping(&self.graph.files[file].bytes));
-                // What is built in has no use for annotations.
+                // Built-in plugins do not use annotations.
                 let found = fields
                     .iter()
                     .find(|field| has_code || !field.annotations_only);

@@ -132,7 +132,7 @@ impl Walker<'_> {
         }
         match reference::web_page_hint(text) {
             Some(hint) => {
-                // What else could be done about a page does not make it a file or a root.
+                // Other fixes for a page do not make it a file or a root.
                 let mut failure = failure;
                 failure.hints.insert(0, hint);
                 failure

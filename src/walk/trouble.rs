@@ -81,7 +81,7 @@ pub enum Beyond {
     Link {
         /// The path of that link.
         link: String,
-        /// What it says.
+        /// Its message.
         target: String,
     },
 }

@@ -165,7 +165,7 @@ fn values_of_secrets_are_not_shown() {
         (list("aHVudGVyMg"), list("b3RoZXI")),
         (secret("aHVudGVyMg"), map("a", "1")),
         (map("a", "1"), secret("b3RoZXI")),
-        // What cannot be read may be one.
+        // An unreadable object may be a Secret.
         (
             format!("{}\t: [\n", secret("aHVudGVyMg")),
             secret("b3RoZXI"),

@@ -29,7 +29,7 @@ pub(super) struct Rebuilt {
 /// holds for one repository or file.
 ///
 /// # Errors
-/// When something cannot be had any more, or would have to be resolved anew.
+/// When something is no longer available, or would have to be resolved again.
 pub(super) fn rebuild(
     here: &Rc<LocalRepo>,
     source: CommitId,

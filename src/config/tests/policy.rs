@@ -94,7 +94,7 @@ fn the_first_entry_that_accepts_is_named() {
     assert_eq!(config.allowed_by(&reference), Some(2));
     let allow = config.allows(&reference).unwrap();
     assert_eq!((allow.reason.as_str(), allow.span.line), ("c", 4));
-    // What is dangerous, and what is not about URLs, is not accepted unless it is named.
+    // Dangerous references, and findings without a URL, are only accepted by name.
     let url = || git("https://github.com/acme/x", "", "commit");
     for rule in Rule::ALL {
         assert_eq!(

@@ -276,7 +276,7 @@ fn hostile_files_end_in_an_error() {
     assert_eq!(failures.0[0].to_string(), "x:2: not UTF-8");
     assert_eq!(failures.0[0].hints, ["save the file as UTF-8"]);
     assert!(Config::parse(b"\0", "x").is_err());
-    // What is quoted from the file moves no cursor.
+    // Text quoted from the file moves no cursor.
     is_refused_for("rules:\n  \"\\e[2Jx\": off\n", &["\\u{1b}[2Jx"]);
     // No glob is slow to match, and no text makes the reader panic.
     refused(&format!("scopes: ['{}']", "a".repeat(2000)));

@@ -14,7 +14,7 @@ use crate::tree::{self, Resolved, Tree, path};
 use crate::walk::{Found, NamedBy, RemoteRef, Remotes, Wants};
 use crate::workspace::Workspace;
 
-/// What became of localized files that are not what the lock says.
+/// Localized files that differ from the lock, and what happened to them.
 #[derive(Default)]
 pub(super) struct Restored {
     /// What they were, by path.

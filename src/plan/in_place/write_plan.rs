@@ -246,7 +246,7 @@ impl<'a> WritePlan<'a> {
                 used.insert(path);
             }
         }
-        // What is carried, and charts, are of use as a whole.
+        // Carried directories and charts are only of use as a whole.
         let mut whole: Vec<String> = graph
             .carried
             .iter()

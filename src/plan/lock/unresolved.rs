@@ -11,7 +11,7 @@ use crate::walk::{Edge, Explored, FileId, Graph, Origin, RootId, Target, Trouble
 /// A reference: a root and the index of its edge.
 type Reference = (RootId, usize);
 
-/// What became of the remote references of a tree.
+/// The state of the remote references of a tree.
 pub(super) struct Asked {
     /// How many there are.
     pub(super) references: usize,

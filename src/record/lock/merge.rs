@@ -54,7 +54,7 @@ fn choose<T: Clone + PartialEq>(
         _ if ours == theirs || base == theirs => Choice::Clear(ours.cloned()),
         _ if base == ours => Choice::Clear(theirs.cloned()),
         (Some(ours), Some(theirs)) => Choice::Unclear(ours.clone(), theirs.clone()),
-        // What one side changed it still needs.
+        // A side still needs what it changed.
         (Some(one), None) | (None, Some(one)) => Choice::Clear(Some(one.clone())),
         (None, None) => Choice::Clear(None),
     }

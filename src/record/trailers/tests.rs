@@ -152,7 +152,7 @@ impl Git {
                 .collect();
             assert_eq!(by_key.trim_end().lines().collect::<Vec<_>>(), expected);
         }
-        // What commit-tree stored is what we gave it.
+        // commit-tree stored the message unchanged.
         let stored = self.run(&["log", "-1", "--format=%B", &commit], "");
         assert_eq!(stored.trim_end(), message.trim_end());
         by_interpret.lines().map(str::to_owned).collect()
@@ -406,7 +406,7 @@ fn the_last_record_counts() {
     assert_eq!(parsed(&format!("S\n\n{one}prose\n{two}")), second);
     // Prose after a record is not taken for the rest of its last line.
     assert_eq!(parsed(&format!("S\n\n{one}prose\n")), first);
-    // What follows does not matter, whether it is trailers or prose, with a blank line or without.
+    // The text after it does not matter, whether it is trailers or prose, with a blank line or without.
     for after in [
         "Signed-off-by: A <a@example.org>\n",
         "\n---------\n\nCo-authored-by: A <a@example.org>\n",

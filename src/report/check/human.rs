@@ -13,7 +13,7 @@ use crate::finding::{Finding, Severity};
 /// How much of a check is shown, and how.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Shown {
-    /// What is allowed, too.
+    /// Allowed findings, too.
     pub verbose: bool,
     /// Only what makes the check fail, and no summary.
     pub quiet: bool,

@@ -1,4 +1,4 @@
-//! What stands in every format, with harmless and with hostile input.
+//! What every format must show, with harmless and with hostile input.
 
 mod github;
 mod human;

@@ -1,4 +1,4 @@
-//! What became upstream of what the locks list.
+//! The state of the locked remotes upstream.
 
 use serde::Serialize;
 

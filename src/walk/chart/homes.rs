@@ -20,7 +20,7 @@ pub struct ChartHomes<'a> {
     files: HashMap<(RootId, FileId), FileHomes<'a>>,
 }
 
-/// What one file says.
+/// The settings of one file.
 #[derive(Default)]
 struct FileHomes<'a> {
     /// `helmGlobals` is there.

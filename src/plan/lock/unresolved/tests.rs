@@ -145,7 +145,7 @@ fn unresolvable_references_of_an_upstream_are_left() {
                 format!("{A} > https://h/g.yaml > {FILE}"),
             ],
         ),
-        // What no lock can hold takes what names it along.
+        // If no lock can hold a reference, what names it is dropped as well.
         (a("https://h/\\x01.yaml"), vec![]),
         (
             a(B).with(B, &resources("-u@github.com:o/c?ref=v1")),

@@ -28,7 +28,7 @@ fn hostile() -> impl Strategy<Value = String> {
 fn accepted(
     rule: fn(&str) -> std::result::Result<(), &'static str>,
 ) -> impl Strategy<Value = String> {
-    // What the rules forbid is taken out, so that not everything is thrown away.
+    // Invalid parts are removed, so that not every lock is rejected.
     hostile()
         .prop_map(|text| text.replace(|c: char| c.is_control() || "\\:/~^?*[".contains(c), ""))
         .prop_filter("accepted", move |text| rule(text).is_ok())

@@ -207,7 +207,7 @@ fn the_caret_stands_under_the_span() {
         ("ab", span(1, 9, 1, 12), "ab", "  ^"),
         ("ab", span(0, 0, 0, 0), "ab", "^"),
         ("ab", span(1, 2, 1, 1), "ab", " ^"),
-        // What a terminal would obey is not passed on.
+        // Control sequences for a terminal are not passed on.
         ("- \u{1b}[31m", span(1, 3, 1, 5), "- \u{fffd}[31m", "  ^^"),
         ("- ab\r", span(1, 3, 1, 5), "- ab", "  ^^"),
     ] {
