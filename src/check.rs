@@ -274,7 +274,7 @@ pub enum Checking {
     },
 }
 
-/// What came of a check.
+/// The result of a check.
 #[derive(Debug, Clone)]
 pub struct Checked {
     /// What was checked.
@@ -292,7 +292,7 @@ pub struct Checked {
     pub known: Option<(usize, String)>,
     /// What the locks list that those of the base do not, where a change is judged against its base.
     pub new_locked: Vec<Added>,
-    /// What could not be looked at. Everything else was.
+    /// What could not be checked. Everything else was.
     pub failures: Vec<Failure>,
 }
 
@@ -333,7 +333,7 @@ impl Checked {
             .count()
     }
 
-    /// Returns the exit status: 0 clean, 1 findings that fail, 2 something could not be looked at.
+    /// Returns the exit status: 0 clean, 1 findings that fail, 2 something could not be checked.
     #[must_use]
     pub fn status(&self) -> u8 {
         if self.failures.is_empty() {

@@ -86,7 +86,7 @@ pub struct Fetcher {
     cache: Cache,
     client: Arc<http::Client>,
     reach: Arc<Reach>,
-    /// Whose files name each URL that was asked for.
+    /// Whose files name each URL that was requested.
     named_by: HashMap<SafeUrl, NamedBy>,
     options: Options,
     /// In the order in which they decide: the source's own lock, then the tip's.
@@ -129,7 +129,7 @@ enum Way {
 }
 
 impl Fetcher {
-    /// Sets up fetching. Nothing is read or fetched before something is asked for.
+    /// Sets up fetching. Nothing is read or fetched before something is requested.
     ///
     /// # Errors
     /// When the options leave no time to fetch.
@@ -532,7 +532,7 @@ impl Fetcher {
         }
     }
 
-    /// Fetches once more, alone and with the terminal, so that git can ask for a password.
+    /// Fetches again, alone and with the terminal, so that git can ask for a password.
     fn ask(
         &self,
         request: &GitRequest,
@@ -584,7 +584,7 @@ impl Fetcher {
         Ok(file)
     }
 
-    /// Returns what came of one way; `None` if it was not tried.
+    /// Returns the result of one way; `None` if it was not tried.
     fn outcome(&self, wanted: &RemoteRef, way: Way) -> Option<Result<Found, FetchFailure>> {
         match way {
             Way::Root => {
@@ -606,7 +606,7 @@ impl Fetcher {
         }
     }
 
-    /// Returns whether what came of one way makes the other ways needless: it is what is wanted, or
+    /// Returns whether the result of one way makes the other ways needless: it is what is wanted, or
     /// they would fare no better.
     fn settles(&self, wanted: &RemoteRef, outcome: &Result<Found, FetchFailure>) -> bool {
         match outcome {

@@ -1,6 +1,6 @@
-//! What localizing changes: a copy of one target ([`copy`]), or the repository where it stands ([`in_place`]). Either way
-//! every node of the graph is placed (`layout`, `placing`), the references are edited and the files collected (`result`).
-//! What keeps its URLs is locked ([`lock`]). Nothing is written here.
+//! What localizing changes: a copy of one target ([`copy`]), or the repository in place ([`in_place`]). Either
+//! way every node of the graph is placed (`layout`, `placing`), the references are edited and the files collected
+//! (`result`). What keeps its URLs is locked ([`lock`]). Nothing is written here.
 
 mod chart;
 pub mod copy;

@@ -241,7 +241,7 @@ pub struct Isolation<'a> {
 /// Isolates the child. Where the machine forbids that, the child cannot be started.
 ///
 /// # Errors
-/// When the directory cannot be looked at.
+/// When the directory cannot be examined.
 #[allow(unsafe_code)]
 pub fn isolate(command: &mut Command, isolation: Isolation<'_>) -> std::io::Result<()> {
     #[cfg(target_os = "linux")]

@@ -168,7 +168,7 @@ impl Shown {
             secret: false,
         };
         shown.reference(text.trim());
-        // Blanks stand outside once more where what was before them is hidden.
+        // Restore the blanks outside if the text before them is hidden.
         shown.text = shown.text.trim().to_owned();
         shown
     }

@@ -55,7 +55,7 @@ pub trait Tell {
     /// Returns which warnings are errors, where nothing was written because of one.
     fn refused(&self) -> Option<&Strict>;
 
-    /// Returns the error that ends a command which found out that it must not do what it was asked for.
+    /// Returns the error that ends a command which found out that it must not do what it was asked to.
     fn refusal(&self) -> Option<Failure> {
         None
     }

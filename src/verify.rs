@@ -283,7 +283,7 @@ impl<'a> Verifier<'a> {
         }
     }
 
-    /// Returns what came of it, with what became of the remotes upstream.
+    /// Returns the result, with the state of the remotes upstream.
     fn verified(self, records: Vec<Record>, ask: Option<&Ask<'_>>) -> Verified {
         let (mut differences, mut failures) = (self.differences, self.failures);
         let upstream = ask.zip(self.listed).map(|(ask, listed)| asked(ask, listed));

@@ -60,7 +60,7 @@ pub struct Options<'a> {
     pub contents: Contents,
     /// What stays remote.
     pub leave: Option<&'a Leave<'a>>,
-    /// Whether what stays remote is asked for all the same, and followed as far as there is an answer.
+    /// Whether what stays remote is requested all the same, and followed as far as there is an answer.
     pub asks_for_left: bool,
 }
 
@@ -641,7 +641,7 @@ fn warning_id(kind: &NoteKind) -> Option<WarningId> {
         NoteKind::SplitUrl => WarningId::SplitUrl,
         // It is a trouble.
         NoteKind::Misleading { .. } => return None,
-        // What becomes of charts is known once all of them are.
+        // Charts are settled once all of them are known.
         NoteKind::RemoteChart { .. }
         | NoteKind::LocalChart { .. }
         | NoteKind::ChartHome { .. }

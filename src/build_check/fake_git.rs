@@ -52,7 +52,7 @@ impl Manifest {
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct State {
     url: Option<String>,
-    /// What was fetched, as it was asked for: `HEAD` where no ref was named. None before the fetch.
+    /// What was fetched, as it was requested: `HEAD` where no ref was named. None before the fetch.
     fetched: Option<String>,
 }
 

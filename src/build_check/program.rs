@@ -37,7 +37,7 @@ pub(super) struct Program {
     pub(super) walls: Walls,
 }
 
-/// What came of looking for a program.
+/// The result of the search for a program.
 #[derive(Debug, Clone)]
 pub(super) enum Search {
     /// It is there.

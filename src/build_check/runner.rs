@@ -135,7 +135,7 @@ struct Runner<'a> {
 }
 
 impl Runner<'_> {
-    /// Builds the targets that are not `covered`, and notes what came of all.
+    /// Builds the targets that are not `covered`, and notes all results.
     fn run(self, job: &Job<'_>, covered: &[bool], mut checked: BuildCheck) -> Result<BuildCheck> {
         let all = || job.targets.iter().zip(covered);
         let todo: Vec<&Target> = all()

@@ -51,9 +51,9 @@ pub(super) struct Context<'a> {
     lines: Lines,
     /// The first root in each directory.
     directories: HashMap<&'a str, RootId>,
-    /// The names in directories that were asked for.
+    /// The names in directories that were requested.
     names: RefCell<HashMap<String, Rc<[String]>>>,
-    /// What was asked for of [`Context::changes_in_place`], by root.
+    /// What was requested of [`Context::changes_in_place`], by root.
     changes: RefCell<HashMap<usize, Rc<Option<String>>>>,
     /// What rules could not look at.
     pub(super) failures: RefCell<Vec<Failure>>,

@@ -128,7 +128,7 @@ fn finding(
     context.at_path(Rule::EditedCopy, place, message, help)
 }
 
-/// Returns the commands that write the localized files in `home` once more, as the lock says. They name the root
+/// Returns the commands that write the localized files in `home` again, as the lock says. They name the root
 /// beside `home`: without one every locked URL of the repository would be localized.
 fn again_in_place(context: &Context<'_>, home: &str) -> String {
     let start = path::parent(home);

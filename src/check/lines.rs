@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::walk::FileId;
 
-/// The lines that were asked for.
+/// The lines that were requested.
 #[derive(Default)]
 pub(super) struct Lines(RefCell<HashMap<FileId, File>>);
 

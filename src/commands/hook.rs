@@ -7,7 +7,7 @@ use crate::git::LocalRepo;
 use crate::hook::{self, Change, Configuration, Directory, Done, Framework, Hook, Judged, Running};
 use crate::workspace::repository_offline;
 
-/// What came of putting hooks in.
+/// The result of installing hooks.
 #[derive(Debug)]
 pub struct Installed {
     /// What was done to each.

@@ -75,10 +75,10 @@ pub enum What {
     },
 }
 
-/// What came of localizing.
+/// The result of localizing.
 #[derive(Debug, Clone)]
 pub struct Outcome {
-    /// What became of the result.
+    /// What happened to the result.
     pub status: Status,
     /// What was localized.
     pub result: Localized,
@@ -96,7 +96,7 @@ pub struct Outcome {
     pub warnings: Vec<Warning>,
     /// Which warnings are errors.
     pub strict: Strict,
-    /// What came of building; none where no build is affected.
+    /// The result of building; none where no build is affected.
     pub builds: Option<BuildCheck>,
 }
 
@@ -462,7 +462,7 @@ pub(super) fn withheld(plan: &Plan, strict: &Strict, dry_run: bool) -> Option<St
     }
 }
 
-/// Returns what came of a plan on disk, without builds. `changes` are those of the lock.
+/// Returns the result of a plan on disk, without builds. `changes` are those of the lock.
 pub(super) fn outcome(
     status: Status,
     result: Localized,

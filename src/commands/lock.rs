@@ -29,10 +29,10 @@ pub struct Request {
     pub strict: Vec<String>,
 }
 
-/// What came of `lock`, or of `update`.
+/// The result of `lock`, or of `update`.
 #[derive(Debug, Clone)]
 pub struct Outcome {
-    /// What became of the lock.
+    /// What happened to the lock.
     pub status: Status,
     /// What the lock holds.
     pub remotes: Vec<Remote>,

@@ -31,7 +31,7 @@ pub struct Request {
 /// Returns the graph.
 ///
 /// # Errors
-/// When a tree cannot be read, or nothing has the name that was asked for.
+/// When a tree cannot be read, or nothing has the name that was requested.
 pub fn tree(request: &Request) -> Result<ReferenceTree, Failures> {
     let here = repository_offline()?;
     let mut reference_tree = of(&here, &request.what, request)?;

@@ -29,7 +29,7 @@ pub struct Request {
     pub strict: Vec<String>,
 }
 
-/// What came of it.
+/// The result.
 #[derive(Debug, Clone)]
 pub enum Outcome {
     /// The lock alone was brought up to date.

@@ -8,8 +8,8 @@ use crate::tree::{self, Resolved, Tree, path};
 
 impl Config {
     /// Returns the directories where a walk of `tree` starts, sorted: those of `kustomizations` that lie in what
-    /// `include` matches and not in what `exclude` matches, and where `paths` are given, in or below one of these. A root
-    /// that another one names may be among them: it is walked once all the same.
+    /// `include` matches and not in what `exclude` matches, and where `paths` are given, in or below one of these. A
+    /// root that another one names may be among them: it is walked once all the same.
     ///
     /// # Errors
     /// When the configuration leaves out every kustomization, or a path holds none.
@@ -49,7 +49,7 @@ impl Config {
             return Ok(starts.into_iter().collect());
         };
         let shown = tree.label(path);
-        // To look at nothing of what was asked for is not to find nothing.
+        // To check nothing of what was requested is not a clean result.
         if excluded.contains(path) {
             return Err(Failure::new(format!(
                 "every kustomization in `{shown}` is excluded by `{}`",

@@ -54,7 +54,7 @@ pub struct OnBranch {
     options: BranchOptions,
 }
 
-/// What came of committing.
+/// The result of committing.
 #[derive(Debug, Clone)]
 pub struct Committed {
     /// The tip.

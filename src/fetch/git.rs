@@ -92,7 +92,7 @@ impl Failure {
     }
 }
 
-/// What a server answered that was asked for refs: lines `ID<tab>REF`.
+/// The answer of a server to a request for its refs: lines `ID<tab>REF`.
 #[derive(Debug, Clone)]
 pub(super) struct Listing(String);
 

@@ -16,7 +16,7 @@ use crate::reference::RepoRef;
 
 /// How many commits a [`History`] names.
 const NAMED: usize = 10;
-/// How much older than the old commit a commit between the two may say it is, before all of history is asked for.
+/// How much older than the old commit a commit between the two may say it is, before all of history is requested.
 const MARGIN: u64 = 30 * 24 * 60 * 60;
 
 /// How long one remote may take to tell what would only be good to know.
@@ -157,7 +157,7 @@ impl Fetcher {
     #[must_use]
     pub fn histories(&self, moves: &[Move]) -> Vec<Option<History>> {
         let timeout = self.options.timeout.unwrap_or(SOON).min(SOON);
-        // What was asked with a secret in its URL is asked so again.
+        // A request with a secret in its URL keeps it.
         let keys: Vec<&RepoRef> = self.repositories.keys().collect();
         let url = |shown: &str| {
             let asked = keys.iter().find(|key| key.url.shown() == shown);
@@ -320,7 +320,7 @@ impl Asking<'_> {
             .unwrap_or_default();
         let mut lines = told.lines();
         let mut newest = Vec::new();
-        // A heading `commit ID`, then what was asked for, of each.
+        // A heading `commit ID`, then what was requested, of each.
         while let (Some(heading), Some(subject)) = (lines.next(), lines.next()) {
             let id = heading.strip_prefix("commit ").unwrap_or(heading);
             newest.push((id.to_owned(), subject.to_owned()));

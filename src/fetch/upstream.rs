@@ -104,7 +104,7 @@ impl Upstream {
         })
     }
 
-    /// Returns what became of each of these, in their order.
+    /// Returns the state of each of these, in their order.
     #[must_use]
     pub fn ask(&self, remotes: &[&Remote]) -> Vec<Answer> {
         let mut references: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
@@ -511,7 +511,7 @@ fn newer(version: &str, than: &str) -> bool {
     let is_whole = |version: &str| !version.contains('-');
     match numbers(version).cmp(&numbers(than)) {
         std::cmp::Ordering::Greater => true,
-        // What a pre-release is for comes after it; the order of pre-releases is not looked into.
+        // A version comes after its pre-releases; the order of pre-releases is ignored.
         std::cmp::Ordering::Equal => is_whole(version) >= is_whole(than) && version != than,
         std::cmp::Ordering::Less => false,
     }

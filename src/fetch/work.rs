@@ -44,7 +44,7 @@ pub(super) enum Git {
     },
 }
 
-/// What came of it.
+/// The result.
 pub(super) enum Done {
     Git(Result<Fetched, FetchFailure>),
     Http(Result<Vec<u8>, http::HttpError>),

@@ -321,7 +321,7 @@ fn against_lock(here: &Rc<LocalRepo>, new_dir: &NewDir, directory: &str) -> Resu
 }
 
 /// Finds every directory with a lock that names a target. Directories that `known` (the tree of
-/// the source) holds in the same state are not looked into.
+/// the source) holds in the same state are skipped.
 fn new_dirs(
     here: &Rc<LocalRepo>,
     repository: &gix::Repository,

@@ -100,7 +100,7 @@ impl Directory {
     }
 }
 
-/// Returns the path with all links followed, as far as it is there.
+/// Returns the path with all links followed, as far as it exists.
 fn real(path: &Path) -> PathBuf {
     let mut missing = Vec::new();
     let mut existing = path;

@@ -68,8 +68,8 @@ impl EditError {
 ///
 /// # Errors
 ///
-/// Fails when a scalar is not there any more, when one scalar would need two values (a list that two fields share by an
-/// anchor), and when the result could not be proven to be right. Nothing is changed then.
+/// Fails when a scalar is no longer there, when one scalar would need two values (a list that two fields share by an
+/// anchor), and when the result could not be verified. Nothing is changed then.
 pub fn edit(bytes: &[u8], edits: &[Edit<'_>]) -> Result<Vec<u8>, EditError> {
     let text = std::str::from_utf8(bytes).map_err(|_| EditError::new("the file is not UTF-8"))?;
     let changes: Vec<Change<'_>> = edits
@@ -89,7 +89,7 @@ pub fn edit(bytes: &[u8], edits: &[Edit<'_>]) -> Result<Vec<u8>, EditError> {
 ///
 /// # Errors
 ///
-/// Fails when a value is not there any more, and when the result could not be proven to be right.
+/// Fails when a value is no longer there, and when the result could not be verified.
 pub fn remove(bytes: &[u8], spots: &[&Spot]) -> Result<Vec<u8>, EditError> {
     let text = std::str::from_utf8(bytes).map_err(|_| EditError::new("the file is not UTF-8"))?;
     // From the last to the first, so that no index changes before it is used.
@@ -133,7 +133,7 @@ struct Target {
     inside: Vec<Splice>,
 }
 
-/// The values of one document, by the nodes at which they are asked for (aliases are not followed).
+/// The values of one document, by the nodes at which they are requested (aliases are not followed).
 type Targets = BTreeMap<NodeId, Target>;
 
 fn edit_text(text: &str, changes: &[Change<'_>]) -> Result<Edited, EditError> {

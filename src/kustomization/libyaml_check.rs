@@ -15,7 +15,7 @@ use super::yaml::{Document, Node, NodeId, NodeKind, Stream, Style, SyntaxError};
 pub(super) enum Value {
     Null,
     Bool(bool),
-    /// A number, by its bits: only equality is asked for.
+    /// A number, by its bits: only equality matters.
     Number(u64),
     Text(String),
     Sequence(Vec<Value>),

@@ -20,7 +20,7 @@ pub(super) type NodeId = usize;
 pub(super) struct Stream<'t> {
     pub text: &'t str,
     pub documents: Vec<Document>,
-    /// Where something begins that was not read, because as many documents as asked for were.
+    /// Where something begins that was not read, because as many documents as requested were.
     pub rest: Option<usize>,
     /// An anchor name is defined twice in one document.
     pub repeated_anchor: bool,

@@ -12,7 +12,7 @@ use crate::tree::memory::MemoryTree;
 use crate::tree::path;
 use crate::walk::{self, Place, Source, Start, Target};
 
-/// Walks the result once more, with no network: every reference must lead to something in it. Returns what stays
+/// Walks the result again, with no network: every reference must lead to something in it. Returns what stays
 /// remote.
 pub(super) fn assert_whole(
     localized: &Localized,

@@ -264,7 +264,7 @@ fn refuse(troubles: &Troubles, request: &Request) -> Result<(), Failures> {
     Err(Failures(failures))
 }
 
-/// The roots that were asked for, and what they reach; everything when none is named. Everything else is left alone,
+/// The roots that were requested, and what they reach; everything when none is named. Everything else is left alone,
 /// also where nothing needs it any more.
 struct Asked<'a>(Option<BTreeSet<&'a str>>);
 

@@ -199,7 +199,7 @@ impl SafePaths {
     }
 }
 
-/// Returns the files that are not only part of what is carried, where every name stays as it is.
+/// Returns the files that are not only part of what is carried, where no name changes.
 fn plain_files(graph: &Graph) -> BTreeSet<FileId> {
     let mut plain = BTreeSet::new();
     for root in &graph.roots {

@@ -228,7 +228,7 @@ pub fn relock(
     let found = plan::remotes(graph)?;
     let (mut lock, kept) = merged(held, found, &named, &asked.not_asked, keep);
     if asked.charts > 0 && !has_charts(&lock) && !is_on(workspace) {
-        // It was asked for now, and came to nothing.
+        // It was requested now, and nothing was found.
         lock.options.helm = false;
     }
     let whole = whole.map(|whole| whole.graph);

@@ -7,7 +7,7 @@ use crate::record::{ChartRemote, FileRemote, GitRemote, Remote};
 use crate::reference::RepoSpec;
 use crate::walk::{Archive, Edge, FileId, Graph, Origin, Repository, Target};
 
-/// Returns what the lock says of a repository, without the paths in it.
+/// Returns the lock entry of a repository, without the paths in it.
 pub(crate) fn git(repository: &Repository) -> Remote {
     Remote::Git(GitRemote {
         url: repository.version.url.shown(),

@@ -46,7 +46,7 @@ pub(super) fn path_or_top(text: &str) -> Refused {
 /// Accepts the URL, or the scp-like address, of something remote.
 ///
 /// What is secret in a URL is decided elsewhere and taken out before; a password, or any user of an
-/// http(s) URL but `git` (where tokens are put), is refused here once more.
+/// http(s) URL but `git` (where tokens are put), is refused here again.
 pub(super) fn url(text: &str) -> Refused {
     text_without_controls(text)?;
     if text.starts_with('-') {

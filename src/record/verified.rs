@@ -9,7 +9,7 @@ use crate::failure::{Failure, Result, shown};
 /// What stands for an argument that may hold a secret.
 const MASK: &str = "***";
 
-/// What came of building original and result.
+/// The result of building original and result.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Verified {
     /// Nothing was built.

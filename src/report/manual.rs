@@ -9,7 +9,7 @@ use std::io;
 pub fn pages(command: &clap::Command) -> io::Result<Vec<(String, String)>> {
     // Text that only the short help leaves out would have no description here.
     let mut command = command.clone().mut_args(|one| one.hide_short_help(false));
-    // The usage shows what belongs together; the generator's own lists every option once more, without values.
+    // The usage shows what belongs together; the generator's own lists every option again, without values.
     let usage = command.render_usage().to_string();
     command = command.override_usage(usage.trim_start_matches("Usage: ").to_owned());
     let man = clap_mangen::Man::new(command.clone());

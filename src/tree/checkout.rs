@@ -14,7 +14,7 @@ const FILE_NAME: &str = ".gitattributes";
 /// `ident`, `working-tree-encoding`.
 const CONVERTING: [&str; 3] = ["crlf", "ident", "encoding"];
 
-/// What becomes of a file that goes through a filter, which only who configured it knows.
+/// The result of a filter, known only to those who configured it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Filters {
     /// Unchanged: no conversion is configured.

@@ -29,7 +29,7 @@ pub struct IndexTree {
     objects: Rc<Objects>,
     /// The directories of a sparse index, which holds them as trees, by path.
     trees: BTreeMap<String, ObjectTree>,
-    /// Where the entries below a directory are, for those that were asked for.
+    /// Where the entries below a directory are, for those that were requested.
     ranges: RefCell<HashMap<String, Range<usize>>>,
     top: Option<Top>,
 }

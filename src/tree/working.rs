@@ -18,7 +18,7 @@ pub struct WorkingTree {
     here: Rc<LocalRepo>,
     top: Top,
     submodules: BTreeSet<String>,
-    /// The directories that were asked for, and are there.
+    /// The directories that were requested, and are there.
     directories: RefCell<HashSet<String>>,
     /// What git lists, once it was asked.
     files: OnceCell<Vec<u8>>,

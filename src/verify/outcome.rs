@@ -4,7 +4,7 @@ use super::upstream::Upstream;
 use crate::failure::Failure;
 use crate::record::Left;
 
-/// What came of it.
+/// The result.
 #[derive(Debug, Clone, Default)]
 pub struct Verified {
     /// The commit or the directory as it was named.
@@ -21,7 +21,7 @@ pub struct Verified {
     pub left: Vec<(String, Left)>,
     /// The state of the remotes of the locks, in their order; none if upstream was not asked.
     pub upstream: Option<Vec<Upstream>>,
-    /// What could not be looked at. Everything else was.
+    /// What could not be checked. Everything else was.
     pub failures: Vec<Failure>,
     /// Which other requested checks passed: short phrases.
     pub also: Vec<&'static str>,
@@ -100,7 +100,7 @@ impl Kind {
 }
 
 impl Verified {
-    /// Returns the exit status: 0 as recorded, 1 something differs, 2 something could not be looked at.
+    /// Returns the exit status: 0 as recorded, 1 something differs, 2 something could not be checked.
     #[must_use]
     pub fn status(&self) -> u8 {
         if self.failures.is_empty() {

@@ -14,7 +14,7 @@ use crate::walk::{self, Contents, Origin, Source, Target};
 /// Asks for remotes: one answer for each, in their order.
 pub type Ask<'a> = dyn Fn(&[&Remote]) -> Vec<Answer> + 'a;
 
-/// A remote of a lock, and what became of it.
+/// A remote of a lock, and its state upstream.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Upstream {
     /// The lock that lists it, from the top of the repository.
@@ -64,7 +64,7 @@ impl Upstream {
 /// A remote of a lock.
 pub(super) type Listed = Added;
 
-/// Returns what became of a remote.
+/// Returns the state of a remote.
 pub(super) fn with(listed: Listed, answer: Answer) -> Upstream {
     Upstream {
         lock: listed.lock,

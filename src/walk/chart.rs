@@ -37,7 +37,7 @@ pub struct ChartRef {
 
 /// A chart that was pulled.
 pub struct Archive {
-    /// What was asked for.
+    /// The request.
     pub chart: ChartRef,
     /// The version that it is.
     pub resolved: String,
@@ -58,7 +58,7 @@ pub enum Pulled {
     Left(&'static str),
 }
 
-/// A chart of a repository that is not in the tree, and what became of it.
+/// A chart of a repository that is not in the tree, and what happened to it.
 pub struct Chart {
     /// The root whose kustomization or plugin configuration names it.
     pub root: RootId,

@@ -70,7 +70,7 @@ pub struct Source {
 pub struct Repository {
     /// Its files, as a checkout gives them.
     pub tree: SharedTree,
-    /// What was asked for.
+    /// The request.
     pub version: RepoRef,
     /// The commit, in full.
     pub commit: String,

@@ -89,7 +89,7 @@ pub enum Beyond {
 /// What stops one step of the walk.
 #[derive(Debug, Clone)]
 pub(super) struct WalkError {
-    /// Boxed, as it is large and rare.
+    /// Boxed, because it is large and rare.
     pub(super) kind: Box<TroubleKind>,
     pub(super) failure: Failure,
 }

@@ -14,7 +14,7 @@ const TOLERANCE: f64 = 1.5;
 /// How many findings there are in one kustomization.
 const IN_ONE: usize = 10_000;
 
-/// What there is more and more of.
+/// The input that grows.
 struct Row {
     name: &'static str,
     sizes: [usize; 3],

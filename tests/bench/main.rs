@@ -20,7 +20,7 @@ use scene::{SCENES, Scene, Stage};
 /// How often each of them runs by default.
 const ROUNDS: usize = 5;
 
-/// What is compared.
+/// The programs that are compared.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Runner {
     Kustomize,

@@ -1,4 +1,4 @@
-//! What is measured: time and memory.
+//! Measures time and memory.
 
 use std::process::Command;
 use std::thread;

@@ -71,7 +71,7 @@ impl Repository {
         drop(stream);
         assert!(import.wait().unwrap().success());
         repository.git(&["reset", "--quiet", "--hard"]);
-        // As a clone is: one pack, with deltas.
+        // Like a clone: one pack, with deltas.
         repository.git(&["repack", "-adqf", "--window=5"]);
         // The baseline must not pay for index entries of files that were written just now.
         repository.git(&["update-index", "--refresh"]);

@@ -1,4 +1,4 @@
-//! What is localized: upstream repositories, and a user's repository that names them.
+//! The inputs: upstream repositories, and a user's repository that names them.
 
 use std::env;
 use std::ffi::OsStr;

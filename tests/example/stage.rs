@@ -17,7 +17,7 @@ const PROGRAM: &str = "git-kustomize-localize";
 /// Every commit has this date, so that the ids are the same on every machine.
 const DATE: &str = "2026-01-02T03:04:05Z";
 
-/// What may be taken from the caller: where programs are found, and what they need to start.
+/// Variables that are taken from the caller: where programs are found, and what they need to start.
 const INHERITED: [&str; 4] = ["PATH", "SYSTEMROOT", "TERM", "NO_COLOR"];
 
 /// Returns whether this process was started as the program that is shown.

@@ -16,11 +16,11 @@ const OFF: &str = "rules:\n  remote-reference: off\n  floating-ref: off\n";
 /// A runner with a repository on the hosting side and its checkout.
 struct Runner {
     sandbox: Sandbox,
-    /// What is on the hosting side.
+    /// The hosting side.
     origin: Repo,
-    /// What `actions/checkout` left.
+    /// The checkout that `actions/checkout` made.
     checkout: Repo,
-    /// What expressions stand for, as `inputs.base`.
+    /// The values of expressions, such as `inputs.base`.
     context: BTreeMap<String, String>,
 }
 
@@ -119,7 +119,7 @@ impl Runner {
                 .strip_prefix("${{ ")
                 .and_then(|rest| rest.strip_suffix(" }}"));
             let value = match expression {
-                // What an event does not have is empty.
+                // A missing value of an event is empty.
                 Some(name) => self.context.get(name).cloned().unwrap_or_default(),
                 None => value.to_owned(),
             };

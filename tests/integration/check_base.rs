@@ -34,7 +34,7 @@ fn a_comment_that_the_change_adds_does_not_count() {
     repo.write("app/kustomization.yaml", ALLOWED.replace("acme", "evil"));
     repo.commit("another one");
     check("HEAD^").fails(1).stdout_has("does not count yet");
-    // What accepts comments is the base, and not the change.
+    // The base decides which comments count, not the change.
     repo.write(".kustomize-localize", "comments: accept\n");
     repo.commit("accept");
     check("HEAD~2").fails(1).stdout_has("does not count yet");

@@ -47,7 +47,7 @@ fn a_directory_whose_name_is_not_utf8() {
     fs::write(bytes.join("kustomization.yaml"), REMOTE).unwrap();
     let words = "error: `b\u{fffd}/deep/kustomization.yaml` was not looked at: its path is not UTF-8\n  hint: rename its directory";
     says(&repo, 2, &[words, "checked 1 kustomization"]);
-    // What was asked for was looked at.
+    // The requested path was checked.
     repo.run(&["check", "app"]).success();
     // A sparse index holds the directory as a tree.
     repo.git(&["sparse-checkout", "set", "--cone", "--sparse-index", "app"]);
@@ -111,7 +111,7 @@ fn an_unseen_directory_of_a_locked_repository() {
     work.run(&["lock"]).success();
     work.git(&["add", "--all"]);
     work.run(&["check"]).success();
-    // What is there names a remote that is not in the lock.
+    // The directory names a remote that is not in the lock.
     for directory in ["deep", "link"] {
         names(directory);
         work.run(&["check"]).fails(1).stdout_has(&format!(

@@ -39,7 +39,7 @@ fn files_are_checked_as_they_are_checked_out() {
             .stdout_has("https://example.com/x.yaml")
             .lacks("plain/kustomization.yaml");
     }
-    // Nothing on this machine has a say.
+    // Nothing on this machine has an influence.
     fs::write(
         repo.git_directory().join("info/attributes"),
         "* -working-tree-encoding\n",
@@ -63,7 +63,7 @@ fn a_filter_is_not_run_and_not_ignored() {
             .stderr_has("`kustomization.yaml` goes through the filter `secret` on checkout")
             .stderr_has("/kustomization.yaml -filter");
     }
-    // What kustomize builds from it only is not parsed here.
+    // Files that kustomize builds from it only are not parsed here.
     repo.write(
         ".gitattributes",
         "*.yaml filter=secret\n/kustomization.yaml -filter\n",

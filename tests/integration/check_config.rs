@@ -371,7 +371,7 @@ fn new_only_in_the_configuration_needs_a_base() {
     assert_eq!(output.stdout, "");
     assert_eq!(found(&repo, &["--no-new-only"]).len(), 1);
     assert_eq!(found(&repo, &["--new-only=HEAD"]), [""; 0]);
-    // What the base was allowed is new without the entry.
+    // A finding that the base allowed is new without the entry.
     repo.write(
         FILE,
         "allow: [{url: github.com, reason: r}]\nnew-only: true\n",
@@ -410,7 +410,7 @@ remotes:
         said.contains("locked but not localized") && said.contains(FILE),
         "{said}"
     );
-    // What is allowed is allowed, locked or not; without the entry of the lock nothing is different.
+    // An allowed reference is allowed, locked or not; without the entry of the lock nothing is different.
     let allowed = "locked: error\nallow: [{url: github.com/acme, reason: r}]\n";
     assert_eq!(
         found_in(&repo.with(FILE, allowed)),

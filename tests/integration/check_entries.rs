@@ -141,7 +141,7 @@ fn empty_entries_are_found_where_kustomize_refuses_them() {
                 inline("transformers", "ReplacementTransformer", &format!("replacements:\n- {path}")),
                 INVALID,
             ),
-            // What is not needed may be empty.
+            // Optional fields may be empty.
             (format!("{MAP}patches:\n- {path}\n  {patch}\n"), Clean),
             (format!("{MAP}configMapGenerator:\n- name: a\n  env: {empty}\n"), Clean),
             (format!("{MAP}transformers:\n- {empty}\n"), Clean),

@@ -36,7 +36,7 @@ fn check(repo: &Repo, args: &[&str]) -> Output {
     repo.run_unchanged(&[&["check"], args].concat())
 }
 
-/// What stands in the index for a check: a remote reference in one overlay, and nothing else wrong.
+/// The index that a check should see: a remote reference in one overlay, and nothing else wrong.
 #[track_caller]
 fn finds_the_remote_one(repo: &Repo) {
     check(repo, &[])
@@ -414,7 +414,7 @@ fn a_copied_repository_differs_in_nothing() {
     check(&repo, &[])
         .success()
         .stdout_has("checked 3 kustomizations with 3 references in the index: nothing found");
-    // What is not there any more is something else.
+    // A deleted file is another matter.
     repo.remove("base/kustomization.yaml");
     check(&repo, &[])
         .success()

@@ -37,7 +37,7 @@ fn listed(findings: &[Value]) -> Vec<String> {
         .collect()
 }
 
-/// What a case must come to.
+/// The expected result of a case.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) enum Is {
     Clean,
@@ -206,7 +206,7 @@ fn prepare(memory: &mut Memory, at: &str, case: &str) {
     );
     write("files/map.yaml", &config("files"));
     write("app/sub/x.txt", "x");
-    // What is wrong by itself is there only where it is meant.
+    // Files that are wrong by themselves are only there if the case needs them.
     for (name, path, text) in [
         (
             "../back]",

@@ -14,7 +14,7 @@ const FILE: &str = "https://files.example.com/v1/app.yaml";
 fn world() -> World {
     let world = World::acme();
     world.sandbox.offer_itself();
-    // What `helm pull --untar` leaves behind.
+    // The files that `helm pull --untar` leaves behind.
     world.sandbox.script(
         "helm",
         "test \"$1 $2 $3\" = 'pull --untar --untardir' || exit 64\n\
@@ -292,7 +292,7 @@ fn the_way_out_of_a_stale_lock() {
         .iter()
         .map(|finding| finding["reference"].as_str().unwrap())
         .collect();
-    // What only the first of them names is stale as well.
+    // Entries that only the first of them names are stale as well.
     assert_eq!(
         stale,
         [

@@ -254,7 +254,7 @@ fn it_starts_where_check_and_lock_start() {
         work.commit("with a lock");
         work.run(&["check", "--rev", "HEAD"]).success();
         follow(work, &["--locked"]).success();
-        // What is reached is localized, also where it is excluded; what is not stays as it was.
+        // Reached roots are localized, also excluded ones; the others do not change.
         assert!(work.show(BRANCH, BASE).contains("localized-files/"));
         let path = "templates/app/kustomization.yaml";
         assert_eq!(work.show(BRANCH, path), template);

@@ -181,7 +181,7 @@ fn options_and_locks_change_between_runs() {
         assert!(work.show(BRANCH, &found.unwrap()).contains(text));
     };
     held("one");
-    // What only the tip holds is resolved again where that is asked for.
+    // References that only the tip holds are resolved again on request.
     let output = follow(work, "updated", &["--pin", "--update"]);
     output.stdout_has("moved https://example.com/acme/remote.git ");
     held("two");
@@ -243,7 +243,7 @@ fn a_source_that_was_rewritten_is_followed() {
     let work = &project.work;
     follow(work, "begin", &[]);
     let first = work.id(BRANCH);
-    // Nothing in common with what was before.
+    // Unrelated history.
     work.git(&["checkout", "--quiet", "--orphan", "fresh"]);
     work.write("README.md", "Fresh.\n");
     work.commit("fresh");

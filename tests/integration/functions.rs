@@ -185,7 +185,7 @@ fn a_build_that_needs_an_untrusted_program_says_what_to_do() {
         .stdout_has("does not build the original: ")
         .stdout_has("permission denied")
         .stdout_has("is not executable before you trust it: see the warnings");
-    // The warning has the whole command, with what was asked for.
+    // The warning has the whole command, with what was requested.
     trust(&world, &output)
         .success()
         .stdout_has("verified: it builds to the same ");
@@ -464,7 +464,7 @@ fn mounts_come_along_with_every_file() {
 #[test]
 fn mounts_of_remote_roots_come_along_and_lose_their_execute_bit() {
     let world = World::new();
-    // As one that is not pinned is a finding of the check.
+    // As an unpinned image is a finding of the check.
     let pinned = format!("fn@sha256:{}", "0".repeat(64));
     let upstream = world.upstream("acme/gen");
     upstream.write_executable("base/some data/tool [1].sh", PROGRAM);
@@ -607,7 +607,7 @@ fn programs_and_mounts_that_lead_out_are_refused() {
         "app/gen.yaml",
         &function(&format!("exec: {{path: {}}}", inside.display())),
     )]);
-    // What runs sees another name of itself: the builds differ if it prints it.
+    // The program runs under another path: the builds differ if it prints that.
     world.work.run(&["app", "--no-verify"]).success();
     let copy = world.clone_of_branch();
     assert_eq!(

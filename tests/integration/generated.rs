@@ -26,7 +26,7 @@ use write::{Files, OWNER, Place, REPOSITORIES, Writer, Written};
 /// How many trees share repositories, a server and the run in place.
 const TOGETHER: usize = 10;
 
-/// What came of one tree.
+/// The result for one tree.
 enum Verdict {
     /// kustomize does not build it, for this reason.
     NotBuilt(String),
@@ -210,7 +210,7 @@ fn tried(kustomize: &Kustomize, plans: &[RootPlan], in_place: bool) -> Vec<Verdi
         .filter(|(_, verdict)| verdict.is_none())
         .map(|(one, _)| one.target.as_str())
         .collect();
-    // That is one run, but as many builds again.
+    // One run, but twice the builds.
     if !targets.is_empty() && (in_place || plans.len() == 1) {
         let args = [
             "--in-place",

@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 
 use crate::support::{Kustomize, Output, Repo, Sandbox};
 
-/// What plays helm. Archives lie in `$CHARTS/{repository, with _ for what no file name has}/{name}-{version}.tgz`.
+/// A fake helm. Archives lie in `$CHARTS/{repository, with _ for what no file name has}/{name}-{version}.tgz`.
 const STAND_IN: &str = r##"
 log="$STAND_IN_HELM/log"
 command=$1; shift
@@ -125,7 +125,7 @@ impl Stage {
         archive
     }
 
-    /// What the stand-in was asked to do.
+    /// The calls of the fake helm.
     fn pulls(&self) -> Vec<String> {
         let log = fs::read_to_string(self.sandbox.path("served/log")).unwrap_or_default();
         log.lines()

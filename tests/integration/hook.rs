@@ -223,7 +223,7 @@ fn a_hook_without_the_program_says_so_and_passes() {
         output.stderr,
         "git-kustomize-localize is not on PATH: this push was not checked\n"
     );
-    // Who switched it off does not want to hear of it.
+    // After it is switched off, it is silent.
     work.git(&["config", "kustomize-localize.hook", "false"]);
     let output = work.try_git(&["commit", "--quiet", "--allow-empty", "-m", "again"]);
     output.success();

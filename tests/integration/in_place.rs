@@ -239,7 +239,7 @@ fn files_that_differ_from_the_index_are_not_edited() {
     output
         .stderr_has("these files would be edited, and differ from the index: `base/kustomization.yaml`, `new/kustomization.yaml`")
         .stderr_has("hint: git add -f -- :/base/kustomization.yaml :/new/kustomization.yaml");
-    // What is only staged may be edited: HEAD does not matter.
+    // Staged files may be edited: HEAD does not matter.
     world.work.git(&["add", "--all"]);
     in_place(&world.work, &[]).success();
     assert!(world.work.read("base/kustomization.yaml").ends_with(more));
@@ -349,7 +349,7 @@ fn locked_and_offline_name_what_is_missing() {
     let remotes = |lock: &str| lock.split("files:").next().unwrap().to_owned();
     assert_eq!(remotes(&world.work.read(LOCK)), lock);
 
-    // What is stored already needs neither cache nor network.
+    // Stored files need neither cache nor network.
     std::fs::remove_dir_all(world.sandbox.path("cache")).unwrap();
     std::fs::create_dir(world.sandbox.path("cache")).unwrap();
     world.work.write(
@@ -503,7 +503,7 @@ fn ignored_directories_are_not_left_out_of_the_commit() {
     build_in(&world, &clone, "build/app", true);
 }
 
-/// What `check --staged` says.
+/// The output of `check --staged`.
 fn check(world: &World) -> Output {
     world.work.run(&["check", "--staged"])
 }
@@ -543,7 +543,7 @@ fn a_blocked_commit_passes_after_either_fix() {
     assert_eq!(world.work.read(LOCK), lock);
     assert_eq!(world.work.git(&["status", "--porcelain"]), "");
 
-    // What is localized can be copied as any other.
+    // A localized tree can be copied as any other.
     let clone = world.localized(&["overlays/dev", "--scope", ".", "--locked", "--offline"]);
     assert_eq!(
         build_in(&world, &clone, "localized-dev/overlays/dev", true),

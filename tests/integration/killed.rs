@@ -139,7 +139,7 @@ impl Stage {
         assert_eq!((fsck.status, fsck.stdout.as_str()), (0, ""), "{fsck:?}");
     }
 
-    /// Runs it once more, which must do what the undisturbed run did.
+    /// Runs it again, which must do what the undisturbed run did.
     #[track_caller]
     fn assert_next_run_succeeds(&self) {
         let output = self.run();

@@ -206,7 +206,7 @@ fn files_that_would_meet_get_paths_of_their_own() {
     let first = layout(&world);
     assert_eq!(first.len(), urls.len());
     assert_safe(&first);
-    // What meets nothing has the plain path.
+    // Without a collision, the path is the plain one.
     assert!(
         first.contains("localized-files/other.example.com/map.yaml"),
         "{first:?}"

@@ -143,7 +143,7 @@ fn needed_entries_stay_and_stale_ones_go() {
         lock.contains(&format!("commit: {lib}\n    paths: [other, web]\n")),
         "{lock}"
     );
-    // What was named through it goes with it.
+    // A reference that was named through it goes with it.
     world
         .work
         .write("base/kustomization.yaml", "namePrefix: a-\n");
@@ -215,7 +215,7 @@ fn an_unresolvable_reference_does_not_block_the_others() {
     world.work.git(&["add", "--all"]);
     let check = world.work.run(&["check"]);
     assert_eq!(check.fails(1).stdout.matches("error[remote-ref").count(), 3);
-    // What is mended is locked, and the rest still is.
+    // A fixed reference is locked, and the rest still is.
     world.file("https://files.example.com/gone.yaml", config_map("gone"));
     world
         .work
@@ -304,7 +304,7 @@ fn a_reference_behind_which_something_could_not_be_resolved_is_not_fulfilled() {
         "left:\n  - url: {late}\n    through:\n      - [\"https://github.com/acme/bad//app?ref=v1\"]\n    reason: \"could not be resolved\"\n"
     );
     assert!(lock.ends_with(&left), "{lock}");
-    // It is asked for again, and said again, but where nothing leads there.
+    // It is requested and reported again, unless nothing leads there.
     failing(&["lock"]);
     failing(&["lock", "overlays/prod"]);
     world
@@ -401,7 +401,7 @@ fn paths_say_where_to_begin() {
         .stdout_has("it holds 3 remote references")
         .lacks("dropped");
     assert_eq!(world.work.read(LOCK), expected(&world));
-    // What nothing references any more goes, what others reference stays, and what others name is not asked for.
+    // Unreferenced entries go, entries that others reference stay, and references of others are not requested.
     world.work.write(
         "overlays/dev/kustomization.yaml",
         "resources: ['https://files.example.com/gone.yaml']\n",
@@ -453,7 +453,7 @@ fn trouble_in_the_tree_keeps_nothing_else_from_being_locked() {
     let lock = world.work.read(LOCK);
     assert!(lock.contains("paths: [other, web]"), "{lock}");
 
-    // What cannot be read may reference anything: then nothing is dropped.
+    // An unreadable file may reference anything: then nothing is dropped.
     world
         .work
         .write("overlays/dev/kustomization.yaml", "resources: [\n");

@@ -160,7 +160,7 @@ fn conflicting_entries_are_left_to_update() {
         .stderr_has(&update);
     world.file(&url("a"), config_map("four"));
     world.work.run(&["update", &url("a")]).success();
-    // What was resolved by hand is not resolved again.
+    // Conflicts that were resolved by hand are not resolved again.
     world
         .work
         .run(&["lock"])

@@ -266,7 +266,7 @@ fn a_dry_run_reports_everything_and_writes_nothing() {
     project.overlay(&["--dry-run", "--format=json"]).success();
     before.0.assert_same(&work.state());
     assert_eq!(objects(work), before.1);
-    // What is refused is refused.
+    // A refusal is a failure in any case.
     work.write("example/base/config.yaml", "changed: true\n");
     project
         .overlay(&["--dry-run"])

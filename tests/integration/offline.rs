@@ -1,4 +1,4 @@
-//! What needs no network: what the lock decided and the tip or the cache holds.
+//! What needs no network: versions that the lock decided and the tip or the cache holds.
 
 use std::fs;
 

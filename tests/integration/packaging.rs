@@ -20,7 +20,7 @@ fn install(sandbox: &Sandbox, package: &str, variables: &[(&str, &str)]) -> Outp
         .split_once(&row)
         .unwrap_or_else(|| panic!("no {package}"));
     let mut call = call.split_once('`').unwrap().0.to_owned();
-    // What rpm and Homebrew put in before a shell sees it.
+    // The installation steps of rpm and Homebrew, before a shell sees the files.
     for (name, value) in variables {
         call = call.replace(name, value);
     }
@@ -127,7 +127,7 @@ fn a_package_holds_the_program_with_pages_and_completions() {
         ];
         let expected = expected.map(|(name, kind)| (name, kind.to_owned()));
         assert_eq!(found, BTreeMap::from(expected), "{package}");
-        // Nothing beside.
+        // Nothing else.
         let first = place.split('/').next().unwrap().to_owned();
         let mut after = names(&sandbox);
         assert!(after.remove(&first), "{after:?}");
@@ -180,7 +180,7 @@ fn bash_finds_the_completion_behind_git() {
         return;
     }
     let (sandbox, share) = installed();
-    // As bash-completion loads what it has not loaded yet.
+    // Loaded on demand, as bash-completion does.
     let script = format!(
         r#"
 _completion_loader() {{ source "{share}/bash-completion/completions/$1"; }}

@@ -316,7 +316,7 @@ fn configurations_that_are_changed_before_use_are_refused() {
         .refused(&["app"])
         .stderr_has("https://github.com/acme/gens?ref=v1: kustomization.yaml:2:1: patches: ");
 
-    // What knows no path can become what does, by a patch of its `apiVersion`.
+    // A plugin without paths can become one with paths, by a patch of its `apiVersion`.
     world.commit(&[
         (
             "app/kustomization.yaml",

@@ -148,7 +148,7 @@ fn a_merge_and_a_push_are_checked_for_what_they_bring() {
         work.write("b/kustomization.yaml", REMOTE);
         work.git(&["add", "."]);
         work.git(&["commit", "--quiet", "--no-verify", "-m", "remote"]);
-        // What is staged is clean, what is pushed is not.
+        // The staged files are clean, the pushed ones are not.
         work.git(&["rm", "--quiet", "b/kustomization.yaml"]);
         let output = work.try_git(&["push", "origin", "other"]);
         framework.refused(&output, "remote-reference");

@@ -270,7 +270,7 @@ fn every_other_command_makes_nothing_worse() {
     work.write("files/a.yaml", config_map("a"));
     work.symlink("m/link/x.yaml", "../../shared/x.yaml");
     work.write(".gitignore", "*.env\n");
-    // Nothing names what is locked for this one any more.
+    // Nothing references the entries for this one any more.
     work.write("apps/a/kustomization.yaml", "namePrefix: a-\n");
     work.write("here/kustomization.yaml", "namePrefix: a-\n");
     work.write("there/localized-files/mine.yaml", "mine\n");

@@ -45,7 +45,7 @@ fn write_base(world: &World, directory: &str, name: &str) {
     }
 }
 
-/// Localizes, with the program's own proof, and builds once more without it.
+/// Localizes, with the program's own proof, and builds again without it.
 #[track_caller]
 fn same(world: &World, args: &[&str], original: &str, result: &str) {
     world.verified(args);

@@ -237,7 +237,7 @@ fn only_hosts_that_the_user_or_netrc_names_get_a_login() {
     }
 }
 
-/// Stands in for helm: writes down what it is asked for, and where it would find logins.
+/// Stands in for helm: writes down its arguments, and where it would find logins.
 const HELM: &str = r#"
 for last; do :; done
 echo "$* registry=$HELM_REGISTRY_CONFIG docker=$DOCKER_CONFIG" >>"$HELM_LOG"

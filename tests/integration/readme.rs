@@ -171,7 +171,7 @@ fn every_rule_has_its_section() {
         .split("\n### ")
         .map(|section| {
             let (id, text) = section.split_once('\n').unwrap();
-            // What follows the first paragraph is for those who read the README.
+            // Text after the first paragraph is for those who read the README.
             let first = text.trim_start().split("\n\n").next().unwrap();
             let words: Vec<&str> = first.split_whitespace().collect();
             (id, words.join(" "))

@@ -112,7 +112,7 @@ fn the_branch_follows_also_when_two_jobs_run_at_once() {
     let fast = checkout(&project, "fast");
     fast.write("README.md", "two");
     fast.commit("two");
-    // What is fast gets in between what is slow and its first push.
+    // A fast job gets in between a slow one and its first push.
     run(
         &project,
         &fast,
@@ -137,6 +137,6 @@ fn the_branch_follows_also_when_two_jobs_run_at_once() {
         log.contains(&fast.id("localized/main")),
         "nothing was forced: {log}"
     );
-    // What began with the older commit does not take the branch back to it.
+    // A job that began with the older commit does not take the branch back to it.
     assert_eq!(work.show("FETCH_HEAD", "README.md"), "two");
 }

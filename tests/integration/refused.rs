@@ -1,4 +1,4 @@
-//! What is refused: with file, line and field, what to do, and nothing changed.
+//! Refusals: with file, line and field, a hint, and nothing changed.
 
 use crate::support::{Kustomize, World, config_map};
 

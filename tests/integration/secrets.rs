@@ -1,4 +1,4 @@
-//! What is secret in a URL is written nowhere but where the user wrote it.
+//! Secrets in a URL are written nowhere but where the user wrote them.
 
 use std::fs;
 use std::path::Path;

@@ -160,7 +160,7 @@ fn uncommitted_files_are_reported_with_the_reason() {
             ],
         );
     }
-    // What is only on disk is not looked at for another revision.
+    // Files on disk are ignored for another revision.
     work.git(&["reset", "--quiet"]);
     refused(
         work,

@@ -163,7 +163,7 @@ fn story_2_a_remote_target_in_every_form_of_url() {
     );
     let id = upstream.id("v1");
     let top = world.sandbox.path("upstream/acme");
-    // As on the real host, the name with `.git` is the same repository.
+    // On the real host, too, the name with `.git` is the same repository.
     std::os::unix::fs::symlink(top.join("shop"), top.join("shop.git")).unwrap();
     let base = format!("file://{}/upstream/", world.sandbox.path("").display());
     for prefix in [

@@ -130,7 +130,7 @@ fn strict_in_place_and_for_the_lock() {
     work.run(&["lock"])
         .success()
         .stdout_has("\n  1 warning (not-followed 1)\n");
-    // Nothing is left to write, but what is warned of is still there.
+    // Nothing is left to write, but the cause of the warning is still there.
     let before = work.state();
     for args in [&["lock", "--strict"][..], &["update", "--strict"]] {
         let output = work.run(&[args, &["--format", "json"]].concat());
@@ -173,7 +173,7 @@ fn only_the_warnings_that_are_named_are_errors() {
         app(&[wrong]).fails(2).stderr_has("extra-document");
     }
     before.assert_same(&world.work.state());
-    // What the configuration names is an error without the option, too.
+    // Warnings that the configuration lists are errors without the option, too.
     world
         .work
         .write(".kustomize-localize", "strict: [duplicate-key]\n");

@@ -132,7 +132,7 @@ fn a_root_that_another_names_is_not_a_tree_of_its_own() {
     let whole = "app\n└── app/part\n";
     assert_eq!(tree(&repo, &["app"]), whole);
     assert_eq!(tree(&repo, &["app/kustomization.yaml"]), whole);
-    // Unless it is asked for.
+    // Unless it is requested.
     assert_eq!(
         tree(&repo, &["app", "app/part"]),
         format!("{whole}\napp/part\n")
@@ -277,7 +277,7 @@ fn the_json_has_everything() {
     assert_eq!(reference["line"], 3);
     assert_eq!(reference["column"], 3);
     assert_eq!(reference["field"], "resources[1]");
-    // What is left out is not there at all.
+    // Nodes that are left out are not there at all.
     let graph: Value =
         serde_json::from_str(&tree(&repo, &["--remote", "--format", "json"])).unwrap();
     let names: Vec<&str> = graph["nodes"]

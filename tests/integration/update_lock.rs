@@ -242,7 +242,7 @@ fn localized_files_are_brought_in_again() {
     }
     let tagged = "tagged/localized-files/github.com/acme/lib/v1/web/map.yaml";
     assert_eq!(world.work.read(tagged), config_map("one"));
-    // What was written by hand is as it was: the URL of another root, too.
+    // Handwritten files do not change: the URL of another root, too.
     let changed = world.work.git(&["diff", "--name-only"]);
     assert_eq!(
         changed,

@@ -158,7 +158,7 @@ fn every_change_is_named() {
         verify(work, &["HEAD^"]).success();
         let report = parsed(verify(work, &["--format", "json"]).fails(1));
         assert!(!report["differences"].as_array().unwrap().is_empty());
-        // What lies elsewhere is not asked for.
+        // Paths elsewhere are not requested.
         if work.path().join(LOCK).exists() {
             let output = verify(work, &["--", "localized-overlay/base/config.yaml"]);
             assert!(!output.stdout.contains("service.yaml"), "{output:?}");
@@ -224,7 +224,7 @@ fn remaining_remote_references_are_named() {
         .stdout_has("other/kustomization.yaml:3:3: `https://example.com/acme/remote.git?ref=v1` is still remote (resources[0])\n")
         .stdout_has(": 1 difference\n");
     verify(work, &["--", "example"]).success();
-    // That it is locked, too, is not enough.
+    // Being locked, too, is not enough.
     work.run(&["lock"]).success().stdout_has("nothing to do");
 }
 

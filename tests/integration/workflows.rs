@@ -1,4 +1,4 @@
-//! What runs on GitHub runs nothing that could change under us.
+//! GitHub workflows run nothing that could change under us.
 
 use std::fs;
 use std::path::Path;
@@ -105,7 +105,7 @@ fn every_workflow_declares_its_permissions() {
         let permissions = workflow["permissions"].as_object();
         let permissions = permissions.unwrap_or_else(|| panic!("{name}: no permissions"));
         assert!(!permissions.is_empty(), "{name}");
-        // What runs by the clock alone does not overtake itself.
+        // Scheduled runs do not overtake themselves.
         let on = &workflow["on"];
         let is_pushed = ["push", "pull_request"]
             .iter()

@@ -59,7 +59,7 @@ fn it_is_made_and_follows() {
         crate::support::base_of("v2"),
     );
     project.work.commit("v2");
-    // What is only touched is not changed, and what git does not know stays.
+    // Touched files have not changed, and untracked ones stay.
     fs::write(place(&project).join("notes.txt"), "mine").unwrap();
     let file = place(&project).join("README.md");
     fs::write(&file, fs::read(&file).unwrap()).unwrap();
@@ -174,7 +174,7 @@ fn obstacles_are_found_before_anything_changes() {
     deployed.git(&["add", "--all"]);
     refused("has changes of its own");
     deployed.git(&["reset", "-q", "--hard"]);
-    // What git does not know, where something comes.
+    // An untracked file in the place of a new one.
     work.write("fresh.yaml", "a: b");
     work.commit("fresh");
     deployed.write("fresh.yaml", "mine");

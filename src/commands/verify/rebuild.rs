@@ -1,5 +1,5 @@
 //! What a record describes, localized again: from the source commit and the lock alone, with bytes from cache or
-//! network. Nothing is written, and what the branch holds is not looked at.
+//! network. Nothing is written, and what the branch holds is ignored.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;

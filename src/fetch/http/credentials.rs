@@ -31,7 +31,7 @@ impl Credentials {
     }
 }
 
-/// What is asked for, with the userinfo taken out of the URL. Has no `Debug`: it holds a secret.
+/// What is requested, with the userinfo taken out of the URL. Has no `Debug`: it holds a secret.
 pub(super) struct Target {
     /// Without userinfo and fragment.
     pub(super) url: Url,

@@ -22,7 +22,7 @@ pub struct Listed {
     pub directory: String,
     /// The full name of the branch that is checked out there, or set aside; none where it is a commit.
     pub branch: Option<String>,
-    /// Whether its directory is not there any more.
+    /// Whether its directory is gone.
     pub is_gone: bool,
     /// Whether git keeps it even then.
     pub is_locked: bool,

@@ -160,7 +160,7 @@ fn a_value_that_is_replaced_must_have_the_right_type_too() {
         problem("Resources: [a, 1]\nresources: [b]\n"),
         "1:16 resources[1]: expected a string, found the number `1`"
     );
-    // Of keys that are the same to the letter YAML keeps the last only.
+    // Of keys that are identical, YAML keeps the last only.
     assert!(read(b"resources: [1]\nresources: [b]\n").is_ok());
 }
 

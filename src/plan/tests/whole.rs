@@ -16,7 +16,7 @@ const MAP: &str = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: map}\n";
 const APP: &str =
     "# ours\nresources:\n- https://h/o/base//apps/db?ref=v1\n- https://h/map.yaml\n- own.yaml\n";
 
-/// One repository and one file; what else is asked for is not there.
+/// One repository and one file; what else is requested is not there.
 struct Upstream;
 
 impl Remotes for Upstream {

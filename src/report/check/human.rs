@@ -23,7 +23,7 @@ pub struct Shown {
     pub overview: bool,
 }
 
-/// Returns the findings with their lines, and a summary as the last line. What could not be looked at
+/// Returns the findings with their lines, and a summary as the last line. What could not be checked
 /// is counted only: it belongs to standard error.
 #[must_use]
 pub fn human(checked: &Checked, shown: Shown) -> String {
@@ -83,7 +83,7 @@ pub fn human(checked: &Checked, shown: Shown) -> String {
 #[derive(Default)]
 struct Helped<'a> {
     given: HashSet<&'a str>,
-    /// Whether something was left out that was not given to the letter.
+    /// Whether something was left out that was not printed in full elsewhere.
     is_shortened: bool,
 }
 

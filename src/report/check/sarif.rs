@@ -14,7 +14,7 @@ const TOP: &str = "%SRCROOT%";
 
 /// Returns what was found as SARIF, with a final newline.
 ///
-/// What is allowed is a result with a suppression; what could not be looked at is a notification, and
+/// What is allowed is a result with a suppression; what could not be checked is a notification, and
 /// the invocation then was not successful.
 #[must_use]
 pub fn sarif(checked: &Checked) -> String {

@@ -169,7 +169,7 @@ fn an_interrupted_fetch_leaves_nothing() {
         started.elapsed()
     );
     let pid = fs::read_to_string(pid).unwrap();
-    // What is dead but not yet reaped has no command line any more.
+    // A process that is dead but not yet reaped has no command line any more.
     let command = fs::read(Path::new("/proc").join(pid.trim()).join("cmdline"));
     assert_eq!(
         command.unwrap_or_default(),

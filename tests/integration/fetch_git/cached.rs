@@ -1,4 +1,4 @@
-//! What is fetched once, and the cache.
+//! Fetching once, and the cache.
 
 use super::*;
 
@@ -271,7 +271,7 @@ fn a_tampered_cache_is_refused() {
         .find(|path| !path.ends_with("kustomization.yaml"))
         .unwrap();
     exchange(&sandbox, &entry, &id, path, &config_map("evil"));
-    // What the branch holds needs no cache, and what it was made from is not believed.
+    // Files that the branch holds need no cache, and the record of their origin is not trusted.
     for arguments in [
         &["app", "--branch", "localized/second"][..],
         &["app", "out", "--no-commit"],

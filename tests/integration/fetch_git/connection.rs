@@ -6,7 +6,7 @@ use super::*;
 fn ssh_is_the_users_own() {
     let sandbox = Sandbox::new();
     upstream(&sandbox, "srv/acme/base");
-    // What sshd would do: run the command, in the directory of the repositories.
+    // A fake sshd: run the command, in the directory of the repositories.
     let log = sandbox.path("ssh.log");
     sandbox.script(
         "fake-ssh",
@@ -145,7 +145,7 @@ fn a_header_of_the_repository_is_sent_once() {
         "the header is an argument\n{calls}"
     );
 
-    // What the caller sets wins over the repository's own settings, as always with git.
+    // Settings of the caller win over those of the repository, as always with git.
     sandbox.set("GIT_CONFIG_COUNT", "1");
     sandbox.set("GIT_CONFIG_KEY_0", &key);
     sandbox.set("GIT_CONFIG_VALUE_0", "");

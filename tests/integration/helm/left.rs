@@ -157,7 +157,7 @@ fn on_main_a_locked_reference_behind_which_a_chart_is_left_is_not_fulfilled() {
         .stdout_has("app/kustomization.yaml:2:3")
         .stdout_has("remote-chart")
         .stdout_has(&chain);
-    // Nothing is fetched to say the same again.
+    // Nothing is fetched to report the same again.
     let lock = stage.work.read("kustomize-localize.lock");
     std::fs::remove_dir_all(stage.sandbox.path("cache")).unwrap();
     stage

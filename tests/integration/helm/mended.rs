@@ -23,7 +23,7 @@ fn a_locked_chart_is_fulfilled() {
         .run(&["check"])
         .fails(1)
         .stdout_has("remote-chart");
-    // Without the option nothing is asked for.
+    // Without the option nothing is requested.
     stage.work.run(&["lock"]).success();
     assert_eq!(stage.pulls(), [""; 0]);
     stage

@@ -1,4 +1,4 @@
-//! What is left, and what is refused.
+//! Charts that are left, and charts that are refused.
 
 use std::fs;
 
@@ -84,7 +84,7 @@ fn helm_that_is_asked_for_must_be_there() {
         .run(&["--in-place", "--helm"])
         .fails(2)
         .stderr_has(missing);
-    // What is on can be turned off, and then the charts are remote again.
+    // The option can be turned off again, and then the charts are remote again.
     stage.work.write("kustomize-localize.lock", &locked);
     stage
         .work

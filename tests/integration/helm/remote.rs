@@ -193,7 +193,7 @@ fn a_locked_chart_is_not_pulled_again() {
     );
     assert_eq!(stage.pulls().len(), 1);
 
-    // What is not locked is not asked for either.
+    // Charts that are not locked are not requested either.
     let elsewhere = |more: &str| {
         stage.work.run(&[
             "app",

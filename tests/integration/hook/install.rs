@@ -98,7 +98,7 @@ fn a_shell_hook_keeps_every_byte_and_runs_too() {
     let (_sandbox, work) = work();
     let directory = work.path().join(".git/hooks");
     for text in [
-        // What comes after these would never run.
+        // Lines after these would never run.
         "#!/bin/sh\necho old >> ran\nexit 0\n",
         "#!/bin/sh -e\nexec sh -c 'echo old >> ran'\n",
         "#!/usr/bin/env bash\nset -euo pipefail\necho old >> ran",

@@ -9,7 +9,7 @@ use crate::support::tool;
 #[test]
 fn for_husky_the_hint_names_its_file() {
     let (_, work) = work();
-    // As husky 9 sets a repository up.
+    // A repository as husky 9 sets it up.
     work.git(&["config", "core.hooksPath", ".husky/_"]);
     work.write_executable(".husky/_/pre-commit", "#!/usr/bin/env sh\n. \"${0%/*}/h\"");
     work.write(

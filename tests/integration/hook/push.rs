@@ -64,7 +64,7 @@ fn every_ref_with_files_is_checked() {
     work.try_git(&[&["push", "--quiet", "origin"], &fine[..]].concat())
         .success();
     assert!(!work.path().join("pwned").exists());
-    // What goes away brings nothing.
+    // A deleted ref brings nothing.
     work.try_git(&["push", "--quiet", "--delete", "origin", "good", "blob"])
         .success();
     work.try_git(&["push", "--quiet", "origin", "main"])
@@ -124,7 +124,7 @@ fn findings_of_the_remote_are_not_new() {
         .stderr_has("new/kustomization.yaml")
         .lacks("old/kustomization.yaml");
     refused(&work.try_git(&["push", "origin", "topic:another"]));
-    // Nothing is known of a remote that has nothing: all is new.
+    // A remote without refs: all is new.
     work.git(&["init", "--quiet", "--bare", "../empty.git"]);
     let output = work.try_git(&["push", "../empty.git", "main"]);
     refused(&output);

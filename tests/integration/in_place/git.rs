@@ -40,7 +40,7 @@ fn an_interrupted_run_can_be_repeated() {
             world
                 .work
                 .write("base/kustomization.yaml", text.replace(from, to));
-            // What it names is there, but for what is nested: it comes back on request only.
+            // Its references are there, except for nested ones: those come back on request only.
             in_place(&world.work, &["--overwrite"]).success();
         } else {
             in_place(&world.work, &[]).success();

@@ -39,7 +39,7 @@ const CHECK: f64 = 2.0;
 /// How long a build may take. What it has started until then counts.
 const BUILD: Duration = Duration::from_secs(10);
 
-/// What came of one variant.
+/// The result of one variant.
 pub(super) struct Verdict<'a> {
     pub(super) variant: &'a Variant,
     /// The findings of the check, as `error rule`.

@@ -13,7 +13,7 @@ fn play(stage: &Stage) -> Vec<String> {
     play_from(stage, None)
 }
 
-/// As [`play`], but for what comes before the first effect of a name and was ended in another test.
+/// Like [`play`], but for what comes before the first effect of a name and was ended in another test.
 fn play_from(stage: &Stage, first: Option<&str>) -> Vec<String> {
     let effects = stage.undisturbed();
     let is_first = |name: &String| first.is_none_or(|first| name == first);

@@ -21,7 +21,7 @@ fn files_of_others_stay() {
     std::os::unix::fs::symlink(&elsewhere, top.join(".kustomize-localize-link")).unwrap();
     fs::create_dir(top.join("kustomize-localize-mine")).unwrap();
     fs::create_dir(top.join(".kustomize-localize-dead00")).unwrap();
-    // As old as can be.
+    // Very old.
     for name in [".kustomize-localize-file", "kustomize-localize-mine"] {
         let file = fs::File::open(top.join(name)).unwrap();
         file.set_modified(SystemTime::UNIX_EPOCH + Duration::from_secs(1))
@@ -77,7 +77,7 @@ fn a_run_that_fetches_cleans_the_whole_cache() {
     fs::create_dir_all(&other).unwrap();
     stage.run().success();
     assert_eq!(stage.temporary(), [""; 0]);
-    // What is whole stays.
+    // Complete cache entries stay.
     fs::create_dir_all(&other).unwrap();
     next_version(&stage.project);
     stage.run().success();
@@ -107,7 +107,7 @@ fn outputs_that_differ_are_the_users() {
     project
         .sandbox
         .set("KUSTOMIZE", project.sandbox.path("bin/kustomize"));
-    // Of one repository only the last.
+    // For each repository only the last.
     for _ in 0..2 {
         project.overlay(&[]).fails(1).stdout_has("both outputs: ");
         assert_eq!(project.sandbox.leftovers().len(), 1);

@@ -118,7 +118,7 @@ impl Upstream {
         }
     }
 
-    /// Returns what was asked for so far.
+    /// Returns what was requested so far.
     pub(super) fn log(&self) -> Vec<String> {
         self.server.log()
     }

@@ -81,7 +81,7 @@ fn a_branch_that_is_merged_back_later_is_reported() {
     work.commit("more");
     work.run(&["--in-place"]).success();
     let before = content(work, "main");
-    // As a pull request is merged.
+    // Merged like a pull request.
     work.git(&[
         "merge",
         "--quiet",
@@ -149,7 +149,7 @@ fn localizing_on_main_on_purpose_is_not_reported() {
         .lacks("added");
     let message = work.git(&["log", "-1", "--format=%B", "localized/main"]);
     assert!(!message.contains("Brought in:"), "{message}");
-    // What is only locked is refused now.
+    // References that are only locked are refused now.
     work.write(
         "other/kustomization.yaml",
         format!("resources: ['{URL}']\n"),

@@ -7,7 +7,7 @@ use super::{blocks, step};
 use crate::support::{Output, Reply, Repo, Running, Sandbox, Server, config};
 
 const WORKFLOW: &str = ".github/workflows/localize.yml";
-/// Of the job, for its own repository.
+/// The login of the job, for its own repository.
 const TOKEN: &str = "job-s3cr3t";
 /// For what the job reads upstream.
 const UPSTREAM: &str = "upstream-s3cr3t";

@@ -200,7 +200,7 @@ fn an_update_that_cannot_be_locked_fails_without_a_commit() {
         .stderr_has("v3");
     assert!(!hosted.has_changed());
     assert_eq!(checkout.id("HEAD"), raised);
-    // What resolves is locked, but stays on disk.
+    // Resolved references are locked, but stay on disk.
     assert_eq!(
         checkout.git(&["status", "--porcelain"]).trim(),
         "M kustomize-localize.lock"
@@ -286,14 +286,14 @@ fn renovate_finds_the_urls_of_files() {
             assert_eq!(&found["depName"], "acme/crds", "{line}");
         }
     }
-    // Of Renovate, a pattern is between slashes.
+    // In Renovate, a pattern is between slashes.
     let files = configuration["customManagers"][0]["managerFilePatterns"][0]
         .as_str()
         .unwrap();
     let files = Regex::new(files.trim_matches('/')).unwrap();
     assert!(files.is_match("apps/web/kustomization.yaml") && files.is_match("kustomization.yml"));
     assert!(!files.is_match("apps/web/my-kustomization.yaml"));
-    // What the manager for kustomize finds by itself, it leaves out.
+    // References that the kustomize manager finds by itself are left out.
     let more = configuration["kustomize"]["managerFilePatterns"][0]
         .as_str()
         .unwrap();

@@ -9,7 +9,7 @@ use crate::support::{Project, Repo, Sandbox};
 
 const WORKFLOW: &str = ".github/workflows/upstream.yml";
 
-/// What plays `gh`: it writes down what it was asked for, and knows the issue whose number is in `open`.
+/// A fake `gh`: it writes down its arguments, and knows the issue whose number is in `open`.
 const GH: &str = r#"
 printf '%s\n' "$*" >>"$STAND_IN_GH/log"
 case "$1 $2" in
@@ -39,7 +39,7 @@ impl Night {
         sandbox.set("RUNNER_TEMP", sandbox.path("runner"));
         sandbox.set("GITHUB_OUTPUT", sandbox.path("runner/output"));
         project.work.run(&["--in-place", "--no-verify"]).success();
-        // As shallow as that of the job.
+        // As shallow as the clone of the job.
         let url = format!("file://{}", project.work.path().display());
         let place = sandbox.path("checkout");
         let to = place.to_str().unwrap();
@@ -56,7 +56,7 @@ impl Night {
         Night { project, checkout }
     }
 
-    /// Runs the job as GitHub does, and returns how it ended and what `gh` was asked for.
+    /// Runs the job as GitHub does, and returns how it ended and the arguments of `gh`.
     fn pass(&self) -> (i32, Vec<String>) {
         let sandbox: &Sandbox = &self.project.sandbox;
         for name in ["gh/log", "gh/body", "runner/output"] {
@@ -106,7 +106,7 @@ fn an_issue_lists_the_differences() {
     );
     let body = night.body();
     let lines: Vec<&str> = body.lines().collect();
-    // As code: what upstream wrote is not read as Markdown.
+    // As code: text of upstream must not be read as Markdown.
     assert!(
         lines[2..].iter().all(|line| line.starts_with("    ")),
         "{body}"

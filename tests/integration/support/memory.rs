@@ -115,7 +115,7 @@ impl Memory {
     }
 }
 
-/// What is shown without an option.
+/// The output without options.
 pub(crate) fn shown() -> report::Shown {
     report::Shown {
         verbose: false,

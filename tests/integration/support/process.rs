@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 /// No test waits longer than this for one program.
 const DEADLINE: Duration = Duration::from_secs(120);
 
-/// What a program left behind.
+/// The result of a program.
 #[derive(Clone)]
 pub(crate) struct Output {
     /// The exit status; the negated signal number when a signal ended the program.

@@ -1,4 +1,4 @@
-//! What most tests of `localize` start from: a repository with an overlay, a base, and an upstream.
+//! The starting point of most tests of `localize`: a repository with an overlay, a base, and an upstream.
 
 use super::{Output, Repo, Sandbox};
 

@@ -361,7 +361,7 @@ fn kustomize_reaches_real_looking_hosts_through_the_proxy() {
 /// What the program's own HTTP client does in the environment of the sandbox.
 ///
 /// The environment of a process cannot be changed safely beside other tests, so this runs the test
-/// binary once more, for [`get_in_child`] only.
+/// binary again, for [`get_in_child`] only.
 #[test]
 #[cfg_attr(not(target_os = "linux"), ignore = "SSL_CERT_FILE is read on Linux")]
 fn reqwest_reaches_real_looking_hosts_through_the_proxy() {

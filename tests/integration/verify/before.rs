@@ -1,4 +1,4 @@
-//! What an earlier run has proven is not built again, and everything else is.
+//! Whatever an earlier run has verified is not built again, and everything else is.
 
 use std::fs;
 use std::path::PathBuf;

@@ -54,7 +54,7 @@ fn unfetched_files_are_reported_and_requested_from_upstream() {
     let Some(kustomize) = world.sandbox.builds() else {
         return;
     };
-    // As a plugin may, the original asks for something that no kustomization names.
+    // Like a plugin might, the original requests something that no kustomization names.
     let other = "https://files.example.com/other.yaml";
     world.file(other, config_map("other"));
     let side = world.sandbox.path("side");

@@ -286,7 +286,7 @@ fn no_secret_is_shown_and_none_is_in_the_lock() {
             }
         );
     }
-    // What git's helpers know is found.
+    // Logins of git's credential helpers are found.
     sandbox.script(
         "git-credential-known",
         "test \"$1\" = get && printf 'username=me\\npassword=s3cr3t\\n'",

@@ -180,7 +180,7 @@ fn apps(sandbox: &Sandbox, server: &Server) -> Repo {
     repo
 }
 
-/// Returns the names of the files that were asked for.
+/// Returns the names of the files that were requested.
 fn asked(server: &Server) -> Vec<String> {
     let mut names: Vec<String> = server
         .log()

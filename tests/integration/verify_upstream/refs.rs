@@ -223,7 +223,7 @@ fn a_commit_is_asked_for_by_its_id() {
             ok.len() == 3 && ok.iter().all(|one| one.starts_with("ok ")),
             "{ok:?}"
         );
-        // Nothing leads there any more, but the server still gives it.
+        // No ref leads there any more, but the server still has it.
         up.git(&["reset", "--quiet", "--hard", &commit]);
         report(&repo, &[], 0);
         up.git(&["reflog", "expire", "--expire=all", "--all"]);

@@ -20,7 +20,7 @@ fn additions_to_the_lock_must_match_upstream() {
     );
     repo.run(&["lock"]).success();
     repo.commit("more");
-    // What was there before is not asked for.
+    // Entries that were there before are not requested.
     server.route("/old.yaml", Reply::ok(config("other")));
     server.forget();
     ask(&repo, &["--since", "HEAD^"])

@@ -80,7 +80,7 @@ impl Hosted {
     fn never_drifts(&self, name: &str) {
         let clone = self.project.sandbox.clone_of(&self.origin, name);
         let more = ["--branch", "beginning", "--locked"];
-        // What only the branch knows is decided by its lock.
+        // References that only the branch knows are decided by its lock.
         let place = if self.args == IN_PLACE {
             ("kustomize-localize.lock", "")
         } else {

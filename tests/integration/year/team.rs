@@ -204,7 +204,7 @@ impl Team {
         self.follow_with(&["--no-verify"])
     }
 
-    /// Localizes, lets kustomize build before and after, and builds once more without a network.
+    /// Localizes, lets kustomize build before and after, and builds again without a network.
     #[track_caller]
     pub(super) fn follow_and_build(&mut self) {
         let output = self.follow_with(&["--strict"]);
@@ -453,7 +453,7 @@ impl Team {
     #[track_caller]
     fn never_drifts(&self, tip: &Tip, clone: &Repo) {
         clone.git(&["switch", "-q", "-c", "anew", "--no-track", "origin/main"]);
-        // What main has not locked was decided when the branch met it first.
+        // References that main has not locked were decided when the branch first met them.
         if let Some(remotes) = tip.lock_of_remotes()
             && fs::read_to_string(clone.path().join(LOCK)).ok() != Some(remotes.clone())
         {

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
-/// What a client asked for.
+/// A request of a client.
 #[derive(Debug, Clone)]
 pub(super) struct Request {
     /// Path and query.

@@ -347,7 +347,7 @@ fn check(file: &File) -> Result<(), TestCaseError> {
     let after = after.map_err(|e| TestCaseError::fail(format!("{before}\n{e:?}")))?;
     let after = String::from_utf8(after).unwrap();
 
-    // Every value is the one that was asked for.
+    // Every value is the one that was requested.
     let new = read(after.as_bytes());
     let new = new
         .map_err(|e| TestCaseError::fail(format!("{before}\n{after}\n{e:?}")))?

@@ -172,7 +172,7 @@ fn a_left_reference_is_brought_in_once_it_resolves() {
         said,
         [A.to_owned(), B.to_owned(), format!("{A} > {B} > {C}")]
     );
-    // What cannot be asked again is what it was, and so is what is known to be left behind it.
+    // An entry that cannot be asked again does not change, and neither does what is known to be left behind it.
     assert_eq!(relocked(a, &without_c).0, without_c);
     assert_eq!(relocked(Upstreams::default(), &without_c).0, without_c);
     let (all, said) = relocked(b.with(C, "namePrefix: c-\n"), &without_c);

@@ -4,7 +4,7 @@ use std::io::{self, Read, Write};
 use std::thread;
 use std::time::Duration;
 
-/// What a client asked for.
+/// A request of a client.
 #[derive(Clone, Debug)]
 pub(crate) struct Request {
     pub(crate) method: String,
@@ -123,7 +123,7 @@ fn read_chunks(stream: &mut impl Read) -> io::Result<Vec<u8>> {
     }
 }
 
-/// What the server answers, and how badly.
+/// The answer of the server, and how it is broken.
 #[derive(Clone, Debug)]
 pub(crate) struct Reply {
     status: u16,

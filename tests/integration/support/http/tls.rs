@@ -11,7 +11,7 @@ use rustls::crypto::ring;
 use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
 
-/// Signs a certificate for every host that is asked for.
+/// Signs a certificate for every host that is requested.
 pub(super) struct Authority {
     issuer: CertifiedIssuer<'static, KeyPair>,
     pem: String,
