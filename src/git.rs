@@ -1,5 +1,5 @@
 //! What we ask of the `git` executable: what users have configured it for, or what must be exactly
-//! git's own. Everything else goes through `gix` in [`crate::tree`] and [`crate::commit`].
+//! git's own. Everything else goes through `gix` in [`crate::tree`] and [`crate::destination`].
 //!
 //! "This repository" ([`LocalRepo`]) keeps the environment we were started with, so that a hook's
 //! `GIT_DIR` and the caller's `git -c` settings hold. A remote repository ([`RemoteGit`]) is spoken

@@ -274,18 +274,10 @@ impl OnBranch {
         if self.repo.top.is_none() {
             return Ok(());
         }
-        let followed = tree.followed();
-        let is_used = |path: &String| {
-            plan.used.contains(path)
-                || followed.contains(path)
-                || (workspace.lock.is_some() && path == LOCK_NAME)
-        };
-        let changed: Vec<String> = self
-            .repo
-            .changed_paths()?
-            .into_iter()
-            .filter(is_used)
-            .collect();
+        let mut used = tree.followed();
+        used.extend(plan.used.iter().cloned());
+        used.extend(workspace.lock.iter().map(|_| LOCK_NAME.to_owned()));
+        let changed = self.repo.changed_paths(&used)?;
         if changed.is_empty() {
             Ok(())
         } else {

@@ -32,41 +32,63 @@ pub struct Staged {
     pub intent_to_add: bool,
 }
 
+/// How many pathspecs git is given: it compares each of them with each file of the index.
+const MOST_PATHSPECS: usize = 50;
+
+/// Returns a few paths that these are, or lie in; none where only the top holds them all.
+fn shallow(paths: &BTreeSet<String>) -> BTreeSet<&str> {
+    let depth = |place: &&str| place.matches('/').count();
+    let mut places: BTreeSet<&str> = paths.iter().map(String::as_str).collect();
+    while places.len() > MOST_PATHSPECS {
+        let deepest = places.iter().map(depth).max().unwrap_or_default();
+        places = places
+            .into_iter()
+            .map(|place| match depth(&place) {
+                found if found == deepest => place.rsplit_once('/').map_or("", |(above, _)| above),
+                _ => place,
+            })
+            .collect();
+    }
+    if places.contains("") {
+        BTreeSet::new()
+    } else {
+        places
+    }
+}
+
 impl LocalRepo {
-    /// Returns the tracked paths (from the top) that differ from HEAD in the index or on disk.
+    /// Returns which of these paths (from the top) are tracked, and differ from HEAD in the index or on disk.
     ///
     /// # Errors
     /// When git cannot compare them.
-    pub fn changed_paths(&self) -> Result<Vec<String>> {
-        let output = self.run(
-            &[
-                "status",
-                "--porcelain",
-                "-z",
-                "--untracked-files=no",
-                "--no-renames",
-                "--ignore-submodules=all",
-            ],
-            None,
-        )?;
-        if !output.status.success() {
-            return Err(Failure::new(said(&output)));
-        }
-        // A name that is not UTF-8 is none that a reference could name.
-        Ok(String::from_utf8_lossy(&output.stdout)
-            .split('\0')
-            .filter_map(|entry| entry.get(3..))
-            .map(str::to_owned)
-            .collect())
+    pub fn changed_paths(&self, among: &BTreeSet<String>) -> Result<Vec<String>> {
+        let changed = self.status(among)?.into_iter();
+        Ok(changed.map(|(_, path)| path).collect())
     }
 
-    /// Returns the tracked paths (from the top) that are something else on disk than in the index,
-    /// those among them that are not merged or not staged in full.
+    /// Returns which of these paths (from the top) are tracked, and something else on disk than in the index: also those
+    /// that are not merged or not staged in full.
     ///
     /// # Errors
     /// When git cannot compare them.
-    pub fn unstaged_paths(&self) -> Result<HashSet<String>> {
-        let output = self.files(&[
+    pub fn unstaged_paths(&self, among: &BTreeSet<String>) -> Result<BTreeSet<String>> {
+        let changed = self.status(among)?.into_iter();
+        let unstaged = changed.filter(|(on_disk, _)| *on_disk != ' ');
+        Ok(unstaged.map(|(_, path)| path).collect())
+    }
+
+    /// Returns what is different of these paths, with git's letter for what it is on disk. Git looks at no other file,
+    /// where there are not too many of them: a repository may hold a million.
+    fn status(&self, among: &BTreeSet<String>) -> Result<Vec<(char, String)>> {
+        if among.is_empty() {
+            return Ok(Vec::new());
+        }
+        let pathspecs: Vec<String> = shallow(among)
+            .into_iter()
+            .map(|place| format!(":(top,literal){place}"))
+            .collect();
+        let mut arguments = vec![
+            // Nobody waits for an index that is refreshed.
             "--no-optional-locks",
             "status",
             "--porcelain",
@@ -74,12 +96,15 @@ impl LocalRepo {
             "--untracked-files=no",
             "--no-renames",
             "--ignore-submodules=all",
-        ])?;
+            "--",
+        ];
+        arguments.extend(pathspecs.iter().map(String::as_str));
+        let output = self.files(&arguments)?;
+        // A name that is not UTF-8 is none that a reference could name.
         Ok(String::from_utf8_lossy(&output)
             .split('\0')
-            .filter(|entry| entry.get(1..2).is_some_and(|on_disk| on_disk != " "))
-            .filter_map(|entry| entry.get(3..))
-            .map(str::to_owned)
+            .filter_map(|entry| Some((entry.chars().nth(1)?, entry.get(3..)?.to_owned())))
+            .filter(|(_, path)| among.contains(path))
             .collect())
     }
 
@@ -261,4 +286,30 @@ fn staged(line: &[u8]) -> Option<Staged> {
         path: path.get(1..)?.to_owned(),
         intent_to_add: false,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn git_is_given_a_few_paths_that_hold_all(
+            paths in prop::collection::btree_set("[a-f](/[a-f]){0,5}", 1..300),
+        ) {
+            let few = shallow(&paths);
+            prop_assert!(few.len() <= MOST_PATHSPECS);
+            if paths.len() <= MOST_PATHSPECS {
+                prop_assert_eq!(few.len(), paths.len());
+            }
+            let holds = |above: &&str, path: &str| {
+                path.strip_prefix(above).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+            };
+            for path in &paths {
+                prop_assert!(few.is_empty() || few.iter().any(|above| holds(above, path)), "{}", path);
+            }
+        }
+    }
 }

@@ -195,11 +195,11 @@ impl<'a> WritePlan<'a> {
     /// Refuses to edit files of the user that differ from the index: the edit could not be told apart from what was
     /// there before.
     fn unstaged(&self) -> Result<Option<Failure>> {
-        let edits: Vec<&str> = self
+        let edits: BTreeSet<String> = self
             .places
             .iter()
             .filter(|(place, _, there)| self.is_local(place) && *there != There::Same)
-            .map(|(place, ..)| *place)
+            .map(|(place, ..)| (*place).to_owned())
             .collect();
         let Files::WorkingTree { repo, .. } = &self.workspace.files else {
             return Ok(None);
@@ -207,12 +207,11 @@ impl<'a> WritePlan<'a> {
         if edits.is_empty() {
             return Ok(None);
         }
-        let unstaged = repo.unstaged_paths()?;
+        let unstaged = repo.unstaged_paths(&edits)?;
         let tracked = repo.tracked_paths()?;
         let differ: Vec<String> = edits
             .into_iter()
-            .filter(|place| unstaged.contains(*place) || !tracked.contains_key(*place))
-            .map(str::to_owned)
+            .filter(|place| unstaged.contains(place) || !tracked.contains_key(place))
             .collect();
         if differ.is_empty() {
             return Ok(None);
