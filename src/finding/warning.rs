@@ -1,10 +1,11 @@
-//! Warnings: what works, but should be known.
+//! What works but should be known, by its ids, and what each of them means.
 
 use std::fmt;
 
 macro_rules! warnings {
     ($($(#[doc = $doc:literal])+ $warning:ident $id:literal,)+) => {
-        /// A warning of the commands that bring something in. The one table of ids, in their order.
+        /// A warning of the commands that bring something in. The one table of ids and of what
+        /// they mean, in the order of the ids.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub enum WarningId {
             $($(#[doc = $doc])+ $warning,)+
@@ -22,6 +23,14 @@ macro_rules! warnings {
                 }
             }
 
+            /// Returns what it means, in Markdown.
+            #[must_use]
+            pub fn meaning(self) -> &'static str {
+                match self {
+                    $(WarningId::$warning => concat!($($doc),+).trim_start(),)+
+                }
+            }
+
             /// Returns the warning with this id.
             #[must_use]
             pub fn from_id(id: &str) -> Option<WarningId> {
@@ -32,43 +41,48 @@ macro_rules! warnings {
 }
 
 warnings! {
-    /// A Helm configuration directory is not in the scope.
+    /// a Helm configuration directory that is not in the scope: not copied
     ConfigHome "config-home",
-    /// A function or plugin has strings that look like paths or URLs.
+    /// a function or plugin has strings that look like paths or URLs: left as they are, and nothing is brought
+    /// along for them
     CustomField "custom-field",
-    /// A key occurs twice.
+    /// a key occurs twice: kustomize takes the last
     DuplicateKey "duplicate-key",
-    /// A localized file is not what the lock says.
+    /// in place: a localized file is not what the lock says; `--overwrite` brings that back
     EditedCopy "edited-copy",
-    /// A kustomization holds several YAML documents.
+    /// a kustomization with several YAML documents: kustomize reads the first
     ExtraDocument "extra-document",
-    /// A chart names no single version.
+    /// a Helm chart without a version, or with a range of versions: what was taken is in the lock
     FloatingChart "floating-chart",
-    /// The code of a function is not brought in.
+    /// a KRM function whose code is not brought in: a container image (pinned or not), a program on the `PATH`,
+    /// Starlark
     Function "function",
-    /// An entry that nothing references stays.
+    /// `lock`: an entry that nothing references stays, because a kustomization cannot be read
     KeptEntry "kept-entry",
-    /// A licence cannot be brought along.
+    /// a licence that cannot be brought along: a link out of its repository, or larger than 4 MiB
     LeftLicense "left-license",
-    /// A local file that is not there is left out.
+    /// a missing file that `--leave-missing` allows; none that `leave-missing` in the configuration lists
     LeftMissing "left-missing",
-    /// The code of a plugin is in the plugin home of the machine that builds.
+    /// an exec or Go plugin: its code is in the plugin home of who builds
     LegacyPlugin "legacy-plugin",
-    /// A localized branch was merged into its source.
+    /// in place: the localized branch was merged into its source, with the command that takes that back
     MergedBack "merged-back",
-    /// A root is not verified by a build.
+    /// the original does not build by itself, so its copy is not verified; with `--strict` also that there is no
+    /// kustomize
     NotBuilt "not-built",
-    /// Something in the tree itself is wrong.
+    /// `lock`: something in the tree itself is wrong, so that what is behind it is not looked at
     NotFollowed "not-followed",
-    /// A chart stays remote.
+    /// a Helm chart of a repository that was left there, because `--helm` was not given: helm fetches it at
+    /// build time
     RemoteChart "remote-chart",
-    /// A file that is rewritten is also read as data.
+    /// a file that is rewritten for what it references is also read as it is, by a generator for instance: its
+    /// data will differ
     RewrittenData "rewritten-data",
-    /// A URL is split at its `=`.
+    /// a generator takes the text before `=` in a URL for a key, and so does this tool
     SplitUrl "split-url",
-    /// A program has lost its execute bit.
+    /// a program from elsewhere has lost its execute bit: with its digest and the command that trusts it
     StrippedExecutable "stripped-executable",
-    /// A file among the localized files is not in the lock.
+    /// in place: a file among the localized files that the lock does not list
     UnknownFile "unknown-file",
 }
 

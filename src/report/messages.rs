@@ -1,5 +1,6 @@
 //! Messages on standard error: failures with their hints, and warnings.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use console::Style;
@@ -7,6 +8,7 @@ use console::Style;
 use super::{counted_warnings, visible};
 use crate::config::Strict;
 use crate::failure::{Failure, Failures};
+use crate::finding::WarningId;
 use crate::walk::Warning;
 
 /// Returns what stopped the work, each with what to do about it.
@@ -57,13 +59,15 @@ pub fn too_strict(strict: &Strict, warnings: &[Warning]) -> Failure {
             "leave their ids out of `--strict` and `strict` of the configuration",
         ),
     };
-    Failure::new(format!(
+    let failure = Failure::new(format!(
         "nothing was written, because of {}: {lets}",
         counted_warnings(&refused)
-    ))
-    .hint(format!(
-        "what each means is in the README under \"Warnings\"; to accept them, {accept}"
-    ))
+    ));
+    let ids: BTreeSet<WarningId> = refused.iter().map(|warning| warning.id).collect();
+    let meanings = ids.iter().map(|id| format!("`{id}`: {}", id.meaning()));
+    meanings
+        .fold(failure, Failure::hint)
+        .hint(format!("to accept them, {accept}"))
 }
 
 /// Returns warnings, a line each.

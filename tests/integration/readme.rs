@@ -190,11 +190,33 @@ fn every_rule_has_its_section() {
 }
 
 #[test]
-fn every_warning_is_in_the_table() {
+fn every_warning_is_in_the_table_with_its_meaning() {
     let ids = WarningId::ALL.iter().map(|warning| warning.id().to_owned());
     let expected: BTreeSet<String> = ids.collect();
     let readme = file("README.md");
-    assert_eq!(first_column(section(&readme, "## Warnings")), expected);
+    let table = section(&readme, "## Warnings");
+    assert_eq!(first_column(table), expected);
+    for warning in WarningId::ALL {
+        let start = format!("| `{}` | ", warning.id());
+        let mut rows = table.lines().filter_map(|line| line.strip_prefix(&start));
+        let row = without_links(rows.next().unwrap().trim_end_matches(" |"));
+        assert_eq!(row, warning.meaning());
+    }
+}
+
+/// Returns Markdown with the texts of its links alone.
+fn without_links(text: &str) -> String {
+    let mut plain = String::new();
+    let mut rest = text;
+    while let Some((before, (link, after))) = rest.split_once('[').and_then(|(before, link)| {
+        let (text, rest) = link.split_once("](")?;
+        Some((before, (text, rest.split_once(')')?.1)))
+    }) {
+        plain.push_str(before);
+        plain.push_str(link);
+        rest = after;
+    }
+    plain + rest
 }
 
 #[test]
