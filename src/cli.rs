@@ -41,7 +41,7 @@ pub const FAILED: u8 = 2;
 /// and a message that say where every byte came from. Working tree, index and HEAD are not touched.
 ///
 /// `check` finds, without a network, what a hermetic build could not resolve; `hook` lets git run it. `lock` and
-/// `--in-place --no-commit` mend what it finds.
+/// `--in-place --no-commit` fix what it finds.
 #[derive(Debug, Parser)]
 #[command(
     name = "git-kustomize-localize",

@@ -319,10 +319,10 @@ impl Fetcher {
             );
         }
         if self.options.offline && Pin::of(reference) != Pin::Commit {
-            return Err(Failure::new(format!(
-                "{shown}: which commit `{name}` is cannot be told offline"
-            ))
-            .hint("run once without `--offline`"));
+            return Err(
+                Failure::new(format!("{shown}: `{name}` cannot be resolved offline"))
+                    .hint("run once without `--offline`"),
+            );
         }
         Ok(())
     }

@@ -210,7 +210,7 @@ fn no_commit(here: &LocalRepo, rev: &str) -> Failure {
     let failure = Failure::new(format!("`{rev}` names no commit"));
     match at_remotes(here, rev).as_slice() {
         [] if std::path::Path::new(rev).exists() => failure.hint(format!(
-            "paths of a commit stand after `--`: git kustomize-localize verify -- {}",
+            "put paths after `--`: git kustomize-localize verify -- {}",
             argument(rev)
         )),
         [] if rev == "HEAD" => failure.hint("commit first: nothing is committed yet"),

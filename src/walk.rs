@@ -539,7 +539,7 @@ impl Walker<'_> {
         };
         if let NoteKind::Misleading { .. } = &note.kind {
             let failure = Failure::new(note.message.clone())
-                .hint("write it anew, and ask who wrote it")
+                .hint("write it again, and check where it came from")
                 .at(location.clone());
             self.troubles.push(Trouble {
                 kind: TroubleKind::Unsafe,
@@ -617,7 +617,7 @@ fn left_behind(kind: &NoteKind) -> Option<&'static str> {
             // A program of the tree, or one that is downloaded: it comes along.
             FunctionRuntime::Exec { path } if path.contains('/') => return None,
             FunctionRuntime::Exec { .. } => {
-                ", which is looked up on the PATH of who builds: the copy does not hold it"
+                ", which is looked up on the PATH of the machine that builds: the copy does not hold it"
             }
             FunctionRuntime::Container { .. } => {
                 ": left as it is, so that to build the copy takes docker and that image"

@@ -114,7 +114,7 @@ impl Workspace {
                 None => Failure::new("this repository has no commit yet")
                     .hint("commit your files first, or write plain files: `--no-commit`"),
                 Some(rev) => Failure::new(format!("`{rev}` names no commit of this repository"))
-                    .hint("see what there is: git log --oneline --all"),
+                    .hint("list the commits: git log --oneline --all"),
             }
             .into());
         };
@@ -437,10 +437,8 @@ impl Workspace {
 /// Returns what to say where another run has written the lock since it was read.
 #[must_use]
 pub fn changed_meanwhile() -> Failure {
-    Failure::new(format!(
-        "`{LOCK_NAME}` was changed by somebody else meanwhile"
-    ))
-    .hint("run the same command again")
+    Failure::new(format!("`{LOCK_NAME}` was changed by another process"))
+        .hint("run the same command again")
 }
 
 /// Finds the repository, for work that must not reach the network.

@@ -351,7 +351,7 @@ fn untrusted(graph: &Graph) -> Option<String> {
             runtime: FunctionRuntime::Exec { path },
             ..
         } if !path.contains('/') && is_foreign(noted.file) => Some(format!(
-            "{} runs the program `{path}` of this machine, which cannot be trusted for what somebody else does with it",
+            "{} runs the program `{path}` of this machine, which cannot be trusted with input from others",
             graph.label(noted.file)
         )),
         _ => None,

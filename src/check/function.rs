@@ -87,7 +87,7 @@ impl One<'_> {
             FunctionRuntime::Exec { path } if !path.contains('/') => {
                 found.push(self.finding(
                     path,
-                    format!("the function `{kind}` runs `{path}`, whatever that is on the PATH of who builds"),
+                    format!("the function `{kind}` runs `{path}`, whatever that is on the PATH of the machine that builds"),
                     vec![format!(
                         "put the program into this repository, and name it by its path: `./{path}`"
                     )],
@@ -112,7 +112,7 @@ impl One<'_> {
                         image,
                         format!("the image `{image}` of the function `{kind}` is not pinned by its digest"),
                         vec![format!(
-                            "write it with its digest, as its registry tells it: `{}@sha256:DIGEST`",
+                            "pin it by its digest: `{}@sha256:DIGEST`",
                             image.split('@').next().unwrap_or(image)
                         )],
                     ));
@@ -153,7 +153,7 @@ impl One<'_> {
         self.finding(
             kind,
             format!(
-                "the code of the plugin `{kind}` is not in the repository, but in the plugin home of who builds: `{place}`"
+                "the code of the plugin `{kind}` is not in the repository, but in the plugin home of the machine that builds: `{place}`"
             ),
             vec!["use a built-in plugin, or a function whose program is in this repository".to_owned()],
         )
@@ -250,7 +250,7 @@ mod tests {
             (
                 "sed",
                 Error,
-                "the function `Gen` runs `sed`, whatever that is on the PATH of who builds",
+                "the function `Gen` runs `sed`, whatever that is on the PATH of the machine that builds",
             ),
         ] {
             let found = find(function(&format!("exec: {{path: '{path}'}}")));
@@ -566,7 +566,7 @@ mod tests {
                 )
                 .file("args", "")
         };
-        let first = "the code of the plugin `DatePrefixer` is not in the repository, but in the plugin home of who builds: `example.com/v1/dateprefixer/DatePrefixer`";
+        let first = "the code of the plugin `DatePrefixer` is not in the repository, but in the plugin home of the machine that builds: `example.com/v1/dateprefixer/DatePrefixer`";
         assert_eq!(
             find(plugin("argsFromFile: args\n")),
             [(Error, first.to_owned())]

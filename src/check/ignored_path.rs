@@ -15,7 +15,7 @@ pub(super) const DEFINITION: Definition = Definition {
     id: "ignored-path",
     severity: Severity::Warning,
     summary: "a path that git ignores",
-    explanation: "A path names nothing in what is checked, and git ignores it: most often a secret that is \
+    explanation: "A path does not exist in what is checked, and git ignores it: most often a secret that is \
         kept out of git on purpose. The build works only where somebody puts the file. Add it all the same \
         if it is no secret; otherwise leave the warning, or allow it with the reason. Only the `.gitignore` \
         files of what is checked count, so that every clone comes to the same verdict.",

@@ -56,7 +56,7 @@ fn problem(context: &Context<'_>, trouble: &Trouble, kind: ProblemKind) -> Optio
     let location = failure.location.as_ref()?;
     let file = trouble.file?;
     let help = if failure.hints.is_empty() {
-        vec!["mend it: `kustomize build` refuses the file as it is".to_owned()]
+        vec!["fix it: `kustomize build` refuses the file".to_owned()]
     } else {
         failure.hints.clone()
     };

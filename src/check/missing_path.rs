@@ -16,8 +16,8 @@ pub(super) const DEFINITION: Definition = Definition {
     id: "missing-path",
     severity: Severity::Error,
     summary: "a path that names nothing in the tree",
-    explanation: "A path names nothing in what is checked. Often the file is on disk but was never added, so the \
-        build works here and nowhere else. Add it, or mend the path.",
+    explanation: "A path does not exist in what is checked. Often the file is on disk but was never added, so the \
+        build works here and nowhere else. Add it, or fix the path.",
     allow: Allow::Never,
     in_localized_files: false,
     find: Find::Here(find),

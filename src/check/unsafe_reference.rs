@@ -98,7 +98,7 @@ fn find(context: &Context<'_>) -> Vec<Finding> {
 
 fn anew() -> Vec<String> {
     vec![
-        "write it anew, and ask who wrote it: what git could take for something else is never passed on"
+        "write it again, and check where it came from: what git could take for something else is never passed on"
             .to_owned(),
     ]
 }
@@ -154,7 +154,7 @@ mod tests {
             let findings = find(text);
             assert_eq!(findings.len(), 1, "{text}: {findings:?}");
             assert_eq!(findings[0].message, message);
-            assert!(findings[0].help[0].starts_with("write it anew"));
+            assert!(findings[0].help[0].starts_with("write it again"));
             assert!(under_caret(&findings[0]).len() > 8);
             assert!(!shown(&findings).contains('\u{1b}'));
             // Each problem is reported once.
@@ -254,7 +254,7 @@ mod tests {
             ),
             (
                 "resources: ['ssh://host']",
-                "`ssh://host` is no URL of a git repository: it names no repository",
+                "`ssh://host` is not the URL of a git repository: it names no repository",
             ),
         ] {
             let findings = Scene::of(text).check().findings;

@@ -29,7 +29,7 @@ pub(super) struct CheckArgs {
     #[arg(long, group = "source", value_name = "REV")]
     rev: Option<String>,
 
-    /// Take the configuration from FILE, not from what is checked
+    /// Read the configuration from FILE instead of from what is checked
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
 
@@ -38,7 +38,7 @@ pub(super) struct CheckArgs {
     #[arg(long, value_name = "BASE", conflicts_with = "config")]
     base: Option<String>,
 
-    /// Show what is allowed by comments and by the configuration as well
+    /// Also show findings that comments or the configuration allow
     #[arg(long)]
     no_allow: bool,
 
@@ -46,7 +46,7 @@ pub(super) struct CheckArgs {
     #[arg(long, value_name = "BASE", require_equals = true, num_args = 0..=1, default_missing_value = "")]
     new_only: Option<String>,
 
-    /// Show everything, also where the configuration says `new-only`
+    /// Show all findings, even if the configuration says `new-only`
     #[arg(long, conflicts_with = "new_only")]
     no_new_only: bool,
 
@@ -190,6 +190,6 @@ fn summarize(checked: &Checked, all: bool) -> Result<()> {
 
 /// How to pass the base to the check of a hook.
 const SAY_BASE: &[&str] = &[
-    "name a revision to compare with: --new-only=BASE, `--new-only=HEAD` for what is to be committed",
+    "name a revision to compare with: --new-only=BASE, `--new-only=HEAD` before a commit",
     "or show everything: --no-new-only",
 ];

@@ -17,7 +17,7 @@ pub(super) enum HookCommand {
     /// Manage git hooks that run `check`
     Install(InstallArgs),
 
-    /// Take out what `install` put in, and nothing else
+    /// Remove what `install` added, and nothing else
     Uninstall(UninstallArgs),
 
     /// Do what a hook does; for hooks that are written by hand or by other programs
@@ -27,7 +27,7 @@ pub(super) enum HookCommand {
 /// Arguments of `hook install`.
 #[derive(Debug, Clone, Args)]
 pub(super) struct InstallArgs {
-    /// The hooks to put in
+    /// The hooks to install
     #[arg(value_enum, value_name = "HOOK", default_values_t = [Hook::PreCommit, Hook::PreMergeCommit])]
     hooks: Vec<Hook>,
 
@@ -43,7 +43,7 @@ pub(super) struct InstallArgs {
 /// Arguments of `hook uninstall`.
 #[derive(Debug, Clone, Args)]
 pub(super) struct UninstallArgs {
-    /// The hooks to take out [default: all]
+    /// The hooks to remove [default: all]
     #[arg(value_enum, value_name = "HOOK", hide_default_value = true, default_values_t = Hook::ALL)]
     hooks: Vec<Hook>,
 

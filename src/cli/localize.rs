@@ -135,7 +135,7 @@ pub(super) struct VerifyArgs {
     #[arg(long, hide_short_help = true)]
     pub(super) no_verify: bool,
 
-    /// Build everything, also what was verified before from the same inputs; WHAT is what the build of
+    /// Build everything, even what was verified before from the same inputs; WHAT is what the build of
     /// the original reads from upstream [default: fetched]
     #[arg(long, value_enum, value_name = "WHAT", num_args = 0..=1, require_equals = true, default_missing_value = "fetched", conflicts_with = "no_verify", hide_short_help = true)]
     pub(super) verify: Option<Verify>,

@@ -28,7 +28,7 @@ pub(super) struct TreeArgs {
     #[arg(long, value_name = "REV")]
     rev: Option<String>,
 
-    /// Show only what is remote or was brought in, and what leads to it
+    /// Show only remote and localized nodes, and the paths to them
     #[arg(long)]
     remote: bool,
 

@@ -73,7 +73,7 @@ pub struct Request {
 /// Returns what to say where it is not known what is old, and what to do.
 #[must_use]
 pub fn no_base(hints: &[&str]) -> Failure {
-    let failure = Failure::new("`new-only` needs to know what is old");
+    let failure = Failure::new("`new-only` needs a base to compare with");
     hints
         .iter()
         .fold(failure, |failure, hint| failure.hint(*hint))
@@ -242,9 +242,8 @@ pub fn open(here: &Rc<LocalRepo>, what: &What) -> Result<Opened> {
         }
         What::Commit(rev) => {
             let id = here.commit(rev)?.ok_or_else(|| {
-                Failure::new(format!("`{rev}` names no commit")).hint(
-                    "see what there is: git log --oneline --all; what is not here must be fetched",
-                )
+                Failure::new(format!("`{rev}` names no commit"))
+                    .hint("list the commits: git log --oneline --all; fetch those that are missing")
             })?;
             let tree = Rc::new(ObjectTree::of_here(here.clone(), object_id(&id.tree)?)?);
             let hash = tree.hash();

@@ -122,7 +122,7 @@ fn request(judged: &Judged, hook: Running) -> check::Request {
             // Where no commit is being made.
             None => Base::NotGiven(match hook {
                 Running::Framework => {
-                    &["say what is new: pre-commit run --from-ref REV --to-ref REV"]
+                    &["name the range: pre-commit run --from-ref REV --to-ref REV"]
                 }
                 _ => &["outside of a commit: git kustomize-localize check --new-only=BASE"],
             }),

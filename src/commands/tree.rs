@@ -45,7 +45,7 @@ pub fn tree(request: &Request) -> Result<ReferenceTree, Failures> {
         if !reference_tree.invert(|node| is_named(&name, node) && is_there(url, node)) {
             return Err(
                 Failure::new(format!("nothing names `{}`", redact::url(url)))
-                    .hint("see what is named: git kustomize-localize tree --remote")
+                    .hint("list the remote references: git kustomize-localize tree --remote")
                     .into(),
             );
         }
@@ -71,7 +71,7 @@ fn of(here: &Rc<LocalRepo>, what: &What, request: &Request) -> Result<ReferenceT
                     "`{}` is not a directory of this repository",
                     redact::url(text)
                 ))
-                .hint("to see who names it: --invert URL"))
+                .hint("to see what references it: --invert URL"))
             } else {
                 from_top(here, &*opened.tree, text)
             }

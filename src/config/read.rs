@@ -284,7 +284,7 @@ impl Reason {
             failures.push(
                 reader
                     .failure(start, "an entry has a `reason`")
-                    .hint(format!("say in one line {what}, for those who review it")),
+                    .hint(format!("give in one line {what}, for those who review it")),
             );
         }
     }

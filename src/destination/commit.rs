@@ -64,7 +64,7 @@ pub(super) fn commit(
         let tip = tip.commit.as_str();
         if branch.local.is_none() {
             // So that what comes next, as a push, finds the branch whether or not there was news.
-            let reason = "kustomize-localize: as it is at the remote";
+            let reason = "kustomize-localize: reset to the remote branch";
             move_branch(here, branch, worktree, tip, Some(reason))?;
         } else if worktree.is_some() {
             move_branch(here, branch, worktree, tip, None)?;

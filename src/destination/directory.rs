@@ -105,8 +105,10 @@ fn claim(place: &Path, shown: &str, target: &str, overwrite: bool, converts: boo
         Ok(_) => {}
     }
     let not_ours = || {
-        Failure::new(format!("`{shown}` is there already, and is not ours"))
-            .hint("choose another NEW_DIR, or remove it")
+        Failure::new(format!(
+            "`{shown}` is there already, and was not made by this tool"
+        ))
+        .hint("choose another NEW_DIR, or remove it")
     };
     let bytes = std::fs::read(place.join(LOCK_NAME)).map_err(|_| not_ours())?;
     let lock = Lock::parse(&bytes, &format!("{shown}/{LOCK_NAME}"))?;
@@ -194,7 +196,7 @@ fn write(
     failpoint::before("move NEW_DIR to its place");
     std::fs::rename(&fresh, place).map_err(|error| {
         if place.exists() {
-            Failure::new(format!("`{shown}` was made by somebody else meanwhile"))
+            Failure::new(format!("`{shown}` was created by another process"))
                 .hint("run the same command again")
         } else {
             failed(error)

@@ -285,7 +285,7 @@ impl OnBranch {
                 "files in use have uncommitted changes: {}",
                 listed(&changed)
             ))
-            .hint("commit or stash them; to take the committed files as they are: --rev HEAD"))
+            .hint("commit or stash them; to use the committed files: --rev HEAD"))
         }
     }
 

@@ -156,7 +156,7 @@ impl Cache {
 
     fn directory(&self) -> Result<&Path> {
         self.directory.as_deref().ok_or_else(|| {
-            Failure::new("there is no place for a cache").hint("set HOME or XDG_CACHE_HOME")
+            Failure::new("there is no cache directory").hint("set HOME or XDG_CACHE_HOME")
         })
     }
 

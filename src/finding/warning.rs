@@ -63,7 +63,7 @@ warnings! {
     LeftLicense "left-license",
     /// a missing file that `--leave-missing` allows; none that `leave-missing` in the configuration lists
     LeftMissing "left-missing",
-    /// an exec or Go plugin: its code is in the plugin home of who builds
+    /// an exec or Go plugin: its code is in the plugin home of the machine that builds
     LegacyPlugin "legacy-plugin",
     /// in place: the localized branch was merged into its source, with the command that takes that back
     MergedBack "merged-back",

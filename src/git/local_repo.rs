@@ -543,7 +543,7 @@ fn nameless() -> Failure {
 
 fn moved_meanwhile(name: &str) -> Failure {
     let short = name.trim_start_matches("refs/heads/");
-    Failure::new(format!("`{short}` was moved by somebody else meanwhile"))
+    Failure::new(format!("`{short}` was updated by another process"))
         .hint("run the same command again")
 }
 

@@ -447,7 +447,7 @@ pub fn claim(
         ))
         .hint("choose another NEW_DIR")),
         None => Err(Failure::new(format!(
-            "`{new_dir}` is there already in {whose}, and is not ours"
+            "`{new_dir}` is there already in {whose}, and was not made by this tool"
         ))
         .hint("choose another NEW_DIR")),
     }

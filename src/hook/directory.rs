@@ -60,7 +60,7 @@ impl Directory {
     /// With the commands to use instead.
     pub(super) fn is_for_us(&self, hooks: &[Hook]) -> Result<(), Failures> {
         if !self.working_tree {
-            return Err(Failure::new("there is no working tree here, so nothing is committed here")
+            return Err(Failure::new("this repository has no working tree, so no commits are made here")
                 .hint("run it in a working tree of this repository")
                 .hint("for a repository that is pushed to, see `hooks/pre-receive` in the source of this program")
                 .into());

@@ -123,7 +123,7 @@ pub(super) fn plan_install(directory: &Directory, hook: Hook, force: bool) -> Re
         Found::Script { bytes, runs } => (bytes, runs),
         Found::Link => {
             let failure = Failure::new(format!(
-                "`{shown}` is a symbolic link: what it leads to is not ours to change"
+                "`{shown}` is a symbolic link: its target is not changed"
             ));
             return in_the_way(directory, hook, force, failure.hint(run_us(hook)));
         }

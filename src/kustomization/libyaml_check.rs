@@ -127,7 +127,7 @@ fn agree(stream: &Stream<'_>) -> Result<(), SyntaxError> {
             Some(_) => {
                 "a line break of YAML 1.1 (U+0085, U+2028 or U+2029) makes the text ambiguous"
             }
-            None => "two YAML readers disagree about what stands here",
+            None => "two YAML parsers disagree about this",
         };
         SyntaxError {
             line,

@@ -274,7 +274,7 @@ fn read_object(reader: &mut Reader<'_>, object: Object, listed: Option<PluginUse
         return;
     }
     let message = format!(
-        "the code of plugin `{kind}` is in the plugin home of who builds, at `{}`",
+        "the code of plugin `{kind}` is in the plugin home of the machine that builds, at `{}`",
         home_path(&api_version, &kind)
     );
     let note = NoteKind::LegacyPlugin {

@@ -411,7 +411,7 @@ pub(super) fn leave(
             one.reason = reason;
             one.accepted = true;
         } else if one.accepted {
-            one.reason = "accepted before, and not any more".to_owned();
+            one.reason = "no longer accepted".to_owned();
             one.accepted = false;
         }
         add(&mut left, one);

@@ -97,7 +97,7 @@ impl Patterns {
             let pattern = pattern.as_ref();
             let glob = path_glob(pattern).map_err(|why| {
                 Failure::new(format!("`{pattern}` is not a pattern for {option}: {why}")).hint(
-                    "write a `[`, `{`, `*` or `?` that is meant as it stands with `\\` before it",
+                    "write a `[`, `{`, `*` or `?` that is meant literally with `\\` before it",
                 )
             })?;
             globs.add(glob);

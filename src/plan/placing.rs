@@ -330,7 +330,7 @@ impl Builder<'_> {
         }
         let shown = source.tree.label(&place);
         let failure = Failure::new(format!(
-            "`{shown}` is needed for what this kustomization references, and is not ours"
+            "`{shown}` is needed for what this kustomization references, and was not made by this tool"
         ));
         Err(match source.repository {
             Some(_) => failure.hint("its repository has files there already; name another version, or copy what you need from it"),
@@ -403,7 +403,7 @@ impl Builder<'_> {
             if let Err(error) = gix::validate::path::component(component.into(), None, options) {
                 return Err(
                     Failure::new(format!("`{destination}` cannot be written: {error}"))
-                        .hint("git stores no file of that name: rename what is referenced"),
+                        .hint("git cannot store that name: rename what is referenced"),
                 );
             }
         }

@@ -424,7 +424,7 @@ impl Builder<'_> {
             .map(|edge| Warning {
                 id: WarningId::RewrittenData,
                 message: format!(
-                    "`{}` is read as it is here, but what it references was rewritten: the build will differ",
+                    "`{}` is also read as data here, but what it references was rewritten: the build will differ",
                     redact::url(&edge.reference.text)
                 ),
                 location: graph.location(edge.from, &edge.reference),

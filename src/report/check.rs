@@ -90,15 +90,15 @@ fn new_locked(added: &Added) -> String {
     )
 }
 
-/// Returns what to know when the index is not what is on disk: what was mended there may not be staged.
+/// Returns what to know when the index is not what is on disk: what was fixed there may not be staged.
 fn not_staged(checked: &Checked) -> Option<String> {
     let found = checked.findings.iter().any(|one| one.allowed.is_none());
     let what = match checked.differing {
         0 => return None,
-        1 => "1 kustomization is not staged as it is in the working tree".to_owned(),
-        count => format!("{count} kustomizations are not staged as they are in the working tree"),
+        1 => "1 kustomization has changes that are not staged".to_owned(),
+        count => format!("{count} kustomizations have changes that are not staged"),
     };
-    found.then(|| format!("{what}: what is mended there counts after `git add`"))
+    found.then(|| format!("{what}: fixes count after `git add`"))
 }
 
 #[cfg(test)]

@@ -27,7 +27,7 @@ pub fn installed(installed: &Installed) -> String {
 #[must_use]
 pub fn uninstalled(changes: &[Change]) -> String {
     if changes.is_empty() {
-        "there is nothing of ours in the hooks\n".to_owned()
+        "there is nothing to remove\n".to_owned()
     } else {
         told(changes)
     }

@@ -72,7 +72,7 @@ impl Conversion {
                 shown(&filter)
             ))
             .hint(format!(
-                "store it as it is built, with a line in `{FILE_NAME}`: /{path} -filter"
+                "commit it as it is built, with a line in `{FILE_NAME}`: /{path} -filter"
             )));
         }
         if may.convert {

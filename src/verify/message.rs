@@ -97,7 +97,7 @@ impl<'a> History<'a> {
             Some(failure) => verifier.failures.extend(is_first.then_some(failure)),
             None => {
                 self.has_own_changes = true;
-                let message = "no commit message holds its record any more";
+                let message = "no commit message holds its record";
                 verifier.add(Kind::Trailers, name, message.to_owned());
             }
         }

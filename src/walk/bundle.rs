@@ -225,7 +225,7 @@ impl Walker<'_> {
                         TroubleKind::Refused,
                         format!("`{shown}` holds more than {MOST_ENTRIES} files or {} MiB, which no build needs as a whole", MOST_BYTES >> 20),
                     )
-                    .hint("name the directory with what is needed, and nothing else"));
+                    .hint("name a directory with only the files that are needed"));
                 }
             }
         }

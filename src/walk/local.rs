@@ -423,7 +423,7 @@ fn unsupported(text: &str) -> Option<WalkError> {
         Err(reason) if text.contains("://") => Some(
             WalkError::new(
                 TroubleKind::Unsupported,
-                format!("`{}` is no URL of a git repository: {reason}", shown()),
+                format!("`{}` is not the URL of a git repository: {reason}", shown()),
             )
             .hint("write it as https://HOST/ORG/REPO//DIRECTORY?ref=REF"),
         ),

@@ -47,7 +47,7 @@ pub(super) fn merged(here: &LocalRepo, tree: &dyn Tree) -> Result<Option<Merged>
 /// Returns the failure for a remote that both sides changed, with what to do.
 pub(super) fn unclear(both: &Both) -> Failure {
     Failure::new(format!(
-        "{}: both sides changed it: {} is ours, and stays; {} is theirs",
+        "{}: changed on both sides: {} is ours, and stays; {} is theirs",
         both.label,
         short(both.ours.hex()),
         short(both.theirs.hex())

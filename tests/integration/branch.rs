@@ -146,7 +146,7 @@ fn a_revision_that_is_none_is_refused() {
             .overlay(&["--rev", rev])
             .fails(2)
             .stderr_has(&format!("`{rev}` names no commit of this repository"))
-            .stderr_has("hint: see what there is: git log --oneline --all");
+            .stderr_has("hint: list the commits: git log --oneline --all");
     }
     project
         .overlay(&["--rev=--all"])
@@ -430,11 +430,11 @@ fn a_new_directory_needs_a_name_that_git_can_hold() {
         ),
         (
             "README.md",
-            "`README.md` is there already in the source commit, and is not ours",
+            "`README.md` is there already in the source commit, and was not made by this tool",
         ),
         (
             "example",
-            "`example` is there already in the source commit, and is not ours",
+            "`example` is there already in the source commit, and was not made by this tool",
         ),
     ] {
         work.run(&["other", new_dir]).fails(2).stderr_has(message);

@@ -223,7 +223,7 @@ fn an_unknown_base_is_not_clean() {
     for args in [["--new-only"], ["--new-only="]] {
         check(&repo, &args)
             .fails(2)
-            .stderr_has("`new-only` needs to know what is old")
+            .stderr_has("`new-only` needs a base to compare with")
             .stderr_has("--new-only=BASE");
     }
     repo.write(".kustomize-localize", "new-only: true\n");

@@ -365,7 +365,7 @@ fn new_only_in_the_configuration_needs_a_base() {
     let output = repo.run(&["check"]);
     output
         .fails(2)
-        .stderr_has("`new-only` needs to know what is old")
+        .stderr_has("`new-only` needs a base to compare with")
         .stderr_has("--new-only=BASE")
         .stderr_has("--no-new-only");
     assert_eq!(output.stdout, "");

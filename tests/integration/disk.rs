@@ -224,7 +224,7 @@ fn a_foreign_directory_is_refused() {
         for (args, message) in [
             (
                 ["other", "theirs"],
-                "`theirs` is there already, and is not ours",
+                "`theirs` is there already, and was not made by this tool",
             ),
             (
                 ["other", "README.md"],

@@ -636,7 +636,7 @@ fn a_directory_that_is_too_large_is_refused() {
     world
         .refused(&["app"])
         .stderr_has("`app/more` holds more than 20000 files or 256 MiB")
-        .stderr_has("hint: name the directory with what is needed, and nothing else");
+        .stderr_has("hint: name a directory with only the files that are needed");
 }
 
 #[test]
@@ -666,7 +666,7 @@ fn programs_that_cannot_come_along_are_reported() {
     let output = world.work.run(&["app", "--no-verify"]);
     output
         .success()
-        .stderr_has("warning[function]: app/path.yaml:1:1: Gen: a function runs the program `sed`, which is looked up on the PATH of who builds: the copy does not hold it")
+        .stderr_has("warning[function]: app/path.yaml:1:1: Gen: a function runs the program `sed`, which is looked up on the PATH of the machine that builds: the copy does not hold it")
         .stderr_has("warning[custom-field]: app/path.yaml:1:1: Gen: only its code knows")
         .stderr_has("`spec.file: map.yaml`, `spec.to: https://api.example.com/x")
         .stderr_has("`spec.list[0]: ./data`\n")
@@ -674,7 +674,7 @@ fn programs_that_cannot_come_along_are_reported() {
         .stderr_has("app/star.yaml:1:1: Gen: a function runs Starlark, which kustomize dropped in 5.5: only an older kustomize can build the copy")
         .stderr_has("app/url.yaml:1:1: Gen: a function runs the Starlark at https://h/fn.star, which kustomize dropped in 5.5: left as it is, and not downloaded")
         .stderr_has("app/odd.yaml:1:1: Gen: a function of an unknown sort")
-        .stderr_has("warning[legacy-plugin]: app/plugin.yaml:1:1: Plug: the code of plugin `Plug` is in the plugin home of who builds, at `team.example.com/v1/plug/Plug` (a Go plugin with `.so`): the copy does not hold it")
+        .stderr_has("warning[legacy-plugin]: app/plugin.yaml:1:1: Plug: the code of plugin `Plug` is in the plugin home of the machine that builds, at `team.example.com/v1/plug/Plug` (a Go plugin with `.so`): the copy does not hold it")
         .lacks("hunter2");
     let copy = world.clone_of_branch();
     assert_eq!(copy.read("localized-app/fn.star"), "star\n");

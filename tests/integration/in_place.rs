@@ -342,7 +342,7 @@ fn locked_and_offline_name_what_is_missing() {
     refused(&world, &["--locked"])
         .stderr_has("https://files.example.com/v1/app.yaml is not in the lock")
         .stderr_has("hint: run once without `--locked`");
-    refused(&world, &["--offline"]).stderr_has("cannot be told offline");
+    refused(&world, &["--offline"]).stderr_has("cannot be resolved offline");
     world.work.run(&["lock"]).success();
     let lock = world.work.read(LOCK);
     in_place(&world.work, &["--locked", "--offline"]).success();

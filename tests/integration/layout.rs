@@ -486,7 +486,7 @@ fn a_localized_files_that_is_not_ours() {
     )]);
     world
         .refused(&["app"])
-        .stderr_has("`app/localized-files` is needed for what this kustomization references, and is not ours")
+        .stderr_has("`app/localized-files` is needed for what this kustomization references, and was not made by this tool")
         .stderr_has("hint: rename it: git mv app/localized-files");
 }
 
@@ -515,7 +515,7 @@ fn a_localized_files_of_a_remote_root() {
     resources(&world, &["https://github.com/acme/base//bad?ref=v1"]);
     world
         .refused(&["app"])
-        .stderr_has("`https://github.com/acme/base?ref=v1: bad/localized-files` is needed for what this kustomization references, and is not ours")
+        .stderr_has("`https://github.com/acme/base?ref=v1: bad/localized-files` is needed for what this kustomization references, and was not made by this tool")
         .stderr_has("hint: its repository has files there already");
 }
 

@@ -542,7 +542,7 @@ fn offline_takes_what_the_cache_holds() {
         .run(&["lock", "--offline"])
         .fails(1)
         .stderr_has("https://files.example.com/v1/app.yaml is not in the cache")
-        .stderr_has("https://github.com/acme/lib: which commit `v1` is cannot be told offline")
+        .stderr_has("https://github.com/acme/lib: `v1` cannot be resolved offline")
         .stderr_has("hint: run once without `--offline`");
     world.work.run(&["lock"]).success();
     world.work.write(

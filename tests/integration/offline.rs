@@ -237,7 +237,7 @@ fn locked_and_offline_report_what_they_lack() {
         .stderr_has("hint: run once without `--locked`");
     let output = repo.run(&["app", "--offline"]);
     output.fails(2).stderr_has(&format!(
-        "{base}acme/inner: which commit `main` is cannot be told offline"
+        "{base}acme/inner: `main` cannot be resolved offline"
     ));
     output.stderr_has(&format!(
         "commit {fixed} of {base}acme/inner is not in the cache"

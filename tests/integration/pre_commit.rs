@@ -123,7 +123,7 @@ fn a_clean_checkout_is_still_checked() {
         let output = framework.run(&["run", "--all-files"]);
         framework.refused(
             &output,
-            "say what is new: pre-commit run --from-ref REV --to-ref REV",
+            "name the range: pre-commit run --from-ref REV --to-ref REV",
         );
         // Two revisions say what is new.
         framework

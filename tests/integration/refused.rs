@@ -628,7 +628,7 @@ fn urls_that_name_no_repository() {
         );
         world
             .says_no(&["app"])
-            .stderr_has(&format!("app/kustomization.yaml:2:14: components[0]: `{url}` is no URL of a git repository: {reason}"))
+            .stderr_has(&format!("app/kustomization.yaml:2:14: components[0]: `{url}` is not the URL of a git repository: {reason}"))
             .stderr_has("hint: write it as https://HOST/ORG/REPO//DIRECTORY?ref=REF");
     }
 }
@@ -658,7 +658,7 @@ fn git_directories_are_not_copied() {
     output
         .stderr_has("kustomization.yaml:3:11: configMapGenerator[0].files[0]: `.git/config` cannot be written: ")
         .stderr_has("kustomization.yaml:3:24: configMapGenerator[0].files[1]: `.git/HEAD` cannot be written: ")
-        .stderr_has("hint: git stores no file of that name");
+        .stderr_has("hint: git cannot store that name");
     assert!(!world.sandbox.path("out").exists());
     // A commit holds no such files.
     world.refused(&[".", "out"]).stderr_has("`.git/config` ");

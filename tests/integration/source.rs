@@ -32,7 +32,7 @@ fn changed_files_in_use_are_named() {
         &OVERLAY,
         &[
             "files in use have uncommitted changes: `example/base/config.yaml`, `example/overlay/kustomization.yaml`",
-            "hint: commit or stash them; to take the committed files as they are: --rev HEAD",
+            "hint: commit or stash them; to use the committed files: --rev HEAD",
         ],
     );
     output.lacks("README.md").lacks("other/");
@@ -422,7 +422,7 @@ fn a_link_on_the_way_to_a_new_directory_is_refused() {
     refused(
         work,
         &["other", "link"],
-        &["`link` is there already in the source commit, and is not ours"],
+        &["`link` is there already in the source commit, and was not made by this tool"],
     );
 }
 
@@ -439,7 +439,7 @@ fn a_new_directory_that_is_reached_is_refused() {
     refused(
         work,
         &["other", "other/sub"],
-        &["`other/sub` is there already in the source commit, and is not ours"],
+        &["`other/sub` is there already in the source commit, and was not made by this tool"],
     );
     work.write("other/kustomization.yaml", "resources: [copy]\n");
     work.commit("reaches the copy");

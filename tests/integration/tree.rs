@@ -189,7 +189,7 @@ fn an_empty_tree_is_reported() {
     repo.run(&["tree", "https://token@example.com/acme/app"])
         .fails(2)
         .stderr_has("`https://example.com/acme/app` is not a directory of this repository")
-        .stderr_has("hint: to see who names it: --invert URL");
+        .stderr_has("hint: to see what references it: --invert URL");
 }
 
 #[test]

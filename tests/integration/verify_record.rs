@@ -74,9 +74,9 @@ fn a_fresh_result_verifies() {
         "--message",
         "Nothing is told here",
     ]);
-    verify(work, &[]).fails(1).stdout_has(&format!(
-        "{LOCK}: no commit message holds its record any more\n"
-    ));
+    verify(work, &[])
+        .fails(1)
+        .stdout_has(&format!("{LOCK}: no commit message holds its record\n"));
     verify(work, &["--own-changes"])
         .success()
         .stdout_has("no commit message tells of it any more");
@@ -376,5 +376,5 @@ fn localizing_again_needs_the_source_commit() {
     ]);
     verify(work, &["--rebuild", "--own-changes"])
         .fails(2)
-        .stderr_has("`localized-overlay` cannot be localized again: no commit message names the source commit any more");
+        .stderr_has("`localized-overlay` cannot be localized again: no commit message names the source commit");
 }

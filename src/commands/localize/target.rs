@@ -48,7 +48,7 @@ pub(super) fn refuse_nothing(what: &What) -> Result<()> {
         return Ok(());
     }
     Err(Failure::new("say what to do: no TARGET is named, and this is the top of the repository")
-        .hint("find what is remote, and change nothing: git kustomize-localize check")
+        .hint("list remote references, and change nothing: git kustomize-localize check")
         .hint("keep the URLs, and lock what they mean now: git kustomize-localize lock")
         .hint("commit the repository without URLs, on a branch: git kustomize-localize --in-place")
         .hint("copy one kustomization with all it needs, on a branch: git kustomize-localize TARGET")

@@ -54,7 +54,7 @@ fn of(
     };
     let source = record.source.as_deref().ok_or_else(|| {
         Failure::new(format!(
-            "`{shown}` cannot be localized again: no commit message names the source commit any more"
+            "`{shown}` cannot be localized again: no commit message names the source commit"
         ))
         .hint("verify the commit of the branch itself, as localized/main")
     })?;

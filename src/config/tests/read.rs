@@ -107,7 +107,7 @@ fn unknown_keys_are_refused_with_their_place() {
     );
     is_refused_for(
         "leave-missing: [{path: a}]\n",
-        &["leave-missing[0]: an entry has a `reason` (say in one line why this may be missing"],
+        &["leave-missing[0]: an entry has a `reason` (give in one line why this may be missing"],
     );
     is_refused_for(
         "exec:\n  - {a: [b, {c: d}]}\npin: true\n",

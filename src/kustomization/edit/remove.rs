@@ -33,7 +33,7 @@ pub(super) fn field(text: &str, spot: &Spot) -> Result<Edited, EditError> {
         EditError::at(
             &stream,
             at,
-            "this field could not be proven to be taken out alone",
+            "this field cannot be removed without changing other fields",
         )
     };
     let splice = Splice {

@@ -463,7 +463,7 @@ impl<'a> WritePlan<'a> {
                     warnings.push(Warning {
                         id: WarningId::UnknownFile,
                         location: at(&place),
-                        message: "is none of the localized files; it was left as it is".to_owned(),
+                        message: "is not a localized file; it was left unchanged".to_owned(),
                     });
                 }
             }

@@ -135,7 +135,7 @@ fn a_directory_of_another_target_is_refused() {
     work.run(&["other", "a/b"]).success();
     work.run(&["example/overlay", "a", "--scope", "example"])
         .fails(2)
-        .stderr_has("`a` is there already in `localized/main`, and is not ours");
+        .stderr_has("`a` is there already in `localized/main`, and was not made by this tool");
 }
 
 #[test]
@@ -146,10 +146,9 @@ fn what_the_source_has_in_place_of_another_directory_is_not_hidden() {
     work.write("localized-other/mine.txt", "by hand, on main\n");
     work.commit("in the way");
     let before = work.state();
-    project
-        .overlay(&[])
-        .fails(2)
-        .stderr_has("`localized-other` is there already in the source commit, and is not ours");
+    project.overlay(&[]).fails(2).stderr_has(
+        "`localized-other` is there already in the source commit, and was not made by this tool",
+    );
     before.assert_same(&work.state());
 }
 

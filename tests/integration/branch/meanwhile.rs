@@ -31,7 +31,7 @@ fn a_branch_that_moves_meanwhile_is_not_overwritten() {
         project
             .overlay(more)
             .fails(2)
-            .stderr_has("`localized/main` was moved by somebody else meanwhile")
+            .stderr_has("`localized/main` was updated by another process")
             .stderr_has("hint: run the same command again");
         assert_eq!(work.id(BRANCH), other, "theirs is lost");
         work.git(&["update-ref", "-d", BRANCH]);
@@ -110,7 +110,7 @@ fn of_two_runs_at_once_none_is_lost() {
     for output in outputs.iter().filter(|output| output.status != 0) {
         output
             .fails(2)
-            .stderr_has("was moved by somebody else meanwhile")
+            .stderr_has("was updated by another process")
             .stderr_has("hint: run the same command again");
     }
     // The hint works, whoever won.

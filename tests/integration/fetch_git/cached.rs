@@ -199,7 +199,7 @@ fn a_cache_that_cannot_be_had_is_explained() {
     let output = repo.run(&["app"]);
     output
         .fails(2)
-        .stderr_has("there is no place for a cache")
+        .stderr_has("there is no cache directory")
         .stderr_has("hint: set HOME or XDG_CACHE_HOME");
     // A run that brings in nothing needs no cache.
     repo.write("app/kustomization.yaml", "resources: [cm.yaml]\n");

@@ -69,7 +69,7 @@ fn installed_hooks_can_be_uninstalled() {
     assert_eq!(hooks(&directory), before);
     hook(&work, &["uninstall"])
         .success()
-        .stdout_has("nothing of ours");
+        .stdout_has("there is nothing to remove");
     assert_eq!(hooks(&directory), before);
 }
 
@@ -333,7 +333,7 @@ fn a_bare_repository_makes_no_commits() {
         sandbox
             .run(&directory, &["hook", "install"])
             .fails(2)
-            .stderr_has("there is no working tree here")
+            .stderr_has("this repository has no working tree")
             .stderr_has("hooks/pre-receive");
     }
     assert_eq!(hooks(&bare.join("hooks")), before);

@@ -52,7 +52,7 @@ fn other_peoples_files_are_left_alone() {
     let world = world();
     world.work.write("base/localized-files/mine.yaml", "mine\n");
     refused(&world, &[])
-        .stderr_has("`base/localized-files` is needed for what this kustomization references, and is not ours")
+        .stderr_has("`base/localized-files` is needed for what this kustomization references, and was not made by this tool")
         .stderr_has("git mv base/localized-files NEW_NAME");
     world.work.remove("base/localized-files/mine.yaml");
     in_place(&world.work, &[]).success();
@@ -60,7 +60,7 @@ fn other_peoples_files_are_left_alone() {
     world.work.write("base/localized-files/mine.yaml", "mine\n");
     let output = in_place(&world.work, &[]);
     output.success().stdout_has("nothing to do").stderr_has(
-        "warning[unknown-file]: base/localized-files/mine.yaml: is none of the localized files",
+        "warning[unknown-file]: base/localized-files/mine.yaml: is not a localized file",
     );
     // A file in the place of one of ours.
     let place = format!("{LIB}/other/map.yaml");
@@ -83,7 +83,7 @@ fn nothing_is_written_through_a_link() {
     world
         .work
         .symlink("base/localized-files", elsewhere.to_str().unwrap());
-    refused(&world, &[]).stderr_has("is not ours");
+    refused(&world, &[]).stderr_has("was not made by this tool");
     assert_eq!(elsewhere.read_dir().unwrap().count(), 0);
 }
 

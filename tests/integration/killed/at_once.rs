@@ -8,7 +8,7 @@ use super::{PROGRAM, files, next_version, project, with_worktree};
 use crate::support::{OVERLAY, Output, Project, Repo, Running};
 
 const BRANCH: &str = "localized/main";
-const MOVED: &str = "`localized/main` was moved by somebody else meanwhile";
+const MOVED: &str = "`localized/main` was updated by another process";
 const AGAIN: &str = "hint: run the same command again";
 
 /// Starts many runs, waits for all of them, and repeats those that failed with a hint to. None may fail otherwise than
@@ -219,7 +219,7 @@ fn a_worktree_each() {
 
 #[test]
 fn a_directory_on_disk() {
-    const MADE: &str = "`localized-overlay` was made by somebody else meanwhile";
+    const MADE: &str = "`localized-overlay` was created by another process";
     let run = strings(&[&OVERLAY[..], &["--no-verify", "--no-commit"]].concat());
     let alone = project();
     let args: Vec<&str> = run.iter().map(String::as_str).collect();
@@ -244,7 +244,7 @@ fn the_working_tree() {
     let expected = files(alone.work.path());
     for many in [2, 8] {
         let project = project();
-        let changed = "`kustomize-localize.lock` was changed by somebody else meanwhile";
+        let changed = "`kustomize-localize.lock` was changed by another process";
         all(&project, &vec![run.clone(); many], false, &[changed]);
         assert!(files(project.work.path()) == expected);
         is_clean(project.work.path());
@@ -279,7 +279,7 @@ fn parts_of_the_working_tree() {
             &project,
             &runs,
             false,
-            &["`kustomize-localize.lock` was changed by somebody else meanwhile"],
+            &["`kustomize-localize.lock` was changed by another process"],
         );
         // Nothing that one of them wrote is lost.
         project
@@ -321,7 +321,7 @@ fn a_lock_that_another_run_has_written_is_not_written_over() {
     running
         .wait()
         .fails(2)
-        .stderr_has("`kustomize-localize.lock` was changed by somebody else meanwhile")
+        .stderr_has("`kustomize-localize.lock` was changed by another process")
         .stderr_has(AGAIN);
     assert!(files(project.work.path()) == first);
     project.work.run(&of("slow")).success();

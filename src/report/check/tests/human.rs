@@ -181,7 +181,7 @@ fn the_last_line_names_the_source_and_the_result() {
     assert!(
         text.ends_with(
             "
-note: 2 kustomizations are not staged as they are in the working tree: what is mended there counts after `git add`
+note: 2 kustomizations have changes that are not staged: fixes count after `git add`
 checked 14 kustomizations with 52 references in the index (2 differ in the working tree): 1 warning, 7 left out that HEAD has too, 1 could not be looked at
 "
         ),
