@@ -300,18 +300,27 @@ impl OnBranch {
             return Ok(None);
         };
         let found;
+        let made = tip.made.target.into.as_ref();
         let (record, tree_there) = match &self.into {
             // Where the tip was edited by hand, its record says nothing about it.
             None => (&tip.made, Some(tip.tree).filter(|_| tip.is_told)),
-            Some(into) => match tip::record_of(&self.repo, &tip.commit, into)? {
-                None => return Ok(None),
-                Some(record) => {
-                    found = record;
-                    let is_told = |tree: &ObjectId| found.tree == Digest::GitTree(tree.to_string());
-                    let there = tip.new_dirs.get(into).map(|new_dir| new_dir.tree);
-                    (&found, there.filter(is_told))
-                }
-            },
+            Some(into) => {
+                let record = if made == Some(into) {
+                    &tip.made
+                } else {
+                    // The newest commit is about another NEW_DIR.
+                    match tip::record_of(&self.repo, &tip.commit, into)? {
+                        None => return Ok(None),
+                        Some(record) => {
+                            found = record;
+                            &found
+                        }
+                    }
+                };
+                let is_told = |tree: &ObjectId| record.tree == Digest::GitTree(tree.to_string());
+                let there = tip.new_dirs.get(into).map(|new_dir| new_dir.tree);
+                (record, there.filter(is_told))
+            }
         };
         let recorded = Recorded {
             source: record.source.as_ref(),

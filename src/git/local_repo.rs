@@ -10,7 +10,7 @@ pub use hooks::Hooks;
 pub use worktrees::{Amid, Listed};
 
 use std::cell::{OnceCell, RefCell};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::ffi::OsStr;
 use std::path::PathBuf;
 use std::process::Command;
@@ -46,6 +46,8 @@ pub struct LocalRepo {
     settings: OnceCell<Vec<Setting>>,
     /// The git that reads objects, once it was needed.
     batch: RefCell<Option<Conversation>>,
+    /// The trees of commits that were looked up, by the ids of these: they never change.
+    trees: RefCell<HashMap<String, String>>,
 }
 
 /// What a ref is.
@@ -153,6 +155,7 @@ impl LocalRepo {
             may_fetch,
             settings: OnceCell::new(),
             batch: RefCell::default(),
+            trees: RefCell::default(),
         }))
     }
 
@@ -166,6 +169,12 @@ impl LocalRepo {
                 "`{rev}` is not a revision: it begins with a dash"
             )));
         }
+        if let Some(tree) = self.trees.borrow().get(rev) {
+            return Ok(Some(CommitId {
+                commit: rev.to_owned(),
+                tree: tree.clone(),
+            }));
+        }
         let commit = format!("{rev}^{{commit}}");
         let tree = format!("{rev}^{{commit}}^{{tree}}");
         let output = self.run(&["rev-parse", "--end-of-options", &commit, &tree], None)?;
@@ -177,6 +186,8 @@ impl LocalRepo {
             (Some(commit), Some(tree), None)
                 if output.status.success() && is_object_id(commit) && is_object_id(tree) =>
             {
+                let mut trees = self.trees.borrow_mut();
+                trees.insert(commit.to_owned(), tree.to_owned());
                 Some(CommitId {
                     commit: commit.to_owned(),
                     tree: tree.to_owned(),
