@@ -47,13 +47,10 @@ pub(super) fn write_proof(out: &mut String, checked: &BuildCheck) -> std::fmt::R
     }
     match (before.len(), checked.targets.len()) {
         (0, _) => {}
-        (1, 1) => writeln!(
-            out,
-            "  verified before: it is built from the same as then ({program})"
-        )?,
+        (1, 1) => writeln!(out, "  verified before, from the same inputs ({program})")?,
         (before, _) => writeln!(
             out,
-            "  verified before: {} built from the same as then ({program})",
+            "  verified before: {} built from the same inputs ({program})",
             counted(before, "root")
         )?,
     }

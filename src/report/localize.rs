@@ -333,7 +333,7 @@ impl Outcome {
             // The commit lists what differs from the tip.
             Some(branch) => writeln!(
                 out,
-                "{would} {what}{place}: {references} rewritten, {} other than in {}",
+                "{would} {what}{place}: {references} rewritten, {} different from {}",
                 counted(written.len() + gone, "file"),
                 short(&branch.source)
             )?,

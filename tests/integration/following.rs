@@ -32,7 +32,7 @@ fn the_whole_repository_is_committed_localized() {
     output
         .success()
         .stdout_has("localized the repository in place on branch localized/main (")
-        .stdout_has("): 1 reference rewritten, 5 files other than in ")
+        .stdout_has("): 1 reference rewritten, 5 files different from ")
         .stdout_has("to look at it: git show --stat ");
     assert_eq!(parents(work), [work.id("main")]);
     let mut expected = work.files("main");

@@ -85,7 +85,7 @@ fn in_place_only_what_reaches_a_change_is_built() {
     work.run(&IN_PLACE)
         .success()
         .stdout_has("nothing to do")
-        .stdout_has("  verified before: 3 roots built from the same as then (kustomize/");
+        .stdout_has("  verified before: 3 roots built from the same inputs (kustomize/");
     work.run(&["--in-place", "--format=json"])
         .success()
         .stdout_has("\"verdict\": \"verified-before\"");
@@ -241,7 +241,7 @@ fn a_copy_is_built_once() {
     assert_eq!(logged.built(&overlay), [""; 0]);
     work.run(&overlay)
         .success()
-        .stdout_has("  verified before: it is built from the same as then (kustomize/");
+        .stdout_has("  verified before, from the same inputs (kustomize/");
     // Another copy on the same branch, and something that neither reaches.
     assert_eq!(logged.built(&production), ["production"]);
     logged.commit("README.md", "Changed.\n");
