@@ -9,7 +9,7 @@
 //! - [`refuse_unsafe`] refuses what must not reach git.
 //! - [`Pin`], [`file_pin`], [`looks_like_file`] and [`web_page_hint`] judge how good a reference is, and what was
 //!   probably meant.
-//! - [`place`] decides where a remote file or root is put.
+//! - [`localized_path`] decides where a remote file or root is put.
 
 mod classify;
 mod file_url;
