@@ -15,16 +15,23 @@ fn kills() -> u32 {
 }
 
 /// Ends every third of the runs at a random moment each, with everything in its process group.
+///
+/// A run that is done before its moment shortens the time from which the next moments are taken, and does not count:
+/// how long one takes depends on what else the machine does.
 fn play(stage: &Stage, seed: &str) {
     stage.undisturbed();
     stage.reset();
     let start = Instant::now();
     stage.run().success();
-    let duration = start.elapsed();
+    let mut duration = start.elapsed();
     let mut random = Random::of(seed);
     let turns = kills() / 3;
-    let mut ended = 0;
-    for turn in 0..turns {
+    let (mut ended, mut done) = (0, 0);
+    while ended < turns {
+        assert!(
+            done < 10 * turns,
+            "{done} runs were done before their moment"
+        );
         stage.reset();
         // Whatever it starts holds its output open: it is waited for, and has done what it can.
         let mut command = stage.sandbox().command("sh", stage.project.work.path());
@@ -34,24 +41,26 @@ fn play(stage: &Stage, seed: &str) {
             .process_group(0);
         let start = Instant::now();
         let running = Running::start(&mut command);
-        let delay = duration.mul_f64(random.fraction() * 1.1);
+        let delay = duration.mul_f64(random.fraction());
         thread::sleep(delay.saturating_sub(start.elapsed()));
         running.kill_group();
-        let status = running.wait().status;
-        eprintln!("turn {turn}: after {delay:?} of {duration:?}: {status}");
-        assert!(status == -9 || status == 0);
-        ended += u32::from(status == -9);
+        let output = running.wait();
+        eprintln!("turn {ended}: after {delay:?}: {output:?}");
+        match output.status {
+            -9 => ended += 1,
+            _ => {
+                output.success();
+                done += 1;
+                duration = delay;
+            }
+        }
         stage.assert_sound();
         let alive = stage.poison();
-        if turn.is_multiple_of(2) {
+        if ended.is_multiple_of(2) {
             drop(alive);
         }
         stage.assert_next_run_succeeds();
     }
-    assert!(
-        ended >= turns.min(3),
-        "only {ended} of {turns} were ended before they were done"
-    );
 }
 
 #[test]
