@@ -1,9 +1,11 @@
 //! Bringing in what remote references name: the only room that reaches the network.
 //!
 //! Every repository and ref, and every URL, is fetched once per run; what is found at one depth of
-//! the walk is fetched side by side. A lock decides before the network does: a locked reference is
+//! the walk is fetched side by side. Of a commit come first its trees and small files; a survey of the roots in it then
+//! tells which others are needed, and those come together. A lock decides before the network does: a locked reference is
 //! not resolved again, and its bytes come from the branch's tip or the cache where they can.
 
+mod ahead;
 mod budget;
 mod cache;
 mod checkout;
@@ -14,6 +16,7 @@ pub mod http;
 mod progress;
 mod reach;
 mod submodule;
+mod survey;
 mod tip;
 mod upstream;
 mod work;
@@ -94,6 +97,8 @@ pub struct Fetcher {
     tip: Option<Tip>,
     files: HashMap<SafeUrl, Result<Rc<RemoteFile>, FetchFailure>>,
     repositories: HashMap<RepoRef, Result<Rc<Repository>, FetchFailure>>,
+    /// Those of them whose files are taken from the cache.
+    checkouts: HashMap<RepoRef, Rc<CheckoutTree>>,
     charts: HashMap<ChartRef, Result<Pulled>>,
     progress: Progress,
 }
@@ -165,6 +170,7 @@ impl Fetcher {
             tip,
             files: HashMap::new(),
             repositories: HashMap::new(),
+            checkouts: HashMap::new(),
             charts: HashMap::new(),
         })
     }
@@ -388,9 +394,9 @@ impl Fetcher {
                     self.repositories.insert(key.clone(), Ok(repository));
                     return None;
                 }
-                let opened = match self.git.cached(request) {
+                let opened = match self.git.cached(request, *timeout) {
                     Ok(None) => return Some(job),
-                    Ok(Some(fetched)) => self.open(key, &fetched),
+                    Ok(Some(fetched)) => self.open(key, fetched),
                     Err(failure) => Err(failure.into()),
                 };
                 self.repositories.insert(key.clone(), opened);
@@ -452,9 +458,7 @@ impl Fetcher {
             let fetched = git
                 .fetch(&again, timeout, None, Terminal::Detached)
                 .map_err(|failure| failure.failure)?;
-            let url = submodules.then(|| again.url.clone());
-            let tree =
-                CheckoutTree::open(&git, fetched.directory, &fetched.commit, shown.clone(), url)?;
+            let tree = CheckoutTree::open(&git, fetched, shown.clone(), submodules)?;
             Ok(Rc::new(tree))
         });
         Some(Rc::new(Repository {
@@ -464,18 +468,15 @@ impl Fetcher {
         }))
     }
 
-    fn open(&self, key: &RepoRef, fetched: &Fetched) -> Result<Rc<Repository>, FetchFailure> {
-        let tree = CheckoutTree::open(
-            &self.git,
-            fetched.directory.clone(),
-            &fetched.commit,
-            label(key),
-            key.submodules.then(|| key.url.clone()),
-        )?;
+    fn open(&mut self, key: &RepoRef, fetched: Fetched) -> Result<Rc<Repository>, FetchFailure> {
+        let commit = fetched.commit.clone();
+        let tree = CheckoutTree::open(&self.git, fetched, label(key), key.submodules)?;
+        let tree = Rc::new(tree);
+        self.checkouts.insert(key.clone(), tree.clone());
         Ok(Rc::new(Repository {
-            tree: Rc::new(tree),
+            tree,
             version: key.clone(),
-            commit: fetched.commit.clone(),
+            commit,
         }))
     }
 
@@ -519,7 +520,7 @@ impl Fetcher {
                         }
                         answer => answer,
                     };
-                    let opened = answer.and_then(|fetched| self.open(&key, &fetched));
+                    let opened = answer.and_then(|fetched| self.open(&key, fetched));
                     self.repositories.insert(key, opened);
                 }
                 (Job::Http { url, .. }, Some(Done::Http(answer))) => {
@@ -539,12 +540,16 @@ impl Fetcher {
         timeout: Option<Duration>,
         failure: FetchFailure,
     ) -> Result<Fetched, FetchFailure> {
-        let may_ask = std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
-        if !may_ask || !self.reach.access(&request.by, request.url.exposed()).named {
+        if !self.may_ask(request) {
             return Err(failure);
         }
         self.progress
             .suspend(|| self.git.fetch(request, timeout, None, Terminal::Shared))
+    }
+
+    fn may_ask(&self, request: &GitRequest) -> bool {
+        let is_terminal = std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
+        is_terminal && self.reach.access(&request.by, request.url.exposed()).named
     }
 
     fn received(
@@ -733,9 +738,18 @@ impl Remotes for Fetcher {
             }
             self.run(jobs);
         }
-        self.progress.clear();
         let answers = wanted.iter().zip(&ways);
-        answers.map(|(one, ways)| self.answer(one, ways)).collect()
+        let answers: Vec<_> = answers.map(|(one, ways)| self.answer(one, ways)).collect();
+        let mut roots: HashMap<RepoRef, Vec<String>> = HashMap::new();
+        for (one, answer) in wanted.iter().zip(&answers) {
+            if let (Some(spec), Ok(Found::Root(_))) = (&one.spec, answer) {
+                let directories = roots.entry(spec.repo_ref()).or_default();
+                directories.push(spec.directory());
+            }
+        }
+        self.bring_files(&roots);
+        self.progress.clear();
+        answers
     }
 }
 

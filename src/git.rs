@@ -12,10 +12,10 @@ mod remote_git;
 
 pub use checkout::{Attributes, Checkout};
 pub use local_repo::{
-    Amid, CommitId, Hooks, Listed, LocalRepo, LogEntry, Ref, Side, Staged, Which,
+    Amid, CommitId, Hooks, Listed, LocalRepo, LogEntry, Ref, Side, Staged, Which, is_branch_name,
 };
 pub(crate) use remote_git::untied;
-pub use remote_git::{Asked, Depth, RefSpec, RemoteGit};
+pub use remote_git::{Asked, Depth, RefSpec, RemoteGit, Wanted, init};
 
 use std::process::Command;
 
@@ -80,4 +80,54 @@ pub fn is_object_id(text: &str) -> bool {
         && text
             .bytes()
             .all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_branches_are_those_that_git_accepts() {
+        for name in [
+            "main",
+            "a/b",
+            "",
+            "/",
+            "a/",
+            "/a",
+            "a//b",
+            "a.",
+            ".a",
+            "a/.b",
+            "a.lock",
+            "a.lock/b",
+            "a..b",
+            "a b",
+            "a~b",
+            "a^b",
+            "a:b",
+            "a?b",
+            "a*b",
+            "a[b",
+            "a\\b",
+            "a@{b",
+            "@",
+            "a@b",
+            "a\tb",
+            "a\u{7f}b",
+            "ä",
+            "{",
+            "a+b",
+            "a'b",
+            "a\"b",
+            "refs/heads/a",
+            "HEADS",
+        ] {
+            let mut git = command();
+            git.args(["check-ref-format", &format!("refs/heads/{name}")]);
+            let accepts = git.status().unwrap().success();
+            assert_eq!(is_branch_name(name), accepts, "{name:?}");
+        }
+        assert!(!is_branch_name("HEAD") && !is_branch_name("-a"));
+    }
 }

@@ -159,6 +159,23 @@ pub trait Listing: Tree {
         self.files_named(&FILE_NAMES)
     }
 
+    /// Returns the paths of the files that are wanted by their paths, and whose stored bytes hold one of `marks`, sorted.
+    ///
+    /// # Errors
+    /// When the storage cannot be read. A file that cannot be read is among them: who reads it says why.
+    fn files_with(&self, is_wanted: &dyn Fn(&str) -> bool, marks: &[&str]) -> Result<Vec<String>> {
+        let mut found = Vec::new();
+        for path in self.below("")? {
+            if is_wanted(&path)
+                && matches!(self.entry(&path)?, Some(Entry::File { .. }))
+                && self.read(&path).map_or(true, |bytes| holds(&bytes, marks))
+            {
+                found.push(path);
+            }
+        }
+        Ok(found)
+    }
+
     /// Returns the paths of all locks, sorted.
     ///
     /// # Errors
@@ -166,6 +183,13 @@ pub trait Listing: Tree {
     fn locks(&self) -> Result<Vec<String>> {
         self.files_named(&[LOCK_NAME])
     }
+}
+
+/// Returns whether bytes hold one of some texts.
+pub(crate) fn holds(bytes: &[u8], marks: &[&str]) -> bool {
+    marks
+        .iter()
+        .any(|mark| memchr::memmem::find(bytes, mark.as_bytes()).is_some())
 }
 
 /// What is at the end of a path, after every link on the way has been followed.

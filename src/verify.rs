@@ -14,7 +14,7 @@ use crate::check::{self, Checking, Input};
 use crate::config::{Config, Locked};
 use crate::failure::{Failure, Failures, Result, argument, short, shown};
 use crate::finding::{Finding, Rule, Severity, Subject};
-use crate::git::{CommitId, LocalRepo};
+use crate::git::{self, CommitId, LocalRepo};
 use crate::history;
 use crate::record::stored::{self, Difference as Stored};
 use crate::record::{LOCK_NAME, Left, LeftWhat, Lock, added};
@@ -221,7 +221,7 @@ fn no_commit(here: &LocalRepo, rev: &str) -> Failure {
 
 /// Returns the remote-tracking refs that `rev` may have meant, by their names.
 fn at_remotes(here: &LocalRepo, rev: &str) -> Vec<String> {
-    if !matches!(here.is_branch_name(rev), Ok(true)) {
+    if !git::is_branch_name(rev) {
         return Vec::new();
     }
     let refs = here

@@ -42,7 +42,7 @@ use trouble::{WalkError, WalkResult};
 
 /// The longest kustomization or plugin configuration that is read, in bytes: a longer one takes longer than anybody
 /// waits.
-const LONGEST: usize = 10_000_000;
+pub const LONGEST: usize = 10_000_000;
 
 /// What changes how a walk goes.
 #[derive(Default)]

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::worktree::{self, Linked};
 use crate::failure::{Failure, Result, argument};
-use crate::git::{LocalRepo, Ref};
+use crate::git::{self, LocalRepo, Ref};
 use crate::history::PREFIX;
 
 /// A branch that may be committed to.
@@ -72,7 +72,7 @@ pub(super) fn open(
     source: Option<&str>,
     worktree: Option<&Linked>,
 ) -> Result<Branch> {
-    if !here.is_branch_name(name)? {
+    if !git::is_branch_name(name) {
         return Err(Failure::new(format!("`{name}` is not a branch name"))
             .hint("see `git help check-ref-format`"));
     }

@@ -118,6 +118,8 @@ impl OnBranch {
         let Some(tip) = &self.branch.tip else {
             return Ok(None);
         };
+        // Its parents answer that, and what is asked below, most of the time.
+        self.repo.commit(tip)?;
         if self.repo.is_ancestor(tip, &self.source.commit)? {
             return Ok(None);
         }

@@ -1,15 +1,17 @@
 //! What was fetched before: bare repositories, one for each (URL, commit), files by digest, and what lies between
 //! two commits.
 //!
-//! Nothing in it is ever written again. A repository is fetched into a temporary sibling and renamed; there is no lock
-//! and no maintenance, and all of it may be deleted at any time.
+//! Nothing in it is ever written again. A repository is fetched into a temporary sibling and renamed, and so is each
+//! pack with more of its files that is added later; there is no lock and no maintenance, and all of it may be deleted at
+//! any time.
 
 use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use super::budget::MAX_FILE_SIZE;
 use crate::failpoint;
-use crate::failure::{Failure, Result, argument};
+use crate::failure::{Failure, Result};
+use crate::git;
 use crate::interrupt::{self, Scratch};
 use crate::record::sha256_hex;
 use crate::tree::objects;
@@ -74,15 +76,20 @@ impl Cache {
         })
     }
 
-    /// Makes a place to fetch `url` into.
+    /// Makes an empty repository to fetch `url` into, for objects of a `format`: `sha1` or `sha256`.
     ///
     /// # Errors
     /// When the cache cannot be written.
-    pub fn scratch(&self, url: &str) -> Result<Scratch> {
+    pub fn scratch(&self, url: &str, format: &str) -> Result<Scratch> {
         let parent = self.repositories(url)?;
         self.make(&parent)?;
         self.sweep();
-        Scratch::beside(&parent, FETCHING).map_err(|error| self.failure(&error))
+        let make = || -> std::io::Result<Scratch> {
+            let scratch = Scratch::beside(&parent, FETCHING)?;
+            git::init(scratch.path(), format)?;
+            Ok(scratch)
+        };
+        make().map_err(|error| self.failure(&error))
     }
 
     /// Keeps a fetched repository as the one that holds `commit` of `url`.
@@ -98,6 +105,40 @@ impl Cache {
             Err(_) if self.repository(url, commit)?.is_some() => Ok(path),
             Err(error) => Err(self.failure(&error)),
         }
+    }
+
+    /// Adds the objects that were fetched to repositories of the cache.
+    ///
+    /// # Errors
+    /// When the cache cannot be written.
+    pub fn add(&self, scratch: &Scratch, repositories: &[&Path]) -> Result<()> {
+        const PACKS: &str = "objects/pack";
+        let put = |from: &Path, to: &Path| -> std::io::Result<()> {
+            let beside = scratch.path().join("added");
+            std::fs::hard_link(from, &beside)
+                .or_else(|_| std::fs::copy(from, &beside).map(drop))?;
+            failpoint::before("put files into a repository of the cache");
+            std::fs::rename(&beside, to)
+        };
+        let add = || -> std::io::Result<()> {
+            for entry in scratch.path().join(PACKS).read_dir()? {
+                let pack = entry?.path();
+                let Some(name) = pack.file_name().filter(|_| is_pack(&pack)) else {
+                    continue;
+                };
+                for repository in repositories {
+                    let to = repository.join(PACKS).join(name);
+                    let index = to.with_extension("idx");
+                    // A pack with an index holds the same: its name is the digest of its contents.
+                    if !index.exists() {
+                        put(&pack, &to)?;
+                        put(&pack.with_extension("idx"), &index)?;
+                    }
+                }
+            }
+            Ok(())
+        };
+        add().map_err(|error| self.failure(&error))
     }
 
     /// Returns the file with this digest, if it is there and still is what its name says.
@@ -229,7 +270,10 @@ fn refuse_shared(directory: &Path) -> Result<()> {
     let shown = directory.display().to_string();
     Err(
         Failure::new(format!("the cache `{shown}` {problem}, so it is not used"))
-            .hint(format!("remove it: rm -rf {}", argument(&shown)))
+            .hint(format!(
+                "remove it: rm -rf {}",
+                crate::failure::argument(&shown)
+            ))
             .hint("or set XDG_CACHE_HOME to a directory of your own"),
     )
 }
@@ -237,6 +281,11 @@ fn refuse_shared(directory: &Path) -> Result<()> {
 #[cfg(not(unix))]
 fn refuse_shared(_: &Path) -> Result<()> {
     Ok(())
+}
+
+fn is_pack(path: &Path) -> bool {
+    path.extension()
+        .is_some_and(|extension| extension == "pack")
 }
 
 fn is_commit(name: &std::ffi::OsStr) -> bool {

@@ -1,54 +1,67 @@
 //! The files of a fetched commit as a checkout of it gives them, submodules included.
 
-use std::cell::{OnceCell, RefCell};
-use std::collections::{HashMap, HashSet};
-use std::path::PathBuf;
+use std::cell::{Cell, OnceCell, RefCell};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::rc::Rc;
 
 use gix::ObjectId;
 
 use super::budget::Budget;
-use super::git::{GitRemotes, GitRequest};
+use super::git::{Batch, Fetched, GitRemotes, GitRequest};
 use super::submodule::{self, Submodule};
+use super::survey::{self, Partial};
 use crate::failure::{Failure, Result};
-use crate::git::RemoteGit;
 use crate::process::Terminal;
-use crate::redact::SafeUrl;
-use crate::tree::checkout::{Conversion, Filters};
+use crate::tree::checkout::{Conversion, FILE_NAME as ATTRIBUTES, Filters};
 use crate::tree::objects::{self, ObjectTree};
-use crate::tree::{Entry, Tree, path};
+use crate::tree::{Entry, Listing, Tree, path};
 use crate::walk::NamedBy;
 
-/// One commit of a fetched repository.
+/// One commit of a fetched repository. A file that did not come with it is fetched when it is read, and with it what
+/// is likely to be read next.
 pub(super) struct CheckoutTree {
     objects: ObjectTree,
-    remote_git: RemoteGit,
+    remotes: Rc<GitRemotes>,
+    fetched: Fetched,
     /// How the user names it: `URL?ref=REF`, without secrets.
     label: String,
-    /// The clone spec as git takes it, for submodules with a relative URL. None: leave them alone.
-    submodules: Option<(Rc<GitRemotes>, SafeUrl)>,
+    /// Whether submodules are part of it.
+    has_submodules: bool,
     modules: OnceCell<Vec<Submodule>>,
     mounts: RefCell<HashMap<String, Rc<CheckoutTree>>>,
     conversion: Conversion,
+    /// Whether all attributes of the tree are known to be here.
+    has_attributes: Cell<bool>,
     budget: Budget,
     /// The files that the budget has counted.
     counted: RefCell<HashSet<ObjectId>>,
+    /// Whether missing files are only noted now.
+    is_noting: Cell<bool>,
+    /// The missing files that were noted.
+    noted: RefCell<BTreeSet<ObjectId>>,
+    /// Those that were fetched, or should have been.
+    requested: RefCell<HashSet<ObjectId>>,
+    /// Why no more files can be fetched.
+    stop: Stop,
 }
 
+/// Why no more files of a tree can be fetched, once that is known.
+pub(super) type Stop = Rc<OnceCell<Failure>>;
+
 impl CheckoutTree {
-    /// Opens `commit` of the bare repository at `directory`.
+    /// Opens a fetched commit.
     ///
     /// # Errors
     /// When the commit cannot be read.
     pub(super) fn open(
         remotes: &Rc<GitRemotes>,
-        directory: PathBuf,
-        commit: &str,
+        fetched: Fetched,
         label: String,
-        submodules_of: Option<SafeUrl>,
+        has_submodules: bool,
     ) -> Result<Self> {
         let budget = remotes.budget().clone();
-        let repository = objects::open_fetched(&directory, budget.memory())?;
+        let commit = &fetched.commit;
+        let repository = objects::open_fetched(&fetched.directory, budget.memory())?;
         let bytes = objects::proven(&repository, "commit", objects::object_id(commit)?)?;
         let root = gix::objs::CommitRefIter::from_bytes(&bytes, repository.object_hash())
             .tree_id()
@@ -56,29 +69,71 @@ impl CheckoutTree {
         let hash = repository.object_hash();
         Ok(CheckoutTree {
             objects: ObjectTree::new(repository, root),
-            remote_git: remotes.remote_git().clone(),
+            remotes: remotes.clone(),
+            fetched,
             label,
-            submodules: submodules_of.map(|url| (remotes.clone(), url)),
+            has_submodules,
             modules: OnceCell::new(),
             mounts: RefCell::default(),
             // Filter drivers are not configured here.
             conversion: Conversion::new(Filters::None, hash),
+            has_attributes: Cell::default(),
             budget,
             counted: RefCell::default(),
+            is_noting: Cell::default(),
+            noted: RefCell::default(),
+            requested: RefCell::default(),
+            stop: Stop::default(),
         })
+    }
+
+    /// Notes which files are missing, in submodules too, while `look` looks at the tree. Returns what is to be fetched,
+    /// and what to do with a failure of that.
+    pub(super) fn missing(&self, look: impl FnOnce(&dyn Partial)) -> Vec<(Batch, Stop)> {
+        self.note(true);
+        look(self);
+        self.note(false);
+        self.take_noted()
+    }
+
+    fn note(&self, is_noting: bool) {
+        self.is_noting.set(is_noting);
+        for mount in self.mounts.borrow().values() {
+            mount.note(is_noting);
+        }
+    }
+
+    fn take_noted(&self) -> Vec<(Batch, Stop)> {
+        let mut batches = Vec::new();
+        let ids = self.noted.take();
+        if !ids.is_empty() && self.stop.get().is_none() && !self.remotes.is_offline() {
+            self.requested.borrow_mut().extend(ids.iter().copied());
+            let batch = Batch {
+                fetched: self.fetched.clone(),
+                others: Vec::new(),
+                ids,
+            };
+            batches.push((batch, self.stop.clone()));
+        }
+        for mount in self.mounts.borrow().values() {
+            batches.extend(mount.take_noted());
+        }
+        batches
     }
 
     /// Returns the submodule that holds `path`, fetched when it is first looked into, and the path
     /// in it.
     fn mounted<'a>(&self, path: &'a str) -> Result<Option<(Rc<CheckoutTree>, &'a str)>> {
-        let Some((remotes, parent)) = &self.submodules else {
+        if !self.has_submodules {
             return Ok(None);
-        };
+        }
         if self.modules.get().is_none() {
             let modules = match self.objects.entry(".gitmodules")? {
                 Some(Entry::File { .. }) => {
+                    self.bring(".gitmodules")?;
                     self.count(".gitmodules")?;
-                    submodule::parse(&self.remote_git, &self.objects.read(".gitmodules")?)?
+                    let bytes = self.objects.read(".gitmodules")?;
+                    submodule::parse(self.remotes.remote_git(), &bytes)?
                 }
                 _ => Vec::new(),
             };
@@ -98,12 +153,10 @@ impl CheckoutTree {
                 continue;
             };
             let shown = self.label(&module.path);
-            let mount = submodule::resolve_url(parent.exposed(), &module.url)
-                .and_then(|url| {
-                    let by = NamedBy::Upstream([parent.shown()].into());
-                    submodule_tree(remotes, by, &url, &commit.to_string(), &shown)
-                })
+            let mount = self
+                .submodule(module, &commit.to_string(), &shown)
                 .map_err(|failure| failure.context(format!("submodule `{shown}`")))?;
+            mount.note(self.is_noting.get());
             let mount = Rc::new(mount);
             self.mounts
                 .borrow_mut()
@@ -111,6 +164,77 @@ impl CheckoutTree {
             return Ok(Some((mount, rest)));
         }
         Ok(None)
+    }
+
+    /// Opens the commit of a submodule, fetching it if need be.
+    fn submodule(&self, module: &Submodule, commit: &str, label: &str) -> Result<CheckoutTree> {
+        let parent = &self.fetched.request.url;
+        let url = submodule::resolve_url(parent.exposed(), &module.url)?;
+        let request = GitRequest {
+            url: url.as_str().into(),
+            reference: None,
+            commit: Some(commit.to_owned()),
+            by: NamedBy::Upstream([parent.shown()].into()),
+            is_submodule: true,
+        };
+        let fetched = self
+            .remotes
+            .fetch(&request, None, None, Terminal::Detached)
+            .map_err(|failure| failure.failure)?;
+        CheckoutTree::open(&self.remotes, fetched, label.to_owned(), true)
+    }
+
+    /// Returns what is not here of what it takes to read a file of this repository.
+    fn lacks(&self, path: &str) -> Result<BTreeSet<ObjectId>> {
+        let mut lacking = BTreeSet::new();
+        lacking.extend(self.objects.lacks(path)?);
+        let directory = path::parent(path);
+        for above in path::and_above(directory).chain([""]) {
+            lacking.extend(self.objects.lacks(&path::join(above, ATTRIBUTES))?);
+        }
+        // Then all attributes of the tree are read.
+        if lacking.is_empty()
+            && !self.has_attributes.get()
+            && self.conversion.applies(&self.objects, directory)?
+        {
+            for place in self.objects.files_named(&[ATTRIBUTES])? {
+                lacking.extend(self.objects.lacks(&place)?);
+            }
+            self.has_attributes.set(lacking.is_empty());
+        }
+        Ok(lacking)
+    }
+
+    /// Fetches what is missing of a file of this repository, or only notes it.
+    fn bring(&self, path: &str) -> Result<()> {
+        let lacking = self.lacks(path)?;
+        if lacking.is_empty() {
+            return Ok(());
+        }
+        let missing = || Failure::new(format!("`{}` is not in the cache", self.label(path)));
+        if self.is_noting.get() {
+            let requested = self.requested.borrow();
+            let new = lacking.iter().filter(|id| !requested.contains(*id));
+            self.noted.borrow_mut().extend(new);
+            return Err(missing());
+        }
+        if self.remotes.is_offline() {
+            return Err(missing().hint("run once without `--offline`"));
+        }
+        loop {
+            if let Some(failure) = self.stop.get() {
+                return Err(failure.clone());
+            }
+            let batches = self.missing(|tree| survey::around(tree, path));
+            if batches.is_empty() {
+                return Ok(());
+            }
+            for (batch, stop) in batches {
+                if let Err(failure) = self.remotes.fetch_files(&batch, Terminal::Detached) {
+                    let _ = stop.set(failure.failure);
+                }
+            }
+        }
     }
 
     /// Counts a file before it is read, once.
@@ -127,31 +251,14 @@ impl CheckoutTree {
     }
 }
 
-/// Opens the commit of a submodule, fetching it if need be.
-fn submodule_tree(
-    remotes: &Rc<GitRemotes>,
-    by: NamedBy,
-    url: &str,
-    commit: &str,
-    label: &str,
-) -> Result<CheckoutTree> {
-    let request = GitRequest {
-        url: url.into(),
-        reference: None,
-        commit: Some(commit.to_owned()),
-        by,
-        is_submodule: true,
-    };
-    let fetched = remotes
-        .fetch(&request, None, None, Terminal::Detached)
-        .map_err(|failure| failure.failure)?;
-    CheckoutTree::open(
-        remotes,
-        fetched.directory,
-        commit,
-        label.to_owned(),
-        Some(url.into()),
-    )
+impl Partial for CheckoutTree {
+    fn want(&self, path: &str) -> bool {
+        match self.mounted(path) {
+            Ok(Some((mount, rest))) => mount.want(rest),
+            Ok(None) => self.bring(path).is_ok(),
+            Err(_) => false,
+        }
+    }
 }
 
 impl Tree for CheckoutTree {
@@ -173,10 +280,11 @@ impl Tree for CheckoutTree {
         if let Some((mount, rest)) = self.mounted(path)? {
             return mount.read(rest);
         }
+        self.bring(path)?;
         self.count(path)?;
         // They are read with it.
         for directory in path::and_above(path::parent(path)).chain([""]) {
-            self.count(&path::join(directory, ".gitattributes"))?;
+            self.count(&path::join(directory, ATTRIBUTES))?;
         }
         self.conversion.read(&self.objects, path)
     }

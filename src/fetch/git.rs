@@ -1,7 +1,14 @@
-//! Fetches commits of repositories with git into the cache.
+//! Fetches commits of repositories with git into the cache: first without their larger files, which are fetched once
+//! something asks for them.
 
-use std::collections::HashSet;
-use std::path::PathBuf;
+mod failure;
+mod files;
+mod together;
+
+pub(super) use files::Batch;
+
+use std::collections::{HashMap, HashSet};
+use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -13,11 +20,11 @@ use super::cache::Cache;
 use super::http::{self, RedirectError};
 use super::reach::{Access, Reach};
 use crate::failure::{Failure, Result};
-use crate::git::{self, Asked, RemoteGit};
+use crate::git::{Asked, RemoteGit, Wanted};
+use crate::interrupt::Scratch;
 use crate::process::{self, Limits, Output, Terminal};
 use crate::record::is_object_id;
 use crate::redact::{self, SafeUrl};
-use crate::reference::Pin;
 use crate::tree::objects;
 use crate::walk::NamedBy;
 
@@ -43,13 +50,17 @@ pub struct GitRequest {
     pub is_submodule: bool,
 }
 
-/// A commit that lies in the cache now.
+/// A commit that lies in the cache now. Some of its files may still be elsewhere.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fetched {
     /// The bare repository that holds it.
     pub directory: PathBuf,
     /// Its full id.
     pub commit: String,
+    /// The request that led to it.
+    pub request: GitRequest,
+    /// How long one fetch for it may take, where the request says.
+    pub timeout: Option<Duration>,
 }
 
 /// A fetch that failed.
@@ -163,6 +174,8 @@ pub struct GitRemotes {
     client: Arc<http::Client>,
     /// The refs that were resolved and turned out to be tags: URLs without secrets, and refs.
     tags: Arc<Mutex<HashSet<(String, String)>>>,
+    /// The URLs that were fetched from, with whether the cache held something of them before.
+    known: Arc<Mutex<HashMap<String, bool>>>,
 }
 
 impl GitRemotes {
@@ -186,6 +199,7 @@ impl GitRemotes {
             reach,
             client,
             tags: Arc::default(),
+            known: Arc::default(),
         }
     }
 
@@ -223,12 +237,21 @@ impl GitRemotes {
     ///
     /// # Errors
     /// When other users may change the cache.
-    pub fn cached(&self, request: &GitRequest) -> Result<Option<Fetched>> {
+    pub fn cached(
+        &self,
+        request: &GitRequest,
+        timeout: Option<Duration>,
+    ) -> Result<Option<Fetched>> {
         let Some(commit) = request.commit.clone() else {
             return Ok(None);
         };
         let directory = self.cache.repository(&request.url.shown(), &commit)?;
-        Ok(directory.map(|directory| Fetched { directory, commit }))
+        Ok(directory.map(|directory| Fetched {
+            directory,
+            commit,
+            request: request.clone(),
+            timeout,
+        }))
     }
 
     /// Fetches what is wished, unless the cache holds it.
@@ -242,7 +265,7 @@ impl GitRemotes {
         cancel: Option<&AtomicBool>,
         terminal: Terminal,
     ) -> Result<Fetched, FetchFailure> {
-        if let Some(fetched) = self.cached(request)? {
+        if let Some(fetched) = self.cached(request, timeout)? {
             return Ok(fetched);
         }
         let shown = request.url.shown();
@@ -250,22 +273,55 @@ impl GitRemotes {
             return Err(self.not_cached(request));
         }
         let clock = Clock::start(timeout.unwrap_or(self.timeout), cancel);
-        if request.commit.is_none() && self.cache.knows(&shown) {
+        if request.commit.is_none() && self.knew(&shown) {
             // Something of this repository is here: asking what the ref is costs less than a fetch.
             let commit = self.resolve_by(request, &clock, terminal)?;
             let known = GitRequest {
                 commit: Some(commit),
                 ..request.clone()
             };
-            if let Some(fetched) = self.cached(&known)? {
+            if let Some(fetched) = self.cached(&known, timeout)? {
                 return Ok(fetched);
             }
         }
+        // git would ask for a password again with each batch of files.
+        let extent = match terminal {
+            Terminal::Shared => Extent::Whole,
+            Terminal::Detached => Extent::SmallFiles,
+        };
+        let (scratch, commit) = self.bring(request, extent, &clock, terminal)?;
+        let directory = self.cache.keep(scratch, &shown, &commit)?;
+        Ok(Fetched {
+            directory,
+            request: GitRequest {
+                commit: Some(commit.clone()),
+                ..request.clone()
+            },
+            commit,
+            timeout,
+        })
+    }
+
+    /// Returns whether the cache held something of a URL (without secrets) before this run fetched from it.
+    fn knew(&self, shown: &str) -> bool {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let knows = || self.cache.knows(shown);
+        *known.entry(shown.to_owned()).or_insert_with(knows)
+    }
+
+    /// Fetches what is wished into a temporary repository. Returns the commit, too.
+    fn bring(
+        &self,
+        request: &GitRequest,
+        extent: Extent,
+        clock: &Clock<'_>,
+        terminal: Terminal,
+    ) -> Result<(Scratch, String), FetchFailure> {
         let reference = request.reference.as_deref().unwrap_or("HEAD");
         let Some(commit) = &request.commit else {
-            return self.fetch_reference(request, reference, &clock, terminal);
+            return self.fetch_reference(request, reference, extent, clock, terminal);
         };
-        let failure = match self.fetch_reference(request, commit, &clock, terminal) {
+        let failure = match self.fetch_reference(request, commit, extent, clock, terminal) {
             Err(failure) if failure.trouble == Trouble::NotInRepository => failure,
             done => return done,
         };
@@ -273,11 +329,11 @@ impl GitRemotes {
             return Err(failure);
         }
         // Servers may refuse to give a commit by its id: the ref may still lead there.
-        match self.fetch_reference(request, reference, &clock, terminal) {
-            Ok(fetched) if fetched.commit == *commit => Ok(fetched),
-            Ok(fetched) => Err(Failure::new(format!(
-                "{shown}: `{reference}` is {} now, and the locked commit {commit} cannot be fetched",
-                fetched.commit
+        match self.fetch_reference(request, reference, extent, clock, terminal) {
+            Ok((scratch, found)) if found == *commit => Ok((scratch, found)),
+            Ok((_, found)) => Err(Failure::new(format!(
+                "{}: `{reference}` is {found} now, and the locked commit {commit} cannot be fetched",
+                request.url.shown()
             ))
             .hint(RELOCK)
             .because(Trouble::NotInRepository)),
@@ -421,191 +477,108 @@ impl GitRemotes {
         &self,
         request: &GitRequest,
         reference: &str,
+        extent: Extent,
         clock: &Clock<'_>,
         terminal: Terminal,
-    ) -> Result<Fetched, FetchFailure> {
-        let asked = if request.is_submodule {
-            Asked::ByRepository
-        } else {
-            Asked::ByUser
-        };
-        let key = request.url.shown();
+    ) -> Result<(Scratch, String), FetchFailure> {
+        let references = [reference];
+        let scratch = self.fetch_references(request, &references, extent, clock, terminal)?;
+        let (commit, is_tag) = fetched_commit(scratch.path(), 0, &self.budget)?;
+        if is_tag {
+            self.learn_tag(request, reference);
+        }
+        Ok((scratch, commit))
+    }
+
+    fn fetch_references(
+        &self,
+        request: &GitRequest,
+        references: &[&str],
+        extent: Extent,
+        clock: &Clock<'_>,
+        terminal: Terminal,
+    ) -> Result<Scratch, FetchFailure> {
+        let first = references.first().copied().unwrap_or("HEAD");
         // The other format applies if the server says so; a request by id does not ask.
-        let formats = if reference.len() == 64 && is_object_id(reference) {
+        let formats = if first.len() == 64 && is_object_id(first) {
             ["sha256", "sha1"]
         } else {
             ["sha1", "sha256"]
         };
         for format in formats {
-            let scratch = self.cache.scratch(&key)?;
-            self.remote_git.init(scratch.path(), format)?;
-            let output = self.talk(request, clock, |remote_git, url| {
-                let limits = clock.limits();
-                remote_git.fetch(scratch.path(), url, reference, asked, limits, terminal)
-            })?;
-            if !output.status.success() {
-                if output.stderr.contains("mismatched algorithms") {
-                    continue;
-                }
-                return Err(self.explain(request, reference, &output));
+            let fetch = |wanted| self.fetch_into(request, wanted, format, clock, terminal);
+            let mut done = fetch(extent.wanted(references))?;
+            if !done.1.status.success() && refuses_filter(&done.1) {
+                done = fetch(Wanted::Commits(references))?;
             }
-            let (commit, is_tag) = fetched_commit(scratch.path(), &self.budget)?;
-            if is_tag {
-                self.learn_tag(request, reference);
+            let (scratch, output) = done;
+            if output.status.success() {
+                return Ok(scratch);
             }
-            let directory = self.cache.keep(scratch, &key, &commit)?;
-            return Ok(Fetched { directory, commit });
+            if !output.stderr.contains("mismatched algorithms") {
+                return Err(self.explain(request, first, &output));
+            }
         }
         Err(Failure::new(format!(
-            "{key} uses an object format that this git does not know"
+            "{} uses an object format that this git does not know",
+            request.url.shown()
         ))
         .into())
     }
 
-    pub(super) fn not_cached(&self, request: &GitRequest) -> FetchFailure {
-        Failure::new(format!("{} is not in the cache", self.describe(request)))
-            .hint("run once without `--offline`")
-            .into()
-    }
-
-    fn describe(&self, request: &GitRequest) -> String {
-        let shown = request.url.shown();
-        match (&request.commit, &request.reference) {
-            (Some(commit), _) => format!("commit {commit} of {shown}"),
-            (None, Some(reference)) => format!("which commit `{reference}` of {shown} is"),
-            (None, None) => format!("which commit HEAD of {shown} is"),
-        }
-    }
-
-    pub(super) fn not_run(
+    /// Fetches into a temporary repository beside those of the same URL.
+    fn fetch_into(
         &self,
         request: &GitRequest,
-        error: process::Error,
+        wanted: Wanted<'_>,
+        format: &str,
         clock: &Clock<'_>,
-    ) -> FetchFailure {
-        let shown = request.url.shown();
-        match error {
-            process::Error::Deadline(..) => Failure::new(format!(
-                "{shown} did not answer within {} s",
-                clock.timeout.as_secs()
-            ))
-            .hint("give it more time with `--timeout SECONDS`")
-            .because(Trouble::NoAnswer),
-            error => git::not_run(error).into(),
-        }
-    }
-
-    pub(super) fn no_such_ref(&self, request: &GitRequest, reference: &str) -> FetchFailure {
-        let shown = request.url.shown();
-        let failure = match Pin::of(Some(reference)) {
-            Pin::ShortCommit => Failure::new(format!(
-                "{shown} has no ref `{reference}`, and a short commit id cannot be fetched"
-            ))
-            .hint("write the commit id in full, 40 digits"),
-            Pin::Commit => Failure::new(format!("{shown} gives no commit {reference}")).hint(
-                "it may be gone: name a commit that a branch or a tag of the repository reaches",
-            ),
-            _ => Failure::new(format!("{shown} has no ref `{reference}`"))
-                .hint(format!("list what there is: git ls-remote {shown}")),
-        };
-        failure.because(Trouble::NotInRepository)
-    }
-
-    pub(super) fn explain(
-        &self,
-        request: &GitRequest,
-        reference: &str,
-        output: &Output,
-    ) -> FetchFailure {
-        let shown = request.url.shown();
-        let stderr = output.stderr.to_lowercase();
-        let has = |texts: &[&str]| texts.iter().any(|text| stderr.contains(text));
-        let said = git::said(output);
-        if has(&[
-            "couldn't find remote ref",
-            "could not find remote ref",
-            "not our ref",
-            "unadvertised object",
-        ]) {
-            return self.no_such_ref(request, reference);
-        }
-        if has(&[
-            "authentication failed",
-            "could not read username",
-            "could not read password",
-            "permission denied (",
-            "terminal prompts disabled",
-            "the requested url returned error: 401",
-            "the requested url returned error: 403",
-            "invalid credentials",
-        ]) {
-            return Failure::new(format!("{shown} wants credentials, or refuses those it got: {said}"))
-                .hint(
-                    "make `git ls-remote` of that URL work: a credential helper, an ssh key, or `url.<base>.insteadOf`",
-                )
-                .because(Trouble::Login);
-        }
-        if has(&["host key verification failed"]) {
-            return Failure::new(format!("could not fetch {shown}: {said}"))
-                .hint("connect once with ssh to accept the host's key")
-                .because(Trouble::Login);
-        }
-        let failure = Failure::new(format!("could not fetch {shown}: {said}"));
-        if has(&[
-            "could not resolve host",
-            "name or service not known",
-            "failed to connect to",
-            "couldn't connect to server",
-            "connection refused",
-            "connection timed out",
-            "no route to host",
-            "network is unreachable",
-        ]) {
-            return failure
-                .hint("check the host's name, the network and the proxy")
-                .because(Trouble::NoAnswer);
-        }
-        if has(&["certificate"]) {
-            return failure
-                .hint(
-                    "if the host uses a private CA, name its certificate in git's `http.sslCAInfo`",
-                )
-                .into();
-        }
-        if has(&[
-            "not found",
-            "could not be found",
-            "does not exist",
-            "does not appear to be a git repository",
-            "returned error: 404",
-            "returned error: 410",
-        ]) {
-            // A program that is missing at the other end gives the same message.
-            let trouble = if has(&["command not found"]) {
-                Trouble::Other
-            } else {
-                Trouble::NoRepository
-            };
-            return failure
-                .hint("check the URL: kustomize splits it after two segments, at `.git`, or where `//` stands")
-                .because(trouble);
-        }
-        if has(&["no space left"]) {
-            failure.hint(self.cache.room())
+        terminal: Terminal,
+    ) -> Result<(Scratch, Output), FetchFailure> {
+        let asked = if request.is_submodule {
+            Asked::ByRepository
         } else {
-            failure
-        }
-        .into()
+            Asked::ByUser
+        };
+        let scratch = self.cache.scratch(&request.url.shown(), format)?;
+        let output = self.talk(request, clock, |remote_git, url| {
+            let limits = clock.limits();
+            remote_git.fetch(scratch.path(), url, wanted, asked, limits, terminal)
+        })?;
+        Ok((scratch, output))
     }
 }
 
-/// Returns the commit that a fetch brought in, tags followed, and whether it was a tag.
-fn fetched_commit(directory: &std::path::Path, budget: &Budget) -> Result<(String, bool)> {
+/// How many of the files of a commit are fetched with it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Extent {
+    Whole,
+    SmallFiles,
+}
+
+impl Extent {
+    fn wanted<'a>(self, references: &'a [&'a str]) -> Wanted<'a> {
+        match self {
+            Extent::Whole => Wanted::Commits(references),
+            Extent::SmallFiles => Wanted::SmallFiles(references),
+        }
+    }
+}
+
+/// Returns whether a server gives whole commits only, and says so. One that does not know of filters ignores them.
+fn refuses_filter(output: &Output) -> bool {
+    output.stderr.to_lowercase().contains("filter")
+}
+
+/// Returns a commit that a fetch brought in, tags followed, and whether it was a tag.
+fn fetched_commit(directory: &Path, number: usize, budget: &Budget) -> Result<(String, bool)> {
     let failed =
         |what: String| Failure::new(format!("git fetched something that cannot be used: {what}"));
-    let text = std::fs::read_to_string(directory.join("FETCH_HEAD"))
-        .map_err(|error| failed(error.to_string()))?;
-    let id = text.split_whitespace().next().unwrap_or_default();
+    let read = |name: &str| {
+        std::fs::read_to_string(directory.join(name)).map_err(|error| failed(error.to_string()))
+    };
+    let id = read(&format!("refs/kl/{number}"))?;
+    let id = id.trim_end();
     let repository = objects::open_fetched(directory, budget.memory())?;
     let commit = repository
         .find_object(objects::object_id(id)?)
@@ -613,6 +586,9 @@ fn fetched_commit(directory: &std::path::Path, budget: &Budget) -> Result<(Strin
         .peel_to_kind(gix::object::Kind::Commit)
         .map_err(|_| failed(format!("{id} is not a commit")))?;
     // `ID<tab>not-for-merge or nothing<tab>tag 'NAME' of URL`
-    let what = text.split('\t').nth(2).unwrap_or_default();
-    Ok((commit.id.to_string(), what.starts_with("tag ")))
+    let is_tag = read("FETCH_HEAD")?.lines().any(|line| {
+        let mut fields = line.split('\t');
+        fields.next() == Some(id) && fields.nth(1).is_some_and(|what| what.starts_with("tag "))
+    });
+    Ok((commit.id.to_string(), is_tag))
 }

@@ -121,12 +121,11 @@ impl GitRemotes {
         timeout: Duration,
         terminal: Terminal,
     ) -> Result<Asking<'a>> {
-        let scratch = self.cache().scratch(&request.url.shown())?;
         let format = match id.len() {
             64 => "sha256",
             _ => "sha1",
         };
-        self.remote_git().init(scratch.path(), format)?;
+        let scratch = self.cache().scratch(&request.url.shown(), format)?;
         Ok(Asking {
             remotes: self,
             request,

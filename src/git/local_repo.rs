@@ -29,6 +29,21 @@ pub struct CommitId {
     pub tree: String,
 }
 
+/// What never changes about a commit.
+#[derive(Debug)]
+struct Known {
+    tree: String,
+    parents: Vec<String>,
+}
+
+/// Returns whether git accepts `branch` as the name of a branch.
+#[must_use]
+pub fn is_branch_name(branch: &str) -> bool {
+    let full = format!("refs/heads/{branch}");
+    let is_ref = gix::validate::reference::name(full.as_str().into()).is_ok();
+    is_ref && !branch.starts_with('-') && branch != "HEAD"
+}
+
 /// The repository that the command was started in, found as git finds it.
 #[derive(Debug)]
 pub struct LocalRepo {
@@ -46,8 +61,8 @@ pub struct LocalRepo {
     settings: OnceCell<Vec<Setting>>,
     /// The git that reads objects, once it was needed.
     batch: RefCell<Option<Conversation>>,
-    /// The trees of commits that were looked up, by the ids of these: they never change.
-    trees: RefCell<HashMap<String, String>>,
+    /// The commits that were looked up, by their ids: they never change.
+    commits: RefCell<HashMap<String, Known>>,
 }
 
 /// What a ref is.
@@ -155,7 +170,7 @@ impl LocalRepo {
             may_fetch,
             settings: OnceCell::new(),
             batch: RefCell::default(),
-            trees: RefCell::default(),
+            commits: RefCell::default(),
         }))
     }
 
@@ -169,32 +184,42 @@ impl LocalRepo {
                 "`{rev}` is not a revision: it begins with a dash"
             )));
         }
-        if let Some(tree) = self.trees.borrow().get(rev) {
+        if let Some(known) = self.commits.borrow().get(rev) {
             return Ok(Some(CommitId {
                 commit: rev.to_owned(),
-                tree: tree.clone(),
+                tree: known.tree.clone(),
             }));
         }
         let commit = format!("{rev}^{{commit}}");
         let tree = format!("{rev}^{{commit}}^{{tree}}");
-        let output = self.run(&["rev-parse", "--end-of-options", &commit, &tree], None)?;
-        // Without `--verify`, which takes one name only, a range names several objects, so it is not a commit. Old
-        // versions of git repeat the option.
+        let parents = format!("{rev}^{{commit}}^@");
+        let output = self.run(
+            &["rev-parse", "--end-of-options", &commit, &tree, &parents],
+            None,
+        )?;
+        if !output.status.success() {
+            return Ok(None);
+        }
+        // Without `--verify`, which takes one name only, a range names several objects, the one it begins at with `^`,
+        // and no tree. Old versions of git repeat the option.
         let stdout = String::from_utf8_lossy(&output.stdout);
-        let mut ids = stdout.lines().filter(|line| *line != "--end-of-options");
-        Ok(match (ids.next(), ids.next(), ids.next()) {
-            (Some(commit), Some(tree), None)
-                if output.status.success() && is_object_id(commit) && is_object_id(tree) =>
-            {
-                let mut trees = self.trees.borrow_mut();
-                trees.insert(commit.to_owned(), tree.to_owned());
-                Some(CommitId {
-                    commit: commit.to_owned(),
-                    tree: tree.to_owned(),
-                })
-            }
-            _ => None,
-        })
+        let ids = stdout.lines().filter(|line| *line != "--end-of-options");
+        let ids: Vec<String> = ids.map(str::to_owned).collect();
+        let [commit, tree, parents @ ..] = ids.as_slice() else {
+            return Ok(None);
+        };
+        if !ids.iter().all(|id| is_object_id(id)) {
+            return Ok(None);
+        }
+        let known = Known {
+            tree: tree.clone(),
+            parents: parents.to_vec(),
+        };
+        self.commits.borrow_mut().insert(commit.clone(), known);
+        Ok(Some(CommitId {
+            commit: commit.clone(),
+            tree: tree.clone(),
+        }))
     }
 
     /// Returns the full name of the ref that `rev` stands for, or `None` when it stands for none:
@@ -244,26 +269,22 @@ impl LocalRepo {
             .collect())
     }
 
-    /// Returns whether git accepts `branch` as the name of a branch.
-    ///
-    /// # Errors
-    /// When git cannot be run.
-    pub fn is_branch_name(&self, branch: &str) -> Result<bool> {
-        // `check-ref-format` takes no `--end-of-options`: a leading dash is refused first.
-        if branch.is_empty() || branch.starts_with('-') || branch == "HEAD" {
-            return Ok(false);
-        }
-        Ok(self
-            .run(&["check-ref-format", &format!("refs/heads/{branch}")], None)?
-            .status
-            .success())
-    }
-
     /// Returns whether `old` is `new` or one of its ancestors.
     ///
     /// # Errors
     /// When git cannot tell.
     pub fn is_ancestor(&self, old: &str, new: &str) -> Result<bool> {
+        let is_parent = |parent: &str, of: &str| {
+            let commits = self.commits.borrow();
+            let known = commits.get(of);
+            known.is_some_and(|known| known.parents.iter().any(|one| one == parent))
+        };
+        if old == new || is_parent(old, new) {
+            return Ok(true);
+        }
+        if is_parent(new, old) {
+            return Ok(false);
+        }
         let output = self.run(&["merge-base", "--is-ancestor", old, new], None)?;
         match output.status.code() {
             Some(0) => Ok(true),
@@ -380,6 +401,39 @@ impl LocalRepo {
     pub fn config(&self, key: &str) -> Result<Option<String>> {
         let last = self.settings()?.iter().rfind(|one| one.key == key);
         Ok(last.map(|one| one.value.clone().unwrap_or_default()))
+    }
+
+    /// Returns the URLs of the remotes, as configured: those to fetch from and those to push to.
+    ///
+    /// # Errors
+    /// When git cannot read its configuration.
+    pub fn remote_urls(&self) -> Result<Vec<String>> {
+        let is_url = |key: &str| {
+            let name = key.strip_prefix("remote.");
+            name.is_some_and(|name| name.ends_with(".url") || name.ends_with(".pushurl"))
+        };
+        let urls = self.settings()?.iter().filter(|one| is_url(&one.key));
+        Ok(urls.filter_map(|one| one.value.clone()).collect())
+    }
+
+    /// Returns the short names of the branches that stand for the repository as a whole: the one that is checked out,
+    /// and those that the remotes call their HEAD.
+    ///
+    /// # Errors
+    /// When git cannot read its refs.
+    pub fn main_branches(&self) -> Result<Vec<String>> {
+        let mut names: Vec<String> = self.ref_of("HEAD")?.into_iter().collect();
+        let heads = self.refs(&["refs/remotes/*/HEAD"])?;
+        names.extend(heads.into_values().filter_map(|head| head.other_name));
+        let short = |name: String| {
+            let remote = name.strip_prefix("refs/remotes/");
+            let branch = remote
+                .and_then(|name| name.split_once('/'))
+                .map(|(_, name)| name);
+            let branch = branch.or_else(|| name.strip_prefix("refs/heads/"));
+            branch.map(str::to_owned)
+        };
+        Ok(names.into_iter().filter_map(short).collect())
     }
 
     /// Returns whether a configuration key (in lower case) is set to something that git takes for true.

@@ -1,5 +1,9 @@
 //! Repositories that are not the user's: what is fetched from, and what is fetched into.
 
+mod fetching;
+
+pub use fetching::{Asked, Depth, RefSpec, Wanted};
+
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -39,38 +43,6 @@ pub(crate) fn untied(command: &mut Command) {
     for name in TIES {
         command.env_remove(name);
     }
-}
-
-/// Who chose the URL of a fetch.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Asked {
-    /// The user, in a kustomization or on the command line.
-    ByUser,
-    /// A fetched repository, in its `.gitmodules`.
-    ByRepository,
-}
-
-/// What we call the remote that commits are fetched from.
-const REMOTE: &str = "kl";
-
-/// A commit to fetch, and the name that it gets below `refs/kl/`.
-#[derive(Debug, Clone, Copy)]
-pub struct RefSpec<'a> {
-    /// Its id, or a ref.
-    pub id: &'a str,
-    /// Its name.
-    pub name: &'a str,
-}
-
-/// How much of the history before a commit is fetched with it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Depth {
-    /// Nothing.
-    One,
-    /// What was made since then, in seconds since the epoch.
-    Since(u64),
-    /// All of it.
-    All,
 }
 
 /// How remote repositories are spoken to: the user's configuration, and of this repository
@@ -133,6 +105,8 @@ impl RemoteGit {
     fn command(&self) -> Command {
         let mut command = command();
         untied(&mut command);
+        // What is missing is fetched by us, many files at once.
+        command.env("GIT_NO_LAZY_FETCH", "1");
         // Through the environment, not `-c`: a header may hold a token, and arguments are public.
         // Before what the caller set there, because later settings win.
         let given: usize = std::env::var("GIT_CONFIG_COUNT")
@@ -166,127 +140,6 @@ impl RemoteGit {
         command
     }
 
-    /// Makes an empty bare repository at `directory`. `format` is `sha1` or `sha256`.
-    ///
-    /// # Errors
-    /// When git cannot make it.
-    pub fn init(&self, directory: &Path, format: &str) -> Result<()> {
-        let mut command = self.command();
-        command
-            .args(["-c", "core.hooksPath=/dev/null"])
-            .args(["init", "-q", "--bare", "--template="])
-            .arg(format!("--object-format={format}"))
-            .arg(directory);
-        failpoint::before("make a repository to fetch into");
-        let output = process::run(&mut command, None, Limits::default(), Terminal::Detached)
-            .map_err(not_run)?;
-        if output.status.success() {
-            Ok(())
-        } else {
-            Err(Failure::new(format!(
-                "git could not make the repository `{}`: {}",
-                directory.display(),
-                said(&output)
-            ))
-            .hint("set XDG_CACHE_HOME to a directory that can be written and has room"))
-        }
-    }
-
-    /// A command that fetches into the bare repository at `directory`.
-    fn fetching(&self, directory: &Path, terminal: Terminal) -> Command {
-        let mut command = self.command();
-        command
-            // `--git-dir`, not `-C`: the user may have set `safe.bareRepository=explicit`.
-            .arg(path_option("--git-dir=", directory))
-            .args(["-c", "protocol.version=2"])
-            .args(["-c", "core.hooksPath=/dev/null"])
-            .args(["-c", "gc.auto=0", "-c", "maintenance.auto=false"])
-            .args(["-c", "fetch.unpackLimit=1"])
-            // Larger files are written as they come, and are never in memory as a whole.
-            .args(["-c", "core.bigFileThreshold=16m"])
-            .args(["-c", "protocol.ext.allow=never"]);
-        self.talking(&mut command, terminal);
-        command
-    }
-
-    /// Fetches `reference` of `url`, one commit deep, into the bare repository at `directory`.
-    ///
-    /// # Errors
-    /// When git cannot be run or is ended by `limits`; a fetch that fails is an [`Output`] like any
-    /// other, for the caller to read.
-    pub fn fetch(
-        &self,
-        directory: &Path,
-        url: &str,
-        reference: &str,
-        asked: Asked,
-        limits: Limits<'_>,
-        terminal: Terminal,
-    ) -> Result<Output, process::Error> {
-        let mut command = self.fetching(directory, terminal);
-        if asked == Asked::ByRepository {
-            // As `git submodule` does: `protocol.file.allow=user` then refuses local paths.
-            command.env("GIT_PROTOCOL_FROM_USER", "0");
-        }
-        command
-            .args([
-                "fetch",
-                "-q",
-                "--depth=1",
-                "--no-tags",
-                "--no-auto-maintenance",
-            ])
-            .args(["--no-recurse-submodules", "--end-of-options", url])
-            .arg(format!("+{reference}:refs/kl/0"));
-        failpoint::before("fetch");
-        process::run(&mut command, None, limits, terminal)
-    }
-
-    /// Fetches commits of `url`, none of their files where the server can leave them out, into the bare repository at
-    /// `directory`.
-    ///
-    /// # Errors
-    /// As [`RemoteGit::fetch`].
-    pub fn fetch_commits(
-        &self,
-        directory: &Path,
-        url: &str,
-        wanted: &[RefSpec<'_>],
-        depth: Depth,
-        limits: Limits<'_>,
-        terminal: Terminal,
-    ) -> Result<Output, process::Error> {
-        // By name: git would write a URL that it is to fetch parts from into the repository's configuration.
-        let remote = RemoteGit {
-            settings: [
-                ("url", url),
-                ("promisor", "true"),
-                ("partialclonefilter", "tree:0"),
-            ]
-            .iter()
-            .map(|(key, value)| (format!("remote.{REMOTE}.{key}"), (*value).to_owned()))
-            .chain(self.settings.iter().cloned())
-            .collect(),
-            anonymous: self.anonymous,
-        };
-        let mut command = remote.fetching(directory, terminal);
-        command.args(["fetch", "-q", "--no-tags", "--no-auto-maintenance"]);
-        command.args(["--no-recurse-submodules", "--filter=tree:0"]);
-        match depth {
-            Depth::One => command.arg("--depth=1"),
-            Depth::Since(seconds) => command.arg(format!("--shallow-since=@{seconds}")),
-            // A repository that is not shallow cannot be unshallowed.
-            Depth::All if directory.join("shallow").exists() => command.arg("--unshallow"),
-            Depth::All => &mut command,
-        };
-        command.args(["--end-of-options", REMOTE]);
-        for wanted in wanted {
-            command.arg(format!("+{}:refs/kl/{}", wanted.id, wanted.name));
-        }
-        failpoint::before("fetch commits");
-        process::run(&mut command, None, limits, terminal)
-    }
-
     /// Asks git about the commits in the bare repository at `directory`, and fetches none for that. `None` when the
     /// answer is no.
     ///
@@ -300,7 +153,6 @@ impl RemoteGit {
     ) -> Result<Option<String>, process::Error> {
         let mut command = self.command();
         command
-            .env("GIT_NO_LAZY_FETCH", "1")
             .arg(path_option("--git-dir=", directory))
             .args(arguments);
         let output = process::run(&mut command, None, limits, Terminal::Detached)?;
@@ -391,6 +243,26 @@ impl RemoteGit {
         };
         Some((field("username=")?, field("password=")?)).filter(|_| output.status.success())
     }
+}
+
+/// Makes an empty bare repository of the directory at `directory`. `format` is `sha1` or `sha256`.
+///
+/// # Errors
+/// When it cannot be written.
+pub fn init(directory: &Path, format: &str) -> std::io::Result<()> {
+    // As `git init --bare --template=` does; a process takes longer.
+    let config = match format {
+        "sha1" => "[core]\n\trepositoryformatversion = 0\n\tbare = true\n".to_owned(),
+        format => format!(
+            "[core]\n\trepositoryformatversion = 1\n\tbare = true\n[extensions]\n\tobjectformat = {format}\n"
+        ),
+    };
+    failpoint::before("make a repository to fetch into");
+    for below in ["objects/info", "objects/pack", "refs/heads", "refs/tags"] {
+        std::fs::create_dir_all(directory.join(below))?;
+    }
+    std::fs::write(directory.join("config"), config)?;
+    std::fs::write(directory.join("HEAD"), "ref: refs/heads/main\n")
 }
 
 /// `--option=PATH` for a path that need not be UTF-8.

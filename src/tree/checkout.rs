@@ -8,7 +8,8 @@ use super::{Entry, Listing, Tree, path};
 use crate::failure::{Failure, Result, shown};
 use crate::git::{Attributes, Checkout};
 
-const FILE_NAME: &str = ".gitattributes";
+/// The name of the files that say how others are checked out.
+pub const FILE_NAME: &str = ".gitattributes";
 
 /// What in a `.gitattributes` can change bytes on checkout, once `core.eol` is LF: `eol=crlf` (and the old `crlf`),
 /// `ident`, `working-tree-encoding`.
@@ -80,6 +81,15 @@ impl Conversion {
         } else {
             Ok(bytes)
         }
+    }
+
+    /// Returns whether a checkout may change the files in `directory`, which takes the attributes of the whole tree.
+    ///
+    /// # Errors
+    /// When attributes on the way to `directory` cannot be read.
+    pub fn applies(&self, tree: &dyn Tree, directory: &str) -> Result<bool> {
+        let may = self.may(tree, directory)?;
+        Ok(may.convert || (may.filter && self.filters == Filters::Refused))
     }
 
     /// Returns what the attributes on the way to `directory` may do.
@@ -182,6 +192,10 @@ impl Listing for CheckedOut {
 
     fn below(&self, directory: &str) -> Result<Vec<String>> {
         self.tree.below(directory)
+    }
+
+    fn files_with(&self, is_wanted: &dyn Fn(&str) -> bool, marks: &[&str]) -> Result<Vec<String>> {
+        self.tree.files_with(is_wanted, marks)
     }
 
     fn unnameable(&self, names: &[&str]) -> Result<Vec<String>> {

@@ -345,6 +345,27 @@ impl Listing for IndexTree {
         Ok(found)
     }
 
+    fn files_with(&self, is_wanted: &dyn Fn(&str) -> bool, marks: &[&str]) -> Result<Vec<String>> {
+        let files = self
+            .entries()
+            .filter(|(_, entry)| matches!(kind(entry.mode), Some(Entry::File { .. })));
+        let files = files.filter_map(|(path, entry)| {
+            let path = std::str::from_utf8(path).ok()?;
+            is_wanted(path).then_some((path, entry.id))
+        });
+        let (paths, ids): (Vec<&str>, Vec<ObjectId>) = files.unzip();
+        let holds = self.objects.hold(&ids, marks);
+        let found = paths.iter().zip(holds).filter(|(_, holds)| *holds);
+        let mut found: Vec<String> = found.map(|(path, _)| (*path).to_owned()).collect();
+        for (directory, tree) in &self.trees {
+            let below = tree.files_with(&|path| is_wanted(&path::join(directory, path)), marks)?;
+            found.extend(below.iter().map(|path| path::join(directory, path)));
+        }
+        found.sort();
+        found.dedup();
+        Ok(found)
+    }
+
     fn unnameable(&self, names: &[&str]) -> Result<Vec<String>> {
         let mut found: Vec<String> = self
             .entries()

@@ -64,6 +64,28 @@ pub fn find(tree: &dyn Tree, directory: &str) -> Result<Licenses> {
         }
         return Ok(found);
     }
+    for (place, resolved) in named(tree, directory)? {
+        found.add(tree, place, resolved)?;
+    }
+    Ok(found)
+}
+
+/// Returns the paths of the files that [`find`] reads.
+///
+/// # Errors
+/// When the tree cannot be read.
+pub fn paths(tree: &dyn Tree, directory: &str) -> Result<Vec<String>> {
+    let named = named(tree, directory)?.into_iter();
+    let files = named.filter_map(|(_, resolved)| match resolved {
+        Resolved::File { path, .. } => Some(path),
+        _ => None,
+    });
+    Ok(files.collect())
+}
+
+/// Returns what is called like a licence of a directory, and where its path leads.
+fn named(tree: &dyn Tree, directory: &str) -> Result<Vec<(String, Resolved)>> {
+    let mut found = Vec::new();
     for name in tree.names(directory)? {
         let (is_file, is_directory) = (is_file_name(&name), is_directory_name(&name));
         if !is_file && !is_directory {
@@ -80,10 +102,10 @@ pub fn find(tree: &dyn Tree, directory: &str) -> Result<Licenses> {
                 for name in names.iter().filter(|name| is_plain(name)) {
                     let inside = path::join(&place, name);
                     let resolved = resolve(tree, &inside)?;
-                    found.add(tree, inside, resolved)?;
+                    found.push((inside, resolved));
                 }
             }
-            resolved if is_file => found.add(tree, place, resolved)?,
+            resolved if is_file => found.push((place, resolved)),
             _ => {}
         }
     }

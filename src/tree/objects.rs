@@ -95,6 +95,18 @@ impl ObjectTree {
             .map(|item| item.id))
     }
 
+    /// Returns the id of the file or link at `path` if the bytes of that are not here.
+    ///
+    /// # Errors
+    /// When a tree cannot be read.
+    pub fn lacks(&self, path: &str) -> Result<Option<ObjectId>> {
+        let blob = self
+            .item(path)?
+            .filter(|item| matches!(item.entry, Entry::File { .. } | Entry::Link));
+        let id = blob.map(|item| item.id);
+        Ok(id.filter(|id| !self.objects.holds(*id)))
+    }
+
     /// Returns the number of bytes of the blob at `path`, without reading them; none where there is no blob.
     ///
     /// # Errors
@@ -282,6 +294,22 @@ impl Listing for ObjectTree {
         }
         found.sort();
         Ok(found)
+    }
+
+    fn files_with(&self, is_wanted: &dyn Fn(&str) -> bool, marks: &[&str]) -> Result<Vec<String>> {
+        let (mut paths, mut ids) = (Vec::new(), Vec::new());
+        for (path, _) in self.files()? {
+            if let Some(item) = self.item(&path)?
+                && matches!(item.entry, Entry::File { .. })
+                && is_wanted(&path)
+            {
+                paths.push(path);
+                ids.push(item.id);
+            }
+        }
+        let holds = self.objects.hold(&ids, marks);
+        let found = paths.into_iter().zip(holds).filter(|(_, holds)| *holds);
+        Ok(found.map(|(path, _)| path).collect())
     }
 
     fn files_named(&self, names: &[&str]) -> Result<Vec<String>> {

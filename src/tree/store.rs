@@ -1,7 +1,9 @@
 //! Where objects come from: gix, or git where gix does not find them.
 
+use std::num::NonZero;
 use std::path::Path;
 use std::rc::Rc;
+use std::thread;
 
 use gix::ObjectId;
 
@@ -19,6 +21,11 @@ pub(super) struct Objects {
 /// that most of them are stored as what differs from some other.
 const DELTA_BASES: usize = 16 << 20;
 
+/// How many blobs are worth a thread.
+const SHARE: usize = 1000;
+/// How many threads search at most.
+const THREADS: usize = 8;
+
 /// Opens the object database of the repository at `git_dir`. No reference is read, so that every
 /// ref storage will do.
 ///
@@ -28,6 +35,10 @@ pub fn open(git_dir: &Path) -> Result<gix::Repository> {
     opened(git_dir, gix::open::Options::isolated())
 }
 
+/// How many packs may be added to a repository that is not the user's while it is open: gix makes room for them at
+/// once. Each batch of files is one.
+const PACKS: usize = 256;
+
 /// Opens the object database of a repository that is not the user's: no object in it that needs more than
 /// `most` bytes of memory at once is read.
 ///
@@ -35,10 +46,14 @@ pub fn open(git_dir: &Path) -> Result<gix::Repository> {
 /// When the repository cannot be opened.
 pub fn open_fetched(git_dir: &Path, most: u64) -> Result<gix::Repository> {
     let limit = format!("gitoxide.objects.allocLimit={most}");
-    opened(
-        git_dir,
-        gix::open::Options::isolated().config_overrides([limit]),
-    )
+    let slots = gix::odb::store::init::Slots::AsNeededByDiskState {
+        multiplier: 2.0,
+        minimum: PACKS,
+    };
+    let options = gix::open::Options::isolated()
+        .config_overrides([limit])
+        .object_store_slots(slots);
+    opened(git_dir, options)
 }
 
 fn opened(git_dir: &Path, options: gix::open::Options) -> Result<gix::Repository> {
@@ -49,13 +64,17 @@ fn opened(git_dir: &Path, options: gix::open::Options) -> Result<gix::Repository
             git_dir.display()
         ))
     })?;
+    cache_bases(&mut repository);
+    Ok(repository)
+}
+
+fn cache_bases(repository: &mut gix::Repository) {
     let cache = || -> Box<gix::odb::cache::PackCache> {
         Box::new(gix::odb::pack::cache::lru::MemoryCappedHashmap::new(
             DELTA_BASES,
         ))
     };
     repository.objects.set_pack_cache(cache);
-    Ok(repository)
 }
 
 /// Returns the bytes of an object (`kind`: `commit`, `tree`, `blob`) that was proven to be what its id says:
@@ -119,6 +138,12 @@ impl Objects {
         self.here.is_some()
     }
 
+    /// Returns whether an object is here.
+    #[must_use]
+    pub(super) fn holds(&self, id: ObjectId) -> bool {
+        self.repository.has_object(id)
+    }
+
     /// Returns the number of bytes of an object, without reading them.
     ///
     /// # Errors
@@ -128,6 +153,51 @@ impl Objects {
         let header =
             header.map_err(|error| Failure::new(format!("object {id} cannot be read: {error}")))?;
         Ok(header.size())
+    }
+
+    /// Returns, for each of these blobs, whether it holds one of `marks`. One that cannot be read may.
+    #[must_use]
+    pub(super) fn hold(&self, blobs: &[ObjectId], marks: &[&str]) -> Vec<bool> {
+        let threads = thread::available_parallelism().map_or(1, NonZero::get);
+        let threads = threads.min(THREADS).min(blobs.len() / SHARE).max(1);
+        let repository = self.repository.clone().into_sync();
+        let repository = &repository;
+        let search = |share: &[ObjectId]| -> Vec<bool> {
+            let mut repository = repository.to_thread_local();
+            cache_bases(&mut repository);
+            let finders: Vec<_> = marks.iter().map(memchr::memmem::Finder::new).collect();
+            let mut buffer = Vec::new();
+            let holds = |id: &ObjectId| {
+                let object = gix::objs::FindExt::find_blob(&repository.objects, id, &mut buffer);
+                object.map_or(true, |blob| {
+                    finders
+                        .iter()
+                        .any(|finder| finder.find(blob.data).is_some())
+                })
+            };
+            share.iter().map(holds).collect()
+        };
+        thread::scope(|scope| {
+            let size = blobs.len().div_ceil(threads).max(1);
+            let (ours, theirs) = blobs.split_at(size.min(blobs.len()));
+            let shares: Vec<_> = theirs
+                .chunks(size)
+                .map(|share| {
+                    let thread = thread::Builder::new();
+                    (share, thread.spawn_scoped(scope, || search(share)))
+                })
+                .collect();
+            let mut all = search(ours);
+            for (share, thread) in shares {
+                all.extend(match thread.map(thread::ScopedJoinHandle::join) {
+                    Ok(Ok(found)) => found,
+                    Ok(Err(panic)) => std::panic::resume_unwind(panic),
+                    // No thread available: then it is done here.
+                    Err(_) => search(share),
+                });
+            }
+            all
+        })
     }
 
     /// Returns the raw bytes of the object (`kind`: `blob`, `tree`) that is at `path`.

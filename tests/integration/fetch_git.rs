@@ -3,6 +3,7 @@
 mod cached;
 mod connection;
 mod deadline;
+mod parts;
 mod submodules;
 
 use std::fs;

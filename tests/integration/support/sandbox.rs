@@ -122,11 +122,13 @@ impl Sandbox {
 
     /// Returns a command that has the environment of the sandbox and no other.
     pub(crate) fn command(&self, program: impl AsRef<OsStr>, directory: &Path) -> Command {
-        let mut command = Command::new(program);
+        let environment = self.0.environment.lock().unwrap();
+        let path = environment.get(OsStr::new("PATH"));
+        let mut command = Command::new(found(program.as_ref(), path));
         command
             .current_dir(directory)
             .env_clear()
-            .envs(&*self.0.environment.lock().unwrap());
+            .envs(&*environment);
         command
     }
 
@@ -150,8 +152,7 @@ impl Sandbox {
 
     /// Starts the program under test in `directory`.
     pub(crate) fn start(&self, directory: &Path, args: &[&str]) -> Running {
-        let program = env!("CARGO_BIN_EXE_git-kustomize-localize");
-        Running::start(self.command(program, directory).args(args))
+        Running::start(self.command(super::program(), directory).args(args))
     }
 
     /// Returns a new repository `name`, without a commit, on branch `main`.
@@ -159,6 +160,9 @@ impl Sandbox {
         let path = self.path(name);
         fs::create_dir_all(&path).unwrap();
         self.git(&path, &["init", "--quiet", "-b", "main"]);
+        // Where files can be fetched one by one, as from all large hosts. By hand: a process is most of the time.
+        let config = File::options().append(true).open(path.join(".git/config"));
+        writeln!(config.unwrap(), "[uploadpack]\n\tallowFilter = true").unwrap();
         Repo::new(self, path)
     }
 
@@ -218,8 +222,7 @@ impl Sandbox {
 
     /// Puts the program under test on `PATH`, for hooks and commands that are printed.
     pub(crate) fn offer_itself(&self) {
-        let program = env!("CARGO_BIN_EXE_git-kustomize-localize");
-        self.offer("git-kustomize-localize", Path::new(program));
+        self.offer("git-kustomize-localize", &super::program());
     }
 
     /// Puts a shell script before everything else of that name on `PATH`.
@@ -238,4 +241,19 @@ impl Sandbox {
         names.sort();
         names
     }
+}
+
+/// Returns where `path` has the program: a process that is named by its path starts without a fork, which would copy
+/// the page tables of all tests.
+fn found(program: &OsStr, path: Option<&OsString>) -> PathBuf {
+    if Path::new(program).components().count() == 1
+        && let Some(found) = path
+            .into_iter()
+            .flat_map(env::split_paths)
+            .map(|directory| directory.join(program))
+            .find(|file| file.is_file())
+    {
+        return found;
+    }
+    program.into()
 }

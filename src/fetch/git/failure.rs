@@ -1,0 +1,149 @@
+//! Why a fetch failed, and what to do about it.
+
+use super::{Clock, FetchFailure, GitRemotes, GitRequest, Trouble};
+use crate::failure::Failure;
+use crate::git;
+use crate::process::{self, Output};
+use crate::reference::Pin;
+
+impl GitRemotes {
+    pub(in crate::fetch) fn not_cached(&self, request: &GitRequest) -> FetchFailure {
+        Failure::new(format!("{} is not in the cache", self.describe(request)))
+            .hint("run once without `--offline`")
+            .into()
+    }
+
+    fn describe(&self, request: &GitRequest) -> String {
+        let shown = request.url.shown();
+        match (&request.commit, &request.reference) {
+            (Some(commit), _) => format!("commit {commit} of {shown}"),
+            (None, Some(reference)) => format!("which commit `{reference}` of {shown} is"),
+            (None, None) => format!("which commit HEAD of {shown} is"),
+        }
+    }
+
+    pub(in crate::fetch) fn not_run(
+        &self,
+        request: &GitRequest,
+        error: process::Error,
+        clock: &Clock<'_>,
+    ) -> FetchFailure {
+        let shown = request.url.shown();
+        match error {
+            process::Error::Deadline(..) => Failure::new(format!(
+                "{shown} did not answer within {} s",
+                clock.timeout.as_secs()
+            ))
+            .hint("give it more time with `--timeout SECONDS`")
+            .because(Trouble::NoAnswer),
+            error => git::not_run(error).into(),
+        }
+    }
+
+    pub(in crate::fetch) fn no_such_ref(
+        &self,
+        request: &GitRequest,
+        reference: &str,
+    ) -> FetchFailure {
+        let shown = request.url.shown();
+        let failure = match Pin::of(Some(reference)) {
+            Pin::ShortCommit => Failure::new(format!(
+                "{shown} has no ref `{reference}`, and a short commit id cannot be fetched"
+            ))
+            .hint("write the commit id in full, 40 digits"),
+            Pin::Commit => Failure::new(format!("{shown} gives no commit {reference}")).hint(
+                "it may be gone: name a commit that a branch or a tag of the repository reaches",
+            ),
+            _ => Failure::new(format!("{shown} has no ref `{reference}`"))
+                .hint(format!("list what there is: git ls-remote {shown}")),
+        };
+        failure.because(Trouble::NotInRepository)
+    }
+
+    pub(in crate::fetch) fn explain(
+        &self,
+        request: &GitRequest,
+        reference: &str,
+        output: &Output,
+    ) -> FetchFailure {
+        let shown = request.url.shown();
+        let stderr = output.stderr.to_lowercase();
+        let has = |texts: &[&str]| texts.iter().any(|text| stderr.contains(text));
+        let said = git::said(output);
+        if has(&[
+            "couldn't find remote ref",
+            "could not find remote ref",
+            "not our ref",
+            "unadvertised object",
+        ]) {
+            return self.no_such_ref(request, reference);
+        }
+        if has(&[
+            "authentication failed",
+            "could not read username",
+            "could not read password",
+            "permission denied (",
+            "terminal prompts disabled",
+            "the requested url returned error: 401",
+            "the requested url returned error: 403",
+            "invalid credentials",
+        ]) {
+            return Failure::new(format!("{shown} wants credentials, or refuses those it got: {said}"))
+                .hint(
+                    "make `git ls-remote` of that URL work: a credential helper, an ssh key, or `url.<base>.insteadOf`",
+                )
+                .because(Trouble::Login);
+        }
+        if has(&["host key verification failed"]) {
+            return Failure::new(format!("could not fetch {shown}: {said}"))
+                .hint("connect once with ssh to accept the host's key")
+                .because(Trouble::Login);
+        }
+        let failure = Failure::new(format!("could not fetch {shown}: {said}"));
+        if has(&[
+            "could not resolve host",
+            "name or service not known",
+            "failed to connect to",
+            "couldn't connect to server",
+            "connection refused",
+            "connection timed out",
+            "no route to host",
+            "network is unreachable",
+        ]) {
+            return failure
+                .hint("check the host's name, the network and the proxy")
+                .because(Trouble::NoAnswer);
+        }
+        if has(&["certificate"]) {
+            return failure
+                .hint(
+                    "if the host uses a private CA, name its certificate in git's `http.sslCAInfo`",
+                )
+                .into();
+        }
+        if has(&[
+            "not found",
+            "could not be found",
+            "does not exist",
+            "does not appear to be a git repository",
+            "returned error: 404",
+            "returned error: 410",
+        ]) {
+            // A program that is missing at the other end gives the same message.
+            let trouble = if has(&["command not found"]) {
+                Trouble::Other
+            } else {
+                Trouble::NoRepository
+            };
+            return failure
+                .hint("check the URL: kustomize splits it after two segments, at `.git`, or where `//` stands")
+                .because(trouble);
+        }
+        if has(&["no space left"]) {
+            failure.hint(self.cache.room())
+        } else {
+            failure
+        }
+        .into()
+    }
+}

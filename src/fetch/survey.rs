@@ -1,0 +1,427 @@
+//! What a build of some roots of a fetched repository reads, as far as the files that are here tell: so that what is
+//! missing can be fetched together, before the walk asks for one file after the other.
+//!
+//! This only saves requests. A file that is not found here is fetched when it is read, and one too many does no harm.
+
+use std::collections::HashSet;
+
+use crate::kustomization::{self, Accepts, Note, NoteKind, PluginUse, Reference};
+use crate::tree::{Entry, FILE_NAMES, Resolved, Tree, license, path, resolve};
+use crate::walk::{CHART_HOME, LONGEST};
+
+/// How many files of a directory are fetched on suspicion.
+const MOST_GUESSED: usize = 32;
+/// How many files of a directory are fetched that is needed as a whole.
+const MOST_BELOW: usize = 20_000;
+
+/// A tree that some files are missing of.
+pub(super) trait Partial: Tree {
+    /// Returns whether the file at `path` can be read now; if it cannot, it is fetched next.
+    fn want(&self, path: &str) -> bool;
+}
+
+/// Wants all that a build of the roots in these directories is known to read.
+pub(super) fn roots(tree: &dyn Partial, directories: &[String]) {
+    let mut survey = Survey {
+        tree,
+        todo: directories.to_vec(),
+        seen: HashSet::new(),
+        plugins: HashSet::new(),
+        licensed: HashSet::new(),
+    };
+    while let Some(directory) = survey.todo.pop() {
+        survey.root(&directory);
+    }
+}
+
+/// Wants the file at `path`, and what is likely to be read next.
+pub(super) fn around(tree: &dyn Partial, path: &str) {
+    if FILE_NAMES.contains(&path::name(path)) {
+        roots(tree, &[path::parent(path).to_owned()]);
+    } else {
+        guess(tree, path::parent(path));
+    }
+    tree.want(path);
+}
+
+/// Wants the YAML files of a directory, unless there are many.
+fn guess(tree: &dyn Partial, directory: &str) {
+    let is_yaml = |name: &String| name.ends_with(".yaml") || name.ends_with(".yml");
+    let names = tree.names(directory).unwrap_or_default();
+    let names: Vec<String> = names.into_iter().filter(is_yaml).collect();
+    if names.len() <= MOST_GUESSED {
+        for name in names {
+            let place = path::join(directory, &name);
+            if matches!(tree.entry(&place), Ok(Some(Entry::File { .. }))) {
+                tree.want(&place);
+            }
+        }
+    }
+}
+
+struct Survey<'a> {
+    tree: &'a dyn Partial,
+    todo: Vec<String>,
+    seen: HashSet<String>,
+    /// The plugin configurations that were read, each with the root that it is read for.
+    plugins: HashSet<(String, String)>,
+    /// The directories whose licences are wanted.
+    licensed: HashSet<String>,
+}
+
+impl Survey<'_> {
+    fn root(&mut self, directory: &str) {
+        let Some(Resolved::Directory { path: directory }) = self.resolve(directory) else {
+            return;
+        };
+        if !self.seen.insert(directory.clone()) {
+            return;
+        }
+        let mut files = Vec::new();
+        for name in FILE_NAMES {
+            if let Some(Resolved::File { path, .. }) = self.resolve(&path::join(&directory, name)) {
+                files.push(path);
+            }
+        }
+        if files.is_empty() {
+            return;
+        }
+        self.licenses(&directory);
+        for file in files {
+            if !self.tree.want(&file) {
+                guess(self.tree, &directory);
+            } else if let Some(bytes) = self.read(&file)
+                && let Ok(read) = kustomization::read(&bytes)
+            {
+                self.charts(&directory, &read.notes);
+                for reference in &read.references {
+                    self.follow(&directory, reference);
+                }
+            }
+        }
+    }
+
+    fn resolve(&self, path: &str) -> Option<Resolved> {
+        resolve(self.tree, path).ok()
+    }
+
+    fn read(&self, path: &str) -> Option<Vec<u8>> {
+        let bytes = self.tree.read(path).ok()?;
+        (bytes.len() <= LONGEST).then_some(bytes)
+    }
+
+    fn licenses(&mut self, directory: &str) {
+        for above in path::and_above(directory).chain([""]) {
+            if self.licensed.insert(above.to_owned()) {
+                for place in license::paths(self.tree, above).unwrap_or_default() {
+                    self.tree.want(&place);
+                }
+            }
+        }
+    }
+
+    fn follow(&mut self, root: &str, reference: &Reference) {
+        let text = reference.text.as_str();
+        if text.is_empty() || path::is_absolute(text) {
+            return;
+        }
+        let resolved = path::resolve(root, text).and_then(|path| self.resolve(&path));
+        match resolved {
+            Some(Resolved::File { path, .. }) => {
+                let here = self.tree.want(&path);
+                if let Some(listed) = reference.accepts.plugin()
+                    && here
+                {
+                    self.plugin(root, path, listed);
+                }
+            }
+            Some(Resolved::Directory { path }) => match reference.accepts {
+                Accepts::Carried { .. } => self.below(path),
+                Accepts::Root { .. } | Accepts::Either | Accepts::Plugin(_) => self.todo.push(path),
+                Accepts::File | Accepts::Program => {}
+            },
+            _ => {}
+        }
+    }
+
+    /// Follows what a plugin configuration names, which counts from the root that lists it.
+    fn plugin(&mut self, root: &str, file: String, listed: PluginUse) {
+        let Some(bytes) = self.read(&file) else {
+            return;
+        };
+        if !self.plugins.insert((root.to_owned(), file)) {
+            return;
+        }
+        if let Ok(plugin) = kustomization::read_plugin(&bytes, Some(listed)) {
+            self.charts(root, &plugin.notes);
+            for reference in &plugin.references {
+                self.follow(root, reference);
+            }
+        }
+    }
+
+    /// Wants the charts that lie in the repository, in any of the homes that a file names.
+    fn charts(&mut self, root: &str, notes: &[Note]) {
+        let homes = notes.iter().filter_map(|note| match &note.kind {
+            NoteKind::ChartHome { path, .. } => Some(path.as_str()),
+            _ => None,
+        });
+        let homes: HashSet<&str> = homes.chain([CHART_HOME]).collect();
+        for note in notes {
+            let (NoteKind::RemoteChart { name, version, .. }
+            | NoteKind::LocalChart { name, version, .. }) = &note.kind
+            else {
+                continue;
+            };
+            for home in &homes {
+                for place in [name.clone(), format!("{name}-{version}/{name}")] {
+                    let place =
+                        path::resolve(root, home).and_then(|home| path::resolve(&home, &place));
+                    if let Some(Resolved::Directory { path }) =
+                        place.and_then(|place| self.resolve(&place))
+                    {
+                        self.below(path);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Wants every file below a directory.
+    fn below(&self, directory: String) {
+        let mut left = MOST_BELOW;
+        let mut todo = vec![directory];
+        while let Some(directory) = todo.pop() {
+            for name in self.tree.names(&directory).unwrap_or_default() {
+                let place = path::join(&directory, &name);
+                left = left.saturating_sub(1);
+                match self.tree.entry(&place) {
+                    Ok(Some(Entry::Directory)) if left > 0 => todo.push(place),
+                    Ok(Some(Entry::File { .. } | Entry::Link)) if left > 0 => {
+                        self.tree.want(&place);
+                    }
+                    _ => {}
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::{Cell, RefCell};
+    use std::collections::BTreeSet;
+    use std::rc::Rc;
+
+    use super::*;
+    use crate::failure::{Failure, Result};
+    use crate::tree::memory::MemoryTree;
+    use crate::walk::{self, Source};
+
+    /// A tree whose files are fetched when they are wanted.
+    struct Fetching {
+        all: MemoryTree,
+        here: RefCell<BTreeSet<String>>,
+        wanted: RefCell<BTreeSet<String>>,
+        /// Whether only what is here can be read.
+        is_cut: Cell<bool>,
+    }
+
+    impl Fetching {
+        /// Takes these files; those whose text begins with `small` are here from the beginning.
+        fn new(files: &[(&str, &str)]) -> Fetching {
+            let mut all = MemoryTree::default();
+            let mut here = BTreeSet::new();
+            for (path, text) in files {
+                match text.strip_prefix("-> ") {
+                    Some(target) => all.link(path, target),
+                    None => all.file(path, text.as_bytes(), false),
+                }
+                if text.starts_with("# small") {
+                    here.insert((*path).to_owned());
+                }
+            }
+            Fetching {
+                all,
+                here: RefCell::new(here),
+                wanted: RefCell::default(),
+                is_cut: Cell::new(true),
+            }
+        }
+
+        /// Surveys until nothing is missing. Returns the number of fetches.
+        fn fetches(&self, root: &str) -> usize {
+            for count in 0.. {
+                roots(self, &[root.to_owned()]);
+                let wanted = self.wanted.take();
+                if wanted.is_empty() {
+                    return count;
+                }
+                self.here.borrow_mut().extend(wanted);
+            }
+            unreachable!()
+        }
+    }
+
+    impl Partial for Fetching {
+        fn want(&self, path: &str) -> bool {
+            let is_here = self.here.borrow().contains(path);
+            if !is_here {
+                self.wanted.borrow_mut().insert(path.to_owned());
+            }
+            is_here
+        }
+    }
+
+    impl Tree for Fetching {
+        fn entry(&self, path: &str) -> Result<Option<Entry>> {
+            self.all.entry(path)
+        }
+
+        fn names(&self, directory: &str) -> Result<Vec<String>> {
+            self.all.names(directory)
+        }
+
+        fn read(&self, path: &str) -> Result<Vec<u8>> {
+            if !self.want(path) && self.is_cut.get() {
+                return Err(Failure::new(format!("{path} is not here")));
+            }
+            self.all.read(path)
+        }
+
+        fn label(&self, path: &str) -> String {
+            path.to_owned()
+        }
+    }
+
+    #[test]
+    fn all_that_the_walk_reads_is_wanted_before_in_few_fetches() {
+        for (files, fetches) in [
+            (
+                &[
+                    ("app/kustomization.yaml", "resources: [../base, cm.yaml]"),
+                    ("app/cm.yaml", "a: b"),
+                    (
+                        "base/kustomization.yaml",
+                        "resources: [deep/x.yaml]\nconfigMapGenerator: [{name: a, files: [k=f.txt]}]",
+                    ),
+                    ("base/deep/x.yaml", "a: b"),
+                    ("base/f.txt", "text"),
+                ][..],
+                3,
+            ),
+            (
+                &[
+                    (
+                        "app/kustomization.yaml",
+                        "# small\nresources: [../one]\ncomponents: [../c]",
+                    ),
+                    (
+                        "one/kustomization.yml",
+                        "# small\nresources: [../two, x.yaml]",
+                    ),
+                    ("two/Kustomization", "# small\nresources: [x.yaml]"),
+                    (
+                        "c/kustomization.yaml",
+                        "# small\nkind: Component\npatches: [{path: ../c/p.yaml}]",
+                    ),
+                    ("c/p.yaml", "a: b"),
+                    ("one/x.yaml", "a: b"),
+                    ("two/x.yaml", "a: b"),
+                ],
+                1,
+            ),
+            (
+                &[
+                    (
+                        "app/kustomization.yaml",
+                        "# small\ntransformers: [t.yaml]\ngenerators: [g.yaml]",
+                    ),
+                    (
+                        "app/t.yaml",
+                        "apiVersion: builtin\nkind: PatchTransformer\nmetadata: {name: p}\npath: in/p.yaml",
+                    ),
+                    (
+                        "app/g.yaml",
+                        "apiVersion: builtin\nkind: ConfigMapGenerator\nmetadata: {name: p}\nfiles: [text]",
+                    ),
+                    ("app/in/p.yaml", "a: b"),
+                    ("app/text", "a"),
+                ],
+                2,
+            ),
+            (
+                &[
+                    ("app/kustomization.yaml", "-> real.yaml"),
+                    ("app/real.yaml", "# small\nresources: [link.yaml, dir]"),
+                    ("app/link.yaml", "-> cm.yaml"),
+                    ("app/cm.yaml", "a: b"),
+                    ("app/dir", "-> other"),
+                    ("app/other/kustomization.yaml", "# small\nnamePrefix: a"),
+                ],
+                3,
+            ),
+            (
+                &[
+                    (
+                        "app/kustomization.yaml",
+                        "# small\nhelmCharts: [{name: web, valuesFile: v.yaml}]\nhelmGlobals: {chartHome: ../homes}",
+                    ),
+                    ("app/v.yaml", "a: b"),
+                    ("homes/web/Chart.yaml", "name: web"),
+                    ("homes/web/templates/a.yaml", "a: b"),
+                ],
+                1,
+            ),
+            (
+                &[
+                    // They name each other.
+                    ("app/kustomization.yaml", "resources: [../app, ../app/../b]"),
+                    ("b/kustomization.yaml", "resources: [../app]"),
+                ],
+                2,
+            ),
+        ] {
+            let tree = Rc::new(Fetching::new(files));
+            assert_eq!(tree.fetches("app"), fetches, "{files:?}");
+            let source = Source {
+                tree: tree.clone(),
+                scope: String::new(),
+                repository: None,
+            };
+            tree.is_cut.set(false);
+            let options = walk::Options::default();
+            let explored = walk::explore(source, &["app".to_owned()], None, &options);
+            assert!(!explored.graph.files.is_empty());
+            assert_eq!(tree.wanted.take(), BTreeSet::new(), "{files:?}");
+        }
+    }
+
+    #[test]
+    fn licences_come_along_and_directories_with_many_files_do_not() {
+        let kustomization = "resources: [cm-3.yaml]";
+        let names: Vec<String> = (0..40)
+            .map(|number| format!("a/b/cm-{number}.yaml"))
+            .collect();
+        let mut files: Vec<(&str, &str)> =
+            names.iter().map(|name| (name.as_str(), "a: b")).collect();
+        files.extend([
+            ("a/b/kustomization.yaml", kustomization),
+            ("LICENSE", "free"),
+            ("a/NOTICE", "free"),
+            ("a/b/LICENSES/MIT.txt", "free"),
+            ("other/LICENSE", "free"),
+        ]);
+        let tree = Fetching::new(&files);
+        assert_eq!(tree.fetches("a/b"), 2);
+        let here: Vec<String> = tree.here.take().into_iter().collect();
+        let expected = [
+            "LICENSE",
+            "a/NOTICE",
+            "a/b/LICENSES/MIT.txt",
+            "a/b/cm-3.yaml",
+            "a/b/kustomization.yaml",
+        ];
+        assert_eq!(here, expected);
+    }
+}
