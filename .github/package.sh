@@ -7,6 +7,7 @@
 # DESTDIR    what stands before PREFIX until the package is unpacked. Default: nothing
 # PREFIX     where it will be. Default: /usr/local
 # PROGRAM    the program. Default: target/release/git-kustomize-localize
+# THIRD_PARTY  the licences of what is linked in, as .github/licenses.py prints them. Default: none
 # GENERATOR  one that runs on this machine, where PROGRAM is for another. Default: PROGRAM
 # MANDIR, BASHDIR, ZSHDIR, FISHDIR, LICENSEDIR  below PREFIX, where a distribution has other places
 set -eu
@@ -14,7 +15,7 @@ top=$(dirname "$0")/..
 program=${PROGRAM:-$top/target/release/git-kustomize-localize}
 generator=${GENERATOR:-$program}
 to=${DESTDIR:-}${PREFIX:-/usr/local}
-man=$to/${MANDIR:-share/man}/man1
+man=$to/${MANDIR:-share/man}
 bash=$to/${BASHDIR:-share/bash-completion/completions}
 zsh=$to/${ZSHDIR:-share/zsh/site-functions}
 fish=$to/${FISHDIR:-share/fish}
@@ -30,3 +31,6 @@ install -m 755 "$program" "$to/bin/git-kustomize-localize"
 # For `git kustomize-localize <TAB>`: fish looks for completions of `git` in those of git alone.
 ln -sf ../vendor_completions.d/git-kustomize-localize.fish "$fish/vendor_conf.d/git-kustomize-localize.fish"
 install -m 644 "$top/LICENSE-APACHE" "$top/LICENSE-MIT" "$licenses"
+if [ -n "${THIRD_PARTY:-}" ]; then
+  install -m 644 "$THIRD_PARTY" "$licenses/THIRD-PARTY-LICENSES.txt"
+fi

@@ -11,6 +11,8 @@ pub mod compare;
 mod diff;
 #[cfg(feature = "localize")]
 mod earlier;
+#[cfg(feature = "localize")]
+mod engine;
 mod objects;
 
 // The parts that start other programs.
@@ -22,6 +24,8 @@ mod build_inputs;
 mod checkout;
 #[cfg(feature = "localize")]
 pub mod fake_git;
+#[cfg(feature = "localize")]
+mod one;
 #[cfg(feature = "localize")]
 mod program;
 #[cfg(feature = "localize")]
@@ -36,11 +40,15 @@ pub use compare::{Changed, Difference, DifferenceKind, Metadata, ObjectChange, V
 #[cfg(feature = "localize")]
 pub use earlier::Earlier;
 #[cfg(feature = "localize")]
+pub use one::build_one;
+#[cfg(feature = "localize")]
 pub use runner::check_builds;
 
 #[cfg(feature = "localize")]
 use crate::plan::{Original, Plan, Writes, reached_left};
 use crate::record::{Builder, Change, Verified};
+#[cfg(feature = "localize")]
+use crate::targets::generated::Generated;
 #[cfg(feature = "localize")]
 use crate::tree::Tree;
 
@@ -71,6 +79,8 @@ pub struct Job<'a> {
     plan: &'a Plan,
     checkout: Option<&'a dyn Tree>,
     targets: Vec<Target>,
+    /// What engines build.
+    engines: Vec<EngineBuild>,
     /// Those that are not built, because they lack something that was accepted.
     skipped: Vec<TargetCheck>,
     earlier: Option<Earlier>,
@@ -81,7 +91,7 @@ pub struct Job<'a> {
 impl<'a> Job<'a> {
     /// Takes the roots of a plan. `checkout` is the source commit if both sides are parts of commits: the builds then
     /// see the files as a checkout writes them. `earlier` is what an earlier run has checked; none to build everything.
-    /// `moved` asks upstream again, for files and maybe for repositories, for anything that differs from what was
+    /// `engines` is what is built of an in-place result besides. `moved` asks upstream again, for files and maybe for repositories, for anything that differs from what was
     /// fetched.
     #[must_use]
     pub fn new(
@@ -89,6 +99,7 @@ impl<'a> Job<'a> {
         checkout: Option<&'a dyn Tree>,
         earlier: Option<Earlier>,
         moved: &'a dyn Fn(bool) -> Vec<Change>,
+        engines: Vec<EngineBuild>,
     ) -> Job<'a> {
         let graph = &plan.before;
         let (mut targets, mut skipped) = (Vec::new(), Vec::new());
@@ -98,6 +109,7 @@ impl<'a> Job<'a> {
                 original: affected.original.clone(),
                 localized: affected.localized.clone(),
                 asked: Metadata::of(&graph.files[graph.roots[affected.root].file].bytes),
+                is_engine: false,
             };
             // One build would reach out, and the other could not.
             match reached_left(graph, affected.root, &plan.lock.left) {
@@ -109,6 +121,7 @@ impl<'a> Job<'a> {
             plan,
             checkout,
             targets,
+            engines,
             skipped,
             earlier,
             moved,
@@ -120,6 +133,38 @@ impl<'a> Job<'a> {
         match &self.plan.writes {
             Writes::Copy { into, .. } if self.checkout.is_some() => into,
             Writes::Copy { .. } | Writes::InPlace { .. } => "",
+        }
+    }
+}
+
+/// What an engine builds: a kustomization with what an object changes in it, before and after.
+#[cfg(feature = "localize")]
+#[derive(Debug, Clone)]
+pub struct EngineBuild {
+    /// Who deploys it.
+    pub name: String,
+    /// The file in which the object stands.
+    pub file: String,
+    /// The directories of the roots that are built.
+    pub roots: Vec<String>,
+    /// The original.
+    pub original: Generated,
+    /// The result.
+    pub localized: Generated,
+    /// The plain files that become resources, with their bytes.
+    pub files: Vec<(String, Vec<u8>)>,
+}
+
+#[cfg(feature = "localize")]
+impl EngineBuild {
+    /// Returns what is built as if the kustomization stood in the directory.
+    fn target(&self) -> Target {
+        Target {
+            name: self.name.clone(),
+            original: Original::Directory(self.original.directory.clone()),
+            localized: self.localized.directory.clone(),
+            asked: Metadata::of(&self.original.text),
+            is_engine: true,
         }
     }
 }
@@ -136,6 +181,8 @@ struct Target {
     localized: String,
     /// Which annotations about the build the kustomization asks for.
     asked: Metadata,
+    /// Whether it is what an engine builds.
+    is_engine: bool,
 }
 
 /// The result of the builds.
@@ -162,6 +209,8 @@ pub struct BuildCheck {
 pub struct TargetCheck {
     /// How records name it.
     pub target: String,
+    /// Whether it is what an engine builds.
+    pub is_engine: bool,
     /// The result of the comparison.
     pub verdict: Verdict,
     /// The number of bytes that the original builds to.
@@ -193,7 +242,10 @@ impl BuildCheck {
     pub fn verified(&self) -> Verified {
         let same = |target: &&TargetCheck| target.verdict.is_same();
         let same = self.targets.iter().filter(same).count();
-        let not_built = |target: &&TargetCheck| matches!(target.verdict, Verdict::NotBuilt { .. });
+        // What an engine cannot build, it does not deploy.
+        let not_built = |target: &&TargetCheck| {
+            matches!(target.verdict, Verdict::NotBuilt { .. }) && !target.is_engine
+        };
         let not_built = self.targets.iter().filter(not_built);
         match &self.by {
             Some(by) if same > 0 => Verified::Identical {
@@ -212,6 +264,7 @@ impl TargetCheck {
     fn without_build(target: &Target, verdict: Verdict) -> TargetCheck {
         TargetCheck {
             target: target.name.clone(),
+            is_engine: target.is_engine,
             verdict,
             size: 0,
             live: None,

@@ -6,22 +6,31 @@
 //! who localizes.
 
 mod ambiguous_path;
+mod artifact_ignored;
 mod context;
 mod cycle;
+mod deployed;
+mod directory_app;
 mod edited_copy;
+mod engine;
 mod floating_ref;
 mod function;
+mod generate_paths;
 mod ignored_path;
 mod invalid_kustomization;
 mod known;
 mod left;
 mod lines;
 mod missing_path;
+mod missing_target;
 mod out_of_scope;
 mod remote_chart;
+mod remote_component;
 mod remote_reference;
 mod remotes;
 mod rule;
+mod scanned_file;
+mod self_reference;
 mod stale_allow;
 mod stale_lock;
 mod submodule_path;
@@ -39,9 +48,10 @@ use crate::failure::{Failure, Result, shown};
 use crate::finding::{Finding, Rule, Severity};
 use crate::kustomization::{self, ProblemKind};
 use crate::record::{Added, LOCK_NAME, Lock};
+use crate::targets::Identity;
 use crate::tree::absence::Absences;
 use crate::tree::{Listing, path};
-use crate::walk::{self, Contents, Explored, FileId, Graph, Source, Target, TroubleKind};
+use crate::walk::{self, Contents, Explored, FileId, Graph, Target, TroubleKind};
 
 use context::Context;
 pub use known::Renames;
@@ -62,6 +72,10 @@ pub struct Input<'a> {
     pub no_allow: bool,
     /// Explains why paths are missing.
     pub absences: Option<&'a Absences>,
+    /// Returns what is known of the repository, for what is deployed from it; without it nothing is looked at that is.
+    pub identity: Option<&'a dyn Fn() -> Result<Identity>>,
+    /// Whether only what is deployed is looked at.
+    pub targets_only: bool,
 }
 
 /// Checks a tree.
@@ -73,9 +87,8 @@ pub fn check(input: Input<'_>) -> Result<Checked> {
     let mut failures = Vec::new();
     let kustomizations = input.tree.kustomizations()?;
     let lock_places = input.tree.locks()?;
-    let starts = input
-        .config
-        .starting_points(&*input.tree, input.paths, &kustomizations)?;
+    let mut targets = deployed::targets(&input, &mut failures);
+    let starts = deployed::starting_points(&input, &targets, &kustomizations)?;
     let used = RefCell::new(BTreeSet::new());
     let missing = |path: &str| {
         let entry = input.config.may_be_missing(path);
@@ -93,12 +106,8 @@ pub fn check(input: Input<'_>) -> Result<Checked> {
         contents: Contents::Configurations,
         ..walk::Options::default()
     };
-    let source = Source {
-        tree: input.tree.clone(),
-        scope: String::new(),
-        repository: None,
-    };
-    let mut explored = walk::explore(source, &starts, None, &options);
+    let mut explored = deployed::explore(&input, &targets, &starts, options);
+    targets.settle(&explored.graph, &*input.tree);
     let flux = flux_objects(&explored);
     explored
         .troubles
@@ -113,16 +122,23 @@ pub fn check(input: Input<'_>) -> Result<Checked> {
     failures.extend(failed.map(|trouble| trouble.failure.clone()));
     let broken_lock = lock_places.iter().any(|place| place == LOCK_NAME)
         && !locks.iter().any(|(directory, _)| directory.is_empty());
-    let context = Context::new(&explored, &input, &locks, broken_lock, &missing);
+    let context = Context::new(&explored, &input, &targets, &locks, broken_lock, &missing);
     let mut findings = find(&context);
     failures.append(&mut context.failures.borrow_mut());
+    context.deployed.name(&mut findings);
+    let objects = context.deployed.texts(&findings);
     let texts = explored
         .graph
         .files
         .iter()
         .enumerate()
         .map(|(id, file)| (context.path(id), &*file.bytes))
-        .filter(|(path, _)| !context.is_owned(path));
+        .filter(|(path, _)| !context.is_owned(path))
+        .chain(
+            objects
+                .iter()
+                .map(|(path, text)| (path.as_str(), text.as_bytes())),
+        );
     let how = Apply {
         no_allow: input.no_allow,
         complete: input.paths.is_empty() && failures.is_empty(),

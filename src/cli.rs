@@ -1,9 +1,13 @@
 //! The command line: arguments to requests, outcomes to reports and exit statuses. One file per command.
 
+mod affected;
 mod check;
+mod explain;
 mod generate;
+mod help;
 mod hook;
 mod output;
+mod targets;
 mod tree;
 mod verify;
 
@@ -48,8 +52,10 @@ pub const FAILED: u8 = 2;
     bin_name = "git kustomize-localize",
     version,
     args_conflicts_with_subcommands = true,
+    disable_help_subcommand = true,
     subcommand_negates_reqs = true,
-    after_help = "Exit status: 0 done; 1 the builds differ, or --strict and warnings; 2 could not do the work."
+    after_help = EXIT_STATUS,
+    after_long_help = after_long_help()
 )]
 struct Cli {
     #[command(subcommand)]
@@ -57,6 +63,18 @@ struct Cli {
     #[cfg(feature = "localize")]
     #[command(flatten)]
     localize: LocalizeArgs,
+}
+
+const EXIT_STATUS: &str =
+    "Exit status: 0 done; 1 the builds differ, or --strict and warnings; 2 could not do the work.";
+
+/// Returns what to know beside commands and options.
+fn after_long_help() -> String {
+    let guides: Vec<&str> = crate::manual::guides().collect();
+    format!(
+        "{EXIT_STATUS}\nGuides, to read with `help`: {}.",
+        guides.join(", ")
+    )
 }
 
 #[derive(Debug, Subcommand)]
@@ -88,13 +106,25 @@ enum Command {
     /// Show the reference tree
     Tree(tree::TreeArgs),
 
+    /// Show what Flux, Argo CD and Fleet deploy from here
+    Targets(targets::TargetsArgs),
+
+    /// Name the kustomizations whose build a change can touch
+    Affected(affected::AffectedArgs),
+
     /// Manage git hooks that run `check`
     #[command(subcommand)]
     Hook(hook::HookCommand),
 
-    /// Write manual pages and shell completions
+    /// Explain rules of `check` and warnings
+    Explain(explain::ExplainArgs),
+
+    /// Write manual pages, shell completions and Markdown
     #[command(subcommand)]
     Generate(generate::GenerateCommand),
+
+    /// Show the page of a command, or a guide
+    Help(help::HelpArgs),
 
     #[cfg(not(feature = "localize"))]
     #[command(external_subcommand)]
@@ -154,6 +184,13 @@ fn has_page() -> bool {
     .is_ok_and(|output| output.status.success())
 }
 
+/// Returns the command line, as it is documented.
+pub(crate) fn documented() -> clap::Command {
+    let mut command = Cli::command();
+    command.build();
+    command
+}
+
 /// Returns the whole help, which `-h` otherwise refers to.
 fn whole_help() -> String {
     let help = Cli::command().render_long_help();
@@ -193,7 +230,11 @@ pub fn run() -> ExitCode {
         Some(Command::Hook(command)) => hook::run(&command),
         Some(Command::Verify(args)) => verify::run(&args),
         Some(Command::Tree(args)) => tree::run(&args),
+        Some(Command::Targets(args)) => targets::run(&args),
+        Some(Command::Affected(args)) => affected::run(&args),
+        Some(Command::Explain(args)) => explain::run(&args),
         Some(Command::Generate(command)) => generate::run(&command),
+        Some(Command::Help(args)) => help::run(&args),
         #[cfg(feature = "localize")]
         Some(Command::Localize(args)) => localize::run(&args),
         #[cfg(feature = "localize")]
@@ -217,8 +258,26 @@ fn left_out(asked: Option<&OsString>) -> ExitCode {
         None => "this build cannot localize".to_owned(),
     };
     let failure = Failure::new(format!(
-        "{asked}: it was made without the feature `localize`, and has `check`, `verify`, `tree` and `hook` alone"
+        "{asked}: it was made without the feature `localize`, and has `check`, `verify`, `tree`, `targets`, `affected` and `hook` alone"
     ))
     .hint("for the whole program: cargo install --locked --path .");
     output::failed(&failure.into(), false)
+}
+
+#[cfg(all(test, feature = "localize"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_commands_are_those_that_have_a_name() {
+        let command = Cli::command();
+        let mut names: Vec<&str> = command
+            .get_subcommands()
+            .map(clap::Command::get_name)
+            .collect();
+        let mut known: Vec<&str> = crate::commands::names().collect();
+        names.sort_unstable();
+        known.sort_unstable();
+        assert_eq!(names, known);
+    }
 }

@@ -1,7 +1,9 @@
 //! What the program does, one file per command: a request in, an outcome out. Nothing here reads arguments or prints.
 
+pub mod affected;
 pub mod check;
 pub mod hook;
+pub mod targets;
 pub mod tree;
 pub mod verify;
 
@@ -22,10 +24,23 @@ pub use builds::{Again, Builds};
 #[cfg(feature = "localize")]
 pub use fetching::Fetching;
 
-/// The commands, as users type them.
-pub const NAMES: [&str; 8] = [
-    "localize", "check", "lock", "update", "verify", "tree", "hook", "generate",
-];
+macro_rules! pages {
+    ($($name:literal)*) => {
+        /// The commands, as users type them, each with the text of its page.
+        pub const PAGES: &[(&str, &str)] =
+            &[$(($name, include_str!(concat!("commands/", $name, ".md"))),)*];
+    };
+}
+
+pages! {
+    "localize" "check" "lock" "update" "verify" "tree" "targets" "affected" "hook" "explain"
+    "generate" "help"
+}
+
+/// Returns the commands, as users type them.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    PAGES.iter().map(|(name, _)| *name)
+}
 
 /// What happened to the files that a command was to write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

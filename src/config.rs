@@ -24,6 +24,12 @@
 //! pin: false                  # as `--pin`: a remote root without a ref is resolved and recorded
 //! load-restrictor: root-only  # or none, as Flux and Argo CD can build
 //! allow-private: false        # what an upstream names may lie at a private address
+//! repository:                 # URLs under which this repository is deployed, besides its remotes
+//!   - url: oci://ghcr.io/acme/manifests
+//!     path: deploy                # the directory that is the top there
+//! targets:                    # what is deployed although no object in the tree says so
+//!   - path: clusters/edge
+//!     engine: argo-cd             # flux, argo-cd, fleet or kustomize
 //! ```
 //!
 //! Every key may be left out. What is not known is an error with its place, so that a policy that
@@ -45,6 +51,7 @@
 //! says `leave: true` ([`Leave`]). See [`UrlGlob`] for what a URL matches and [`RefPolicy`] for what a ref is worth.
 
 mod address;
+mod deployed;
 mod glob;
 mod leave;
 mod missing;
@@ -62,6 +69,7 @@ use crate::reference;
 use crate::tree::{Entry, Tree, path};
 
 pub use address::UrlGlob;
+pub use deployed::{Declared, Engine, Repository};
 pub use glob::Glob;
 pub use leave::Leave;
 pub use missing::{LeaveMissing, Missing, path_glob};
@@ -104,6 +112,10 @@ pub struct Config {
     pub load_restrictor: LoadRestrictor,
     /// Whether what an upstream names may lie further inwards than that upstream.
     pub allow_private: bool,
+    /// The URLs under which this repository is deployed, besides its remotes.
+    pub repository: Vec<Repository>,
+    /// What is deployed although no object in the tree says so.
+    pub targets: Vec<Declared>,
 }
 
 /// What is made of the findings of a rule.
@@ -298,6 +310,7 @@ impl Config {
     #[must_use]
     pub fn severity(&self, finding: &Finding) -> Option<Severity> {
         match self.rules.get(&finding.rule) {
+            None if finding.rule.is_off_by_default() => None,
             None => Some(finding.severity),
             Some(Level::Error) => Some(Severity::Error),
             Some(Level::Warning) => Some(Severity::Warning),
@@ -316,8 +329,14 @@ impl Config {
     /// matches, if there is any, and not in what `exclude` matches.
     #[must_use]
     fn starts(&self, directory: &str) -> bool {
-        let covers = |globs: &[Glob]| globs.iter().any(|glob| glob.covers(directory));
-        (self.include.is_empty() || covers(&self.include)) && !covers(&self.exclude)
+        let is_included = || self.include.iter().any(|glob| glob.covers(directory));
+        (self.include.is_empty() || is_included()) && !self.leaves_out(directory)
+    }
+
+    /// Returns whether `exclude` matches a directory, or one above it.
+    #[must_use]
+    pub fn leaves_out(&self, directory: &str) -> bool {
+        self.exclude.iter().any(|glob| glob.covers(directory))
     }
 
     /// Returns the first entry of `allow` that accepts a finding: its rule, the URL of what it is about

@@ -64,8 +64,6 @@ pub struct Delivery<'a> {
     pub builds: Option<&'a BuildCheck>,
     /// The lock that a message compares with.
     pub before: &'a Lock,
-    /// Whether edits by hand are discarded.
-    pub overwrite: bool,
     /// Returns what lies between the commits of each move of a repository.
     pub histories: &'a dyn Fn(&[Move]) -> Vec<Option<History>>,
 }
@@ -157,10 +155,10 @@ impl Destination {
     ///
     /// # Errors
     /// When it does, or was edited by hand and `overwrite` is not set.
-    pub fn claim(&self, target: &str, overwrite: bool) -> Result<()> {
+    pub fn claim(&mut self, target: &str, overwrite: bool) -> Result<()> {
         match self {
             Destination::Branch(branch) => branch.claim(target, overwrite),
-            Destination::Directory(directory) => directory.claim(target, overwrite).map(|_| ()),
+            Destination::Directory(directory) => directory.claim(target, overwrite),
             Destination::WorkingTree => Ok(()),
         }
     }
@@ -216,9 +214,7 @@ impl Destination {
                 Ok(Delivered::Committed(committed))
             }
             (Destination::Directory(directory), Writes::Copy { files, .. }) => {
-                let target = plan.lock.target.as_deref().unwrap_or_default();
-                let replaces = directory.claim(target, delivery.overwrite)?;
-                directory.write(files, replaces)?;
+                directory.write(files)?;
                 Ok(Delivered::Written)
             }
             (Destination::WorkingTree, Writes::InPlace { changes, .. }) => {

@@ -113,6 +113,15 @@ impl std::error::Error for Failure {}
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failures(pub Vec<Failure>);
 
+impl Failures {
+    /// Puts what was being done before the message of each.
+    #[must_use]
+    pub fn context(self, context: impl fmt::Display) -> Self {
+        let failures = self.0.into_iter();
+        Failures(failures.map(|failure| failure.context(&context)).collect())
+    }
+}
+
 impl From<Failure> for Failures {
     fn from(failure: Failure) -> Self {
         Failures(vec![failure])

@@ -28,7 +28,7 @@ impl Severity {
     }
 }
 
-/// Every rule with its file in `check`, in the order of the README: the one list of them. What a rule is stands in
+/// Every rule with its file in `check`, in the order in which they are listed: the one list of them. What a rule is stands in
 /// that file.
 macro_rules! each_rule {
     ($then:ident) => {
@@ -45,6 +45,14 @@ macro_rules! each_rule {
             UnsafeReference: unsafe_reference,
             AmbiguousPath: ambiguous_path,
             Function: function,
+            MissingTarget: missing_target,
+            ArtifactIgnored: artifact_ignored,
+            ScannedFile: scanned_file,
+            DirectoryApp: directory_app,
+            RemoteComponent: remote_component,
+            Engine: engine,
+            GeneratePaths: generate_paths,
+            SelfReference: self_reference,
             EditedCopy: edited_copy,
             StaleLock: stale_lock,
             StaleAllow: stale_allow,
@@ -62,7 +70,7 @@ macro_rules! rules {
         }
 
         impl Rule {
-            /// Every rule, in the order of the README.
+            /// Every rule, in the order in which they are listed.
             pub const ALL: &[Rule] = &[$(Rule::$rule,)+];
         }
     };
@@ -158,6 +166,8 @@ pub struct Finding {
     pub help: Vec<String>,
     /// Whether and where it is allowed.
     pub allowed: Option<Allowed>,
+    /// What deploys the build that it is in, as `Flux Kustomization apps (clusters/prod/apps.yaml:3)`.
+    pub deployed: Vec<String>,
 }
 
 impl Finding {

@@ -19,6 +19,7 @@
 //! | `read`, `plugin`, `function` | the table applied to a document; inline and separate plugin configurations |
 //! | `edit` | edits in the text, and the proof that nothing else changed |
 //! | `sniff` | what a downloaded body is |
+//! | `objects` | Kubernetes objects as values with places |
 
 use std::sync::Arc;
 
@@ -26,6 +27,7 @@ mod edit;
 mod fields;
 mod function;
 mod libyaml_check;
+mod objects;
 mod plugin;
 mod read;
 mod remote_function;
@@ -34,6 +36,7 @@ mod yaml;
 
 pub use edit::{Edit, EditError, edit, remove};
 pub use function::{FunctionRuntime, is_pinned};
+pub use objects::{Data, Value, documents, read_object};
 pub use plugin::{home_path, read_plugin};
 pub use read::{read, reshaping};
 pub use remote_function::RemoteFunction;

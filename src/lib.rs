@@ -30,14 +30,17 @@
 //! |---|---|
 //! | [`cli`] | arguments to requests, outcomes to reports and exit statuses; one file per command |
 //! | [`report`] | the output: for people, as JSON, SARIF and GitHub annotations |
+//! | [`manual`] | the pages about commands, rules and what concerns several of them: as text, manual pages, Markdown |
 //! | [`commands`] | what the program does, one file per command: a request in, an outcome out; nothing is printed |
 //! | [`destination`] | where a plan goes: a branch and its worktree, a directory, the working tree |
 //! | [`verify`](mod@verify) | compares a localized commit with its lock and trailers, and with upstream |
+//! | [`affected`](mod@affected) | the roots whose build a change can touch |
 //! | [`reference_tree`] | the graph as people see it: what references what, in which state |
 //! | [`check`](mod@check) | the rules: what a hermetic build could not resolve |
 //! | [`hook`](mod@hook) | git hooks: installing and uninstalling them, and what a running one has to check |
 //! | [`build_check`] | builds original and result, and compares the outputs |
 //! | [`plan`] | what localizing changes, as a copy or in place, and what locking does |
+//! | [`targets`] | what Flux, Argo CD and Fleet deploy from a tree, and how they build it |
 //! | [`workspace`] | what a run starts from: files of a commit or on disk, with configuration and lock |
 //! | [`history`] | what a localized branch holds: its records, and whether its files still match them |
 //! | [`fetch`] | git, http, helm, cache, earlier results: the only room that reaches the network |
@@ -64,6 +67,7 @@
 
 #![cfg_attr(test, allow(clippy::expect_used, clippy::unwrap_used))]
 
+pub mod affected;
 pub mod build_check;
 pub mod check;
 pub mod cli;
@@ -81,6 +85,7 @@ pub mod history;
 pub mod hook;
 pub mod interrupt;
 pub mod kustomization;
+pub mod manual;
 pub mod plan;
 pub mod process;
 pub mod record;
@@ -88,6 +93,7 @@ pub mod redact;
 pub mod reference;
 pub mod reference_tree;
 pub mod report;
+pub mod targets;
 pub mod tree;
 pub mod verify;
 pub mod walk;

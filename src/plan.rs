@@ -1,11 +1,14 @@
 //! What localizing changes: a copy of one target ([`copy`]), or the repository in place ([`in_place`]). Either
 //! way every node of the graph is placed (`layout`, `placing`), the references are edited and the files collected
-//! (`result`). What keeps its URLs is locked ([`lock`]). Nothing is written here.
+//! (`result`). What keeps its URLs is locked ([`lock`]), and what would harm what is deployed is refused ([`deployed`]).
+//! Nothing is written here.
 
 mod chart;
 pub mod copy;
+pub mod deployed;
 mod files;
 mod graph_check;
+mod hydrator;
 pub mod in_place;
 mod layout;
 mod left;
@@ -22,6 +25,7 @@ pub mod update;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 pub use files::{Change, Content, Localized, ResultFile, Rewritten, Untrusted};
+pub use hydrator::NAME as HYDRATOR_METADATA;
 pub use left::{UNRESOLVED, left, named_left, reached as reached_left, references, unresolved};
 pub use options::{Options, Patterns};
 #[cfg(feature = "localize")]
@@ -56,6 +60,9 @@ pub struct Plan {
     pub load_restrictor: LoadRestrictor,
     /// The roots that build to something else if anything went wrong.
     pub affected: Vec<Affected>,
+    /// The directories of the user's roots that reach something that is written, also of those that others name. Of a
+    /// copy none: nothing is deployed from what it is made of.
+    pub touched: BTreeSet<String>,
 }
 
 /// What is written.

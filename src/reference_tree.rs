@@ -1,7 +1,11 @@
 //! The reference graph as people see it: what names what, and in which state it is.
 
+mod deployed;
+
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::rc::Rc;
+
+pub use deployed::{settle_targets, survey_targets};
 
 use crate::check;
 use crate::config::Config;
@@ -29,11 +33,7 @@ pub fn survey(
     indirect: bool,
 ) -> Result<ReferenceTree> {
     let directories = config.starting_points(&*tree, paths, &tree.kustomizations()?)?;
-    let mut locks = Vec::new();
-    for place in tree.locks()? {
-        let lock = Lock::parse(&tree.read(&place)?, &tree.label(&place))?;
-        locks.push((path::parent(&place).to_owned(), lock));
-    }
+    let locks = locks(&*tree)?;
     let options = walk::Options {
         load_restrictor: config.load_restrictor,
         contents: Contents::Configurations,
@@ -65,8 +65,17 @@ pub fn survey(
     Ok(ReferenceTree::of(&explored, &starts, &locks, indirect))
 }
 
+/// Returns the locks of a tree, each with the directory that it lies in.
+fn locks(tree: &dyn Listing) -> Result<Vec<(String, Lock)>> {
+    let read = |place: &String| {
+        let lock = Lock::parse(&tree.read(place)?, &tree.label(place))?;
+        Ok((path::parent(place).to_owned(), lock))
+    };
+    tree.locks()?.iter().map(read).collect()
+}
+
 /// Returns the roots that no other root leads to, and one of each ring that is left.
-fn unnamed(graph: &Graph, roots: Vec<RootId>) -> Vec<RootId> {
+pub(crate) fn unnamed(graph: &Graph, roots: Vec<RootId>) -> Vec<RootId> {
     let named = |id: RootId| {
         graph.roots[id]
             .edges

@@ -1,6 +1,7 @@
 //! What is said about a run: for people, and as JSON for machines. What `check` found has a room of its
 //! own, [`mod@check`].
 
+pub mod affected;
 #[cfg(feature = "localize")]
 mod build_check;
 pub mod check;
@@ -13,19 +14,17 @@ mod left;
 mod localize;
 #[cfg(feature = "localize")]
 mod lock;
-pub mod manual;
 pub mod messages;
 pub mod reference_tree;
 #[cfg(feature = "localize")]
 mod remotes;
+pub mod targets;
 pub mod verify;
 
 pub use json::failures_json;
 
 use std::collections::BTreeMap;
 
-#[cfg(feature = "localize")]
-use crate::commands::update;
 use crate::config::Strict;
 use crate::failure::{Failure, Failures};
 pub use crate::redact::visible;
@@ -58,47 +57,6 @@ pub trait Tell {
     /// Returns the error that ends a command which found out that it must not do what it was asked to.
     fn refusal(&self) -> Option<Failure> {
         None
-    }
-}
-
-#[cfg(feature = "localize")]
-impl Tell for update::Outcome {
-    fn human(&self, verbose: bool) -> String {
-        self.told().human(verbose)
-    }
-
-    fn json(&self) -> String {
-        self.told().json()
-    }
-
-    fn warnings(&self) -> &[Warning] {
-        self.told().warnings()
-    }
-
-    fn failures(&self) -> Failures {
-        self.told().failures()
-    }
-
-    fn is_done(&self) -> bool {
-        self.told().is_done()
-    }
-
-    fn refused(&self) -> Option<&Strict> {
-        self.told().refused()
-    }
-
-    fn refusal(&self) -> Option<Failure> {
-        self.told().refusal()
-    }
-}
-
-#[cfg(feature = "localize")]
-impl update::Outcome {
-    fn told(&self) -> &dyn Tell {
-        match self {
-            update::Outcome::Locked(outcome) => outcome,
-            update::Outcome::Localized(outcome) => &**outcome,
-        }
     }
 }
 

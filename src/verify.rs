@@ -441,6 +441,8 @@ impl<'a> Verifier<'a> {
                 config: &config,
                 no_allow: true,
                 absences: None,
+                identity: None,
+                targets_only: false,
             })?;
             self.failures.extend(checked.failures);
             let findings = checked.findings.into_iter();

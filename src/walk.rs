@@ -9,6 +9,7 @@ mod chain;
 mod chart;
 mod cycle;
 mod graph;
+pub mod inputs;
 mod local;
 mod plugin;
 mod remote;
@@ -42,13 +43,16 @@ use trouble::{WalkError, WalkResult};
 
 /// The longest kustomization or plugin configuration that is read, in bytes: a longer one takes longer than anybody
 /// waits.
-pub const LONGEST: usize = 10_000_000;
+pub(crate) const LONGEST: usize = 10_000_000;
 
 /// What changes how a walk goes.
 #[derive(Default)]
 pub struct Options<'a> {
     /// Where files may lie. In a remote root always in or below the root.
     pub load_restrictor: LoadRestrictor,
+    /// The directories of roots that may load any file in their scope, whatever the load restrictor says: who deploys
+    /// them builds them so.
+    pub unrestricted: Option<&'a HashSet<String>>,
     /// Returns what a missing local path (from the top of the tree) means: if it may be missing, a reference to it does
     /// not change.
     pub leave_missing: Option<&'a dyn Fn(&str) -> Missing>,

@@ -291,6 +291,17 @@ impl Workspace {
         }
     }
 
+    /// Returns the files of the repository, where they can be listed.
+    #[must_use]
+    pub fn listing(&self) -> Option<&dyn Listing> {
+        match &self.files {
+            Files::Commit { tree, .. } => Some(&**tree),
+            Files::WorkingTree { tree, .. } => Some(&**tree),
+            Files::Tree(tree) => Some(&**tree),
+            Files::Disk { .. } => None,
+        }
+    }
+
     /// Returns the kustomizations of the repository; none outside of one.
     ///
     /// # Errors
@@ -299,11 +310,8 @@ impl Workspace {
         if let Some(kustomizations) = self.kustomizations.get() {
             return Ok(kustomizations);
         }
-        let listing: &dyn Listing = match &self.files {
-            Files::Commit { tree, .. } => &**tree,
-            Files::WorkingTree { tree, .. } => &**tree,
-            Files::Tree(tree) => &**tree,
-            Files::Disk { .. } => return Ok(self.kustomizations.get_or_init(Default::default)),
+        let Some(listing) = self.listing() else {
+            return Ok(self.kustomizations.get_or_init(Default::default));
         };
         let mut found = Kustomizations {
             unnameable: listing.unnameable(&kustomization::FILE_NAMES)?,

@@ -83,8 +83,13 @@ case $KL_VERIFY_LOCK in
   *) fail 'verify-lock is true or false' ;;
 esac
 
-# What the change names that the base does not, as a picture. GitHub draws no larger one; without it nothing is missing.
+# What the change touches, and what it names that the base does not, as a picture. GitHub shows no larger ones; without
+# them nothing is missing.
 if [[ -n $base && -n ${GITHUB_STEP_SUMMARY:-} ]]; then
+  touched=$(git-kustomize-localize affected --rev HEAD --since "$base" 2>/dev/null) || touched=
+  if [[ -n $touched && ${#touched} -lt 40000 ]]; then
+    printf '\n### Kustomizations that may build to something else\n\n~~~text\n%s\n~~~\n' "$touched" >>"$GITHUB_STEP_SUMMARY"
+  fi
   picture=$(git-kustomize-localize tree --rev HEAD --since "$base" --format mermaid -- ${paths[@]+"${paths[@]}"} 2>/dev/null) || picture=
   if [[ -n $picture && ${#picture} -lt 40000 ]]; then
     printf '\n### References that change\n\n~~~mermaid\n%s\n~~~\n' "$picture" >>"$GITHUB_STEP_SUMMARY"

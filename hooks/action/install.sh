@@ -8,29 +8,61 @@ fail() {
 }
 
 bin=$RUNNER_TEMP/git-kustomize-localize/bin
+# The release that belongs to this commit: its tag, and below it the digests of its archives, as sha256sum prints them.
+# The workflow that makes a release commits it; before the first release it is not there.
+known=$KL_ACTION/hooks/action/release
+
+# Prints the name of the archive for this runner.
+archive() {
+  case $RUNNER_OS-$RUNNER_ARCH in
+    Linux-X64) echo git-kustomize-localize-x86_64-unknown-linux-musl.tar.gz ;;
+    Linux-ARM64) echo git-kustomize-localize-aarch64-unknown-linux-musl.tar.gz ;;
+    macOS-X64) echo git-kustomize-localize-x86_64-apple-darwin.tar.gz ;;
+    macOS-ARM64) echo git-kustomize-localize-aarch64-apple-darwin.tar.gz ;;
+    Windows-X64) echo git-kustomize-localize-x86_64-pc-windows-msvc.zip ;;
+    *) return 1 ;;
+  esac
+}
+
+# Prints the digest that the archive $2 of the release $1 at the URL $3 must have.
+digest() {
+  if [[ -n $KL_SHA256 ]]; then
+    echo "$KL_SHA256"
+  elif [[ -f $known && $(head -n 1 "$known") == "$1" ]]; then
+    sed -n "s/^\([0-9a-f]\{64\}\)  $2\$/\1/p" "$known"
+  else
+    download "$3.sha256" - | cut -d ' ' -f 1
+  fi
+}
+
+download() {
+  curl --fail --silent --show-error --location --proto '=https' --retry 3 --output "$2" "$1"
+}
 
 # Ends with 1 where there is no such release, and the whole script where it is not what it should be.
 release() {
-  [[ $KL_REF =~ ^v[0-9]+\.[0-9]+\.[0-9]+$ ]] || return 1
-  local system archive url expected actual
-  system=$(tr '[:upper:]' '[:lower:]' <<<"$RUNNER_OS-$RUNNER_ARCH")
-  archive=$RUNNER_TEMP/git-kustomize-localize.tar.gz
-  url=$GITHUB_SERVER_URL/$KL_REPOSITORY/releases/download/$KL_REF/git-kustomize-localize-$system.tar.gz
-  curl --fail --silent --show-error --location --proto '=https' --retry 3 --output "$archive" "$url" || return 1
-  expected=$KL_SHA256
-  if [[ -z $expected ]]; then
-    expected=$(curl --fail --silent --show-error --location --proto '=https' --retry 3 "$url.sha256" | cut -d ' ' -f 1) ||
-      fail "no digest at $url.sha256"
-  fi
+  local tag=$KL_REF name url expected actual file
+  # A branch, a commit or a moving tag such as v0 has the release that is committed with it.
+  [[ $tag =~ ^v[0-9]+\.[0-9]+\.[0-9]+$ ]] || tag=$(head -n 1 "$known" 2>/dev/null) || return 1
+  name=$(archive) || return 1
+  url=$GITHUB_SERVER_URL/$KL_REPOSITORY/releases/download/$tag/$name
+  file=$RUNNER_TEMP/$name
+  download "$url" "$file" || return 1
+  expected=$(digest "$tag" "$name" "$url") || fail "no digest at $url.sha256"
+  [[ -n $expected ]] || fail "no digest of $name in $known"
   if command -v sha256sum >/dev/null; then
-    actual=$(sha256sum "$archive" | cut -d ' ' -f 1)
+    actual=$(sha256sum "$file" | cut -d ' ' -f 1)
   else
-    actual=$(shasum -a 256 "$archive" | cut -d ' ' -f 1)
+    actual=$(shasum -a 256 "$file" | cut -d ' ' -f 1)
   fi
   [[ $actual == "$expected" ]] || fail "$url has the SHA-256 $actual, and not $expected"
   mkdir -p "$bin"
-  tar -xzf "$archive" -C "$bin"
-  echo "installed $KL_REF"
+  if [[ $name == *.zip ]]; then
+    unzip -qjo "$file" '*/git-kustomize-localize.exe' -d "$bin"
+  else
+    tar -xzf "$file" -C "$bin" --strip-components 1
+  fi
+  echo "installed $tag"
 }
 
 # No HTTP client and no TLS is needed to check, unless upstream is to be asked.
@@ -47,7 +79,7 @@ case $KL_INSTALL in
     command -v git-kustomize-localize >/dev/null || fail 'git-kustomize-localize is not on PATH'
     exit 0
     ;;
-  release) release || fail "there is no release $KL_REF for $RUNNER_OS $RUNNER_ARCH: use a tag that has one, or install: source" ;;
+  release) release || fail "there is no release of $KL_REF for $RUNNER_OS $RUNNER_ARCH: use a tag that has one, or install: source" ;;
   source) compile ;;
   auto) release || compile ;;
   *) fail 'install must be auto, release, source or none' ;;

@@ -370,7 +370,7 @@ fn move_absolute(graph: &Graph, top: &Path) -> Result<()> {
             continue;
         };
         if path::is_absolute(text)
-            && let Some(home) = graph.home_path(noted.root, text)
+            && let Some(home) = graph.local_path(noted.root, text)
         {
             let source = graph.roots[noted.root].source;
             edits.entry(noted.file).or_default().push(Edit {

@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, HashSet};
 use super::{Job, Target};
 use crate::failure::Result;
 use crate::kustomization::FILE_NAMES;
-use crate::plan::{Writes, git_remote};
+use crate::plan::{Original, Writes, git_remote};
 use crate::record::{Builder, Digest, RemoteTrailer, Verified};
 use crate::tree::path;
 use crate::walk::{self, CarriedId, FileId, Graph, Named, Origin, Place, RootId, SourceId};
@@ -31,6 +31,34 @@ impl Earlier {
     /// # Errors
     /// When a tree cannot be read.
     pub(super) fn covered(&self, job: &Job<'_>, by: &Builder) -> Result<Vec<bool>> {
+        self.covers(job, by, &job.targets)
+    }
+
+    /// Returns which of what engines build is built from nothing else: from the same roots, by the same object.
+    ///
+    /// # Errors
+    /// When a tree cannot be read.
+    pub(super) fn covered_engines(&self, job: &Job<'_>, by: &Builder) -> Result<Vec<bool>> {
+        let mut covered = Vec::new();
+        for build in &job.engines {
+            let root = |directory: &String| Target {
+                original: Original::Directory(directory.clone()),
+                localized: directory.clone(),
+                ..build.target()
+            };
+            let roots: Vec<Target> = build.roots.iter().map(root).collect();
+            let is_same =
+                |file: &String| path::and_above(file).all(|file| !self.source.contains(file));
+            covered.push(
+                !roots.is_empty()
+                    && is_same(&build.file)
+                    && self.covers(job, by, &roots)?.iter().all(|root| *root),
+            );
+        }
+        Ok(covered)
+    }
+
+    fn covers(&self, job: &Job<'_>, by: &Builder, targets: &[Target]) -> Result<Vec<bool>> {
         let before = Reach::new(&job.plan.before)?;
         let after = match &job.plan.writes {
             Writes::InPlace { after: graph, .. } => Some(Reach::new(graph)?),
@@ -66,7 +94,7 @@ impl Earlier {
                 && !original.are_among(&self.source)
                 && original.remotes.is_subset(&self.remotes)
         };
-        Ok(job.targets.iter().map(covers).collect())
+        Ok(targets.iter().map(covers).collect())
     }
 }
 

@@ -3,22 +3,25 @@
 use std::ffi::OsStr;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
 use super::build::{self, Build, BuildEnv, Git, Network};
 use super::build_inputs::BuildInputs;
+use super::engine::InPlace;
 use super::program::{self, Program, Search};
-use super::{BuildCheck, Job, Options, SKIPPED, Target, TargetCheck, Verdict, compare, fake_git};
+use super::{
+    BuildCheck, EngineBuild, Job, Options, SKIPPED, Target, TargetCheck, Verdict, compare, fake_git,
+};
 use crate::failure::{Failure, Result};
 use crate::fetch::Progress;
 use crate::interrupt::{Scratch, unusable};
 use crate::kustomization::{FunctionRuntime, NoteKind};
-use crate::record::{Builder, LoadRestrictor};
+use crate::record::{Builder, LoadRestrictor, sha256_hex};
 use crate::walk::{FileId, Graph, Origin, Source};
 
 /// How long one build may take where the user does not say.
-const TIMEOUT: Duration = Duration::from_secs(300);
+pub(super) const TIMEOUT: Duration = Duration::from_secs(300);
 
 /// Builds original and result of each target that no earlier run has checked, and compares what comes out.
 ///
@@ -56,18 +59,28 @@ fn checked(job: &Job<'_>, options: &Options) -> Result<BuildCheck> {
         Some(earlier) => earlier.covered(job, &by)?,
         None => vec![false; job.targets.len()],
     };
-    let mut checked = BuildCheck {
-        by: Some(by),
-        ..BuildCheck::default()
-    };
+    let mut checked = BuildCheck::default();
     let verdict_of_all = |verdict: Verdict| {
         let targets = job.targets.iter();
         targets
             .map(|target| TargetCheck::without_build(target, verdict.clone()))
             .collect()
     };
-    if covered.iter().all(|is_covered| *is_covered) {
-        checked.targets = verdict_of_all(Verdict::VerifiedBefore);
+    let engines: Vec<Target> = job.engines.iter().map(EngineBuild::target).collect();
+    let covered_engines = match &job.earlier {
+        Some(earlier) => earlier.covered_engines(job, &by)?,
+        None => vec![false; engines.len()],
+    };
+    if covered
+        .iter()
+        .chain(&covered_engines)
+        .all(|is_covered| *is_covered)
+    {
+        let both = job.targets.iter().chain(&engines);
+        checked.targets = both
+            .map(|target| TargetCheck::without_build(target, Verdict::VerifiedBefore))
+            .collect();
+        checked.by = Some(by);
         return Ok(checked);
     }
     // kustomize skips them without `--enable-alpha-plugins` and `--enable-exec`; kubectl has no such flags.
@@ -88,6 +101,7 @@ fn checked(job: &Job<'_>, options: &Options) -> Result<BuildCheck> {
         .hint("build what was fetched: leave `full` out, or `--build-arg=--enable-exec`"));
     }
     if let Some(reason) = untrusted(graph).filter(|_| runs) {
+        checked.by = Some(by);
         checked.targets = verdict_of_all(Verdict::NotBuilt { reason });
         return Ok(checked);
     }
@@ -103,12 +117,14 @@ fn checked(job: &Job<'_>, options: &Options) -> Result<BuildCheck> {
         full: options.full,
         offline: options.offline,
         timeout: options.timeout.unwrap_or(TIMEOUT),
+        places: Places::new(processors()),
         progress: Progress::new("building", options.quiet),
         outputs: &options.outputs,
-        is_single: job.targets.len() == 1,
+        is_single: job.targets.len() + job.engines.len() == 1,
         kept: Mutex::default(),
     };
-    runner.run(job, &covered, checked)
+    checked.by = Some(by);
+    runner.run(job, &covered, &covered_engines, checked)
 }
 
 /// Everything that is the same for all targets. No tree is in it: those cannot be read side by side.
@@ -125,6 +141,8 @@ struct Runner<'a> {
     /// The variables of our environment that they see besides.
     variables: &'a [String],
     timeout: Duration,
+    /// One for each processor.
+    places: Places,
     progress: Progress,
     /// What outputs that differ are kept under.
     outputs: &'a str,
@@ -134,15 +152,70 @@ struct Runner<'a> {
     kept: Mutex<Option<Scratch>>,
 }
 
+fn processors() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
+
+/// So many builds may run at once: the two of a target are two.
+struct Places {
+    free: Mutex<usize>,
+    freed: Condvar,
+}
+
+/// The place of one build, free again when this is dropped.
+struct Place<'a>(&'a Places);
+
+impl Places {
+    fn new(number: usize) -> Places {
+        Places {
+            free: Mutex::new(number),
+            freed: Condvar::new(),
+        }
+    }
+
+    /// Waits for a free place.
+    fn take(&self) -> Place<'_> {
+        let free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
+        let free = self.freed.wait_while(free, |free| *free == 0);
+        *free.unwrap_or_else(PoisonError::into_inner) -= 1;
+        Place(self)
+    }
+}
+
+impl Drop for Place<'_> {
+    fn drop(&mut self) {
+        let mut free = self.0.free.lock().unwrap_or_else(PoisonError::into_inner);
+        *free += 1;
+        self.0.freed.notify_one();
+    }
+}
+
 impl Runner<'_> {
     /// Builds the targets that are not `covered`, and notes all results.
-    fn run(self, job: &Job<'_>, covered: &[bool], mut checked: BuildCheck) -> Result<BuildCheck> {
+    fn run(
+        self,
+        job: &Job<'_>,
+        covered: &[bool],
+        covered_engines: &[bool],
+        mut checked: BuildCheck,
+    ) -> Result<BuildCheck> {
         let all = || job.targets.iter().zip(covered);
         let todo: Vec<&Target> = all()
             .filter(|(_, is_covered)| !**is_covered)
             .map(|(target, _)| target)
             .collect();
         let mut built = self.all(&todo)?.into_iter();
+        // One after the other: each stands where something else is built from.
+        let mut engines = Vec::new();
+        for (number, build) in job.engines.iter().enumerate() {
+            let target = build.target();
+            engines.push(if covered_engines.get(number) == Some(&true) {
+                TargetCheck::without_build(&target, Verdict::VerifiedBefore)
+            } else {
+                let _both = InPlace::both(self.inputs, build)?;
+                self.one(todo.len() + number, &target, &build.original.arguments)?
+            });
+        }
         self.progress.clear();
         let targets = all().filter_map(|(target, is_covered)| {
             if *is_covered {
@@ -152,6 +225,7 @@ impl Runner<'_> {
             }
         });
         checked.targets = targets.collect();
+        checked.targets.append(&mut engines);
         checked.network = Some(self.program.walls.network);
         let kept = self.kept.into_inner();
         checked.kept = kept
@@ -167,7 +241,7 @@ impl Runner<'_> {
         Ok(checked)
     }
 
-    /// Builds all targets, as many side by side as there are processors.
+    /// Builds all targets, in as many processes as there are processors.
     fn all(&self, targets: &[&Target]) -> Result<Vec<TargetCheck>> {
         let next = AtomicUsize::new(0);
         self.progress.expect(targets.len());
@@ -178,18 +252,16 @@ impl Runner<'_> {
                 match targets.get(number) {
                     Some(target) => {
                         self.progress.begin(&target.name);
-                        done.push((number, self.one(number, target)));
+                        done.push((number, self.one(number, target, &[])));
                         self.progress.end(&target.name);
                     }
                     None => return done,
                 }
             }
         };
-        let workers = std::thread::available_parallelism().map_or(1, usize::from);
+        let workers = processors().min(targets.len());
         let mut done: Vec<(usize, Result<TargetCheck>)> = std::thread::scope(|threads| {
-            let workers: Vec<_> = (0..workers.min(targets.len()))
-                .map(|_| threads.spawn(work))
-                .collect();
+            let workers: Vec<_> = (0..workers).map(|_| threads.spawn(work)).collect();
             let done = workers.into_iter().filter_map(|worker| worker.join().ok());
             done.flatten().collect()
         });
@@ -200,15 +272,20 @@ impl Runner<'_> {
         done.into_iter().map(|(_, checked)| checked).collect()
     }
 
-    fn one(&self, number: usize, target: &Target) -> Result<TargetCheck> {
+    /// Builds one target, with `more` arguments than all have.
+    fn one(&self, number: usize, target: &Target, more: &[String]) -> Result<TargetCheck> {
         let inputs = self.inputs;
+        let mut arguments = self.arguments.clone();
+        let is_new = |one: &&String| !self.arguments.contains(one);
+        arguments.extend(more.iter().filter(is_new).cloned());
         let private = inputs.private(number);
         let build = |what: &str, target: &OsStr, env: BuildEnv<'_>| {
+            let _place = self.places.take();
             let private = private.join(what);
             build::build(
                 self.program,
                 target,
-                &self.arguments,
+                &arguments,
                 &private,
                 env,
                 self.timeout,
@@ -289,6 +366,7 @@ impl Runner<'_> {
             };
         Ok(TargetCheck {
             target: target.name.clone(),
+            is_engine: target.is_engine,
             verdict,
             size: first.stdout.len() as u64,
             live: unknown,
@@ -308,11 +386,17 @@ impl Runner<'_> {
             Some(scratch) => scratch,
             None => Scratch::for_user(self.outputs)?,
         };
-        let directory = if self.is_single {
-            scratch.path().to_owned()
-        } else {
-            scratch.path().join(&target.localized)
-        };
+        let mut directory = scratch.path().to_owned();
+        if !self.is_single {
+            directory.push(&target.localized);
+        }
+        if target.is_engine {
+            // Beside the plain build of the same directory, and those of other engines.
+            directory.push(format!(
+                "deployed-{}",
+                sha256_hex(target.name.as_bytes()).split_at(8).0
+            ));
+        }
         *kept = Some(scratch);
         std::fs::create_dir_all(&directory)?;
         for (name, build) in [("original", original), ("localized", localized)] {
@@ -371,4 +455,30 @@ fn refuse_arguments(arguments: &[String]) -> Result<()> {
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_more_builds_run_at_once_than_there_are_places() {
+        let places = Places::new(2);
+        let (now, most) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        std::thread::scope(|threads| {
+            for _ in 0..8 {
+                threads.spawn(|| {
+                    for _ in 0..20 {
+                        let _place = places.take();
+                        let running = now.fetch_add(1, Ordering::SeqCst) + 1;
+                        most.fetch_max(running, Ordering::SeqCst);
+                        std::thread::sleep(Duration::from_micros(200));
+                        now.fetch_sub(1, Ordering::SeqCst);
+                    }
+                });
+            }
+        });
+        assert_eq!(most.into_inner(), 2);
+        assert_eq!(now.into_inner(), 0);
+    }
 }

@@ -17,10 +17,21 @@ use crate::walk::{RemoteRef, Wants};
 pub(super) const DEFINITION: Definition = Definition {
     id: "ambiguous-path",
     severity: Severity::Error,
+    is_off: false,
     summary: "a local path that kustomize takes for a git URL",
-    explanation: "A path was meant as a local directory, but kustomize reads it as the URL of a git repository, and \
-        the build reaches out. Or a URL is split elsewhere than it looks. Write `./` before a local path, \
-        and `//` after the repository in a URL.",
+    explanation: r"
+A path was meant as a local directory, but kustomize reads it as the URL of a git repository, and the build fetches it.
+Or a URL is split elsewhere than it looks. Write `./` before a local path, and `//` after the repository in a URL:
+
+```yaml
+resources:
+- app@v1/base/x         # the repository `base/x` on the host `v1`, as the user `app`
+- ./app@v1/base/x       # a local directory
+```
+
+The same holds for `github.com/acme/app` where there is such a directory. A URL that kustomize cuts in the middle of a
+name, after the `.git` of `.github`, needs `//` where the repository ends.
+",
     allow: Allow::Never,
     in_localized_files: false,
     find: Find::Here(find),

@@ -5,6 +5,7 @@ use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 use std::sync::Arc;
 
+use super::deployed::Deployed;
 use super::lines::Lines;
 use super::remotes::{self, RemoteUse};
 use super::{Checking, Input};
@@ -13,6 +14,7 @@ use crate::failure::Failure;
 use crate::finding::{Finding, Rule, Severity, Span, Subject};
 use crate::record::{Index, Lock, stored};
 use crate::redact;
+use crate::targets::Targets;
 use crate::tree::absence::Absences;
 use crate::tree::{Listing, path};
 use crate::walk::{Edge, Explored, FileId, Graph, Noted, Origin, Root, RootId, Trouble};
@@ -44,6 +46,8 @@ pub(super) struct Context<'a> {
     pub(super) broken_lock: bool,
     /// Every reference that leads out of the tree.
     pub(super) remotes: Vec<RemoteUse<'a>>,
+    /// What is deployed.
+    pub(super) deployed: Deployed<'a>,
     /// What the lock at the top holds, by what references name.
     pub(super) locked: Option<Index<'a>>,
     /// The directories `localized-files` of which locks list files, by their paths from the top.
@@ -63,6 +67,7 @@ impl<'a> Context<'a> {
     pub(super) fn new(
         explored: &'a Explored,
         input: &'a Input<'a>,
+        targets: &'a Targets,
         locks: &'a [(String, Lock)],
         broken_lock: bool,
         missing: &'a dyn Fn(&str) -> Missing,
@@ -100,6 +105,7 @@ impl<'a> Context<'a> {
             locks,
             broken_lock,
             remotes,
+            deployed: Deployed::new(targets, &explored.graph, &*input.tree, input.paths),
             locked,
             homes,
             lines: Lines::default(),
@@ -241,6 +247,36 @@ impl<'a> Context<'a> {
             message,
             help: first_without_or(help),
             allowed: None,
+            deployed: Vec::new(),
+        }
+    }
+
+    /// Makes a finding about a place of an object that deploys something: from there to the end of the line.
+    pub(super) fn at_object(
+        &self,
+        rule: Rule,
+        file: &str,
+        (line, column): (usize, usize),
+        message: String,
+        help: Vec<String>,
+    ) -> Finding {
+        let text = self.deployed.line(file, line);
+        let rest: String = if text.len() > LONGEST_LINE {
+            String::new()
+        } else {
+            text.chars().skip(column.saturating_sub(1)).collect()
+        };
+        let value = rest.find(" #").map_or(rest.as_str(), |at| &rest[..at]);
+        let span = Span {
+            line,
+            column,
+            end_line: line,
+            end_column: column + value.trim_end().chars().count().max(1),
+        };
+        Finding {
+            span: Some(span),
+            line_text: text,
+            ..self.at_path(rule, file, message, help)
         }
     }
 
@@ -264,6 +300,7 @@ impl<'a> Context<'a> {
             message,
             help: first_without_or(help),
             allowed: None,
+            deployed: Vec::new(),
         }
     }
 

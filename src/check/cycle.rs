@@ -11,10 +11,21 @@ use crate::walk::TroubleKind;
 pub(super) const DEFINITION: Definition = Definition {
     id: "cycle",
     severity: Severity::Error,
+    is_off: false,
     summary: "kustomization roots that lead back to themselves",
-    explanation: "A kustomization root leads back to itself, or to a directory that contains it. kustomize refuses \
-        to build any root of the circle. Take one of the references out; what two roots share belongs into \
-        a third, which both name.",
+    explanation: r"
+A kustomization root leads back to itself, or to a directory that contains it. kustomize refuses to build any root of
+the cycle.
+
+```yaml
+# base/kustomization.yaml
+resources: [../overlay]
+# overlay/kustomization.yaml
+resources: [../base]
+```
+
+Remove one of the references; what both roots need belongs in a third, which both name.
+",
     allow: Allow::Never,
     in_localized_files: false,
     find: Find::Here(find),

@@ -18,10 +18,18 @@ use crate::tree::path;
 pub(super) const DEFINITION: Definition = Definition {
     id: "edited-copy",
     severity: Severity::Error,
+    is_off: false,
     summary: "a localized file that is not what the lock says",
-    explanation: "A localized file is not what the lock says: it was edited, is missing, or was added by hand. What \
-        is built is not what was brought in then, and the next run would undo the change. Take the change \
-        back; what should differ belongs upstream, or into an overlay.",
+    explanation: r"
+A localized file is not what the lock says: it was edited, is missing, or was added by hand. What is built is not what
+was brought in, and the next run would undo the change. Undo it:
+
+```sh
+git kustomize-localize --in-place --no-commit --overwrite
+```
+
+What should differ belongs upstream, or in an overlay.
+",
     allow: Allow::Never,
     in_localized_files: true,
     find: Find::Here(find),

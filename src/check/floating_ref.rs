@@ -17,10 +17,27 @@ use crate::reference::{self, Pin};
 pub(super) const DEFINITION: Definition = Definition {
     id: "floating-ref",
     severity: Severity::Error,
+    is_off: false,
     summary: "a remote reference that can mean something else tomorrow",
-    explanation: "A remote reference names a branch, an abbreviated commit, a query that kustomize drops, or \
-        nothing at all: what it means can change without any change here. \
-        Name a tag or a full commit id, or lock it, which holds the commit.",
+    explanation: r"
+A remote reference names a branch, an abbreviated commit, a query that kustomize drops, or nothing at all: what it means
+can change without any change here. Name a tag or a full commit id, or lock it, which holds the commit:
+
+```yaml
+resources:
+- https://github.com/acme/bases//web?ref=main     # floats
+- https://github.com/acme/bases//web?ref=v1.2.0   # does not
+```
+
+Without a network only the text tells. A ref without a digit is a branch (`main`, `latest`), one with a digit a tag
+(`v1.2.3`, `2024-01-31`), unless it begins as a branch does (`feature/`, `fix/`, `dependabot/` …), leaves a number open
+(`v1.x`), or names a line of releases (`release-1.2`); `refs/heads/…` and `refs/tags/…` decide it. The URL of a file floats
+when it has such a ref where GitHub, GitLab and Bitbucket have it, is that of `releases/latest`, or has a directory
+`main`, `master`, `trunk`, `develop`, `HEAD` or `latest`.
+
+This rule is reported beside [`remote-reference`](remote_reference.rs): a reference that is allowed to be remote is not
+yet allowed to move.
+",
     allow: Allow::Always,
     in_localized_files: false,
     find: Find::Here(find),

@@ -18,11 +18,30 @@ use crate::walk::{Noted, TroubleKind};
 pub(super) const DEFINITION: Definition = Definition {
     id: "function",
     severity: Severity::Error,
+    is_off: false,
     summary: "a function whose code is not in the tree, or not pinned",
-    explanation: "A build runs code that is not in the tree, or that is named so that it can change: an executable \
-        outside, a container image without a digest, a function that asks for the network. Its result \
-        depends on more than what was reviewed. Put the program into the repository, or name the image by \
-        its digest.",
+    explanation: r"
+A build runs code that is not in the tree, or that is named so that it can change: a program outside of the tree, a
+container image without a digest, a function that asks for the network. Its result depends on more than what was
+reviewed. Put the program into the repository, or name the image by its digest:
+
+```yaml
+metadata:
+  annotations:
+    config.kubernetes.io/function: |
+      container:
+        image: docker.io/acme/labels@sha256:0123…    # not docker.io/acme/labels:v1
+```
+
+The rule also reports a program that is looked up on the `PATH`, a plugin in the plugin home, a mount of another type
+than `bind`, and a directory of plugin configurations that `patches`, `crds`, `commonAnnotations` or the like change
+before they are used: only a build knows what they run. A program that is named by a URL (kustomize downloads none; a
+localized copy has it) and a function in Starlark are warnings. `rules: {function: warning}` makes all of them warnings.
+
+Below `localized-files` only errors are reported; what is behind a locked reference is reported
+[at that reference](../manual/remotes.md#what-stays-remote). A program, mount or `argsFromFile` that is not in the tree is
+a [`missing-path`](missing_path.rs).
+",
     allow: Allow::Named,
     in_localized_files: true,
     find: Find::Here(find),

@@ -14,11 +14,16 @@ use crate::tree::absence::Absence;
 pub(super) const DEFINITION: Definition = Definition {
     id: "ignored-path",
     severity: Severity::Warning,
+    is_off: false,
     summary: "a path that git ignores",
-    explanation: "A path does not exist in what is checked, and git ignores it: most often a secret that is \
-        kept out of git on purpose. The build works only where somebody puts the file. Add it all the same \
-        if it is no secret; otherwise leave the warning, or allow it with the reason. Only the `.gitignore` \
-        files of what is checked count, so that every clone comes to the same verdict.",
+    explanation: r"
+A path does not exist in what is checked, and git ignores it: most often a secret that is kept out of git on
+purpose. The build works only where somebody puts the file.
+
+Add it all the same if it is no secret (`git add -f`). Otherwise leave the warning, or put the path into `leave-missing`
+of the [configuration](../manual/configuration.md), with the reason. Only the `.gitignore` files of what is checked count,
+so that every clone gets the same findings.
+",
     allow: Allow::Never,
     in_localized_files: false,
     find: Find::Here(find),

@@ -16,11 +16,22 @@ use crate::walk::{Noted, Trouble, TroubleKind};
 pub(super) const DEFINITION: Definition = Definition {
     id: "invalid-kustomization",
     severity: Severity::Error,
+    is_off: false,
     summary: "a kustomization that `kustomize build` refuses or misreads",
-    explanation: "`kustomize build` refuses the file, or reads it in another way than it looks: an unknown field, a \
-        wrong kind, an empty entry, two entries on one line (`- ../base - ../app`), a built-in transformer \
-        in `generators`, two kustomization files in one directory, a key that is there twice. What is built is \
-        then nothing, or not what was reviewed. Mend what the message names.",
+    explanation: r"
+`kustomize build` refuses the file, or reads it differently from what it looks like: an unknown field, a wrong kind, an
+empty entry, two entries on one line, a built-in transformer in `generators`, two kustomization files in one directory, a
+key that is there twice. What is built is then nothing, or not what was reviewed. Fix what the message names.
+
+```yaml
+resources:
+- ../base - ../app      # one entry, `../base - ../app`
+```
+
+A commit and the index are read as git checks them out, with the encoding and line ends that their `.gitattributes` set.
+A kustomization that goes through a `filter` there, and one larger than 10 MB, cannot be read: `check` then exits with
+status 2. The same holds for plugin configurations.
+",
     allow: Allow::Never,
     in_localized_files: false,
     find: Find::Here(find),

@@ -15,9 +15,19 @@ use crate::walk::{Edge, Root, TroubleKind};
 pub(super) const DEFINITION: Definition = Definition {
     id: "missing-path",
     severity: Severity::Error,
+    is_off: false,
     summary: "a path that names nothing in the tree",
-    explanation: "A path does not exist in what is checked. Often the file is on disk but was never added, so the \
-        build works here and nowhere else. Add it, or fix the path.",
+    explanation: r"
+A path does not exist in what is checked. Often the file is on disk but was never added, so the build works here and
+nowhere else. Add it, or fix the path:
+
+```sh
+git add -- base/settings.ini
+```
+
+A file that is missing on purpose, because each cluster makes its own, goes into `leave-missing` of the
+[configuration](../manual/configuration.md), with the reason.
+",
     allow: Allow::Never,
     in_localized_files: false,
     find: Find::Here(find),

@@ -14,11 +14,22 @@ use crate::walk::{Beyond, Edge, Origin, Root, Target, TroubleKind};
 pub(super) const DEFINITION: Definition = Definition {
     id: "out-of-scope",
     severity: Severity::Error,
+    is_off: false,
     summary: "a path that leaves its kustomization root or its scope",
-    explanation: "A path leads out of its kustomization root (for a file), out of its scope (for a root), or is \
-        absolute. kustomize refuses it, or it depends on what lies around the checkout: an absolute path \
-        binds the tree to one machine. \
-        Move what it names, or name it as a root of its own.",
+    explanation: r"
+A path leads out of its kustomization root (for a file), out of its scope (for a root), or is absolute. kustomize
+refuses it, or the build depends on what lies around the checkout: an absolute path binds the tree to one machine.
+
+```yaml
+configMapGenerator:
+- name: settings
+  files: [../shared/settings.ini]    # a file outside of the root
+```
+
+Move what it names, or make a kustomization root of it and name that. `load-restrictor: none` in the
+[configuration](../manual/configuration.md) allows files anywhere in the scope, as Flux builds; `scopes` there says which
+directories may not reach out of themselves.
+",
     allow: Allow::Never,
     in_localized_files: true,
     find: Find::Here(find),

@@ -25,12 +25,27 @@ use crate::walk::{self, Noted};
 pub(super) const DEFINITION: Definition = Definition {
     id: "remote-chart",
     severity: Severity::Error,
+    is_off: false,
     summary: "a Helm chart that is not in the tree",
-    explanation: "A Helm chart has a `repo`, and the chart is not in the tree: helm downloads it during the build. \
-        What it downloads is pinned by nothing but a version. Commit the chart below the chart home, where \
-        helm finds it without the network: `git kustomize-localize --in-place --no-commit --helm` puts it \
-        there. An entry of the lock at the top (`lock --helm`) fulfils it too, unless the configuration \
-        says `locked: error`.",
+    explanation: r"
+A Helm chart has a `repo`, and the chart is not in the tree: helm downloads it during the build, and only a version pins
+what it downloads. Commit the chart below the chart home, where helm finds it without the network:
+`git kustomize-localize --in-place --no-commit --helm` puts it there. An entry of the lock at the top (`lock --helm`)
+satisfies the rule too, unless the configuration says `locked: error`.
+
+```yaml
+helmCharts:
+- name: nginx
+  repo: https://charts.example.com/stable
+  version: 1.2.3                # found in charts/nginx-1.2.3/nginx
+```
+
+kustomize looks for the chart in `NAME-VERSION/NAME` with a version, else in `NAME`, below the chart home. Without a
+`repo`, a chart that is not there is a [`missing-path`](missing_path.rs). So is its `values.yaml`, unless there is a
+`valuesFile`; one outside of the kustomization root is [`out-of-scope`](out_of_scope.rs). A chart that was left remote in
+localized files is a finding, too; one behind a locked reference is reported
+[at that reference](../manual/remotes.md#what-stays-remote).
+",
     allow: Allow::Always,
     in_localized_files: true,
     find: Find::Here(find),

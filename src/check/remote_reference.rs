@@ -15,11 +15,24 @@ use crate::reference::{self, Pin, RepoSpec};
 pub(super) const DEFINITION: Definition = Definition {
     id: "remote-reference",
     severity: Severity::Error,
+    is_off: false,
     summary: "a remote reference that is neither localized nor locked",
-    explanation: "A field names a file or a git repository over the network, and no lock says what it was. \
-        Such a build needs the network, and can give something else tomorrow. \
-        Lock it with `git kustomize-localize lock`, or bring it in with \
-        `git kustomize-localize --in-place --no-commit`.",
+    explanation: r"
+A field names a file or a git repository over the network, and no lock says what it was. Such a build needs the network,
+and can give something else tomorrow:
+
+```yaml
+resources:
+- https://github.com/acme/bases//web?ref=v1.2.0
+```
+
+Keep the URL and [lock](../commands/lock.md) what it is now, with `git kustomize-localize lock`; or
+[bring it in](../commands/localize.md#in-the-working-tree) with `git kustomize-localize --in-place --no-commit`.
+
+Only the lock at the top of the tree counts; with `locked: error` in the [configuration](../manual/configuration.md) not
+even that. What a locked root references in turn is in the lock, too. What
+[stays remote](../manual/remotes.md#what-stays-remote) behind it is a finding.
+",
     allow: Allow::Always,
     in_localized_files: true,
     find: Find::Here(find),

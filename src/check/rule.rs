@@ -11,6 +11,8 @@ pub(super) struct Definition {
     pub(super) id: &'static str,
     /// The severity unless the configuration overrides it.
     pub(super) severity: Severity,
+    /// Whether it finds nothing unless the configuration gives it a severity.
+    pub(super) is_off: bool,
     /// What it finds, in one phrase.
     pub(super) summary: &'static str,
     /// What it finds, why that matters to a build without a network, and how to fix it.
@@ -68,6 +70,22 @@ impl Rule {
     #[must_use]
     pub fn default_severity(self) -> Severity {
         self.definition().severity
+    }
+
+    /// Returns whether the rule finds nothing unless the configuration gives it a severity.
+    #[must_use]
+    pub fn is_off_by_default(self) -> bool {
+        self.definition().is_off
+    }
+
+    /// Returns what applies unless the configuration overrides it, as the configuration names it.
+    #[must_use]
+    pub fn default_level(self) -> &'static str {
+        if self.is_off_by_default() {
+            "off"
+        } else {
+            self.default_severity().name()
+        }
     }
 
     /// Returns what the rule finds, in one phrase.

@@ -13,9 +13,15 @@ pub(super) const FORM: &str = "write `# kustomize-localize: allow[RULE] REASON`"
 pub(super) const DEFINITION: Definition = Definition {
     id: "stale-allow",
     severity: Severity::Warning,
+    is_off: false,
     summary: "a suppression that suppresses nothing",
-    explanation: "A comment or an entry of the configuration allows what is not found any more, or cannot be read. \
-        Remove it before it hides something else.",
+    explanation: r"
+A [comment](../manual/configuration.md#allowing-a-finding) or an entry of the configuration allows what is not found any
+more, or cannot be read. Remove it before it hides something else.
+
+Entries that allow nothing are reported when everything is checked, not with `PATH`s. Only `rules` in the
+[configuration](../manual/configuration.md) can silence this rule.
+",
     allow: Allow::Never,
     in_localized_files: false,
     find: Find::AfterAll,
@@ -86,5 +92,6 @@ pub(super) fn stale(
         message,
         help: vec![help],
         allowed: None,
+        deployed: Vec::new(),
     }
 }

@@ -17,9 +17,16 @@ use crate::walk::{Trouble, TroubleKind};
 pub(super) const DEFINITION: Definition = Definition {
     id: "stale-lock",
     severity: Severity::Warning,
+    is_off: false,
     summary: "an entry of the lock that nothing references",
-    explanation: "The lock holds an entry that no reference needs. Nothing is built from it, but who reviews the \
-        lock takes it for something that is in use. `git kustomize-localize lock` drops it.",
+    explanation: r"
+The lock holds an entry that no reference needs. Nothing is built from it, but a reviewer takes it for something that is
+in use. `git kustomize-localize lock` drops it.
+
+What a needed entry references in turn is needed. The rule is not applied where `PATH`s are given, or while a
+kustomization cannot be read: it could name any entry. An entry whose localized files are still there counts as needed,
+also where nothing references them any more: `git kustomize-localize --in-place --no-commit` removes both.
+",
     allow: Allow::Never,
     in_localized_files: false,
     find: Find::Here(find),

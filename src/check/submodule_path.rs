@@ -10,10 +10,18 @@ use crate::walk::TroubleKind;
 pub(super) const DEFINITION: Definition = Definition {
     id: "submodule-path",
     severity: Severity::Warning,
+    is_off: false,
     summary: "a path in a submodule, whose files this repository does not hold",
-    explanation: "A path lies in a submodule. This repository holds only the id of its commit, not the files: the \
-        build works only where the submodule is checked out, and fetching it needs the network. Copy what \
-        is needed into this repository, or name the other repository by its URL and lock it.",
+    explanation: r"
+A path lies in a submodule. This repository holds only the id of the submodule's commit, not the files: the build works
+only where the submodule is checked out, and fetching it needs the network. Copy what is needed into this repository, or
+name the other repository by its URL and lock it:
+
+```yaml
+resources:
+- https://github.com/acme/bases//web?ref=v1.2.0    # instead of vendor/bases/web
+```
+",
     allow: Allow::Never,
     in_localized_files: false,
     find: Find::Here(find),

@@ -6,6 +6,7 @@ use super::{Checked, Checking, Input, check};
 use crate::config::Config;
 use crate::finding::{Finding, Rule};
 use crate::record::{FileRemote, GitRemote, LOCK_NAME, Lock, Remote};
+use crate::targets::Identity;
 use crate::tree::memory::MemoryTree;
 
 /// A commit id.
@@ -19,6 +20,7 @@ pub(super) struct Scene {
     pub(super) config: Config,
     pub(super) paths: Vec<String>,
     pub(super) no_allow: bool,
+    pub(super) targets_only: bool,
 }
 
 impl Scene {
@@ -35,6 +37,12 @@ impl Scene {
     /// Reads a configuration.
     pub(super) fn config(mut self, text: &str) -> Scene {
         self.config = Config::parse(text.as_bytes(), ".kustomize-localize").unwrap();
+        self
+    }
+
+    /// Looks at nothing but what is deployed.
+    pub(super) fn targets_only(mut self) -> Scene {
+        self.targets_only = true;
         self
     }
 
@@ -77,6 +85,8 @@ impl Scene {
             let lock = self.lock.render().unwrap();
             self.tree.file(LOCK_NAME, lock.as_bytes(), false);
         }
+        let config = self.config.clone();
+        let identity = || Ok(identity(&config));
         check(Input {
             checking: Checking::Index,
             tree: Rc::new(self.tree),
@@ -84,6 +94,8 @@ impl Scene {
             config: &self.config,
             no_allow: self.no_allow,
             absences: None,
+            identity: Some(&identity),
+            targets_only: self.targets_only,
         })
         .unwrap()
     }
@@ -94,6 +106,12 @@ impl Scene {
         findings.retain(|finding| finding.rule == rule);
         findings
     }
+}
+
+/// Returns the identity of a repository `acme/fleet`.
+pub(super) fn identity(config: &Config) -> Identity {
+    let remotes = ["https://github.com/acme/fleet".to_owned()];
+    Identity::new(remotes, config, [])
 }
 
 /// Returns everything that a report shows unchanged. The line of the file is not included: reports remove secrets from
@@ -118,4 +136,44 @@ pub(super) fn under_caret(finding: &Finding) -> String {
     } else {
         line.collect()
     }
+}
+
+/// Returns the GitRepository `flux-system` of `acme/fleet`, with more in its `spec`.
+pub(super) fn source(more: &str) -> String {
+    let more = match more {
+        "" => String::new(),
+        more => format!(", {more}"),
+    };
+    format!(
+        "apiVersion: source.toolkit.fluxcd.io/v1
+kind: GitRepository
+metadata: {{name: flux-system, namespace: flux-system}}
+spec: {{url: 'https://github.com/acme/fleet', ref: {{branch: main}}{more}}}
+"
+    )
+}
+
+/// Returns the Kustomization `apps` of Flux, which deploys a path of [`source`].
+pub(super) fn flux(path: &str) -> String {
+    format!(
+        "apiVersion: kustomize.toolkit.fluxcd.io/v1
+kind: Kustomization
+metadata: {{name: apps, namespace: flux-system}}
+spec:
+  path: {path}
+  sourceRef: {{kind: GitRepository, name: flux-system}}
+"
+    )
+}
+
+/// Returns the Application `web` of Argo CD with this source in `acme/fleet`.
+pub(super) fn argo(source: &str) -> String {
+    format!(
+        "apiVersion: argoproj.io/v1alpha1
+kind: Application
+metadata: {{name: web, namespace: argocd}}
+spec:
+  source: {{repoURL: 'https://github.com/acme/fleet', {source}}}
+"
+    )
 }

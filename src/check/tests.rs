@@ -22,6 +22,7 @@ fn checked(files: &[(&str, &str)], paths: &[&str]) -> Result<Checked> {
 
 fn checked_with(files: &[(&str, &str)], paths: &[&str], config: &Config) -> Result<Checked> {
     let paths: Vec<String> = paths.iter().map(|path| (*path).to_owned()).collect();
+    let identity = || Ok(testing::identity(config));
     check(Input {
         checking: Checking::Index,
         tree: Rc::new(tree(files)),
@@ -29,6 +30,8 @@ fn checked_with(files: &[(&str, &str)], paths: &[&str], config: &Config) -> Resu
         config,
         no_allow: false,
         absences: None,
+        identity: Some(&identity),
+        targets_only: false,
     })
 }
 

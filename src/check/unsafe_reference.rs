@@ -14,11 +14,25 @@ use crate::walk::{Target, TroubleKind};
 pub(super) const DEFINITION: Definition = Definition {
     id: "unsafe-reference",
     severity: Severity::Error,
+    is_off: false,
     summary: "a reference that git or kustomize could take for something else",
-    explanation: "A reference holds a password or token, a scheme that kustomize cannot read, or what git would take \
-        for an option. What is committed is read by everybody who can read the repository, and what git \
-        takes for an option can run commands. Revoke the secret and leave it to a credential helper or \
-        netrc; write the reference anew.",
+    explanation: r"
+A reference holds a password or token, a scheme that kustomize cannot read, or what git would take for an option. What
+is committed is visible to everybody who can read the repository, and what git takes for an option can run commands.
+Revoke the secret and leave it to a credential helper or netrc; write the reference anew:
+
+```yaml
+resources:
+- https://USER:PASSWORD@git.example.com/acme/bases    # the password is in the history from now on
+- https://git.example.com/acme/bases?ref=v1.2.0      # git asks its credential helper
+```
+
+A password is an error in locked references as well. Localizing and locking read passwords from git's credential helpers
+and `~/.netrc`.
+
+The rule also reports what begins with `-` and is given to helm (`releaseName`, `namespace`, `apiVersions`, … of a
+chart), and to docker: an image that begins with `-`, a comma in a mount.
+",
     allow: Allow::Named,
     in_localized_files: false,
     find: Find::Here(find),

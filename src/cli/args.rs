@@ -15,6 +15,8 @@ use crate::finding::WarningId;
 pub(super) struct LeaveArgs {
     /// Leave what is at URL, or below, remote, and do not insist on it, as an entry of `allow` with
     /// `leave: true` does; may be given several times
+    ///
+    /// Whatever its version. Kept in the lock.
     #[arg(long, value_name = "URL", value_hint = ValueHint::Url, hide_short_help = true)]
     pub(super) leave_remote: Vec<String>,
 }
@@ -27,10 +29,14 @@ pub(super) struct FetchArgs {
     pub(super) pin: bool,
 
     /// Bring in the Helm charts of repositories, with the `helm` on PATH
+    ///
+    /// Kept in the lock, so that later runs need not say it.
     #[arg(long, overrides_with = "no_helm")]
     pub(super) helm: bool,
 
     /// Leave the Helm charts of repositories remote, whatever a lock says
+    ///
+    /// Turns `--helm` off again; `lock` drops those that are locked.
     #[arg(long, overrides_with = "helm", hide_short_help = true)]
     pub(super) no_helm: bool,
 

@@ -26,51 +26,69 @@ pub(super) struct CheckArgs {
     working_tree: bool,
 
     /// Check a commit
+    ///
+    /// Works in a bare repository.
     #[arg(long, group = "source", value_name = "REV")]
     rev: Option<String>,
 
     /// Read the configuration from FILE instead of from what is checked
-    #[arg(long, value_name = "FILE")]
+    ///
+    /// For gates that must not trust the change that they judge.
+    #[arg(long, value_name = "FILE", hide_short_help = true)]
     config: Option<PathBuf>,
 
-    /// Judge a change to BASE: its configuration counts, not that of the change, and where that says
-    /// `new-only`, what BASE has too is left out
+    /// Judge a change to BASE: its configuration counts, not that of the change
+    ///
+    /// Where it says `new-only`, what BASE has too is left out. Comments count where one of BASE allowed the same, and
+    /// what the locks of BASE lack is shown as `new in the lock`. For gates.
     #[arg(long, value_name = "BASE", conflicts_with = "config")]
     base: Option<String>,
 
     /// Also show findings that comments or the configuration allow
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     no_allow: bool,
 
+    /// Look at nothing but what Flux, Argo CD and Fleet deploy
+    #[arg(long)]
+    targets_only: bool,
+
     /// Leave out what BASE has too
+    ///
+    /// By rule, path and reference, so that an old repository can begin today.
     #[arg(long, value_name = "BASE", require_equals = true, num_args = 0..=1, default_missing_value = "")]
     new_only: Option<String>,
 
     /// Show all findings, even if the configuration says `new-only`
-    #[arg(long, conflicts_with = "new_only")]
+    #[arg(long, conflicts_with = "new_only", hide_short_help = true)]
     no_new_only: bool,
 
     /// How the result is written to standard output
     #[arg(long, value_enum, value_name = "FORMAT", default_value_t = Format::Human)]
     format: Format,
 
-    /// Show every finding, also on a terminal and in a summary where there are many
+    /// Show every finding, even where there are many
+    ///
+    /// Without it, of more than 20 a terminal and the summary of `github` show how many there are by rule and by
+    /// upstream, the first of each, and how to begin.
     #[arg(long)]
     all: bool,
 
-    /// Say nothing where nothing fails
+    /// Show only what fails, and no summary
     #[arg(short, long)]
     quiet: bool,
 
-    /// Say more: what is allowed, too, and the help of each finding
+    /// Also show what is allowed, and the help of each finding
     #[arg(short, long)]
     verbose: bool,
 
     /// When to use colour
-    #[arg(long, value_enum, value_name = "WHEN", default_value_t = Color::Auto)]
+    #[arg(long, value_enum, value_name = "WHEN", default_value_t = Color::Auto, hide_short_help = true)]
     color: Color,
 
     /// Directories or kustomizations to begin at [default: all]
+    ///
+    /// Seen from here or, as `:/apps/web`, from the top of the repository. What they reference is followed. One that
+    /// holds no kustomization is an error.
     #[arg(value_name = "PATH", value_hint = ValueHint::AnyPath)]
     paths: Vec<String>,
 }
@@ -86,6 +104,8 @@ enum Format {
     Sarif,
     /// For the log of GitHub Actions: annotations, and a summary
     Github,
+    /// For merge requests of GitLab: a report of code quality
+    Gitlab,
 }
 
 /// Runs `check` and prints its result.
@@ -123,6 +143,7 @@ fn request(args: &CheckArgs) -> Result<Request, Failures> {
             (None, None) => Policy::Checked,
         },
         no_allow: args.no_allow,
+        targets_only: args.targets_only,
         since: args.base.clone(),
         base: match (&args.new_only, args.no_new_only) {
             (Some(base), _) if base.is_empty() => return Err(no_base(SAY_BASE).into()),
@@ -148,6 +169,7 @@ fn print(checked: &Checked, args: &CheckArgs) -> Result<()> {
         Format::Human => output::print(&report::human(checked, shown)),
         Format::Json => output::print(&report::json(checked)),
         Format::Sarif => output::print(&report::sarif(checked)),
+        Format::Gitlab => output::print(&report::gitlab(checked)),
         Format::Github => output::print_verbatim(&report::github(checked, shown)),
     }
     match args.format {

@@ -1,4 +1,4 @@
-//! `generate`: manual pages and completions, for packages and for those who install without one.
+//! `generate`: manual pages, completions and Markdown, for packages, sites and for those who install without one.
 
 use std::fs;
 use std::io;
@@ -9,14 +9,17 @@ use clap::{Args, CommandFactory, Subcommand, ValueHint};
 
 use super::{Cli, output};
 use crate::failure::{Failure, Result, shown};
+use crate::manual;
 use crate::report::completion::{Shell, completion};
-use crate::report::manual;
 
 /// What can be generated.
 #[derive(Debug, Clone, Subcommand)]
 pub(super) enum GenerateCommand {
     /// Write the manual pages, which `git kustomize-localize --help` opens
     Man(ManArgs),
+
+    /// Write the manual as Markdown, as a site is made of
+    Docs(DocsArgs),
 
     /// Write a completion script to standard output
     Completion(CompletionArgs),
@@ -25,7 +28,15 @@ pub(super) enum GenerateCommand {
 /// Arguments of `generate man`.
 #[derive(Debug, Clone, Args)]
 pub(super) struct ManArgs {
-    /// Where the pages go; made if it is not there. As ~/.local/share/man/man1
+    /// The directory of manuals, as ~/.local/share/man: the pages go to man1 and man7 in it
+    #[arg(value_hint = ValueHint::DirPath)]
+    directory: PathBuf,
+}
+
+/// Arguments of `generate docs`.
+#[derive(Debug, Clone, Args)]
+pub(super) struct DocsArgs {
+    /// Where the files go; made if it is not there
     #[arg(value_hint = ValueHint::DirPath)]
     directory: PathBuf,
 }
@@ -41,7 +52,16 @@ pub(super) struct CompletionArgs {
 /// Generates what the arguments say.
 pub(super) fn run(command: &GenerateCommand) -> ExitCode {
     let done = match command {
-        GenerateCommand::Man(args) => pages(&args.directory),
+        GenerateCommand::Man(args) => write(
+            &args.directory,
+            &manual::manuals(&super::documented()),
+            "pages",
+        ),
+        GenerateCommand::Docs(args) => write(
+            &args.directory,
+            &manual::docs(&super::documented()),
+            "files",
+        ),
         GenerateCommand::Completion(args) => Ok(completion(args.shell, Cli::command())),
     };
     match done {
@@ -53,17 +73,15 @@ pub(super) fn run(command: &GenerateCommand) -> ExitCode {
     }
 }
 
-/// Writes one page for each command. Returns the text to print.
-fn pages(directory: &Path) -> Result<String> {
+/// Writes files below a directory. Returns the text to print.
+fn write(directory: &Path, files: &[(PathBuf, String)], what: &str) -> Result<String> {
     let name = shown(&directory.to_string_lossy());
     let failure =
         |error: io::Error| Failure::new(format!("cannot write pages to `{name}`: {error}"));
-    fs::create_dir_all(directory).map_err(failure)?;
-    let mut command = Cli::command().disable_help_subcommand(true);
-    command.build();
-    let pages = manual::pages(&command).map_err(failure)?;
-    for (file, text) in &pages {
-        fs::write(directory.join(file), text).map_err(failure)?;
+    for (file, text) in files {
+        let file = directory.join(file);
+        fs::create_dir_all(file.parent().unwrap_or(directory)).map_err(failure)?;
+        fs::write(file, text).map_err(failure)?;
     }
-    Ok(format!("wrote {} pages to {name}\n", pages.len()))
+    Ok(format!("wrote {} {what} to {name}\n", files.len()))
 }

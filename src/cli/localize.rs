@@ -17,12 +17,17 @@ use crate::redact;
 /// Arguments of `localize`.
 #[derive(Debug, Clone, Args)]
 pub(super) struct LocalizeArgs {
-    /// The kustomization root to localize: a directory, or the URL of one in a git repository
-    /// [default: .]; with `--in-place` there may be several [default: all]
+    /// The kustomization root to localize: a directory, or a URL [default: .]
+    ///
+    /// The URL is that of a root in a git repository. With `--in-place` there may be several [default: all]. A directory is seen from here or, as `:/apps/web`, from the top of the repository.
     #[arg(value_hint = ValueHint::DirPath)]
     pub(super) target: Option<String>,
 
-    /// Where the copy goes, from here [default: localized-TARGET, for a URL localized-NAME-REF]
+    /// Where the copy goes [default: localized-TARGET]
+    ///
+    /// For a URL the default is localized-NAME-REF.
+    /// As `:/out` it is seen from the top of the repository. What is not safe in every path is replaced in the default,
+    /// with a digest at the end. It must be given for the top of the repository and for a URL without a ref.
     #[arg(value_hint = ValueHint::DirPath)]
     pub(super) new_dir: Option<PathBuf>,
 
@@ -30,27 +35,44 @@ pub(super) struct LocalizeArgs {
     #[arg(hide = true, value_hint = ValueHint::DirPath)]
     pub(super) more: Vec<PathBuf>,
 
-    /// Localize all of the repository where it stands; with `--no-commit` on disk
+    /// Localize the whole repository where it stands
+    ///
+    /// What was brought in lies beside the kustomizations that name it. Without `--no-commit` the whole repository is
+    /// committed on the branch.
     #[arg(long, conflicts_with = "scope")]
     pub(super) in_place: bool,
 
-    /// The directory that bounds what a local target may reach [default: the target]
+    /// What a local target may reach: a directory [default: the target]
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(super) scope: Option<String>,
 
     /// The branch to commit to [default: localized/SOURCE-BRANCH]
+    ///
+    /// It must be given when there is no source branch: a detached HEAD, `--rev` with an id.
     #[arg(long, value_name = "NAME", conflicts_with = "no_commit")]
     pub(super) branch: Option<String>,
 
     /// Also have the branch checked out in a linked worktree at DIR
-    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, conflicts_with = "no_commit")]
+    ///
+    /// It is a new one, or the one that is there, if it has no changes. Branch and worktree change together or not at
+    /// all.
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, conflicts_with = "no_commit", hide_short_help = true)]
     pub(super) worktree: Option<PathBuf>,
 
     /// The commit to localize [default: HEAD]
-    #[arg(long, value_name = "REV", conflicts_with = "no_commit")]
+    ///
+    /// Works in a bare repository.
+    #[arg(
+        long,
+        value_name = "REV",
+        conflicts_with = "no_commit",
+        hide_short_help = true
+    )]
     pub(super) rev: Option<String>,
 
-    /// Write NEW_DIR to disk, from the files on disk, and commit nothing; needs no repository
+    /// Write to disk, from the files on disk, and commit nothing
+    ///
+    /// As `kustomize localize` does; needs no repository.
     #[arg(long)]
     pub(super) no_commit: bool,
 
@@ -64,7 +86,7 @@ pub(super) struct LocalizeArgs {
     pub(super) update: bool,
 
     /// Fail if something would have to be resolved that no lock holds
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     pub(super) locked: bool,
 
     /// Use only what lock, branch and cache hold
@@ -72,6 +94,8 @@ pub(super) struct LocalizeArgs {
     pub(super) offline: bool,
 
     /// Leave the licences of remote repositories out: `LICENSE*`, `NOTICE*`, `COPYRIGHT*`, `COPYING*`
+    ///
+    /// Kept in the lock.
     #[arg(long, overrides_with = "licenses", hide_short_help = true)]
     pub(super) no_licenses: bool,
 
@@ -79,8 +103,33 @@ pub(super) struct LocalizeArgs {
     #[arg(long, overrides_with = "no_licenses", hide_short_help = true)]
     pub(super) licenses: bool,
 
+    /// In place, on a branch: write `hydrator.metadata` at the top, by which GitOps Promoter knows the source commit
+    ///
+    /// See <https://gitops-promoter.readthedocs.io/en/latest/advanced-usage/custom-hydrator/>. Kept in the lock.
+    #[arg(
+        long,
+        requires = "in_place",
+        conflicts_with = "no_commit",
+        overrides_with = "no_hydrator_metadata",
+        hide_short_help = true
+    )]
+    pub(super) hydrator_metadata: bool,
+
+    /// Do not write it any more, where the lock says that it is written
+    #[arg(
+        long,
+        requires = "in_place",
+        conflicts_with = "no_commit",
+        overrides_with = "hydrator_metadata",
+        hide_short_help = true
+    )]
+    pub(super) no_hydrator_metadata: bool,
+
     /// Leave references to local files that are not there as they are, where GLOB matches the
     /// path from the top of the repository; may be given several times
+    ///
+    /// As `apps/*/secret.env` or `**/secret.env`, for files that are kept out of git on purpose; `leave-missing` in the
+    /// configuration keeps it.
     #[arg(long, value_name = "GLOB", hide_short_help = true)]
     pub(super) leave_missing: Vec<String>,
 
@@ -89,6 +138,8 @@ pub(super) struct LocalizeArgs {
 
     /// Leave programs executable that come from elsewhere, where GLOB matches the path of the
     /// copy (in place: of the repository); may be given several times
+    ///
+    /// Without it they lose their execute bit. Kept in the lock.
     #[arg(long, value_name = "GLOB", hide_short_help = true)]
     pub(super) trust_exec: Vec<String>,
 
@@ -103,6 +154,8 @@ pub(super) struct LocalizeArgs {
     pub(super) fetch: FetchArgs,
 
     /// Subject and body of the commit, as in `git commit`; each further one is a paragraph
+    ///
+    /// The trailers come below.
     #[arg(
         short,
         long,
@@ -113,6 +166,8 @@ pub(super) struct LocalizeArgs {
     pub(super) message: Vec<String>,
 
     /// Sign the commit, as in `git commit`
+    ///
+    /// Without it `commit.gpgSign` decides.
     #[arg(short = 'S', long, value_name = "KEYID", num_args = 0..=1, require_equals = true, default_missing_value = "", conflicts_with = "no_commit", overrides_with = "no_gpg_sign", hide_short_help = true)]
     pub(super) gpg_sign: Option<String>,
 
@@ -150,7 +205,7 @@ pub(super) struct VerifyArgs {
     )]
     pub(super) kustomize: Option<PathBuf>,
 
-    /// Another argument for both builds, as --enable-helm; may be given several times
+    /// Another argument for both builds, as `--build-arg=--enable-helm`; may be given several times
     #[arg(
         long,
         value_name = "ARG",
@@ -227,10 +282,8 @@ fn request(args: &LocalizeArgs) -> Result<Request> {
         leave_missing: args.leave_missing.clone(),
         leave_remote: args.leave.leave_remote.clone(),
         trust_exec: args.trust_exec.clone(),
-        licenses: match (args.licenses, args.no_licenses) {
-            (false, false) => None,
-            (licenses, _) => Some(licenses),
-        },
+        licenses: given(args.licenses, args.no_licenses),
+        hydrator_metadata: given(args.hydrator_metadata, args.no_hydrator_metadata),
         overwrite: args.overwrite,
         update: args.update,
         dry_run: args.fetch.dry_run,
@@ -246,6 +299,11 @@ fn request(args: &LocalizeArgs) -> Result<Request> {
             .map(|given| redact::url(&given.to_string_lossy()))
             .collect(),
     })
+}
+
+/// Returns what one of two opposite options says; none without either.
+fn given(yes: bool, no: bool) -> Option<bool> {
+    (yes || no).then_some(yes)
 }
 
 fn what(args: &LocalizeArgs) -> Result<What> {

@@ -13,6 +13,8 @@ use crate::commands::lock::{Request, lock};
 #[derive(Debug, Clone, Args)]
 pub(super) struct LockArgs {
     /// Directories or kustomizations to begin at [default: all]
+    ///
+    /// Seen from here or, as `:/apps/web`, from the top of the repository.
     #[arg(value_name = "PATH", value_hint = ValueHint::AnyPath)]
     pub(super) paths: Vec<String>,
 

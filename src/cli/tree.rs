@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use clap::{Args, ValueEnum, ValueHint};
 
-use super::output;
+use super::output::{self, Color};
 use crate::commands::check::What;
 use crate::commands::tree::{Request, tree};
 use crate::report::reference_tree as report;
@@ -12,7 +12,7 @@ use crate::report::reference_tree as report;
 /// Arguments of `tree`.
 #[derive(Debug, Clone, Args)]
 pub(super) struct TreeArgs {
-    /// The kustomization roots to begin with [default: all that no other names]
+    /// The directories to begin at [default: all roots that no other names]
     #[arg(value_name = "TARGET", value_hint = ValueHint::DirPath)]
     targets: Vec<String>,
 
@@ -33,6 +33,8 @@ pub(super) struct TreeArgs {
     remote: bool,
 
     /// Show who names this: a URL with or without its ref, or the beginning of one
+    ///
+    /// Also through other remotes, as far as the lock tells.
     #[arg(long, value_name = "URL", conflicts_with_all = ["remote", "since"])]
     invert: Option<String>,
 
@@ -43,6 +45,10 @@ pub(super) struct TreeArgs {
     /// How the graph is written to standard output
     #[arg(long, value_enum, value_name = "FORMAT", default_value_t = Format::Text)]
     format: Format,
+
+    /// When to use colour
+    #[arg(long, value_enum, value_name = "WHEN", default_value_t = Color::Auto, hide_short_help = true)]
+    color: Color,
 }
 
 /// How the graph is shown.
@@ -58,6 +64,7 @@ enum Format {
 
 /// Shows what the arguments say.
 pub(super) fn run(args: &TreeArgs) -> ExitCode {
+    args.color.apply();
     let request = Request {
         what: match (&args.rev, args.staged) {
             (Some(rev), _) => What::Commit(rev.clone()),
@@ -79,12 +86,21 @@ pub(super) fn run(args: &TreeArgs) -> ExitCode {
                 });
             }
             output::print(&match args.format {
-                Format::Text => report::text(&reference_tree),
+                Format::Text => report::text(&reference_tree, look()),
                 Format::Json => report::json(&reference_tree),
                 Format::Mermaid => report::mermaid(&reference_tree),
             });
             ExitCode::SUCCESS
         }
         Err(failures) => output::failed(&failures, false),
+    }
+}
+
+/// Returns how the tree is shown. What is read on is not cut.
+fn look() -> report::Look {
+    let terminal = console::Term::stdout();
+    report::Look {
+        color: console::colors_enabled(),
+        width: terminal.size_checked().map(|(_, columns)| columns.into()),
     }
 }

@@ -6,7 +6,8 @@ use clap::Args;
 
 use super::args::{FetchArgs, OutputArgs};
 use super::tell::tell;
-use crate::commands::update::{Request, update};
+use crate::commands::lock;
+use crate::commands::update::{Outcome, Request, update};
 
 /// Arguments of `update`.
 #[derive(Debug, Clone, Args)]
@@ -16,6 +17,8 @@ pub(super) struct UpdateArgs {
     pub(super) url: Vec<String>,
 
     /// Accept moved tags, and changed files whose URL names a version
+    ///
+    /// Those should not change: first find out why.
     #[arg(long)]
     pub(super) accept_moved: bool,
 
@@ -35,5 +38,9 @@ pub(super) fn run(args: &UpdateArgs) -> ExitCode {
         dry_run: args.fetch.dry_run,
         strict: args.output.strict.clone(),
     };
-    tell(&args.output, update(&request))
+    match update(&request) {
+        Ok(Outcome::Locked(outcome)) => tell(&args.output, Ok(outcome)),
+        Ok(Outcome::Localized(outcome)) => tell(&args.output, Ok(*outcome)),
+        Err(failures) => tell::<lock::Outcome>(&args.output, Err(failures)),
+    }
 }

@@ -16,34 +16,41 @@ use crate::report::verify as report;
     command(group(clap::ArgGroup::new("network").args(["upstream", "rebuild"]).multiple(true)))
 )]
 pub(super) struct VerifyArgs {
-    /// The commit that holds localized files, or a directory that `--no-commit` wrote [default: HEAD]
+    /// The commit, or a directory that `--no-commit` wrote [default: HEAD]
     rev: Option<String>,
 
     /// Only what lies in or below these [default: every record]
     #[arg(value_name = "PATH", last = true)]
     paths: Vec<String>,
 
-    /// Accept changes to your own files since the record was made, as on a branch that took the localized one in by a
-    /// merge, a squash or a pick: what was localized must be what it was
+    /// Accept changes to your own files since the record was made
+    ///
+    /// As on a branch that took the localized one in by a merge, a squash or a pick: what was localized must be what it
+    /// was.
     #[arg(long)]
     own_changes: bool,
 
-    /// The commit must have a signature that is good, as `git verify-commit` says
+    /// Require a good signature of the commit, as `git verify-commit` says
     #[arg(long)]
     require_signature: bool,
 
-    /// Ask each remote of the locks what it is now: ok, updated, moved, gone or unreachable. Also for a lock at
-    /// the top that only says what URLs are locked to
+    /// Ask each remote of the locks what it is now: ok, updated, moved, gone or unreachable
+    ///
+    /// Also for a lock at the top that only says what URLs are locked to, as on `main`.
     #[cfg(feature = "localize")]
     #[arg(long)]
     upstream: bool,
 
-    /// Ask only for what the locks of BASE do not list, or list otherwise, and verify nothing else
+    /// Ask only for what is new since BASE, and verify nothing else
+    ///
+    /// New is what the locks of BASE do not list, or list otherwise. For gates.
     #[cfg(feature = "localize")]
     #[arg(long, value_name = "BASE", requires = "upstream", conflicts_with_all = ["rebuild", "require_signature", "own_changes"])]
     since: Option<String>,
 
-    /// Localize again from the source commit and the lock, and compare: needs the network, or a warm cache
+    /// Localize again from the source commit and the lock, and compare
+    ///
+    /// Bytes come from the cache or from upstream: this needs the network, or a warm cache.
     #[cfg(feature = "localize")]
     #[arg(long)]
     rebuild: bool,
@@ -62,7 +69,7 @@ pub(super) struct VerifyArgs {
     quiet: bool,
 
     /// When to use colour
-    #[arg(long, value_enum, value_name = "WHEN", default_value_t = Color::Auto)]
+    #[arg(long, value_enum, value_name = "WHEN", default_value_t = Color::Auto, hide_short_help = true)]
     color: Color,
 }
 

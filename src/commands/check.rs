@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::rc::Rc;
 
+use super::targets;
 use crate::check::{self, Checked, Checking, Input, Renames};
 use crate::config::{Comments, Config};
 use crate::failure::{Failure, Failures, Result};
@@ -64,6 +65,8 @@ pub struct Request {
     pub config: Policy,
     /// Whether what is allowed counts as well.
     pub no_allow: bool,
+    /// Whether only what is deployed is looked at.
+    pub targets_only: bool,
     /// Against what findings are new.
     pub base: Base,
     /// What a change is judged against: what the change itself accepts does not count.
@@ -107,12 +110,18 @@ pub fn check(here: &Rc<LocalRepo>, request: &Request) -> Result<Checked, Failure
         .iter()
         .map(|text| from_top(here, &*opened.tree, text))
         .collect::<Result<Vec<String>>>()?;
-    let mut checked = look(&opened, &paths, &config, request.no_allow)?;
+    let looks = Looks {
+        here,
+        config: &config,
+        no_allow: request.no_allow,
+        targets_only: request.targets_only,
+    };
+    let mut checked = looks.at(&opened, &paths)?;
     if let Some(index) = &opened.index {
         checked.differing = here.not_staged(&index.touched(&index.kustomizations()?))?;
     }
     if let Some(since) = &request.since {
-        compare(here, &opened, &mut checked, &config, since)?;
+        compare(&looks, &opened, &mut checked, since)?;
     }
     let revisions = match &request.base {
         Base::Nothing => return Ok(checked),
@@ -143,7 +152,11 @@ pub fn check(here: &Rc<LocalRepo>, request: &Request) -> Result<Checked, Failure
             config.allow = own.allow;
         }
         // A path that the base does not have holds nothing old.
-        let base = look(&base, &[], &config, request.no_allow)?;
+        let looks = Looks {
+            config: &config,
+            ..looks
+        };
+        let base = looks.at(&base, &[])?;
         if let Some(failure) = base.failures.into_iter().next() {
             return Err(failure
                 .context(format_args!("cannot tell what is new since {revision}"))
@@ -157,17 +170,23 @@ pub fn check(here: &Rc<LocalRepo>, request: &Request) -> Result<Checked, Failure
 
 /// Takes back what the change accepts itself, and finds what is new in its locks.
 fn compare(
-    here: &Rc<LocalRepo>,
+    looks: &Looks<'_>,
     opened: &Opened,
     checked: &mut Checked,
-    config: &Config,
     since: &str,
 ) -> Result<(), Failures> {
-    let base = open(here, &What::Commit(since.to_owned()))
+    let config = looks.config;
+    let base = open(looks.here, &What::Commit(since.to_owned()))
         .map_err(|failure| failure.context("cannot read the base"))?;
     if config.comments == Comments::Base && checked.has_comments() {
         // A base that cannot be read accepts nothing.
-        let old = look(&base, &[], config, false).map_or(Vec::new(), |base| base.findings);
+        let looks = Looks {
+            no_allow: false,
+            ..*looks
+        };
+        let old = looks
+            .at(&base, &[])
+            .map_or(Vec::new(), |base| base.findings);
         checked.take_back(&old, config, since);
     }
     for place in opened.tree.locks()? {
@@ -179,15 +198,29 @@ fn compare(
     Ok(())
 }
 
-fn look(opened: &Opened, paths: &[String], config: &Config, no_allow: bool) -> Result<Checked> {
-    check::check(Input {
-        checking: opened.checking.clone(),
-        tree: opened.tree.clone(),
-        paths,
-        config,
-        no_allow,
-        absences: Some(&opened.absences),
-    })
+/// How files are looked at.
+#[derive(Clone, Copy)]
+struct Looks<'a> {
+    here: &'a Rc<LocalRepo>,
+    config: &'a Config,
+    no_allow: bool,
+    targets_only: bool,
+}
+
+impl Looks<'_> {
+    fn at(&self, opened: &Opened, paths: &[String]) -> Result<Checked> {
+        let identity = || targets::identity(self.here, self.config);
+        check::check(Input {
+            checking: opened.checking.clone(),
+            tree: opened.tree.clone(),
+            paths,
+            config: self.config,
+            no_allow: self.no_allow,
+            absences: Some(&opened.absences),
+            identity: Some(&identity),
+            targets_only: self.targets_only,
+        })
+    }
 }
 
 /// What is checked, opened.

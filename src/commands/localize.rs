@@ -1,5 +1,7 @@
 //! `localize`: a kustomization without remote references, as a copy or where it stands, on a branch or on disk.
 
+mod deployed;
+mod engines;
 pub(super) mod target;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -13,12 +15,13 @@ use crate::destination::{Delivered, Delivery, Destination, Held, OnBranch, To};
 use crate::failure::{Failure, Failures, Result};
 use crate::fetch::{self, Fetcher};
 use crate::git::LocalRepo;
-use crate::plan::{self, Options, Patterns, Plan, Rewritten, Writes};
+use crate::plan::{self, HYDRATOR_METADATA, Options, Patterns, Plan, Rewritten, Writes};
 use crate::record::{Change, LOCK_NAME, Left, LoadRestrictor, Lock, LockOptions, Remote};
 use crate::tree::Tree;
-use crate::walk::{Absence, Warning};
+use crate::walk::Warning;
 use crate::workspace::{Files, Workspace};
 
+pub(super) use deployed::Deployed;
 use target::Subject;
 
 /// What to localize, how, and where to.
@@ -40,6 +43,8 @@ pub struct Request {
     pub trust_exec: Vec<String>,
     /// Whether licences come along; none: in place, as a lock says.
     pub licenses: Option<bool>,
+    /// Whether a branch that is localized in place gets a `hydrator.metadata`; none: as a lock says.
+    pub hydrator_metadata: Option<bool>,
     /// Discard edits by hand.
     pub overwrite: bool,
     /// Resolve again what only the lock of the result holds.
@@ -104,27 +109,35 @@ pub struct Outcome {
 #[derive(Debug, Clone)]
 pub enum Localized {
     /// A copy.
-    Copy {
-        /// What was localized: a path from the top of the repository, or a URL without secrets.
-        target: String,
-        /// Where the copy is: a path from the top of the repository, or as the user named it.
-        new_dir: String,
-        /// Its files by path, with the number of their bytes.
-        files: BTreeMap<String, u64>,
-    },
+    Copy(CopyOutcome),
     /// The repository where it stands.
-    InPlace {
-        /// The roots that were named; all when there are none.
-        targets: Vec<String>,
-        /// Whether what was localized was brought in again, and nothing else.
-        updated: bool,
-        /// The files that were written, with the number of their bytes, in their order.
-        written: Vec<(String, u64)>,
-        /// The files that were removed.
-        removed: Vec<String>,
-        /// What `git add` has to be given, from the top.
-        stage: Vec<String>,
-    },
+    InPlace(InPlaceOutcome),
+}
+
+/// A copy.
+#[derive(Debug, Clone)]
+pub struct CopyOutcome {
+    /// What was localized: a path from the top of the repository, or a URL without secrets.
+    pub target: String,
+    /// Where the copy is: a path from the top of the repository, or as the user named it.
+    pub new_dir: String,
+    /// Its files by path, with the number of their bytes.
+    pub files: BTreeMap<String, u64>,
+}
+
+/// The repository, localized where it stands.
+#[derive(Debug, Clone)]
+pub struct InPlaceOutcome {
+    /// The roots that were named; all when there are none.
+    pub targets: Vec<String>,
+    /// Whether what was localized was brought in again, and nothing else.
+    pub updated: bool,
+    /// The files that were written, with the number of their bytes, in their order.
+    pub written: Vec<(String, u64)>,
+    /// The files that were removed.
+    pub removed: Vec<String>,
+    /// What `git add` has to be given, from the top.
+    pub stage: Vec<String>,
 }
 
 /// The branch of a result.
@@ -187,6 +200,8 @@ struct Run<'a> {
     options: Options,
     fetcher: Fetcher,
     strict: Strict,
+    /// What is deployed, once there is a plan; none outside of a repository.
+    deployed: Option<Deployed>,
 }
 
 impl<'a> Run<'a> {
@@ -201,6 +216,7 @@ impl<'a> Run<'a> {
         let fetcher = fetcher(request, &workspace, &destination, &held, &options)?;
         Ok(Run {
             strict: workspace.config.strict.and(&request.strict),
+            deployed: None,
             request,
             workspace,
             subject,
@@ -212,30 +228,24 @@ impl<'a> Run<'a> {
     }
 
     fn plan(&mut self) -> Result<Plan, Failures> {
-        let (workspace, destination) = (&self.workspace, &self.destination);
+        let (workspace, options) = (&self.workspace, &self.options);
+        let (destination, fetcher) = (&mut self.destination, &mut self.fetcher);
         let plan = match &self.subject {
             Subject::Copy(copied) => {
-                let target = copied.target(workspace, destination, &mut self.fetcher)?;
+                let target = copied.target(workspace, destination, fetcher)?;
                 destination.claim(&target.name, self.request.overwrite)?;
-                let absences = workspace.absences();
-                let absence = |path: &str| match &absences {
-                    Some(absences) => absences.of(path),
-                    None => Absence::Nowhere,
-                };
-                plan::copy::plan(
-                    workspace,
-                    target,
-                    destination.place().to_owned(),
-                    &self.options,
-                    &absence,
-                    &mut self.fetcher,
-                )?
+                let into = destination.place().to_owned();
+                plan::copy::plan(workspace, target, into, options, fetcher)?
             }
             Subject::InPlace(request) => {
-                plan::in_place::plan(workspace, request, &self.options, &mut self.fetcher)?
+                plan::in_place::plan(workspace, request, options, fetcher)?
             }
         };
         destination.refuse_changed(workspace, &plan)?;
+        self.deployed = Deployed::of(workspace)?;
+        if let Some(deployed) = &self.deployed {
+            deployed.refuse_harm(workspace, &plan)?;
+        }
         Ok(plan)
     }
 
@@ -260,7 +270,11 @@ impl<'a> Run<'a> {
             Files::WorkingTree { .. } | Files::Disk { .. } | Files::Tree(_) => None,
         };
         let moved = |repositories| self.fetcher.moved(repositories);
-        let job = Job::new(plan, checkout, earlier, &moved);
+        let engines = match &self.deployed {
+            Some(deployed) => engines::of(&self.workspace, deployed, plan)?,
+            None => Vec::new(),
+        };
+        let job = Job::new(plan, checkout, earlier, &moved, engines);
         let repo = self.workspace.repo().map(|repo| &**repo);
         let options = builds.options(&self.request.fetch, repo)?;
         build_check::check_builds(job, &options).map(Some)
@@ -288,21 +302,18 @@ impl<'a> Run<'a> {
                 plan: &plan,
                 builds: builds.as_ref(),
                 before: &before,
-                overwrite: request.overwrite,
                 histories: &|moves| self.fetcher.histories(moves),
             })?),
         };
         let (status, tip) = match delivered {
             Err(status) => (status, None),
-            Ok(Delivered::Written) => (Status::Written, None),
-            Ok(Delivered::Unchanged) => (Status::Unchanged, None),
-            Ok(Delivered::Committed(committed)) => {
-                let status = if committed.is_new {
-                    Status::Written
-                } else {
-                    Status::Unchanged
+            Ok(delivered) => {
+                let status = Status::of(&delivered);
+                let tip = match delivered {
+                    Delivered::Committed(committed) => Some((committed.commit, committed.tree)),
+                    Delivered::Written | Delivered::Unchanged => None,
                 };
-                (status, Some((committed.commit, committed.tree)))
+                (status, tip)
             }
         };
         let branch = destination.branch().map(|branch| BranchOutcome {
@@ -312,7 +323,7 @@ impl<'a> Run<'a> {
             worktree: branch.worktree(),
         });
         let changes = Lock::changes(&before, &plan.lock);
-        let result = Localized::of(&plan, &self.subject, destination.shown());
+        let result = Localized::of(&plan, destination.shown(), self.subject.targets(), false);
         Ok(Outcome {
             branch,
             builds,
@@ -341,7 +352,9 @@ impl<'a> Run<'a> {
             // the commit message holds the record.
             Writes::InPlace { changes, .. }
                 if self.destination.branch().is_some_and(OnBranch::is_new)
-                    && changes.iter().all(|change| change.path == LOCK_NAME) =>
+                    && changes.iter().all(|change| {
+                        [LOCK_NAME, HYDRATOR_METADATA].contains(&change.path.as_str())
+                    }) =>
             {
                 plan.lock.clone()
             }
@@ -402,6 +415,9 @@ fn options(
         no_licenses: request
             .licenses
             .map_or_else(is_left_out, |licenses| !licenses),
+        hydrator_metadata: request
+            .hydrator_metadata
+            .unwrap_or_else(|| so_far.iter().any(|options| options.hydrator_metadata)),
         pin: request.fetch.pin(&workspace.config),
         helm: request
             .fetch
@@ -484,46 +500,47 @@ pub(super) fn outcome(
     }
 }
 
+impl Status {
+    /// Returns the status of what was delivered.
+    pub(super) fn of(delivered: &Delivered) -> Status {
+        match delivered {
+            Delivered::Written => Status::Written,
+            Delivered::Committed(committed) if committed.is_new => Status::Written,
+            Delivered::Committed(_) | Delivered::Unchanged => Status::Unchanged,
+        }
+    }
+}
+
 impl Localized {
-    fn of(plan: &Plan, subject: &Subject, shown: &str) -> Localized {
-        match (&plan.writes, subject) {
-            (Writes::Copy { files, .. }, _) => Localized::Copy {
+    /// Returns what a plan writes. `new_dir` is how messages name that of a copy; `targets` are the roots that were named,
+    /// and `updated` is whether something was brought in again, of a repository where it stands.
+    pub(super) fn of(plan: &Plan, new_dir: &str, targets: &[String], updated: bool) -> Localized {
+        match &plan.writes {
+            Writes::Copy { files, .. } => Localized::Copy(CopyOutcome {
                 target: plan.lock.target.clone().unwrap_or_default(),
-                new_dir: shown.to_owned(),
+                new_dir: new_dir.to_owned(),
                 files: files
                     .iter()
                     .map(|(path, file)| (path.clone(), file.content.bytes().len() as u64))
                     .collect(),
-            },
-            (writes, Subject::InPlace(request)) => {
-                Localized::in_place(writes, &request.targets, false)
-            }
-            (writes, Subject::Copy(_)) => Localized::in_place(writes, &[], false),
-        }
-    }
-
-    /// Returns what was written in place.
-    pub(super) fn in_place(writes: &Writes, targets: &[String], updated: bool) -> Localized {
-        let (changes, stage) = match writes {
-            Writes::InPlace { changes, stage, .. } => (changes.as_slice(), stage.clone()),
-            Writes::Copy { .. } => (&[][..], Vec::new()),
-        };
-        Localized::InPlace {
-            targets: targets.to_vec(),
-            updated,
-            written: changes
-                .iter()
-                .filter_map(|change| {
-                    let (bytes, _) = change.to.as_ref()?;
-                    Some((change.path.clone(), bytes.len() as u64))
-                })
-                .collect(),
-            removed: changes
-                .iter()
-                .filter(|change| change.to.is_none())
-                .map(|change| change.path.clone())
-                .collect(),
-            stage,
+            }),
+            Writes::InPlace { changes, stage, .. } => Localized::InPlace(InPlaceOutcome {
+                targets: targets.to_vec(),
+                updated,
+                written: changes
+                    .iter()
+                    .filter_map(|change| {
+                        let (bytes, _) = change.to.as_ref()?;
+                        Some((change.path.clone(), bytes.len() as u64))
+                    })
+                    .collect(),
+                removed: changes
+                    .iter()
+                    .filter(|change| change.to.is_none())
+                    .map(|change| change.path.clone())
+                    .collect(),
+                stage: stage.clone(),
+            }),
         }
     }
 }

@@ -36,8 +36,9 @@ pub fn tree(request: &Request) -> Result<ReferenceTree, Failures> {
     let here = repository_offline()?;
     let mut reference_tree = of(&here, &request.what, request)?;
     if let Some(base) = &request.since {
-        let base = of(&here, &What::Commit(base.clone()), request)
-            .map_err(|failures| in_base(failures, base))?;
+        let base = of(&here, &What::Commit(base.clone()), request).map_err(|failures| {
+            failures.context(format_args!("cannot tell what is new since {base}"))
+        })?;
         reference_tree.since(&base);
     }
     if let Some(url) = &request.invert {
@@ -51,12 +52,6 @@ pub fn tree(request: &Request) -> Result<ReferenceTree, Failures> {
         }
     }
     Ok(reference_tree)
-}
-
-fn in_base(failures: Failures, base: &str) -> Failures {
-    let context = format!("cannot tell what is new since {base}");
-    let failures = failures.0.into_iter();
-    Failures(failures.map(|failure| failure.context(&context)).collect())
 }
 
 fn of(here: &Rc<LocalRepo>, what: &What, request: &Request) -> Result<ReferenceTree, Failures> {

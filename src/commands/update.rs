@@ -3,14 +3,14 @@
 use std::rc::Rc;
 
 use super::fetching::{self, Fetching};
-use super::localize::{self, Localized, withheld};
+use super::localize::{self, Deployed, Localized, withheld};
 use super::{Status, lock};
 use crate::config::Leave;
-use crate::destination::working;
+use crate::destination::{Delivery, Destination};
 use crate::failure::{Failure, Failures};
 use crate::fetch::{self, Fetcher, Tip};
 use crate::plan::lock::relock;
-use crate::plan::{Options, Patterns, Plan, Writes, in_place, update};
+use crate::plan::{Options, Patterns, in_place, update};
 use crate::record::Lock;
 use crate::workspace::Workspace;
 
@@ -90,12 +90,21 @@ pub fn update(request: &Request) -> Result<Outcome, Failures> {
     let options = options(&workspace, &before, helm)?;
     let plan = in_place::plan(&workspace, &again, &options, &mut fetcher)?;
     refuse_moved(&fetcher, &plan.lock)?;
+    if let Some(deployed) = Deployed::of(&workspace)? {
+        deployed.refuse_harm(&workspace, &plan)?;
+    }
     let status = match withheld(&plan, &strict, request.dry_run) {
         Some(status) => status,
-        None => written(&workspace, &plan)?,
+        None => Status::of(&Destination::WorkingTree.deliver(&Delivery {
+            workspace: &workspace,
+            plan: &plan,
+            builds: None,
+            before: &before,
+            histories: &|_| Vec::new(),
+        })?),
     };
     let changes = Lock::changes(&before, &plan.lock);
-    let result = Localized::in_place(&plan.writes, &[], true);
+    let result = Localized::of(&plan, "", &[], true);
     let outcome = localize::outcome(status, result, plan, changes, strict);
     Ok(Outcome::Localized(Box::new(outcome)))
 }
@@ -109,18 +118,5 @@ fn options(workspace: &Workspace, before: &Lock, helm: bool) -> Result<Options, 
         trailers: false,
         arguments: ["--in-place", "--no-commit"].map(str::to_owned).to_vec(),
         ..Options::recorded(before)?
-    })
-}
-
-fn written(workspace: &Workspace, plan: &Plan) -> Result<Status, Failures> {
-    let changes = match &plan.writes {
-        Writes::InPlace { changes, .. } => changes.as_slice(),
-        Writes::Copy { .. } => &[],
-    };
-    working::write(workspace, changes)?;
-    Ok(if changes.is_empty() {
-        Status::Unchanged
-    } else {
-        Status::Written
     })
 }

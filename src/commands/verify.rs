@@ -69,7 +69,9 @@ pub fn verify(request: &Request) -> Result<Verified, Failures> {
     };
     let rev = request.rev.as_deref().unwrap_or("HEAD");
     let mut paths = Vec::new();
-    if let (false, Some(id)) = (request.paths.is_empty(), here.commit(rev)?) {
+    if !request.paths.is_empty()
+        && let Some(id) = here.commit(rev)?
+    {
         let tree = ObjectTree::of_here(here.clone(), object_id(&id.tree)?)?;
         for text in &request.paths {
             paths.push(from_top(&here, &tree, text)?);

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use super::deployed;
 use super::{
     Allow, Comments, Config, Glob, LeaveMissing, Level, Locked, RefPolicy, Strict, UrlGlob,
 };
@@ -14,7 +15,7 @@ use crate::yaml::{self, Mark, Reader, at_line};
 const MAX_BYTES: usize = 256 << 10;
 
 /// The keys of the configuration.
-pub(super) const KEYS: [&str; 13] = [
+pub(super) const KEYS: [&str; 15] = [
     "rules",
     "locked",
     "scopes",
@@ -28,6 +29,8 @@ pub(super) const KEYS: [&str; 13] = [
     "pin",
     "load-restrictor",
     "allow-private",
+    "repository",
+    "targets",
 ];
 
 /// The keys of an entry of `allow`.
@@ -135,6 +138,16 @@ fn top(
             "new-only" => flag(reader, &mut config.new_only),
             "pin" => flag(reader, &mut config.pin),
             "allow-private" => flag(reader, &mut config.allow_private),
+            "repository" => entries(reader, &mut inner, |reader, failures| {
+                config
+                    .repository
+                    .extend(deployed::repository(reader, failures)?);
+                Ok(())
+            }),
+            "targets" => entries(reader, &mut inner, |reader, failures| {
+                config.targets.extend(deployed::target(reader, failures)?);
+                Ok(())
+            }),
             "load-restrictor" => {
                 config.load_restrictor = choice(
                     reader,
@@ -402,7 +415,7 @@ fn flag(reader: &mut Reader<'_>, into: &mut bool) -> Result<()> {
 }
 
 /// Reads one of several words.
-fn choice<T: Copy>(reader: &mut Reader<'_>, choices: &[(&str, T)]) -> Result<T> {
+pub(super) fn choice<T: Copy>(reader: &mut Reader<'_>, choices: &[(&str, T)]) -> Result<T> {
     let text = reader.text()?;
     match choices.iter().find(|(word, _)| *word == text.text) {
         Some((_, value)) => Ok(*value),
@@ -419,7 +432,12 @@ fn choice<T: Copy>(reader: &mut Reader<'_>, choices: &[(&str, T)]) -> Result<T> 
     }
 }
 
-fn unknown(reader: &mut Reader<'_>, key: &str, mark: Mark, known: &[&str]) -> Result<()> {
+pub(super) fn unknown(
+    reader: &mut Reader<'_>,
+    key: &str,
+    mark: Mark,
+    known: &[&str],
+) -> Result<()> {
     reader.skip()?;
     let failure = reader.failure(mark, "this key is not known");
     Err(match nearest(key, known.iter().copied()) {

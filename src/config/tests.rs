@@ -68,6 +68,7 @@ fn finding(rule: Rule, subject: Subject) -> Finding {
         message: String::new(),
         help: Vec::new(),
         allowed: None,
+        deployed: Vec::new(),
     }
 }
 

@@ -22,6 +22,8 @@ pub struct NewDirectory {
     pub(super) shown: String,
     /// Whether it lies in a repository, so that what is there may be a checkout.
     converts: bool,
+    /// Whether something is there that is going to be replaced.
+    replaces: bool,
 }
 
 impl NewDirectory {
@@ -46,24 +48,26 @@ impl NewDirectory {
             place,
             shown: shown.to_owned(),
             converts: repo.is_some(),
+            replaces: false,
         })
     }
 
-    /// Returns whether something is there that is going to be replaced: an unedited NEW_DIR of the same target.
+    /// Finds out whether something is there that is going to be replaced: an unedited NEW_DIR of the same target.
     ///
     /// # Errors
     /// When something else is there, or NEW_DIR was edited by hand and `overwrite` is not set.
-    pub(super) fn claim(&self, target: &str, overwrite: bool) -> Result<bool> {
-        claim(&self.place, &self.shown, target, overwrite, self.converts)
+    pub(super) fn claim(&mut self, target: &str, overwrite: bool) -> Result<()> {
+        self.replaces = claim(&self.place, &self.shown, target, overwrite, self.converts)?;
+        Ok(())
     }
 
-    /// Writes the files in one step, instead of what [`claim`](Self::claim) said is there. On any failure everything is
+    /// Writes the files in one step, instead of what [`claim`](Self::claim) found there. On any failure everything is
     /// as it was.
     ///
     /// # Errors
     /// When a file cannot be written.
-    pub(super) fn write(&self, files: &BTreeMap<String, ResultFile>, replaces: bool) -> Result<()> {
-        write(&self.place, &self.shown, files, replaces)
+    pub(super) fn write(&self, files: &BTreeMap<String, ResultFile>) -> Result<()> {
+        write(&self.place, &self.shown, files, self.replaces)
     }
 }
 

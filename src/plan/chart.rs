@@ -113,7 +113,7 @@ impl Builder<'_> {
             let Some((archive, files)) = &chart.brought else {
                 if chart.label.is_empty() {
                     let (text, _) = self.chart_homes.find(&graph.notes[chart.note]);
-                    let home = graph.home_path(root, text).unwrap_or_default();
+                    let home = graph.local_path(root, text).unwrap_or_default();
                     let place = path::join(&self.destination(instance, &home), &chart.name);
                     self.kept.insert(place);
                 }
@@ -188,7 +188,7 @@ impl Builder<'_> {
     ) -> Option<String> {
         let node = &self.graph.roots[root];
         let scope = &self.graph.sources[node.source].scope;
-        match self.graph.home_path(root, text) {
+        match self.graph.local_path(root, text) {
             Some(home) if path::is_in(&home, scope) => Some(self.destination(instance, &home)),
             // Where nothing is written, nothing can be rewritten.
             _ if self.stays(node.source) || spot.is_none() => None,
@@ -207,7 +207,7 @@ impl Builder<'_> {
             let (text, _) = self.chart_homes.find(noted);
             let node = &graph.roots[chart.root];
             let scope = &graph.sources[node.source].scope;
-            match graph.home_path(chart.root, text) {
+            match graph.local_path(chart.root, text) {
                 Some(home) if path::is_in(&home, scope) => (node.source, home),
                 _ => (node.source, path::join(&node.directory, CHART_HOME)),
             }
@@ -250,7 +250,7 @@ impl Builder<'_> {
                     && own.file == noted.file
                     && self.chart_homes.find(own).1 == Some(spot)
             };
-            let home = match graph.home_path(root, text) {
+            let home = match graph.local_path(root, text) {
                 Some(home) if path::is_in(&home, &scope) => self.destination(instance, &home),
                 _ if is_chart_home && graph.charts.iter().any(uses) => {
                     path::join(&directory, CHART_HOME)

@@ -1,6 +1,6 @@
 //! A copy of one target with everything it references.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
     Affected, Content, Options, Original, Plan, ResultFile, Rules, Writes, localize, named_left,
@@ -25,8 +25,7 @@ pub struct Target {
 }
 
 /// Walks the target and localizes it into `into`, a path in the tree of the workspace. Nothing is written. The patterns
-/// of what may be missing are relative to the top of the repository, or to the working directory. `absence` explains
-/// why a local file is not there.
+/// of what may be missing are relative to the top of the repository, or to the working directory.
 ///
 /// # Errors
 /// Everything that cannot be localized.
@@ -35,7 +34,6 @@ pub fn plan(
     target: Target,
     into: String,
     options: &Options,
-    absence: &dyn Fn(&str) -> Absence,
     remotes: &mut dyn Remotes,
 ) -> Result<Plan, Failures> {
     let base = workspace.top.as_deref().unwrap_or(&workspace.prefix);
@@ -47,11 +45,16 @@ pub fn plan(
         None => Missing::Wrong,
     };
     let leave = Leave::new(&workspace.config, &options.leave_remote)?;
+    let absences = workspace.absences();
+    let absence = |path: &str| match &absences {
+        Some(absences) => absences.of(path),
+        None => Absence::Nowhere,
+    };
     let walking = walk::Options {
         load_restrictor: options.load_restrictor,
         leave: Some(&leave),
         leave_missing: Some(&leave_missing),
-        absence: Some(absence),
+        absence: Some(&absence),
         forbidden: Some(into.clone()),
         ..walk::Options::default()
     };
@@ -72,6 +75,8 @@ pub fn plan(
             pin: options.pin,
             helm: options.helm,
             no_licenses: options.no_licenses,
+            // A branch of copies has several sources.
+            hydrator_metadata: false,
             load_restrictor: options.load_restrictor,
             leave_missing: options.leave_missing.texts().clone(),
             leave_remote: named_left(&leave, &localized.left),
@@ -109,6 +114,7 @@ pub fn plan(
         used: localized.local_files,
         load_restrictor: options.load_restrictor,
         affected: vec![affected],
+        touched: BTreeSet::new(),
         before: graph,
     })
 }

@@ -15,7 +15,8 @@ use std::rc::Rc;
 
 use super::troubles::Troubles;
 use super::{
-    Affected, Change, GITATTRIBUTES, InPlace, Options, Original, Plan, Rules, Writes, lock,
+    Affected, Change, GITATTRIBUTES, InPlace, Options, Original, Plan, Rules, Writes, hydrator,
+    lock,
 };
 use crate::config::Leave;
 use crate::failure::{Failure, Failures, Result, listed};
@@ -117,6 +118,7 @@ fn planned(
         });
     }
     changes.append(&mut written);
+    changes.extend(hydrator::change(workspace, &lock)?);
     let mut warnings = lock::warnings(&troubles, &unsure);
     warnings.extend(graph.warnings.iter().cloned());
     warnings.extend(in_place.localized.warnings.iter().cloned());
@@ -126,8 +128,10 @@ fn planned(
     warnings.sort();
     warnings.dedup();
     let touched: BTreeSet<&str> = changes.iter().map(|change| change.path.as_str()).collect();
+    let (touched, affected) = affected(graph, &touched);
     Ok(Plan {
-        affected: affected(graph, &touched),
+        affected,
+        touched,
         rewritten: writes.rewritten(),
         writes: Writes::InPlace {
             stage: to_stage(workspace, &changes, &known, &gone, &writes)?,
@@ -401,6 +405,7 @@ fn relocked(
     };
     before.options.helm = options.helm;
     before.options.no_licenses = options.no_licenses;
+    before.options.hydrator_metadata = options.hydrator_metadata;
     before
         .options
         .trust_exec
@@ -452,9 +457,9 @@ fn used(graph: &Graph) -> BTreeSet<String> {
     used.collect()
 }
 
-/// Returns the user's roots that reach a `touched` file, and that no other of these roots
+/// Returns the directories of the user's roots that reach a `touched` file, and those of these roots that no other one
 /// names: what is built to see that nothing changed.
-fn affected(graph: &Graph, touched: &BTreeSet<&str>) -> Vec<Affected> {
+fn affected(graph: &Graph, touched: &BTreeSet<&str>) -> (BTreeSet<String>, Vec<Affected>) {
     let is_touched = |file: FileId| match &graph.files[file].origin {
         Origin::Tree { source: 0, path } => touched.contains(path.as_str()),
         _ => false,
@@ -486,6 +491,9 @@ fn affected(graph: &Graph, touched: &BTreeSet<&str>) -> Vec<Affected> {
             todo.extend(named_by.get(&root).into_iter().flatten());
         }
     }
+    let directories = reached.iter();
+    let directories = directories.map(|root| graph.roots[*root].directory.clone());
+    let directories: BTreeSet<String> = directories.collect();
     reached.retain(|root| !named_by.contains_key(root));
     let mut affected: Vec<Affected> = reached
         .into_iter()
@@ -504,7 +512,7 @@ fn affected(graph: &Graph, touched: &BTreeSet<&str>) -> Vec<Affected> {
         .collect();
     affected.sort_by(|one, other| one.localized.cmp(&other.localized));
     affected.dedup_by(|one, other| one.localized == other.localized);
-    affected
+    (directories, affected)
 }
 
 /// Refuses names that are one on file systems that do not tell letter case.

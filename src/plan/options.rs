@@ -21,6 +21,8 @@ pub struct Options {
     pub trust_exec: Patterns,
     /// Whether the licences of what is brought in are left out.
     pub no_licenses: bool,
+    /// Whether a branch that is localized in place gets a `hydrator.metadata`.
+    pub hydrator_metadata: bool,
     /// Whether remote roots without a ref are accepted.
     pub pin: bool,
     /// Whether charts are brought in.
@@ -56,6 +58,7 @@ impl Options {
             leave_remote: options.leave_remote.clone(),
             trust_exec: Patterns::new("--trust-exec", &options.trust_exec)?,
             no_licenses: options.no_licenses,
+            hydrator_metadata: options.hydrator_metadata,
             pin: options.pin || !is_copy,
             helm: options.helm,
             overwrite: false,

@@ -1,5 +1,6 @@
 //! Properties of every tree of local roots and files.
 
+mod deployed;
 mod whole;
 
 use std::collections::BTreeMap;

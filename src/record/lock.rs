@@ -15,6 +15,7 @@
 //!   pin: true
 //!   helm: true
 //!   no-licenses: true
+//!   hydrator-metadata: true
 //!   load-restrictor: none
 //!   leave-missing: ["*.json"]
 //!   leave-remote: [github.com/acme]  # `--leave-remote`
@@ -117,6 +118,8 @@ pub struct LockOptions {
     pub helm: bool,
     /// Whether the licences of what is brought in are left out.
     pub no_licenses: bool,
+    /// Whether the branch holds a `hydrator.metadata`.
+    pub hydrator_metadata: bool,
     /// Whether files outside of their root were allowed.
     pub load_restrictor: LoadRestrictor,
     /// The patterns of local references whose targets may be missing.

@@ -2,12 +2,14 @@
 
 mod excerpt;
 mod github;
+mod gitlab;
 mod human;
 mod json;
 mod overview;
 mod sarif;
 
 pub use github::{github, github_summary};
+pub use gitlab::gitlab;
 pub use human::{Shown, human};
 pub use json::json;
 pub use sarif::sarif;
@@ -15,8 +17,8 @@ pub use sarif::sarif;
 use super::{counted, visible};
 use crate::check::{Checked, Checking};
 use crate::failure::short;
-use crate::finding::Severity;
-use crate::record::Added;
+use crate::finding::{Finding, Severity};
+use crate::record::{Added, sha256_hex};
 
 impl Checking {
     /// Returns its name, as in JSON.
@@ -101,5 +103,20 @@ fn not_staged(checked: &Checked) -> Option<String> {
     found.then(|| format!("{what}: fixes count after `git add`"))
 }
 
+/// Returns what stays the same when lines move.
+fn fingerprint(finding: &Finding) -> String {
+    let (rule, path, text) = finding.identity();
+    sha256_hex(format!("{}\0{path}\0{text}", rule.id()).as_bytes())
+}
+
+/// Returns what deploys the build that a finding is in: the first, and how many more there are.
+fn deployed(finding: &Finding) -> Option<String> {
+    let (first, rest) = finding.deployed.split_first()?;
+    Some(match rest.len() {
+        0 => format!("deployed by {first}"),
+        more => format!("deployed by {first}, and {more} more"),
+    })
+}
+
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

@@ -54,7 +54,6 @@ fn with_targets(script: &str, command: &clap::Command, name: &str) -> String {
     let commands: Vec<&str> = command
         .get_subcommands()
         .map(clap::Command::get_name)
-        .chain(["help"])
         .collect();
     let first = format!(
         "\n(( $+functions[_{name}_first] )) ||\n_{name}_first() {{\n    _alternative 'commands:command:_{name}_commands' \
@@ -79,6 +78,7 @@ fn without_positionals(command: &clap::Command) -> clap::Command {
     let options = command.get_arguments().filter(|one| !one.is_positional());
     clap::Command::new(env!("CARGO_PKG_NAME"))
         .version(env!("CARGO_PKG_VERSION"))
+        .disable_help_subcommand(true)
         .args(options.cloned())
         .subcommands(command.get_subcommands().cloned())
 }

@@ -9,7 +9,7 @@ use crate::record::{Left, LeftWhat};
 use crate::redact::is_hidden;
 use crate::walk::Warning;
 
-#[derive(Default, Serialize)]
+#[derive(Serialize)]
 pub(super) struct Tool {
     name: &'static str,
     version: &'static str,

@@ -12,7 +12,7 @@ use super::lock::name;
 use super::remotes::{JsonChange, JsonRemote, remote, write_changes};
 use super::{Tell, by_id, counted, visible, write_warnings};
 use crate::commands::Status;
-use crate::commands::localize::{BranchOutcome, Localized, Outcome};
+use crate::commands::localize::{BranchOutcome, CopyOutcome, InPlaceOutcome, Localized, Outcome};
 use crate::config::Strict;
 use crate::failure::{Failure, pathspec, short};
 use crate::plan::Rewritten;
@@ -25,16 +25,16 @@ impl Tell for Outcome {
         // Writing to a string cannot fail.
         let _ = match (self.status, &self.builds, &self.result) {
             (Status::Differs, Some(builds), _) => write_differences(&mut out, builds),
-            (_, _, Localized::Copy { .. }) => self.write_copy(&mut out, verbose),
-            (_, _, Localized::InPlace { .. }) => self.write_in_place(&mut out, verbose),
+            (_, _, Localized::Copy(copied)) => self.write_copy(&mut out, copied, verbose),
+            (_, _, Localized::InPlace(changed)) => self.write_in_place(&mut out, changed, verbose),
         };
         out
     }
 
     fn json(&self) -> String {
         match &self.result {
-            Localized::Copy { .. } => render(&self.json_copy()),
-            Localized::InPlace { .. } => render(&self.json_in_place()),
+            Localized::Copy(copied) => render(&self.json_copy(copied)),
+            Localized::InPlace(changed) => render(&self.json_in_place(changed)),
         }
     }
 
@@ -57,15 +57,17 @@ impl Tell for Outcome {
 
 /// The report about a copy.
 impl Outcome {
-    fn write_copy(&self, out: &mut String, verbose: bool) -> std::fmt::Result {
-        let Localized::Copy {
+    fn write_copy(
+        &self,
+        out: &mut String,
+        copied: &CopyOutcome,
+        verbose: bool,
+    ) -> std::fmt::Result {
+        let CopyOutcome {
             target,
             new_dir,
             files,
-        } = &self.result
-        else {
-            return Ok(());
-        };
+        } = copied;
         let (target, new_dir) = (visible(target), visible(new_dir));
         let (branch, commit) = match &self.branch {
             Some(branch) => (format!(" on branch {}", branch.name), branch.short_tip()),
@@ -166,15 +168,12 @@ impl Outcome {
         Ok(())
     }
 
-    fn json_copy(&self) -> JsonCopy<'_> {
-        let Localized::Copy {
+    fn json_copy<'a>(&'a self, copied: &'a CopyOutcome) -> JsonCopy<'a> {
+        let CopyOutcome {
             target,
             new_dir,
             files,
-        } = &self.result
-        else {
-            return JsonCopy::default();
-        };
+        } = copied;
         let branch = self.branch.as_ref();
         let outcome = match (self.status, branch) {
             (Status::Written, Some(_)) => "committed",
@@ -212,35 +211,22 @@ impl Outcome {
 
 /// The report about localizing in place.
 impl Outcome {
-    /// Returns the commands that lead to a commit: what is ignored would be left out without `-f`.
-    fn commands(&self) -> Vec<String> {
-        let Localized::InPlace { stage, .. } = &self.result else {
-            return Vec::new();
-        };
-        if stage.is_empty() {
-            return Vec::new();
-        }
-        let paths: Vec<String> = stage.iter().map(|path| pathspec(path)).collect();
-        vec![
-            format!("git add -f -- {}", paths.join(" ")),
-            "git commit".to_owned(),
-        ]
-    }
-
-    fn write_in_place(&self, out: &mut String, verbose: bool) -> std::fmt::Result {
-        let Localized::InPlace {
+    fn write_in_place(
+        &self,
+        out: &mut String,
+        changed: &InPlaceOutcome,
+        verbose: bool,
+    ) -> std::fmt::Result {
+        let InPlaceOutcome {
             updated,
             written,
             removed,
             ..
-        } = &self.result
-        else {
-            return Ok(());
-        };
+        } = changed;
         if self.status == Status::Unchanged {
             return self.write_unchanged(out, *updated);
         }
-        self.write_headline(out)?;
+        self.write_headline(out, changed)?;
         write_changes(out, &self.changes)?;
         self.write_notes(out)?;
         if verbose || self.status == Status::DryRun {
@@ -262,7 +248,7 @@ impl Outcome {
             )?;
         } else if self.status == Status::Written {
             writeln!(out, "  to commit it:")?;
-            for command in self.commands() {
+            for command in changed.commands() {
                 writeln!(out, "    {command}")?;
             }
         }
@@ -294,17 +280,14 @@ impl Outcome {
         write_warnings(out, &self.warnings)
     }
 
-    fn write_headline(&self, out: &mut String) -> std::fmt::Result {
-        let Localized::InPlace {
+    fn write_headline(&self, out: &mut String, changed: &InPlaceOutcome) -> std::fmt::Result {
+        let InPlaceOutcome {
             targets,
             updated,
             written,
             removed,
             ..
-        } = &self.result
-        else {
-            return Ok(());
-        };
+        } = changed;
         let what = match (*updated, targets.as_slice()) {
             (true, _) => "what is localized".to_owned(),
             (false, []) => "the repository in place".to_owned(),
@@ -346,16 +329,13 @@ impl Outcome {
         Ok(())
     }
 
-    fn json_in_place(&self) -> JsonInPlace<'_> {
-        let Localized::InPlace {
+    fn json_in_place<'a>(&'a self, changed: &'a InPlaceOutcome) -> JsonInPlace<'a> {
+        let InPlaceOutcome {
             targets,
             written,
             removed,
             ..
-        } = &self.result
-        else {
-            return JsonInPlace::default();
-        };
+        } = changed;
         let branch = self.branch.as_ref();
         let tip = branch.and_then(|branch| branch.tip.as_ref());
         JsonInPlace {
@@ -376,11 +356,25 @@ impl Outcome {
                 .collect(),
             removed,
             rewritten: self.rewritten.iter().map(JsonRewritten::from).collect(),
-            commands: self.commands(),
+            commands: changed.commands(),
             warning_counts: by_id(&self.warnings),
             warnings: self.warnings.iter().map(JsonMessage::from).collect(),
             verified: self.builds.as_ref().map(JsonBuildCheck::from),
         }
+    }
+}
+
+impl InPlaceOutcome {
+    /// Returns the commands that lead to a commit: what is ignored would be left out without `-f`.
+    fn commands(&self) -> Vec<String> {
+        if self.stage.is_empty() {
+            return Vec::new();
+        }
+        let paths: Vec<String> = self.stage.iter().map(|path| pathspec(path)).collect();
+        vec![
+            format!("git add -f -- {}", paths.join(" ")),
+            "git commit".to_owned(),
+        ]
     }
 }
 
@@ -432,7 +426,7 @@ fn host(label: &str) -> String {
     }
 }
 
-#[derive(Default, Serialize)]
+#[derive(Serialize)]
 struct JsonCopy<'a> {
     version: u32,
     tool: Tool,
@@ -452,7 +446,7 @@ struct JsonCopy<'a> {
     verified: Option<JsonBuildCheck<'a>>,
 }
 
-#[derive(Default, Serialize)]
+#[derive(Serialize)]
 struct JsonInPlace<'a> {
     version: u32,
     tool: Tool,

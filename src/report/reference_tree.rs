@@ -8,19 +8,30 @@ pub use mermaid::mermaid;
 
 use std::collections::HashSet;
 
+use console::Style;
+
 use super::visible;
-use crate::reference_tree::{Difference, Link, Node, ReferenceTree};
+use crate::reference_tree::{Difference, Link, Node, NodeKind, ReferenceTree};
+
+/// How text is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Look {
+    /// With colour.
+    pub color: bool,
+    /// The width of the terminal, where there is one: longer lines are cut.
+    pub width: Option<usize>,
+}
 
 /// Returns the graph as text: a tree below each start. What was shown before is marked with `(*)`. The
 /// differences between two graphs are lines.
 #[must_use]
-pub fn text(reference_tree: &ReferenceTree) -> String {
+pub fn text(reference_tree: &ReferenceTree, look: Look) -> String {
     if reference_tree
         .links
         .iter()
         .any(|link| link.change.is_some())
     {
-        return differences(reference_tree);
+        return differences(reference_tree, look);
     }
     let below = below(reference_tree);
     let mut shown = HashSet::new();
@@ -45,8 +56,11 @@ pub fn text(reference_tree: &ReferenceTree) -> String {
                 (false, false) => "├── ",
             };
             let mark = if again { " (*)" } else { "" };
-            let label = label(&reference_tree.nodes[line.node]);
-            out.push_str(&format!("{}{branch}{label}{mark}\n", line.prefix));
+            let label = styled(&reference_tree.nodes[line.node], look);
+            let frame = style(look)
+                .dim()
+                .apply_to(format!("{}{branch}", line.prefix));
+            out.push_str(&cut(&format!("{frame}{label}{mark}"), look));
             if again {
                 continue;
             }
@@ -88,7 +102,7 @@ fn below(reference_tree: &ReferenceTree) -> Vec<Vec<usize>> {
     below
 }
 
-fn differences(reference_tree: &ReferenceTree) -> String {
+fn differences(reference_tree: &ReferenceTree, look: Look) -> String {
     let mut lines: Vec<(String, &str)> = reference_tree
         .links
         .iter()
@@ -99,8 +113,60 @@ fn differences(reference_tree: &ReferenceTree) -> String {
         .collect();
     lines.sort();
     lines.dedup();
-    let lines = lines.iter().map(|(line, sign)| format!("{sign} {line}\n"));
+    let lines = lines.iter().map(|(line, sign)| {
+        let style = match *sign {
+            "-" => style(look).red(),
+            "+" => style(look).green(),
+            _ => style(look),
+        };
+        cut(&style.apply_to(format!("{sign} {line}")).to_string(), look)
+    });
     lines.collect()
+}
+
+fn style(look: Look) -> Style {
+    Style::new().force_styling(look.color)
+}
+
+/// Returns a line with its end, no longer than a terminal is wide.
+fn cut(line: &str, look: Look) -> String {
+    match look.width {
+        Some(width) => format!("{}\n", console::truncate_str(line, width, "…")),
+        None => format!("{line}\n"),
+    }
+}
+
+/// Returns what a node is called, in the colour of its state: red is what a build would fetch or cannot read, green what
+/// is locked.
+fn styled(node: &Node, look: Look) -> String {
+    let name = visible(&node.name);
+    let state = node.state();
+    let plain = style(look);
+    let by_lock = |is_locked: bool| {
+        if is_locked {
+            style(look).green()
+        } else {
+            style(look).red()
+        }
+    };
+    let colored = match &node.kind {
+        NodeKind::Git { locked, .. } | NodeKind::Http { locked } | NodeKind::Chart { locked } => {
+            by_lock(locked.is_some())
+        }
+        NodeKind::Broken(_)
+        | NodeKind::Root {
+            broken: Some(_), ..
+        } => plain.red(),
+        NodeKind::Root { .. } => plain.bold(),
+        NodeKind::File { .. } => plain,
+    };
+    let name = colored.apply_to(name);
+    if state.is_empty() {
+        name.to_string()
+    } else {
+        let state = style(look).dim().apply_to(format!("({})", visible(&state)));
+        format!("{name} {state}")
+    }
 }
 
 fn sign(link: &Link) -> &'static str {
@@ -119,3 +185,6 @@ fn label(node: &Node) -> String {
         state => format!("{name} ({})", visible(state)),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -55,7 +55,7 @@ impl Walker<'_> {
             Within::Scope | Within::ScopeFile => (source.scope.clone(), "the scope"),
         };
         let remote = source.repository.is_some();
-        let lexical = self.local_path(root, text)?;
+        let lexical = self.graph.local_path(root, text);
         let beyond = |path: Option<&str>| {
             let message = format!("`{text}` lies outside {name} `{}`", tree.label(&bound));
             match within {

@@ -235,7 +235,7 @@ impl Graph {
             };
             let tree = &*self.sources[self.roots[noted.root].source].tree;
             let place = match self
-                .home_path(noted.root, home.0)
+                .local_path(noted.root, home.0)
                 .and_then(|home| path::resolve(&home, &below))
             {
                 None => Place::Outside,
@@ -257,17 +257,6 @@ impl Graph {
             });
         }
         Ok(charts)
-    }
-
-    /// Returns the path in the tree that a home of charts means to a root; none out of the tree.
-    #[must_use]
-    pub fn home_path(&self, root: RootId, home: &str) -> Option<String> {
-        let root = &self.roots[root];
-        if path::is_absolute(home) {
-            self.sources[root.source].tree.absolute(home)
-        } else {
-            path::resolve(&root.directory, home)
-        }
     }
 }
 
@@ -438,7 +427,7 @@ impl Walker<'_> {
             let source = self.graph.roots[root].source;
             let scope = self.graph.sources[source].scope.clone();
             let tree = self.graph.sources[source].tree.clone();
-            let home = self.graph.home_path(root, &text);
+            let home = self.graph.local_path(root, &text);
             let home = home.filter(|home| path::is_in(home, &scope));
             let there = home.and_then(|home| match tree::resolve(&*tree, &home) {
                 Ok(Resolved::Directory { path }) if path::is_in(&path, &scope) => Some(home),

@@ -317,6 +317,17 @@ impl Graph {
         found
     }
 
+    /// Returns the path in the tree that a text means to a root, as a path; none out of the tree.
+    #[must_use]
+    pub fn local_path(&self, root: RootId, text: &str) -> Option<String> {
+        let root = &self.roots[root];
+        if path::is_absolute(text) {
+            self.sources[root.source].tree.absolute(text)
+        } else {
+            path::resolve(&root.directory, text)
+        }
+    }
+
     /// Returns the root's directory as the user would name it.
     #[must_use]
     pub fn root_label(&self, root: RootId) -> String {

@@ -1,5 +1,7 @@
 //! References to what lies in the same tree.
 
+use std::collections::HashSet;
+
 use super::trouble::{Beyond, TroubleKind, WalkError, WalkResult};
 use super::{Absence, LoadRestrictor, RootId, SourceId, Target, Walker, Warning};
 use crate::config::{FILE_NAME, Missing};
@@ -29,7 +31,7 @@ pub(super) fn wider(tree: &dyn tree::Tree, scope: &str, path: Option<&str>) -> S
 
 impl Walker<'_> {
     pub(super) fn is_local_file(&self, root: RootId, text: &str) -> Result<bool> {
-        let Some(path) = self.local_path(root, text)? else {
+        let Some(path) = self.graph.local_path(root, text) else {
             return Ok(false);
         };
         let root = &self.graph.roots[root];
@@ -39,17 +41,6 @@ impl Walker<'_> {
             // A link that leaves may be a file: `local_file` reports what is wrong with it.
             Resolved::Leaves { .. } | Resolved::Loop { .. } => RepoSpec::parse(text).is_err(),
             _ => false,
-        })
-    }
-
-    /// Returns the path in the tree that a local reference means; `None` when it is outside.
-    pub(super) fn local_path(&self, root: RootId, text: &str) -> Result<Option<String>> {
-        let root = &self.graph.roots[root];
-        let source = &self.graph.sources[root.source];
-        Ok(if path::is_absolute(text) {
-            source.tree.absolute(text)
-        } else {
-            path::resolve(&root.directory, text)
         })
     }
 
@@ -64,13 +55,16 @@ impl Walker<'_> {
         let source = &self.graph.sources[source_id];
         let remote = source.repository.is_some();
         let tree = source.tree.clone();
-        let none = !remote && self.options.load_restrictor == LoadRestrictor::None;
+        let is_unrestricted = |known: &HashSet<String>| known.contains(&directory);
+        let none = !remote
+            && (self.options.load_restrictor == LoadRestrictor::None
+                || self.options.unrestricted.is_some_and(is_unrestricted));
         let bound = if none {
             source.scope.clone()
         } else {
             directory
         };
-        let lexical = self.local_path(root, text)?;
+        let lexical = self.graph.local_path(root, text);
         let outside = |what: &str| {
             let stop = if none {
                 WalkError::new(

@@ -120,7 +120,7 @@ impl Walker<'_> {
     pub(super) fn explain(&self, root: RootId, reference: &Reference, failure: Failure) -> Failure {
         let text = reference.text.as_str();
         if !text.contains("://")
-            && let Ok(Some(path)) = self.local_path(root, text)
+            && let Some(path) = self.graph.local_path(root, text)
             && let Ok(Resolved::Directory { .. }) = tree::resolve(
                 &*self.graph.sources[self.graph.roots[root].source].tree,
                 &path,

@@ -38,7 +38,17 @@ fn main() -> ExitCode {
         sizes = SIZES.to_vec();
     }
     println!("medians of {ROUNDS} runs in turn; goal with 10,000 kustomizations: {GOAL:?} MiB");
-    let missed = sizes.iter().filter(|size| !compare(**size)).count();
+    let mut rows: Vec<(usize, usize)> = sizes.iter().map(|size| (*size, 0)).collect();
+    rows.extend(
+        sizes
+            .iter()
+            .filter(|size| **size >= 10_000)
+            .map(|size| (*size, 500)),
+    );
+    let missed = rows
+        .iter()
+        .filter(|(size, targets)| !compare(*size, *targets))
+        .count();
     if missed == 0 {
         growth::show()
     } else {
@@ -47,8 +57,8 @@ fn main() -> ExitCode {
 }
 
 /// Compares the two. Returns whether we are as fast and as small as we want to be.
-fn compare(kustomizations: usize) -> bool {
-    let repository = Repository::new(kustomizations);
+fn compare(kustomizations: usize, targets: usize) -> bool {
+    let repository = Repository::new(kustomizations, targets);
     let check = || {
         let mut command = repository.command(env!("CARGO_BIN_EXE_git-kustomize-localize"));
         command.args(["check", "--staged"]).stdin(Stdio::null());
@@ -83,8 +93,8 @@ fn compare(kustomizations: usize) -> bool {
     let mebibytes = peak(check().stdout(Stdio::null())) >> 20;
     let factor = ours.as_secs_f64() / floor.as_secs_f64();
     println!(
-        "\n{} files, {kustomizations} kustomizations, {references} references",
-        kustomizations * FILES
+        "\n{} files, {kustomizations} kustomizations, {references} references, {targets} targets",
+        kustomizations * FILES + targets
     );
     println!(
         "  git ls-files -s + cat-file --batch   {:>8.3} s",

@@ -26,8 +26,9 @@ pub(crate) const FILES: usize = 10;
 pub(crate) struct Repository(TempDir);
 
 impl Repository {
-    /// Makes a repository with this many kustomizations (a multiple of 5).
-    pub(crate) fn new(kustomizations: usize) -> Repository {
+    /// Makes a repository with this many kustomizations (a multiple of 5), of which Flux deploys `targets` (at most one
+    /// of each application).
+    pub(crate) fn new(kustomizations: usize, targets: usize) -> Repository {
         let all = (0..kustomizations / ROOTS.len()).flat_map(|application| {
             ROOTS.into_iter().flat_map(move |root| {
                 let directory = format!("teams/{:02}/app-{application}/{root}", application % 50);
@@ -35,7 +36,9 @@ impl Repository {
                 own.map(move |(name, text)| (format!("{directory}/{name}"), text))
             })
         });
-        Repository::of(all)
+        let repository = Repository::of(all.chain((0..targets).map(target)));
+        repository.git(&["remote", "add", "origin", "https://github.com/acme/fleet"]);
+        repository
     }
 
     /// Makes a repository of these files.
@@ -99,6 +102,15 @@ impl Repository {
         let output = command.args(args).output().unwrap();
         assert!(output.status.success(), "{command:?}: {output:?}");
     }
+}
+
+/// Returns the file with the objects that deploy an application.
+fn target(application: usize) -> (String, String) {
+    let text = format!(
+        "apiVersion: source.toolkit.fluxcd.io/v1\nkind: GitRepository\nmetadata: {{name: fleet-{application}}}\nspec: {{url: 'https://github.com/acme/fleet'}}\n---\napiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nmetadata: {{name: app-{application}}}\nspec:\n  path: ./teams/{:02}/app-{application}/overlays/prod\n  sourceRef: {{kind: GitRepository, name: fleet-{application}}}\n",
+        application % 50
+    );
+    (format!("clusters/prod/app-{application}.yaml"), text)
 }
 
 /// Returns the files of one root with their names.

@@ -7,6 +7,8 @@ use std::path::Path;
 use serde_yaml::Value;
 use sha2::{Digest as _, Sha256};
 
+use crate::shipped::shipped;
+use crate::support::pages::{section, source};
 use crate::support::{Output, Reply, Repo, Running, Sandbox, Server, config};
 
 const REMOTE: &str = "resources:\n  - https://example.com/acme/app//deploy?ref=v1\n";
@@ -169,6 +171,8 @@ fn a_pull_request_that_needs_the_network_fails() {
             .stdout_has("remote-reference");
         let summary = runner.file("GITHUB_STEP_SUMMARY");
         assert!(summary.contains("app/kustomization.yaml:2:5"), "{summary}");
+        let touched = "~~~text\napp: app/kustomization.yaml\n~~~\n";
+        assert!(summary.contains(touched), "{summary}");
         let (_, picture) = summary.split_once("~~~mermaid\nflowchart LR\n").unwrap();
         assert!(picture.contains(" == new ==> "), "{summary}");
         assert!(picture.trim_end().ends_with("~~~"), "{summary}");
@@ -305,24 +309,32 @@ fn the_result_is_written_as_sarif_too() {
     assert!(output.contains("\nresult file.sarif\n"), "{output}");
 }
 
+const ARCHIVE: &str = "git-kustomize-localize-x86_64-unknown-linux-musl.tar.gz";
+
 /// Returns an archive of a release, whose program prints `released`.
 fn archive(sandbox: &Sandbox) -> Vec<u8> {
-    let directory = sandbox.path("release");
-    fs::create_dir(&directory).unwrap();
+    let directory = sandbox.path("release/git-kustomize-localize-x86_64-unknown-linux-musl");
+    fs::create_dir_all(&directory).unwrap();
     sandbox.script("git-kustomize-localize.new", "echo released");
     fs::rename(
         sandbox.path("bin/git-kustomize-localize.new"),
         directory.join("git-kustomize-localize"),
     )
     .unwrap();
-    let mut command = sandbox.command("tar", &directory);
-    let args = ["-czf", "../release.tar.gz", "git-kustomize-localize"];
-    Running::start(command.args(args)).wait().success();
+    let mut command = sandbox.command("tar", &sandbox.path("release"));
+    let root = directory.file_name().unwrap();
+    command.args(["-czf", "../release.tar.gz"]).arg(root);
+    Running::start(&mut command).wait().success();
     fs::read(sandbox.path("release.tar.gz")).unwrap()
 }
 
-#[test]
-fn a_release_is_installed_only_with_its_digest() {
+/// Returns a runner without the program, and the server that has the release v1.2.3 with the digest. Its program prints
+/// `released`.
+fn release() -> (Runner, Server, String) {
+    release_of(archive)
+}
+
+fn release_of(archive: impl FnOnce(&Sandbox) -> Vec<u8>) -> (Runner, Server, String) {
     let mut runner = Runner::new();
     fs::remove_file(runner.sandbox.path("bin/git-kustomize-localize")).unwrap();
     let commit = runner.origin.id("main");
@@ -340,11 +352,23 @@ fn a_release_is_installed_only_with_its_digest() {
         .iter()
         .map(|byte| format!("{byte:02x}"))
         .collect();
-    let url = "/owner/repository/releases/download/v1.2.3/git-kustomize-localize-linux-x64.tar.gz";
-    server.route(url, Reply::ok(archive));
-
+    server.route(&url(), Reply::ok(archive));
     runner.set("inputs.install", "release");
-    runner.run().fails(2).stdout_has("there is no release main");
+    (runner, server, digest)
+}
+
+fn url() -> String {
+    format!("/owner/repository/releases/download/v1.2.3/{ARCHIVE}")
+}
+
+#[test]
+fn a_release_is_installed_only_with_its_digest() {
+    let (mut runner, server, digest) = release();
+    let url = url();
+    runner
+        .run()
+        .fails(2)
+        .stdout_has("there is no release of main");
     runner.set("github.action_ref", "v1.2.3");
     runner.run().fails(2).stdout_has("no digest at");
     let other = "0".repeat(64);
@@ -361,6 +385,60 @@ fn a_release_is_installed_only_with_its_digest() {
     runner.set("inputs.sha256", &other);
     runner.run().fails(2).stdout_has("has the SHA-256");
     runner.set("inputs.sha256", "");
+    runner.run().success().stdout_has("released");
+}
+
+#[test]
+fn the_archive_that_is_shipped_is_installed() {
+    let Some(directory) = shipped() else {
+        return;
+    };
+    let (mut runner, server, digest) = release_of(|_| fs::read(directory.join(ARCHIVE)).unwrap());
+    let said = fs::read_to_string(directory.join(format!("{ARCHIVE}.sha256"))).unwrap();
+    assert_eq!(said, format!("{digest}  {ARCHIVE}\n"));
+    server.route(&format!("{}.sha256", url()), Reply::ok(said));
+    runner.set("github.action_ref", "v1.2.3");
+    runner
+        .run()
+        .success()
+        .stdout_has("checked 1 kustomization with 1 reference");
+    runner.set("inputs.sha256", "0".repeat(64));
+    runner.run().fails(2).stdout_has("has the SHA-256");
+}
+
+#[test]
+fn a_commit_installs_the_release_whose_digests_it_holds() {
+    let (mut runner, _server, digest) = release();
+    let action = runner.sandbox.path("action");
+    fs::create_dir_all(action.join("hooks/action")).unwrap();
+    for script in ["install.sh", "check.sh"] {
+        let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("hooks/action");
+        fs::copy(from.join(script), action.join("hooks/action").join(script)).unwrap();
+    }
+    runner.set("github.action_path", action.to_str().unwrap());
+    let known = action.join("hooks/action/release");
+    for (digests, expected) in [
+        (
+            format!("{}  {ARCHIVE}\n", "0".repeat(64)),
+            "has the SHA-256",
+        ),
+        (format!("{digest}  other-{ARCHIVE}\n"), "no digest of"),
+        (format!("{digest}  {ARCHIVE}.sig\n"), "no digest of"),
+    ] {
+        fs::write(&known, format!("v1.2.3\n{digests}")).unwrap();
+        for reference in [
+            "v1",
+            "main",
+            "0123456789012345678901234567890123456789",
+            "v1.2.3",
+        ] {
+            runner.set("github.action_ref", reference);
+            runner.run().fails(2).stdout_has(expected);
+        }
+    }
+    fs::write(&known, format!("v1.2.3\n{digest}  {ARCHIVE}\n")).unwrap();
+    runner.set("github.action_ref", "v1");
+    // The server does not say what the digest is.
     runner.run().success().stdout_has("released");
 }
 
@@ -404,14 +482,12 @@ fn the_source_is_compiled_without_what_a_check_does_not_need() {
 }
 
 #[test]
-fn every_input_is_in_the_readme() {
+fn every_input_is_described() {
     let top = Path::new(env!("CARGO_MANIFEST_DIR"));
     let action: Value =
         serde_yaml::from_str(&fs::read_to_string(top.join("action.yml")).unwrap()).unwrap();
-    let readme = fs::read_to_string(top.join("README.md")).unwrap();
-    let (_, section) = readme.split_once("\n## In GitHub Actions\n").unwrap();
-    let section = section.split("\n## ").next().unwrap();
-    let mut rows: Vec<&str> = section
+    let page = source("src/manual/ci.md");
+    let mut rows: Vec<&str> = section(&page, "## GitHub Actions")
         .lines()
         .filter_map(|line| line.strip_prefix("| `")?.split('`').next())
         .collect();

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::support::{Memory, Output, Repo, Sandbox, shown};
 
-const FORMATS: [&str; 4] = ["human", "json", "sarif", "github"];
+const FORMATS: [&str; 5] = ["human", "json", "sarif", "github", "gitlab"];
 const REMOTE: &str = "https://example.com/crds.yaml";
 
 /// A repository with a remote reference that nothing allows, in line 3, and one that is allowed.
@@ -41,7 +41,7 @@ fn check(repo: &Repo, format: &str, args: &[&str]) -> Output {
 }
 
 /// Returns the output of a check of files in memory in each format, and in the summary of a step.
-fn written(checked: &Checked) -> [(&'static str, String); 5] {
+fn written(checked: &Checked) -> [(&'static str, String); 6] {
     let verbose = report::Shown {
         verbose: true,
         ..shown()
@@ -50,6 +50,7 @@ fn written(checked: &Checked) -> [(&'static str, String); 5] {
         ("human", report::human(checked, verbose)),
         ("json", report::json(checked)),
         ("sarif", report::sarif(checked)),
+        ("gitlab", report::gitlab(checked)),
         ("github", report::github(checked, verbose)),
         ("summary", report::github_summary(checked, false)),
     ]
@@ -291,7 +292,7 @@ fn text_of_files_is_shown_and_not_obeyed() {
         let hidden = |one: char| (one.is_control() && one != '\n') || one == '\u{202e}';
         assert!(!said.contains(hidden), "{format}: {said:?}");
     }
-    let [_, (_, object), (_, log), (_, annotations), (_, summary)] = &written;
+    let [_, (_, object), (_, log), _, (_, annotations), (_, summary)] = &written;
     assert_eq!(json(object)["findings"][0]["path"], path);
     sarif(log);
     let commands = commands(annotations);

@@ -95,12 +95,12 @@ fn a_full_disk_leaves_everything_as_it_was() {
     if !can_mount(&project) || project.sandbox.builds().is_none() {
         return;
     }
-    // More than fits where there is some room.
+    // More than fits where there is some room, and it comes along.
     let noise: String = (0_u32..40_000)
         .map(|number| format!("{:x}\n", number.wrapping_mul(2_654_435_761)))
         .collect();
-    project.upstream.write("notes", noise);
-    project.upstream.commit("notes");
+    project.upstream.write("LICENSE", noise);
+    project.upstream.commit("licence");
     project.upstream.git(&["tag", "--force", "v1"]);
     fs::create_dir(project.sandbox.path("out")).unwrap();
     let (cache, tmp) = (project.sandbox.path("cache"), project.sandbox.path("tmp"));

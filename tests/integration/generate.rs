@@ -25,22 +25,37 @@ fn commands(sandbox: &Sandbox, args: &[&str]) -> Vec<String> {
         .take_while(|line| !line.is_empty())
         .filter(|line| !line.starts_with("   "))
         .map(|line| line.split_whitespace().next().unwrap().to_owned())
-        .filter(|name| name != "help")
+        .filter(|name| args.is_empty() || name != "help")
         .collect()
+}
+
+/// Returns the guides that the help of the program names.
+fn guides(sandbox: &Sandbox) -> Vec<String> {
+    let help = sandbox.run(&sandbox.path(""), &["--help"]);
+    let (_, list) = help
+        .stdout
+        .split_once("\nGuides, to read with `help`: ")
+        .unwrap();
+    let (list, _) = list.split_once('.').unwrap();
+    list.split(',').map(|name| name.trim().to_owned()).collect()
 }
 
 #[test]
 fn there_is_a_page_for_each_command() {
     let sandbox = Sandbox::new();
-    let mut expected = BTreeSet::from(["git-kustomize-localize.1".to_owned()]);
+    let mut expected = BTreeSet::from(["man1/git-kustomize-localize.1".to_owned()]);
     for name in commands(&sandbox, &[]) {
-        expected.insert(format!("git-kustomize-localize-{name}.1"));
+        expected.insert(format!("man1/git-kustomize-localize-{name}.1"));
         for inner in commands(&sandbox, &[&name]) {
-            expected.insert(format!("git-kustomize-localize-{name}-{inner}.1"));
+            expected.insert(format!("man1/git-kustomize-localize-{name}-{inner}.1"));
         }
     }
-    assert!(expected.contains("git-kustomize-localize-hook-install.1"));
-    let pages = sandbox.path("share/man/man1");
+    assert!(expected.contains("man1/git-kustomize-localize-hook-install.1"));
+    for name in guides(&sandbox) {
+        expected.insert(format!("man7/git-kustomize-localize-{name}.7"));
+    }
+    assert!(expected.contains("man7/git-kustomize-localize-recipes.7"));
+    let pages = sandbox.path("share/man");
     sandbox
         .run(
             &sandbox.path(""),
@@ -48,34 +63,40 @@ fn there_is_a_page_for_each_command() {
         )
         .success()
         .stdout_has(&format!("wrote {} pages to", expected.len()));
-    let found: BTreeSet<String> = fs::read_dir(&pages)
-        .unwrap()
-        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+    let found: BTreeSet<String> = ["man1", "man7"]
+        .iter()
+        .flat_map(|section| {
+            let files = fs::read_dir(pages.join(section)).unwrap();
+            let names = files.map(|file| file.unwrap().file_name().into_string().unwrap());
+            names.map(move |name| format!("{section}/{name}"))
+        })
         .collect();
     assert_eq!(found, expected);
-    let main = fs::read_to_string(pages.join("git-kustomize-localize.1")).unwrap();
+    let main = fs::read_to_string(pages.join("man1/git-kustomize-localize.1")).unwrap();
     assert!(
         main.contains("git\\-kustomize\\-localize\\-check(1)"),
         "{main}"
     );
     assert!(main.contains("\\-\\-scope"), "{main}");
+    assert!(main.contains(" [OPTIONS] [TARGET] [NEW_DIR]\n"), "{main}");
     assert!(
-        main.contains(" [OPTIONS] [TARGET] [NEW_DIR]\n.br\n"),
+        main.contains("\n.SH \"EXIT STATUS\"\n.PP\n0 done;"),
         "{main}"
     );
-    assert!(main.contains("\n.SH \"EXIT STATUS\"\n0 done;"), "{main}");
     for page in &found {
         let text = fs::read_to_string(pages.join(page)).unwrap();
-        let name = page.trim_end_matches(".1").to_uppercase();
+        let (name, section) = page[5..].rsplit_once('.').unwrap();
+        let name = name.to_uppercase();
         let version = env!("CARGO_PKG_VERSION");
-        let head =
-            format!(".TH {name} 1 \"\" \"git-kustomize-localize {version}\" \"Git Manual\"\n");
+        let head = format!(
+            ".TH {name} {section} \"\" \"git-kustomize-localize {version}\" \"Git Manual\"\n"
+        );
         assert!(text.contains(&head), "{page}: {text}");
         // Everything that is listed is described.
         for item in text.split("\n.TP\n").skip(1) {
             let described = item.lines().nth(1).unwrap_or_default();
             assert!(
-                described.starts_with(|first: char| first.is_ascii_alphabetic()),
+                described.starts_with(|first: char| first.is_alphabetic() || first == '\\'),
                 "{page}: {item}"
             );
         }
@@ -88,7 +109,7 @@ fn there_is_a_page_for_each_command() {
         )
         .success();
     assert_eq!(
-        fs::read_to_string(pages.join("git-kustomize-localize.1")).unwrap(),
+        fs::read_to_string(pages.join("man1/git-kustomize-localize.1")).unwrap(),
         main
     );
 }
@@ -101,11 +122,10 @@ fn git_opens_the_page() {
     }
     let sandbox = installed();
     let share = sandbox.path("share/man");
-    let pages = share.join("man1");
     sandbox
         .run(
             &sandbox.path(""),
-            &["generate", "man", pages.to_str().unwrap()],
+            &["generate", "man", share.to_str().unwrap()],
         )
         .success();
     let mut git = sandbox.command("git", &sandbox.path(""));
@@ -125,14 +145,68 @@ fn an_unwritable_directory_is_reported() {
     let sandbox = Sandbox::new();
     fs::write(sandbox.path("file"), "").unwrap();
     sandbox
-        .run(&sandbox.path(""), &["generate", "man", "file/man1"])
+        .run(&sandbox.path(""), &["generate", "man", "file/man"])
         .fails(2)
-        .stderr_has("cannot write pages to `file/man1`");
+        .stderr_has("cannot write pages to `file/man`");
     sandbox
         .run(&sandbox.path(""), &["generate", "completion", "csh"])
         .fails(2)
         .stderr_has("[possible values: bash, zsh, fish]");
     sandbox.run(&sandbox.path(""), &["generate"]).fails(2);
+}
+
+#[test]
+fn help_shows_the_pages() {
+    let sandbox = Sandbox::new();
+    let shown = |words: &[&str]| {
+        let output = sandbox.run(&sandbox.path(""), &[&["help"], words].concat());
+        output.success().stdout.clone()
+    };
+    let whole = shown(&[]);
+    for name in commands(&sandbox, &[]) {
+        assert!(
+            whole.contains(&format!("\n  `{name}`\n")),
+            "{name}: {whole}"
+        );
+        let page = shown(&[&name]);
+        let head = format!("git kustomize-localize {name}\n\n");
+        assert!(page.starts_with(&head), "{page}");
+    }
+    for name in guides(&sandbox) {
+        assert!(
+            whole.contains(&format!("\n  `{name}`\n")),
+            "{name}: {whole}"
+        );
+        assert!(
+            shown(&[&name]).starts_with(&format!("{name}\n\n")),
+            "{name}"
+        );
+    }
+    assert!(shown(&["hook", "install"]).contains("--force"));
+    assert!(shown(&["cycle"]).starts_with("cycle\n\n"));
+    sandbox
+        .run(&sandbox.path(""), &["help", "recipe"])
+        .fails(2)
+        .stderr_has("error: there is no page `recipe`")
+        .stderr_has("did you mean `recipes`? git kustomize-localize help recipes");
+}
+
+#[test]
+fn docs_are_written_with_an_index() {
+    let sandbox = Sandbox::new();
+    sandbox
+        .run(&sandbox.path(""), &["generate", "docs", "site"])
+        .success()
+        .stdout_has("files to site");
+    let index = fs::read_to_string(sandbox.path("site/index.md")).unwrap();
+    let mut count = 0;
+    for line in index.lines().filter_map(|line| line.strip_prefix("- [")) {
+        let (_, rest) = line.split_once("](").unwrap();
+        let (path, _) = rest.split_once(')').unwrap();
+        assert!(sandbox.path("site").join(path).is_file(), "{path}");
+        count += 1;
+    }
+    assert!(count > 30, "{index}");
 }
 
 /// Asks bash what it would offer, with git's own completion where `line` begins with `git `.
@@ -172,7 +246,7 @@ fn bash_completes_behind_git_and_alone() {
     for (rest, expected) in [
         ("che", "check"),
         ("check --fo", "--format"),
-        ("check --format ", "human json sarif github"),
+        ("check --format ", "human json sarif github gitlab"),
         ("hook ins", "install"),
         ("hook install pre-m", "pre-merge-commit"),
         ("generate completion z", "zsh"),
@@ -213,11 +287,14 @@ fn zsh_completes_a_target_without_the_word_localize() {
         .success()
         .stdout
         .clone();
+    let names = commands(&sandbox, &[]).join(" ");
     // The first word is a command or a directory; after a directory it goes on as after `localize`.
     for part in [
         "\n\":: :_git-kustomize-localize_first\" \\\n",
         "'commands:command:_git-kustomize-localize_commands' 'directories:directory:_directories'",
-        "[[ ' localize check lock update verify tree hook generate help ' == *\" $line[1] \"* ]] || line[1]=localize\n        case $line[1] in\n            (localize)\n",
+        &format!(
+            "[[ ' {names} ' == *\" $line[1] \"* ]] || line[1]=localize\n        case $line[1] in\n            (localize)\n"
+        ),
         "\n'::target -- ",
     ] {
         assert_eq!(script.matches(part).count(), 1, "{part}: {script}");
@@ -258,7 +335,15 @@ fn the_short_help_is_one_screen() {
         .stdout
         .clone();
     let lines = short.lines().count();
-    assert!(lines <= 42, "{lines} lines: {short}");
+    assert!(lines <= 40, "{lines} lines: {short}");
+    for name in commands(&sandbox, &[])
+        .iter()
+        .filter(|name| *name != "localize")
+    {
+        let help = sandbox.run(&sandbox.path(""), &[name, "-h"]);
+        let lines = help.success().stdout.lines().count();
+        assert!(lines <= 24, "{lines} lines: {}", help.stdout);
+    }
     for name in [
         "--in-place",
         "--scope",

@@ -13,6 +13,7 @@
 )]
 
 mod action;
+mod affected;
 mod attributes;
 mod branch;
 mod bytes;
@@ -30,6 +31,7 @@ mod check_remote;
 mod clones;
 mod configured;
 mod disk;
+mod engine_builds;
 mod example;
 #[cfg(target_os = "linux")]
 mod faults;
@@ -43,6 +45,7 @@ mod generate;
 mod generated;
 mod helm;
 mod hook;
+mod hydrator;
 mod in_place;
 mod judge;
 #[cfg(debug_assertions)]
@@ -56,6 +59,7 @@ mod offline;
 mod packaging;
 mod parity;
 mod paths;
+mod pictures;
 mod plugins;
 mod pre_commit;
 mod printed;
@@ -68,12 +72,14 @@ mod refused;
 mod rooms;
 mod scripts;
 mod secrets;
+mod shipped;
 mod shortlog;
 mod source;
 mod stories;
 mod strict;
 mod support;
 mod tampering;
+mod targets;
 mod tree;
 mod update;
 mod update_lock;

@@ -6,17 +6,18 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::support::{Output, Running, Sandbox};
+use crate::support::pages::source;
+use crate::support::{Output, Running, Sandbox, program};
 
 fn top() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// Calls the script as a row of the table in the README does, with what the builder of packages sets.
+/// Calls the script as a row of the table on its page does, with what the builder of packages sets.
 fn install(sandbox: &Sandbox, package: &str, variables: &[(&str, &str)]) -> Output {
-    let readme = fs::read_to_string(top().join("README.md")).unwrap();
+    let page = source("src/commands/generate.md");
     let row = format!("| {package} | `");
-    let (_, call) = readme
+    let (_, call) = page
         .split_once(&row)
         .unwrap_or_else(|| panic!("no {package}"));
     let mut call = call.split_once('`').unwrap().0.to_owned();
@@ -27,9 +28,7 @@ fn install(sandbox: &Sandbox, package: &str, variables: &[(&str, &str)]) -> Outp
     let script = top().join(".github/package.sh");
     let call = call.replace(".github/package.sh", script.to_str().unwrap());
     let mut shell = sandbox.command("sh", &sandbox.path(""));
-    shell
-        .args(["-c", &call])
-        .env("PROGRAM", env!("CARGO_BIN_EXE_git-kustomize-localize"));
+    shell.args(["-c", &call]).env("PROGRAM", program());
     Running::start(&mut shell).wait()
 }
 
@@ -99,11 +98,16 @@ fn a_package_holds_the_program_with_pages_and_completions() {
         let mut found = listing(&sandbox.path(place));
         let pages: Vec<String> = found
             .keys()
-            .filter(|name| name.starts_with("share/man/man1/"))
+            .filter(|name| name.starts_with("share/man/"))
             .cloned()
             .collect();
         assert!(pages.len() > 10, "{package}: {pages:?}");
-        assert!(pages.contains(&"share/man/man1/git-kustomize-localize.1".to_owned()));
+        for page in [
+            "man1/git-kustomize-localize.1",
+            "man7/git-kustomize-localize-recipes.7",
+        ] {
+            assert!(pages.contains(&format!("share/man/{page}")), "{page}");
+        }
         for page in pages {
             assert_eq!(found.remove(&page).unwrap(), "644", "{page}");
         }

@@ -1,25 +1,12 @@
-//! The claims of the README.
+//! The claims of the README, and of the pages of the manual.
 
 use std::collections::BTreeSet;
-use std::fs;
-use std::path::Path;
 
 use git_kustomize_localize::finding::{Rule, WarningId};
 
 use crate::stories::story_1;
-use crate::support::{Sandbox, World, config};
-
-fn file(path: &str) -> String {
-    fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(path)).unwrap()
-}
-
-/// Returns the contents of the fenced blocks that are marked with `language`.
-fn blocks(text: &str, language: &str) -> Vec<String> {
-    text.split(&format!("```{language}\n"))
-        .skip(1)
-        .map(|rest| rest.split("```").next().unwrap().to_owned())
-        .collect()
-}
+use crate::support::pages::{blocks, pages, section, source};
+use crate::support::{Running, Sandbox, World, config};
 
 /// Returns the text with every object id and digest cut to `…`: the upstream of a test has others.
 fn without_ids(text: &str) -> String {
@@ -34,8 +21,28 @@ fn without_ids(text: &str) -> String {
         .collect()
 }
 
+/// Runs commands one after the other, and returns them with what they print.
+fn played(world: &World, commands: &[&str]) -> String {
+    let mut transcript = String::new();
+    for command in commands {
+        let output = match command.strip_prefix("git kustomize-localize ") {
+            Some(words) => {
+                let words: Vec<&str> = words.split(' ').collect();
+                world.work.run(&words).success().stdout.clone()
+            }
+            None => {
+                let mut shell = world.sandbox.command("sh", world.work.path());
+                let output = Running::start(shell.args(["-c", command])).wait();
+                output.success().stdout.clone()
+            }
+        };
+        transcript.push_str(&format!("$ {command}\n{output}"));
+    }
+    transcript + "\n"
+}
+
 #[test]
-fn the_first_use_works_as_shown() {
+fn every_command_prints_what_is_shown() {
     let world = story_1();
     let Some(kustomize) = world.sandbox.builds() else {
         return;
@@ -51,16 +58,23 @@ fn the_first_use_works_as_shown() {
         "git log -1 --format='%(trailers:only)' localized/main",
         "git kustomize-localize lock",
         "git kustomize-localize --in-place --no-commit",
+        "git kustomize-localize explain cycle",
     ] {
-        let unquoted = command.replace('\'', "");
-        let words: Vec<&str> = unquoted.split(' ').skip(1).collect();
-        let output = match words[0] {
-            "kustomize-localize" => world.work.run(&words[1..]).success().stdout.clone(),
-            _ => world.work.git(&words),
-        };
-        transcript.push_str(&format!("$ {command}\n{}\n\n", output.trim_end()));
+        transcript.push_str(&played(&world, &[command]));
     }
+    transcript.push_str(&played(
+        &story_1(),
+        &[
+            "git kustomize-localize lock",
+            "git add kustomize-localize.lock && git commit --quiet -m 'Lock what is remote'",
+            "git kustomize-localize check",
+            "git kustomize-localize --in-place",
+            "git kustomize-localize verify localized/main",
+        ],
+    ));
     transcript.push_str(&check_of_a_change());
+    transcript.push_str(&targets_of_a_cluster());
+    transcript.push_str(&affected_by_a_change());
     transcript.push_str(&upstream_of_a_lock());
     let transcript = without_ids(&transcript)
         .replace(&version, "v5.8.1")
@@ -69,14 +83,17 @@ fn the_first_use_works_as_shown() {
     // A build without a version is identified by its digest.
     let digest = regex::Regex::new(r"v5\.8\.1-[0-9a-f]{16}").unwrap();
     let transcript = digest.replace_all(&transcript, "v5.8.1").into_owned();
-    let shown = blocks(&file("README.md"), "console");
-    assert!(!shown.is_empty());
-    for block in shown {
-        assert!(
-            transcript.contains(&block),
-            "the README shows\n{block}\nbut this happens:\n{transcript}"
-        );
+    let mut count = 0;
+    for (path, text) in pages() {
+        for block in blocks(&text, "console") {
+            assert!(
+                transcript.contains(&block),
+                "{path} shows\n{block}\nbut this happens:\n{transcript}"
+            );
+            count += 1;
+        }
     }
+    assert!(count >= 10, "{count}");
 }
 
 /// Returns what `check` and `tree` say of a URL that was just staged.
@@ -95,6 +112,78 @@ fn check_of_a_change() -> String {
     let checked = repo.run(&["check"]).fails(1).stdout.clone();
     let tree = repo.run(&["tree"]).success().stdout.clone();
     format!("$ git kustomize-localize check\n{checked}\n$ git kustomize-localize tree\n{tree}\n")
+}
+
+/// Returns the output of `affected` for a branch that changes a file, the lock, and adds an application.
+fn affected_by_a_change() -> String {
+    let world = World::new();
+    let bases = world.upstream_of("acme/bases", &[("kustomization.yaml", "resources: []\n")]);
+    let base = "resources: [../../../base]\n";
+    world.commit(&[
+        ("base/kustomization.yaml", "resources: [config.yaml]\n"),
+        ("base/config.yaml", &config("one")),
+        ("apps/db/kustomization.yaml", "resources: []\n"),
+        ("apps/web/prod/kustomization.yaml", base),
+        (
+            "apps/web/staging/kustomization.yaml",
+            "resources: ['https://github.com/acme/bases?ref=main']\n",
+        ),
+    ]);
+    world.work.run(&["lock"]).success();
+    world.work.commit("locked");
+    bases.commit("Raise the memory limit");
+    world.work.git(&["switch", "--quiet", "--create", "change"]);
+    world.work.run(&["update"]).success();
+    world.commit(&[
+        ("base/config.yaml", &config("two")),
+        ("apps/new/kustomization.yaml", "resources: []\n"),
+    ]);
+    let output = world.work.run(&["affected", "--since", "main"]);
+    let (listed, summary) = (&output.success().stdout, &output.stderr);
+    format!("$ git kustomize-localize affected --since main\n{listed}{summary}\n")
+}
+
+/// Returns the output of `targets` for what Flux deploys from here, and from elsewhere.
+fn targets_of_a_cluster() -> String {
+    let sandbox = Sandbox::new();
+    let repo = sandbox.repo("work");
+    let source = |name: &str, url: &str| {
+        format!(
+            "apiVersion: source.toolkit.fluxcd.io/v1\nkind: GitRepository\n\
+             metadata: {{name: {name}, namespace: flux-system}}\n\
+             spec: {{url: '{url}', ref: {{branch: main}}, interval: 1m}}\n"
+        )
+    };
+    let kustomization = |name: &str, source: &str, path: &str| {
+        format!(
+            "apiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\n\
+             metadata: {{name: {name}, namespace: flux-system}}\n\
+             spec: {{path: {path}, prune: true, interval: 1m, sourceRef: {{kind: GitRepository, name: {source}}}}}\n"
+        )
+    };
+    repo.git(&["remote", "add", "origin", "https://github.com/acme/fleet"]);
+    let prod = [
+        (
+            "flux-system",
+            source("flux-system", "https://github.com/acme/fleet"),
+        ),
+        ("apps", kustomization("apps", "flux-system", "./apps/prod")),
+        (
+            "monitoring",
+            kustomization("monitoring", "monitoring", "./deploy"),
+        ),
+        (
+            "sources",
+            source("monitoring", "https://github.com/acme/monitoring"),
+        ),
+    ];
+    for (name, text) in prod {
+        repo.write(&format!("clusters/prod/{name}.yaml"), text);
+    }
+    repo.write("apps/prod/kustomization.yaml", "resources: []\n");
+    repo.commit("Begin");
+    let shown = repo.run(&["targets"]).success().stdout.clone();
+    format!("$ git kustomize-localize targets\n{shown}\n")
 }
 
 /// Returns the output of `verify --upstream` for a branch that moved forward, and for a tag that was moved.
@@ -121,87 +210,87 @@ fn upstream_of_a_lock() -> String {
 
 #[test]
 fn every_option_is_in_the_table() {
-    let readme = file("README.md");
-    let mut expected = options(&["--help"]);
-    expected.extend(["TARGET".to_owned(), "NEW_DIR".to_owned()]);
-    assert_eq!(first_column(section(&readme, "## Options")), expected);
-    let mut check = options(&["check", "--help"]);
-    check.insert("PATH".to_owned());
-    assert_eq!(first_column(section(&readme, "## Check")), check);
-    let mut tree = options(&["tree", "--help"]);
-    tree.insert("TARGET".to_owned());
-    assert_eq!(first_column(section(&readme, "## What names what")), tree);
-    let mut verify = options(&["verify", "--help"]);
-    verify.extend(["REV".to_owned(), "PATH".to_owned()]);
-    assert_eq!(
-        first_column(section(&readme, "## The gate of the branch")),
-        verify
-    );
-    let lock = options(&["lock", "--help"]);
-    let mut update = options(&["update", "--help"]);
-    update.extend(["URL".to_owned(), "PATH".to_owned()]);
-    update.extend(lock);
-    assert_eq!(first_column(section(&readme, "## The lock")), update);
+    let sandbox = Sandbox::new();
+    let mut count = 0;
+    for command in [
+        "",
+        "localize",
+        "check",
+        "lock",
+        "update",
+        "verify",
+        "tree",
+        "hook install",
+    ] {
+        let words: Vec<&str> = command.split_whitespace().collect();
+        let page = sandbox.run(&sandbox.path(""), &[&["help"], words.as_slice()].concat());
+        let page = page.success().stdout.clone();
+        let (_, table) = page.split_once("\nOptions\n").unwrap();
+        let options = options(&sandbox, &[words.as_slice(), &["--help"]].concat());
+        for option in &options {
+            assert!(
+                table.contains(&format!("  `{option}`\n")),
+                "{command}: {option}"
+            );
+        }
+        count += options.len();
+    }
+    assert!(count > 100, "{count}");
 }
 
-/// Returns the options that a help names, as the README writes them.
-fn options(args: &[&str]) -> BTreeSet<String> {
-    let sandbox = Sandbox::new();
+/// Returns the options that a help names, as a page writes them.
+fn options(sandbox: &Sandbox, args: &[&str]) -> BTreeSet<String> {
     let help = sandbox.run(&sandbox.path(""), args);
     // `  -m, --message <TEXT>` becomes `-m, --message TEXT`.
     help.success()
         .stdout
         .lines()
-        .filter(|line| line.trim_start().starts_with('-') && line.starts_with("  "))
         .filter(|line| line.starts_with("  -") || line.starts_with("      --"))
         .map(|line| line.trim().replace(['<', '>'], ""))
         .collect()
 }
 
 #[test]
-fn every_rule_has_its_section() {
-    let readme = file("README.md");
-    let rules = section(&readme, "## Rules");
-    let (table, sections) = rules.split_once("\n### ").unwrap();
-    let rows: Vec<&str> = table
-        .lines()
-        .filter(|line| line.starts_with("| ["))
-        .collect();
-    let sections: Vec<(&str, String)> = sections
-        .split("\n### ")
-        .map(|section| {
-            let (id, text) = section.split_once('\n').unwrap();
-            // Text after the first paragraph is for those who read the README.
-            let first = text.trim_start().split("\n\n").next().unwrap();
-            let words: Vec<&str> = first.split_whitespace().collect();
-            (id, words.join(" "))
-        })
-        .collect();
-    assert_eq!(rows.len(), Rule::ALL.len());
-    for ((rule, row), (id, text)) in Rule::ALL.iter().zip(rows).zip(sections) {
-        let (name, severity) = (rule.id(), rule.default_severity().name());
-        assert_eq!(
-            row,
-            format!("| [`{name}`](#{name}) | {severity} | {} |", rule.summary())
+fn every_rule_and_warning_is_explained() {
+    let sandbox = Sandbox::new();
+    let explain = |ids: &[&str]| {
+        let output = sandbox.run(&sandbox.path(""), &[&["explain"], ids].concat());
+        output.success().stdout.clone()
+    };
+    let words = |text: &str| text.split_whitespace().collect::<Vec<&str>>().join(" ");
+    let list = words(&explain(&[]));
+    for rule in Rule::ALL {
+        let (id, severity, summary) = (rule.id(), rule.default_level(), rule.summary());
+        let row = format!("`{id}` default: {severity} finds: {}", words(summary));
+        assert!(list.contains(&row), "{row}: {list}");
+        let text = explain(&[id]);
+        assert!(
+            text.starts_with(&format!("{id} (rule): {}\n\n", summary.replace('`', ""))),
+            "{text}"
         );
-        assert_eq!(id, name);
-        assert_eq!(text, rule.explanation(), "{id}");
+        let first = rule.explanation().trim().split("\n\n").next().unwrap();
+        let first = without_links(first);
+        assert!(words(&text).contains(&words(&first)), "{text}");
+        assert!(!text.contains("](") && !text.contains("```"), "{text}");
     }
-}
-
-#[test]
-fn every_warning_is_in_the_table_with_its_meaning() {
-    let ids = WarningId::ALL.iter().map(|warning| warning.id().to_owned());
-    let expected: BTreeSet<String> = ids.collect();
-    let readme = file("README.md");
-    let table = section(&readme, "## Warnings");
-    assert_eq!(first_column(table), expected);
     for warning in WarningId::ALL {
-        let start = format!("| `{}` | ", warning.id());
-        let mut rows = table.lines().filter_map(|line| line.strip_prefix(&start));
-        let row = without_links(rows.next().unwrap().trim_end_matches(" |"));
-        assert_eq!(row, warning.meaning());
+        let (id, meaning) = (warning.id(), words(warning.meaning()));
+        let row = format!("`{id}` {meaning}");
+        assert!(list.contains(&row), "{row}: {list}");
+        let text = explain(&[id]);
+        assert!(text.contains(&format!("{id} (warning)\n\n")), "{text}");
+        assert!(words(&text).contains(&meaning[1..]), "{text}");
     }
+    let both = explain(&["cycle", "not-built"]);
+    assert_eq!(both, explain(&["cycle"]) + "\n" + &explain(&["not-built"]));
+    // An id of a rule and of a warning.
+    assert!(explain(&["function"]).contains("function (warning)\n"));
+    sandbox
+        .run(&sandbox.path(""), &["explain", "cycel", "nothing-like-it"])
+        .fails(2)
+        .stderr_has("error: there is no rule or warning `cycel`")
+        .stderr_has("did you mean `cycle`? git kustomize-localize explain cycle")
+        .stderr_has("to list them: git kustomize-localize explain");
 }
 
 /// Returns Markdown with the texts of its links alone.
@@ -221,9 +310,10 @@ fn without_links(text: &str) -> String {
 
 #[test]
 fn the_two_commands_are_those_of_ci() {
-    let readme = file("README.md");
-    let ci = file(".ci/run");
-    let commands = blocks(section(&readme, "## Try it"), "sh").concat();
+    let readme = source("README.md");
+    let ci = source(".ci/run");
+    let commands = blocks(section(&readme, "## Install"), "sh");
+    let commands = commands.last().unwrap();
     for command in commands.lines().filter(|line| line.starts_with("cargo")) {
         let command = command.split('#').next().unwrap().trim();
         assert!(
@@ -234,16 +324,8 @@ fn the_two_commands_are_those_of_ci() {
     assert_eq!(commands.matches("cargo").count(), 2);
 }
 
-/// Returns the text of the section with this heading.
-fn section<'a>(readme: &'a str, heading: &str) -> &'a str {
-    let (_, rest) = readme.split_once(&format!("\n{heading}\n")).unwrap();
-    rest.split("\n## ").next().unwrap()
-}
-
-/// Returns what stands between the first backquotes of every row of a table.
-fn first_column(text: &str) -> BTreeSet<String> {
-    text.lines()
-        .filter_map(|line| line.strip_prefix("| `"))
-        .map(|line| line.split('`').next().unwrap().to_owned())
-        .collect()
+#[test]
+fn the_readme_is_short() {
+    let size = source("README.md").len();
+    assert!(size <= 12_000, "{size} bytes");
 }

@@ -28,7 +28,8 @@ fn every_script_is_sound() {
     let top = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut scripts = scripts(&top.join("hooks"));
     assert!(scripts.len() >= 4, "{scripts:?}");
-    scripts.extend([".ci/run", ".github/package.sh"].map(|path| top.join(path)));
+    scripts
+        .extend([".ci/run", ".github/package.sh", ".github/release.sh"].map(|path| top.join(path)));
     let output = Command::new(shellcheck).args(&scripts).output().unwrap();
     let said = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success(), "{said}");

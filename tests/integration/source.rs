@@ -240,12 +240,12 @@ fn a_missing_target_is_reported() {
         );
     }
     // No TARGET takes such an option.
-    for args in [&["chek", "--staged"][..], &["help", "chek"]] {
-        refused(
-            work,
-            args,
-            &["there is no command `chek`", "did you mean `check`?"],
-        );
+    for (args, what) in [
+        (&["chek", "--staged"][..], "command"),
+        (&["help", "chek"], "page"),
+    ] {
+        let message = format!("there is no {what} `chek`");
+        refused(work, args, &[&message, "did you mean `check`?"]);
     }
     // A directory of that name is a TARGET.
     fs::create_dir(work.path().join("chek")).unwrap();

@@ -6,6 +6,7 @@
 mod http;
 mod kustomize;
 mod memory;
+pub(crate) mod pages;
 mod process;
 mod programs;
 mod project;

@@ -560,9 +560,9 @@ fn consistent_tampering_breaks_the_signature() {
         .fails(1)
         .stdout_has(" is not signed\n")
         .stdout_has(&format!("{place}: is not what localizing again gives\n"));
-    let readme = include_str!("../../README.md");
+    let page = include_str!("../../src/commands/verify.md");
     assert!(
-        readme.contains("What it cannot tell without a network"),
-        "the README says what offline checks cannot"
+        page.contains("What it cannot tell without a network"),
+        "the page says what offline checks cannot"
     );
 }

@@ -191,7 +191,7 @@ fn files_and_lock_that_were_changed_together_disagree_with_the_message_only() {
     }
     output.stdout_has(": 2 differences\n");
     assert!(!output.stdout.contains("was changed"), "{output:?}");
-    // Without the message, nothing offline reveals it: the README says so.
+    // Without the message, nothing offline reveals it: the page says so.
     let tree = work.git(&["write-tree"]);
     let rewritten = work.git(&["commit-tree", "-m", "Rewritten", &tree]);
     verify(work, &[&rewritten])

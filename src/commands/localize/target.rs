@@ -1,7 +1,7 @@
 //! What the user named, found.
 
 use super::What;
-use crate::commands::NAMES;
+use crate::commands::names;
 use crate::destination::Destination;
 use crate::failure::{Failure, Result, nearest};
 use crate::fetch::Fetcher;
@@ -85,6 +85,14 @@ impl Subject {
                     ..in_place::Request::default()
                 }))
             }
+        }
+    }
+
+    /// Returns the directories of the roots that were named, in place; all when there are none.
+    pub(super) fn targets(&self) -> &[String] {
+        match self {
+            Subject::Copy(_) => &[],
+            Subject::InPlace(request) => &request.targets,
         }
     }
 
@@ -266,7 +274,7 @@ fn if_missing(what: &str, text: &str, workspace: &Workspace) -> String {
             "a {what} is read from the source commit: commit it first, or use `--no-commit`"
         );
     }
-    match nearest(text, NAMES) {
+    match nearest(text, names()) {
         Some(name) if what == "target" => {
             format!("if the command is meant: git kustomize-localize {name}")
         }

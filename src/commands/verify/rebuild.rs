@@ -8,7 +8,7 @@ use std::time::Duration;
 use crate::commands::fetching::fetcher;
 use crate::commands::localize::target::{local_target, remote, remote_target};
 use crate::destination::objects;
-use crate::failure::{Failure, Failures, Result};
+use crate::failure::{Failures, Result};
 use crate::fetch;
 use crate::git::{CommitId, LocalRepo};
 use crate::plan::{Options, Writes, copy, in_place};
@@ -39,9 +39,7 @@ pub(super) fn rebuild(
 ) -> Result<Rebuilt, Failures> {
     let repository = crate::tree::objects::open(&here.git_dir)?.with_object_memory();
     let source_tree = object_id(&source.tree)?;
-    let mut workspace = Workspace::of_commit(here.clone(), source)?;
-    // Locks name directories from the top.
-    workspace.prefix = String::new();
+    let workspace = Workspace::of_commit(here.clone(), source)?;
     let options = recorded(lock, &workspace)?;
     let fetching = fetch::Options {
         timeout,
@@ -62,12 +60,8 @@ pub(super) fn rebuild(
                     local_target(&workspace, &place(target), scope.as_deref(), "")
                 }
             };
-            let absences = workspace
-                .absences()
-                .ok_or_else(|| Failure::new("only a commit can be localized again"))?;
-            let absence = |path: &str| absences.of(path);
             let into = directory.to_owned();
-            copy::plan(&workspace, target, into, &options, &absence, &mut fetcher)?
+            copy::plan(&workspace, target, into, &options, &mut fetcher)?
         }
         None => {
             let all = in_place::Request::default();

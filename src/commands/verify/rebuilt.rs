@@ -71,8 +71,9 @@ fn of(
     let tree = ObjectTree::of_here(here.clone(), whole)?;
     let name = path::join(&record.directory, LOCK_NAME);
     let lock = Lock::at(&tree, &name)?.unwrap_or_default();
-    let rebuilt = rebuild(here, source, &record.directory, &lock, timeout)
-        .map_err(|failures| in_context(failures, shown))?;
+    let rebuilt = rebuild(here, source, &record.directory, &lock, timeout).map_err(|failures| {
+        failures.context(format_args!("`{shown}` cannot be localized again"))
+    })?;
     let there = match record.target {
         Some(_) => lookup(&rebuilt.repository, whole, &record.directory)?.map(|(_, id)| id),
         // In place, commits of other people have other trees. That one of ours has just this tree is checked already.
@@ -92,10 +93,4 @@ fn of(
         message: "is not what localizing again gives".to_owned(),
     };
     Ok(paths.iter().map(difference).collect())
-}
-
-fn in_context(failures: Failures, shown: &str) -> Failures {
-    let context = format!("`{shown}` cannot be localized again");
-    let failures = failures.0.into_iter();
-    Failures(failures.map(|failure| failure.context(&context)).collect())
 }

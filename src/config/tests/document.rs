@@ -1,11 +1,11 @@
-//! The schema and the README say what the code does.
-
-use std::path::Path;
+//! The schema and the page say what the code does.
 
 use serde_json::Value;
 
+use super::super::deployed::{REPOSITORY_KEYS, TARGET_KEYS};
 use super::super::read::{ALLOW_KEYS, KEYS, MISSING_KEYS};
 use super::*;
+use crate::config::Engine;
 use crate::finding::WarningId;
 
 fn schema() -> Value {
@@ -48,6 +48,12 @@ fn the_schema_has_the_keys_and_words_of_the_code() {
     assert_eq!(keys(allow), BTreeSet::from(ALLOW_KEYS));
     let missing = &schema["definitions"]["missing"]["properties"];
     assert_eq!(keys(missing), BTreeSet::from(MISSING_KEYS));
+    let repository = &properties["repository"]["items"]["properties"];
+    assert_eq!(keys(repository), BTreeSet::from(REPOSITORY_KEYS));
+    let target = &properties["targets"]["items"]["properties"];
+    assert_eq!(keys(target), BTreeSet::from(TARGET_KEYS));
+    let engines: Vec<&str> = Engine::ALL.iter().map(|engine| engine.id()).collect();
+    assert_eq!(words(&target["engine"]), engines);
     for property in [properties, allow, missing] {
         for (key, value) in property.as_object().unwrap() {
             assert!(value["description"].is_string(), "{key}");
@@ -59,7 +65,7 @@ fn the_schema_has_the_keys_and_words_of_the_code() {
     for rule in Rule::ALL {
         let summary = rule.summary();
         let (first, rest) = summary.split_at(1);
-        let severity = rule.default_severity().name();
+        let severity = rule.default_level();
         assert_eq!(
             rules[rule.id()]["description"],
             format!("{}{rest}. Default: {severity}.", first.to_uppercase())
@@ -94,6 +100,8 @@ fn the_schema_and_the_program_accept_the_same() {
         "strict: [not-built, left-missing]\nleave-missing: [{path: '**/a*/.x', reason: r}]\n",
         "allow: []\nlocked: allow\npin: false\nload-restrictor: root-only\n",
         "allow: [{url: 'file:///srv/*', reason: x, refs: commit, rules: [function]}]\n",
+        "repository: [{url: 'oci://a.example/b', path: a/.b}, {url: x}]\n",
+        "targets: [{path: '.', engine: flux}, {path: a/b, engine: kustomize}]\n",
     ] {
         assert!(Config::parse(text.as_bytes(), "x").is_ok(), "{text}");
         assert!(accepts(text), "{text}");
@@ -155,6 +163,20 @@ fn the_schema_and_the_program_accept_the_same() {
         "new-only: main",
         "pin: 1",
         "load-restrictor: LoadRestrictionsNone",
+        "repository: https://a.example/b",
+        "repository: [https://a.example/b]",
+        "repository: [{url: ''}]",
+        "repository: [{path: a}]",
+        "repository: [{url: a, path: /a}]",
+        "targets: [{path: a}]",
+        "targets: [{engine: flux}]",
+        "targets: [{path: ../a, engine: flux}]",
+        "targets: [{path: a/../b, engine: flux}]",
+        "targets: [{path: a/, engine: flux}]",
+        "targets: [{path: .., engine: flux}]",
+        "targets: [{path: ./a, engine: flux}]",
+        "targets: [{path: a, engine: argo}]",
+        "targets: [{path: a, engine: flux, x: y}]",
         "pin: ~",
         "rules:",
     ] {
@@ -164,12 +186,9 @@ fn the_schema_and_the_program_accept_the_same() {
 }
 
 #[test]
-fn the_readme_shows_a_configuration_with_every_key() {
-    let readme = Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md");
-    let readme = std::fs::read_to_string(readme).unwrap();
-    let (_, section) = readme.split_once("\n## Configuration\n").unwrap();
-    let section = section.split("\n## ").next().unwrap();
-    let example = section.split("```yaml\n").nth(1).unwrap();
+fn the_page_shows_a_configuration_with_every_key() {
+    let page = include_str!("../../manual/configuration.md");
+    let example = page.split("```yaml\n").nth(1).unwrap();
     let example = example.split("```").next().unwrap();
     let config = parse(example);
     assert!(accepts(example));
@@ -181,13 +200,13 @@ fn the_readme_shows_a_configuration_with_every_key() {
             "{key} is not in the example"
         );
         assert!(
-            section.contains(&format!("| `{key}` |")),
+            page.contains(&format!("| `{key}` |")),
             "{key} is not in the table"
         );
     }
     for key in ALLOW_KEYS {
-        assert!(section.contains(&format!("`{key}`")), "{key}");
+        assert!(page.contains(&format!("`{key}`")), "{key}");
     }
     assert!(!config.allow.is_empty() && !config.scopes.is_empty());
-    assert!(readme.contains("src/config/schema.json"));
+    assert!(page.contains("(../config/schema.json)"));
 }

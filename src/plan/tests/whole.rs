@@ -9,7 +9,7 @@ use crate::record::{LOCK_NAME, Lock};
 use crate::reference::RepoRef;
 use crate::tree::Listing;
 use crate::tree::memory::MemoryTree;
-use crate::walk::{Absence, Found, RemoteFile, RemoteRef, Remotes, Repository, Start, Wants};
+use crate::walk::{Found, RemoteFile, RemoteRef, Remotes, Repository, Start, Wants};
 use crate::workspace::Workspace;
 
 const MAP: &str = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: map}\n";
@@ -17,7 +17,7 @@ const APP: &str =
     "# ours\nresources:\n- https://h/o/base//apps/db?ref=v1\n- https://h/map.yaml\n- own.yaml\n";
 
 /// One repository and one file; what else is requested is not there.
-struct Upstream;
+pub(super) struct Upstream;
 
 impl Remotes for Upstream {
     fn resolve(&mut self, wanted: &[RemoteRef]) -> Vec<crate::failure::Result<Found>> {
@@ -61,7 +61,7 @@ impl Remotes for Nothing {
     }
 }
 
-fn repository(app: &str) -> MemoryTree {
+pub(super) fn repository(app: &str) -> MemoryTree {
     let mut tree = MemoryTree::default();
     tree.file("app/kustomization.yaml", app.as_bytes(), false);
     tree.file("app/own.yaml", MAP.as_bytes(), false);
@@ -77,7 +77,7 @@ fn planned_in_place(
     in_place::plan(&workspace, &in_place::Request::default(), options, remotes)
 }
 
-fn copied(
+pub(super) fn copied(
     tree: MemoryTree,
     options: &Options,
     remotes: &mut dyn Remotes,
@@ -95,9 +95,8 @@ fn copied(
         scope: None,
         url: None,
     };
-    let absence = |_: &str| Absence::Nowhere;
     let into = "localized-app".to_owned();
-    copy::plan(&workspace, target, into, options, &absence, remotes)
+    copy::plan(&workspace, target, into, options, remotes)
 }
 
 /// Returns the tree that a plan makes of another one, and the paths that it writes.

@@ -151,6 +151,7 @@ fn options(reader: &mut Reader<'_>, options: &mut LockOptions) -> Result<Mark> {
             "pin" => options.pin = reader.flag()?,
             "helm" => options.helm = reader.flag()?,
             "no-licenses" => options.no_licenses = reader.flag()?,
+            "hydrator-metadata" => options.hydrator_metadata = reader.flag()?,
             "load-restrictor" => {
                 let value = reader.text()?;
                 options.load_restrictor = match &*value.text {

@@ -46,6 +46,7 @@ fn full() -> Lock {
             pin: true,
             helm: true,
             no_licenses: true,
+            hydrator_metadata: true,
             load_restrictor: LoadRestrictor::None,
             leave_missing: ["*.json".to_owned(), "gen/**".to_owned()].into(),
             leave_remote: ["https://github.com/a/c".to_owned()].into(),
@@ -141,6 +142,7 @@ options:
   pin: true
   helm: true
   no-licenses: true
+  hydrator-metadata: true
   load-restrictor: none
   leave-missing: ["*.json", "gen/**"]
   leave-remote: ["https://github.com/a/c"]

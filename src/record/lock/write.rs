@@ -62,6 +62,7 @@ fn options(out: &mut Writer, options: &LockOptions) {
         pin,
         helm,
         no_licenses,
+        hydrator_metadata,
         load_restrictor,
         leave_missing,
         leave_remote,
@@ -79,6 +80,9 @@ fn options(out: &mut Writer, options: &LockOptions) {
     }
     if *no_licenses {
         out.field("  ", "no-licenses", true);
+    }
+    if *hydrator_metadata {
+        out.field("  ", "hydrator-metadata", true);
     }
     if *load_restrictor == LoadRestrictor::None {
         out.field("  ", "load-restrictor", "none");

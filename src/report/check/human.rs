@@ -1,14 +1,14 @@
 //! The findings for people.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 
 use console::Style;
 
 use super::excerpt::Excerpt;
 use super::overview::Overview;
-use super::{new_locked, not_staged, summary, visible};
+use super::{deployed, new_locked, not_staged, summary, visible};
 use crate::check::Checked;
-use crate::finding::{Finding, Severity};
+use crate::finding::{Finding, Rule, Severity};
 
 /// How much of a check is shown, and how.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -69,6 +69,17 @@ pub fn human(checked: &Checked, shown: Shown) -> String {
     }
     if let Some(note) = not_staged(checked) {
         out.push_str(&format!("{} {note}\n", styles.help.apply_to("note:")));
+    }
+    let rules: BTreeSet<Rule> = wanted
+        .iter()
+        .filter(|finding| finding.allowed.is_none())
+        .map(|finding| finding.rule)
+        .collect();
+    if !rules.is_empty() {
+        let ids: Vec<&str> = rules.into_iter().map(Rule::id).collect();
+        let mark = styles.help.apply_to("for more:");
+        let ids = ids.join(" ");
+        out.push_str(&format!("{mark} git kustomize-localize explain {ids}\n"));
     }
     for added in &checked.new_locked {
         let note = styles.help.apply_to("new in the lock:");
@@ -177,6 +188,10 @@ fn write_finding(out: &mut String, finding: &Finding, help: &[&String], styles: 
             " ".repeat(excerpt.indent),
             marks
         ));
+    }
+    if let Some(deployed) = deployed(finding) {
+        let (mark, word) = (styles.frame.apply_to("="), styles.help.apply_to("note:"));
+        out.push_str(&format!("{gutter} {mark} {word} {}\n", visible(&deployed)));
     }
     if let Some(allowed) = &finding.allowed {
         let note = format!("allowed by {}: {}", allowed.by, allowed.reason);

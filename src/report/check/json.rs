@@ -55,6 +55,7 @@ struct JsonFinding<'a> {
     helm: Option<Helm<'a>>,
     message: &'a str,
     help: &'a [String],
+    deployed_by: &'a [String],
     allowed: Option<JsonAllowed<'a>>,
 }
 
@@ -181,6 +182,7 @@ fn finding(finding: &Finding) -> JsonFinding<'_> {
         helm,
         message: &finding.message,
         help: &finding.help,
+        deployed_by: &finding.deployed,
         allowed: finding.allowed.as_ref().map(|allowed| JsonAllowed {
             by: &allowed.by,
             reason: &allowed.reason,

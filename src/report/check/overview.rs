@@ -298,6 +298,7 @@ mod tests {
             let only what is new fail: write `new-only: true` into .kustomize-localize\n  \
             allow what is to stay remote, in .kustomize-localize:\n    \
             allow:\n      - url: h0.example\n        reason: WHY\n\n\
+            for more: git kustomize-localize explain remote-reference missing-path\n\
             checked 14 kustomizations with 52 references in the index: 120 errors\n";
         assert!(text.ends_with(end), "{text}");
     }

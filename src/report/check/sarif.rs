@@ -2,10 +2,11 @@
 
 use serde_json::{Map, Value, json};
 
+use super::fingerprint;
 use crate::check::{Checked, Checking};
 use crate::failure::{Failure, Location};
 use crate::finding::{Finding, Rule, Severity};
-use crate::record::sha256_hex;
+use crate::manual;
 use crate::report::json::render;
 use crate::report::visible;
 
@@ -49,17 +50,25 @@ pub fn sarif(checked: &Checked) -> String {
 }
 
 fn descriptor(rule: Rule) -> Value {
+    let help = manual::unlinked(&manual::rule(rule));
     json!({
         "id": rule.id(),
         "shortDescription": { "text": rule.summary() },
-        "fullDescription": { "text": rule.explanation() },
-        "help": { "text": rule.explanation(), "markdown": rule.explanation() },
-        "defaultConfiguration": { "level": rule.default_severity().name() },
+        "fullDescription": { "text": rule.summary() },
+        "help": { "text": help, "markdown": help },
+        "defaultConfiguration": {
+            "enabled": !rule.is_off_by_default(),
+            "level": rule.default_severity().name(),
+        },
     })
 }
 
 fn result(finding: &Finding) -> Value {
     let mut text = plain(&finding.message);
+    if let Some(deployed) = super::deployed(finding) {
+        text.push('\n');
+        text.push_str(&plain(&deployed));
+    }
     for help in &finding.help {
         text.push('\n');
         text.push_str(&help.lines().map(plain).collect::<Vec<_>>().join("\n"));
@@ -104,12 +113,6 @@ fn result(finding: &Finding) -> Value {
 /// (SARIF 3.11.6), and viewers do not agree on how to escape it.
 fn plain(line: &str) -> String {
     visible(line).replace("](", "] (")
-}
-
-/// Returns what stays the same when lines move.
-fn fingerprint(finding: &Finding) -> String {
-    let (rule, path, text) = finding.identity();
-    sha256_hex(format!("{}\0{path}\0{text}", rule.id()).as_bytes())
 }
 
 fn artifact(path: &str) -> Value {

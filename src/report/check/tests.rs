@@ -1,6 +1,7 @@
 //! What every format must show, with harmless and with hostile input.
 
 mod github;
+mod gitlab;
 mod human;
 mod json;
 mod sarif;
@@ -42,6 +43,7 @@ pub(super) fn finding() -> Finding {
             "allow it".to_owned(),
         ],
         allowed: None,
+        deployed: Vec::new(),
     }
 }
 
@@ -59,6 +61,7 @@ fn warning() -> Finding {
         message: "nothing references https://example.com/b.yaml".to_owned(),
         help: Vec::new(),
         allowed: None,
+        deployed: Vec::new(),
     }
 }
 
@@ -119,7 +122,7 @@ pub(super) fn checked(findings: Vec<Finding>) -> Checked {
 
 /// Checks a document against a JSON Schema.
 #[track_caller]
-fn assert_valid(schema: &str, document: &str) {
+pub(in crate::report) fn assert_valid(schema: &str, document: &str) {
     assert_eq!(problem(schema, document), None);
 }
 

@@ -230,7 +230,7 @@ fn renovate_can_lock_by_itself() {
     project.second_version();
     work.write(BASE, base_of("v2"));
     let tasks = &json("postUpgradeTasks")["postUpgradeTasks"];
-    let (_, rest) = super::readme()
+    let (_, rest) = super::page()
         .split_once("\"allowedCommands\": [\"")
         .map(|(before, rest)| (before.to_owned(), rest.to_owned()))
         .unwrap();

@@ -4,7 +4,7 @@ use std::fs;
 
 use serde_json::json;
 
-use super::{readme, run, step};
+use super::{run, step, workflow};
 use crate::support::{Project, Repo, Sandbox};
 
 const WORKFLOW: &str = ".github/workflows/upstream.yml";
@@ -145,10 +145,7 @@ fn an_unreachable_upstream_only_fails_the_job() {
 
 #[test]
 fn the_job_may_do_no_more_than_it_has_to() {
-    let readme = readme();
-    let (_, rest) = readme.split_once(&format!("# {WORKFLOW}\n")).unwrap();
-    let (text, _) = rest.split_once("```").unwrap();
-    let workflow: serde_json::Value = serde_yaml::from_str(text).unwrap();
+    let workflow = workflow(WORKFLOW);
     assert_eq!(
         workflow["permissions"],
         json!({ "contents": "read", "issues": "write" })

@@ -87,6 +87,8 @@ impl Memory {
             paths: &self.paths,
             no_allow: self.no_allow,
             absences: None,
+            identity: None,
+            targets_only: false,
         })?)
     }
 

@@ -160,6 +160,7 @@ fn locks() -> impl Strategy<Value = Lock> {
         any::<bool>(),
         any::<bool>(),
         any::<bool>(),
+        any::<bool>(),
         btree_set(accepted(valid::text_without_controls), 0..3),
         btree_set(accepted(valid::url), 0..3),
         btree_set(accepted(valid::text_without_controls), 0..3),
@@ -170,6 +171,7 @@ fn locks() -> impl Strategy<Value = Lock> {
                 pin,
                 helm,
                 no_licenses,
+                hydrator_metadata,
                 unrestricted,
                 leave_missing,
                 leave_remote,
@@ -180,6 +182,7 @@ fn locks() -> impl Strategy<Value = Lock> {
                     pin,
                     helm,
                     no_licenses,
+                    hydrator_metadata,
                     load_restrictor: if unrestricted {
                         LoadRestrictor::None
                     } else {
@@ -237,6 +240,10 @@ fn value(lock: &Lock) -> Value {
             (
                 "no-licenses",
                 options.no_licenses.then_some(Value::Bool(true)),
+            ),
+            (
+                "hydrator-metadata",
+                options.hydrator_metadata.then_some(Value::Bool(true)),
             ),
             ("load-restrictor", is_free.then(|| Value::from("none"))),
             ("leave-missing", list(&options.leave_missing)),

@@ -43,6 +43,7 @@ error[remote-reference]: https://example.com/a.yaml is neither localized nor loc
 warning[stale-lock]: nothing references https://example.com/b.yaml
  --> kustomize-localize.lock
 
+for more: git kustomize-localize explain remote-reference stale-lock
 checked 14 kustomizations with 52 references in the index: 1 error, 1 warning, 1 allowed
 "
     );
@@ -182,6 +183,7 @@ fn the_last_line_names_the_source_and_the_result() {
         text.ends_with(
             "
 note: 2 kustomizations have changes that are not staged: fixes count after `git add`
+for more: git kustomize-localize explain stale-lock
 checked 14 kustomizations with 52 references in the index (2 differ in the working tree): 1 warning, 7 left out that HEAD has too, 1 could not be looked at
 "
         ),

@@ -22,6 +22,7 @@ fn the_report_matches_its_documentation() {
             reference: Some("v1".to_owned()),
             pin: "tag",
         },
+        deployed: vec!["Flux Kustomization apps (clusters/apps.yaml:3)".to_owned()],
         ..allowed()
     };
     let checked = Checked {
@@ -61,6 +62,7 @@ fn the_report_matches_its_documentation() {
                     "keep the URL, and lock it:\ngit kustomize-localize lock\ngit add -- kustomize-localize.lock",
                     "allow it",
                 ],
+                "deployed_by": ["Flux Kustomization apps (clusters/apps.yaml:3)"],
                 "allowed": {"by": ".kustomize-localize:12", "reason": "mirrored inside"},
             }],
             "failures": [{

@@ -1,0 +1,177 @@
+//! What is different between two trees.
+
+use std::collections::{BTreeSet, HashMap};
+use std::ops::Bound;
+use std::rc::Rc;
+
+use super::Cause;
+use crate::failure::Result;
+use crate::kustomization::FILE_NAMES;
+use crate::record::{Change, LOCK_NAME, Lock, Remote};
+use crate::tree::{self, Entry, Listing, Resolved, path};
+use crate::walk::inputs::Input;
+
+/// Two trees, and where they differ.
+pub struct Changes {
+    /// What was.
+    pub old: Rc<dyn Listing>,
+    /// What is.
+    pub new: Rc<dyn Listing>,
+    /// The paths at which they differ, each as deep as both have directories.
+    paths: BTreeSet<String>,
+    /// The directories below which a checkout may convert files otherwise.
+    attributes: BTreeSet<String>,
+    /// The remotes that are something else now, or reach something that is, as either lock lists them.
+    moved: Lock,
+}
+
+impl Changes {
+    /// Compares two trees, which differ at `paths`: each as deep as both have directories.
+    ///
+    /// # Errors
+    /// When a lock at the top cannot be read.
+    pub fn of(
+        old: Rc<dyn Listing>,
+        new: Rc<dyn Listing>,
+        paths: BTreeSet<String>,
+    ) -> Result<Changes> {
+        let lock = |tree: &dyn Listing| -> Result<_> {
+            Ok(Lock::at(tree, LOCK_NAME)?.unwrap_or_default())
+        };
+        let is_attributes = |place: &&String| path::name(place) == ".gitattributes";
+        let attributes = paths.iter().filter(is_attributes);
+        Ok(Changes {
+            attributes: attributes
+                .map(|place| path::parent(place).to_owned())
+                .collect(),
+            moved: moved(&*lock(&*old)?, &*lock(&*new)?),
+            old,
+            new,
+            paths,
+        })
+    }
+
+    /// Returns the first of these inputs that is different.
+    ///
+    /// # Errors
+    /// When a tree cannot be read.
+    pub fn first_of(&self, inputs: &[Input]) -> Result<Option<Cause>> {
+        for input in inputs {
+            let cause = match input {
+                Input::At(place) => self.at(place)?.map(Cause::Path),
+                Input::Below(directory) => self.below(directory)?.map(Cause::Path),
+                Input::Remote(remote) => {
+                    let moved = remote.locked(&self.moved);
+                    moved.map(|remote| Cause::Remote(remote.label()))
+                }
+                Input::Chart(chart) => {
+                    let moved = chart.locked(&self.moved);
+                    moved.map(|_| Cause::Remote(chart.label()))
+                }
+            };
+            if cause.is_some() {
+                return Ok(cause);
+            }
+        }
+        Ok(None)
+    }
+
+    /// Returns the first path of this name that is different.
+    #[must_use]
+    pub fn named(&self, name: &str) -> Option<String> {
+        let mut paths = self.paths.iter();
+        paths.find(|place| path::name(place) == name).cloned()
+    }
+
+    /// Returns whether a directory was a root.
+    ///
+    /// # Errors
+    /// When the tree cannot be read.
+    pub fn was_root(&self, directory: &str) -> Result<bool> {
+        for name in FILE_NAMES {
+            let place = path::join(directory, name);
+            if let Resolved::File { .. } = tree::resolve(&*self.old, &place)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Returns where the trees differ, if that makes a difference to who asks for `place`.
+    fn at(&self, place: &str) -> Result<Option<String>> {
+        let mut above = path::and_above(place);
+        if let Some(changed) = above.find(|above| self.paths.contains(*above)) {
+            return Ok(Some(changed.to_owned()));
+        }
+        if self.converts(place) && self.is_converted(place)? {
+            return Ok(Some(place.to_owned()));
+        }
+        Ok(None)
+    }
+
+    /// Returns where the trees differ at or below a directory.
+    fn below(&self, directory: &str) -> Result<Option<String>> {
+        if let Some(changed) = self.at(directory)? {
+            return Ok(Some(changed));
+        }
+        let inside = match directory {
+            "" => String::new(),
+            directory => format!("{directory}/"),
+        };
+        let from = (Bound::Excluded(inside.as_str()), Bound::Unbounded);
+        let next = self.paths.range::<str, _>(from).next();
+        if let Some(changed) = next.filter(|changed| path::is_in(changed, directory)) {
+            return Ok(Some(changed.clone()));
+        }
+        let may_convert = |attributes: &String| {
+            path::is_in(attributes, directory) || path::is_in(directory, attributes)
+        };
+        if self.attributes.iter().any(may_convert) {
+            for place in self.new.below(directory)? {
+                if self.is_converted(&place)? {
+                    return Ok(Some(place));
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    /// Returns whether other attributes may apply to a path.
+    fn converts(&self, place: &str) -> bool {
+        !self.attributes.is_empty()
+            && (self.attributes.contains("")
+                || path::and_above(place).any(|above| self.attributes.contains(above)))
+    }
+
+    /// Returns whether a checkout gives a file other bytes, although the same are stored.
+    fn is_converted(&self, place: &str) -> Result<bool> {
+        Ok(matches!(self.new.entry(place)?, Some(Entry::File { .. }))
+            && self.old.read(place)? != self.new.read(place)?)
+    }
+}
+
+/// Returns the remotes that are something else in the other lock, and those through which these were found.
+fn moved(old: &Lock, new: &Lock) -> Lock {
+    let changes = Lock::changes(old, new).into_iter();
+    let mut todo: Vec<String> = changes
+        .filter_map(|change| match change {
+            Change::Added { label, .. }
+            | Change::Removed { label, .. }
+            | Change::Moved { label, .. } => Some(label),
+            // What was there is the same.
+            Change::Extended { .. } => None,
+        })
+        .collect();
+    let mut by_label: HashMap<String, Vec<&Remote>> = HashMap::new();
+    for remote in old.remotes.iter().chain(&new.remotes) {
+        by_label.entry(remote.label()).or_default().push(remote);
+    }
+    let mut moved = Lock::default();
+    while let Some(label) = todo.pop() {
+        for remote in by_label.remove(&label).into_iter().flatten() {
+            todo.extend(remote.through().iter().cloned());
+            moved.remotes.push(remote.clone());
+        }
+    }
+    moved
+}

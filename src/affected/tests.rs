@@ -1,0 +1,609 @@
+//! Random worlds, changed at random: the roots that are named are those of which something that is read is different.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
+
+use super::changes::Changes;
+use super::{Affected, AffectedRoot, Cause, Status, affected};
+use crate::config::Config;
+use crate::record::LOCK_NAME;
+use crate::targets::{self, Identity};
+use crate::tree::memory::MemoryTree;
+use crate::tree::{self, Listing, path};
+use crate::walk::Origin;
+use crate::walk::inputs::explore;
+
+/// What a tree holds: files with their bytes and mode, and links (`None`).
+type World = BTreeMap<String, (String, Option<bool>)>;
+
+fn tree(world: &World) -> Rc<dyn Listing> {
+    let mut tree = MemoryTree::default();
+    for (place, (text, executable)) in world {
+        match executable {
+            Some(executable) => tree.file(place, text.as_bytes(), *executable),
+            None => tree.link(place, text),
+        }
+    }
+    Rc::new(tree)
+}
+
+/// Compares two worlds as git compares trees.
+fn differences(old: &World, new: &World) -> BTreeSet<String> {
+    let (old_tree, new_tree) = (tree(old), tree(new));
+    let mut paths = BTreeSet::new();
+    for place in old.keys().chain(new.keys()) {
+        if old.get(place) == new.get(place) {
+            continue;
+        }
+        let mut top = place.as_str();
+        for above in path::and_above(place) {
+            let is_there = |tree: &Rc<dyn Listing>| tree.entry(above).unwrap().is_some();
+            if !is_there(&old_tree) || !is_there(&new_tree) {
+                top = above;
+            }
+        }
+        paths.insert(top.to_owned());
+    }
+    paths
+}
+
+fn compared(old: &World, new: &World) -> Affected {
+    let changes = Changes::of(tree(old), tree(new), differences(old, new)).unwrap();
+    let config = Config::default();
+    let identity = || {
+        let here = ["https://github.com/acme/fleet".to_owned()];
+        Ok(Identity::new(here, &config, ["main".to_owned()]))
+    };
+    let [was, is] =
+        [&changes.old, &changes.new].map(|tree| targets::find(&**tree, &config, identity).unwrap());
+    affected(&changes, &config, &was, &is).unwrap()
+}
+
+fn world(files: &[(&str, &str)]) -> World {
+    let file = |(place, text): &(&str, &str)| (place.to_string(), (text.to_string(), Some(false)));
+    files.iter().map(file).collect()
+}
+
+/// Returns the affected roots with what differs.
+fn told(affected: &Affected) -> Vec<String> {
+    let tell = |root: &AffectedRoot| {
+        let cause = match &root.cause {
+            Cause::Path(path) => path,
+            Cause::Remote(label) => label,
+        };
+        format!("{:?} {} {cause}", root.status, root.directory)
+    };
+    affected.roots.iter().map(tell).collect()
+}
+
+const MAP: &str = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: map}\n";
+
+#[test]
+fn what_reads_a_changed_file_is_affected_and_nothing_else() {
+    let old = world(&[
+        ("base/kustomization.yaml", "resources: [map.yaml]\n"),
+        ("base/map.yaml", MAP),
+        ("dev/kustomization.yaml", "resources: [../base]\n"),
+        (
+            "prod/kustomization.yaml",
+            "resources: [../base]\npatches: [{path: patch.yaml}]\n",
+        ),
+        ("prod/patch.yaml", MAP),
+        (
+            "other/kustomization.yaml",
+            "configMapGenerator: [{name: a, files: [a.txt]}]\n",
+        ),
+        ("other/a.txt", "a"),
+        ("README.md", "a"),
+    ]);
+    let changed = |change: &dyn Fn(&mut World)| {
+        let mut new = old.clone();
+        change(&mut new);
+        told(&compared(&old, &new))
+    };
+    let edit = |place: &'static str, text: &'static str| {
+        move |world: &mut World| {
+            world.insert(place.to_owned(), (text.to_owned(), Some(false)));
+        }
+    };
+    assert_eq!(changed(&edit("README.md", "b")), Vec::<String>::new());
+    assert_eq!(
+        changed(&edit("base/map.yaml", "a: b")),
+        [
+            "Changed base base/map.yaml",
+            "Changed dev base/map.yaml",
+            "Changed prod base/map.yaml"
+        ]
+    );
+    assert_eq!(
+        changed(&edit("prod/patch.yaml", "a: b")),
+        ["Changed prod prod/patch.yaml"]
+    );
+    assert_eq!(changed(&edit("other/b.txt", "b")), Vec::<String>::new());
+    // A second name, and a build fails.
+    assert_eq!(
+        changed(&edit("base/Kustomization", "")),
+        [
+            "Changed base base/Kustomization",
+            "Changed dev base/Kustomization",
+            "Changed prod base/Kustomization"
+        ]
+    );
+    assert_eq!(
+        changed(&edit("new/kustomization.yaml", "resources: []\n")),
+        ["Added new new"]
+    );
+    let gone = |world: &mut World| world.retain(|place, _| !place.starts_with("base/"));
+    assert_eq!(
+        changed(&gone),
+        ["Removed base base", "Changed dev base", "Changed prod base"]
+    );
+    let executable = |world: &mut World| world.get_mut("other/a.txt").unwrap().1 = Some(true);
+    assert_eq!(changed(&executable), ["Changed other other/a.txt"]);
+    assert_eq!(compared(&old, &old).roots, []);
+    let whole = compared(&World::new(), &old);
+    let named = |root: &AffectedRoot| root.is_named.then(|| root.directory.clone());
+    let named: Vec<String> = whole.roots.iter().filter_map(named).collect();
+    assert_eq!((named, whole.total), (vec!["base".to_owned()], 4));
+    assert!(whole.roots.iter().all(|root| root.status == Status::Added));
+}
+
+#[test]
+fn a_moved_entry_of_the_lock_touches_what_leads_there() {
+    let lock = |one: char, two: char| {
+        let file = |url: &str, digit: char| {
+            format!(
+                "  - url: {url}\n    sha256: {}\n    size: 1\n",
+                digit.to_string().repeat(64)
+            )
+        };
+        format!(
+            "version: 1\nremotes:\n  - url: https://h/o/a\n    ref: v1\n    commit: {}\n    paths: [web]\n{}    through: [\"https://h/o/a?ref=v1\"]\n{}",
+            "a".repeat(40),
+            file("https://h/one.yaml", one),
+            file("https://h/two.yaml", two),
+        )
+    };
+    let with = |lock: &str| {
+        world(&[
+            (
+                "through/kustomization.yaml",
+                "resources: ['https://h/o/a//web?ref=v1']\n",
+            ),
+            (
+                "two/kustomization.yaml",
+                "resources: ['https://h/two.yaml']\n",
+            ),
+            (
+                "none/kustomization.yaml",
+                "resources: ['https://h/none.yaml']\n",
+            ),
+            (LOCK_NAME, lock),
+        ])
+    };
+    let old = with(&lock('1', '2'));
+    assert_eq!(compared(&old, &old).roots, []);
+    assert_eq!(
+        told(&compared(&old, &with(&lock('1', '3')))),
+        ["Changed two https://h/two.yaml"]
+    );
+    assert_eq!(
+        told(&compared(&old, &with(&lock('3', '2')))),
+        ["Changed through https://h/o/a?ref=v1"]
+    );
+    assert_eq!(
+        told(&compared(&old, &with("version: 1\n"))),
+        [
+            "Changed through https://h/o/a?ref=v1",
+            "Changed two https://h/two.yaml"
+        ]
+    );
+}
+
+const FLUX: &str = "apiVersion: source.toolkit.fluxcd.io/v1
+kind: GitRepository
+metadata: {name: fleet}
+spec: {url: https://github.com/acme/fleet, ref: {branch: main}}
+---
+apiVersion: kustomize.toolkit.fluxcd.io/v1
+kind: Kustomization
+metadata: {name: web}
+spec: {path: ./web, sourceRef: {kind: GitRepository, name: fleet}, components: [../mixin]}
+---
+apiVersion: kustomize.toolkit.fluxcd.io/v1
+kind: Kustomization
+metadata: {name: plain}
+spec: {path: ./plain, sourceRef: {kind: GitRepository, name: fleet}, postBuild: {substitute: {a: b}}}
+---
+apiVersion: source.toolkit.fluxcd.io/v1
+kind: GitRepository
+metadata: {name: other}
+spec: {url: https://github.com/acme/other, ref: {tag: v1}}
+---
+apiVersion: kustomize.toolkit.fluxcd.io/v1
+kind: Kustomization
+metadata: {name: other}
+spec: {path: ./x, sourceRef: {kind: GitRepository, name: other}}
+";
+const ARGO: &str = "apiVersion: argoproj.io/v1alpha1
+kind: Application
+metadata: {name: web}
+spec:
+  source:
+    repoURL: https://github.com/acme/fleet
+    path: web
+    kustomize: {namePrefix: a-}
+";
+
+#[test]
+fn targets_are_touched_by_what_they_build_and_by_how() {
+    let old = world(&[
+        ("clusters/flux.yaml", FLUX),
+        ("clusters/argo.yaml", ARGO),
+        ("web/kustomization.yaml", "resources: [../base]\n"),
+        ("base/kustomization.yaml", "resources: [map.yaml]\n"),
+        ("base/map.yaml", MAP),
+        ("plain/map.yaml", MAP),
+        (
+            "plain/inner/kustomization.yaml",
+            "resources: [../../shared/map.yaml]\n",
+        ),
+        ("shared/map.yaml", MAP),
+        ("bundle/fleet.yaml", "namespace: x\n"),
+        ("bundle/map.yaml", MAP),
+        (
+            "mixin/kustomization.yaml",
+            "apiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Component\npatches: [{path: p.yaml}]\n",
+        ),
+        ("mixin/p.yaml", MAP),
+    ]);
+    let changed = |place: &str, from: &str, to: &str| -> Vec<String> {
+        let mut new = old.clone();
+        let (text, mode) = old
+            .get(place)
+            .cloned()
+            .unwrap_or((String::new(), Some(false)));
+        assert!(text.contains(from), "{place}: {from}");
+        match to {
+            "gone" => new.remove(place),
+            to => new.insert(place.to_owned(), (text.replacen(from, to, 1), mode)),
+        };
+        let found = compared(&old, &new).targets.into_iter().map(|one| {
+            let cause = match one.cause {
+                Cause::Path(path) => path,
+                Cause::Remote(label) => label,
+            };
+            let name = &one.target.object.name;
+            format!(
+                "{:?} {} {name}: {cause}",
+                one.status,
+                one.target.engine.name()
+            )
+        });
+        found.collect()
+    };
+    let none: [&str; 0] = [];
+    assert_eq!(compared(&old, &old).targets, []);
+    assert_eq!(compared(&old, &old).targets_total, 5);
+    assert_eq!(changed("README.md", "", "x"), none);
+    assert_eq!(
+        changed("base/map.yaml", "map", "pam"),
+        [
+            "Changed Argo CD web: base/map.yaml",
+            "Changed Flux web: base/map.yaml"
+        ]
+    );
+    assert_eq!(
+        changed("mixin/p.yaml", "map", "pam"),
+        ["Changed Flux web: mixin/p.yaml"]
+    );
+    assert_eq!(
+        changed("plain/map.yaml", "map", "pam"),
+        ["Changed Flux plain: plain/map.yaml"]
+    );
+    assert_eq!(
+        changed("plain/new/x.yaml", "", MAP),
+        ["Changed Flux plain: plain/new"]
+    );
+    assert_eq!(
+        changed("shared/map.yaml", "map", "pam"),
+        ["Changed Flux plain: shared/map.yaml"]
+    );
+    assert_eq!(
+        changed("bundle/map.yaml", "map", "pam"),
+        ["Changed Fleet bundle: bundle/map.yaml"]
+    );
+    let flux = |from: &str, to: &str| changed("clusters/flux.yaml", from, to);
+    assert_eq!(
+        flux("{a: b}", "{a: c}"),
+        ["Changed Flux plain: clusters/flux.yaml"]
+    );
+    assert_eq!(
+        flux("[../mixin]", "[]"),
+        ["Changed Flux web: clusters/flux.yaml"]
+    );
+    assert_eq!(
+        flux("tag: v1", "tag: v2"),
+        ["Changed Flux other: clusters/flux.yaml"]
+    );
+    assert_eq!(
+        flux("branch: main", "branch: next"),
+        [
+            "Changed Flux web: clusters/flux.yaml",
+            "Changed Flux plain: clusters/flux.yaml"
+        ]
+    );
+    assert_eq!(
+        flux("{name: other}\nspec: {path", "{name: moved}\nspec: {path").len(),
+        2
+    );
+    let argo = changed("clusters/argo.yaml", "a-", "b-");
+    assert_eq!(argo, ["Changed Argo CD web: clusters/argo.yaml"]);
+    assert_eq!(
+        changed(
+            "web/.argocd-source.yaml",
+            "",
+            "kustomize: {nameSuffix: -x}\n"
+        ),
+        ["Changed Argo CD web: clusters/argo.yaml"]
+    );
+    assert_eq!(
+        changed("clusters/argo.yaml", "", "gone"),
+        ["Removed Argo CD web: clusters/argo.yaml"]
+    );
+    assert_eq!(
+        changed("web/.sourceignore", "", "x"),
+        [
+            "Changed Flux web: web/.sourceignore",
+            "Changed Flux plain: web/.sourceignore"
+        ]
+    );
+    assert_eq!(
+        changed("web/kustomization.yaml", "", "gone"),
+        [
+            "Changed Argo CD web: clusters/argo.yaml",
+            "Changed Flux web: clusters/flux.yaml"
+        ]
+    );
+}
+
+/// Choices that are the same on every machine.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, end: usize) -> usize {
+        self.0 = self
+            .0
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        usize::try_from(self.0 >> 33).unwrap() % end
+    }
+
+    fn one<'a>(&mut self, all: &[&'a str]) -> &'a str {
+        all[self.below(all.len())]
+    }
+}
+
+const DIRECTORIES: [&str; 9] = [
+    "a",
+    "b",
+    "c",
+    "a/x",
+    "b/y",
+    "c/z",
+    "a/charts/web",
+    "l",
+    "gone",
+];
+const FILES: [&str; 7] = [
+    "one.yaml",
+    "two.yaml",
+    "kustomization.yaml",
+    "kustomization.yml",
+    "run.sh",
+    "values.yaml",
+    "x",
+];
+const ENTRIES: [&str; 12] = [
+    "resources: [one.yaml, ../a]",
+    "resources: [x, two.yaml]",
+    "resources: [../b, ../c/z]",
+    "resources: [../l]",
+    "resources: [../../b, one.yaml]",
+    "components: [../c]",
+    "patches: [{path: two.yaml}]",
+    "configMapGenerator: [{name: a, files: [k=one.yaml], envs: [x]}]",
+    "helmCharts: [{name: web, valuesFile: values.yaml}]",
+    "generators: [one.yaml]",
+    "transformers: [../b/y]",
+    "crds: [../one.yaml]",
+];
+const TEXTS: [&str; 6] = [
+    MAP,
+    "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: other}\n",
+    "apiVersion: builtin\nkind: PatchTransformer\nmetadata: {name: p}\npath: two.yaml\n",
+    "apiVersion: x/v1\nkind: F\nmetadata:\n  name: f\n  annotations:\n    config.kubernetes.io/function: |\n      exec: {path: ./run.sh}\n",
+    "apiVersion: x/v1\nkind: F\nmetadata:\n  name: f\n  annotations:\n    config.kubernetes.io/function: |\n      container: {image: i, mounts: [{type: bind, src: x, dst: /x}]}\n",
+    "resources: [",
+];
+
+fn text(random: &mut Random, name: &str) -> String {
+    if !name.starts_with("kustomization.") {
+        return random.one(&TEXTS).to_owned();
+    }
+    let mut fields = BTreeMap::new();
+    for _ in 0..=random.below(3) {
+        let entry = random.one(&ENTRIES);
+        fields.insert(entry.split(':').next().unwrap(), entry);
+    }
+    let component = "apiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Component\n";
+    let kind = if random.below(4) == 0 { component } else { "" };
+    let fields: Vec<&str> = fields.into_values().collect();
+    format!("{kind}{}\n", fields.join("\n"))
+}
+
+fn write(random: &mut Random, world: &mut World) {
+    let directory = random.one(&DIRECTORIES);
+    let name = match random.below(2) {
+        0 => "kustomization.yaml",
+        _ => random.one(&FILES),
+    };
+    let place = path::join(directory, name);
+    let entry = match random.below(12) {
+        0 => (
+            random
+                .one(&["one.yaml", "../b/one.yaml", "../c", "x"])
+                .to_owned(),
+            None,
+        ),
+        1 => (text(random, name), Some(true)),
+        _ => (text(random, name), Some(false)),
+    };
+    world.insert(place, entry);
+}
+
+/// Takes away what a tree cannot hold: something below a file or a link.
+fn tidy(world: &mut World) {
+    let places: BTreeSet<String> = world.keys().cloned().collect();
+    world.retain(|place, _| {
+        !path::and_above(path::parent(place)).any(|above| places.contains(above))
+    });
+}
+
+fn change(random: &mut Random, world: &mut World) {
+    let places: Vec<String> = world.keys().cloned().collect();
+    let place = places[random.below(places.len())].clone();
+    match random.below(8) {
+        0 => {
+            world.remove(&place);
+        }
+        1 => world.retain(|other, _| path::parent(other) != path::parent(&place)),
+        2 => {
+            let entry = world.remove(&place).unwrap();
+            world.insert(
+                path::join(random.one(&DIRECTORIES), path::name(&place)),
+                entry,
+            );
+        }
+        3 => {
+            // A directory becomes a link to another one.
+            world.retain(|other, _| !path::is_in(other, "l"));
+            let to = random.one(&["a", "b", "c/z"]).to_owned();
+            world.insert("l".to_owned(), (to, None));
+        }
+        4 => {
+            let entry = world.get_mut(&place).unwrap();
+            entry.1 = entry.1.map(|executable| !executable);
+        }
+        _ => write(random, world),
+    }
+}
+
+/// Returns all that is known of what the build of a root reads, by walking it alone.
+fn fingerprint(tree: &Rc<dyn Listing>, directory: &str) -> Vec<String> {
+    let explored = explore(tree.clone(), &[directory.to_owned()]);
+    let graph = &explored.graph;
+    let mut all = Vec::new();
+    let mut read = |place: &str| {
+        if let tree::Resolved::File { path, executable } = tree::resolve(&**tree, place).unwrap() {
+            let text = String::from_utf8(tree.read(&path).unwrap()).unwrap();
+            all.push(format!("{place} -> {path} {executable} {text}"));
+        }
+    };
+    for file in &graph.files {
+        if let Origin::Tree { path, .. } = &file.origin {
+            read(path);
+        }
+    }
+    let mut whole: Vec<String> = graph
+        .carried
+        .iter()
+        .map(|carried| carried.path.clone())
+        .collect();
+    for chart in graph.named_charts().unwrap() {
+        if let crate::walk::Place::There(path) = chart.place {
+            whole.push(path);
+        }
+    }
+    while let Some(directory) = whole.pop() {
+        read(&directory);
+        for place in tree.below(&directory).unwrap() {
+            read(&place);
+        }
+    }
+    for root in &graph.roots {
+        for edge in &root.edges {
+            all.push(format!(
+                "{} {:?} {:?}",
+                root.directory, edge.reference.text, edge.target
+            ));
+        }
+    }
+    all.extend(
+        explored
+            .troubles
+            .iter()
+            .map(|trouble| format!("{:?}", trouble.kind)),
+    );
+    all.sort();
+    all
+}
+
+#[test]
+fn random_worlds_are_compared_exactly() {
+    let (mut same, mut different, mut too_many) = (0, 0, 0);
+    for seed in 0..100 {
+        let mut random = Random(seed);
+        let mut old = World::new();
+        for _ in 0..12 + random.below(20) {
+            write(&mut random, &mut old);
+        }
+        tidy(&mut old);
+        let mut new = old.clone();
+        for _ in 0..=random.below(3) {
+            change(&mut random, &mut new);
+            if new.is_empty() {
+                break;
+            }
+        }
+        tidy(&mut new);
+        let named = compared(&old, &new);
+        let named: BTreeMap<&str, Status> = named
+            .roots
+            .iter()
+            .map(|root| (root.directory.as_str(), root.status))
+            .collect();
+        let (old_tree, new_tree) = (tree(&old), tree(&new));
+        let of = |tree: &Rc<dyn Listing>| -> BTreeSet<String> {
+            let places = tree.kustomizations().unwrap();
+            places
+                .iter()
+                .map(|place| path::parent(place).to_owned())
+                .collect()
+        };
+        let (was, is) = (of(&old_tree), of(&new_tree));
+        for directory in was.union(&is) {
+            let [before, after] = [&old_tree, &new_tree].map(|tree| fingerprint(tree, directory));
+            let is_named = named.contains_key(directory.as_str());
+            if before == after {
+                same += 1;
+                too_many += usize::from(is_named);
+            } else {
+                different += 1;
+                assert!(
+                    is_named,
+                    "seed {seed}: `{directory}` is missed\n{old:#?}\n{new:#?}\n{before:#?}\n{after:#?}"
+                );
+            }
+        }
+        for (directory, status) in named {
+            let gone = !is.contains(directory);
+            assert_eq!(status == Status::Removed, gone, "seed {seed}: {directory}");
+        }
+    }
+    assert!(different > 80 && same > 80, "{different} {same}");
+    assert!(
+        too_many * 20 < same,
+        "{too_many} of {same} are named for nothing"
+    );
+}

@@ -1,0 +1,199 @@
+//! `artifact-ignored`: a file that a Flux target reaches is not in the artifact of its source.
+
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use super::Context;
+use super::deployed::One;
+use super::rule::{Allow, Definition, Find};
+use crate::finding::{Finding, Rule, Severity};
+use crate::targets::{Artifact, Engine, Ignored, Ignores};
+use crate::walk::{FileId, Origin, RootId, Target};
+
+pub(super) const DEFINITION: Definition = Definition {
+    id: "artifact-ignored",
+    severity: Severity::Error,
+    is_off: false,
+    summary: "a file that Flux builds with, but leaves out of its artifact",
+    explanation: r"
+Flux builds from an artifact of the repository, not from the repository. `.sourceignore`, `spec.ignore` and
+`spec.sparseCheckout` of the GitRepository, or the defaults of Flux (images, archives, files of CI), leave files out of
+it. A build that reaches one of these works here, and fails in the cluster. Take the file in again with a pattern that
+begins with `!`, after the one that leaves it out:
+
+```
+/*
+!/clusters
+!/base
+```
+
+The last pattern that matches decides. Where any pattern is given, the defaults do not hold.
+",
+    allow: Allow::Never,
+    in_localized_files: true,
+    find: Find::Here(find),
+};
+
+fn find(context: &Context<'_>) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    let mut known: HashMap<*const Artifact, Option<Rc<Ignores>>> = HashMap::new();
+    for one in context.deployed.here() {
+        let Some(artifact) = one.here.artifact.as_ref().filter(|artifact| {
+            let kind = artifact.object.as_ref().map(|object| object.kind.as_str());
+            one.target.engine == Engine::Flux && kind.is_none_or(|kind| kind == "GitRepository")
+        }) else {
+            continue;
+        };
+        let ignores = known.entry(Rc::as_ptr(artifact)).or_insert_with(|| {
+            match Ignores::of(context.tree, artifact) {
+                Ok(ignores) => Some(Rc::new(ignores)),
+                Err(failure) => {
+                    context.failures.borrow_mut().push(failure);
+                    None
+                }
+            }
+        });
+        if let Some(ignores) = ignores.clone() {
+            look(context, &one, &ignores, &mut findings);
+        }
+    }
+    findings
+}
+
+fn look(context: &Context<'_>, one: &One<'_>, ignores: &Ignores, findings: &mut Vec<Finding>) {
+    let target = one.target;
+    let said = |path: &str, rule: &Ignored| {
+        format!(
+            "{} reaches `{path}`, which is not in its artifact: `{}` in {} leaves it out",
+            target.by(),
+            rule.pattern,
+            rule.place
+        )
+    };
+    let help = |path: &str| vec![format!("take it in again, by a later pattern: `!/{path}`")];
+    let out = |file: FileId| -> Option<(&str, Ignored)> {
+        let Origin::Tree { source: 0, path } = &context.graph.files[file].origin else {
+            return None;
+        };
+        Some((path.as_str(), ignores.rule(path)?))
+    };
+    // A root of which nothing is there says it once.
+    let is_out = |root: RootId| out(context.graph.roots[root].file).is_some();
+    for root in one.starts {
+        if let Some((path, rule)) = out(context.graph.roots[*root].file) {
+            let file = &target.object.file;
+            let message = said(path, &rule);
+            let spot = target.spot;
+            findings.push(context.at_object(
+                Rule::ArtifactIgnored,
+                file,
+                spot,
+                message,
+                help(path),
+            ));
+        }
+    }
+    for root in one.roots.iter().filter(|root| !is_out(**root)) {
+        for edge in &context.graph.roots[*root].edges {
+            let reached = match edge.target {
+                Target::File(file) => out(file),
+                Target::Root { id, .. } => out(context.graph.roots[id].file),
+                _ => None,
+            };
+            let Some((path, rule)) = reached else {
+                continue;
+            };
+            let message = said(path, &rule);
+            findings.push(context.at_reference(Rule::ArtifactIgnored, edge, message, help(path)));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{Scene, flux, source};
+    use super::*;
+
+    fn found(ignore: &str, spec: &str) -> Vec<(String, String)> {
+        let mut scene = Scene::default()
+            .file("clusters/source.yaml", &source(spec))
+            .file("clusters/apps.yaml", &flux("./apps"))
+            .file(
+                "apps/kustomization.yaml",
+                "resources: [x.yaml, ../base]\nconfigMapGenerator: [{name: a, files: [logo.png]}]\n",
+            )
+            .file("apps/x.yaml", "")
+            .file("apps/logo.png", "")
+            .file("base/kustomization.yaml", "resources: [y.yaml]\n")
+            .file("base/y.yaml", "");
+        if !ignore.is_empty() {
+            scene = scene.file(".sourceignore", ignore);
+        }
+        let findings = scene.find(Rule::ArtifactIgnored).into_iter();
+        findings
+            .map(|finding| {
+                let (_, why) = finding.message.split_once("reaches ").unwrap();
+                (finding.reference, why.to_owned())
+            })
+            .collect()
+    }
+
+    #[test]
+    fn what_is_left_out_is_found_where_it_is_named() {
+        let why = |path: &str, pattern: &str, place: &str| {
+            format!("`{path}`, which is not in its artifact: `{pattern}` in {place} leaves it out")
+        };
+        let source =
+            "`spec.ignore` of GitRepository flux-system/flux-system (clusters/source.yaml:1)";
+        for (ignore, spec, expected) in [
+            (
+                "",
+                "",
+                vec![(
+                    "logo.png",
+                    why("apps/logo.png", "*.png", "the defaults of Flux"),
+                )],
+            ),
+            ("*.md\n", "", vec![]),
+            (
+                "/*\n!/apps\n!/clusters\n",
+                "",
+                vec![(
+                    "../base",
+                    why("base/kustomization.yaml", "/*", ".sourceignore:1"),
+                )],
+            ),
+            (
+                "",
+                "ignore: '/base/y.yaml'",
+                vec![("y.yaml", why("base/y.yaml", "/base/y.yaml", source))],
+            ),
+            (
+                "/apps\n",
+                "",
+                vec![(
+                    "",
+                    why("apps/kustomization.yaml", "/apps", ".sourceignore:1"),
+                )],
+            ),
+            (
+                "*.md\n",
+                "sparseCheckout: [apps, clusters]",
+                vec![(
+                    "../base",
+                    why(
+                        "base/kustomization.yaml",
+                        "apps, clusters",
+                        "`spec.sparseCheckout`",
+                    ),
+                )],
+            ),
+        ] {
+            let expected: Vec<(String, String)> = expected
+                .into_iter()
+                .map(|(reference, why)| (reference.to_owned(), why))
+                .collect();
+            assert_eq!(found(ignore, spec), expected, "{ignore} {spec}");
+        }
+    }
+}

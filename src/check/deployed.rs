@@ -1,0 +1,360 @@
+//! What is deployed from the tree: where the walk starts besides, how its roots are built, and what to say about it.
+
+use std::cell::{OnceCell, RefCell};
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::rc::Rc;
+use std::sync::Arc;
+
+use super::Input;
+use crate::failure::{Failure, Result};
+use crate::finding::Finding;
+use crate::record::LoadRestrictor;
+use crate::targets::{self, Here, Place, Target, Targets};
+use crate::tree::{Listing, path};
+use crate::walk::{self, Beyond, Explored, Graph, RootId, Source, TroubleKind};
+
+/// Returns what is deployed; nothing where that is not asked for.
+pub(super) fn targets(input: &Input<'_>, failures: &mut Vec<Failure>) -> Targets {
+    let Some(identity) = input.identity else {
+        return Targets::default();
+    };
+    targets::find(&*input.tree, input.config, identity).unwrap_or_else(|failure| {
+        failures.push(failure);
+        Targets::default()
+    })
+}
+
+/// Returns where the walk starts: as the configuration and the paths say, and at every root that is deployed.
+pub(super) fn starting_points(
+    input: &Input<'_>,
+    targets: &Targets,
+    kustomizations: &[String],
+) -> Result<Vec<String>> {
+    let all: BTreeSet<&str> = kustomizations
+        .iter()
+        .map(|place| path::parent(place))
+        .collect();
+    let mut deployed = targets.roots(&all);
+    if !input.paths.is_empty() {
+        deployed.retain(|root| input.paths.iter().any(|path| path::is_in(root, path)));
+    }
+    if input.targets_only {
+        if deployed.is_empty() && targets.here().next().is_none() {
+            // To look at nothing is not to find nothing.
+            return Err(Failure::new("no target is deployed from here")
+                .hint("see what there is: git kustomize-localize targets"));
+        }
+        return Ok(deployed.into_iter().collect());
+    }
+    let config = input.config;
+    let mut starts = match config.starting_points(&*input.tree, input.paths, kustomizations) {
+        Ok(starts) => starts,
+        // What the configuration leaves out may be deployed all the same.
+        Err(_) if !deployed.is_empty() && input.paths.is_empty() => Vec::new(),
+        Err(failure) => return Err(failure),
+    };
+    if !deployed.is_empty() {
+        deployed.extend(starts);
+        starts = deployed.into_iter().collect();
+    }
+    Ok(starts)
+}
+
+/// Walks the tree. Where an engine lets roots load any file, the walk goes on until all that these reach is known.
+pub(super) fn explore(
+    input: &Input<'_>,
+    targets: &Targets,
+    starts: &[String],
+    options: walk::Options<'_>,
+) -> Explored {
+    let source = || Source {
+        tree: input.tree.clone(),
+        scope: String::new(),
+        repository: None,
+    };
+    let mut explored = walk::explore(source(), starts, None, &options);
+    if options.load_restrictor == LoadRestrictor::None {
+        return explored;
+    }
+    let mut known: HashSet<String> = HashSet::new();
+    loop {
+        let is_bound = |trouble: &walk::Trouble| {
+            trouble.kind == TroubleKind::OutOfScope(Beyond::Root)
+                && trouble
+                    .root
+                    .is_some_and(|root| !known.contains(&explored.graph.roots[root].directory))
+        };
+        if !explored.troubles.iter().any(is_bound) {
+            return explored;
+        }
+        let deployed = Deployed::new(targets, &explored.graph, &*input.tree, &[]);
+        let more = deployed.unrestricted();
+        if more.is_subset(&known) {
+            return explored;
+        }
+        known.extend(more);
+        let options = walk::Options {
+            unrestricted: Some(&known),
+            load_restrictor: options.load_restrictor,
+            leave_missing: options.leave_missing,
+            contents: options.contents,
+            ..walk::Options::default()
+        };
+        explored = walk::explore(source(), starts, None, &options);
+    }
+}
+
+/// A target, where it is, and the roots that it reaches.
+pub(super) struct One<'a> {
+    pub(super) target: &'a Target,
+    pub(super) here: &'a Here,
+    /// The roots that its engine builds.
+    pub(super) starts: &'a [RootId],
+    /// Those, and all that they lead to, sorted.
+    pub(super) roots: &'a [RootId],
+}
+
+/// What a target reaches, if it lies here and is looked at.
+struct Reached {
+    /// Its index.
+    target: usize,
+    starts: Vec<RootId>,
+    roots: Vec<RootId>,
+}
+
+/// What is deployed, and what that reaches in the graph.
+pub(super) struct Deployed<'a> {
+    pub(super) targets: &'a Targets,
+    graph: &'a Graph,
+    tree: &'a dyn Listing,
+    paths: &'a [String],
+    all: OnceCell<Vec<Reached>>,
+    /// The texts of the files that objects stand in.
+    texts: RefCell<HashMap<String, Rc<str>>>,
+}
+
+impl<'a> Deployed<'a> {
+    pub(super) fn new(
+        targets: &'a Targets,
+        graph: &'a Graph,
+        tree: &'a dyn Listing,
+        paths: &'a [String],
+    ) -> Self {
+        Deployed {
+            targets,
+            graph,
+            tree,
+            paths,
+            all: OnceCell::new(),
+            texts: RefCell::default(),
+        }
+    }
+
+    /// Returns every target that lies here. With paths, those whose object or directory lies in one of them.
+    pub(super) fn here(&self) -> impl Iterator<Item = One<'_>> {
+        let all = self.all.get_or_init(|| self.reached());
+        all.iter().filter_map(|reached| {
+            let target = self.targets.targets.get(reached.target)?;
+            let Place::Here(here) = &target.place else {
+                return None;
+            };
+            Some(One {
+                target,
+                here,
+                starts: &reached.starts,
+                roots: &reached.roots,
+            })
+        })
+    }
+
+    fn reached(&self) -> Vec<Reached> {
+        if self.targets.targets.is_empty() {
+            return Vec::new();
+        }
+        let roots = self.graph.roots.iter().enumerate();
+        let roots = roots.filter(|(_, root)| root.source == 0);
+        let by_directory: HashMap<&str, RootId> = roots
+            .map(|(id, root)| (root.directory.as_str(), id))
+            .collect();
+        let all: BTreeSet<&str> = by_directory.keys().copied().collect();
+        let is_wanted = |target: &Target, here: &Here| {
+            self.paths.is_empty()
+                || self.paths.iter().any(|path| {
+                    path::is_in(&target.object.file, path) || path::is_in(&here.path, path)
+                })
+        };
+        let mut reached = Vec::new();
+        for (index, target) in self.targets.targets.iter().enumerate() {
+            let Some(here) = target.here().filter(|here| is_wanted(target, here)) else {
+                continue;
+            };
+            let starts = target.roots(here, &all);
+            let starts = starts
+                .iter()
+                .filter_map(|root| by_directory.get(root.as_str()));
+            let starts: Vec<RootId> = starts.copied().collect();
+            let roots = self.graph.insisted(starts.iter().copied());
+            let mut roots: Vec<RootId> = roots.into_iter().collect();
+            roots.sort_unstable();
+            reached.push(Reached {
+                target: index,
+                starts,
+                roots,
+            });
+        }
+        reached
+    }
+
+    /// Returns the directories of the roots that some engine lets load any file.
+    fn unrestricted(&self) -> HashSet<String> {
+        let here = self.here();
+        let none =
+            here.filter(|one| one.target.build.load_restrictor == Some(LoadRestrictor::None));
+        let roots = none
+            .flat_map(|one| one.roots)
+            .map(|root| &self.graph.roots[*root]);
+        let own = roots.filter(|root| root.source == 0);
+        own.map(|root| root.directory.clone()).collect()
+    }
+
+    /// Says of each finding what deploys it.
+    pub(super) fn name(&self, findings: &mut [Finding]) {
+        if findings.is_empty() || self.here().next().is_none() {
+            return;
+        }
+        let mut by_file: HashMap<String, Vec<&Target>> = HashMap::new();
+        for one in self.here() {
+            let mut files = BTreeSet::new();
+            for root in one.roots {
+                let root = &self.graph.roots[*root];
+                let edges = root.edges.iter().map(|edge| edge.from);
+                files.extend(edges.chain([root.file]));
+            }
+            for file in files {
+                if self.graph.is_start(file) {
+                    let targets = by_file.entry(self.graph.label(file)).or_default();
+                    targets.push(one.target);
+                }
+            }
+        }
+        for finding in findings {
+            let targets = by_file.get(&finding.path).into_iter().flatten();
+            finding.deployed.extend(targets.map(|target| target.by()));
+        }
+    }
+
+    /// Returns the texts of the files that hold objects which findings are about.
+    pub(super) fn texts(&self, findings: &[Finding]) -> Vec<(String, Rc<str>)> {
+        let texts = self.texts.borrow();
+        let wanted: BTreeSet<&str> = findings.iter().map(|one| one.path.as_str()).collect();
+        let texts = texts
+            .iter()
+            .filter(|(file, _)| wanted.contains(file.as_str()));
+        texts
+            .map(|(file, text)| (file.clone(), text.clone()))
+            .collect()
+    }
+
+    /// Returns a line of a file that an object stands in; 1-based, without its end.
+    pub(super) fn line(&self, file: &str, number: usize) -> Arc<str> {
+        let mut texts = self.texts.borrow_mut();
+        let text = texts.entry(file.to_owned()).or_insert_with(|| {
+            let bytes = self.tree.read(file).unwrap_or_default();
+            String::from_utf8_lossy(&bytes).into()
+        });
+        let mut lines = text.lines();
+        lines
+            .nth(number.saturating_sub(1))
+            .unwrap_or_default()
+            .into()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{Scene, argo, flux, source};
+    use crate::finding::Rule;
+
+    const REMOTE: &str = "resources: ['https://github.com/acme/base//x?ref=v1']\n";
+
+    #[test]
+    fn a_finding_says_what_deploys_it() {
+        let checked = Scene::default()
+            .file("clusters/source.yaml", &source(""))
+            .file("clusters/apps.yaml", &flux("apps/prod"))
+            .file("clusters/web.yaml", &argo("path: apps/base"))
+            .file("apps/prod/kustomization.yaml", "resources: [../base]\n")
+            .file("apps/base/kustomization.yaml", REMOTE)
+            .file("apps/test/kustomization.yaml", REMOTE)
+            .check();
+        let deployed: Vec<(&str, Vec<&str>)> = checked
+            .findings
+            .iter()
+            .map(|one| {
+                let by = one.deployed.iter().map(String::as_str);
+                (one.path.as_str(), by.collect())
+            })
+            .collect();
+        assert_eq!(
+            deployed,
+            [
+                (
+                    "apps/base/kustomization.yaml",
+                    vec![
+                        "Flux Kustomization apps (clusters/apps.yaml:1)",
+                        "Argo CD Application web (clusters/web.yaml:1)"
+                    ]
+                ),
+                ("apps/test/kustomization.yaml", vec![]),
+            ]
+        );
+    }
+
+    #[test]
+    fn only_targets_are_looked_at_if_that_is_asked_for() {
+        let scene = || {
+            Scene::default()
+                .file("clusters/source.yaml", &source(""))
+                .file("clusters/apps.yaml", &flux("./"))
+                .file("apps/prod/kustomization.yaml", REMOTE)
+                .file("apps/prod/nested/kustomization.yaml", REMOTE)
+                .file("test/kustomization.yaml", REMOTE)
+        };
+        let paths = |scene: Scene| -> Vec<String> {
+            let findings = scene.find(Rule::RemoteReference).into_iter();
+            findings.map(|finding| finding.path).collect()
+        };
+        assert_eq!(paths(scene()).len(), 3);
+        let config = "exclude: [test, apps]\n";
+        let expected = ["apps/prod/kustomization.yaml", "test/kustomization.yaml"];
+        assert_eq!(paths(scene().targets_only()), expected);
+        // What the configuration leaves out is deployed all the same.
+        assert_eq!(paths(scene().config(config)), expected);
+    }
+
+    #[test]
+    fn the_engine_decides_which_files_a_root_may_load() {
+        let scene = |object: &str| {
+            Scene::default()
+                .file("clusters/source.yaml", &source(""))
+                .file("clusters/apps.yaml", object)
+                .file("apps/kustomization.yaml", "resources: [../other/base]\n")
+                .file("other/base/kustomization.yaml", "resources: [../x.yaml]\ngenerators: [../g.yaml]\n")
+                .file("other/x.yaml", "")
+                .file("other/g.yaml", "apiVersion: builtin\nkind: ConfigMapGenerator\nmetadata: {name: a}\nfiles: [missing.txt]\n")
+        };
+        let options = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: argocd-cm}\ndata: {kustomize.buildOptions: --load-restrictor LoadRestrictionsNone}\n";
+        for (scene, expected) in [
+            (scene(&flux("apps")), 0),
+            (scene(&flux("nowhere")), 2),
+            (scene(&argo("path: apps")), 2),
+            (scene(&argo("path: apps")).file("cm.yaml", options), 0),
+        ] {
+            let findings = scene.check().findings;
+            let of = |rule| findings.iter().filter(|one| one.rule == rule).count();
+            assert_eq!(of(Rule::OutOfScope), expected);
+            // What lies behind them is looked at, too.
+            assert_eq!(of(Rule::MissingPath), usize::from(expected == 0));
+        }
+    }
+}

@@ -1,0 +1,215 @@
+//! `directory-app`: Argo CD takes files that localizing made for an application, or for the manifests of one.
+
+use std::collections::BTreeSet;
+
+use super::Context;
+use super::deployed::One;
+use super::rule::{Allow, Definition, Find};
+use crate::failure::Result;
+use crate::finding::{Finding, Rule, Severity};
+use crate::reference::localized_path::LOCALIZED_FILES;
+use crate::targets::{DirectorySet, Engine, Found, exclusion};
+use crate::tree::path;
+
+pub(super) const DEFINITION: Definition = Definition {
+    id: "directory-app",
+    severity: Severity::Error,
+    is_off: false,
+    summary: "localized files that Argo CD takes for an application",
+    explanation: r#"
+A git generator of an ApplicationSet makes an application of every directory that its patterns match, and an Application
+with `directory.recurse` applies every manifest below its path. Files that localizing made, or a localized copy beside
+its original, are not meant to be among them. Exclude them in the object; `*` matches one name, and there is no `**`:
+
+```yaml
+generators:
+- git:
+    directories:
+    - path: apps/*/*
+    - path: "*/*/localized-files"
+      exclude: true
+```
+"#,
+    allow: Allow::Never,
+    in_localized_files: false,
+    find: Find::Here(find),
+};
+
+fn find(context: &Context<'_>) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    let sets = context.deployed.targets.sets.iter();
+    // Asked for by the directories that hold the objects only, as long as paths narrow the check.
+    for set in sets.filter(|set| context.complete && set.revision.is_this) {
+        match in_set(context, set) {
+            Ok(found) => findings.extend(found),
+            Err(failure) => context.failures.borrow_mut().push(failure),
+        }
+    }
+    for one in context.deployed.here() {
+        match recursive(context, &one) {
+            Ok(found) => findings.extend(found),
+            Err(failure) => context.failures.borrow_mut().push(failure),
+        }
+    }
+    findings
+}
+
+/// Finds what a set makes applications of.
+fn in_set(context: &Context<'_>, set: &DirectorySet) -> Result<Option<Finding>> {
+    let taken = set.directories(context.tree)?;
+    let is_made = |directory: &&String| {
+        path::components(directory).any(|name| name == LOCALIZED_FILES)
+            || context.locks.iter().any(|(copy, lock)| {
+                let target = lock.target.as_deref();
+                let from = |place| path::below(place, &set.base);
+                let original = target.and_then(&from);
+                // A copy is meant to be deployed, but not beside its original.
+                from(copy) == Some(directory.as_str())
+                    && original.is_some_and(|original| set.takes(original))
+            })
+    };
+    let made: BTreeSet<&String> = taken.iter().filter(is_made).collect();
+    let Some(first) = made.first() else {
+        return Ok(None);
+    };
+    let more = match made.len() {
+        1 => String::new(),
+        count => format!(" and of {} more", count - 1),
+    };
+    let object = &set.object;
+    let message =
+        format!("Argo CD {object} makes an application of `{first}`{more}, which localizing made");
+    let excluded: BTreeSet<String> = made.iter().map(|place| exclusion(place)).collect();
+    let excluded: Vec<String> = excluded
+        .iter()
+        .map(|path| format!("{{path: {path}, exclude: true}}"))
+        .collect();
+    let help = vec![format!(
+        "exclude it in `git.directories`: {}",
+        excluded.join(", ")
+    )];
+    let spot = (object.line, 1);
+    Ok(Some(context.at_object(
+        Rule::DirectoryApp,
+        &object.file,
+        spot,
+        message,
+        help,
+    )))
+}
+
+/// Finds localized files that an application with `directory.recurse` takes for manifests.
+fn recursive(context: &Context<'_>, one: &One<'_>) -> Result<Option<Finding>> {
+    let (Engine::ArgoCd, Found::Directory(directory), Some(read)) = (
+        one.target.engine,
+        &one.here.found,
+        &one.target.build.directory,
+    ) else {
+        return Ok(None);
+    };
+    // What the globs take depends on Argo CD's version.
+    if !read.recurse || !read.include.is_empty() || !read.exclude.is_empty() {
+        return Ok(None);
+    }
+    let is_manifest = |file: &&String| {
+        let ends = [".yaml", ".yml", ".json"];
+        ends.iter().any(|end| file.ends_with(end))
+            && path::below(file, directory)
+                .is_some_and(|inside| path::components(inside).any(|name| name == LOCALIZED_FILES))
+    };
+    let below = context.tree.below(directory)?;
+    let Some(first) = below.iter().find(is_manifest) else {
+        return Ok(None);
+    };
+    let message = format!(
+        "{} applies every manifest below `{directory}`, `{first}` too, which localizing made",
+        one.target.by()
+    );
+    let help = vec![format!(
+        "exclude them in `directory`: exclude: '{{{LOCALIZED_FILES}/**,**/{LOCALIZED_FILES}/**}}'"
+    )];
+    let file = &one.target.object.file;
+    Ok(Some(context.at_object(
+        Rule::DirectoryApp,
+        file,
+        one.target.spot,
+        message,
+        help,
+    )))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{Scene, argo};
+    use super::*;
+
+    fn set(patterns: &str) -> String {
+        format!(
+            "apiVersion: argoproj.io/v1alpha1
+kind: ApplicationSet
+metadata: {{name: apps}}
+spec:
+  goTemplate: true
+  generators:
+  - git: {{repoURL: 'https://github.com/acme/fleet', directories: [{patterns}]}}
+  template:
+    metadata: {{name: x}}
+    spec:
+      source: {{repoURL: 'https://github.com/acme/fleet', path: '{{{{.path.path}}}}'}}
+"
+        )
+    }
+
+    fn found(text: &str) -> Vec<Finding> {
+        Scene::default()
+            .file("argo/x.yaml", text)
+            .file("apps/web/kustomization.yaml", "resources: [x.yaml]\n")
+            .file("apps/web/x.yaml", "")
+            .file("apps/web/localized-files/example.com/pod.yaml", "")
+            .find(Rule::DirectoryApp)
+    }
+
+    #[test]
+    fn what_a_set_takes_is_found() {
+        for (patterns, expected) in [
+            ("{path: apps/*}", None),
+            ("{path: apps/*/*}", Some("`apps/web/localized-files`")),
+            (
+                "{path: apps/*/*}, {path: '*/*/localized-files', exclude: true}",
+                None,
+            ),
+            (
+                "{path: '*/*/*/*'}",
+                Some("`apps/web/localized-files/example.com`"),
+            ),
+        ] {
+            let findings = found(&set(patterns));
+            let expected = expected.map(|place| {
+                format!("Argo CD ApplicationSet apps (argo/x.yaml:1) makes an application of {place}, which localizing made")
+            });
+            let message = findings.first().map(|finding| finding.message.clone());
+            assert_eq!(message, expected, "{patterns}");
+            if let Some(finding) = findings.first() {
+                // The help helps.
+                let (_, exclude) = finding.help[0].split_once("`git.directories`: ").unwrap();
+                assert!(found(&set(&format!("{patterns}, {exclude}"))).is_empty());
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_applied_recursively_is_found() {
+        for (source, count) in [
+            ("path: apps, directory: {recurse: true}", 1),
+            (
+                "path: apps, directory: {recurse: true, exclude: '**/localized-files/**'}",
+                0,
+            ),
+            ("path: apps", 0),
+            ("path: apps/web, directory: {recurse: true}", 1),
+            ("path: apps/web", 0),
+        ] {
+            assert_eq!(found(&argo(source)).len(), count, "{source}");
+        }
+    }
+}

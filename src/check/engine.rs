@@ -1,0 +1,222 @@
+//! `engine`: a deployed build needs what its engine does not do.
+
+use super::Context;
+use super::deployed::One;
+use super::rule::{Allow, Definition, Find};
+use crate::finding::{Finding, Rule, Severity, Subject};
+use crate::kustomization::NoteKind;
+use crate::targets::Engine;
+use crate::tree::path;
+use crate::walk::{Edge, Origin, Root, Target};
+
+pub(super) const DEFINITION: Definition = Definition {
+    id: "engine",
+    severity: Severity::Error,
+    is_off: false,
+    summary: "something that the engine of a target does not build",
+    explanation: r"
+A deployed build needs what its engine does not do, although `kustomize build` may.
+
+- Flux and Fleet inflate no charts, and run no functions or plugins. Deploy a chart with a HelmRelease, or commit what
+  `helm template` prints.
+- Flux leaves links out of its artifacts. Name what the link leads to, or replace the link by it.
+- Fleet fetches no git repository. Localize the remote root, and deploy the localized branch.
+",
+    allow: Allow::Never,
+    in_localized_files: true,
+    find: Find::Here(find),
+};
+
+fn find(context: &Context<'_>) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for one in context.deployed.here() {
+        match one.target.engine {
+            Engine::Flux => {
+                plugins(context, &one, &mut findings);
+                links(context, &one, &mut findings);
+            }
+            Engine::Fleet => {
+                plugins(context, &one, &mut findings);
+                remotes(context, &one, &mut findings);
+            }
+            Engine::ArgoCd | Engine::Kustomize => {}
+        }
+    }
+    findings
+}
+
+/// Finds charts, functions and plugins.
+fn plugins(context: &Context<'_>, one: &One<'_>, findings: &mut Vec<Finding>) {
+    let engine = one.target.engine.name();
+    for noted in &context.graph.notes {
+        if one.roots.binary_search(&noted.root).is_err() {
+            continue;
+        }
+        let (message, help) = match &noted.note.kind {
+            NoteKind::RemoteChart { name, .. } | NoteKind::LocalChart { name, .. } => (
+                format!("{engine} inflates no charts, and `{name}` is one"),
+                "deploy it with a HelmRelease, or commit what `helm template` prints",
+            ),
+            NoteKind::KrmFunction { kind, .. } => (
+                format!("{engine} runs no functions, and `{kind}` is one"),
+                "run it before, and commit what it prints",
+            ),
+            NoteKind::LegacyPlugin { kind, .. } => (
+                format!("{engine} runs no plugins, and `{kind}` is one"),
+                "run it before, and commit what it prints",
+            ),
+            NoteKind::DuplicateKey { .. }
+            | NoteKind::ExtraDocument
+            | NoteKind::SplitUrl
+            | NoteKind::Misleading { .. }
+            | NoteKind::ChartHome { .. }
+            | NoteKind::ConfigHome { .. } => continue,
+        };
+        findings.push(context.at_note(Rule::Engine, noted, message, vec![help.to_owned()]));
+    }
+}
+
+/// Finds references that follow a link, which is not in Flux's artifact.
+fn links(context: &Context<'_>, one: &One<'_>, findings: &mut Vec<Finding>) {
+    for (root, edge) in edges(context, one) {
+        let Some(link) = link(context, root, edge) else {
+            continue;
+        };
+        let message = format!(
+            "`{}` follows the link `{link}`, which Flux leaves out of its artifact",
+            edge.reference.text
+        );
+        let help = vec!["name what the link leads to, or replace the link by it".to_owned()];
+        findings.push(context.at_reference(Rule::Engine, edge, message, help));
+    }
+}
+
+/// Returns the first link on the way that a local reference goes.
+fn link(context: &Context<'_>, root: &Root, edge: &Edge) -> Option<String> {
+    let real = match edge.target {
+        Target::File(file) => match &context.graph.files[file].origin {
+            Origin::Tree { source: 0, path } => path,
+            _ => return None,
+        },
+        Target::Root { id, remote: false } => &context.graph.roots[id].directory,
+        _ => return None,
+    };
+    let written = path::resolve(&root.directory, &edge.reference.text)?;
+    if written == *real {
+        return None;
+    }
+    let above: Vec<&str> = path::and_above(&written).collect();
+    let mut above = above.into_iter().rev();
+    let is_link = |place: &&str| {
+        let entry = context.tree.entry(place);
+        entry == Ok(Some(crate::tree::Entry::Link))
+    };
+    above.find(is_link).map(str::to_owned)
+}
+
+/// Finds what Fleet would have to fetch from git.
+fn remotes(context: &Context<'_>, one: &One<'_>, findings: &mut Vec<Finding>) {
+    for (_, edge) in edges(context, one) {
+        let is_git = edge
+            .remote
+            .as_ref()
+            .is_some_and(|remote| matches!(remote.subject(), Subject::Git { .. }));
+        if !is_git || edge.target != Target::Remote {
+            continue;
+        }
+        let message = format!(
+            "Fleet fetches no git repository, and `{}` is one",
+            crate::redact::url(&edge.reference.text)
+        );
+        let help = vec!["localize it: Fleet builds a localized branch".to_owned()];
+        findings.push(context.at_reference(Rule::Engine, edge, message, help));
+    }
+}
+
+fn edges<'a>(context: &Context<'a>, one: &One<'_>) -> impl Iterator<Item = (&'a Root, &'a Edge)> {
+    let graph = context.graph;
+    one.roots.iter().flat_map(move |root| {
+        let root = &graph.roots[*root];
+        root.edges.iter().map(move |edge| (root, edge))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{Scene, argo, flux, source};
+    use super::*;
+
+    const CHART: &str =
+        "helmCharts: [{name: web, repo: https://charts.example.com, version: 1.0.0}]\n";
+
+    fn found(files: &[(&str, &str)]) -> Vec<String> {
+        let mut scene = Scene::default()
+            .file("clusters/source.yaml", &source(""))
+            .file("apps/x.yaml", "");
+        for (path, text) in files {
+            scene = scene.file(path, text);
+        }
+        let findings = scene.find(Rule::Engine).into_iter();
+        findings.map(|finding| finding.message).collect()
+    }
+
+    #[test]
+    fn what_the_engine_does_not_do_is_found() {
+        let flux = flux("apps");
+        let argo = argo("path: apps");
+        let git =
+            "resources: ['https://github.com/acme/base//x?ref=v1', 'https://example.com/x.yaml']\n";
+        for (object, text, expected) in [
+            (
+                ("a.yaml", flux.as_str()),
+                CHART,
+                Some("Flux inflates no charts, and `web` is one"),
+            ),
+            (("a.yaml", argo.as_str()), CHART, None),
+            (
+                ("apps/fleet.yaml", "namespace: a\n"),
+                CHART,
+                Some("Fleet inflates no charts, and `web` is one"),
+            ),
+            (
+                ("apps/fleet.yaml", "namespace: a\n"),
+                git,
+                Some(
+                    "Fleet fetches no git repository, and `https://github.com/acme/base//x?ref=v1` is one",
+                ),
+            ),
+            (("a.yaml", flux.as_str()), git, None),
+            (("other/fleet.yaml", "namespace: a\n"), CHART, None),
+        ] {
+            let found = found(&[object, ("apps/kustomization.yaml", text)]);
+            let expected: Vec<String> = expected.map(str::to_owned).into_iter().collect();
+            assert_eq!(found, expected, "{object:?} {text}");
+        }
+    }
+
+    #[test]
+    fn a_link_is_not_in_the_artifact() {
+        let text = "resources: [linked.yaml, x.yaml, ../also/base]\n";
+        let mut scene = Scene::default()
+            .file("clusters/source.yaml", &source(""))
+            .file("clusters/apps.yaml", &flux("apps"))
+            .file("apps/kustomization.yaml", text)
+            .file("apps/x.yaml", "")
+            .file("real/base/kustomization.yaml", "resources: [y.yaml]\n")
+            .file("real/base/y.yaml", "");
+        scene.tree.link("apps/linked.yaml", "x.yaml");
+        scene.tree.link("also", "real");
+        let findings = scene.find(Rule::Engine);
+        let found: Vec<&str> = findings
+            .iter()
+            .map(|finding| finding.message.as_str())
+            .collect();
+        assert_eq!(
+            found,
+            [
+                "`linked.yaml` follows the link `apps/linked.yaml`, which Flux leaves out of its artifact",
+                "`../also/base` follows the link `also`, which Flux leaves out of its artifact",
+            ]
+        );
+    }
+}

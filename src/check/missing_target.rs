@@ -1,0 +1,252 @@
+//! `missing-target`: an object of Flux, Argo CD or Fleet deploys a directory, or adds a component, that is not there.
+//!
+//! Only where the tree tells: what is templated, comes from another repository or revision, or can be changed by a
+//! build before it is deployed, is no finding.
+
+use super::Context;
+use super::deployed::One;
+use super::rule::{Allow, Definition, Find};
+use crate::config::Missing;
+use crate::finding::{Finding, Rule, Severity};
+use crate::reference::{RepoSpec, is_remote_file};
+use crate::targets::{Engine, Found};
+use crate::tree::{self, Resolved, path};
+
+pub(super) const DEFINITION: Definition = Definition {
+    id: "missing-target",
+    severity: Severity::Error,
+    is_off: false,
+    summary: "a deployed directory or component that is not there",
+    explanation: r"
+An object of Flux, Argo CD or Fleet names a directory of this repository that is not there, or adds a component that is
+not there: the engine stops deploying. Correct the path, or take the object away together with the directory.
+
+```yaml
+apiVersion: kustomize.toolkit.fluxcd.io/v1
+kind: Kustomization
+spec:
+  path: ./apps/prod        # not ./apps/prdo
+```
+
+What the tree does not tell is no finding: a path that only the cluster knows (`${VAR}`, a template), an object that a
+build may patch before it is deployed, another repository, a tag or another branch than the one that is checked.
+",
+    allow: Allow::Never,
+    in_localized_files: false,
+    find: Find::Here(find),
+};
+
+fn find(context: &Context<'_>) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for one in context.deployed.here() {
+        if let Found::Nothing(why) = &one.here.found {
+            if (context.missing)(&one.here.path) == Missing::Wrong {
+                findings.push(absent(context, &one, why));
+            }
+        } else {
+            findings.extend(components(context, &one));
+        }
+    }
+    findings
+}
+
+fn absent(context: &Context<'_>, one: &One<'_>, why: &str) -> Finding {
+    let target = one.target;
+    let message = format!("{} deploys `{}`: {why}", target.by(), one.here.written);
+    let mut help = Vec::new();
+    if let Some(like) = like(context, &one.here.path) {
+        help.push(format!("did you mean `{like}`?"));
+    }
+    help.push(
+        "or correct the path, or remove the object: where it is deployed, its engine stops"
+            .to_owned(),
+    );
+    let file = &target.object.file;
+    context.at_object(Rule::MissingTarget, file, target.spot, message, help)
+}
+
+/// Returns a directory with nearly the same name.
+fn like(context: &Context<'_>, place: &str) -> Option<String> {
+    let parent = path::parent(place);
+    let names = context.names_in(parent);
+    let name = crate::failure::nearest(path::name(place), names.iter().map(String::as_str))?;
+    Some(path::join(parent, name))
+}
+
+/// Finds the components of an object that are not there.
+fn components(context: &Context<'_>, one: &One<'_>) -> Vec<Finding> {
+    let (target, here) = (one.target, one.here);
+    let is_built = match here.found {
+        Found::Kustomization(_) => true,
+        Found::Directory(_) => target.engine == Engine::Flux,
+        _ => false,
+    };
+    if !is_built || target.build.ignore_missing_components {
+        return Vec::new();
+    }
+    let mut findings = Vec::new();
+    for component in &target.build.components {
+        let text = &component.text;
+        // Argo CD expands patterns, and what is remote is another rule's.
+        if is_remote_file(text)
+            || RepoSpec::parse(text).is_ok()
+            || text.contains(['*', '?', '[', '\\', '{', '$'])
+        {
+            continue;
+        }
+        let why = match path::resolve(&here.path, text) {
+            None => "it leads out of the repository".to_owned(),
+            Some(_) if path::is_absolute(text) => "it is an absolute path".to_owned(),
+            Some(place) => match tree::resolve(context.tree, &place) {
+                Ok(Resolved::Missing { path }) => format!("there is no `{path}`"),
+                Ok(Resolved::Directory { path }) if context.root_in(&path).is_none() => {
+                    format!("`{path}` holds no kustomization")
+                }
+                _ => continue,
+            },
+        };
+        let message = format!("{} adds the component `{text}`: {why}", target.by());
+        let place = (component.line, component.column);
+        findings.push(context.at_object(
+            Rule::MissingTarget,
+            &component.file,
+            place,
+            message,
+            vec!["correct the path, or take the component out".to_owned()],
+        ));
+    }
+    findings
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{Scene, under_caret};
+    use super::*;
+
+    const PART: &str =
+        "apiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Component\nnamePrefix: a-\n";
+
+    const SOURCE: &str = "apiVersion: source.toolkit.fluxcd.io/v1
+kind: GitRepository
+metadata: {name: flux-system, namespace: flux-system}
+spec: {url: 'https://github.com/acme/fleet', ref: {branch: main}}
+";
+
+    fn apps(path: &str, more: &str) -> String {
+        format!(
+            "apiVersion: kustomize.toolkit.fluxcd.io/v1
+kind: Kustomization
+metadata: {{name: apps, namespace: flux-system}}
+spec:
+  path: {path} # where it is
+  sourceRef: {{kind: GitRepository, name: flux-system}}
+{more}"
+        )
+    }
+
+    fn scene(path: &str, more: &str) -> Scene {
+        Scene::default()
+            .file("clusters/prod/source.yaml", SOURCE)
+            .file("clusters/prod/apps.yaml", &apps(path, more))
+            .file("apps/prod/kustomization.yaml", "resources: [x.yaml]\n")
+            .file("apps/prod/x.yaml", "")
+            .file("parts/tls/kustomization.yaml", PART)
+    }
+
+    #[test]
+    fn a_path_that_is_not_there_is_found() {
+        let findings = scene("./apps/prdo", "").find(Rule::MissingTarget);
+        let [finding] = &findings[..] else {
+            panic!("{findings:?}")
+        };
+        assert_eq!(
+            finding.message,
+            "Flux Kustomization apps (clusters/prod/apps.yaml:1) deploys `./apps/prdo`: there is no `apps/prdo`"
+        );
+        assert_eq!(finding.help[0], "did you mean `apps/prod`?");
+        assert_eq!(under_caret(finding), "./apps/prdo");
+        assert_eq!(finding.path, "clusters/prod/apps.yaml");
+    }
+
+    #[test]
+    fn what_the_tree_does_not_tell_is_no_finding() {
+        let allowed = apps("nowhere", "").replace(
+            "# where it is",
+            "# kustomize-localize: allow[missing-target] made by CI",
+        );
+        let found = scene("x", "")
+            .file("clusters/prod/apps.yaml", &allowed)
+            .check();
+        assert!(
+            found
+                .findings
+                .iter()
+                .all(|finding| finding.allowed.is_some())
+        );
+        assert_eq!(found.findings.len(), 1);
+        for scene in [
+            scene("./apps/prod", ""),
+            scene("./apps/${cluster}", ""),
+            scene("nowhere", "").file("clusters/prod/source.yaml", &SOURCE.replace("fleet", "other")),
+            scene("nowhere", "").file("clusters/prod/source.yaml", &SOURCE.replace("branch: main", "tag: v1")),
+            scene("nowhere", "").config("exclude: [clusters]\n"),
+            scene("nowhere", "").config("leave-missing: [{path: nowhere, reason: made by CI}]\n"),
+            // An overlay may change it.
+            scene("nowhere", "").file(
+                "clusters/prod/kustomization.yaml",
+                "resources: [source.yaml, apps.yaml]\npatches: [{path: p.yaml}]\n",
+            ).file("clusters/prod/p.yaml", "kind: Kustomization\nmetadata: {name: apps}\nspec: {path: apps/prod}\n"),
+            scene("nowhere", "").file(
+                "clusters/prod/kustomization.yaml",
+                "resources: [source.yaml, apps.yaml]\ncomponents: [../../parts/tls]\n",
+            ).file("parts/tls/kustomization.yaml", "kind: Component\npatches: [{patch: '[{op: replace, path: /spec/path, value: x}]', target: {kind: Kustomization}}]\n"),
+            scene("nowhere", "").file("overlay/kustomization.yaml", "resources: [../clusters/prod]\nreplacements: [{path: r.yaml}]\n").file("overlay/r.yaml", "").file(
+                "clusters/prod/kustomization.yaml",
+                "resources: [source.yaml, apps.yaml]\n",
+            ),
+        ] {
+            let findings = scene.find(Rule::MissingTarget);
+            assert!(findings.is_empty(), "{findings:?}");
+        }
+        // Another patch changes nothing.
+        let findings = scene("nowhere", "")
+            .file(
+                "clusters/prod/kustomization.yaml",
+                "resources: [source.yaml, apps.yaml]\npatches: [{patch: '[{op: add, path: /spec/wait, value: true}]', target: {kind: Kustomization}}]\n",
+            )
+            .find(Rule::MissingTarget);
+        assert_eq!(findings.len(), 1);
+    }
+
+    #[test]
+    fn a_component_that_is_not_there_is_found() {
+        for (components, expected) in [
+            ("[../../parts/tls]", None),
+            ("[../../parts/tsl]", Some("there is no `parts/tsl`")),
+            ("[../../parts]", Some("`parts` holds no kustomization")),
+            ("[../../../x]", Some("it leads out of the repository")),
+            ("[https://github.com/acme/parts]", None),
+        ] {
+            let more = format!("  components: {components}\n");
+            let findings = scene("./apps/prod", &more).find(Rule::MissingTarget);
+            let found = findings.first().map(|finding| finding.message.clone());
+            let expected = expected.map(|why| {
+                let text = components.trim_matches(['[', ']']);
+                format!("Flux Kustomization apps (clusters/prod/apps.yaml:1) adds the component `{text}`: {why}")
+            });
+            assert_eq!(found, expected);
+        }
+        let more = "  components: [../../parts/tsl]\n  ignoreMissingComponents: true\n";
+        assert!(
+            scene("./apps/prod", more)
+                .find(Rule::MissingTarget)
+                .is_empty()
+        );
+    }
+
+    #[test]
+    fn without_objects_nothing_changes() {
+        let scene = Scene::of("resources: [x.yaml]\n").file("x.yaml", "kind: Application\n");
+        assert!(scene.check().findings.is_empty());
+    }
+}

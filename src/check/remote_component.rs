@@ -1,0 +1,115 @@
+//! `remote-component`: an object adds a component by its URL, which stands in no kustomization.
+
+use super::Context;
+use super::rule::{Allow, Definition, Find};
+use crate::finding::{Finding, Rule, Severity, Subject};
+use crate::redact;
+use crate::reference::{Pin, RepoSpec, is_remote_file};
+use crate::targets::Engine;
+
+pub(super) const DEFINITION: Definition = Definition {
+    id: "remote-component",
+    severity: Severity::Error,
+    is_off: false,
+    summary: "a component that an object adds by its URL",
+    explanation: r"
+An Application names a component by its URL in `kustomize.components`: the build reaches out, and no lock or localized
+branch can hold what stands in no kustomization. Flux refuses such a component. Name it in `components` of the
+kustomization, where it is localized and locked, or name a local path.
+",
+    allow: Allow::Named,
+    in_localized_files: false,
+    find: Find::Here(find),
+};
+
+fn find(context: &Context<'_>) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for one in context.deployed.here() {
+        for component in &one.target.build.components {
+            let spec = RepoSpec::parse(&component.text).ok();
+            let is_file = is_remote_file(&component.text);
+            if spec.is_none() && !is_file {
+                continue;
+            }
+            // A directory of that name comes first.
+            let is_here = crate::tree::path::resolve(&one.here.path, &component.text)
+                .is_some_and(|place| context.root_in(&place).is_some());
+            if is_here {
+                continue;
+            }
+            let shown = redact::url(&component.text);
+            let what = match one.target.engine {
+                Engine::Flux => "which Flux refuses: it must be local and relative",
+                Engine::ArgoCd | Engine::Fleet | Engine::Kustomize => {
+                    "which is fetched anew for each build"
+                }
+            };
+            let message = format!("{} adds the component `{shown}`, {what}", one.target.by());
+            let help = vec![
+                "name it in `components` of the kustomization, where it is localized and locked"
+                    .to_owned(),
+            ];
+            let place = (component.line, component.column);
+            let subject = match spec {
+                Some(spec) => Subject::Git {
+                    url: redact::url(spec.clone_spec().exposed()),
+                    path: spec.directory(),
+                    pin: Pin::of(spec.reference.as_deref()).name(),
+                    reference: spec.reference,
+                },
+                None => Subject::Http { url: shown.clone() },
+            };
+            findings.push(Finding {
+                reference: shown,
+                subject,
+                ..context.at_object(Rule::RemoteComponent, &component.file, place, message, help)
+            });
+        }
+    }
+    findings
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{Scene, argo, flux, source, under_caret};
+    use super::*;
+
+    #[test]
+    fn a_component_by_its_url_is_found() {
+        let url = "https://user:secret@github.com/acme/parts//tls?ref=v1";
+        for (file, engine) in [
+            (
+                argo(&format!("path: apps, kustomize: {{components: ['{url}']}}")),
+                "each build",
+            ),
+            (
+                format!("{}  components:\n  - {url}\n", flux("apps")),
+                "Flux refuses",
+            ),
+        ] {
+            let findings = Scene::default()
+                .file("clusters/source.yaml", &source(""))
+                .file("clusters/apps.yaml", &file)
+                .file("apps/kustomization.yaml", "resources: [x.yaml]\n")
+                .file("apps/x.yaml", "")
+                .find(Rule::RemoteComponent);
+            let [finding] = &findings[..] else {
+                panic!("{findings:?}")
+            };
+            assert!(finding.message.contains(engine), "{}", finding.message);
+            assert!(!format!("{:?}{}", finding.help, finding.message).contains("secret"));
+            assert!(under_caret(finding).contains("github.com"), "{finding:?}");
+        }
+    }
+
+    #[test]
+    fn a_path_is_none() {
+        let text = argo("path: apps, kustomize: {components: [../parts/tls, '../parts/*', parts]}");
+        let findings = Scene::default()
+            .file("a.yaml", &text)
+            .file("apps/kustomization.yaml", "resources: [x.yaml]\n")
+            .file("apps/x.yaml", "")
+            .find(Rule::RemoteComponent);
+        assert!(findings.is_empty(), "{findings:?}");
+    }
+}

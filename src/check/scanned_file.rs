@@ -1,0 +1,216 @@
+//! `scanned-file`: Flux makes a kustomization of a directory that has none, and a file in it keeps that from being built.
+
+use super::Context;
+use super::deployed::One;
+use super::rule::{Allow, Definition, Find};
+use crate::finding::{Finding, Rule, Severity};
+use crate::kustomization::{FILE_NAMES, Kind, looks_like_resources};
+use crate::targets::{Engine, Found, Ignores};
+use crate::tree::{Entry, path};
+
+pub(super) const DEFINITION: Definition = Definition {
+    id: "scanned-file",
+    severity: Severity::Error,
+    is_off: false,
+    summary: "a file that Flux takes for an object, where it makes the kustomization",
+    explanation: r"
+Where a `spec.path` has no kustomization, Flux makes one: of every `.yaml` and `.yml` file below it, hidden ones too, and
+of every directory that has a kustomization. A YAML file without `kind`, as the configuration of another program, or a
+Component among them fails the build. Add a kustomization that names what is to be built, or leave the file out with a
+line in `.sourceignore`.
+",
+    allow: Allow::Never,
+    in_localized_files: false,
+    find: Find::Here(find),
+};
+
+fn find(context: &Context<'_>) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for one in context.deployed.here() {
+        if one.target.engine != Engine::Flux {
+            continue;
+        }
+        if let Found::Directory(directory) = &one.here.found {
+            match scan(context, &one, directory) {
+                Ok(found) => findings.extend(found),
+                Err(failure) => context.failures.borrow_mut().push(failure),
+            }
+        }
+    }
+    findings
+}
+
+fn scan(
+    context: &Context<'_>,
+    one: &One<'_>,
+    directory: &str,
+) -> crate::failure::Result<Vec<Finding>> {
+    let ignores = match &one.here.artifact {
+        Some(artifact) => Some(Ignores::of(context.tree, artifact)?),
+        None => None,
+    };
+    let by = one.target.by();
+    let help = || {
+        vec![
+            "add a kustomization that names what is to be built".to_owned(),
+            "or leave the file out of the artifact: a line in `.sourceignore`".to_owned(),
+        ]
+    };
+    let mut findings = Vec::new();
+    for root in one.starts {
+        let root = &context.graph.roots[*root];
+        // The object may add components of its own.
+        if root.kind == Kind::Component && path::is_in(&root.directory, directory) {
+            let message = format!(
+                "{by} makes the kustomization of `{}`, and takes this Component for a resource",
+                shown(directory)
+            );
+            let file = context.path(root.file);
+            findings.push(context.at_path(Rule::ScannedFile, file, message, help()));
+        }
+    }
+    let is_left_out = |file: &str| {
+        ignores
+            .as_ref()
+            .is_some_and(|ignores| ignores.rule(file).is_some())
+    };
+    for file in scanned(context, directory)? {
+        if is_left_out(&file) || !matches!(context.tree.entry(&file)?, Some(Entry::File { .. })) {
+            continue;
+        }
+        let bytes = context.tree.read(&file)?;
+        let Err(why) = looks_like_resources(&bytes) else {
+            continue;
+        };
+        // Nothing at all is no object, and no error.
+        if ["empty", "without any object"].contains(&why.as_str()) {
+            continue;
+        }
+        let message = format!(
+            "{by} makes the kustomization of `{}`, and takes this file for an object, but it is {why}",
+            shown(directory)
+        );
+        findings.push(context.at_path(Rule::ScannedFile, &file, message, help()));
+    }
+    Ok(findings)
+}
+
+/// Returns the YAML files that Flux reads below a directory: it does not look into kustomizations.
+fn scanned(context: &Context<'_>, directory: &str) -> crate::failure::Result<Vec<String>> {
+    let is_root = |place: &str| -> crate::failure::Result<bool> {
+        for name in FILE_NAMES {
+            if matches!(
+                context.tree.entry(&path::join(place, name))?,
+                Some(Entry::File { .. })
+            ) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    };
+    let mut found = Vec::new();
+    for file in context.tree.below(directory)? {
+        if !file.ends_with(".yaml") && !file.ends_with(".yml") {
+            continue;
+        }
+        let mut above = path::parent(&file);
+        let mut is_inside = false;
+        while above != directory && !is_inside {
+            is_inside = is_root(above)?;
+            above = path::parent(above);
+        }
+        if !is_inside {
+            found.push(file);
+        }
+    }
+    Ok(found)
+}
+
+fn shown(directory: &str) -> &str {
+    match directory {
+        "" => ".",
+        directory => directory,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{Scene, flux, source};
+    use super::*;
+
+    fn found(files: &[(&str, &str)]) -> Vec<(String, String)> {
+        let mut scene = Scene::default()
+            .file("clusters/source.yaml", &source(""))
+            .file("clusters/apps.yaml", &flux("./apps"))
+            .file(
+                "apps/pod.yaml",
+                "kind: Pod\napiVersion: v1\nmetadata: {name: a}\n",
+            );
+        for (path, text) in files {
+            scene = scene.file(path, text);
+        }
+        let findings = scene.find(Rule::ScannedFile).into_iter();
+        findings
+            .map(|finding| {
+                let (_, why) = finding
+                    .message
+                    .split_once("`apps`, and takes this ")
+                    .unwrap();
+                (finding.path, why.to_owned())
+            })
+            .collect()
+    }
+
+    #[test]
+    fn what_is_no_object_is_found_where_flux_generates() {
+        for (file, text, expected) in [
+            (
+                "apps/values.yaml",
+                "a: b\n",
+                Some("file for an object, but it is an object without `kind` (line 1)"),
+            ),
+            (
+                "apps/deep/.hidden.yml",
+                "- a\n",
+                Some("file for an object, but it is a list instead of an object (line 1)"),
+            ),
+            (
+                "apps/part/kustomization.yaml",
+                "apiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Component\nnamePrefix: a-\n",
+                Some("Component for a resource"),
+            ),
+            // What Flux reads, and does not mind.
+            ("apps/empty.yaml", "# nothing\n", None),
+            ("apps/x.yaml", "kind: Pod\nmetadata: {name: b}\n---\n", None),
+            // What it does not read.
+            ("apps/x.json", "[]", None),
+            ("apps/web/kustomization.yaml", "resources: [x.yaml]\n", None),
+            ("other/values.yaml", "a: b\n", None),
+            (".sourceignore", "*.md\n", None),
+            ("apps/.sops.yaml", "creation_rules: []\n", None),
+        ] {
+            let found = found(&[(file, text)]);
+            let expected: Vec<(String, String)> = expected
+                .map(|why| (file.to_owned(), why.to_owned()))
+                .into_iter()
+                .collect();
+            assert_eq!(found, expected, "{file}");
+        }
+        let inside = [
+            ("apps/web/kustomization.yaml", "resources: [x.yaml]\n"),
+            ("apps/web/x.yaml", "kind: Pod\nmetadata: {name: b}\n"),
+            ("apps/web/localized-files/values.yaml", "a: b\n"),
+        ];
+        assert!(found(&inside).is_empty());
+        let ignored = [
+            (".sourceignore", "values.yaml\n"),
+            ("apps/values.yaml", "a: b\n"),
+        ];
+        assert!(found(&ignored).is_empty());
+        let own = [
+            ("apps/kustomization.yaml", "resources: [pod.yaml]\n"),
+            ("apps/values.yaml", "a: b\n"),
+        ];
+        assert!(found(&own).is_empty());
+    }
+}

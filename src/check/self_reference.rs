@@ -1,0 +1,132 @@
+//! `self-reference`: what a localized branch deploys names this repository at a branch that is not localized.
+
+use std::collections::HashMap;
+
+use super::Context;
+use super::deployed::One;
+use super::rule::{Allow, Definition, Find};
+use crate::finding::{Finding, Rule, Severity};
+use crate::walk::{Origin, Target};
+
+pub(super) const DEFINITION: Definition = Definition {
+    id: "self-reference",
+    severity: Severity::Error,
+    is_off: false,
+    summary: "an object of a localized branch that deploys what is not localized",
+    explanation: r"
+An Application or Kustomization that is deployed from a localized branch deploys another directory of this repository,
+but at a branch that is not localized: that build reaches out as if there was no localized branch. Name the localized
+branch there, too:
+
+```yaml
+source:
+  repoURL: https://github.com/acme/fleet
+  targetRevision: localized/main        # not main
+```
+",
+    allow: Allow::Never,
+    in_localized_files: false,
+    find: Find::Here(find),
+};
+
+/// What the names of localized branches begin with.
+const LOCALIZED: &str = "localized/";
+
+fn find(context: &Context<'_>) -> Vec<Finding> {
+    // The files that are deployed from a localized branch, each with what deploys it.
+    let mut files: HashMap<&str, String> = HashMap::new();
+    for one in context.deployed.here().filter(is_localized) {
+        let by = one.target.by();
+        for root in one.roots {
+            for edge in &context.graph.roots[*root].edges {
+                if let Target::File(file) = edge.target
+                    && let Origin::Tree { source: 0, path } = &context.graph.files[file].origin
+                {
+                    files.entry(path).or_insert_with(|| by.clone());
+                }
+            }
+        }
+    }
+    if files.is_empty() {
+        return Vec::new();
+    }
+    let mut findings = Vec::new();
+    for one in context.deployed.here() {
+        let target = one.target;
+        let Some(parent) = files.get(target.object.file.as_str()) else {
+            continue;
+        };
+        if is_localized(&one) || !reaches_out(context, &one) {
+            continue;
+        }
+        let revision = one.here.revision.name.as_deref();
+        let message = format!(
+            "{} is deployed from a localized branch by {parent}, but deploys `{}` of this repository {}, which is not localized",
+            target.by(),
+            one.here.written,
+            revision.map_or("at its default branch".to_owned(), |name| format!(
+                "at `{name}`"
+            )),
+        );
+        let branch = revision.filter(|name| *name != "HEAD").unwrap_or("main");
+        let help = vec![format!("deploy `{LOCALIZED}{branch}` there, too")];
+        let file = &target.object.file;
+        findings.push(context.at_object(Rule::SelfReference, file, target.spot, message, help));
+    }
+    findings
+}
+
+fn is_localized(one: &One<'_>) -> bool {
+    let revision = one.here.revision.name.as_deref();
+    revision.is_some_and(|name| name.starts_with(LOCALIZED))
+}
+
+/// Returns whether its build names something remote: only then it matters which branch it is.
+fn reaches_out(context: &Context<'_>, one: &One<'_>) -> bool {
+    let mut edges = one
+        .roots
+        .iter()
+        .flat_map(|root| &context.graph.roots[*root].edges);
+    edges.any(|edge| edge.target == Target::Remote)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{Scene, argo};
+    use super::*;
+
+    fn found(parent: &str, child: &str, remote: &str) -> usize {
+        let parent = argo(&format!("path: children, targetRevision: {parent}"));
+        let child = argo(&format!("path: web, targetRevision: {child}"));
+        let findings = Scene::default()
+            .file("root.yaml", &parent)
+            .file("children/kustomization.yaml", "resources: [web.yaml]\n")
+            .file("children/web.yaml", &child)
+            .file(
+                "web/kustomization.yaml",
+                &format!("resources: [{remote}]\n"),
+            )
+            .file("web/x.yaml", "")
+            .find(Rule::SelfReference);
+        findings.len()
+    }
+
+    #[test]
+    fn a_child_at_another_branch_is_found() {
+        let remote = "'https://github.com/acme/base?ref=v1'";
+        for (parent, child, reference, expected) in [
+            ("localized/main", "main", remote, 1),
+            ("localized/main", "HEAD", remote, 1),
+            ("localized/main", "localized/main", remote, 0),
+            ("main", "main", remote, 0),
+            ("localized/main", "main", "x.yaml", 0),
+            ("localized/main", "v1.0.0", remote, 0),
+        ] {
+            assert_eq!(
+                found(parent, child, reference),
+                expected,
+                "{parent} {child}"
+            );
+        }
+    }
+}

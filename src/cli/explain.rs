@@ -1,0 +1,50 @@
+//! `explain`: what a rule or a warning is about.
+
+use std::process::ExitCode;
+
+use clap::Args;
+
+use super::help::look;
+use super::output;
+use crate::failure::{Failure, Failures, nearest};
+use crate::finding::{Rule, WarningId};
+use crate::manual;
+
+/// Arguments of `explain`.
+#[derive(Debug, Clone, Args)]
+pub(super) struct ExplainArgs {
+    /// Rules and warnings, as `remote-reference` [default: list them]
+    #[arg(value_name = "ID")]
+    ids: Vec<String>,
+}
+
+/// Explains what the arguments name.
+pub(super) fn run(args: &ExplainArgs) -> ExitCode {
+    output::Color::Auto.apply();
+    let unknown: Vec<Failure> = args.ids.iter().filter_map(|id| unknown(id)).collect();
+    if !unknown.is_empty() {
+        return output::failed(&Failures(unknown), false);
+    }
+    let text = match args.ids.as_slice() {
+        [] => manual::ids(),
+        ids => ids.iter().map(|id| manual::explanation(id)).collect(),
+    };
+    output::print(&manual::text(&text, look()));
+    ExitCode::SUCCESS
+}
+
+/// Returns the failure that there is no such rule or warning.
+fn unknown(id: &str) -> Option<Failure> {
+    if Rule::from_id(id).is_some() || WarningId::from_id(id).is_some() {
+        return None;
+    }
+    let rules = Rule::ALL.iter().map(|rule| rule.id());
+    let known = rules.chain(WarningId::ALL.iter().map(|warning| warning.id()));
+    let failure = Failure::new(format!("there is no rule or warning `{id}`"));
+    Some(match nearest(id, known) {
+        Some(meant) => failure.hint(format!(
+            "did you mean `{meant}`? git kustomize-localize explain {meant}"
+        )),
+        None => failure.hint("to list them: git kustomize-localize explain"),
+    })
+}

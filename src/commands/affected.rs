@@ -1,0 +1,83 @@
+//! `affected`: what a change touches.
+
+use std::collections::BTreeSet;
+use std::rc::Rc;
+
+use super::check::{self, What};
+use super::targets::identity;
+use crate::affected::changes::Changes;
+use crate::affected::{self, Affected};
+use crate::config::Config;
+use crate::failure::{Failure, Failures, Result};
+use crate::git::{CommitId, LocalRepo};
+use crate::history::trees;
+use crate::targets::{self, Unread};
+use crate::tree::Listing;
+use crate::tree::objects::{self, object_id};
+use crate::workspace::repository_offline;
+
+/// What to compare.
+#[derive(Debug, Clone)]
+pub struct Request {
+    /// The revision that is compared with.
+    pub since: String,
+    /// The revision that is looked at.
+    pub rev: String,
+    /// Whether roots count that another root names.
+    pub all: bool,
+}
+
+/// What a change touches.
+#[derive(Debug, Clone)]
+pub struct Outcome {
+    /// The commit that was compared with.
+    pub since: String,
+    /// The commit that was looked at.
+    pub commit: String,
+    /// What can be built to something else.
+    pub affected: Affected,
+    /// What could not be read, so that what it deploys is not known.
+    pub unread: Vec<Unread>,
+}
+
+/// Finds what can be built to something else.
+///
+/// # Errors
+/// When a revision names no commit, or a tree, a lock or the configuration cannot be read.
+pub fn affected(request: &Request) -> Result<Outcome, Failures> {
+    let here = repository_offline()?;
+    let [old, new] = [&request.since, &request.rev].map(|rev| commit(&here, rev));
+    let (old, new) = (old?, new?);
+    let differences = trees::differences(
+        &objects::open(&here.git_dir)?,
+        object_id(&old.tree)?,
+        object_id(&new.tree)?,
+        &BTreeSet::new(),
+    )?;
+    let [old_tree, new_tree] = [&old, &new].map(|id| {
+        let opened = check::open(&here, &What::Commit(id.commit.clone()));
+        opened.map(|opened| opened.tree)
+    });
+    let (old_tree, new_tree) = (old_tree?, new_tree?);
+    let config = Config::of(&*new_tree, "")?;
+    let changes = Changes::of(old_tree, new_tree, differences.into_iter().collect())?;
+    let find = |tree: &dyn Listing| targets::find(tree, &config, || identity(&here, &config));
+    let (was, is) = (find(&*changes.old)?, find(&*changes.new)?);
+    let mut affected = affected::affected(&changes, &config, &was, &is)?;
+    if !request.all {
+        affected.roots.retain(|root| !root.is_named);
+    }
+    Ok(Outcome {
+        since: old.commit,
+        commit: new.commit,
+        affected,
+        unread: is.unread,
+    })
+}
+
+fn commit(here: &Rc<LocalRepo>, rev: &str) -> Result<CommitId> {
+    here.commit(rev)?.ok_or_else(|| {
+        Failure::new(format!("`{rev}` names no commit"))
+            .hint("list the commits: git log --oneline --all; fetch those that are missing")
+    })
+}

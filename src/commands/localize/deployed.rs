@@ -1,0 +1,64 @@
+//! What is deployed from the repository that is localized.
+
+use std::rc::Rc;
+
+use crate::commands::targets::identity;
+use crate::failure::{Failures, Result};
+use crate::plan::{self, Plan};
+use crate::reference_tree;
+use crate::targets::{self, Targets};
+use crate::tree::Listing;
+use crate::tree::working::WorkingTree;
+use crate::workspace::{Files, Workspace};
+
+/// What is deployed from the repository that a workspace lies in.
+pub(in crate::commands) struct Deployed {
+    pub(super) tree: Rc<dyn Listing>,
+    pub(super) targets: Targets,
+    /// Where the workspace has the top of the repository.
+    top: String,
+}
+
+impl Deployed {
+    /// Reads the objects of the repository; none where there is no repository.
+    pub(in crate::commands) fn of(workspace: &Workspace) -> Result<Option<Deployed>> {
+        let (tree, top): (Rc<dyn Listing>, &str) = match &workspace.files {
+            Files::Commit { tree, .. } => (tree.clone(), ""),
+            Files::WorkingTree { tree, .. } => (tree.clone(), ""),
+            // A directory on disk may lie in a repository.
+            Files::Disk { repo, .. } => match (repo, &workspace.top) {
+                (Some(repo), Some(top)) => (Rc::new(WorkingTree::open(repo.clone())?), top),
+                _ => return Ok(None),
+            },
+            Files::Tree(_) => return Ok(None),
+        };
+        let Some(repo) = workspace.repo() else {
+            return Ok(None);
+        };
+        let config = &workspace.config;
+        let targets = targets::find(&*tree, config, || identity(repo, config))?;
+        Ok(Some(Deployed {
+            tree,
+            targets,
+            top: top.to_owned(),
+        }))
+    }
+
+    /// Refuses a plan that would change what is deployed besides.
+    pub(in crate::commands) fn refuse_harm(
+        &self,
+        workspace: &Workspace,
+        plan: &Plan,
+    ) -> Result<(), Failures> {
+        let mut targets = self.targets.clone();
+        match workspace.files {
+            Files::Disk { .. } => {
+                reference_tree::settle_targets(self.tree.clone(), &mut targets)?;
+            }
+            Files::Commit { .. } | Files::WorkingTree { .. } | Files::Tree(_) => {
+                targets.settle(&plan.before, &*self.tree);
+            }
+        }
+        plan::deployed::refuse_harm(plan, &targets, &*self.tree, &self.top)
+    }
+}

@@ -1,0 +1,91 @@
+//! What Flux and Argo CD build of a repository that is localized where it stands.
+
+use std::collections::HashSet;
+
+use super::deployed::Deployed;
+use crate::build_check::EngineBuild;
+use crate::failure::Result;
+use crate::plan::{Plan, Writes};
+use crate::targets::generated::generated;
+use crate::targets::{self, Found, Here};
+use crate::tree::overlay::OverlayTree;
+use crate::tree::path;
+use crate::workspace::Workspace;
+
+/// Returns what engines build of the result, as far as something that they build is written; without what is built as
+/// any kustomization is.
+pub(super) fn of(
+    workspace: &Workspace,
+    deployed: &Deployed,
+    plan: &Plan,
+) -> Result<Vec<EngineBuild>> {
+    let Writes::InPlace { changes, .. } = &plan.writes else {
+        return Ok(Vec::new());
+    };
+    let Deployed {
+        tree,
+        targets: found,
+        ..
+    } = deployed;
+    let mut after = OverlayTree::new(workspace.tree.clone());
+    for change in changes {
+        match &change.to {
+            Some((bytes, executable)) => after.file(&change.path, bytes, *executable),
+            None => after.remove(&change.path),
+        }
+    }
+    let mut builds = Vec::new();
+    let mut seen = HashSet::new();
+    for (target, here) in found.here() {
+        let roots = targets::roots(&**tree, target, here);
+        if !is_touched(plan, &roots, here) {
+            continue;
+        }
+        let original = generated(&*workspace.tree, target, here)?;
+        let localized = generated(&after, target, here)?;
+        let (Some(original), Some(localized)) = (original, localized) else {
+            continue;
+        };
+        let is_plain = !original.is_changed && !localized.is_changed;
+        let has_plain = |directory: &String| {
+            let mut affected = plan.affected.iter();
+            affected.any(|root| root.localized == *directory)
+        };
+        let key = (
+            original.directory.clone(),
+            original.text.clone(),
+            original.arguments.clone(),
+        );
+        if (is_plain && original.arguments.is_empty() && has_plain(&original.directory))
+            || !seen.insert(key)
+        {
+            continue;
+        }
+        let files = original.files.iter().map(|place| {
+            let bytes = workspace.tree.read(place)?;
+            Ok((place.clone(), bytes))
+        });
+        builds.push(EngineBuild {
+            name: target.by(),
+            file: target.object.file.clone(),
+            files: files.collect::<Result<_>>()?,
+            roots,
+            original,
+            localized,
+        });
+    }
+    Ok(builds)
+}
+
+/// Returns whether something that an engine builds for a target is written.
+fn is_touched(plan: &Plan, roots: &[String], here: &Here) -> bool {
+    let is_in = |directory: &String| {
+        let mut touched = plan.touched.iter();
+        touched.any(|root| path::is_in(root, directory))
+    };
+    match &here.found {
+        Found::Directory(directory) => is_in(directory),
+        Found::Kustomization(_) => roots.iter().any(|root| plan.touched.contains(root)),
+        Found::Chart(_) | Found::Plugin(_) | Found::Submodule(_) | Found::Nothing(_) => false,
+    }
+}

@@ -1,0 +1,150 @@
+//! `targets`: what Flux, Argo CD and Fleet deploy from the repository.
+
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use super::check::{self, What};
+use crate::config::Config;
+use crate::failure::{Failures, Result};
+use crate::git::LocalRepo;
+use crate::reference_tree;
+use crate::targets::{self, Identity, Object, Targets};
+use crate::workspace::repository_offline;
+#[cfg(feature = "localize")]
+use {
+    crate::build_check,
+    crate::failure::{Failure, shown},
+    crate::interrupt::{Scratch, unusable},
+    crate::targets::generated::generated,
+    crate::targets::{Found, Place, Target},
+    crate::tree::{self, Listing, Resolved},
+};
+
+/// What to show.
+#[derive(Debug, Clone)]
+pub struct Request {
+    /// The files to look at.
+    pub what: What,
+}
+
+/// Finds what is deployed, and what the builds of it reach that the tree does not hold.
+///
+/// # Errors
+/// When the files or their configuration cannot be read.
+pub fn targets(request: &Request) -> Result<Targets, Failures> {
+    let here = repository_offline()?;
+    let opened = check::open(&here, &request.what)?;
+    let config = Config::of(&*opened.tree, "")?;
+    let mut found = targets::find(&*opened.tree, &config, || identity(&here, &config))?;
+    reference_tree::survey_targets(opened.tree, &mut found)?;
+    Ok(found)
+}
+
+/// Returns the value of `argocd.argoproj.io/manifest-generate-paths` for each application of Argo CD, by its object.
+///
+/// # Errors
+/// When the files or their configuration cannot be read.
+pub fn generate_paths(request: &Request) -> Result<BTreeMap<Object, String>, Failures> {
+    let here = repository_offline()?;
+    let opened = check::open(&here, &request.what)?;
+    let config = Config::of(&*opened.tree, "")?;
+    let found = targets::find(&*opened.tree, &config, || identity(&here, &config))?;
+    Ok(targets::generate_paths(&opened.tree, &found)?)
+}
+
+/// Builds a target as its engine does, but for what it does with the output: substitutes variables, decrypts, applies.
+///
+/// # Errors
+/// When no target or several have the name, or it cannot be built.
+#[cfg(feature = "localize")]
+pub fn build(request: &Request, name: &str) -> Result<Vec<u8>, Failures> {
+    let here = repository_offline()?;
+    let opened = check::open(&here, &request.what)?;
+    let tree = &*opened.tree;
+    let config = Config::of(tree, "")?;
+    let found = targets::find(tree, &config, || identity(&here, &config))?;
+    let target = named(&found, name)?;
+    let not_built =
+        |why: &str| Failure::new(format!("{} cannot be built here: {why}", target.by()));
+    let there = match &target.place {
+        Place::Here(there) => there,
+        Place::External(why) | Place::Templated(why) => return Err(not_built(why).into()),
+    };
+    let generated = generated(tree, target, there)?.ok_or_else(|| match &there.found {
+        Found::Nothing(why) => not_built(why),
+        found => not_built(&format!("it is a {}, and no kustomization", found.id())),
+    })?;
+    let scratch = Scratch::new().map_err(|error| unusable(&error))?;
+    let put = |error: std::io::Error| unusable(&error).context("cannot write what is built");
+    export(tree, scratch.path())?;
+    let directory = scratch.path().join(&generated.directory);
+    std::fs::write(directory.join(generated.file_name), &generated.text).map_err(put)?;
+    Ok(build_check::build_one(
+        scratch.path(),
+        &directory,
+        &generated.arguments,
+    )?)
+}
+
+/// Returns the target that a name means: that of its object, with or without its namespace, or its directory.
+#[cfg(feature = "localize")]
+fn named<'a>(found: &'a Targets, name: &str) -> Result<&'a Target> {
+    let is_named = |target: &&Target| {
+        let path = match &target.place {
+            Place::Here(here) => Some(here.path.as_str()),
+            Place::External(_) | Place::Templated(_) => None,
+        };
+        let by_object = target.object.name == name || target.object.full_name() == name;
+        by_object || path == Some(name) || target.by() == name
+    };
+    let list = "list them: git kustomize-localize targets";
+    let mut targets = found.targets.iter().filter(is_named);
+    match (targets.next(), targets.next()) {
+        (Some(target), None) => Ok(target),
+        (None, _) => {
+            Err(Failure::new(format!("no target has the name `{}`", shown(name))).hint(list))
+        }
+        (Some(one), Some(other)) => Err(Failure::new(format!(
+            "`{}` is the name of {} and of {}",
+            shown(name),
+            one.by(),
+            other.by()
+        ))
+        .hint("name one of them in full, as these are")),
+    }
+}
+
+/// Writes the files of a tree below a directory, without execute bits.
+#[cfg(feature = "localize")]
+fn export(tree: &dyn Listing, top: &std::path::Path) -> Result<()> {
+    let failed = |error: std::io::Error| unusable(&error).context("cannot write what is built");
+    for place in tree.below("")? {
+        let to = top.join(&place);
+        if let Some(parent) = to.parent() {
+            std::fs::create_dir_all(parent).map_err(failed)?;
+        }
+        match tree::resolve(tree, &place)? {
+            Resolved::File { path, .. } => {
+                std::fs::write(&to, tree.read(&path)?).map_err(failed)?;
+            }
+            #[cfg(unix)]
+            Resolved::Directory { path } => {
+                std::os::unix::fs::symlink(top.join(path), &to).map_err(failed)?;
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// Returns what is known of the repository: the URLs of its remotes, and the branches that can be what is looked at.
+///
+/// # Errors
+/// When git cannot read its configuration or its refs.
+pub(super) fn identity(here: &Rc<LocalRepo>, config: &Config) -> Result<Identity> {
+    Ok(Identity::new(
+        here.remote_urls()?,
+        config,
+        here.main_branches()?,
+    ))
+}

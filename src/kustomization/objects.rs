@@ -1,0 +1,334 @@
+//! Kubernetes objects as values with places: for those who look for a few fields in objects of others.
+
+use serde_json::Value as Json;
+
+use super::libyaml_check;
+use super::yaml::{Dialect, Document, NodeId, NodeKind, Type};
+
+/// More values than any object has: what aliases expand to counts.
+const MOST: usize = 100_000;
+
+/// A value of a YAML document, aliases and merge keys resolved.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Value {
+    /// 1-based line.
+    pub line: usize,
+    /// 1-based column, in characters.
+    pub column: usize,
+    /// What it is.
+    pub data: Data,
+}
+
+/// What a [`Value`] is.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Data {
+    /// Nothing.
+    Null,
+    /// `true` or `false`.
+    Flag(bool),
+    /// A number, as written.
+    Number(String),
+    /// A text.
+    Text(String),
+    /// A list.
+    List(Vec<Value>),
+    /// A mapping, each key once.
+    Mapping(Vec<(String, Value)>),
+}
+
+impl Value {
+    /// Returns the value of a key; none where there is none, or nothing behind it.
+    #[must_use]
+    pub fn get(&self, key: &str) -> Option<&Value> {
+        let Data::Mapping(pairs) = &self.data else {
+            return None;
+        };
+        let (_, value) = pairs.iter().find(|(name, _)| name == key)?;
+        (value.data != Data::Null).then_some(value)
+    }
+
+    /// Returns the value that these keys lead to.
+    #[must_use]
+    pub fn at(&self, keys: &[&str]) -> Option<&Value> {
+        keys.iter().try_fold(self, |value, key| value.get(key))
+    }
+
+    /// Returns the text, if it is one.
+    #[must_use]
+    pub fn text(&self) -> Option<&str> {
+        match &self.data {
+            Data::Text(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// Returns a scalar as text.
+    #[must_use]
+    pub fn scalar(&self) -> Option<String> {
+        match &self.data {
+            Data::Text(text) | Data::Number(text) => Some(text.clone()),
+            Data::Flag(flag) => Some(flag.to_string()),
+            Data::Null | Data::List(_) | Data::Mapping(_) => None,
+        }
+    }
+
+    /// Returns the items, if it is a list.
+    #[must_use]
+    pub fn list(&self) -> Option<&[Value]> {
+        match &self.data {
+            Data::List(items) => Some(items),
+            _ => None,
+        }
+    }
+
+    /// Returns the pairs, if it is a mapping.
+    #[must_use]
+    pub fn mapping(&self) -> Option<&[(String, Value)]> {
+        match &self.data {
+            Data::Mapping(pairs) => Some(pairs),
+            _ => None,
+        }
+    }
+
+    /// Returns what it is, in a word or two.
+    #[must_use]
+    pub fn kind(&self) -> &'static str {
+        match &self.data {
+            Data::Null => "nothing",
+            Data::Flag(_) => "`true` or `false`",
+            Data::Number(_) => "a number",
+            Data::Text(_) => "a text",
+            Data::List(_) => "a list",
+            Data::Mapping(_) => "a mapping",
+        }
+    }
+
+    /// Returns it without places.
+    #[must_use]
+    pub fn json(&self) -> Json {
+        match &self.data {
+            Data::Null => Json::Null,
+            Data::Flag(flag) => Json::Bool(*flag),
+            Data::Number(text) => {
+                let number = text.parse().map(Json::Number);
+                number.unwrap_or_else(|_| Json::String(text.clone()))
+            }
+            Data::Text(text) => Json::String(text.clone()),
+            Data::List(items) => items.iter().map(Value::json).collect(),
+            Data::Mapping(pairs) => {
+                let pairs = pairs.iter();
+                Json::Object(
+                    pairs
+                        .map(|(key, value)| (key.clone(), value.json()))
+                        .collect(),
+                )
+            }
+        }
+    }
+
+    /// Returns it with each text replaced by what `change` returns for it.
+    #[must_use]
+    pub fn map_texts(&self, change: &mut dyn FnMut(&str) -> String) -> Value {
+        let data = match &self.data {
+            Data::Text(text) => Data::Text(change(text)),
+            Data::List(items) => {
+                Data::List(items.iter().map(|item| item.map_texts(change)).collect())
+            }
+            Data::Mapping(pairs) => {
+                let pairs = pairs.iter();
+                Data::Mapping(
+                    pairs
+                        .map(|(key, value)| (change(key), value.map_texts(change)))
+                        .collect(),
+                )
+            }
+            other => other.clone(),
+        };
+        Value { data, ..*self }
+    }
+
+    /// Moves it to the place of another value: its lines are not those of a file.
+    pub fn place_at(&mut self, (line, column): (usize, usize)) {
+        (self.line, self.column) = (line, column);
+        match &mut self.data {
+            Data::List(items) => items
+                .iter_mut()
+                .for_each(|item| item.place_at((line, column))),
+            Data::Mapping(pairs) => {
+                for (_, value) in pairs {
+                    value.place_at((line, column));
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Splits a text at the lines that separate documents. Returns the line before the first of each, and its text.
+///
+/// Nothing in a document begins at the start of a line with `---`, so that no document has to be read to find the next.
+pub fn documents(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let mut rest = Some(text);
+    let mut before = 0;
+    std::iter::from_fn(move || {
+        let all = rest?;
+        let mut lines = 0;
+        let mut end = 0;
+        for line in all.split_inclusive('\n') {
+            let separates = line
+                .strip_prefix("---")
+                .is_some_and(|rest| rest.is_empty() || rest.starts_with([' ', '\t', '\r', '\n']));
+            if separates && lines > 0 {
+                break;
+            }
+            end += line.len();
+            lines += 1;
+        }
+        let (document, after) = all.split_at(end);
+        rest = (!after.is_empty()).then_some(after);
+        let start = before;
+        before += lines;
+        Some((start, document))
+    })
+}
+
+/// Reads one document that begins after `before` lines; none where it is empty.
+///
+/// # Errors
+/// The line of what is not YAML, or too much, and why.
+pub fn read_object(text: &str, before: usize) -> Result<Option<Value>, (usize, String)> {
+    let stream =
+        libyaml_check::read(text, 1).map_err(|error| (before + error.line, error.message))?;
+    let Some(document) = stream.documents.first() else {
+        return Ok(None);
+    };
+    let Some(root) = document.root() else {
+        return Ok(None);
+    };
+    let mut reader = Reader {
+        document,
+        before,
+        left: MOST,
+    };
+    match reader.value(root) {
+        Some(value) => Ok(Some(value).filter(|value| value.data != Data::Null)),
+        None => Err((before + 1, format!("holds more than {MOST} values"))),
+    }
+}
+
+struct Reader<'a> {
+    document: &'a Document,
+    before: usize,
+    /// How many more values are read.
+    left: usize,
+}
+
+impl Reader<'_> {
+    /// Returns a value; none where there are too many. How deep aliases nest is bounded by
+    /// [`libyaml_check`].
+    fn value(&mut self, id: NodeId) -> Option<Value> {
+        self.left = self.left.checked_sub(1)?;
+        let document = self.document;
+        let node = document.resolved(id);
+        let data = match &node.kind {
+            NodeKind::Scalar { value, .. } => match document.scalar_type(id, Dialect::Objects) {
+                Some(Type::Null) => Data::Null,
+                Some(Type::Bool) => Data::Flag(value.eq_ignore_ascii_case("true")),
+                Some(Type::Integer | Type::Float) => Data::Number(value.clone()),
+                _ => Data::Text(value.clone()),
+            },
+            NodeKind::Sequence(items) => {
+                let items = items.iter().map(|item| self.value(*item));
+                Data::List(items.collect::<Option<_>>()?)
+            }
+            NodeKind::Mapping(pairs) => Data::Mapping(self.pairs(pairs)?),
+            // What an alias stands for is no alias.
+            NodeKind::Alias(_) => Data::Null,
+        };
+        let (line, column) = document.node(id).start;
+        Some(Value {
+            line: self.before + line,
+            column,
+            data,
+        })
+    }
+
+    fn pairs(&mut self, pairs: &[(NodeId, NodeId)]) -> Option<Vec<(String, Value)>> {
+        let mut found: Vec<(String, Value)> = Vec::new();
+        let mut merged = Vec::new();
+        for (key, value) in pairs {
+            let value = self.value(*value)?;
+            if self.document.is_merge_key(*key) {
+                match value.data {
+                    Data::List(items) => merged.extend(items),
+                    _ => merged.push(value),
+                }
+            } else if let Some(key) = self.document.scalar(*key) {
+                found.push((key.to_owned(), value));
+            }
+        }
+        for value in merged {
+            if let Data::Mapping(pairs) = value.data {
+                for (key, value) in pairs {
+                    if !found.iter().any(|(name, _)| *name == key) {
+                        found.push((key, value));
+                    }
+                }
+            }
+        }
+        Some(found)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Value {
+        read_object(text, 0).unwrap().unwrap()
+    }
+
+    #[test]
+    fn a_value_has_its_place_and_type() {
+        let value = read("a:\n  b: [x, 1, true, ~]\n  c: \"1\"\n");
+        let list = value.at(&["a", "b"]).unwrap();
+        assert_eq!((list.line, list.column), (2, 6));
+        assert_eq!(list.json(), serde_json::json!(["x", 1, true, null]));
+        assert_eq!(value.at(&["a", "c"]).unwrap().text(), Some("1"));
+        assert_eq!(value.at(&["a", "d"]), None);
+        assert_eq!(value.at(&["a", "b", "c"]), None);
+    }
+
+    #[test]
+    fn aliases_and_merge_keys_are_resolved_but_do_not_explode() {
+        let value = read("x: &x {a: 1, b: 2}\ny:\n  <<: *x\n  a: 3\nz: *x\n");
+        assert_eq!(
+            value.json(),
+            serde_json::json!({"x": {"a": 1, "b": 2}, "y": {"a": 3, "b": 2}, "z": {"a": 1, "b": 2}})
+        );
+        let mut text = "a: &a0 [x, x, x, x]\n".to_owned();
+        for i in 1..40 {
+            let last = i - 1;
+            text += &format!("b{i}: &a{i} [*a{last}, *a{last}]\n");
+        }
+        assert!(read_object(&text, 0).is_err());
+    }
+
+    #[test]
+    fn documents_are_split_without_reading_them() {
+        let text = "\u{feff}# one\na: 1\n---\nb: |\n  ---\n--- # three\nc: [\n---x: 1\n---\n";
+        let found: Vec<(usize, &str)> = documents(text).collect();
+        let expected = [
+            (0, "# one\na: 1\n"),
+            (2, "---\nb: |\n  ---\n"),
+            (5, "--- # three\nc: [\n---x: 1\n"),
+            (8, "---\n"),
+        ];
+        assert_eq!(found, expected);
+        assert_eq!(read_object(found[3].1, 8), Ok(None));
+        assert_eq!(documents("").collect::<Vec<_>>(), [(0, "")]);
+        let (line, _) = read_object("a: [\n", 7).unwrap_err();
+        assert!(line >= 8);
+    }
+}

@@ -1,0 +1,246 @@
+//! What the result would do to what is deployed: a new directory or file is never neutral to an engine that looks for
+//! them.
+
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
+
+use super::{Plan, Writes};
+use crate::failure::{Failure, Failures, Location, Result};
+use crate::kustomization::FILE_NAMES;
+use crate::targets::{Artifact, Engine, Found, Here, Ignores, Object, Target, Targets, exclusion};
+use crate::tree::{self, Listing, path};
+use crate::walk::{Graph, Origin, RootId, Target as Leads};
+
+/// Refuses a result that changes what is deployed besides what was localized: a directory of which an ApplicationSet
+/// makes an application, a file that Flux builds although nothing names it, a file that is built and that Flux leaves
+/// out of its artifact. `tree` is the repository, with `targets` in it, and `top` where the plan has it.
+///
+/// # Errors
+/// When there is any, each with its object and what to change; or the tree cannot be read.
+pub fn refuse_harm(
+    plan: &Plan,
+    targets: &Targets,
+    tree: &dyn Listing,
+    top: &str,
+) -> Result<(), Failures> {
+    let written = written(plan, top);
+    let mut failures = applications(targets, tree, &written)?;
+    failures.extend(scanned(targets, tree, &written)?);
+    if let Writes::InPlace { after, .. } = &plan.writes {
+        failures.extend(left_out(targets, tree, &written, after)?);
+    }
+    if failures.is_empty() {
+        Ok(())
+    } else {
+        Err(Failures(failures))
+    }
+}
+
+/// Returns the files of the repository that are written, from its top.
+fn written(plan: &Plan, top: &str) -> BTreeSet<String> {
+    match &plan.writes {
+        Writes::Copy { into, files } => files
+            .keys()
+            .filter_map(|file| Some(path::below(&path::join(into, file), top)?.to_owned()))
+            .collect(),
+        Writes::InPlace { changes, .. } => changes
+            .iter()
+            .filter(|change| change.to.is_some())
+            .map(|change| change.path.clone())
+            .collect(),
+    }
+}
+
+fn failure(object: &Object, message: String, hint: String) -> Failure {
+    Failure::new(message)
+        .at(Location {
+            file: object.file.clone(),
+            line: object.line,
+            ..Location::default()
+        })
+        .hint(hint)
+}
+
+/// Finds the directories of which an ApplicationSet would make applications.
+fn applications(
+    targets: &Targets,
+    tree: &dyn Listing,
+    written: &BTreeSet<String>,
+) -> Result<Vec<Failure>> {
+    let mut new = BTreeSet::new();
+    for file in written {
+        for directory in path::and_above(path::parent(file)) {
+            if !new.contains(directory) && tree.entry(directory)? != Some(tree::Entry::Directory) {
+                new.insert(directory.to_owned());
+            }
+        }
+    }
+    let mut failures = Vec::new();
+    for set in targets.sets.iter().filter(|set| set.revision.is_this) {
+        let inside = new.iter().filter_map(|place| path::below(place, &set.base));
+        let taken: Vec<&str> = inside.filter(|place| set.takes(place)).collect();
+        let Some(first) = taken.first() else {
+            continue;
+        };
+        let more = match taken.len() {
+            1 => String::new(),
+            count => format!(", and of {} more directories", count - 1),
+        };
+        let message = format!(
+            "{} would make an application of `{first}`{more}, which localizing adds",
+            set.object
+        );
+        let exclude: BTreeSet<String> = taken.iter().map(|place| exclusion(place)).collect();
+        let exclude: Vec<String> = exclude
+            .iter()
+            .map(|path| format!("{{path: \"{path}\", exclude: true}}"))
+            .collect();
+        let hint = format!(
+            "exclude it in `git.directories` there: {}",
+            exclude.join(", ")
+        );
+        failures.push(failure(&set.object, message, hint));
+    }
+    Ok(failures)
+}
+
+/// Finds the files that Flux would build because it makes the kustomization of a directory.
+fn scanned(
+    targets: &Targets,
+    tree: &dyn Listing,
+    written: &BTreeSet<String>,
+) -> Result<Vec<Failure>> {
+    let is_root = |directory: &str| -> Result<bool> {
+        for name in FILE_NAMES {
+            let file = path::join(directory, name);
+            if matches!(tree.entry(&file)?, Some(tree::Entry::File { .. })) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    };
+    let mut failures = Vec::new();
+    for (target, here) in targets.here() {
+        let (Engine::Flux, Found::Directory(directory)) = (target.engine, &here.found) else {
+            continue;
+        };
+        let ignores = match &here.artifact {
+            Some(artifact) => Some(Ignores::of(tree, artifact)?),
+            None => None,
+        };
+        let is_left_out = |file: &str| {
+            ignores
+                .as_ref()
+                .is_some_and(|ignores| ignores.rule(file).is_some())
+        };
+        for file in written {
+            let is_read = file.ends_with(".yaml")
+                || file.ends_with(".yml")
+                || FILE_NAMES.contains(&path::name(file));
+            // What was there before was read before.
+            if !is_read
+                || path::below(file, directory).is_none()
+                || is_left_out(file)
+                || tree.entry(file)?.is_some()
+            {
+                continue;
+            }
+            let mut above = path::parent(file);
+            let mut is_inside = false;
+            while above != directory && !is_inside {
+                is_inside = is_root(above)?;
+                above = path::parent(above);
+            }
+            if !is_inside {
+                failures.push(scan(target, here, directory, file));
+                break;
+            }
+        }
+    }
+    Ok(failures)
+}
+
+fn scan(target: &Target, here: &Here, directory: &str, file: &str) -> Failure {
+    let shown = if directory.is_empty() { "." } else { directory };
+    let message = format!(
+        "{} makes the kustomization of `{shown}`, and would build `{file}`, which localizing adds",
+        target.by()
+    );
+    let ignored = here.artifact.is_some();
+    let hint = if ignored {
+        format!(
+            "add a kustomization to `{shown}` that names what is to be built; or leave the file out: a line `/{file}` in `.sourceignore`"
+        )
+    } else {
+        format!("add a kustomization to `{shown}` that names what is to be built")
+    };
+    failure(&target.object, message, hint)
+}
+
+/// Finds the files that are built and that Flux leaves out of its artifact.
+fn left_out(
+    targets: &Targets,
+    tree: &dyn Listing,
+    written: &BTreeSet<String>,
+    after: &Graph,
+) -> Result<Vec<Failure>> {
+    let mut failures = Vec::new();
+    let mut known: BTreeMap<*const Artifact, Ignores> = BTreeMap::new();
+    let directories: BTreeMap<&str, RootId> = after
+        .roots
+        .iter()
+        .enumerate()
+        .map(|(id, root)| (root.directory.as_str(), id))
+        .collect();
+    let all: BTreeSet<&str> = directories.keys().copied().collect();
+    for (target, here) in targets.here() {
+        let Some(artifact) = here.artifact.as_ref().filter(|one| {
+            let kind = one.object.as_ref().map(|object| object.kind.as_str());
+            kind.is_none_or(|kind| kind == "GitRepository")
+        }) else {
+            continue;
+        };
+        let key = Rc::as_ptr(artifact);
+        let ignores = match known.entry(key) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(new) => new.insert(Ignores::of(tree, artifact)?),
+        };
+        let starts = target.roots(here, &all);
+        let starts = starts
+            .iter()
+            .filter_map(|root| directories.get(root.as_str()));
+        let mut reached = BTreeSet::new();
+        for root in after.insisted(starts.copied()) {
+            let root = &after.roots[root];
+            let files = root.edges.iter().filter_map(|edge| match edge.target {
+                Leads::File(file) => Some(file),
+                _ => None,
+            });
+            reached.extend(files.chain([root.file]).filter_map(|file| {
+                match &after.files[file].origin {
+                    Origin::Tree { path, .. } if written.contains(path) => Some(path.as_str()),
+                    _ => None,
+                }
+            }));
+        }
+        let out = reached
+            .into_iter()
+            .find_map(|file| Some((file, ignores.rule(file)?)));
+        if let Some((file, rule)) = out
+            // What is left out already is another matter.
+            && tree.entry(file)?.is_none()
+        {
+            let message = format!(
+                "{} would build `{file}`, which is not in its artifact: `{}` in {} leaves it out",
+                target.by(),
+                rule.pattern,
+                rule.place
+            );
+            let hint =
+                "take localized files in again, by a later pattern: `!localized-files/`".to_owned();
+            failures.push(failure(&target.object, message, hint));
+        }
+    }
+    Ok(failures)
+}

@@ -1,0 +1,208 @@
+//! The report of `affected`. `schema.json` describes each field of the JSON.
+
+use serde::Serialize;
+
+use super::json::{TOOL, Tool, render};
+use super::{counted, visible};
+use crate::affected::{AffectedRoot, AffectedTarget, Cause, Status};
+use crate::commands::affected::Outcome;
+use crate::failure::short;
+use crate::targets::{Place, Unread};
+
+#[derive(Serialize)]
+struct JsonReport<'a> {
+    version: u32,
+    tool: Tool,
+    since: &'a str,
+    commit: &'a str,
+    /// How many roots there are.
+    total: usize,
+    roots: Vec<JsonRoot<'a>>,
+    /// How many targets there are.
+    targets_total: usize,
+    targets: Vec<JsonTarget<'a>>,
+    unread: Vec<JsonUnread<'a>>,
+}
+
+#[derive(Serialize)]
+struct JsonTarget<'a> {
+    engine: &'static str,
+    kind: &'a str,
+    namespace: &'a str,
+    name: &'a str,
+    file: &'a str,
+    line: usize,
+    /// Its directory, if it lies in this repository.
+    directory: Option<&'a str>,
+    status: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    path: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    remote: Option<&'a str>,
+}
+
+#[derive(Serialize)]
+struct JsonUnread<'a> {
+    file: &'a str,
+    line: Option<usize>,
+    message: &'a str,
+}
+
+#[derive(Serialize)]
+struct JsonRoot<'a> {
+    directory: &'a str,
+    status: &'static str,
+    named: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    path: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    remote: Option<&'a str>,
+}
+
+fn status(status: Status) -> &'static str {
+    match status {
+        Status::Added => "added",
+        Status::Changed => "changed",
+        Status::Removed => "removed",
+    }
+}
+
+/// Returns how a directory is named.
+fn shown(directory: &str) -> &str {
+    match directory {
+        "" => ".",
+        directory => directory,
+    }
+}
+
+fn what(as_what: Status, cause: &Cause) -> String {
+    match (as_what, cause) {
+        (Status::Added | Status::Removed, _) => status(as_what).to_owned(),
+        (Status::Changed, Cause::Path(path)) => visible(shown(path)),
+        (Status::Changed, Cause::Remote(label)) => visible(label),
+    }
+}
+
+/// Returns a line for each root, and one for each target.
+#[must_use]
+pub fn text(outcome: &Outcome) -> String {
+    let affected = &outcome.affected;
+    let root = |root: &AffectedRoot| {
+        let what = what(root.status, &root.cause);
+        format!("{}: {what}\n", visible(shown(&root.directory)))
+    };
+    let target = |one: &AffectedTarget| {
+        let what = what(one.status, &one.cause);
+        format!("{}: {what}\n", visible(&one.target.by()))
+    };
+    let roots = affected.roots.iter().map(root);
+    roots.chain(affected.targets.iter().map(target)).collect()
+}
+
+/// Returns how many there are, and what could not be read.
+#[must_use]
+pub fn summary(outcome: &Outcome) -> String {
+    let Outcome {
+        affected, unread, ..
+    } = outcome;
+    let mut text = String::new();
+    for Unread {
+        file,
+        line,
+        message,
+    } in unread
+    {
+        let place = match line {
+            0 => visible(file),
+            line => format!("{}:{line}", visible(file)),
+        };
+        text.push_str(&format!("{place}: not read: {}\n", visible(message)));
+    }
+    let roots = affected.roots.iter().map(|root| root.status);
+    text.push_str(&numbers(roots, affected.total, "kustomization"));
+    if affected.targets_total > 0 || !affected.targets.is_empty() {
+        let targets = affected.targets.iter().map(|target| target.status);
+        text.push_str(" and ");
+        text.push_str(&numbers(targets, affected.targets_total, "target"));
+    }
+    text.push_str(&format!(" since {}\n", short(&outcome.since)));
+    text
+}
+
+/// Returns how many of all are affected, and how many are gone.
+fn numbers(affected: impl Iterator<Item = Status>, total: usize, noun: &str) -> String {
+    let (removed, there): (Vec<Status>, Vec<Status>) =
+        affected.partition(|one| *one == Status::Removed);
+    let mut text = format!("{} of {}", there.len(), counted(total, noun));
+    if !removed.is_empty() {
+        text.push_str(&format!(" ({} removed)", removed.len()));
+    }
+    text
+}
+
+/// Returns the directories of the roots that there are.
+#[must_use]
+pub fn paths(outcome: &Outcome) -> String {
+    let roots = outcome.affected.roots.iter();
+    let there = roots.filter(|root| root.status != Status::Removed);
+    there
+        .map(|root| format!("{}\n", shown(&root.directory)))
+        .collect()
+}
+
+/// Returns all of it as one JSON object.
+#[must_use]
+pub fn json(outcome: &Outcome) -> String {
+    let roots = outcome.affected.roots.iter().map(|root| {
+        let (path, remote) = parts(&root.cause);
+        JsonRoot {
+            directory: shown(&root.directory),
+            status: status(root.status),
+            named: root.is_named,
+            path,
+            remote,
+        }
+    });
+    let targets = outcome.affected.targets.iter().map(|one| {
+        let object = &one.target.object;
+        let (path, remote) = parts(&one.cause);
+        JsonTarget {
+            engine: one.target.engine.id(),
+            kind: &object.kind,
+            namespace: &object.namespace,
+            name: &object.name,
+            file: &object.file,
+            line: object.line,
+            directory: match &one.target.place {
+                Place::Here(here) => Some(shown(&here.path)),
+                Place::External(_) | Place::Templated(_) => None,
+            },
+            status: status(one.status),
+            path,
+            remote,
+        }
+    });
+    let unread = outcome.unread.iter().map(|unread| JsonUnread {
+        file: &unread.file,
+        line: Some(unread.line).filter(|line| *line > 0),
+        message: &unread.message,
+    });
+    render(&JsonReport {
+        version: 1,
+        tool: TOOL,
+        since: &outcome.since,
+        commit: &outcome.commit,
+        total: outcome.affected.total,
+        roots: roots.collect(),
+        targets_total: outcome.affected.targets_total,
+        targets: targets.collect(),
+        unread: unread.collect(),
+    })
+}
+
+fn parts(cause: &Cause) -> (Option<&str>, Option<&str>) {
+    match cause {
+        Cause::Path(path) => (Some(shown(path)), None),
+        Cause::Remote(label) => (None, Some(label)),
+    }
+}

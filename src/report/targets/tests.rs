@@ -1,0 +1,84 @@
+//! The reports, of targets in a tree in memory.
+
+use super::*;
+use crate::config::Config;
+use crate::report::check::tests::assert_valid;
+use crate::targets::{self, Identity};
+use crate::tree::memory::MemoryTree;
+
+const SCHEMA: &str = include_str!("schema.json");
+
+fn found() -> Targets {
+    let config = "targets: [{path: edge, engine: kustomize}]\n";
+    let config = Config::parse(config.as_bytes(), ".kustomize-localize").unwrap();
+    let app = |path: &str, repository: &str| {
+        format!(
+            "apiVersion: argoproj.io/v1alpha1
+kind: Application
+metadata: {{name: web, namespace: argocd}}
+spec:
+  source:
+    repoURL: https://user:secret@github.com/acme/{repository}
+    path: {path}
+    targetRevision: HEAD
+    kustomize: {{namePrefix: a-, components: [../c]}}
+"
+        )
+    };
+    let mut tree = MemoryTree::default();
+    tree.file("apps/web/kustomization.yaml", b"", false);
+    tree.file("apps/plain/x.yaml", b"", false);
+    for (file, text) in [
+        ("1.yaml", app("apps/web", "fleet")),
+        ("2.yaml", app("apps/plain", "fleet")),
+        ("3.yaml", app("apps/none", "fleet")),
+        ("4.yaml", app("x", "other")),
+        ("5.yaml", app("'{{x}}'", "fleet")),
+        ("6.yaml", app("[x]", "fleet")),
+        ("7.yaml", app("\"a\\e[31m\"", "fleet")),
+    ] {
+        tree.file(file, text.as_bytes(), false);
+    }
+    tree.file("cm.yaml", b"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: argocd-cm}\ndata: {kustomize.buildOptions: --enable-helm}\n", false);
+    let remotes = ["https://github.com/acme/fleet".to_owned()];
+    let identity = || Ok(Identity::new(remotes, &config, []));
+    targets::find(&tree, &config, identity).unwrap()
+}
+
+#[test]
+fn each_target_is_named_and_counted() {
+    assert_eq!(
+        text(&found()),
+        r".kustomize-localize:1: kustomize
+  edge: nothing: there is no `edge`
+1.yaml:1: Argo CD Application argocd/web
+  apps/web at HEAD: a kustomization
+2.yaml:1: Argo CD Application argocd/web
+  apps/plain at HEAD: a directory without a kustomization
+3.yaml:1: Argo CD Application argocd/web
+  apps/none at HEAD: nothing: there is no `apps/none`
+4.yaml:1: Argo CD Application argocd/web
+  external: it is in https://github.com/acme/other
+5.yaml:1: Argo CD Application argocd/web
+  templated: `{{x}}` is filled in elsewhere
+7.yaml:1: Argo CD Application argocd/web
+  a\u{1b}[31m at HEAD: nothing: there is no `a\u{1b}[31m`
+6.yaml:7
+  not read: Application argocd/web: `path` is a list where a text should be
+
+7 targets: 5 here, 1 external, 1 templated; 1 not read
+"
+    );
+    assert_eq!(text(&Targets::default()), "0 targets\n");
+}
+
+#[test]
+fn the_json_is_what_its_schema_says() {
+    let json = json(&found());
+    assert_valid(SCHEMA, &json);
+    assert!(!json.contains("secret"));
+    assert!(json.contains("\"targets\": ["));
+    assert_valid(SCHEMA, &super::json(&Targets::default()));
+    let failures = crate::failure::Failure::new("x").into();
+    assert_valid(SCHEMA, &crate::report::failures_json(&failures));
+}

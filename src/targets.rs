@@ -1,0 +1,403 @@
+//! What is deployed: the objects of Flux, Argo CD and Fleet that name directories to build, and how each engine builds
+//! them. Found in the YAML files of a tree, without a network and without a build.
+//!
+//! [`find`] reads every YAML file that can hold such an object, binds each object to the repository that it names, and
+//! asks the tree what is at its path. What it cannot resolve stays a [`Target`] with the reason; what it cannot read is
+//! among [`Targets::unread`]. Nothing is left out silently.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | `scan` | the YAML documents in which an engine is interested |
+//! | `flux` | Flux: `Kustomization`, `FluxInstance`, `ResourceSet`, and their sources |
+//! | `argo` | Argo CD: `Application`, `ApplicationSet`, `argocd-cm` |
+//! | `fleet` | Fleet: `fleet.yaml` |
+//! | `identity` | which URLs are this repository |
+//! | [`generated`] | the kustomization that an engine builds |
+//! | `read_paths` | what Argo CD has to watch |
+//! | `place` | what the tree holds where a target says |
+//! | `settle` | which objects a build may change before they are deployed |
+//! | `ignore` | what Flux leaves out of an artifact |
+
+mod argo;
+mod fleet;
+mod flux;
+pub mod generated;
+mod identity;
+mod ignore;
+mod place;
+mod read_paths;
+mod scan;
+mod settle;
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::ops::Bound;
+use std::rc::Rc;
+
+use serde_json::{Map, Value as Json};
+
+use crate::config::Config;
+pub use crate::config::Engine;
+use crate::failure::Result;
+use crate::record::LoadRestrictor;
+use crate::tree::{self, Listing, Resolved, Tree, path};
+
+pub use argo::exclusion;
+pub use identity::Identity;
+pub use ignore::{Ignored, Ignores};
+pub use read_paths::generate_paths;
+pub use scan::Unread;
+
+/// What names a target: an object of an engine, a file of Fleet, or an entry of the configuration.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Object {
+    /// The file, from the top of the repository.
+    pub file: String,
+    /// The line on which it begins.
+    pub line: usize,
+    /// Its kind, as `Kustomization`; `fleet.yaml` for a bundle of Fleet, `target` for an entry of the configuration.
+    pub kind: String,
+    /// Its namespace; empty where none is written.
+    pub namespace: String,
+    /// Its name.
+    pub name: String,
+}
+
+/// Something that is deployed.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Target {
+    /// Who builds it.
+    pub engine: Engine,
+    /// What names it.
+    pub object: Object,
+    /// Where the object names its path, or the object itself: 1-based line and column.
+    pub spot: (usize, usize),
+    /// Where that is.
+    pub place: Place,
+    /// How it is built.
+    pub build: Build,
+    /// What may change the object before it is deployed, so that it may name something else then: known after
+    /// [`Targets::settle`].
+    pub changed_by: Option<String>,
+    /// What its build reaches that the tree does not hold: known after
+    /// [`survey_targets`](crate::reference_tree::survey_targets), of what is built here.
+    pub reaches: Option<Vec<Reached>>,
+}
+
+/// Something that a build reaches, and that the tree does not hold.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Reached {
+    /// The URL without secrets, or the path from the top.
+    pub name: String,
+    /// What there is to know about it, as `tag, locked 0123456789ab`.
+    pub state: String,
+}
+
+/// Where what is deployed lies.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Place {
+    /// In this repository.
+    Here(Here),
+    /// In another repository, or in one that is not known: why.
+    External(String),
+    /// Only known in the cluster: why.
+    Templated(String),
+}
+
+/// A directory of this repository that is deployed.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Here {
+    /// The directory as written.
+    pub written: String,
+    /// The directory from the top, without `.` and `..`; empty for the top.
+    pub path: String,
+    /// Which revision is deployed.
+    pub revision: Revision,
+    /// What is there.
+    pub found: Found,
+    /// What of the repository the engine gets to see; none where it is the whole repository.
+    pub artifact: Option<Rc<Artifact>>,
+}
+
+/// Which revision of this repository is deployed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Revision {
+    /// As it is written: a branch, a tag, a commit; none for what the engine takes by default.
+    pub name: Option<String>,
+    /// Whether it can be the one that is looked at: its branch, or a branch that is localized from it. Only then does
+    /// what is there today say something about what is deployed.
+    pub is_this: bool,
+}
+
+/// What is at the path of a target.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Found {
+    /// A kustomization root, at its real path.
+    Kustomization(String),
+    /// A directory without a kustomization, at its real path: Flux generates one, Argo CD takes the files.
+    Directory(String),
+    /// A Helm chart, at its real path.
+    Chart(String),
+    /// A directory that a plugin of Argo CD takes.
+    Plugin(String),
+    /// Something in the submodule at this path, whose files this repository does not hold.
+    Submodule(String),
+    /// Nothing, and why.
+    Nothing(String),
+}
+
+impl Found {
+    /// Returns its name for machines.
+    #[must_use]
+    pub fn id(&self) -> &'static str {
+        match self {
+            Found::Kustomization(_) => "kustomization",
+            Found::Directory(_) => "directory",
+            Found::Chart(_) => "chart",
+            Found::Plugin(_) => "plugin",
+            Found::Submodule(_) => "submodule",
+            Found::Nothing(_) => "nothing",
+        }
+    }
+}
+
+/// A source of Flux: what of the repository it packs.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Artifact {
+    /// The source.
+    pub object: Option<Object>,
+    /// Its `spec.ignore`: patterns as in `.sourceignore`, instead of the defaults.
+    pub ignore: Option<String>,
+    /// Its `spec.sparseCheckout`: only these directories; all when empty.
+    pub sparse: Vec<String>,
+    /// The directories that come from other sources: `spec.include[].toPath`.
+    pub included: Vec<String>,
+}
+
+/// How an engine builds a target.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Build {
+    /// Which files a root may load, where the engine decides that; none where it is not known.
+    pub load_restrictor: Option<LoadRestrictor>,
+    /// The options of `kustomize build`, as `argocd-cm` gives them.
+    pub options: Vec<String>,
+    /// The components that the object adds, as written, with their places in [`Object::file`].
+    pub components: Vec<Text>,
+    /// Whether one that is not there is left out.
+    pub ignore_missing_components: bool,
+    /// What the object changes in the kustomization, under the names of the engine: `targetNamespace`, `namePrefix`,
+    /// `nameSuffix`, `patches`, `images`, `commonLabels` and so on. Without `components`.
+    pub overrides: Map<String, Json>,
+    /// How Argo CD reads a directory without a kustomization; none for others.
+    pub directory: Option<Directory>,
+    /// The values of `argocd.argoproj.io/manifest-generate-paths`, as written.
+    pub generate_paths: Option<String>,
+}
+
+/// How Argo CD reads a directory of plain files.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Directory {
+    /// Whether directories in it are read, too.
+    pub recurse: bool,
+    /// Only files that match this glob; all when empty.
+    pub include: String,
+    /// Not those that match this one.
+    pub exclude: String,
+}
+
+/// A text with its place.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Text {
+    /// The text.
+    pub text: String,
+    /// The file that it stands in, from the top of the repository.
+    pub file: String,
+    /// 1-based line.
+    pub line: usize,
+    /// 1-based column.
+    pub column: usize,
+}
+
+/// Directories of this repository of which an ApplicationSet makes applications.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DirectorySet {
+    /// The ApplicationSet.
+    pub object: Object,
+    /// The directory that is the top of what it reads, from the top of the repository.
+    pub base: String,
+    /// The patterns, with whether they exclude.
+    pub patterns: Vec<(String, bool)>,
+    /// Which revision it reads.
+    pub revision: Revision,
+}
+
+/// What is deployed from a tree.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Targets {
+    /// Every target, by file, line, name and path.
+    pub targets: Vec<Target>,
+    /// The directory generators that read this repository.
+    pub sets: Vec<DirectorySet>,
+    /// What could not be read, and was passed over.
+    pub unread: Vec<Unread>,
+    /// The options of `kustomize build` that the tree gives Argo CD; none where nothing in it says them.
+    argo_options: Option<Vec<String>>,
+}
+
+impl Targets {
+    /// Returns the targets that lie in this repository, at a revision that can be the one that is looked at, and whose
+    /// objects nothing is known to change.
+    pub fn here(&self) -> impl Iterator<Item = (&Target, &Here)> {
+        let targets = self.targets.iter();
+        targets.filter_map(|target| Some((target, target.here()?)))
+    }
+
+    /// Returns the kustomization roots that are deployed, by their real paths. `kustomizations` are the directories of
+    /// all, sorted.
+    #[must_use]
+    pub fn roots(&self, kustomizations: &BTreeSet<&str>) -> BTreeSet<String> {
+        let all = self.here();
+        all.flat_map(|(target, here)| target.roots(here, kustomizations))
+            .collect()
+    }
+}
+
+impl fmt::Display for Object {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Object {
+            file, line, kind, ..
+        } = self;
+        write!(f, "{kind} {} ({file}:{line})", self.full_name())
+    }
+}
+
+impl Object {
+    /// Returns namespace and name, as `kubectl` shows them.
+    #[must_use]
+    pub fn full_name(&self) -> String {
+        match self.namespace.as_str() {
+            "" => self.name.clone(),
+            namespace => format!("{namespace}/{}", self.name),
+        }
+    }
+}
+
+impl Target {
+    /// Returns where it lies in this repository, if the revision can be the one that is looked at, and nothing is known
+    /// to change its object.
+    #[must_use]
+    pub fn here(&self) -> Option<&Here> {
+        match &self.place {
+            Place::Here(here) if here.revision.is_this && self.changed_by.is_none() => Some(here),
+            _ => None,
+        }
+    }
+
+    /// Returns the kustomization roots that its engine builds, by their real paths: its own, or those that Flux finds in
+    /// a directory without one, and the components that the object adds.
+    #[must_use]
+    pub fn roots(&self, here: &Here, kustomizations: &BTreeSet<&str>) -> Vec<String> {
+        let mut roots = match (&here.found, self.engine) {
+            (Found::Kustomization(root), _) => vec![root.clone()],
+            (Found::Directory(directory), Engine::Flux) => outermost(directory, kustomizations),
+            _ => return Vec::new(),
+        };
+        let components = self.build.components.iter();
+        let components = components.filter_map(|one| path::resolve(&here.path, &one.text));
+        roots.extend(components.filter(|place| kustomizations.contains(place.as_str())));
+        roots
+    }
+
+    /// Returns what deploys it, as `Flux Kustomization apps (clusters/prod/apps.yaml:3)`.
+    #[must_use]
+    pub fn by(&self) -> String {
+        match self.engine {
+            // The kind says it.
+            Engine::Fleet | Engine::Kustomize => {
+                format!(
+                    "{} ({}:{})",
+                    self.engine.name(),
+                    self.object.file,
+                    self.object.line
+                )
+            }
+            Engine::Flux | Engine::ArgoCd => {
+                let Object {
+                    kind,
+                    name,
+                    file,
+                    line,
+                    ..
+                } = &self.object;
+                format!("{} {kind} {name} ({file}:{line})", self.engine.name())
+            }
+        }
+    }
+}
+
+/// Returns the directories of the roots that an engine builds for a target: its own, and its components.
+#[must_use]
+pub fn roots(tree: &dyn Tree, target: &Target, here: &Here) -> Vec<String> {
+    let mut directories = Vec::new();
+    if let Found::Kustomization(directory) = &here.found {
+        directories.push(directory.clone());
+    }
+    for component in &target.build.components {
+        let Some(place) = path::resolve(&here.path, &component.text) else {
+            continue;
+        };
+        directories.push(match tree::resolve(tree, &place) {
+            Ok(Resolved::Directory { path }) => path,
+            _ => place,
+        });
+    }
+    directories
+}
+
+/// Returns the kustomizations below a directory that lie in no other.
+fn outermost(directory: &str, kustomizations: &BTreeSet<&str>) -> Vec<String> {
+    let first = path::join(directory, "\0");
+    let first = first.trim_end_matches('\0').to_owned();
+    let below = kustomizations.range::<str, _>((Bound::Included(first.as_str()), Bound::Unbounded));
+    let below = below.take_while(|place| place.starts_with(&first));
+    let is_outermost = |place: &&&str| {
+        let mut above = path::and_above(path::parent(place));
+        !above.any(|above| above.starts_with(&first) && kustomizations.contains(above))
+    };
+    below
+        .filter(is_outermost)
+        .map(|place| (*place).to_owned())
+        .collect()
+}
+
+/// Finds what is deployed from a tree. `identity` is asked only where an object names a repository.
+///
+/// # Errors
+/// When the tree cannot be read, or the identity is not known.
+pub fn find(
+    tree: &dyn Listing,
+    config: &Config,
+    identity: impl FnOnce() -> Result<Identity>,
+) -> Result<Targets> {
+    let found = scan::scan(tree, config)?;
+    let mut targets = Targets {
+        unread: found.unread,
+        ..Targets::default()
+    };
+    if !found.objects.is_empty() {
+        let identity = identity()?;
+        flux::find(tree, &identity, &found.objects, &mut targets)?;
+        argo::find(tree, &identity, &found.objects, &mut targets)?;
+    }
+    fleet::find(tree, config, &mut targets)?;
+    place::declared(tree, config, &mut targets)?;
+    targets.targets.sort_by(|one, other| {
+        let key = |target: &Target| (target.object.clone(), target.spot);
+        key(one).cmp(&key(other))
+    });
+    targets.unread.sort();
+    Ok(targets)
+}
+
+#[cfg(test)]
+mod tests;

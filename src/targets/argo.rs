@@ -1,0 +1,340 @@
+//! Argo CD: `Application`, the applications that an `ApplicationSet` makes, and how they are built.
+
+mod application_set;
+mod files;
+mod pattern;
+mod template;
+
+use super::flux::{text, texts, wrong};
+use super::scan::{Document, Unread};
+use super::{Build, Directory, Engine, Found, Here, Identity, Place, Target, Targets, place};
+use crate::failure::Result;
+use crate::kustomization::{Data, Value, read_object};
+use crate::record::LoadRestrictor;
+use crate::redact;
+use crate::tree::{Entry, Listing, path};
+
+pub use application_set::exclusion;
+pub(super) use pattern::matches as go_match;
+
+/// The annotation that says which paths matter to an application.
+pub(super) const GENERATE_PATHS: &str = "argocd.argoproj.io/manifest-generate-paths";
+
+/// The fields of `source.kustomize` that change nothing of the kustomization.
+const NOT_OVERRIDES: [&str; 3] = ["components", "ignoreMissingComponents", "version"];
+
+/// The option of `kustomize build` that lets a root load any file, as people write it.
+const ANY_FILE: &str = "LoadRestrictionsNone";
+
+/// Adds what Argo CD deploys.
+pub(super) fn find(
+    tree: &dyn Listing,
+    identity: &Identity,
+    objects: &[Document],
+    targets: &mut Targets,
+) -> Result<()> {
+    let options = options(objects);
+    targets.argo_options.clone_from(&options);
+    let mut all = Vec::new();
+    for found in objects {
+        match found.object.kind.as_str() {
+            "Application" => all.push(found.clone()),
+            "ApplicationSet" => {
+                application_set::expand(tree, identity, found, &mut all, targets)?;
+            }
+            _ => {}
+        }
+    }
+    for found in &all {
+        application(tree, identity, found, options.as_deref(), targets)?;
+    }
+    Ok(())
+}
+
+/// Returns the options of `kustomize build` that the tree gives Argo CD; none where nothing in it says them.
+fn options(objects: &[Document]) -> Option<Vec<String>> {
+    let mut options: Option<Vec<String>> = None;
+    for Document { object, value } in objects {
+        let texts: Vec<&Value> = match object.kind.as_str() {
+            "ConfigMap" if object.name == "argocd-cm" => {
+                let data = value
+                    .get("data")
+                    .and_then(Value::mapping)
+                    .unwrap_or_default();
+                let keys = data.iter().filter(|(key, _)| {
+                    key == "kustomize.buildOptions" || key.starts_with("kustomize.buildOptions.")
+                });
+                keys.map(|(_, value)| value).collect()
+            }
+            "ArgoCD" => value
+                .at(&["spec", "kustomizeBuildOptions"])
+                .into_iter()
+                .collect(),
+            _ => continue,
+        };
+        let words = texts.iter().filter_map(|value| value.text());
+        let words = words.flat_map(str::split_whitespace).map(str::to_owned);
+        options.get_or_insert_default().extend(words);
+    }
+    options
+}
+
+impl Targets {
+    /// Returns which files Argo CD lets a root load; none where nothing in the tree says it.
+    pub(super) fn argo_restrictor(&self) -> Option<LoadRestrictor> {
+        restrictor(self.argo_options.as_deref())
+    }
+}
+
+fn restrictor(options: Option<&[String]>) -> Option<LoadRestrictor> {
+    let is_none = options?.iter().any(|option| option.ends_with(ANY_FILE));
+    Some(if is_none {
+        LoadRestrictor::None
+    } else {
+        LoadRestrictor::RootOnly
+    })
+}
+
+/// Adds what an application deploys: a target for each of its sources.
+fn application(
+    tree: &dyn Listing,
+    identity: &Identity,
+    found: &Document,
+    options: Option<&[String]>,
+    targets: &mut Targets,
+) -> Result<()> {
+    let Some(spec) = found.value.get("spec") else {
+        return Ok(());
+    };
+    let mut sources: Vec<&Value> = Vec::new();
+    match spec.get("sources") {
+        None => sources.extend(spec.get("source")),
+        Some(value) => match value.list() {
+            Some(items) => sources.extend(items),
+            None => wrong(
+                found,
+                value,
+                &["spec", "sources"],
+                "a list",
+                &mut targets.unread,
+            ),
+        },
+    }
+    sources.extend(spec.at(&["sourceHydrator", "drySource"]));
+    for source in sources {
+        // Without a repository it is a patch for one.
+        if source.get("repoURL").is_none() {
+            continue;
+        }
+        let target = of_source(tree, identity, found, source, options, &mut targets.unread)?;
+        targets.targets.extend(target);
+    }
+    Ok(())
+}
+
+/// Returns what one source deploys; none for one that only holds values for others.
+fn of_source(
+    tree: &dyn Listing,
+    identity: &Identity,
+    found: &Document,
+    source: &Value,
+    options: Option<&[String]>,
+    unread: &mut Vec<Unread>,
+) -> Result<Option<Target>> {
+    let fields = ["repoURL", "path", "chart", "targetRevision"];
+    let fields = fields.map(|key| text(found, source, &[key], unread));
+    let [Ok(url), Ok(written), Ok(chart), Ok(revision)] = fields else {
+        return Ok(None);
+    };
+    let url = url.map_or("", |(text, _)| text);
+    if written.is_none() && chart.is_none() {
+        if source.get("ref").is_none() {
+            wrong(
+                found,
+                source,
+                &["spec", "source"],
+                "a source with `path` or `chart`",
+                unread,
+            );
+        }
+        return Ok(None);
+    }
+    let (written, spot) = written.unwrap_or(("", (source.line, source.column)));
+    let target = |place, build| {
+        Some(Target {
+            engine: Engine::ArgoCd,
+            object: found.object.clone(),
+            spot,
+            place,
+            build,
+            changed_by: None,
+            reaches: None,
+        })
+    };
+    if let Some((chart, _)) = chart {
+        let why = format!("it is the chart `{chart}` of {}", redact::url(url));
+        return Ok(target(Place::External(why), Build::default()));
+    }
+    let revision = revision.map(|(text, _)| text);
+    let texts = [
+        url,
+        written,
+        revision.unwrap_or_default(),
+        &found.object.name,
+    ];
+    if let Some(text) = texts
+        .into_iter()
+        .find(|text| text.contains("{{") || text.contains("${"))
+    {
+        let why = format!("`{}` is filled in elsewhere", redact::url(text));
+        return Ok(target(Place::Templated(why), Build::default()));
+    }
+    let Some(base) = identity.directory_of(url) else {
+        let why = format!("it is in {}", redact::url(url));
+        return Ok(target(Place::External(why), Build::default()));
+    };
+    let (path, there) = place::of_path(tree, base, written, Engine::ArgoCd)?;
+    let merged = overridden(tree, found, source, &path, unread)?;
+    let Some(build) = build(found, &merged, options, unread) else {
+        return Ok(None);
+    };
+    let here = Here {
+        written: written.to_owned(),
+        path,
+        revision: identity.revision(revision),
+        found: explicit(&merged, there),
+        artifact: None,
+    };
+    Ok(target(Place::Here(here), build))
+}
+
+/// Returns a source with what `.argocd-source.yaml` and `.argocd-source-NAME.yaml` beside the files change in it.
+fn overridden(
+    tree: &dyn Listing,
+    found: &Document,
+    source: &Value,
+    directory: &str,
+    unread: &mut Vec<Unread>,
+) -> Result<Value> {
+    let mut merged = source.clone();
+    let own = format!(".argocd-source-{}.yaml", found.object.name);
+    for name in [".argocd-source.yaml", &own] {
+        let file = path::join(directory, name);
+        let is_name = !found.object.name.is_empty() && !found.object.name.contains('/');
+        if !is_name || !matches!(tree.entry(&file)?, Some(Entry::File { .. })) {
+            continue;
+        }
+        let bytes = tree.read(&file)?;
+        let text = String::from_utf8_lossy(&bytes);
+        match read_object(&text, 0) {
+            Ok(Some(patch)) => {
+                // What says where the files are stays.
+                let kept = ["path", "repoURL", "targetRevision", "chart"];
+                merged = merge(&merged, &patch, (source.line, source.column), &kept);
+            }
+            Ok(None) => {}
+            Err((line, message)) => unread.push(Unread {
+                file,
+                line,
+                message: format!("not YAML: {message}"),
+            }),
+        }
+    }
+    Ok(merged)
+}
+
+/// Returns a value with a JSON merge patch applied, but for some keys. What the patch brings in is put at `place`.
+fn merge(value: &Value, patch: &Value, place: (usize, usize), kept: &[&str]) -> Value {
+    let Data::Mapping(changes) = &patch.data else {
+        let mut patch = patch.clone();
+        patch.place_at(place);
+        return patch;
+    };
+    let mut pairs = value.mapping().unwrap_or_default().to_vec();
+    for (key, change) in changes
+        .iter()
+        .filter(|(key, _)| !kept.contains(&key.as_str()))
+    {
+        let old = pairs.iter().position(|(name, _)| name == key);
+        if change.data == Data::Null {
+            pairs.retain(|(name, _)| name != key);
+            continue;
+        }
+        let empty = Value {
+            line: place.0,
+            column: place.1,
+            data: Data::Null,
+        };
+        match old.and_then(|index| pairs.get_mut(index)) {
+            Some((_, old)) => *old = merge(old, change, place, &[]),
+            None => pairs.push((key.clone(), merge(&empty, change, place, &[]))),
+        }
+    }
+    Value {
+        data: Data::Mapping(pairs),
+        ..*value
+    }
+}
+
+/// Returns what Argo CD takes a directory for: the object decides, then the files in it.
+fn explicit(source: &Value, there: Found) -> Found {
+    let (Found::Kustomization(directory) | Found::Directory(directory) | Found::Chart(directory)) =
+        &there
+    else {
+        return there;
+    };
+    let directory = directory.clone();
+    let is_given = |key: &str| source.get(key).is_some();
+    if is_given("plugin") {
+        Found::Plugin(directory)
+    } else if is_given("helm") {
+        Found::Chart(directory)
+    } else if is_given("directory") && !is_given("kustomize") {
+        Found::Directory(directory)
+    } else {
+        there
+    }
+}
+
+/// Returns how Argo CD builds a source; none where something of it has the wrong type.
+fn build(
+    found: &Document,
+    source: &Value,
+    options: Option<&[String]>,
+    unread: &mut Vec<Unread>,
+) -> Option<Build> {
+    let mut build = Build {
+        load_restrictor: restrictor(options),
+        options: options.unwrap_or_default().to_vec(),
+        ..Build::default()
+    };
+    if let Some(kustomize) = source.get("kustomize") {
+        let pairs = kustomize.mapping();
+        let pairs = pairs.or_else(|| {
+            wrong(found, kustomize, &["kustomize"], "a mapping", unread);
+            None
+        })?;
+        for (key, value) in pairs {
+            if !NOT_OVERRIDES.contains(&key.as_str()) && value.data != Data::Null {
+                build.overrides.insert(key.clone(), value.json());
+            }
+        }
+        let wrapped = Document {
+            object: found.object.clone(),
+            value: kustomize.clone(),
+        };
+        build.components = texts(&wrapped, &["components"], unread)?;
+        build.ignore_missing_components = kustomize
+            .get("ignoreMissingComponents")
+            .is_some_and(|flag| flag.data == Data::Flag(true));
+    }
+    let text = |keys: &[&str]| source.at(keys).and_then(Value::scalar).unwrap_or_default();
+    build.directory = Some(Directory {
+        recurse: text(&["directory", "recurse"]) == "true",
+        include: text(&["directory", "include"]),
+        exclude: text(&["directory", "exclude"]),
+    });
+    let annotation = found.value.at(&["metadata", "annotations", GENERATE_PATHS]);
+    build.generate_paths = annotation.and_then(Value::text).map(str::to_owned);
+    Some(build)
+}

@@ -1,0 +1,81 @@
+//! The files that a git generator reads: each, or each element of a list in it, makes an application.
+
+use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
+
+use super::application_set::flat;
+use super::template::{self, Parameters};
+use crate::failure::Result;
+use crate::kustomization::{Data, Value, read_object};
+use crate::tree::{Entry, Listing, path};
+
+/// How many files one generator reads.
+const MOST: usize = 10_000;
+
+/// Returns the parameters of each application; as the error the reason why they are not known.
+pub(super) fn parameters(
+    tree: &dyn Listing,
+    base: &str,
+    patterns: &[Value],
+    is_go: bool,
+) -> Result<std::result::Result<Vec<Parameters>, String>> {
+    let (Some(wanted), Some(unwanted)) = (globs(patterns, false), globs(patterns, true)) else {
+        return Ok(Err("a pattern of its generator cannot be read".to_owned()));
+    };
+    let mut all = Vec::new();
+    let mut read = 0;
+    for file in tree.below(base)? {
+        let Some(inside) = path::below(&file, base) else {
+            continue;
+        };
+        if !wanted.is_match(inside) || unwanted.is_match(inside) {
+            continue;
+        }
+        if !matches!(tree.entry(&file)?, Some(Entry::File { .. })) {
+            continue;
+        }
+        read += 1;
+        if read > MOST {
+            return Ok(Err(format!("its generator reads more than {MOST} files")));
+        }
+        let bytes = tree.read(&file)?;
+        let Ok(text) = std::str::from_utf8(&bytes) else {
+            return Ok(Err(format!("`{file}` is not UTF-8")));
+        };
+        let value = match read_object(text, 0) {
+            Ok(Some(value)) => value,
+            Ok(None) => continue,
+            Err((line, _)) => return Ok(Err(format!("`{file}:{line}` is not YAML"))),
+        };
+        let elements = match &value.data {
+            Data::List(items) => items.as_slice(),
+            _ => std::slice::from_ref(&value),
+        };
+        for element in elements {
+            let mut parameters = flat(element);
+            parameters.extend(template::of_path(path::parent(inside), is_go));
+            parameters.insert("path.filename".to_owned(), path::name(inside).to_owned());
+            all.push(parameters);
+        }
+    }
+    Ok(Ok(all))
+}
+
+/// Returns the patterns that exclude, or that do not.
+fn globs(patterns: &[Value], exclude: bool) -> Option<GlobSet> {
+    let mut globs = GlobSetBuilder::new();
+    for one in patterns {
+        let excludes = one
+            .get("exclude")
+            .is_some_and(|flag| flag.data == Data::Flag(true));
+        if excludes == exclude {
+            let text = one.get("path")?.text()?;
+            globs.add(
+                GlobBuilder::new(text)
+                    .literal_separator(true)
+                    .build()
+                    .ok()?,
+            );
+        }
+    }
+    globs.build().ok()
+}

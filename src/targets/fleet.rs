@@ -1,0 +1,164 @@
+//! Fleet: each `fleet.yaml` makes a bundle of its directory, built with kustomize where there is a kustomization.
+
+use super::scan::Unread;
+use super::{Build, Engine, Found, Here, Object, Place, Revision, Target, Targets, place};
+use crate::config::Config;
+use crate::failure::Result;
+use crate::kustomization::{Value, read_object};
+use crate::record::LoadRestrictor;
+use crate::tree::{Entry, Listing, path};
+
+const FILE_NAME: &str = "fleet.yaml";
+
+/// The keys of a `fleet.yaml`: other programs have a file of that name, too.
+const KEYS: [&str; 27] = [
+    "annotations",
+    "bundleSpec",
+    "correctDrift",
+    "defaultNamespace",
+    "deleteCRDResources",
+    "deleteNamespace",
+    "dependsOn",
+    "diff",
+    "doNotDeploy",
+    "forceSyncGeneration",
+    "helm",
+    "ignore",
+    "imageScans",
+    "keepResources",
+    "kustomize",
+    "labels",
+    "name",
+    "namespace",
+    "namespaceAnnotations",
+    "namespaceLabels",
+    "overrideTargets",
+    "paused",
+    "rolloutStrategy",
+    "serviceAccount",
+    "targetCustomizations",
+    "targets",
+    "yaml",
+];
+
+/// Adds what Fleet deploys.
+pub(super) fn find(tree: &dyn Listing, config: &Config, targets: &mut Targets) -> Result<()> {
+    for file in tree.files_named(&[FILE_NAME])? {
+        let directory = path::parent(&file);
+        if config.leaves_out(directory) || !matches!(tree.entry(&file)?, Some(Entry::File { .. })) {
+            continue;
+        }
+        let bytes = tree.read(&file)?;
+        let text = String::from_utf8_lossy(&bytes);
+        match read_object(&text, 0) {
+            Ok(Some(value)) if is_fleet(&value) => bundle(tree, &file, &value, targets)?,
+            // An empty one is one of Fleet, too, but says no more than a directory does.
+            Ok(_) => {}
+            Err((line, message)) => targets.unread.push(Unread {
+                file: file.clone(),
+                line,
+                message: format!("not YAML: {message}"),
+            }),
+        }
+    }
+    Ok(())
+}
+
+fn is_fleet(value: &Value) -> bool {
+    value.mapping().is_some_and(|pairs| {
+        !pairs.is_empty() && pairs.iter().all(|(key, _)| KEYS.contains(&key.as_str()))
+    })
+}
+
+/// Adds the directories that a bundle is built from: its own, and those that it names for some clusters.
+fn bundle(tree: &dyn Listing, file: &str, value: &Value, targets: &mut Targets) -> Result<()> {
+    let directory = path::parent(file);
+    let customized = value.get("targetCustomizations").and_then(Value::list);
+    let all = std::iter::once(value).chain(customized.unwrap_or_default());
+    let mut is_named = false;
+    for part in all {
+        let Some(overlay) = part.at(&["kustomize", "dir"]) else {
+            continue;
+        };
+        let Some(written) = overlay.text() else {
+            targets.unread.push(Unread {
+                file: file.to_owned(),
+                line: overlay.line,
+                message: format!(
+                    "`kustomize.dir` is {} where a text should be",
+                    overlay.kind()
+                ),
+            });
+            continue;
+        };
+        is_named = true;
+        add(tree, file, written, (overlay.line, overlay.column), targets)?;
+    }
+    let has_chart = value.at(&["helm", "chart"]).is_some();
+    if !is_named && !has_chart {
+        add(tree, file, "", (1, 1), targets)?;
+    } else if !is_named {
+        let name = tree.label(directory);
+        targets.targets.push(Target {
+            engine: Engine::Fleet,
+            object: object(file, 1, name),
+            spot: (1, 1),
+            place: Place::External("it is a chart".to_owned()),
+            build: Build::default(),
+            changed_by: None,
+            reaches: None,
+        });
+    }
+    Ok(())
+}
+
+fn object(file: &str, line: usize, name: String) -> Object {
+    Object {
+        file: file.to_owned(),
+        line,
+        kind: FILE_NAME.to_owned(),
+        namespace: String::new(),
+        name,
+    }
+}
+
+fn add(
+    tree: &dyn Listing,
+    file: &str,
+    written: &str,
+    spot: (usize, usize),
+    targets: &mut Targets,
+) -> Result<()> {
+    let directory = path::parent(file);
+    let from_bundle = path::resolve(directory, written);
+    let (path, found) = match from_bundle.filter(|place| path::is_in(place, directory)) {
+        // Fleet packs the directory of the bundle, and nothing else.
+        None => (
+            directory.to_owned(),
+            Found::Nothing("it leads out of the bundle".to_owned()),
+        ),
+        Some(place) => place::of_path(tree, "", &place, Engine::Fleet)?,
+    };
+    targets.targets.push(Target {
+        engine: Engine::Fleet,
+        object: object(file, spot.0, tree.label(&path)),
+        spot,
+        place: Place::Here(Here {
+            written: written.to_owned(),
+            path,
+            revision: Revision {
+                name: None,
+                is_this: true,
+            },
+            found,
+            artifact: None,
+        }),
+        build: Build {
+            load_restrictor: Some(LoadRestrictor::RootOnly),
+            ..Build::default()
+        },
+        changed_by: None,
+        reaches: None,
+    });
+    Ok(())
+}

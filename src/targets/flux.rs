@@ -1,0 +1,291 @@
+//! Flux: `Kustomization` and `FluxInstance`, bound to the sources that they name, and what a `ResourceSet` makes.
+
+mod resource_set;
+mod source;
+
+use super::scan::{Document, Unread, identify};
+use super::{
+    Artifact, Build, Engine, Here, Identity, Place, Revision, Target, Targets, Text, place,
+};
+use crate::failure::Result;
+use crate::kustomization::{Data, Value};
+use crate::record::LoadRestrictor;
+use crate::tree::Listing;
+use source::{Bound, Sources};
+use std::rc::Rc;
+
+/// The fields of a `Kustomization` that change what is built, as Flux writes them into the kustomization.
+const OVERRIDES: [&str; 8] = [
+    "targetNamespace",
+    "namePrefix",
+    "nameSuffix",
+    "patches",
+    "patchesStrategicMerge",
+    "patchesJson6902",
+    "images",
+    "buildMetadata",
+];
+
+/// Adds what Flux deploys.
+pub(super) fn find(
+    tree: &dyn Listing,
+    identity: &Identity,
+    objects: &[Document],
+    targets: &mut Targets,
+) -> Result<()> {
+    let mut all: Vec<Document> = Vec::new();
+    let mut templated = Vec::new();
+    for found in objects {
+        if found.object.kind == "ResourceSet" {
+            resource_set::expand(found, &mut all, &mut templated, &mut targets.unread);
+        } else {
+            all.push(found.clone());
+        }
+    }
+    let sources = Sources::of(&all, identity);
+    for found in &all {
+        let target = match found.object.kind.as_str() {
+            "Kustomization" => kustomization(tree, &sources, found, &mut targets.unread)?,
+            "FluxInstance" => instance(tree, identity, found, &mut targets.unread)?,
+            _ => None,
+        };
+        targets.targets.extend(target);
+    }
+    targets.targets.extend(templated);
+    Ok(())
+}
+
+/// A text with its line and column.
+pub(super) type Word<'a> = (&'a str, (usize, usize));
+
+/// Something had the wrong type, and was noted.
+pub(super) struct Wrong;
+
+/// Returns a text of an object; an error where there is something else, which is noted.
+pub(super) fn text<'a>(
+    found: &'a Document,
+    value: &'a Value,
+    keys: &[&str],
+    unread: &mut Vec<Unread>,
+) -> std::result::Result<Option<Word<'a>>, Wrong> {
+    match value.at(keys) {
+        None => Ok(None),
+        Some(value) => match value.text() {
+            Some(text) => Ok(Some((text, (value.line, value.column)))),
+            None => {
+                wrong(found, value, keys, "a text", unread);
+                Err(Wrong)
+            }
+        },
+    }
+}
+
+/// Notes a value of the wrong type.
+pub(super) fn wrong(
+    found: &Document,
+    value: &Value,
+    keys: &[&str],
+    expected: &str,
+    unread: &mut Vec<Unread>,
+) {
+    unread.push(Unread {
+        file: found.object.file.clone(),
+        line: value.line,
+        message: format!(
+            "{} {}: `{}` is {} where {expected} should be",
+            found.object.kind,
+            found.object.full_name(),
+            keys.join("."),
+            value.kind()
+        ),
+    });
+}
+
+/// Returns whether a parent fills in a text after its build.
+fn is_variable(text: &str) -> bool {
+    text.replace("$${", "").contains("${")
+}
+
+fn kustomization(
+    tree: &dyn Listing,
+    sources: &Sources,
+    found: &Document,
+    unread: &mut Vec<Unread>,
+) -> Result<Option<Target>> {
+    // Without a source it is a patch for one.
+    let Some(reference) = found.value.at(&["spec", "sourceRef"]) else {
+        return Ok(None);
+    };
+    if reference.mapping().is_none() {
+        wrong(
+            found,
+            reference,
+            &["spec", "sourceRef"],
+            "a mapping",
+            unread,
+        );
+        return Ok(None);
+    }
+    let Ok(written) = text(found, &found.value, &["spec", "path"], unread) else {
+        return Ok(None);
+    };
+    let Some(build) = build(found, unread) else {
+        return Ok(None);
+    };
+    let names = ["kind", "namespace", "name"].map(|key| text(found, reference, &[key], unread));
+    let [Ok(kind), Ok(namespace), Ok(name)] = names else {
+        return Ok(None);
+    };
+    let [kind, namespace, name] =
+        [kind, namespace, name].map(|text| text.map_or("", |(text, _)| text));
+    let (path, spot) = written.unwrap_or(("", (found.object.line, 1)));
+    let variable = [path, kind, namespace, name, &found.object.name];
+    let place = match variable.into_iter().find(|text| is_variable(text)) {
+        Some(text) => Place::Templated(format!("`{text}` is filled in by a parent")),
+        None => {
+            let bound = sources.bind(found, kind, namespace, name);
+            from(tree, bound, path)?
+        }
+    };
+    Ok(Some(Target {
+        engine: Engine::Flux,
+        object: found.object.clone(),
+        spot,
+        place,
+        build,
+        changed_by: None,
+        reaches: None,
+    }))
+}
+
+/// Returns where a path of a source is.
+fn from(tree: &dyn Listing, bound: Bound, written: &str) -> Result<Place> {
+    let (base, revision, artifact) = match bound {
+        Bound::Here {
+            base,
+            revision,
+            artifact,
+        } => (base, revision, artifact),
+        Bound::Elsewhere(why) => return Ok(Place::External(why)),
+        Bound::Templated(why) => return Ok(Place::Templated(why)),
+    };
+    let (path, found) = place::of_flux(tree, &base, written)?;
+    if let Some(artifact) = &artifact
+        && let Some(included) = artifact.covers(&path)
+    {
+        return Ok(Place::External(format!(
+            "`{included}` comes from another source"
+        )));
+    }
+    Ok(Place::Here(Here {
+        written: written.to_owned(),
+        path,
+        revision,
+        found,
+        artifact,
+    }))
+}
+
+/// Returns how Flux builds an object; none where something of it has the wrong type.
+fn build(found: &Document, unread: &mut Vec<Unread>) -> Option<Build> {
+    let mut build = Build {
+        load_restrictor: Some(LoadRestrictor::None),
+        ..Build::default()
+    };
+    let spec = found.value.get("spec")?;
+    for key in OVERRIDES {
+        if let Some(value) = spec.get(key) {
+            build.overrides.insert(key.to_owned(), value.json());
+        }
+    }
+    build.components = texts(found, &["spec", "components"], unread)?;
+    build.ignore_missing_components = spec
+        .get("ignoreMissingComponents")
+        .is_some_and(|flag| flag.data == Data::Flag(true));
+    Some(build)
+}
+
+/// Returns a list of texts; none where it is something else, which is noted.
+pub(super) fn texts(
+    found: &Document,
+    keys: &[&str],
+    unread: &mut Vec<Unread>,
+) -> Option<Vec<Text>> {
+    let Some(value) = found.value.at(keys) else {
+        return Some(Vec::new());
+    };
+    let items = value.list().map(|items| {
+        let items = items.iter().map(|item| {
+            Some(Text {
+                text: item.text()?.to_owned(),
+                file: found.object.file.clone(),
+                line: item.line,
+                column: item.column,
+            })
+        });
+        items.collect::<Option<Vec<Text>>>()
+    });
+    match items {
+        Some(Some(items)) => Some(items),
+        _ => {
+            wrong(found, value, keys, "a list of texts", unread);
+            None
+        }
+    }
+}
+
+/// Returns what a `FluxInstance` bootstraps.
+fn instance(
+    tree: &dyn Listing,
+    identity: &Identity,
+    found: &Document,
+    unread: &mut Vec<Unread>,
+) -> Result<Option<Target>> {
+    let Some(sync) = found.value.at(&["spec", "sync"]) else {
+        return Ok(None);
+    };
+    let fields = ["url", "ref", "path"].map(|key| text(found, sync, &[key], unread));
+    let [Ok(url), Ok(reference), Ok(written)] = fields else {
+        return Ok(None);
+    };
+    // Without a URL it is a patch for one.
+    let Some((url, _)) = url else {
+        return Ok(None);
+    };
+    let (path, spot) = written.unwrap_or(("", (found.object.line, 1)));
+    let bound = match identity.directory_of(url) {
+        _ if is_variable(url) || is_variable(path) => {
+            Bound::Templated(format!("`{}` is filled in by a parent", path))
+        }
+        None => source::elsewhere(url),
+        Some(base) => Bound::Here {
+            base: base.to_owned(),
+            revision: revision_of_sync(identity, reference.map(|(text, _)| text)),
+            artifact: Some(Rc::new(Artifact::default())),
+        },
+    };
+    Ok(Some(Target {
+        engine: Engine::Flux,
+        object: found.object.clone(),
+        spot,
+        place: from(tree, bound, path)?,
+        build: Build {
+            load_restrictor: Some(LoadRestrictor::None),
+            ..Build::default()
+        },
+        changed_by: None,
+        reaches: None,
+    }))
+}
+
+/// Returns the revision of `spec.sync.ref`: the full name of a git ref, or the tag of an artifact.
+fn revision_of_sync(identity: &Identity, reference: Option<&str>) -> Revision {
+    identity.revision(reference)
+}
+
+/// Returns the objects in a value that a template made.
+fn made(found: &Document, mut value: Value) -> Option<Document> {
+    value.place_at((found.object.line, 1));
+    let object = identify(&found.object.file, &value)?;
+    Some(Document { object, value })
+}

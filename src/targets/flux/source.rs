@@ -1,0 +1,222 @@
+//! The sources of Flux, and which of them are this repository.
+
+use std::rc::Rc;
+
+use super::super::scan::Document;
+use super::super::{Artifact, Identity, Revision};
+use super::is_variable;
+use crate::kustomization::Value;
+use crate::redact;
+use crate::tree::path;
+
+/// What a `sourceRef` leads to.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Bound {
+    /// This repository.
+    Here {
+        /// The directory that is its top there.
+        base: String,
+        revision: Revision,
+        artifact: Option<Rc<Artifact>>,
+    },
+    /// Something else, and why.
+    Elsewhere(String),
+    /// Only known in the cluster.
+    Templated(String),
+}
+
+/// A source.
+struct Source {
+    kind: String,
+    namespace: String,
+    name: String,
+    /// Where it stands.
+    file: String,
+    bound: Bound,
+}
+
+/// The sources of a tree.
+pub(super) struct Sources {
+    sources: Vec<Source>,
+}
+
+/// Returns what a URL of another repository is.
+pub(super) fn elsewhere(url: &str) -> Bound {
+    Bound::Elsewhere(format!("it is in {}", redact::url(url)))
+}
+
+impl Sources {
+    pub(super) fn of(objects: &[Document], identity: &Identity) -> Self {
+        let mut sources = Vec::new();
+        for found in objects {
+            let object = &found.object;
+            let (kind, name, bound) = match object.kind.as_str() {
+                "GitRepository" | "OCIRepository" => {
+                    // Without a URL it is a patch for one.
+                    let Some(url) = found.value.at(&["spec", "url"]).and_then(Value::text) else {
+                        continue;
+                    };
+                    let bound = of_url(found, url, identity);
+                    (object.kind.clone(), object.name.clone(), bound)
+                }
+                "Bucket" | "ExternalArtifact" => {
+                    let why = format!("its source is a {}", object.kind);
+                    (
+                        object.kind.clone(),
+                        object.name.clone(),
+                        Bound::Elsewhere(why),
+                    )
+                }
+                "FluxInstance" => {
+                    let Some(made) = of_instance(found, identity) else {
+                        continue;
+                    };
+                    made
+                }
+                _ => continue,
+            };
+            sources.push(Source {
+                kind,
+                name,
+                namespace: object.namespace.clone(),
+                file: object.file.clone(),
+                bound,
+            });
+        }
+        Sources { sources }
+    }
+
+    /// Returns what an object means by its `sourceRef`.
+    ///
+    /// A namespace need not be written: a kustomization gives it. Of several sources of one name, as in a repository
+    /// with many clusters, the nearest counts.
+    pub(super) fn bind(&self, found: &Document, kind: &str, namespace: &str, name: &str) -> Bound {
+        let namespace = match namespace {
+            "" => found.object.namespace.as_str(),
+            namespace => namespace,
+        };
+        let fits = |source: &&Source| {
+            source.kind == kind
+                && source.name == name
+                && (source.namespace == namespace
+                    || source.namespace.is_empty()
+                    || namespace.is_empty())
+        };
+        let near =
+            |source: &Source| path::common(path::parent(&source.file), &found.object.file).len();
+        let candidates: Vec<&Source> = self.sources.iter().filter(fits).collect();
+        let nearest = candidates.iter().map(|source| near(source)).max();
+        let mut nearest = candidates
+            .iter()
+            .filter(|source| Some(near(source)) == nearest);
+        let Some(first) = nearest.next() else {
+            let why = match kind {
+                "ExternalArtifact" => {
+                    format!("its source is the {kind} `{name}`, which is made in the cluster")
+                }
+                _ => format!("no {kind} `{name}` in this repository says what it is"),
+            };
+            return Bound::Elsewhere(why);
+        };
+        if nearest.all(|other| other.bound == first.bound) {
+            return first.bound.clone();
+        }
+        let is_here = |source: &&&Source| matches!(source.bound, Bound::Here { .. });
+        if candidates.iter().all(|source| is_here(&source))
+            && let Bound::Here { base, .. } = &first.bound
+        {
+            // The same files, whichever it is, but nobody knows which revision.
+            return Bound::Here {
+                base: base.clone(),
+                revision: Revision {
+                    name: None,
+                    is_this: false,
+                },
+                artifact: None,
+            };
+        }
+        Bound::Elsewhere(format!("there are several {kind} `{name}`"))
+    }
+}
+
+/// Returns what a source with a URL is.
+fn of_url(found: &Document, url: &str, identity: &Identity) -> Bound {
+    if is_variable(url) {
+        return Bound::Templated(format!("`{}` is filled in by a parent", redact::url(url)));
+    }
+    let spec = |keys: &[&str]| {
+        let keys: Vec<&str> = std::iter::once("spec")
+            .chain(keys.iter().copied())
+            .collect();
+        found.value.at(&keys)
+    };
+    let reference = |key: &str| spec(&["ref", key]).and_then(Value::scalar);
+    // In the order in which Flux takes them.
+    let named = ["commit", "digest", "name", "semver", "tag", "branch"]
+        .into_iter()
+        .find_map(reference);
+    if let Some(named) = named.as_deref().filter(|named| is_variable(named)) {
+        return Bound::Templated(format!("`{named}` is filled in by a parent"));
+    }
+    let Some(base) = identity.directory_of(url) else {
+        return match named {
+            Some(named) => Bound::Elsewhere(format!("it is in {} at {named}", redact::url(url))),
+            None => elsewhere(url),
+        };
+    };
+    let strings = |value: Option<&Value>, key: Option<&str>| -> Vec<String> {
+        let items = value.and_then(Value::list).unwrap_or_default().iter();
+        let texts = items.filter_map(|item| key.map_or(Some(item), |key| item.get(key))?.text());
+        texts.map(str::to_owned).collect()
+    };
+    let below =
+        |written: String| path::join(base, &path::resolve("", &written).unwrap_or_default());
+    Bound::Here {
+        base: base.to_owned(),
+        revision: identity.revision(named.as_deref()),
+        artifact: Some(Rc::new(Artifact {
+            object: Some(found.object.clone()),
+            ignore: spec(&["ignore"]).and_then(Value::text).map(str::to_owned),
+            sparse: strings(spec(&["sparseCheckout"]), None)
+                .into_iter()
+                .map(below)
+                .collect(),
+            included: strings(spec(&["include"]), Some("toPath"))
+                .into_iter()
+                .map(below)
+                .collect(),
+        })),
+    }
+}
+
+/// Returns the source that a `FluxInstance` makes: its kind, its name, and what it is.
+fn of_instance(found: &Document, identity: &Identity) -> Option<(String, String, Bound)> {
+    let sync = found.value.at(&["spec", "sync"])?;
+    let text = |key: &str| sync.get(key).and_then(Value::text);
+    let url = text("url")?;
+    let kind = text("kind")?;
+    let name = text("name").unwrap_or(match found.object.namespace.as_str() {
+        "" => "flux-system",
+        namespace => namespace,
+    });
+    let bound = match identity.directory_of(url) {
+        _ if is_variable(url) => Bound::Templated("its URL is filled in by a parent".to_owned()),
+        None => elsewhere(url),
+        Some(base) => Bound::Here {
+            base: base.to_owned(),
+            revision: identity.revision(text("ref")),
+            artifact: Some(Rc::default()),
+        },
+    };
+    Some((kind.to_owned(), name.to_owned(), bound))
+}
+
+impl Artifact {
+    /// Returns the directory of another source that a path lies in.
+    pub(super) fn covers(&self, place: &str) -> Option<&str> {
+        let included = self.included.iter().map(String::as_str);
+        included
+            .filter(|included| !included.is_empty())
+            .find(|included| path::is_in(place, included))
+    }
+}

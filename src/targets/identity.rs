@@ -1,0 +1,152 @@
+//! Which URLs are this repository, and which revisions of it are looked at.
+
+use std::collections::BTreeSet;
+
+use super::Revision;
+use crate::config::Config;
+
+/// What is known of the repository that is looked at.
+#[derive(Debug, Clone, Default)]
+pub struct Identity {
+    /// Its URLs in one form, each with the directory that is its top there.
+    urls: Vec<(String, String)>,
+    /// The branches that can be what is looked at.
+    branches: BTreeSet<String>,
+}
+
+/// The branches that a repository begins with.
+const DEFAULTS: [&str; 2] = ["main", "master"];
+
+/// Branches below are made of others by localizing.
+const LOCALIZED: &str = "localized/";
+
+impl Identity {
+    /// Makes it of the URLs of remotes, of what the configuration adds, and of the branches that can be what is looked
+    /// at.
+    #[must_use]
+    pub fn new(
+        remotes: impl IntoIterator<Item = String>,
+        config: &Config,
+        branches: impl IntoIterator<Item = String>,
+    ) -> Self {
+        let declared = config.repository.iter();
+        let declared = declared.map(|one| (normal(&one.url), one.path.clone()));
+        let remotes = remotes.into_iter().map(|url| (normal(&url), String::new()));
+        Identity {
+            urls: declared.chain(remotes).collect(),
+            branches: branches.into_iter().collect(),
+        }
+    }
+
+    /// Returns the directory of this repository that is the top of what a URL names; none where that is another one.
+    #[must_use]
+    pub fn directory_of(&self, url: &str) -> Option<&str> {
+        let url = normal(url);
+        let own = self.urls.iter().find(|(own, _)| *own == url);
+        own.map(|(_, directory)| directory.as_str())
+    }
+
+    /// Returns a revision that is named, or what stands for one.
+    #[must_use]
+    pub fn revision(&self, name: Option<&str>) -> Revision {
+        let branch = name.map(|name| name.strip_prefix("refs/heads/").unwrap_or(name));
+        let is_this = match branch {
+            None | Some("" | "HEAD") => true,
+            Some(branch) => {
+                let source = branch.strip_prefix(LOCALIZED).unwrap_or(branch);
+                self.branches.contains(source) || DEFAULTS.contains(&source)
+            }
+        };
+        Revision {
+            name: branch.filter(|name| !name.is_empty()).map(str::to_owned),
+            is_this,
+        }
+    }
+}
+
+/// Returns a URL in the one form in which equal repositories are equal: host and path in lower case, without scheme,
+/// user, port of ssh, `.git` and slashes at the end.
+fn normal(url: &str) -> String {
+    let url = url.trim();
+    let (scheme, rest) = match url.split_once("://") {
+        Some((scheme, rest)) => (scheme.to_ascii_lowercase(), rest),
+        // `git@host:org/repo`
+        None => (String::new(), url),
+    };
+    let (authority, path) = match (scheme.as_str(), rest.split_once([':', '/'])) {
+        ("", Some((host, path))) => (host.to_owned(), path),
+        _ => {
+            let (authority, path) = rest.split_once('/').unwrap_or((rest, ""));
+            (authority.to_owned(), path)
+        }
+    };
+    let host = authority.rsplit('@').next().unwrap_or_default();
+    let host = match host.rsplit_once(':') {
+        Some((host, port))
+            if matches!(
+                (scheme.as_str(), port),
+                ("ssh", _) | ("https", "443") | ("http", "80")
+            ) =>
+        {
+            host
+        }
+        _ => host,
+    };
+    let path = path.trim_matches('/');
+    let path = path.strip_suffix(".git").unwrap_or(path);
+    let kind = if scheme == "oci" { "oci://" } else { "" };
+    format!("{kind}{host}/{}", path.trim_end_matches('/')).to_ascii_lowercase()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn urls_of_one_repository_are_equal() {
+        let expected = "github.com/acme/fleet";
+        for url in [
+            "https://github.com/acme/fleet",
+            "https://github.com/Acme/fleet.git",
+            "https://user:secret@github.com/acme/fleet/",
+            "https://github.com:443/acme/fleet.git/",
+            "ssh://git@github.com/acme/fleet",
+            "ssh://git@github.com:22/acme/fleet.git",
+            "git@github.com:acme/fleet.git",
+            "github.com:acme/fleet",
+            "git@github.com:/acme/fleet",
+        ] {
+            assert_eq!(normal(url), expected, "{url}");
+        }
+        for other in [
+            "https://github.com/acme/fleet2",
+            "oci://github.com/acme/fleet",
+            "https://github.com:8443/acme/fleet",
+            "https://example.com/acme/fleet",
+            "",
+        ] {
+            assert_ne!(normal(other), expected, "{other}");
+        }
+    }
+
+    #[test]
+    fn only_revisions_that_can_be_this_one_are() {
+        let identity = Identity {
+            branches: ["trunk".to_owned()].into(),
+            ..Identity::default()
+        };
+        for (name, is_this) in [
+            (None, true),
+            (Some("HEAD"), true),
+            (Some("main"), true),
+            (Some("trunk"), true),
+            (Some("refs/heads/trunk"), true),
+            (Some("localized/trunk"), true),
+            (Some("v1.0.0"), false),
+            (Some("production"), false),
+            (Some("0123456789012345678901234567890123456789"), false),
+        ] {
+            assert_eq!(identity.revision(name).is_this, is_this, "{name:?}");
+        }
+    }
+}

@@ -1,0 +1,334 @@
+//! What Flux leaves out of the artifact of a `GitRepository`: `.sourceignore`, `spec.ignore`, its defaults and
+//! `sparseCheckout`.
+//!
+//! Patterns look like those of `.gitignore` and are not: the last one that matches a path decides, and whatever is below
+//! a directory matches with it, so that a file can be taken in again out of a directory that is left out.
+
+use super::Artifact;
+use super::argo::go_match;
+use crate::failure::Result;
+use crate::tree::{Entry, Listing, path};
+
+const FILE_NAME: &str = ".sourceignore";
+
+/// What is always left out.
+const ALWAYS: [&str; 4] = [".git/", ".gitignore", ".gitmodules", ".gitattributes"];
+
+/// What is left out where no pattern is given.
+const DEFAULTS: [&str; 20] = [
+    "*.jpg",
+    "*.jpeg",
+    "*.gif",
+    "*.png",
+    "*.wmv",
+    "*.flv",
+    "*.tar.gz",
+    "*.zip",
+    ".github/",
+    ".circleci/",
+    ".travis.yml",
+    ".gitlab-ci.yml",
+    "appveyor.yml",
+    ".drone.yml",
+    "cloudbuild.yaml",
+    "codeship-services.yml",
+    "codeship-steps.yml",
+    "**/.goreleaser.yml",
+    "**/.sops.yaml",
+    "**/.flux.yaml",
+];
+
+/// A pattern.
+#[derive(Debug, Clone)]
+struct Pattern {
+    /// Where it stands: `.sourceignore:3`, `spec.ignore`, or that it is a default.
+    place: String,
+    /// As it is written.
+    text: String,
+    /// The directory that it is relative to.
+    domain: String,
+    takes_in: bool,
+    directories_only: bool,
+    /// The names of a pattern with a slash; a single one otherwise.
+    names: Vec<String>,
+    is_path: bool,
+}
+
+/// A pattern that leaves something out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ignored {
+    /// The pattern, as it is written.
+    pub pattern: String,
+    /// Where it stands, as `.sourceignore:3`.
+    pub place: String,
+}
+
+/// What is left out of an artifact.
+pub struct Ignores {
+    patterns: Vec<Pattern>,
+    sparse: Vec<String>,
+}
+
+impl Ignores {
+    /// Reads the patterns that hold for a source.
+    ///
+    /// # Errors
+    /// When a `.sourceignore` cannot be read.
+    pub fn of(tree: &dyn Listing, artifact: &Artifact) -> Result<Ignores> {
+        let mut given = Vec::new();
+        let mut files = tree.files_named(&[FILE_NAME])?;
+        // Those of a directory stand before those of the directories in it, by name.
+        files.sort_by_cached_key(|file| {
+            let names = path::components(path::parent(file));
+            names.map(str::to_owned).collect::<Vec<_>>()
+        });
+        for file in files {
+            if matches!(tree.entry(&file)?, Some(Entry::File { .. })) {
+                let bytes = tree.read(&file)?;
+                let text = String::from_utf8_lossy(&bytes);
+                given.extend(patterns(&text, path::parent(&file), |line| {
+                    format!("{file}:{line}")
+                }));
+            }
+        }
+        if let Some(ignore) = &artifact.ignore {
+            let place = match &artifact.object {
+                Some(object) => format!("`spec.ignore` of {object}"),
+                None => "`spec.ignore`".to_owned(),
+            };
+            given.extend(patterns(ignore, "", |_| place.clone()));
+        }
+        let mut all = patterns(&ALWAYS.join("\n"), "", |_| {
+            "what Flux always leaves out".to_owned()
+        });
+        if given.is_empty() {
+            let place = "the defaults of Flux".to_owned();
+            given = patterns(&DEFAULTS.join("\n"), "", |_| place.clone());
+        }
+        all.append(&mut given);
+        Ok(Ignores {
+            patterns: all,
+            sparse: artifact.sparse.clone(),
+        })
+    }
+
+    /// Returns the pattern that leaves a file out, if one does.
+    #[must_use]
+    pub fn rule(&self, file: &str) -> Option<Ignored> {
+        let is_sparse = |directory: &String| file.starts_with(directory.as_str());
+        if !self.sparse.is_empty() && !self.sparse.iter().any(is_sparse) {
+            return Some(Ignored {
+                pattern: self.sparse.join(", "),
+                place: "`spec.sparseCheckout`".to_owned(),
+            });
+        }
+        let last = self
+            .patterns
+            .iter()
+            .rev()
+            .find(|pattern| pattern.matches(file))?;
+        (!last.takes_in).then(|| Ignored {
+            pattern: last.text.clone(),
+            place: last.place.clone(),
+        })
+    }
+}
+
+fn patterns(text: &str, domain: &str, place: impl Fn(usize) -> String) -> Vec<Pattern> {
+    let lines = text.lines().enumerate();
+    let lines = lines.filter(|(_, line)| !line.starts_with('#') && !line.trim().is_empty());
+    lines
+        .map(|(index, line)| {
+            let (takes_in, rest) = match line.strip_prefix('!') {
+                Some(rest) => (true, rest),
+                None => (false, line),
+            };
+            let rest = if rest.ends_with("\\ ") {
+                rest
+            } else {
+                rest.trim_end_matches(' ')
+            };
+            let (directories_only, rest) = match rest.strip_suffix('/') {
+                Some(rest) => (true, rest),
+                None => (false, rest),
+            };
+            Pattern {
+                place: place(index + 1),
+                text: line.trim_end().to_owned(),
+                domain: domain.to_owned(),
+                takes_in,
+                directories_only,
+                names: rest.split('/').map(str::to_owned).collect(),
+                is_path: rest.contains('/'),
+            }
+        })
+        .collect()
+}
+
+impl Pattern {
+    /// Returns whether it matches a file, or a directory above it.
+    fn matches(&self, file: &str) -> bool {
+        let Some(inside) = path::below(file, &self.domain) else {
+            return false;
+        };
+        let names: Vec<&str> = path::components(inside).collect();
+        if self.is_path {
+            self.matches_path(&names)
+        } else {
+            let wanted = self.names.first().map_or("", String::as_str);
+            let last = names.len().saturating_sub(1);
+            let found = names
+                .iter()
+                .position(|name| go_match(wanted, name) == Some(true));
+            found.is_some_and(|index| !(self.directories_only && index == last))
+        }
+    }
+
+    fn matches_path(&self, names: &[&str]) -> bool {
+        let mut rest = names;
+        let (mut matched, mut traverses) = (false, false);
+        let last = self.names.len() - 1;
+        for (index, wanted) in self.names.iter().enumerate() {
+            match wanted.as_str() {
+                "" => {
+                    traverses = false;
+                    continue;
+                }
+                "**" if index == last => break,
+                "**" => {
+                    traverses = true;
+                    continue;
+                }
+                wanted if wanted.contains("**") => return false,
+                _ => {}
+            }
+            if rest.is_empty() {
+                return false;
+            }
+            if traverses {
+                traverses = false;
+                match rest
+                    .iter()
+                    .position(|name| go_match(wanted, name) == Some(true))
+                {
+                    Some(at) => {
+                        matched = true;
+                        rest = rest.get(at + 1..).unwrap_or_default();
+                    }
+                    None => {
+                        matched = false;
+                        rest = &[];
+                    }
+                }
+            } else {
+                let first = rest.first().copied().unwrap_or_default();
+                if go_match(wanted, first) != Some(true) {
+                    return false;
+                }
+                rest = rest.get(1..).unwrap_or_default();
+                matched = !(rest.is_empty() && index < last);
+            }
+        }
+        matched && !(self.directories_only && rest.is_empty())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tree::memory::MemoryTree;
+
+    fn left_out(files: &[(&str, &str)], artifact: &Artifact, file: &str) -> Option<String> {
+        let mut tree = MemoryTree::default();
+        for (path, text) in files {
+            tree.file(path, text.as_bytes(), false);
+        }
+        let rule = Ignores::of(&tree, artifact).unwrap().rule(file);
+        rule.map(|rule| format!("{} {}", rule.pattern, rule.place))
+    }
+
+    #[test]
+    fn without_patterns_the_defaults_hold() {
+        for (file, expected) in [
+            ("apps/logo.png", Some("*.png the defaults of Flux")),
+            (
+                ".github/workflows/x.yaml",
+                Some(".github/ the defaults of Flux"),
+            ),
+            ("a/.sops.yaml", Some("**/.sops.yaml the defaults of Flux")),
+            (".sops.yaml", Some("**/.sops.yaml the defaults of Flux")),
+            (
+                "a/.gitattributes",
+                Some(".gitattributes what Flux always leaves out"),
+            ),
+            ("apps/web/x.yaml", None),
+            (".pre-commit-config.yaml", None),
+            ("localized-files/github.com/x.yaml", None),
+        ] {
+            let found = left_out(&[], &Artifact::default(), file);
+            assert_eq!(found.as_deref(), expected, "{file}");
+        }
+    }
+
+    #[test]
+    fn patterns_match_as_in_flux() {
+        for (text, file, expected) in [
+            ("/*\n!/deploy\n", "deploy/x.yaml", None),
+            (
+                "/*\n!/deploy\n",
+                "vendor/x.yaml",
+                Some("/* .sourceignore:1"),
+            ),
+            // git would not take it in again.
+            ("/*\n!/deploy/x.yaml\n", "deploy/x.yaml", None),
+            ("# all\n\n*.md\n", "docs/x.md", Some("*.md .sourceignore:3")),
+            ("*.md\n", "logo.png", None),
+            ("docs/\n", "docs", None),
+            ("docs/\n", "a/docs/x.yaml", Some("docs/ .sourceignore:1")),
+            ("/docs/\n", "a/docs/x.yaml", None),
+            ("a/*/c\n", "a/b/c/d.yaml", Some("a/*/c .sourceignore:1")),
+            ("a/*/c\n", "a/b/x.yaml", None),
+            (
+                "**/test\n",
+                "a/b/test/x.yaml",
+                Some("**/test .sourceignore:1"),
+            ),
+            ("a/**\n", "a/b/x.yaml", Some("a/** .sourceignore:1")),
+            ("a**b/c\n", "axb/c", None),
+            ("a\\ \n", "a ", Some("a\\ .sourceignore:1")),
+            ("[\n", "[", None),
+        ] {
+            let found = left_out(&[(".sourceignore", text)], &Artifact::default(), file);
+            assert_eq!(found.as_deref(), expected, "{text} {file}");
+        }
+    }
+
+    #[test]
+    fn what_stands_nearer_or_in_the_source_has_the_last_word() {
+        let files = [
+            (".sourceignore", "*.yaml\n"),
+            ("a/.sourceignore", "!/x.yaml\n"),
+        ];
+        let none = Artifact::default();
+        assert_eq!(left_out(&files, &none, "a/x.yaml"), None);
+        assert!(left_out(&files, &none, "a/b/x.yaml").is_some());
+        let artifact = Artifact {
+            ignore: Some("!*.yaml\n/a/x.yaml\n".to_owned()),
+            ..Artifact::default()
+        };
+        assert_eq!(left_out(&files, &artifact, "b.yaml"), None);
+        assert_eq!(
+            left_out(&files, &artifact, "a/x.yaml").as_deref(),
+            Some("/a/x.yaml `spec.ignore`")
+        );
+        let sparse = Artifact {
+            sparse: vec!["apps".to_owned()],
+            ..Artifact::default()
+        };
+        assert_eq!(left_out(&[], &sparse, "apps/x.yaml"), None);
+        assert_eq!(
+            left_out(&[], &sparse, "base/x.yaml").as_deref(),
+            Some("apps `spec.sparseCheckout`")
+        );
+    }
+}

@@ -1,0 +1,173 @@
+//! The YAML documents of a tree in which an engine is interested.
+
+use crate::config::Config;
+use crate::failure::Result;
+use crate::kustomization::{Value, documents, read_object};
+use crate::tree::{Entry, Listing, path};
+
+use super::Object;
+
+/// What stands in every object that matters, and in few other files.
+pub(super) const MARKS: [&str; 3] = ["fluxcd.", "argoproj.io/", "argocd-cm"];
+
+/// What a document must hold to be read.
+const GROUPS: [&str; 6] = [
+    "kustomize.toolkit.fluxcd.io/v",
+    "source.toolkit.fluxcd.io/v",
+    "source.extensions.fluxcd.io/v",
+    "fluxcd.controlplane.io/v",
+    "argoproj.io/v",
+    "argocd-cm",
+];
+
+/// The kinds that matter, with the group of each.
+const KINDS: [(&str, &str); 12] = [
+    ("kustomize.toolkit.fluxcd.io", "Kustomization"),
+    ("source.toolkit.fluxcd.io", "GitRepository"),
+    ("source.toolkit.fluxcd.io", "OCIRepository"),
+    ("source.toolkit.fluxcd.io", "Bucket"),
+    ("source.toolkit.fluxcd.io", "ExternalArtifact"),
+    ("source.extensions.fluxcd.io", "ArtifactGenerator"),
+    ("fluxcd.controlplane.io", "FluxInstance"),
+    ("fluxcd.controlplane.io", "ResourceSet"),
+    ("argoproj.io", "Application"),
+    ("argoproj.io", "ApplicationSet"),
+    ("argoproj.io", "ArgoCD"),
+    ("", "ConfigMap"),
+];
+
+/// The largest file that is read, in bytes.
+const LONGEST: usize = 10_000_000;
+/// How many objects one file may hold.
+const MOST: usize = 1000;
+
+/// Something that could not be read.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Unread {
+    /// The file, from the top of the repository.
+    pub file: String,
+    /// 1-based line; 0 for the whole file.
+    pub line: usize,
+    /// Why: a lower-case phrase.
+    pub message: String,
+}
+
+/// An object that matters.
+#[derive(Debug, Clone)]
+pub(super) struct Document {
+    pub(super) object: Object,
+    pub(super) value: Value,
+}
+
+/// What a scan comes to.
+#[derive(Default)]
+pub(super) struct Scan {
+    pub(super) objects: Vec<Document>,
+    pub(super) unread: Vec<Unread>,
+}
+
+/// Reads every object of a tree that matters.
+pub(super) fn scan(tree: &dyn Listing, config: &Config) -> Result<Scan> {
+    let mut scan = Scan::default();
+    for file in tree.files_with(&is_yaml, &MARKS)? {
+        if config.leaves_out(path::parent(&file)) || tree.entry(&file)? == Some(Entry::Link) {
+            continue;
+        }
+        match tree.read(&file) {
+            Ok(bytes) => scan.file(&file, &bytes),
+            Err(failure) => scan.pass(&file, 0, failure.message),
+        }
+    }
+    Ok(scan)
+}
+
+fn is_yaml(path: &str) -> bool {
+    path.ends_with(".yaml") || path.ends_with(".yml")
+}
+
+impl Scan {
+    fn pass(&mut self, file: &str, line: usize, message: impl Into<String>) {
+        self.unread.push(Unread {
+            file: file.to_owned(),
+            line,
+            message: message.into(),
+        });
+    }
+
+    fn file(&mut self, file: &str, bytes: &[u8]) {
+        if bytes.len() > LONGEST {
+            let message = format!("larger than {} MB", LONGEST / 1_000_000);
+            return self.pass(file, 0, message);
+        }
+        let Ok(text) = std::str::from_utf8(bytes) else {
+            return self.pass(file, 0, "not UTF-8");
+        };
+        let mut count = 0;
+        for (before, document) in documents(text) {
+            if !GROUPS.iter().any(|group| document.contains(group)) {
+                continue;
+            }
+            count += 1;
+            if count > MOST {
+                let message =
+                    format!("the file holds more than {MOST} objects: the rest is not read");
+                return self.pass(file, before + 1, message);
+            }
+            match read_object(document, before) {
+                Ok(Some(value)) => self.object(file, value),
+                Ok(None) => {}
+                Err(_) if !declares(document) => {}
+                Err(_) if document.contains("{{") => {
+                    self.pass(file, before + 1, "a template, which is filled in elsewhere");
+                }
+                Err((line, message)) => self.pass(file, line, format!("not YAML: {message}")),
+            }
+        }
+    }
+
+    /// Adds an object, or those in a list.
+    fn object(&mut self, file: &str, value: Value) {
+        if let (Some("List"), Some(items)) = (
+            value.get("kind").and_then(Value::text),
+            value.get("items").and_then(Value::list),
+        ) {
+            // A list in a list is none.
+            for item in items.iter().take(MOST) {
+                self.one(file, item.clone());
+            }
+            return;
+        }
+        self.one(file, value);
+    }
+
+    fn one(&mut self, file: &str, value: Value) {
+        if let Some(object) = identify(file, &value) {
+            self.objects.push(Document { object, value });
+        }
+    }
+}
+
+/// Returns whether a document that cannot be read says at its top that it matters: anything else only mentions what does.
+fn declares(document: &str) -> bool {
+    document.lines().any(|line| {
+        line.starts_with("apiVersion:") && GROUPS.iter().any(|group| line.contains(group))
+    })
+}
+
+/// Returns what an object is, if it matters.
+pub(super) fn identify(file: &str, value: &Value) -> Option<Object> {
+    let text = |keys: &[&str]| value.at(keys).and_then(Value::scalar);
+    let version = text(&["apiVersion"])?;
+    let kind = text(&["kind"])?;
+    let group = version.rsplit_once('/').map_or("", |(group, _)| group);
+    if !KINDS.contains(&(group, kind.as_str())) {
+        return None;
+    }
+    Some(Object {
+        file: file.to_owned(),
+        line: value.line,
+        kind,
+        namespace: text(&["metadata", "namespace"]).unwrap_or_default(),
+        name: text(&["metadata", "name"]).unwrap_or_default(),
+    })
+}

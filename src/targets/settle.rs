@@ -1,0 +1,268 @@
+//! Which objects a build may change before they are deployed, as an overlay for an app of apps patches the paths of its
+//! applications.
+
+use std::collections::{HashMap, HashSet};
+
+use super::{Found, Place, Targets};
+use crate::kustomization::Kind;
+use crate::kustomization::{Data, Value, documents, read_object};
+use crate::tree::{Tree, path};
+use crate::walk::{Graph, Origin, RootId, Target as Leads};
+
+/// The kinds of objects of which a patch can change what is deployed.
+const KINDS: [&str; 9] = [
+    "Kustomization",
+    "GitRepository",
+    "OCIRepository",
+    "FluxInstance",
+    "ResourceSet",
+    "Application",
+    "ApplicationSet",
+    "AppProject",
+    "List",
+];
+
+/// The fields of `spec` that say what is deployed.
+const FIELDS: [&str; 18] = [
+    "path",
+    "sourceRef",
+    "components",
+    "source",
+    "sources",
+    "sourceHydrator",
+    "generators",
+    "template",
+    "templatePatch",
+    "sync",
+    "url",
+    "ref",
+    "ignore",
+    "sparseCheckout",
+    "include",
+    "inputs",
+    "resources",
+    "resourcesTemplate",
+];
+
+impl Targets {
+    /// Notes which targets stand in objects that a kustomization of `graph` (a walk over `tree`), or another target, may
+    /// change.
+    pub fn settle(&mut self, graph: &Graph, tree: &dyn Tree) {
+        if self.targets.is_empty() {
+            return;
+        }
+        let changed = changed_files(graph, tree);
+        // A parent of Flux or Argo CD patches what it deploys.
+        let parents: Vec<(String, String)> = self
+            .targets
+            .iter()
+            .filter_map(|target| {
+                let patches = target.build.overrides.get("patches")?.as_array()?;
+                let texts = patches.iter().filter_map(|one| one.get("patch")?.as_str());
+                let touches = texts.into_iter().any(touches_text);
+                match &target.place {
+                    Place::Here(here) if touches && !matches!(here.found, Found::Nothing(_)) => {
+                        Some((here.path.clone(), target.by()))
+                    }
+                    _ => None,
+                }
+            })
+            .collect();
+        for target in &mut self.targets {
+            let own = target.object.file.clone();
+            let mut files = vec![own.as_str()];
+            if let Place::Here(here) = &target.place
+                && let Some(object) = here.artifact.as_ref().and_then(|one| one.object.as_ref())
+            {
+                files.push(&object.file);
+            }
+            let by_root = files.iter().find_map(|file| changed.get(*file));
+            let by_parent = || {
+                let is_below = |file: &&str, path: &str| path::is_in(file, path);
+                let mut parents = parents.iter();
+                parents.find(|(path, by)| {
+                    files.iter().any(|file| is_below(file, path)) && *by != target.by()
+                })
+            };
+            target.changed_by = match by_root {
+                Some(root) => Some(tree.label(root)),
+                None => by_parent().map(|(_, by)| by.clone()),
+            };
+        }
+    }
+}
+
+/// Returns the files of a tree that roots read as resources and may change, each with one such root.
+fn changed_files(graph: &Graph, tree: &dyn Tree) -> HashMap<String, String> {
+    let mut changed = HashMap::new();
+    let changing: Vec<RootId> = (0..graph.roots.len())
+        .filter(|root| graph.roots[*root].source == 0 && touches(graph, *root, tree))
+        .collect();
+    // A component changes what its users have accumulated, so that it counts for them.
+    let mut users: HashMap<RootId, Vec<RootId>> = HashMap::new();
+    for (id, root) in graph.roots.iter().enumerate() {
+        for edge in &root.edges {
+            if let Leads::Root { id: to, .. } = edge.target {
+                users.entry(to).or_default().push(id);
+            }
+        }
+    }
+    for root in changing {
+        let mut tops = vec![root];
+        let mut seen = HashSet::new();
+        while let Some(top) = tops.pop() {
+            if seen.insert(top) && graph.roots[top].kind == Kind::Component {
+                tops.extend(users.get(&top).into_iter().flatten());
+            }
+        }
+        let by = path::join(&graph.roots[root].directory, graph.roots[root].file_name);
+        for reached in graph.insisted(seen) {
+            for edge in &graph.roots[reached].edges {
+                if let Leads::File(file) = edge.target
+                    && let Origin::Tree { source: 0, path } = &graph.files[file].origin
+                {
+                    changed.entry(path.clone()).or_insert_with(|| by.clone());
+                }
+            }
+        }
+    }
+    changed
+}
+
+/// Returns whether a root may change what objects say about what is deployed.
+fn touches(graph: &Graph, root: RootId, tree: &dyn Tree) -> bool {
+    let root = &graph.roots[root];
+    let bytes = &graph.files[root.file].bytes;
+    let Ok(text) = std::str::from_utf8(bytes) else {
+        return false;
+    };
+    // Most have none of these.
+    let has = |word: &str| text.contains(word);
+    if !has("atch") && !has("replacements") && !has("transformers") && !has("vars") {
+        return false;
+    }
+    let Ok(Some(value)) = read_object(text, 0) else {
+        return false;
+    };
+    let items = |key: &str| value.get(key).and_then(Value::list).unwrap_or_default();
+    if !items("replacements").is_empty() || !items("transformers").is_empty() {
+        return true;
+    }
+    let file = |text: &str| -> bool {
+        let place = path::resolve(&root.directory, text);
+        let bytes = place.and_then(|place| tree.read(&place).ok());
+        // What is not here, as one by its URL, may change anything.
+        bytes.is_none_or(|bytes| std::str::from_utf8(&bytes).map_or(true, touches_text))
+    };
+    let one = |patch: &Value| -> bool {
+        let kind = patch.at(&["target", "kind"]).and_then(Value::text);
+        if kind.is_some_and(|kind| is_plain(kind) && !KINDS.contains(&kind)) {
+            return false;
+        }
+        match (
+            patch.get("patch").and_then(Value::text),
+            patch.get("path").and_then(Value::text),
+        ) {
+            (Some(text), _) => touches_text(text),
+            (None, Some(path)) => file(path),
+            (None, None) => false,
+        }
+    };
+    let merged = |patch: &Value| match patch.text() {
+        Some(text) if text.contains('\n') => touches_text(text),
+        Some(path) => file(path),
+        None => false,
+    };
+    items("patches").iter().any(one)
+        || items("patchesJson6902").iter().any(one)
+        || items("patchesStrategicMerge").iter().any(merged)
+}
+
+/// Returns whether a text is no regular expression.
+fn is_plain(text: &str) -> bool {
+    text.chars()
+        .all(|character| character.is_ascii_alphanumeric())
+}
+
+/// Returns whether a patch changes what an object says about what is deployed. One that cannot be read may.
+fn touches_text(text: &str) -> bool {
+    documents(text).any(|(before, document)| match read_object(document, before) {
+        Ok(Some(value)) => match &value.data {
+            Data::List(operations) => operations.iter().any(touches_by_operation),
+            Data::Mapping(_) => touches_by_merge(&value),
+            _ => true,
+        },
+        Ok(None) => false,
+        Err(_) => true,
+    })
+}
+
+fn touches_by_operation(operation: &Value) -> bool {
+    if operation.get("op").and_then(Value::text) == Some("test") {
+        return false;
+    }
+    let Some(path) = operation.get("path").and_then(Value::text) else {
+        return true;
+    };
+    let mut names = path.split('/').skip(1);
+    match (names.next(), names.next()) {
+        (Some("spec"), Some(field)) => FIELDS.contains(&field),
+        (Some("spec") | None, None) => true,
+        _ => false,
+    }
+}
+
+fn touches_by_merge(patch: &Value) -> bool {
+    let kind = patch.get("kind").and_then(Value::text);
+    if kind.is_some_and(|kind| !KINDS.contains(&kind)) {
+        return false;
+    }
+    let spec = patch
+        .get("spec")
+        .and_then(Value::mapping)
+        .unwrap_or_default();
+    patch.get("$patch").is_some()
+        || spec
+            .iter()
+            .any(|(key, _)| key == "$patch" || FIELDS.contains(&key.as_str()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::touches_text;
+
+    #[test]
+    fn only_patches_of_what_is_deployed_count() {
+        for (patch, expected) in [
+            ("[{op: replace, path: /spec/path, value: x}]", true),
+            (
+                "[{op: replace, path: /spec/source/targetRevision, value: x}]",
+                true,
+            ),
+            ("[{op: replace, path: /spec, value: {}}]", true),
+            ("[{op: test, path: /spec/path, value: x}]", false),
+            ("[{op: add, path: /spec/decryption, value: {}}]", false),
+            ("[{op: add, path: /metadata/labels/a, value: b}]", false),
+            (
+                "kind: Kustomization\nmetadata: {name: a}\nspec: {path: x}\n",
+                true,
+            ),
+            (
+                "kind: Kustomization\nmetadata: {name: a}\nspec: {wait: true}\n",
+                false,
+            ),
+            (
+                "kind: Deployment\nmetadata: {name: a}\nspec: {template: {}}\n",
+                false,
+            ),
+            (
+                "kind: Application\nmetadata: {name: a}\n$patch: delete\n",
+                true,
+            ),
+            ("a: [\n", true),
+            ("", false),
+        ] {
+            assert_eq!(touches_text(patch), expected, "{patch}");
+        }
+    }
+}

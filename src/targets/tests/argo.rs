@@ -1,0 +1,299 @@
+//! Argo CD.
+
+use super::*;
+
+const HEAD: &str = "apiVersion: argoproj.io/v1alpha1
+kind: Application
+metadata: {name: web, namespace: argocd}
+";
+
+/// Returns an application with this source.
+fn app(source: &str) -> String {
+    format!("{HEAD}spec:\n  source: {{repoURL: '{HERE}.git', {source}}}\n")
+}
+
+#[test]
+fn an_application_is_bound_to_this_repository() {
+    for (text, expected) in [
+        (app("path: apps/web"), "apps/web kustomization"),
+        (
+            app("path: ./apps/web/, targetRevision: HEAD"),
+            "apps/web@Some(\"HEAD\")true kustomization",
+        ),
+        (
+            app("path: apps/web, targetRevision: v1.2.3"),
+            "apps/web@Some(\"v1.2.3\")false kustomization",
+        ),
+        (app("path: apps/plain"), "apps/plain directory"),
+        (app("path: apps/chart"), "apps/chart chart"),
+        (app("path: apps/both"), "apps/both kustomization"),
+        (
+            app("path: apps/web, directory: {recurse: true}"),
+            "apps/web directory",
+        ),
+        (app("path: apps/web, plugin: {}"), "apps/web plugin"),
+        (app("path: apps/none"), "apps/none nothing"),
+        (app("path: ../apps"), " nothing"),
+        (
+            app("path: 'apps/{{x}}'"),
+            "templated: `apps/{{x}}` is filled in elsewhere",
+        ),
+        (
+            app("path: a").replace("fleet", "other"),
+            "external: it is in https://github.com/acme/other.git",
+        ),
+        (
+            app("chart: web").replace(HERE, "https://charts.example.com"),
+            "external: it is the chart `web` of https://charts.example.com.git",
+        ),
+    ] {
+        let found = lines(&[
+            ("a.yaml", &text),
+            ("apps/web/kustomization.yaml", ""),
+            ("apps/plain/x.yaml", ""),
+            ("apps/chart/Chart.yaml", ""),
+            ("apps/both/Chart.yaml", ""),
+            ("apps/both/Kustomization", ""),
+        ]);
+        assert_eq!(
+            found,
+            [format!("Application argocd/web (a.yaml:1) {expected}")],
+            "{text}"
+        );
+    }
+}
+
+#[test]
+fn every_source_is_a_target() {
+    let text = format!(
+        "{HEAD}spec:\n  sources:\n  - {{repoURL: '{HERE}', path: a}}\n  - {{repoURL: '{HERE}', ref: values}}\n  - {{repoURL: '{HERE}', path: b}}\n"
+    );
+    assert_eq!(
+        lines(&[("a.yaml", &text)]),
+        [
+            "Application argocd/web (a.yaml:1) a nothing",
+            "Application argocd/web (a.yaml:1) b nothing",
+        ]
+    );
+    let text = format!(
+        "{HEAD}spec:\n  sourceHydrator:\n    drySource: {{repoURL: '{HERE}', path: dry, targetRevision: localized/main}}\n"
+    );
+    assert_eq!(
+        lines(&[("a.yaml", &text)]),
+        ["Application argocd/web (a.yaml:1) dry@Some(\"localized/main\")true nothing"]
+    );
+    for text in [
+        format!("{HEAD}spec:\n  source: {{path: a}}\n"),
+        HEAD.to_owned(),
+    ] {
+        assert_eq!(lines(&[("a.yaml", &text)]), [""; 0], "{text}");
+    }
+    assert_eq!(
+        unread(&[
+            ("a.yaml", &format!("{HEAD}spec: {{sources: x}}\n")),
+            ("b.yaml", &app("x: y"))
+        ]),
+        [
+            "a.yaml:4: Application argocd/web: `spec.sources` is a text where a list should be",
+            "b.yaml:5: Application argocd/web: `spec.source` is a mapping where a source with `path` or `chart` should be",
+        ]
+    );
+}
+
+#[test]
+fn the_options_come_from_the_tree() {
+    let text = app("path: apps/web, kustomize: {namePrefix: a-, components: [../c], version: v5}");
+    let found = find_in(&[("a.yaml", &text)]);
+    let build = &found.targets[0].build;
+    assert_eq!(build.load_restrictor, None);
+    assert_eq!(
+        Json::Object(build.overrides.clone()),
+        serde_json::json!({"namePrefix": "a-"})
+    );
+    assert_eq!(build.components[0].text, "../c");
+    let map = "kind: ConfigMap\napiVersion: v1\nmetadata: {name: argocd-cm}\ndata:\n  kustomize.buildOptions: --enable-helm --load-restrictor LoadRestrictionsNone\n";
+    let operator = "apiVersion: argoproj.io/v1beta1\nkind: ArgoCD\nmetadata: {name: x}\nspec: {kustomizeBuildOptions: --enable-helm}\n";
+    for (options, restrictor, count) in [
+        (map, LoadRestrictor::None, 3),
+        (operator, LoadRestrictor::RootOnly, 1),
+    ] {
+        let found = find_in(&[("a.yaml", &text), ("cm.yaml", options)]);
+        let build = &found.targets[0].build;
+        assert_eq!(
+            (build.load_restrictor, build.options.len()),
+            (Some(restrictor), count)
+        );
+    }
+}
+
+#[test]
+fn overrides_in_the_repository_are_merged() {
+    let own = "kustomize: {components: [../own], namePrefix: ~}\npath: elsewhere\n";
+    let found = find_in(&[
+        (
+            "a.yaml",
+            &app("path: web, kustomize: {namePrefix: a-, nameSuffix: -b}"),
+        ),
+        (
+            "web/.argocd-source.yaml",
+            "kustomize: {components: [../all], commonLabels: {a: b}}\n",
+        ),
+        ("web/.argocd-source-web.yaml", own),
+        ("web/.argocd-source-other.yaml", "kustomize: [\n"),
+    ]);
+    let [target] = &found.targets[..] else {
+        panic!()
+    };
+    assert_eq!(found.unread, []);
+    assert_eq!(
+        line(target),
+        "Application argocd/web (a.yaml:1) web directory"
+    );
+    assert_eq!(
+        Json::Object(target.build.overrides.clone()),
+        serde_json::json!({"nameSuffix": "-b", "commonLabels": {"a": "b"}})
+    );
+    assert_eq!(target.build.components[0].text, "../own");
+}
+
+/// Returns an ApplicationSet with this generator and this path.
+fn set(generator: &str, path: &str) -> String {
+    format!(
+        "apiVersion: argoproj.io/v1alpha1
+kind: ApplicationSet
+metadata: {{name: apps}}
+spec:
+  goTemplate: true
+  generators:
+  - {generator}
+  template:
+    metadata: {{name: 'x'}}
+    spec:
+      destination: {{server: '{{{{.server | other}}}}'}}
+      source: {{repoURL: '{HERE}', path: '{path}'}}
+"
+    )
+}
+
+fn paths_of(text: &str) -> Vec<String> {
+    let found = find_in(&[
+        ("set.yaml", text),
+        ("apps/web/kustomization.yaml", ""),
+        ("apps/web/localized-files/x/pod.yaml", ""),
+        ("apps/db/kustomization.yaml", ""),
+        ("apps/.hidden/x.yaml", ""),
+        ("clusters/a/config.json", "{\"cluster\": {\"name\": \"a\"}}"),
+        (
+            "clusters/b/config.json",
+            "[{\"cluster\": {\"name\": \"b\"}}, {\"cluster\": {\"name\": \"c\"}}]",
+        ),
+    ]);
+    let targets = found.targets.iter();
+    targets
+        .map(|target| match &target.place {
+            Place::Here(here) => here.path.clone(),
+            Place::External(why) | Place::Templated(why) => why.clone(),
+        })
+        .collect()
+}
+
+#[test]
+fn an_application_set_makes_what_the_tree_tells() {
+    let git = |rest: &str| format!("git: {{repoURL: '{HERE}', revision: HEAD, {rest}}}");
+    for (generator, path, expected) in [
+        (
+            "list: {elements: [{a: one}, {a: two}]}".to_owned(),
+            "x/{{.a}}",
+            &["x/one", "x/two"][..],
+        ),
+        (
+            git("directories: [{path: apps/*}]"),
+            "{{.path.path}}",
+            &["apps/db", "apps/web"],
+        ),
+        (
+            git("directories: [{path: apps/*/*}]"),
+            "{{.path.path}}",
+            &["apps/web/localized-files"],
+        ),
+        (
+            git("directories: [{path: apps/*}, {path: apps/db, exclude: true}]"),
+            "{{.path.path}}/x",
+            &["apps/web/x"],
+        ),
+        (
+            git("files: [{path: 'clusters/**/config.json'}]"),
+            "{{.path.path}}/{{.cluster.name}}",
+            &["clusters/a/a", "clusters/b/b", "clusters/b/c"],
+        ),
+        (
+            git("files: [{path: clusters/*/config.json}, {path: '**/b/*', exclude: true}]"),
+            "{{.path.basename}}",
+            &["a"],
+        ),
+        (
+            format!(
+                "matrix: {{generators: [{{list: {{elements: [{{dir: apps}}]}}}}, {{{}}}]}}",
+                git("directories: [{path: '{{.dir}}/*'}]")
+            ),
+            "{{.path.path}}",
+            &["apps/db", "apps/web"],
+        ),
+        (
+            "clusters: {}".to_owned(),
+            "x",
+            &["only the cluster knows what `clusters` gives"],
+        ),
+        (
+            "list: {elements: [{a: one}]}".to_owned(),
+            "{{.a | lower}}",
+            &["`{{.a | lower}}` is filled in elsewhere"],
+        ),
+        (
+            git("directories: [{path: apps/*}]").replace("fleet", "other"),
+            "x",
+            &["its generator reads another repository"],
+        ),
+        (
+            git("directories: [{path: apps/*}]").replace("HEAD", "v1"),
+            "x",
+            &["its generator reads another revision"],
+        ),
+        (git("directories: [{path: 'apps/['}]"), "x", &[]),
+    ] {
+        assert_eq!(
+            paths_of(&set(&generator, path)),
+            expected,
+            "{generator} {path}"
+        );
+    }
+    let text = set("list: {elements: [{a: one}]}", "x/{{.a}}");
+    let patched = format!("{text}  templatePatch: x\n");
+    assert_eq!(paths_of(&patched), ["`templatePatch` may change it"]);
+    let old = text
+        .replace("  goTemplate: true\n", "")
+        .replace("{{.a}}", "{{a}}");
+    assert_eq!(paths_of(&old), ["x/one"]);
+}
+
+#[test]
+fn too_many_applications_are_bounded() {
+    let elements: String = (0..20_000).map(|n| format!("{{a: '{n}'}}, ")).collect();
+    let text = set(&format!("list: {{elements: [{elements}]}}"), "x/{{.a}}");
+    let found = find_in(&[("set.yaml", &text)]);
+    assert_eq!(found.targets.len(), 10_000);
+    assert_eq!(found.unread.len(), 1);
+}
+
+#[test]
+fn a_directory_set_takes_what_go_would_match() {
+    let text = set(
+        &format!("git: {{repoURL: '{HERE}', directories: [{{path: 'apps/*/*'}}]}}"),
+        "{{.path.path}}",
+    );
+    let found = find_in(&[("set.yaml", &text)]);
+    let [set] = &found.sets[..] else { panic!() };
+    assert!(set.takes("apps/web/localized-files"));
+    assert!(!set.takes("apps/web"));
+    assert!(!set.takes("apps/web/.x"));
+}

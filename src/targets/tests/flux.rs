@@ -1,0 +1,409 @@
+//! Flux.
+
+use super::*;
+
+pub(super) const SOURCE: &str = "apiVersion: source.toolkit.fluxcd.io/v1
+kind: GitRepository
+metadata:
+  name: flux-system
+  namespace: flux-system
+spec:
+  url: ssh://git@github.com/acme/fleet.git
+  ref:
+    branch: main
+";
+
+pub(super) const APPS: &str = "apiVersion: kustomize.toolkit.fluxcd.io/v1
+kind: Kustomization
+metadata:
+  name: apps
+  namespace: flux-system
+spec:
+  path: ./apps/prod
+  sourceRef:
+    kind: GitRepository
+    name: flux-system
+";
+
+/// Returns a Kustomization with this spec.
+fn apps(spec: &str) -> String {
+    let (head, _) = APPS.split_once("spec:").unwrap();
+    format!("{head}spec: {{{spec}}}\n")
+}
+
+const REF: &str = "sourceRef: {kind: GitRepository, name: flux-system}";
+
+#[test]
+fn a_kustomization_is_bound_to_this_repository() {
+    let files = [
+        ("clusters/prod/all.yaml", format!("{SOURCE}---\n{APPS}")),
+        ("apps/prod/kustomization.yaml", String::new()),
+    ];
+    let files = files.each_ref().map(|(path, text)| (*path, text.as_str()));
+    assert_eq!(
+        lines(&files),
+        [
+            "Kustomization flux-system/apps (clusters/prod/all.yaml:11) apps/prod@Some(\"main\")true kustomization"
+        ]
+    );
+    let targets = find_in(&files);
+    let [target] = targets.targets.as_slice() else {
+        panic!()
+    };
+    assert_eq!(target.spot, (17, 9));
+    assert_eq!(target.build.load_restrictor, Some(LoadRestrictor::None));
+    assert_eq!(
+        target.by(),
+        "Flux Kustomization apps (clusters/prod/all.yaml:11)"
+    );
+}
+
+#[test]
+fn what_is_not_bound_says_why() {
+    for (source, spec, expected) in [
+        (
+            SOURCE.replace("fleet", "other"),
+            format!("path: ./apps, {REF}"),
+            "external: it is in ssh://git@github.com/acme/other.git at main",
+        ),
+        (
+            SOURCE.replace("ssh://git@", "https://user:secret@"),
+            format!("path: apps, {REF}"),
+            "apps@Some(\"main\")true nothing",
+        ),
+        (
+            SOURCE.replace("name: flux-system", "name: other"),
+            format!("path: ./apps, {REF}"),
+            "external: no GitRepository `flux-system` in this repository says what it is",
+        ),
+        (
+            SOURCE.replace("namespace: flux-system", "namespace: other"),
+            format!("path: ./apps, {REF}"),
+            "external: no GitRepository `flux-system` in this repository says what it is",
+        ),
+        (
+            SOURCE.replace("branch: main", "tag: v1"),
+            format!("path: ./apps, {REF}"),
+            "apps@Some(\"v1\")false nothing",
+        ),
+        (
+            SOURCE
+                .replace("branch: main", "{branch: main, commit: abc}")
+                .replace("ref:\n    ", "ref: "),
+            format!("path: ./apps, {REF}"),
+            "apps@Some(\"abc\")false nothing",
+        ),
+        (
+            SOURCE.replace("branch: main", "branch: localized/main"),
+            format!("path: ./apps, {REF}"),
+            "apps@Some(\"localized/main\")true nothing",
+        ),
+        (
+            SOURCE.to_owned(),
+            format!("path: './apps/${{cluster}}', {REF}"),
+            "templated: `./apps/${cluster}` is filled in by a parent",
+        ),
+        (
+            SOURCE.to_owned(),
+            "path: a, sourceRef: {kind: GitRepository, name: '${x}'}".to_owned(),
+            "templated: `${x}` is filled in by a parent",
+        ),
+        (
+            SOURCE.to_owned(),
+            format!("path: ../../apps, {REF}"),
+            "apps@Some(\"main\")true nothing",
+        ),
+        (
+            SOURCE.to_owned(),
+            REF.to_owned(),
+            "@Some(\"main\")true directory",
+        ),
+        (
+            SOURCE.replace("spec:", "spec:\n  include: [{toPath: vendor}]"),
+            format!("path: vendor/x, {REF}"),
+            "external: `vendor` comes from another source",
+        ),
+        (
+            SOURCE.to_owned(),
+            "path: a, sourceRef: {kind: Bucket, name: b}".to_owned(),
+            "external: no Bucket `b` in this repository says what it is",
+        ),
+        (
+            SOURCE.to_owned(),
+            "path: a, sourceRef: {kind: ExternalArtifact, name: b}".to_owned(),
+            "external: its source is the ExternalArtifact `b`, which is made in the cluster",
+        ),
+    ] {
+        let text = apps(&spec);
+        let found = lines(&[("s.yaml", &source), ("a.yml", &text)]);
+        let expected = format!("Kustomization flux-system/apps (a.yml:1) {expected}");
+        assert_eq!(found, [expected], "{source}\n{text}");
+    }
+}
+
+#[test]
+fn a_patch_and_another_kustomization_are_no_targets() {
+    for text in [
+        apps("path: ./apps"),
+        APPS.replace(
+            "kustomize.toolkit.fluxcd.io/v1",
+            "kustomize.config.k8s.io/v1beta1",
+        ),
+        "kind: Kustomization # kustomize.toolkit.fluxcd.io/v1\n".to_owned(),
+        format!(
+            "apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: x}}\ndata:\n  text: |\n    {}",
+            APPS.replace('\n', "\n    ")
+        ),
+        "apiVersion: v1\nkind: GitRepositoryList # kustomize.toolkit.fluxcd.io/v1\nitems: [{}]\n"
+            .to_owned(),
+    ] {
+        let found = find_in(&[("a.yaml", &text)]);
+        assert_eq!((found.targets.len(), found.unread.len()), (0, 0), "{text}");
+    }
+}
+
+#[test]
+fn a_link_on_the_way_is_nothing_to_flux() {
+    let mut tree = tree(&[
+        ("s.yaml", SOURCE),
+        ("a.yaml", APPS),
+        ("real/prod/kustomization.yaml", ""),
+    ]);
+    tree.link("apps", "real");
+    let config = Config::default();
+    let found = find(&tree, &config, || Ok(identity(&config))).unwrap();
+    let Place::Here(here) = &found.targets[0].place else {
+        panic!()
+    };
+    assert_eq!(
+        here.found,
+        Found::Nothing("`apps` is a link, which Flux leaves out of its artifacts".to_owned())
+    );
+}
+
+#[test]
+fn the_nearest_of_several_sources_counts() {
+    let other = SOURCE.replace("main", "production");
+    let files = [
+        ("clusters/a/s.yaml", SOURCE),
+        ("clusters/b/s.yaml", &other),
+        ("clusters/a/apps.yaml", APPS),
+        ("clusters/b/apps.yaml", APPS),
+        ("apps.yaml", APPS),
+    ];
+    assert_eq!(
+        lines(&files),
+        [
+            "Kustomization flux-system/apps (apps.yaml:1) apps/prod@Nonefalse nothing",
+            "Kustomization flux-system/apps (clusters/a/apps.yaml:1) apps/prod@Some(\"main\")true nothing",
+            "Kustomization flux-system/apps (clusters/b/apps.yaml:1) apps/prod@Some(\"production\")false nothing",
+        ]
+    );
+}
+
+#[test]
+fn an_artifact_of_a_subdirectory_can_be_bound() {
+    let config = "repository:\n- url: oci://ghcr.io/acme/manifests\n  path: deploy\n";
+    let config = Config::parse(config.as_bytes(), ".kustomize-localize").unwrap();
+    let source = "apiVersion: source.toolkit.fluxcd.io/v1\nkind: OCIRepository\nmetadata: {name: m}\nspec: {url: 'oci://ghcr.io/acme/manifests', ref: {}}\n";
+    let text = apps("path: web, sourceRef: {kind: OCIRepository, name: m}");
+    let tree = tree(&[
+        ("s.yaml", source),
+        ("a.yaml", &text),
+        ("deploy/web/kustomization.yaml", ""),
+    ]);
+    let found = find(&tree, &config, || Ok(identity(&config))).unwrap();
+    assert_eq!(
+        line(&found.targets[0]),
+        "Kustomization flux-system/apps (a.yaml:1) deploy/web kustomization"
+    );
+}
+
+#[test]
+fn an_instance_is_a_target_and_a_source() {
+    let instance = "apiVersion: fluxcd.controlplane.io/v1
+kind: FluxInstance
+metadata: {name: flux, namespace: flux-system}
+spec:
+  sync: {kind: GitRepository, url: 'https://github.com/acme/fleet.git', ref: refs/heads/main, path: clusters/prod}
+";
+    assert_eq!(
+        lines(&[("flux.yaml", instance), ("clusters/prod/apps.yaml", APPS)]),
+        [
+            "Kustomization flux-system/apps (clusters/prod/apps.yaml:1) apps/prod@Some(\"main\")true nothing",
+            "FluxInstance flux-system/flux (flux.yaml:1) clusters/prod@Some(\"main\")true directory",
+        ]
+    );
+}
+
+#[test]
+fn how_it_is_built_is_kept() {
+    let text = apps(&format!(
+        "path: a, {REF}, targetNamespace: x, namePrefix: p-, images: [{{name: a, newTag: '1'}}], components: [../c, d], ignoreMissingComponents: true, patches: [{{patch: '{{}}'}}], postBuild: {{}}"
+    ));
+    let found = find_in(&[("a.yaml", &text), ("s.yaml", SOURCE)]);
+    let build = &found.targets[0].build;
+    assert_eq!(
+        Json::Object(build.overrides.clone()),
+        serde_json::json!({"targetNamespace": "x", "namePrefix": "p-", "images": [{"name": "a", "newTag": "1"}], "patches": [{"patch": "{}"}]})
+    );
+    let components: Vec<&str> = build
+        .components
+        .iter()
+        .map(|one| one.text.as_str())
+        .collect();
+    assert_eq!(components, ["../c", "d"]);
+    assert!(build.ignore_missing_components);
+}
+
+const SET: &str = "apiVersion: fluxcd.controlplane.io/v1
+kind: ResourceSet
+metadata: {name: apps, namespace: flux-system}
+spec:
+  inputs:
+  - {tenant: one, dir: {name: a}}
+  - {tenant: two, dir: {name: b}}
+";
+
+const MADE: &str = "  - apiVersion: kustomize.toolkit.fluxcd.io/v1
+    kind: Kustomization
+    metadata: {name: << inputs.tenant >>}
+    spec:
+      path: tenants/<< inputs.dir.name >>
+      sourceRef: {kind: GitRepository, name: flux-system}
+";
+
+#[test]
+fn a_resource_set_makes_one_for_each_input() {
+    let template = MADE
+        .lines()
+        .map(|line| format!("    {}\n", line.get(4..).unwrap()))
+        .collect::<String>();
+    for text in [
+        format!("{SET}  resources:\n{MADE}"),
+        format!(
+            "{SET}  steps:\n  - name: x\n    resources:\n    {}",
+            MADE.replace('\n', "\n    ").trim_end()
+        ),
+        format!("{SET}  resourcesTemplate: |\n    ---\n{template}"),
+    ] {
+        let found = find_in(&[
+            ("set.yaml", &text),
+            ("s.yaml", SOURCE),
+            ("tenants/a/x.yaml", ""),
+        ]);
+        assert_eq!(found.unread, [], "{text}");
+        let lines: Vec<String> = found.targets.iter().map(line).collect();
+        assert_eq!(lines.len(), 2, "{text}\n{lines:?}");
+        assert!(
+            lines[0].starts_with("Kustomization flux-system/one (set.yaml:"),
+            "{lines:?}"
+        );
+        assert!(
+            lines[0].ends_with(") tenants/a@Some(\"main\")true directory"),
+            "{lines:?}"
+        );
+        assert!(
+            lines[1].ends_with(") tenants/b@Some(\"main\")true nothing"),
+            "{lines:?}"
+        );
+    }
+}
+
+#[test]
+fn what_only_the_cluster_knows_is_templated() {
+    let inputs = SET.split_once("  inputs:").unwrap().0;
+    for (text, why) in [
+        (
+            format!("{inputs}  inputsFrom: [{{name: x}}]\n  resources:\n{MADE}"),
+            "its inputs come from the cluster",
+        ),
+        (
+            format!(
+                "{SET}  resources:\n{}",
+                MADE.replace("inputs.tenant", "inputs.tenant | lower")
+            ),
+            "its template is more than `<< inputs.NAME >>`",
+        ),
+        (
+            format!(
+                "{SET}  resourcesTemplate: |\n    << range inputs >> kustomize.toolkit.fluxcd.io/v1\n"
+            ),
+            "its template is more than `<< inputs.NAME >>`",
+        ),
+        (
+            format!("{SET}  resourcesTemplate: '<< never ends kustomize.toolkit.fluxcd.io/v1'\n"),
+            "its template is more than `<< inputs.NAME >>`",
+        ),
+    ] {
+        let found = find_in(&[("set.yaml", &text), ("s.yaml", SOURCE)]);
+        let places: Vec<&Place> = found.targets.iter().map(|target| &target.place).collect();
+        assert_eq!(places, [&Place::Templated(why.to_owned())], "{text}");
+    }
+}
+
+#[test]
+fn bad_input_is_named_and_the_rest_is_found() {
+    for (bad, expected) in [
+        (
+            apps(&format!("path: [a], {REF}")),
+            "a.yaml:6: Kustomization flux-system/apps: `spec.path` is a list where a text should be",
+        ),
+        (
+            apps("path: a, sourceRef: x"),
+            "a.yaml:6: Kustomization flux-system/apps: `spec.sourceRef` is a text where a mapping should be",
+        ),
+        (
+            apps("path: a, sourceRef: {name: 7}"),
+            "a.yaml:6: Kustomization flux-system/apps: `name` is a number where a text should be",
+        ),
+        (
+            apps(&format!("path: a, {REF}, components: [{{}}]")),
+            "a.yaml:6: Kustomization flux-system/apps: `spec.components` is a list where a list of texts should be",
+        ),
+    ] {
+        let text = format!("{bad}---\n{SOURCE}---\n{APPS}");
+        assert_eq!(unread(&[("a.yaml", &text)]), [expected]);
+        assert_eq!(lines(&[("a.yaml", &text)]).len(), 1, "{bad}");
+    }
+    let broken =
+        format!("apiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: [\n---\n{SOURCE}---\n{APPS}");
+    let [only] = &unread(&[("a.yaml", &broken)])[..] else {
+        panic!()
+    };
+    assert!(only.starts_with("a.yaml:2: not YAML: "), "{only}");
+    assert_eq!(lines(&[("a.yaml", &broken)]).len(), 1);
+    let template = APPS.replace("name: apps", "name: {{ .x }}-a");
+    assert_eq!(
+        unread(&[("a.yaml", &template)]),
+        ["a.yaml:1: a template, which is filled in elsewhere"]
+    );
+    // Helm's templates are none of ours.
+    assert_eq!(
+        unread(&[(
+            "templates/a.yaml",
+            "{{ if .x }}\na: [ # kustomize.toolkit.fluxcd.io/v1\n"
+        )]),
+        [""; 0]
+    );
+}
+
+#[test]
+fn ten_thousand_documents_are_bounded() {
+    let mut text = format!("{SOURCE}---\n");
+    for _ in 0..10_000 {
+        text += APPS;
+        text += "---\n";
+    }
+    let found = find_in(&[("a.yaml", &text), ("b.yaml", APPS)]);
+    assert_eq!(found.targets.len(), 1000);
+    assert_eq!(found.targets[999].object.file, "b.yaml");
+    assert_eq!(
+        found.unread[0].message,
+        "the file holds more than 1000 objects: the rest is not read"
+    );
+    // Those that do not matter do not count.
+    let mut text = "kind: ConfigMap\n---\n".repeat(10_000);
+    text += APPS;
+    assert_eq!(find_in(&[("a.yaml", &text)]).targets.len(), 1);
+}

@@ -1,0 +1,279 @@
+//! `affected`: what a change touches, compared with what kustomize builds before and after.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use boon::{Compiler, Schemas};
+use serde_json::Value;
+
+use crate::support::{Kustomize, Project, Random, Repo, Sandbox, base_of, config};
+
+#[track_caller]
+fn lines(repo: &Repo, args: &[&str]) -> Vec<String> {
+    let output = repo.run_unchanged(&[&["affected"], args].concat());
+    let lines = output.success().stdout.lines();
+    lines.map(str::to_owned).collect()
+}
+
+/// Returns the report, which its schema allows.
+#[track_caller]
+fn report(text: &str) -> Value {
+    let value: Value = serde_json::from_str(text).unwrap();
+    let mut schemas = Schemas::new();
+    let mut compiler = Compiler::new();
+    let schema = include_str!("../../src/report/affected/schema.json");
+    let schema = serde_json::from_str(schema).unwrap();
+    compiler.add_resource("schema.json", schema).unwrap();
+    let index = compiler.compile("schema.json", &mut schemas).unwrap();
+    if let Err(error) = schemas.validate(&value, index) {
+        panic!("{error:#}\n{text}");
+    }
+    value
+}
+
+#[test]
+fn a_change_names_what_it_touches_in_every_format() {
+    let project = Project::new();
+    let work = &project.work;
+    let since = work.id("HEAD");
+    work.write("README.md", "No build reads it.\n");
+    work.commit("Say more");
+    assert_eq!(lines(work, &["--since", &since]), Vec::<String>::new());
+    work.write("example/base/config.yaml", config("changed"));
+    work.write("new/kustomization.yaml", "resources: [config.yaml]\n");
+    work.write("new/config.yaml", config("new"));
+    work.git(&["rm", "-q", "-r", "other"]);
+    work.commit("Change");
+    let base = ["--since", &since];
+    assert_eq!(
+        lines(work, &base),
+        [
+            "example/overlay: example/base/config.yaml",
+            "new: added",
+            "other: removed"
+        ]
+    );
+    let all = [&base[..], &["--all"]].concat();
+    let first = "example/base: example/base/config.yaml";
+    assert_eq!(lines(work, &all)[0], first);
+    let paths = [&base[..], &["--format", "paths"]].concat();
+    assert_eq!(lines(work, &paths), ["example/overlay", "new"]);
+    let output = work.run(&["affected", "--since", &since]);
+    let summary = format!("2 of 3 kustomizations (1 removed) since {}\n", &since[..12]);
+    output.stderr_has(&summary);
+    let output = work.run(&["affected", "--since", &since, "--format", "json"]);
+    let json = report(&output.success().stdout);
+    assert_eq!(json["total"], 3);
+    assert_eq!(json["roots"][0]["path"], "example/base/config.yaml");
+    assert_eq!(json["commit"], work.id("HEAD"));
+    assert_eq!(json["targets"], Value::Array(Vec::new()));
+    // What is deployed.
+    let flux = "apiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nmetadata: {name: new}\nspec: {path: new, sourceRef: {kind: GitRepository, name: fleet}}\n---\napiVersion: source.toolkit.fluxcd.io/v1\nkind: GitRepository\nmetadata: {name: fleet}\nspec: {url: https://github.com/acme/fleet}\n";
+    work.git(&["remote", "add", "origin", "git@github.com:acme/fleet.git"]);
+    work.write("clusters/flux.yaml", flux);
+    work.write("new/config.yaml", config("changed"));
+    work.commit("Deploy");
+    assert_eq!(
+        lines(work, &["--since", "HEAD^"]),
+        [
+            "new: new/config.yaml",
+            "Flux Kustomization new (clusters/flux.yaml:1): added"
+        ]
+    );
+    let output = work.run(&["affected", "--since", "HEAD^", "--format", "json"]);
+    output.success();
+    assert_eq!(report(&output.stdout)["targets"][0]["directory"], "new");
+    // The other way round.
+    let back = lines(work, &["--since", "HEAD", "--rev", &since]);
+    assert_eq!(back.len(), 4, "{back:?}");
+    let output = work.run(&["affected", "--since", "nowhere", "--format", "json"]);
+    output.fails(2).stderr_has("`nowhere` names no commit");
+    assert_eq!(report(&output.stdout)["outcome"], "failed");
+    work.run(&["affected"])
+        .fails(2)
+        .stderr_has("--since <BASE>");
+}
+
+#[test]
+fn an_update_of_the_lock_touches_what_names_the_remote() {
+    let project = Project::new();
+    let work = &project.work;
+    work.write("example/base/kustomization.yaml", base_of("main"));
+    work.run(&["lock"]).success();
+    work.commit("Lock");
+    project.second_version();
+    work.run(&["update"]).success();
+    work.commit("Update");
+    assert_eq!(
+        lines(work, &["--since", "HEAD^"]),
+        ["example/overlay: https://example.com/acme/remote.git?ref=main"]
+    );
+}
+
+const DIRECTORIES: [&str; 6] = ["base", "lib", "web", "web/dev", "web/prod", "mixin"];
+
+/// Changes something, and returns what.
+fn change(repo: &Repo, random: &mut Random) -> String {
+    let directory = random.one_of(&DIRECTORIES);
+    let number = random.below(1000);
+    let at = |name: &str| format!("{directory}/{name}");
+    match random.below(9) {
+        0 => {
+            let fields = [
+                "namePrefix: a-\nresources: [map.yaml]",
+                "resources: [map.yaml, ../lib]",
+                "resources: [map.yaml]\ncomponents: [../mixin]",
+                "resources: [map.yaml]\nconfigMapGenerator: [{name: g, files: [data.txt]}]",
+                "resources: [map.yaml]\npatches: [{path: patch.yaml}]",
+                "resources: [../base, map.yaml, gone.yaml]",
+            ];
+            let component = "apiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Component\n";
+            let kind = if *directory == *"mixin" {
+                component
+            } else {
+                ""
+            };
+            let fields = random.one_of(&fields);
+            repo.write(&at("kustomization.yaml"), format!("{kind}{fields}\n"));
+            format!("{directory} is {fields:?}")
+        }
+        1 => {
+            repo.write(
+                ".gitattributes",
+                random.one_of(&["*.txt eol=crlf\n", "*.md text\n", ""]),
+            );
+            "attributes".to_owned()
+        }
+        2 => {
+            repo.write(
+                &at(".gitattributes"),
+                random.one_of(&["*.txt eol=crlf\n", ""]),
+            );
+            at(".gitattributes")
+        }
+        3 => {
+            let name = random.one_of(&["Kustomization", "gone.yaml", "map.yaml"]);
+            let place = at(name);
+            if repo.path().join(&place).exists() && *name != *"map.yaml" {
+                repo.remove(&place);
+            } else {
+                repo.write(&place, config(&format!("c{number}")));
+            }
+            place
+        }
+        4 => {
+            repo.write(&at("unread.yaml"), format!("# {number}\n"));
+            at("unread.yaml")
+        }
+        5 => {
+            // The same to kustomize, and not to git.
+            repo.write(&at("patch.yaml"), format!("# {number}\n{}", patch("a")));
+            at("patch.yaml")
+        }
+        6 => {
+            repo.write(&at("patch.yaml"), patch(&number.to_string()));
+            at("patch.yaml")
+        }
+        7 => {
+            repo.write(&at("data.txt"), format!("{number}\n"));
+            at("data.txt")
+        }
+        _ => {
+            repo.write(&at("map.yaml"), map(directory, &number.to_string()));
+            at("map.yaml")
+        }
+    }
+}
+
+fn map(directory: &str, value: &str) -> String {
+    let name = directory.replace('/', "-");
+    format!("{}data: {{value: \"{value}\"}}\n", config(&name))
+}
+
+fn patch(value: &str) -> String {
+    format!("- {{op: add, path: /data/patched, value: \"{value}\"}}\n")
+}
+
+/// Returns what each root builds to, as git checks the commit out.
+fn builds(sandbox: &Sandbox, kustomize: &Kustomize, repo: &Repo) -> BTreeMap<String, String> {
+    let out = sandbox.path("out");
+    let _ = std::fs::remove_dir_all(&out);
+    repo.git(&[
+        "checkout-index",
+        "-a",
+        "-f",
+        &format!("--prefix={}/", out.display()),
+    ]);
+    let build = |directory: &&str| {
+        let args = ["build", "--load-restrictor=LoadRestrictionsNone", directory];
+        let output = kustomize.run(sandbox, &out, &args);
+        // Why it fails names temporary directories.
+        let text = if output.status == 0 {
+            output.stdout
+        } else {
+            "failed".to_owned()
+        };
+        ((*directory).to_owned(), text)
+    };
+    DIRECTORIES.iter().map(build).collect()
+}
+
+#[test]
+fn nothing_that_builds_to_something_else_is_missed() {
+    let Some(kustomize) = Kustomize::find() else {
+        return;
+    };
+    let steps = std::env::var("KUSTOMIZE_LOCALIZE_TREES").map_or(12, |text| text.parse().unwrap());
+    let sandbox = Sandbox::new();
+    let repo = sandbox.repo("work");
+    let mut random = Random::of("affected");
+    for directory in DIRECTORIES {
+        repo.write(&format!("{directory}/map.yaml"), map(directory, "0"));
+        repo.write(&format!("{directory}/data.txt"), "0\n");
+        repo.write(&format!("{directory}/patch.yaml"), patch("0"));
+    }
+    let generator = "configMapGenerator: [{name: g, files: [data.txt]}]";
+    let component = "apiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Component\n";
+    for (directory, text) in [
+        ("base", format!("resources: [map.yaml]\n{generator}\n")),
+        ("lib", "resources: [map.yaml]\n".to_owned()),
+        ("web", "resources: [map.yaml, ../base]\n".to_owned()),
+        ("web/dev", "resources: [..]\n".to_owned()),
+        (
+            "web/prod",
+            "resources: [.., ../../lib]\ncomponents: [../../mixin]\n".to_owned(),
+        ),
+        (
+            "mixin",
+            format!("{component}patches: [{{path: patch.yaml, target: {{kind: ConfigMap}}}}]\n"),
+        ),
+    ] {
+        repo.write(&format!("{directory}/kustomization.yaml"), text);
+    }
+    repo.commit("Begin");
+    let mut before = builds(&sandbox, &kustomize, &repo);
+    let (mut differ, mut named_too) = (0, BTreeMap::new());
+    for step in 0..steps {
+        let what = change(&repo, &mut random);
+        repo.git(&["add", "--all"]);
+        repo.git(&["commit", "-q", "--allow-empty", "-m", &what]);
+        let after = builds(&sandbox, &kustomize, &repo);
+        let named = lines(&repo, &["--since", "HEAD^", "--all", "--format", "paths"]);
+        let named: BTreeSet<String> = named.into_iter().collect();
+        for directory in DIRECTORIES {
+            let is_named = named.contains(directory);
+            if before[directory] != after[directory] {
+                differ += 1;
+                assert!(
+                    is_named,
+                    "step {step} ({what}): {directory} is missed: {named:?}"
+                );
+            } else if is_named {
+                *named_too.entry(what.clone()).or_insert(0) += 1;
+            }
+        }
+        before = after;
+    }
+    let too_many: usize = named_too.values().sum();
+    println!("{differ} builds differ, {too_many} more are named: {named_too:?}");
+    assert!(differ > steps / 2, "{differ}");
+}

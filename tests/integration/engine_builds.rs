@@ -1,0 +1,224 @@
+//! What Flux and Argo CD build: printed, and compared before and after localizing.
+
+use crate::support::{Kustomize, Project, Repo, config};
+
+const HERE: &str = "https://github.com/acme/fleet";
+
+/// Objects of Flux and Argo CD in the layouts that these document: a cluster with applications, one of them a directory
+/// that Flux generates for; an app of apps.
+fn deployed(work: &Repo) {
+    work.git(&["remote", "add", "origin", "git@github.com:acme/fleet.git"]);
+    work.write(
+        "clusters/prod/apps.yaml",
+        format!(
+            "apiVersion: source.toolkit.fluxcd.io/v1
+kind: GitRepository
+metadata: {{name: fleet, namespace: flux-system}}
+spec: {{url: {HERE}, ref: {{branch: localized/main}}}}
+---
+apiVersion: kustomize.toolkit.fluxcd.io/v1
+kind: Kustomization
+metadata: {{name: overlay, namespace: flux-system}}
+spec:
+  path: ./example/overlay
+  sourceRef: {{kind: GitRepository, name: fleet}}
+  targetNamespace: prod
+  nameSuffix: -x
+  components: [../../mixin]
+  patches:
+    - patch: '[{{\"op\": \"add\", \"path\": \"/metadata/labels\", \"value\": {{\"patched\": \"yes\"}}}}]'
+      target: {{kind: ConfigMap}}
+  postBuild: {{substitute: {{WHO: world}}}}
+---
+apiVersion: kustomize.toolkit.fluxcd.io/v1
+kind: Kustomization
+metadata: {{name: plain, namespace: flux-system}}
+spec: {{path: ./plain, sourceRef: {{kind: GitRepository, name: fleet}}}}
+"
+        ),
+    );
+    work.write(
+        "argo/apps/web.yaml",
+        format!(
+            "apiVersion: argoproj.io/v1alpha1
+kind: Application
+metadata: {{name: web}}
+spec:
+  source:
+    repoURL: {HERE}
+    path: example/overlay
+    kustomize: {{namePrefix: argo-, commonAnnotations: {{who: '${{WHO}}'}}}}
+"
+        ),
+    );
+    // An application of applications, and one for each directory.
+    work.write(
+        "root.yaml",
+        format!(
+            "apiVersion: argoproj.io/v1alpha1
+kind: Application
+metadata: {{name: root}}
+spec: {{source: {{repoURL: {HERE}, path: argo/apps}}}}
+"
+        ),
+    );
+    work.write(
+        "argo/each.yaml",
+        format!(
+            "apiVersion: argoproj.io/v1alpha1
+kind: ApplicationSet
+metadata: {{name: each}}
+spec:
+  generators: [{{git: {{repoURL: {HERE}, revision: HEAD, directories: [{{path: apps/*}}]}}}}]
+  template:
+    metadata: {{name: '{{{{path.basename}}}}'}}
+    spec:
+      source:
+        repoURL: {HERE}
+        path: '{{{{path}}}}'
+        kustomize: {{namePrefix: '{{{{path.basename}}}}-'}}
+"
+        ),
+    );
+    for name in ["one", "two"] {
+        work.write(
+            &format!("apps/{name}/kustomization.yaml"),
+            "resources: [../../example/base]\n",
+        );
+    }
+    work.write(
+        "mixin/kustomization.yaml",
+        "apiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Component\ncommonAnnotations: {mixed: in}\n",
+    );
+    work.write("plain/map.yaml", config("plain-${WHO}"));
+    work.write(
+        "plain/inner/kustomization.yaml",
+        "resources: [secret.yaml, ../../example/base]\n",
+    );
+    work.write("plain/inner/secret.yaml", SEALED);
+    work.commit("Deploy");
+}
+
+/// As SOPS leaves it: a change of one byte would break the message authentication code.
+const SEALED: &str = "apiVersion: v1
+kind: Secret
+metadata:
+  name: sealed
+stringData:
+  password: ENC[AES256_GCM,data:p673w==,iv:YY=,aad:UQ=,tag:A=]
+sops:
+  mac: ENC[AES256_GCM,data:p673w==,iv:YY=,aad:UQ=,tag:B=]
+  version: 3.7.1
+";
+
+#[test]
+fn targets_build_prints_what_the_engine_builds() {
+    let Some(kustomize) = Kustomize::find() else {
+        return;
+    };
+    let project = Project::new();
+    let work = &project.work;
+    let program = kustomize.program().display().to_string();
+    project.sandbox.set("KUSTOMIZE", &program);
+    deployed(work);
+    let built = work.run_unchanged(&["targets", "--build", "flux-system/overlay"]);
+    built
+        .success()
+        .stdout_has("  name: dev-base-x\n")
+        .stdout_has("  namespace: prod\n")
+        .stdout_has("    patched: \"yes\"\n")
+        .stdout_has("    mixed: in\n");
+    work.run(&["targets", "--build", "web"])
+        .success()
+        .stdout_has("  name: argo-base\n")
+        .stdout_has("    who: ${WHO}\n");
+    // A kustomization is made of the directory; what is filled in or decrypted later stays.
+    work.run(&["targets", "--build", "plain"])
+        .success()
+        .stdout_has("  name: plain-${WHO}\n")
+        .stdout_has("  password: ENC[AES256_GCM,data:p673w==,iv:YY=,aad:UQ=,tag:A=]\n");
+    work.run(&["targets", "--build", "example/overlay"])
+        .fails(2)
+        .stderr_has("is the name of Argo CD Application web (argo/apps/web.yaml:1) and of Flux");
+    work.run(&["targets", "--build", "nowhere"])
+        .fails(2)
+        .stderr_has("no target has the name `nowhere`")
+        .stderr_has("git kustomize-localize targets");
+    work.run(&["targets", "--build", "one"])
+        .success()
+        .stdout_has("  name: one-base\n");
+    let paths = work.run(&["targets", "--manifest-generate-paths"]);
+    paths.success().stdout_has(
+        "argo/apps/web.yaml:1: Application web\n  argocd.argoproj.io/manifest-generate-paths: .;/example/base\n",
+    );
+}
+
+/// Returns the name and the verdict of what was built besides the kustomizations.
+fn engines(output: &crate::support::Output) -> Vec<(String, String)> {
+    let report: serde_json::Value = serde_json::from_str(&output.stdout).unwrap();
+    let targets = report["verified"]["targets"].as_array().unwrap();
+    let text = |value: &serde_json::Value| value.as_str().unwrap().to_owned();
+    let all = targets
+        .iter()
+        .map(|one| (text(&one["target"]), text(&one["verdict"])));
+    all.filter(|(name, _)| name.contains(' ')).collect()
+}
+
+#[test]
+fn what_engines_build_is_the_same_when_localized() {
+    let Some(kustomize) = Kustomize::find() else {
+        return;
+    };
+    let project = Project::new();
+    let work = &project.work;
+    let program = kustomize.program().display().to_string();
+    project.sandbox.set("KUSTOMIZE", &program);
+    deployed(work);
+    let output = work.run(&["--in-place", "--format", "json"]);
+    output.success();
+    let same = |name: &str| (name.to_owned(), "identical".to_owned());
+    assert_eq!(
+        engines(&output),
+        [
+            same("Argo CD Application web (argo/apps/web.yaml:1)"),
+            same("Argo CD ApplicationSet one (argo/each.yaml:1)"),
+            same("Argo CD ApplicationSet two (argo/each.yaml:1)"),
+            same("Flux Kustomization overlay (clusters/prod/apps.yaml:6)"),
+            same("Flux Kustomization plain (clusters/prod/apps.yaml:20)"),
+        ]
+    );
+    // What is filled in or decrypted later is byte for byte what it was.
+    assert_eq!(
+        work.show("localized/main", "plain/inner/secret.yaml"),
+        SEALED
+    );
+    assert_eq!(
+        work.show("localized/main", "plain/map.yaml"),
+        config("plain-${WHO}")
+    );
+    work.run(&["verify", "localized/main"]).success();
+    // The branch builds to the same, too.
+    let build = |args: &[&str]| {
+        let args = [&["targets", "--build", "flux-system/plain"], args].concat();
+        work.run(&args).success().stdout.clone()
+    };
+    assert_eq!(
+        build(&["--rev", "main"]),
+        build(&["--rev", "localized/main"])
+    );
+    // Nothing that they build has changed: what was verified is not built again.
+    work.write("README.md", "More.\n");
+    work.commit("More");
+    let output = work.run(&["--in-place", "--format", "json"]);
+    output.success();
+    let before: Vec<String> = engines(&output)
+        .into_iter()
+        .map(|(_, verdict)| verdict)
+        .collect();
+    let (last, first) = before.split_last().unwrap();
+    assert!(
+        first.iter().all(|one| one == "verified-before"),
+        "{before:?}"
+    );
+    assert_eq!(last, "identical");
+}
