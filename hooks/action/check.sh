@@ -67,7 +67,7 @@ fi
 status=0
 git-kustomize-localize "${args[@]}" --format github -- ${paths[@]+"${paths[@]}"} || status=$?
 
-# What the change adds to the locks, held against upstream. Nothing of the answer is taken for a command.
+# What the change adds to the locks, compared with upstream. Nothing of the answer is taken for a command.
 case $KL_VERIFY_LOCK in
   false | '') ;;
   true)

@@ -8,7 +8,7 @@ use serde_yaml::Value;
 use sha2::{Digest as _, Sha256};
 
 use crate::shipped::shipped;
-use crate::support::pages::{section, source};
+use crate::support::pages::{self, section, source};
 use crate::support::{Output, Reply, Repo, Running, Sandbox, Server, config};
 
 const REMOTE: &str = "resources:\n  - https://example.com/acme/app//deploy?ref=v1\n";
@@ -500,6 +500,51 @@ fn every_input_is_described() {
     rows.sort_unstable();
     inputs.sort_unstable();
     assert_eq!(rows, inputs);
+}
+
+#[test]
+fn the_workflow_that_is_called_runs_the_action() {
+    let called: Value = serde_yaml::from_str(&source(".github/workflows/check.yml")).unwrap();
+    let job = &called["jobs"]["check"];
+    let steps = job["steps"].as_sequence().unwrap();
+    let [checkout, action] = &steps[..] else {
+        panic!("{steps:?}");
+    };
+    assert_eq!(action["uses"], "$/");
+    // What is given is passed on, under the name that the action has for it.
+    let inputs = called["on"]["workflow_call"]["inputs"]
+        .as_mapping()
+        .unwrap();
+    let given = action["with"].as_mapping().unwrap();
+    assert_eq!(
+        inputs.keys().collect::<Vec<_>>(),
+        given.keys().collect::<Vec<_>>()
+    );
+    let known: Value = serde_yaml::from_str(&source("action.yml")).unwrap();
+    for (name, value) in given {
+        let name = name.as_str().unwrap();
+        assert_eq!(value, &format!("${{{{ inputs.{name} }}}}"));
+        let default = &known["inputs"][name]["default"];
+        assert_eq!(&inputs[name]["default"], default, "{name}");
+    }
+    // The page shows both, with the same rights, and a checkout of the same depth.
+    let written: Vec<Value> = pages::blocks(
+        section(&source("src/manual/ci.md"), "## GitHub Actions"),
+        "yaml",
+    )
+    .iter()
+    .map(|text| serde_yaml::from_str(text).unwrap())
+    .collect();
+    let [own, short] = &written[..] else {
+        panic!("{written:?}");
+    };
+    assert_eq!(own["jobs"]["check"]["steps"][0]["with"], checkout["with"]);
+    assert_eq!(own["on"], short["on"]);
+    for workflow in [own, short] {
+        assert_eq!(workflow["permissions"], job["permissions"]);
+    }
+    let path = "OWNER/REPOSITORY/.github/workflows/check.yml@COMMIT";
+    assert_eq!(short["jobs"]["check"]["uses"], path);
 }
 
 #[test]
