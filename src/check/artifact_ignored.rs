@@ -21,7 +21,7 @@ Flux builds from an artifact of the repository, not from the repository. `.sourc
 it. A build that reaches one of these works here, and fails in the cluster. Take the file in again with a pattern that
 begins with `!`, after the one that leaves it out:
 
-```
+```gitignore
 /*
 !/clusters
 !/base

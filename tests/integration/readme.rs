@@ -329,3 +329,22 @@ fn the_readme_is_short() {
     let size = source("README.md").len();
     assert!(size <= 12_000, "{size} bytes");
 }
+
+#[test]
+fn every_block_has_a_language_and_an_end() {
+    for (path, text) in pages() {
+        let fences = text.lines().enumerate();
+        let fences: Vec<(usize, &str)> = fences
+            .filter_map(|(number, line)| Some((number + 1, line.trim_start().strip_prefix("```")?)))
+            .collect();
+        let mut pairs = fences.chunks_exact(2);
+        for pair in &mut pairs {
+            let [(first, language), (last, end)] = pair else {
+                unreachable!()
+            };
+            assert!(!language.is_empty(), "{path}:{first}: no language");
+            assert!(end.is_empty(), "{path}:{last}: no end before it");
+        }
+        assert!(pairs.remainder().is_empty(), "{path}: no end");
+    }
+}
