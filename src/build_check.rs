@@ -40,7 +40,7 @@ pub use compare::{Changed, Difference, DifferenceKind, Metadata, ObjectChange, V
 #[cfg(feature = "localize")]
 pub use earlier::Earlier;
 #[cfg(feature = "localize")]
-pub use one::build_one;
+pub use one::{build_all, build_one};
 #[cfg(feature = "localize")]
 pub use runner::check_builds;
 

@@ -5,7 +5,7 @@ mod deployed;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::rc::Rc;
 
-pub use deployed::{settle_targets, survey_targets};
+pub use deployed::Survey;
 
 use crate::check;
 use crate::config::Config;

@@ -16,9 +16,11 @@
 //! | `read_paths` | what Argo CD has to watch |
 //! | `place` | what the tree holds where a target says |
 //! | `settle` | which objects a build may change before they are deployed |
+//! | [`built`] | what builds make of these objects |
 //! | `ignore` | what Flux leaves out of an artifact |
 
 mod argo;
+pub mod built;
 mod fleet;
 mod flux;
 pub mod generated;
@@ -61,6 +63,8 @@ pub struct Object {
     pub namespace: String,
     /// Its name.
     pub name: String,
+    /// The build that made it what it is; none where it is deployed as its file has it.
+    pub built_by: Option<String>,
 }
 
 /// Something that is deployed.
@@ -78,10 +82,19 @@ pub struct Target {
     pub build: Build,
     /// What may change the object before it is deployed, so that it may name something else then: known after
     /// [`Targets::settle`].
-    pub changed_by: Option<String>,
+    pub changed_by: Option<Changer>,
     /// What its build reaches that the tree does not hold: known after
-    /// [`survey_targets`](crate::reference_tree::survey_targets), of what is built here.
+    /// [`Survey::reaches`](crate::reference_tree::Survey::reaches), of what is built here.
     pub reaches: Option<Vec<Reached>>,
+}
+
+/// What may change an object.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Changer {
+    /// Its name: a kustomization, or what deploys one.
+    pub name: String,
+    /// Why it is not known what it makes of the object; none where it was not built at all.
+    pub not_built: Option<String>,
 }
 
 /// Something that a build reaches, and that the tree does not hold.
@@ -242,6 +255,10 @@ pub struct Targets {
     pub unread: Vec<Unread>,
     /// The options of `kustomize build` that the tree gives Argo CD; none where nothing in it says them.
     argo_options: Option<Vec<String>>,
+    /// The files of the tree that hold objects of engines.
+    files: BTreeSet<String>,
+    /// Which builds the objects are taken from.
+    builds: built::Builds,
 }
 
 impl Targets {
@@ -264,10 +281,7 @@ impl Targets {
 
 impl fmt::Display for Object {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Object {
-            file, line, kind, ..
-        } = self;
-        write!(f, "{kind} {} ({file}:{line})", self.full_name())
+        write!(f, "{} {} ({})", self.kind, self.full_name(), self.place())
     }
 }
 
@@ -278,6 +292,15 @@ impl Object {
         match self.namespace.as_str() {
             "" => self.name.clone(),
             namespace => format!("{namespace}/{}", self.name),
+        }
+    }
+
+    /// Returns where it stands, and what made it what it is.
+    fn place(&self) -> String {
+        let Object { file, line, .. } = self;
+        match &self.built_by {
+            Some(by) => format!("{file}:{line}, built by {by}"),
+            None => format!("{file}:{line}"),
         }
     }
 }
@@ -314,22 +337,12 @@ impl Target {
         match self.engine {
             // The kind says it.
             Engine::Fleet | Engine::Kustomize => {
-                format!(
-                    "{} ({}:{})",
-                    self.engine.name(),
-                    self.object.file,
-                    self.object.line
-                )
+                format!("{} ({})", self.engine.name(), self.object.place())
             }
             Engine::Flux | Engine::ArgoCd => {
-                let Object {
-                    kind,
-                    name,
-                    file,
-                    line,
-                    ..
-                } = &self.object;
-                format!("{} {kind} {name} ({file}:{line})", self.engine.name())
+                let Object { kind, name, .. } = &self.object;
+                let place = self.object.place();
+                format!("{} {kind} {name} ({place})", self.engine.name())
             }
         }
     }
@@ -379,8 +392,19 @@ pub fn find(
     config: &Config,
     identity: impl FnOnce() -> Result<Identity>,
 ) -> Result<Targets> {
-    let found = scan::scan(tree, config)?;
+    of_scan(tree, config, identity, scan::scan(tree, config)?)
+}
+
+/// Finds what the objects of a scan deploy, and what is deployed without one.
+fn of_scan(
+    tree: &dyn Listing,
+    config: &Config,
+    identity: impl FnOnce() -> Result<Identity>,
+    found: scan::Scan,
+) -> Result<Targets> {
+    let files = found.objects.iter().map(|one| one.object.file.clone());
     let mut targets = Targets {
+        files: files.collect(),
         unread: found.unread,
         ..Targets::default()
     };

@@ -36,7 +36,8 @@ impl InPlace {
         ])
     }
 
-    fn of(top: &Path, made: &Generated) -> Result<InPlace> {
+    /// Puts one kustomization into a tree at `top`.
+    pub(super) fn of(top: &Path, made: &Generated) -> Result<InPlace> {
         let relative = path::join(&made.directory, made.file_name);
         let place = top.join(&relative);
         let aside = if place.symlink_metadata().is_ok() {

@@ -1,24 +1,21 @@
-//! One build of one directory, for people to look at.
+//! Builds of directories as they are, without another one to compare with.
 
 use std::path::Path;
 
-use super::build::{self, BuildEnv, Git, Network};
-use super::program::{self, Search};
+use super::build::{self, Build, BuildEnv, Git, Network};
+use super::engine::InPlace;
+use super::fake_git::Manifest;
+use super::program::{self, Program, Search};
 use crate::failure::{Failure, Result};
 use crate::interrupt::{Scratch, unusable};
+use crate::targets::generated::Generated;
 
 /// Builds a directory that lies in `input` with the kustomize of this machine, the user's git, and the network.
 ///
 /// # Errors
 /// When there is no kustomize, or it fails.
 pub fn build_one(input: &Path, directory: &Path, arguments: &[String]) -> Result<Vec<u8>> {
-    let program = match program::find(None)? {
-        Search::Found(program) => program,
-        Search::Nothing(reason) => {
-            return Err(Failure::new(reason)
-                .hint("install kustomize, or name it in the environment variable KUSTOMIZE"));
-        }
-    };
+    let program = program()?;
     let private = Scratch::new().map_err(|error| unusable(&error))?;
     let env = BuildEnv {
         git: Git::Real,
@@ -34,6 +31,53 @@ pub fn build_one(input: &Path, directory: &Path, arguments: &[String]) -> Result
         env,
         super::runner::TIMEOUT,
     )?;
+    output(built, input)
+}
+
+/// Builds kustomizations that lie in `input`, or are put there for as long, with the network closed.
+///
+/// # Errors
+/// When there is no kustomize. What fails for one of them is its own result.
+pub fn build_all(input: &Path, all: &[&Generated]) -> Result<Vec<Result<Vec<u8>>>> {
+    let program = program()?;
+    let private = Scratch::new().map_err(|error| unusable(&error))?;
+    let nothing = private.path().join("nothing.json");
+    Manifest::default().write(&nothing)?;
+    let one = |(number, made): (usize, &&Generated)| {
+        let _in_place = if made.is_changed {
+            Some(InPlace::of(input, made)?)
+        } else {
+            None
+        };
+        let env = BuildEnv {
+            git: Git::StandIn(&nothing),
+            network: Network::Closed,
+            input,
+            variables: &[],
+        };
+        let built = build::build(
+            &program,
+            input.join(&made.directory).as_os_str(),
+            &made.arguments,
+            &private.path().join(number.to_string()),
+            env,
+            super::runner::TIMEOUT,
+        )?;
+        output(built, input)
+    };
+    Ok(all.iter().enumerate().map(one).collect())
+}
+
+fn program() -> Result<Program> {
+    match program::find(None)? {
+        Search::Found(program) => Ok(program),
+        Search::Nothing(reason) => Err(Failure::new(reason)
+            .hint("install kustomize, or name it in the environment variable KUSTOMIZE")),
+    }
+}
+
+/// Returns what a build wrote, or why it failed, on one line without the temporary directory.
+fn output(built: Build, input: &Path) -> Result<Vec<u8>> {
     if built.success {
         return Ok(built.stdout);
     }

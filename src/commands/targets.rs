@@ -7,17 +7,19 @@ use super::check::{self, What};
 use crate::config::Config;
 use crate::failure::{Failures, Result};
 use crate::git::LocalRepo;
-use crate::reference_tree;
+use crate::reference_tree::Survey;
 use crate::targets::{self, Identity, Object, Targets};
+use crate::tree::Listing;
 use crate::workspace::repository_offline;
 #[cfg(feature = "localize")]
 use {
     crate::build_check,
     crate::failure::{Failure, shown},
     crate::interrupt::{Scratch, unusable},
-    crate::targets::generated::generated,
+    crate::targets::built::{Builder, Output, find_built},
+    crate::targets::generated::{Generated, generated},
     crate::targets::{Found, Place, Target},
-    crate::tree::{self, Listing, Resolved},
+    crate::tree::{self, Resolved},
 };
 
 /// What to show.
@@ -34,10 +36,60 @@ pub struct Request {
 pub fn targets(request: &Request) -> Result<Targets, Failures> {
     let here = repository_offline()?;
     let opened = check::open(&here, &request.what)?;
-    let config = Config::of(&*opened.tree, "")?;
-    let mut found = targets::find(&*opened.tree, &config, || identity(&here, &config))?;
-    reference_tree::survey_targets(opened.tree, &mut found)?;
+    let (survey, mut found) = find(&here, &opened.tree)?;
+    survey.reaches(&mut found)?;
     Ok(found)
+}
+
+/// Finds what is deployed, with objects as the builds that change them make them.
+fn find(here: &Rc<LocalRepo>, tree: &Rc<dyn Listing>) -> Result<(Survey, Targets), Failures> {
+    let config = Config::of(&**tree, "")?;
+    let mut found = targets::find(&**tree, &config, || identity(here, &config))?;
+    let survey = Survey::of(tree.clone())?;
+    survey.settle(&mut found);
+    #[cfg(feature = "localize")]
+    {
+        let builders = survey.builders(&found, config.load_restrictor)?;
+        if !builders.is_empty() {
+            let built = outputs(&**tree, builders)?;
+            found = find_built(&**tree, &config, || identity(here, &config), &built)?;
+            survey.settle(&mut found);
+        }
+    }
+    Ok((survey, found))
+}
+
+/// Builds what needs nothing but the tree.
+#[cfg(feature = "localize")]
+fn outputs(tree: &dyn Listing, builders: Vec<Builder>) -> Result<Vec<(Builder, Output)>> {
+    let hermetic = |builder: &&Builder| builder.reaches.is_empty();
+    let all: Vec<&Generated> = builders
+        .iter()
+        .filter(hermetic)
+        .map(|one| &one.made)
+        .collect();
+    let scratch = Scratch::new().map_err(|error| unusable(&error))?;
+    let mut outputs = if all.is_empty() {
+        Vec::new()
+    } else {
+        export(tree, scratch.path())?;
+        match build_check::build_all(scratch.path(), &all) {
+            Ok(outputs) => outputs,
+            Err(failure) => all.iter().map(|_| Err(failure.clone())).collect(),
+        }
+    }
+    .into_iter();
+    let output = |builder: Builder| {
+        let output = match builder.reaches.first() {
+            Some(reached) => Err(format!("it reaches {}: {}", reached.name, reached.state)),
+            None => match outputs.next() {
+                Some(output) => output.map_err(|failure| failure.message),
+                None => Err("it was not built".to_owned()),
+            },
+        };
+        (builder, output)
+    };
+    Ok(builders.into_iter().map(output).collect())
 }
 
 /// Returns the value of `argocd.argoproj.io/manifest-generate-paths` for each application of Argo CD, by its object.
@@ -47,8 +99,7 @@ pub fn targets(request: &Request) -> Result<Targets, Failures> {
 pub fn generate_paths(request: &Request) -> Result<BTreeMap<Object, String>, Failures> {
     let here = repository_offline()?;
     let opened = check::open(&here, &request.what)?;
-    let config = Config::of(&*opened.tree, "")?;
-    let found = targets::find(&*opened.tree, &config, || identity(&here, &config))?;
+    let (_, found) = find(&here, &opened.tree)?;
     Ok(targets::generate_paths(&opened.tree, &found)?)
 }
 
@@ -61,8 +112,7 @@ pub fn build(request: &Request, name: &str) -> Result<Vec<u8>, Failures> {
     let here = repository_offline()?;
     let opened = check::open(&here, &request.what)?;
     let tree = &*opened.tree;
-    let config = Config::of(tree, "")?;
-    let found = targets::find(tree, &config, || identity(&here, &config))?;
+    let (_, found) = find(&here, &opened.tree)?;
     let target = named(&found, name)?;
     let not_built =
         |why: &str| Failure::new(format!("{} cannot be built here: {why}", target.by()));

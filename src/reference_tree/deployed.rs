@@ -8,76 +8,119 @@ use crate::failure::Result;
 use crate::record::LoadRestrictor;
 use crate::redact;
 use crate::reference::{RepoSpec, is_remote_file};
+use crate::targets::built::Builder;
 use crate::targets::{Found, Place, Reached, Targets};
 use crate::tree::{Listing, path};
 use crate::walk::{self, Contents, Explored, RootId, Source};
 
-/// Walks a tree without a network, and notes what may change the objects of targets before they are deployed.
-///
-/// # Errors
-/// When the tree cannot be read.
-pub fn settle_targets(tree: Rc<dyn Listing>, targets: &mut Targets) -> Result<()> {
-    if !targets.targets.is_empty() {
-        settled(&tree, &tree.kustomizations()?, targets);
-    }
-    Ok(())
+/// A walk over a tree without a network, from every kustomization: any may change an object, also one that the
+/// configuration leaves out.
+pub struct Survey {
+    tree: Rc<dyn Listing>,
+    kustomizations: Vec<String>,
+    explored: Explored,
 }
 
-/// Walks a tree from every kustomization: any may change an object, also one that the configuration leaves out.
-fn settled(tree: &Rc<dyn Listing>, kustomizations: &[String], targets: &mut Targets) -> Explored {
-    let parents = kustomizations.iter().map(|place| path::parent(place));
-    let directories: BTreeSet<String> = parents.map(str::to_owned).collect();
-    let directories: Vec<String> = directories.into_iter().collect();
-    let options = walk::Options {
-        // Which files a root may load is a question of `check`.
-        load_restrictor: LoadRestrictor::None,
-        contents: Contents::Configurations,
-        ..walk::Options::default()
-    };
-    let source = Source {
-        tree: tree.clone(),
-        scope: String::new(),
-        repository: None,
-    };
-    let explored = walk::explore(source, &directories, None, &options);
-    targets.settle(&explored.graph, &**tree);
-    explored
-}
-
-/// Does what [`settle_targets`] does, and notes for each target what its build reaches that the tree does not hold.
-///
-/// # Errors
-/// When the tree or a lock in it cannot be read.
-pub fn survey_targets(tree: Rc<dyn Listing>, targets: &mut Targets) -> Result<()> {
-    let kustomizations = tree.kustomizations()?;
-    let parents = kustomizations.iter().map(|place| path::parent(place));
-    let all: BTreeSet<&str> = parents.collect();
-    let locks = locks(&*tree)?;
-    let explored = settled(&tree, &kustomizations, targets);
-    let starts: Vec<RootId> = explored.starts.iter().copied().flatten().collect();
-    let reference_tree = ReferenceTree::of(&explored, &starts, &locks, false);
-    let reach = Reach::new(&reference_tree);
-    for target in &mut targets.targets {
-        let Place::Here(here) = &target.place else {
-            continue;
+impl Survey {
+    /// Walks a tree.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn of(tree: Rc<dyn Listing>) -> Result<Survey> {
+        let kustomizations = tree.kustomizations()?;
+        let parents = kustomizations.iter().map(|place| path::parent(place));
+        let directories: BTreeSet<String> = parents.map(str::to_owned).collect();
+        let directories: Vec<String> = directories.into_iter().collect();
+        let options = walk::Options {
+            // Which files a root may load is a question of `check`.
+            load_restrictor: LoadRestrictor::None,
+            contents: Contents::Configurations,
+            ..walk::Options::default()
         };
-        let (Found::Kustomization(_) | Found::Directory(_)) = here.found else {
-            continue;
+        let source = Source {
+            tree: tree.clone(),
+            scope: String::new(),
+            repository: None,
         };
-        let mut reached = reach.from(&target.roots(here, &all));
-        let remote = target.build.components.iter().filter(|component| {
-            let is_here = path::resolve(&here.path, &component.text)
-                .is_some_and(|place| all.contains(place.as_str()));
-            !is_here
-                && (RepoSpec::parse(&component.text).is_ok() || is_remote_file(&component.text))
-        });
-        reached.extend(remote.map(|component| Reached {
-            name: redact::url(&component.text),
-            state: "component of the object, not locked".to_owned(),
-        }));
-        target.reaches = Some(reached);
+        let explored = walk::explore(source, &directories, None, &options);
+        Ok(Survey {
+            tree,
+            kustomizations,
+            explored,
+        })
     }
-    Ok(())
+
+    /// Notes what may change the objects of targets before they are deployed.
+    pub fn settle(&self, targets: &mut Targets) {
+        targets.settle(&self.explored.graph, &*self.tree);
+    }
+
+    /// Returns the builds that show what becomes of the objects that something may change, with what they reach that the
+    /// tree does not hold.
+    ///
+    /// # Errors
+    /// When the tree or a lock in it cannot be read.
+    pub fn builders(
+        &self,
+        targets: &Targets,
+        load_restrictor: LoadRestrictor,
+    ) -> Result<Vec<Builder>> {
+        let graph = &self.explored.graph;
+        let mut builders =
+            targets.builders(graph, &*self.tree, &self.directories(), load_restrictor)?;
+        if !builders.is_empty() {
+            let reference_tree = self.reference_tree()?;
+            let reach = Reach::new(&reference_tree);
+            for builder in &mut builders {
+                builder.reaches = reach.from(&builder.roots);
+            }
+        }
+        Ok(builders)
+    }
+
+    /// Notes for each target what its build reaches that the tree does not hold.
+    ///
+    /// # Errors
+    /// When the tree or a lock in it cannot be read.
+    pub fn reaches(&self, targets: &mut Targets) -> Result<()> {
+        let all = self.directories();
+        let reference_tree = self.reference_tree()?;
+        let reach = Reach::new(&reference_tree);
+        for target in &mut targets.targets {
+            let Place::Here(here) = &target.place else {
+                continue;
+            };
+            let (Found::Kustomization(_) | Found::Directory(_)) = here.found else {
+                continue;
+            };
+            let mut reached = reach.from(&target.roots(here, &all));
+            let remote = target.build.components.iter().filter(|component| {
+                let is_here = path::resolve(&here.path, &component.text)
+                    .is_some_and(|place| all.contains(place.as_str()));
+                !is_here
+                    && (RepoSpec::parse(&component.text).is_ok() || is_remote_file(&component.text))
+            });
+            reached.extend(remote.map(|component| Reached {
+                name: redact::url(&component.text),
+                state: "component of the object, not locked".to_owned(),
+            }));
+            target.reaches = Some(reached);
+        }
+        Ok(())
+    }
+
+    /// Returns the directories of the kustomizations.
+    fn directories(&self) -> BTreeSet<&str> {
+        let parents = self.kustomizations.iter().map(|place| path::parent(place));
+        parents.collect()
+    }
+
+    fn reference_tree(&self) -> Result<ReferenceTree> {
+        let locks = locks(&*self.tree)?;
+        let starts = self.explored.starts.iter().copied().flatten();
+        let starts: Vec<RootId> = starts.collect();
+        Ok(ReferenceTree::of(&self.explored, &starts, &locks, false))
+    }
 }
 
 /// The references of a tree, by what names.
@@ -145,6 +188,7 @@ impl<'a> Reach<'a> {
 mod tests {
     use super::*;
     use crate::config::Config;
+    use crate::targets::built::Output;
     use crate::targets::{self, Identity};
     use crate::tree::memory::MemoryTree;
 
@@ -170,8 +214,7 @@ spec:
         )
     }
 
-    /// Returns the targets of a tree, surveyed.
-    fn surveyed(files: &[(&str, &str)]) -> Targets {
+    fn tree(files: &[(&str, &str)]) -> Rc<MemoryTree> {
         let mut tree = MemoryTree::default();
         for (file, text) in files {
             tree.file(file, text.as_bytes(), false);
@@ -185,11 +228,27 @@ spec: {url: 'https://github.com/acme/fleet', ref: {branch: main}}
 ",
             false,
         );
-        let config = Config::default();
+        Rc::new(tree)
+    }
+
+    fn identity(config: &Config) -> Identity {
         let remotes = ["https://github.com/acme/fleet".to_owned()];
-        let identity = || Ok(Identity::new(remotes, &config, ["main".to_owned()]));
-        let mut targets = targets::find(&tree, &config, identity).unwrap();
-        survey_targets(Rc::new(tree), &mut targets).unwrap();
+        Identity::new(remotes, config, ["main".to_owned()])
+    }
+
+    /// Returns the targets of a tree, settled.
+    fn settled(tree: &Rc<MemoryTree>) -> (Survey, Targets) {
+        let config = Config::default();
+        let mut targets = targets::find(&**tree, &config, || Ok(identity(&config))).unwrap();
+        let survey = Survey::of(tree.clone()).unwrap();
+        survey.settle(&mut targets);
+        (survey, targets)
+    }
+
+    /// Returns the targets of a tree, with what they reach.
+    fn surveyed(files: &[(&str, &str)]) -> Targets {
+        let (survey, mut targets) = settled(&tree(files));
+        survey.reaches(&mut targets).unwrap();
         targets
     }
 
@@ -255,7 +314,132 @@ spec: {url: 'https://github.com/acme/fleet', ref: {branch: main}}
             ),
         ]);
         let target = &targets.targets[0];
-        let by = target.changed_by.as_deref().unwrap();
-        assert!(by.contains("prod/kustomization.yaml"), "{by}");
+        let by = target.changed_by.as_ref().unwrap();
+        assert!(by.name.contains("prod/kustomization.yaml"), "{by:?}");
+    }
+
+    /// Returns what would be built, as `NAME: FILE…`, and the targets with what a build makes of them.
+    fn built(files: &[(&str, &str)], outputs: &[(&str, Output)]) -> (Vec<String>, Vec<String>) {
+        let tree = tree(files);
+        let (survey, found) = settled(&tree);
+        let builders = survey.builders(&found, LoadRestrictor::RootOnly).unwrap();
+        let names = builders.iter().map(|one| {
+            let reaches: Vec<&str> = one.reaches.iter().map(|one| one.name.as_str()).collect();
+            format!("{}{reaches:?}", one.by)
+        });
+        let names = names.collect();
+        let output = |builder: Builder| {
+            let output = outputs.iter().find(|(by, _)| *by == builder.by);
+            let (_, output) = output.unwrap_or_else(|| panic!("{}", builder.by));
+            (builder, output.clone())
+        };
+        let outputs: Vec<_> = builders.into_iter().map(output).collect();
+        let config = Config::default();
+        let identity = || Ok(identity(&config));
+        let mut found = targets::built::find_built(&*tree, &config, identity, &outputs).unwrap();
+        survey.settle(&mut found);
+        let line = |target: &targets::Target| {
+            let path = match &target.place {
+                Place::Here(here) => here.path.as_str(),
+                _ => "",
+            };
+            let changed = target.changed_by.as_ref();
+            let changed = changed.map(|by| (by.name.as_str(), by.not_built.as_deref()));
+            format!("{} {path} {changed:?}", target.object)
+        };
+        (names, found.targets.iter().map(line).collect())
+    }
+
+    const PATCHED: &str = "resources: [../apps]
+patches:
+- target: {kind: Kustomization}
+  patch: |-
+    - {op: replace, path: /spec/path, value: ./other}
+";
+
+    #[test]
+    fn each_overlay_of_one_base_makes_an_object() {
+        let objects = target("web", "web");
+        let (names, found) = built(
+            &[
+                ("apps/kustomization.yaml", "resources: [apps.yaml]\n"),
+                ("apps/apps.yaml", &objects),
+                ("prod/kustomization.yaml", PATCHED),
+                ("test/kustomization.yaml", "resources: [../apps]\n"),
+                ("more/kustomization.yaml", "resources: [../test]\n"),
+                (
+                    "away/kustomization.yaml",
+                    "resources: [../apps, 'https://example.com/x.yaml']\n",
+                ),
+                ("unrelated/kustomization.yaml", "namePrefix: x-\n"),
+            ],
+            &[
+                ("prod/kustomization.yaml", Ok(target("web", "other").into())),
+                (
+                    "more/kustomization.yaml",
+                    Ok(target("more-web", "web").into()),
+                ),
+                ("away/kustomization.yaml", Err("it is away".to_owned())),
+            ],
+        );
+        let expected = [
+            "away/kustomization.yaml[\"https://example.com/x.yaml\"]",
+            "more/kustomization.yaml[]",
+            "prod/kustomization.yaml[]",
+        ];
+        assert_eq!(names, expected);
+        assert_eq!(
+            found,
+            [
+                "Kustomization flux-system/web (apps/apps.yaml:1) web Some((\"prod/kustomization.yaml\", Some(\"away/kustomization.yaml: it is away\")))",
+                "Kustomization flux-system/web (apps/apps.yaml:1, built by prod/kustomization.yaml) other None",
+                "Kustomization flux-system/more-web (more/kustomization.yaml:1, built by more/kustomization.yaml) web None",
+            ]
+        );
+    }
+
+    #[test]
+    fn a_parent_changes_its_children_and_itself() {
+        let root = target("root", "clusters").replace(
+            "  sourceRef",
+            "  patches: [{target: {kind: Kustomization}, patch: '[{op: replace, path: /spec/path, value: x}]'}]\n  sourceRef",
+        );
+        let made = [root.as_str(), &target("web", "x")].concat();
+        let by = "Flux Kustomization root (clusters/root.yaml:1)";
+        let (names, found) = built(
+            &[
+                ("clusters/root.yaml", &root),
+                ("clusters/web.yaml", &target("web", "web")),
+            ],
+            &[(by, Ok(made.into()))],
+        );
+        assert_eq!(names, [format!("{by}[]")]);
+        assert_eq!(
+            found,
+            [
+                format!(
+                    "Kustomization flux-system/root (clusters/root.yaml:1, built by {by}) clusters None"
+                ),
+                format!(
+                    "Kustomization flux-system/web (clusters/web.yaml:1, built by {by}) x None"
+                ),
+            ]
+        );
+    }
+
+    #[test]
+    fn nothing_is_built_where_nothing_changes_an_object() {
+        let (names, _) = built(
+            &[
+                ("apps/kustomization.yaml", "resources: [apps.yaml]\n"),
+                ("apps/apps.yaml", &target("web", "web")),
+                (
+                    "prod/kustomization.yaml",
+                    "resources: [../apps]\nnamePrefix: a-\n",
+                ),
+            ],
+            &[],
+        );
+        assert_eq!(names, [""; 0]);
     }
 }

@@ -15,8 +15,14 @@ pub fn text(targets: &Targets) -> String {
     for target in &targets.targets {
         let mut line = format!("{}\n  {}", name(target), place(&target.place));
         line.push_str(&reaches(target));
+        if let Some(by) = &target.object.built_by {
+            line.push_str(&format!("\n  built by {by}"));
+        }
         if let Some(by) = &target.changed_by {
-            line.push_str(&format!("\n  may be changed by {by}"));
+            line.push_str(&format!("\n  may be changed by {}", by.name));
+            if let Some(why) = &by.not_built {
+                line.push_str(&format!("\n    not built: {why}"));
+            }
         }
         for line in line.split('\n') {
             out.push_str(&visible(line));
@@ -47,15 +53,23 @@ pub fn text(targets: &Targets) -> String {
 pub fn generate_paths(paths: &BTreeMap<Object, String>) -> String {
     let lines = paths.iter().map(|(object, value)| {
         format!(
-            "{}:{}: {} {}\n  argocd.argoproj.io/manifest-generate-paths: {}\n",
+            "{}:{}: {} {}{}\n  argocd.argoproj.io/manifest-generate-paths: {}\n",
             visible(&object.file),
             object.line,
             visible(&object.kind),
             visible(&object.full_name()),
+            built_by(object),
             visible(value)
         )
     });
     lines.collect()
+}
+
+fn built_by(object: &Object) -> String {
+    match &object.built_by {
+        Some(by) => format!(", built by {}", visible(by)),
+        None => String::new(),
+    }
 }
 
 /// Returns whether the build of a target needs only what is in the tree, and what else it reaches.

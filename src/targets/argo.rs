@@ -54,7 +54,7 @@ pub(super) fn find(
 /// Returns the options of `kustomize build` that the tree gives Argo CD; none where nothing in it says them.
 fn options(objects: &[Document]) -> Option<Vec<String>> {
     let mut options: Option<Vec<String>> = None;
-    for Document { object, value } in objects {
+    for Document { object, value, .. } in objects {
         let texts: Vec<&Value> = match object.kind.as_str() {
             "ConfigMap" if object.name == "argocd-cm" => {
                 let data = value
@@ -320,8 +320,8 @@ fn build(
             }
         }
         let wrapped = Document {
-            object: found.object.clone(),
             value: kustomize.clone(),
+            ..found.clone()
         };
         build.components = texts(&wrapped, &["components"], unread)?;
         build.ignore_missing_components = kustomize

@@ -119,6 +119,7 @@ fn object(file: &str, line: usize, name: String) -> Object {
         kind: FILE_NAME.to_owned(),
         namespace: String::new(),
         name,
+        built_by: None,
     }
 }
 

@@ -286,6 +286,11 @@ fn revision_of_sync(identity: &Identity, reference: Option<&str>) -> Revision {
 /// Returns the objects in a value that a template made.
 fn made(found: &Document, mut value: Value) -> Option<Document> {
     value.place_at((found.object.line, 1));
-    let object = identify(&found.object.file, &value)?;
-    Some(Document { object, value })
+    let mut object = identify(&found.object.file, &value)?;
+    object.built_by.clone_from(&found.object.built_by);
+    Some(Document {
+        object,
+        value,
+        home: found.home.clone(),
+    })
 }

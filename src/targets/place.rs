@@ -119,6 +119,7 @@ pub(super) fn declared(tree: &dyn Listing, config: &Config, targets: &mut Target
                 kind: "target".to_owned(),
                 namespace: String::new(),
                 name: tree.label(&place),
+                built_by: None,
             },
             spot: (declared.line, declared.column),
             place: Place::Here(Here {

@@ -57,6 +57,8 @@ pub struct Unread {
 pub(super) struct Document {
     pub(super) object: Object,
     pub(super) value: Value,
+    /// The directory from which it is deployed: that of its file, or of what builds it.
+    pub(super) home: String,
 }
 
 /// What a scan comes to.
@@ -102,15 +104,20 @@ impl Scan {
         let Ok(text) = std::str::from_utf8(bytes) else {
             return self.pass(file, 0, "not UTF-8");
         };
+        self.text(file, text, MOST);
+    }
+
+    /// Reads the documents of a text, of which at most so many may matter.
+    pub(super) fn text(&mut self, file: &str, text: &str, most: usize) {
         let mut count = 0;
         for (before, document) in documents(text) {
             if !GROUPS.iter().any(|group| document.contains(group)) {
                 continue;
             }
             count += 1;
-            if count > MOST {
+            if count > most {
                 let message =
-                    format!("the file holds more than {MOST} objects: the rest is not read");
+                    format!("the file holds more than {most} objects: the rest is not read");
                 return self.pass(file, before + 1, message);
             }
             match read_object(document, before) {
@@ -142,7 +149,12 @@ impl Scan {
 
     fn one(&mut self, file: &str, value: Value) {
         if let Some(object) = identify(file, &value) {
-            self.objects.push(Document { object, value });
+            let home = path::parent(file).to_owned();
+            self.objects.push(Document {
+                object,
+                value,
+                home,
+            });
         }
     }
 }
@@ -169,5 +181,6 @@ pub(super) fn identify(file: &str, value: &Value) -> Option<Object> {
         kind,
         namespace: text(&["metadata", "namespace"]).unwrap_or_default(),
         name: text(&["metadata", "name"]).unwrap_or_default(),
+        built_by: None,
     })
 }

@@ -3,7 +3,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::{Found, Place, Targets};
+use super::{Changer, Found, Place, Target, Targets};
 use crate::kustomization::Kind;
 use crate::kustomization::{Data, Value, documents, read_object};
 use crate::tree::{Tree, path};
@@ -46,7 +46,7 @@ const FIELDS: [&str; 18] = [
 
 impl Targets {
     /// Notes which targets stand in objects that a kustomization of `graph` (a walk over `tree`), or another target, may
-    /// change.
+    /// change. What a build made of an object is changed by nothing else that was built.
     pub fn settle(&mut self, graph: &Graph, tree: &dyn Tree) {
         if self.targets.is_empty() {
             return;
@@ -62,34 +62,88 @@ impl Targets {
                 let touches = texts.into_iter().any(touches_text);
                 match &target.place {
                     Place::Here(here) if touches && !matches!(here.found, Found::Nothing(_)) => {
-                        Some((here.path.clone(), target.by()))
+                        Some((here.path.clone(), target.builder()))
                     }
                     _ => None,
                 }
             })
             .collect();
+        let builds = &self.builds;
         for target in &mut self.targets {
-            let own = target.object.file.clone();
-            let mut files = vec![own.as_str()];
-            if let Place::Here(here) = &target.place
-                && let Some(object) = here.artifact.as_ref().and_then(|one| one.object.as_ref())
-            {
-                files.push(&object.file);
-            }
-            let by_root = files.iter().find_map(|file| changed.get(*file));
+            let files = target.object_files();
+            let is_built = target.object.built_by.is_some();
+            let by_root = || files.iter().find_map(|file| changed.get(*file));
             let by_parent = || {
-                let is_below = |file: &&str, path: &str| path::is_in(file, path);
                 let mut parents = parents.iter();
-                parents.find(|(path, by)| {
-                    files.iter().any(|file| is_below(file, path)) && *by != target.by()
-                })
+                let parent = parents.find(|(path, by)| {
+                    files.iter().any(|file| path::is_in(file, path))
+                        && *by != target.builder()
+                        && !(is_built && builds.done.contains(by))
+                });
+                parent.map(|(_, by)| by.clone())
             };
-            target.changed_by = match by_root {
+            let name = match by_root().filter(|_| !is_built) {
                 Some(root) => Some(tree.label(root)),
-                None => by_parent().map(|(_, by)| by.clone()),
+                None => by_parent(),
             };
+            let not_built = files.iter().find_map(|file| builds.failed.get(*file));
+            let not_built = not_built.cloned();
+            target.changed_by = name.map(|name| Changer { name, not_built });
         }
     }
+}
+
+impl Target {
+    /// Returns its name as one who builds: what deploys itself was no other one before.
+    fn builder(&self) -> String {
+        let mut before = self.clone();
+        let by = before.object.built_by.take();
+        let name = before.by();
+        if by.as_ref() == Some(&name) {
+            name
+        } else {
+            self.by()
+        }
+    }
+
+    /// Returns the files of the objects that say what it is: its own, and that of its source.
+    pub(super) fn object_files(&self) -> Vec<&str> {
+        let mut files = vec![self.object.file.as_str()];
+        if let Place::Here(here) = &self.place
+            && let Some(object) = here.artifact.as_ref().and_then(|one| one.object.as_ref())
+        {
+            files.push(&object.file);
+        }
+        files
+    }
+}
+
+/// Returns the roots that lead to each root.
+pub(super) fn users(graph: &Graph) -> HashMap<RootId, Vec<RootId>> {
+    let mut users: HashMap<RootId, Vec<RootId>> = HashMap::new();
+    for (id, root) in graph.roots.iter().enumerate() {
+        for edge in &root.edges {
+            if let Leads::Root { id: to, .. } = edge.target {
+                users.entry(to).or_default().push(id);
+            }
+        }
+    }
+    users
+}
+
+/// Returns the files of the tree that roots, and those that they lead to, read.
+pub(super) fn files_of(graph: &Graph, roots: impl IntoIterator<Item = RootId>) -> Vec<&str> {
+    let mut files = Vec::new();
+    for reached in graph.insisted(roots) {
+        for edge in &graph.roots[reached].edges {
+            if let Leads::File(file) = edge.target
+                && let Origin::Tree { source: 0, path } = &graph.files[file].origin
+            {
+                files.push(path.as_str());
+            }
+        }
+    }
+    files
 }
 
 /// Returns the files of a tree that roots read as resources and may change, each with one such root.
@@ -99,14 +153,7 @@ fn changed_files(graph: &Graph, tree: &dyn Tree) -> HashMap<String, String> {
         .filter(|root| graph.roots[*root].source == 0 && touches(graph, *root, tree))
         .collect();
     // A component changes what its users have accumulated, so that it counts for them.
-    let mut users: HashMap<RootId, Vec<RootId>> = HashMap::new();
-    for (id, root) in graph.roots.iter().enumerate() {
-        for edge in &root.edges {
-            if let Leads::Root { id: to, .. } = edge.target {
-                users.entry(to).or_default().push(id);
-            }
-        }
-    }
+    let users = users(graph);
     for root in changing {
         let mut tops = vec![root];
         let mut seen = HashSet::new();
@@ -116,14 +163,8 @@ fn changed_files(graph: &Graph, tree: &dyn Tree) -> HashMap<String, String> {
             }
         }
         let by = path::join(&graph.roots[root].directory, graph.roots[root].file_name);
-        for reached in graph.insisted(seen) {
-            for edge in &graph.roots[reached].edges {
-                if let Leads::File(file) = edge.target
-                    && let Origin::Tree { source: 0, path } = &graph.files[file].origin
-                {
-                    changed.entry(path.clone()).or_insert_with(|| by.clone());
-                }
-            }
+        for file in files_of(graph, seen) {
+            changed.entry(file.to_owned()).or_insert_with(|| by.clone());
         }
     }
     changed

@@ -1,6 +1,6 @@
 //! What Flux and Argo CD build: printed, and compared before and after localizing.
 
-use crate::support::{Kustomize, Project, Repo, config};
+use crate::support::{Kustomize, Project, Repo, Sandbox, config};
 
 const HERE: &str = "https://github.com/acme/fleet";
 
@@ -151,6 +151,103 @@ fn targets_build_prints_what_the_engine_builds() {
     paths.success().stdout_has(
         "argo/apps/web.yaml:1: Application web\n  argocd.argoproj.io/manifest-generate-paths: .;/example/base\n",
     );
+}
+
+#[test]
+fn objects_are_taken_from_the_builds_that_change_them() {
+    let sandbox = Sandbox::new();
+    if sandbox.builds().is_none() {
+        return;
+    }
+    let work = sandbox.repo("work");
+    work.git(&["remote", "add", "origin", HERE]);
+    let app = |name: &str, source: &str| {
+        format!(
+            "apiVersion: argoproj.io/v1alpha1
+kind: Application
+metadata: {{name: {name}, namespace: argocd}}
+spec: {{source: {{repoURL: {HERE}, {source}}}}}
+"
+        )
+    };
+    work.write("apps/web.yaml", app("web", "path: web/test"));
+    work.write("apps/kustomization.yaml", "resources: [web.yaml]\n");
+    for name in ["prod", "stage"] {
+        work.write(
+            &format!("overlays/{name}/kustomization.yaml"),
+            format!(
+                "resources: [../../apps]
+patches:
+- patch: '[{{\"op\": \"replace\", \"path\": \"/spec/source/path\", \"value\": \"web/{name}\"}}]'
+  target: {{kind: Application}}
+"
+            ),
+        );
+    }
+    // The children of this one are patched by their parent.
+    let patches = "path: apps, kustomize: {patches: [{target: {kind: Application}, patch: '[{\"op\": \"replace\", \"path\": \"/spec/source/path\", \"value\": \"web/parent\"}]'}]}";
+    work.write("root.yaml", app("root", patches));
+    work.write("web/prod/kustomization.yaml", "resources: [map.yaml]\n");
+    work.write("web/prod/map.yaml", config("prod"));
+    work.commit("Begin");
+    let shown = work.run_unchanged(&["targets"]);
+    let shown = shown.success().stdout.clone();
+    let expected = "apps/web.yaml:1: Argo CD Application argocd/web
+  web/parent: nothing: there is no `web/parent`
+  built by Argo CD Application root (root.yaml:1)
+apps/web.yaml:1: Argo CD Application argocd/web
+  web/prod: a kustomization, hermetic
+  built by overlays/prod/kustomization.yaml
+apps/web.yaml:1: Argo CD Application argocd/web
+  web/stage: nothing: there is no `web/stage`
+  built by overlays/stage/kustomization.yaml
+root.yaml:1: Argo CD Application argocd/root
+  apps: a kustomization, hermetic
+
+4 targets: 4 here, 0 external, 0 templated
+";
+    assert_eq!(shown, expected);
+    work.run(&["targets", "--build", "web/prod"])
+        .success()
+        .stdout_has("name: prod\n");
+    work.run(&["targets", "--build", "argocd/web"])
+        .fails(2)
+        .stderr_has("built by overlays/prod/kustomization.yaml");
+    work.run(&["targets", "--manifest-generate-paths"])
+        .success()
+        .stdout_has("Application argocd/web, built by overlays/prod/kustomization.yaml\n");
+    // What is not hermetic, or cannot be built, is not known.
+    work.write(
+        "overlays/stage/kustomization.yaml",
+        "resources: [../../apps, 'https://example.com/x.yaml']\n",
+    );
+    let prod = work.read("overlays/prod/kustomization.yaml");
+    work.write(
+        "overlays/prod/kustomization.yaml",
+        prod.replace("/spec/source/path", "/spec/source/none/path"),
+    );
+    let shown = work.run(&["targets"]).success().stdout.clone();
+    for line in [
+        "  web/test: nothing: there is no `web/test`\n  may be changed by overlays/prod/kustomization.yaml\n    not built: overlays/prod/kustomization.yaml: ",
+        "  built by Argo CD Application root (root.yaml:1)\n",
+    ] {
+        assert!(shown.contains(line), "{shown}");
+    }
+    work.write("overlays/prod/kustomization.yaml", prod);
+    let shown = work.run(&["targets"]).success().stdout.clone();
+    let away = "    not built: overlays/stage/kustomization.yaml: it reaches https://example.com/x.yaml: not locked\n";
+    assert!(shown.contains(away), "{shown}");
+    sandbox.set("KUSTOMIZE", "/nowhere/kustomize");
+    let shown = work
+        .run(&["targets", "--format", "json"])
+        .success()
+        .stdout
+        .clone();
+    assert!(
+        shown.contains("`/nowhere/kustomize` (KUSTOMIZE) is not there"),
+        "{shown}"
+    );
+    assert!(!shown.contains("\"built_by\": \""), "{shown}");
 }
 
 /// Returns the name and the verdict of what was built besides the kustomizations.

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use crate::commands::targets::identity;
 use crate::failure::{Failures, Result};
 use crate::plan::{self, Plan};
-use crate::reference_tree;
+use crate::reference_tree::Survey;
 use crate::targets::{self, Targets};
 use crate::tree::Listing;
 use crate::tree::working::WorkingTree;
@@ -53,7 +53,7 @@ impl Deployed {
         let mut targets = self.targets.clone();
         match workspace.files {
             Files::Disk { .. } => {
-                reference_tree::settle_targets(self.tree.clone(), &mut targets)?;
+                Survey::of(self.tree.clone())?.settle(&mut targets);
             }
             Files::Commit { .. } | Files::WorkingTree { .. } | Files::Tree(_) => {
                 targets.settle(&plan.before, &*self.tree);

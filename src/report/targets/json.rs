@@ -45,7 +45,9 @@ struct JsonTarget<'a> {
     components: Vec<&'a str>,
     ignore_missing_components: bool,
     overrides: &'a Map<String, Value>,
+    built_by: Option<&'a str>,
     changed_by: Option<&'a str>,
+    not_built: Option<&'a str>,
     hermetic: Option<bool>,
     reaches: Vec<JsonReached<'a>>,
 }
@@ -111,6 +113,7 @@ fn of(target: &Target) -> JsonTarget<'_> {
         Place::Templated(why) => ("templated", Some(why.as_str()), None),
     };
     let build = &target.build;
+    let changer = target.changed_by.as_ref();
     JsonTarget {
         engine: target.engine.id(),
         kind: &object.kind,
@@ -139,7 +142,9 @@ fn of(target: &Target) -> JsonTarget<'_> {
             .collect(),
         ignore_missing_components: build.ignore_missing_components,
         overrides: &build.overrides,
-        changed_by: target.changed_by.as_deref(),
+        built_by: object.built_by.as_deref(),
+        changed_by: changer.map(|by| by.name.as_str()),
+        not_built: changer.and_then(|by| by.not_built.as_deref()),
         hermetic: target.reaches.as_ref().map(Vec::is_empty),
         reaches: target.reaches.iter().flatten().map(reached).collect(),
     }

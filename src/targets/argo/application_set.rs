@@ -258,8 +258,10 @@ impl Reader<'_> {
                 kind: "ApplicationSet".to_owned(),
                 namespace: namespace.unwrap_or_else(|| self.set.object.namespace.clone()),
                 name,
+                built_by: self.set.object.built_by.clone(),
             },
             value: filled,
+            home: self.set.home.clone(),
         })
     }
 }

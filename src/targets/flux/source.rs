@@ -30,8 +30,9 @@ struct Source {
     kind: String,
     namespace: String,
     name: String,
-    /// Where it stands.
-    file: String,
+    /// The directory from which it is deployed, and what built it.
+    home: String,
+    built_by: Option<String>,
     bound: Bound,
 }
 
@@ -79,7 +80,8 @@ impl Sources {
                 kind,
                 name,
                 namespace: object.namespace.clone(),
-                file: object.file.clone(),
+                home: found.home.clone(),
+                built_by: object.built_by.clone(),
                 bound,
             });
         }
@@ -89,7 +91,7 @@ impl Sources {
     /// Returns what an object means by its `sourceRef`.
     ///
     /// A namespace need not be written: a kustomization gives it. Of several sources of one name, as in a repository
-    /// with many clusters, the nearest counts.
+    /// with many clusters, the nearest counts: one of the same build, else one whose directory is near.
     pub(super) fn bind(&self, found: &Document, kind: &str, namespace: &str, name: &str) -> Bound {
         let namespace = match namespace {
             "" => found.object.namespace.as_str(),
@@ -102,8 +104,11 @@ impl Sources {
                     || source.namespace.is_empty()
                     || namespace.is_empty())
         };
-        let near =
-            |source: &Source| path::common(path::parent(&source.file), &found.object.file).len();
+        let object = &found.object;
+        let near = |source: &Source| {
+            let is_of_same = object.built_by.is_some() && source.built_by == object.built_by;
+            (is_of_same, path::common(&source.home, &found.home).len())
+        };
         let candidates: Vec<&Source> = self.sources.iter().filter(fits).collect();
         let nearest = candidates.iter().map(|source| near(source)).max();
         let mut nearest = candidates

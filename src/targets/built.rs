@@ -1,0 +1,298 @@
+//! What builds make of the objects in the tree: an overlay for an app of apps patches the paths of its applications, a
+//! parent those of its children. Several overlays of one base make several objects of one.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+
+use super::generated::{Generated, generated};
+use super::scan::{self, Document, Scan};
+use super::settle::{files_of, users};
+use super::{Found, Identity, Object, Reached, Targets};
+use crate::config::Config;
+use crate::failure::Result;
+use crate::kustomization::Kind;
+use crate::record::LoadRestrictor;
+use crate::tree::{Listing, path};
+use crate::walk::{Graph, Origin, RootId, Target as Leads};
+
+/// How many objects of engines are read in what one build makes.
+const MOST: usize = 100_000;
+
+/// The option of `kustomize build` that lets a root load any file.
+const ANY_FILE: &str = "--load-restrictor=LoadRestrictionsNone";
+
+/// Why objects of a build are not known.
+const NOT_TEXT: &str = "what it makes is not UTF-8";
+
+/// A build that deploys objects of the tree.
+#[derive(Debug, Clone)]
+pub struct Builder {
+    /// Its name: the kustomization, or what deploys a changed one.
+    pub by: String,
+    /// The directories of the roots that it builds.
+    pub roots: Vec<String>,
+    /// What it builds.
+    pub made: Generated,
+    /// What it reaches that the tree does not hold; whoever knows that sets it.
+    pub reaches: Vec<Reached>,
+    /// Where an object stands of which no single one in the tree is the source.
+    place: (String, usize),
+    /// The files of the tree that it reads.
+    files: BTreeSet<String>,
+}
+
+/// What a build made: its output, or why there is none.
+pub type Output = std::result::Result<Vec<u8>, String>;
+
+/// The builds from which objects are taken.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct Builds {
+    /// The names of those that succeeded.
+    pub(super) done: BTreeSet<String>,
+    /// Why the objects in a file are not known, by file.
+    pub(super) failed: BTreeMap<String, String>,
+}
+
+impl Targets {
+    /// Returns the builds that show what becomes of the objects that something may change: for each file of those, the
+    /// targets that deploy it, and the topmost roots that nothing here deploys. `graph` is a walk over all of `tree`.
+    ///
+    /// # Errors
+    /// When the tree cannot be read.
+    pub fn builders(
+        &self,
+        graph: &Graph,
+        tree: &dyn Listing,
+        kustomizations: &BTreeSet<&str>,
+        load_restrictor: LoadRestrictor,
+    ) -> Result<Vec<Builder>> {
+        let changed = self.targets.iter().filter(|one| one.changed_by.is_some());
+        let files = changed.flat_map(|target| target.object_files());
+        let mut wanted: BTreeSet<String> = files.map(str::to_owned).collect();
+        let users = users(graph);
+        loop {
+            let above = above(graph, &users, &wanted);
+            let mut builders = self.deploying(graph, tree, kustomizations, &above, &wanted)?;
+            let deployed = builders.values().flat_map(|one| one.roots.clone());
+            let deployed: HashSet<String> = deployed.collect();
+            for root in above {
+                let is_top = !users.contains_key(&root);
+                let found = &graph.roots[root];
+                if is_top
+                    && found.kind == Kind::Kustomization
+                    && !deployed.contains(&found.directory)
+                {
+                    let builder = plain(graph, tree, root, load_restrictor);
+                    builders.insert(builder.by.clone(), builder);
+                }
+            }
+            let before = wanted.len();
+            // Whoever reads a file of these may read another one with objects.
+            let read = builders.values().flat_map(|builder| &builder.files);
+            wanted.extend(read.filter(|file| self.files.contains(*file)).cloned());
+            if wanted.len() == before {
+                return Ok(builders.into_values().collect());
+            }
+        }
+    }
+
+    /// Returns the targets that deploy one of some files, as builds by their names.
+    fn deploying(
+        &self,
+        graph: &Graph,
+        tree: &dyn Listing,
+        kustomizations: &BTreeSet<&str>,
+        above: &BTreeSet<RootId>,
+        files: &BTreeSet<String>,
+    ) -> Result<BTreeMap<String, Builder>> {
+        let roots = graph.roots.iter().enumerate();
+        let roots = roots.filter(|(_, root)| root.source == 0);
+        let known: HashMap<&str, RootId> = roots
+            .map(|(id, root)| (root.directory.as_str(), id))
+            .collect();
+        let mut builders = BTreeMap::new();
+        for (target, here) in self.here() {
+            let roots = target.roots(here, kustomizations);
+            let ids = roots.iter().filter_map(|root| known.get(root.as_str()));
+            let ids: Vec<RootId> = ids.copied().collect();
+            let may_read = match &here.found {
+                Found::Directory(directory) => {
+                    files.iter().any(|file| path::is_in(file, directory))
+                }
+                _ => false,
+            };
+            if !may_read && !ids.iter().any(|id| above.contains(id)) {
+                continue;
+            }
+            let Some(made) = generated(tree, target, here)? else {
+                continue;
+            };
+            let mut read: BTreeSet<String> = made.files.iter().cloned().collect();
+            read.extend(files_of(graph, ids).into_iter().map(str::to_owned));
+            if read.is_disjoint(files) {
+                continue;
+            }
+            let file = path::join(&made.directory, made.file_name);
+            let (by, place) = if made.is_changed {
+                let object = &target.object;
+                (target.by(), (object.file.clone(), object.line))
+            } else {
+                (tree.label(&file), (file, 1))
+            };
+            builders.entry(by.clone()).or_insert(Builder {
+                by,
+                roots,
+                made,
+                reaches: Vec::new(),
+                place,
+                files: read,
+            });
+        }
+        Ok(builders)
+    }
+}
+
+/// Returns the roots of the tree that lead to one of some files.
+fn above(
+    graph: &Graph,
+    users: &HashMap<RootId, Vec<RootId>>,
+    files: &BTreeSet<String>,
+) -> BTreeSet<RootId> {
+    let reads = |root: &RootId| {
+        let mut edges = graph.roots[*root].edges.iter();
+        edges.any(|edge| match edge.target {
+            Leads::File(file) => match &graph.files[file].origin {
+                Origin::Tree { source: 0, path } => files.contains(path),
+                _ => false,
+            },
+            _ => false,
+        })
+    };
+    let mut todo: Vec<RootId> = (0..graph.roots.len()).filter(reads).collect();
+    let mut above = BTreeSet::new();
+    while let Some(root) = todo.pop() {
+        if above.insert(root) {
+            todo.extend(users.get(&root).into_iter().flatten());
+        }
+    }
+    above
+}
+
+/// Returns the build of a root as it is.
+fn plain(
+    graph: &Graph,
+    tree: &dyn Listing,
+    root: RootId,
+    load_restrictor: LoadRestrictor,
+) -> Builder {
+    let found = &graph.roots[root];
+    let file = path::join(&found.directory, found.file_name);
+    let arguments = match load_restrictor {
+        LoadRestrictor::None => vec![ANY_FILE.to_owned()],
+        LoadRestrictor::RootOnly => Vec::new(),
+    };
+    Builder {
+        by: tree.label(&file),
+        roots: vec![found.directory.clone()],
+        made: Generated {
+            directory: found.directory.clone(),
+            file_name: found.file_name,
+            text: graph.files[found.file].bytes.to_vec(),
+            is_changed: false,
+            files: Vec::new(),
+            arguments,
+        },
+        reaches: Vec::new(),
+        place: (file, 1),
+        files: files_of(graph, [root])
+            .into_iter()
+            .map(str::to_owned)
+            .collect(),
+    }
+}
+
+/// Finds what is deployed, as [`find`](super::find) does, with objects as builds made them. Where one of the builds that
+/// deploy an object failed, the object is looked at as its file has it, too.
+///
+/// # Errors
+/// When the tree cannot be read, or the identity is not known.
+pub fn find_built(
+    tree: &dyn Listing,
+    config: &Config,
+    identity: impl FnOnce() -> Result<Identity>,
+    built: &[(Builder, Output)],
+) -> Result<Targets> {
+    let mut scan = scan::scan(tree, config)?;
+    let mut builds = Builds::default();
+    let mut replaced: BTreeSet<&str> = BTreeSet::new();
+    let mut made = Vec::new();
+    for (builder, output) in built {
+        let text = output
+            .as_ref()
+            .map_err(String::as_str)
+            .and_then(|bytes| std::str::from_utf8(bytes).map_err(|_| NOT_TEXT));
+        match text {
+            Ok(text) => {
+                builds.done.insert(builder.by.clone());
+                replaced.extend(builder.files.iter().map(String::as_str));
+                made.push(builder.objects(text, &scan));
+            }
+            Err(why) => {
+                let why = format!("{}: {why}", builder.by);
+                for file in &builder.files {
+                    let first = builds.failed.entry(file.clone());
+                    first.or_insert_with(|| why.clone());
+                }
+            }
+        }
+    }
+    scan.objects.retain(|found| {
+        let file = &found.object.file;
+        !replaced.contains(file.as_str()) || builds.failed.contains_key(file)
+    });
+    for mut own in made {
+        scan.objects.append(&mut own.objects);
+        scan.unread.append(&mut own.unread);
+    }
+    let mut targets = super::of_scan(tree, config, identity, scan)?;
+    targets.builds = builds;
+    Ok(targets)
+}
+
+impl Builder {
+    /// Returns the objects in its output, each at the place of the one in the tree that it was made of.
+    fn objects(&self, output: &str, tree: &Scan) -> Scan {
+        let mut made = Scan::default();
+        let (file, line) = &self.place;
+        made.text(file, output, MOST);
+        for unread in &mut made.unread {
+            unread.line = *line;
+        }
+        let mut named: HashMap<(&str, &str), Vec<&Object>> = HashMap::new();
+        for Document { object, .. } in &tree.objects {
+            if self.files.contains(&object.file) {
+                let name = (object.kind.as_str(), object.name.as_str());
+                named.entry(name).or_default().push(object);
+            }
+        }
+        for found in &mut made.objects {
+            let object = &mut found.object;
+            let sources = named.get(&(object.kind.as_str(), object.name.as_str()));
+            let sources = sources.map_or(&[][..], Vec::as_slice);
+            let mut exact = sources
+                .iter()
+                .filter(|one| one.namespace == object.namespace);
+            let source = match (sources, exact.next(), exact.next()) {
+                ([one], ..) | (_, Some(one), None) => Some(one),
+                _ => None,
+            };
+            (object.file, object.line) = match source {
+                Some(source) => (source.file.clone(), source.line),
+                None => (file.clone(), *line),
+            };
+            object.built_by = Some(self.by.clone());
+            found.home.clone_from(&self.made.directory);
+            found.value.place_at((object.line, 1));
+        }
+        made
+    }
+}
