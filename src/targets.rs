@@ -65,6 +65,8 @@ pub struct Object {
     pub name: String,
     /// The build that made it what it is; none where it is deployed as its file has it.
     pub built_by: Option<String>,
+    /// What filled in its variables; none where it has none.
+    pub filled_by: Option<String>,
 }
 
 /// Something that is deployed.
@@ -297,11 +299,14 @@ impl Object {
 
     /// Returns where it stands, and what made it what it is.
     fn place(&self) -> String {
-        let Object { file, line, .. } = self;
-        match &self.built_by {
-            Some(by) => format!("{file}:{line}, built by {by}"),
-            None => format!("{file}:{line}"),
+        let mut place = format!("{}:{}", self.file, self.line);
+        if let Some(by) = &self.built_by {
+            place.push_str(&format!(", built by {by}"));
         }
+        if let Some(by) = &self.filled_by {
+            place.push_str(&format!(", filled in by {by}"));
+        }
+        place
     }
 }
 

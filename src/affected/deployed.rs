@@ -149,6 +149,7 @@ fn without_places(target: &Target) -> Target {
     let unplaced = |object: &mut Object| {
         object.file.clear();
         object.line = 0;
+        object.filled_by = None;
     };
     unplaced(&mut plain.object);
     plain.spot = (0, 0);

@@ -59,15 +59,15 @@ fn find(here: &Rc<LocalRepo>, tree: &Rc<dyn Listing>) -> Result<(Survey, Targets
     Ok((survey, found))
 }
 
+/// How many builds are run for what they make of objects.
+#[cfg(feature = "localize")]
+const MOST: usize = 1000;
+
 /// Builds what needs nothing but the tree.
 #[cfg(feature = "localize")]
 fn outputs(tree: &dyn Listing, builders: Vec<Builder>) -> Result<Vec<(Builder, Output)>> {
-    let hermetic = |builder: &&Builder| builder.reaches.is_empty();
-    let all: Vec<&Generated> = builders
-        .iter()
-        .filter(hermetic)
-        .map(|one| &one.made)
-        .collect();
+    let hermetic = builders.iter().filter(|one| one.reaches.is_empty());
+    let all: Vec<&Generated> = hermetic.map(|one| &one.made).take(MOST).collect();
     let scratch = Scratch::new().map_err(|error| unusable(&error))?;
     let mut outputs = if all.is_empty() {
         Vec::new()
@@ -84,7 +84,7 @@ fn outputs(tree: &dyn Listing, builders: Vec<Builder>) -> Result<Vec<(Builder, O
             Some(reached) => Err(format!("it reaches {}: {}", reached.name, reached.state)),
             None => match outputs.next() {
                 Some(output) => output.map_err(|failure| failure.message),
-                None => Err("it was not built".to_owned()),
+                None => Err(format!("more than {MOST} builds are not run")),
             },
         };
         (builder, output)

@@ -318,6 +318,26 @@ spec: {url: 'https://github.com/acme/fleet', ref: {branch: main}}
         assert!(by.name.contains("prod/kustomization.yaml"), "{by:?}");
     }
 
+    #[test]
+    fn what_one_fills_in_changes_with_it() {
+        let all = target("all", "all").replace("---\n", "  postBuild: {substitute: {A: x}}\n");
+        let child = target("child", "${A}");
+        let targets = surveyed(&[
+            ("apps/kustomization.yaml", "resources: [all.yaml]\n"),
+            ("apps/all.yaml", &all),
+            ("all/child.yaml", &child),
+            (
+                "prod/kustomization.yaml",
+                "resources: [../apps]\npatches:\n- target: {kind: Kustomization}\n  patch: |-\n    - {op: replace, path: /spec/postBuild/substitute/A, value: y}\n",
+            ),
+        ]);
+        for target in &targets.targets {
+            let by = target.changed_by.as_ref().unwrap();
+            assert_eq!(by.name, "prod/kustomization.yaml", "{}", target.object);
+        }
+        assert_eq!(targets.targets.len(), 2);
+    }
+
     /// Returns what would be built, as `NAME: FILE…`, and the targets with what a build makes of them.
     fn built(files: &[(&str, &str)], outputs: &[(&str, Output)]) -> (Vec<String>, Vec<String>) {
         let tree = tree(files);

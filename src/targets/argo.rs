@@ -319,10 +319,7 @@ fn build(
                 build.overrides.insert(key.clone(), value.json());
             }
         }
-        let wrapped = Document {
-            value: kustomize.clone(),
-            ..found.clone()
-        };
+        let wrapped = found.template(found.object.clone(), kustomize.clone());
         build.components = texts(&wrapped, &["components"], unread)?;
         build.ignore_missing_components = kustomize
             .get("ignoreMissingComponents")

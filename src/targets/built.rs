@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use super::generated::{Generated, generated};
-use super::scan::{self, Document, Scan};
+use super::scan::{self, Document, Scan, Via};
 use super::settle::{files_of, users};
 use super::{Found, Identity, Object, Reached, Targets};
 use crate::config::Config;
@@ -291,6 +291,11 @@ impl Builder {
             };
             object.built_by = Some(self.by.clone());
             found.home.clone_from(&self.made.directory);
+            found.via = if self.made.is_changed {
+                Via::Target
+            } else {
+                Via::Root
+            };
             found.value.place_at((object.line, 1));
         }
         made

@@ -2,6 +2,7 @@
 
 mod resource_set;
 mod source;
+mod variables;
 
 use super::scan::{Document, Unread, identify};
 use super::{
@@ -10,6 +11,7 @@ use super::{
 use crate::failure::Result;
 use crate::kustomization::{Data, Value};
 use crate::record::LoadRestrictor;
+use crate::redact;
 use crate::tree::Listing;
 use source::{Bound, Sources};
 use std::rc::Rc;
@@ -33,15 +35,9 @@ pub(super) fn find(
     objects: &[Document],
     targets: &mut Targets,
 ) -> Result<()> {
-    let mut all: Vec<Document> = Vec::new();
     let mut templated = Vec::new();
-    for found in objects {
-        if found.object.kind == "ResourceSet" {
-            resource_set::expand(found, &mut all, &mut templated, &mut targets.unread);
-        } else {
-            all.push(found.clone());
-        }
-    }
+    let unread = &mut targets.unread;
+    let all = variables::fill(tree, identity, objects, &mut templated, unread)?;
     let sources = Sources::of(&all, identity);
     for found in &all {
         let target = match found.object.kind.as_str() {
@@ -106,6 +102,17 @@ fn is_variable(text: &str) -> bool {
     text.replace("$${", "").contains("${")
 }
 
+/// Returns why a text with a variable is not known.
+fn unfilled(found: &Document, text: &str) -> String {
+    let shown = redact::url(text);
+    let variables = found.unfilled.iter();
+    let mut variables = variables.filter(|(name, _)| text.contains(&format!("${{{name}")));
+    match variables.next() {
+        Some((_, why)) => format!("`{shown}`: {why}"),
+        None => format!("`{shown}` is filled in by a parent"),
+    }
+}
+
 fn kustomization(
     tree: &dyn Listing,
     sources: &Sources,
@@ -141,7 +148,7 @@ fn kustomization(
     let (path, spot) = written.unwrap_or(("", (found.object.line, 1)));
     let variable = [path, kind, namespace, name, &found.object.name];
     let place = match variable.into_iter().find(|text| is_variable(text)) {
-        Some(text) => Place::Templated(format!("`{text}` is filled in by a parent")),
+        Some(text) => Place::Templated(unfilled(found, text)),
         None => {
             let bound = sources.bind(found, kind, namespace, name);
             from(tree, bound, path)?
@@ -255,7 +262,7 @@ fn instance(
     let (path, spot) = written.unwrap_or(("", (found.object.line, 1)));
     let bound = match identity.directory_of(url) {
         _ if is_variable(url) || is_variable(path) => {
-            Bound::Templated(format!("`{}` is filled in by a parent", path))
+            Bound::Templated(unfilled(found, if is_variable(url) { url } else { path }))
         }
         None => source::elsewhere(url),
         Some(base) => Bound::Here {
@@ -287,10 +294,8 @@ fn revision_of_sync(identity: &Identity, reference: Option<&str>) -> Revision {
 fn made(found: &Document, mut value: Value) -> Option<Document> {
     value.place_at((found.object.line, 1));
     let mut object = identify(&found.object.file, &value)?;
-    object.built_by.clone_from(&found.object.built_by);
-    Some(Document {
-        object,
-        value,
-        home: found.home.clone(),
-    })
+    let by = &found.object;
+    object.built_by.clone_from(&by.built_by);
+    object.filled_by.clone_from(&by.filled_by);
+    Some(found.template(object, value))
 }

@@ -120,6 +120,7 @@ pub(super) fn declared(tree: &dyn Listing, config: &Config, targets: &mut Target
                 namespace: String::new(),
                 name: tree.label(&place),
                 built_by: None,
+                filled_by: None,
             },
             spot: (declared.line, declared.column),
             place: Place::Here(Here {

@@ -23,7 +23,8 @@ const KINDS: [&str; 9] = [
 ];
 
 /// The fields of `spec` that say what is deployed.
-const FIELDS: [&str; 18] = [
+const FIELDS: [&str; 19] = [
+    "postBuild",
     "path",
     "sourceRef",
     "components",
@@ -53,34 +54,29 @@ impl Targets {
         }
         let changed = changed_files(graph, tree);
         // A parent of Flux or Argo CD patches what it deploys.
-        let parents: Vec<(String, String)> = self
-            .targets
-            .iter()
-            .filter_map(|target| {
-                let patches = target.build.overrides.get("patches")?.as_array()?;
-                let texts = patches.iter().filter_map(|one| one.get("patch")?.as_str());
-                let touches = texts.into_iter().any(touches_text);
-                match &target.place {
-                    Place::Here(here) if touches && !matches!(here.found, Found::Nothing(_)) => {
-                        Some((here.path.clone(), target.builder()))
-                    }
-                    _ => None,
-                }
-            })
-            .collect();
+        let mut parents: HashMap<String, Vec<String>> = HashMap::new();
+        for target in &self.targets {
+            if let Some(path) = target.patched() {
+                parents
+                    .entry(path.to_owned())
+                    .or_default()
+                    .push(target.builder());
+            }
+        }
         let builds = &self.builds;
         for target in &mut self.targets {
             let files = target.object_files();
             let is_built = target.object.built_by.is_some();
             let by_root = || files.iter().find_map(|file| changed.get(*file));
             let by_parent = || {
-                let mut parents = parents.iter();
-                let parent = parents.find(|(path, by)| {
-                    files.iter().any(|file| path::is_in(file, path))
-                        && *by != target.builder()
-                        && !(is_built && builds.done.contains(by))
-                });
-                parent.map(|(_, by)| by.clone())
+                let own = target.builder();
+                let above = files
+                    .iter()
+                    .flat_map(|file| path::and_above(file).chain([""]));
+                let mut parents = above.filter_map(|path| parents.get(path)).flatten();
+                let parent =
+                    parents.find(|by| **by != own && !(is_built && builds.done.contains(*by)));
+                parent.cloned()
             };
             let name = match by_root().filter(|_| !is_built) {
                 Some(root) => Some(tree.label(root)),
@@ -90,10 +86,51 @@ impl Targets {
             let not_built = not_built.cloned();
             target.changed_by = name.map(|name| Changer { name, not_built });
         }
+        self.pass_on();
+    }
+}
+
+impl Targets {
+    /// Notes what may change those whose variables are filled in by one that something may change.
+    fn pass_on(&mut self) {
+        loop {
+            let changed = self.targets.iter().filter_map(|target| {
+                let changer = target.changed_by.clone()?;
+                Some((target.by(), changer))
+            });
+            let changed: HashMap<String, Changer> = changed.collect();
+            let mut is_last = true;
+            for target in &mut self.targets {
+                let by = target.object.filled_by.as_ref();
+                if let (None, Some(changer)) =
+                    (&target.changed_by, by.and_then(|by| changed.get(by)))
+                {
+                    target.changed_by = Some(changer.clone());
+                    is_last = false;
+                }
+            }
+            if is_last {
+                return;
+            }
+        }
     }
 }
 
 impl Target {
+    /// Returns the directory whose objects it patches, if it may change what these say about what is deployed.
+    fn patched(&self) -> Option<&str> {
+        let patches = self.build.overrides.get("patches")?.as_array()?;
+        let mut texts = patches.iter().filter_map(|one| one.get("patch")?.as_str());
+        match &self.place {
+            Place::Here(here)
+                if !matches!(here.found, Found::Nothing(_)) && texts.any(touches_text) =>
+            {
+                Some(&here.path)
+            }
+            _ => None,
+        }
+    }
+
     /// Returns its name as one who builds: what deploys itself was no other one before.
     fn builder(&self) -> String {
         let mut before = self.clone();

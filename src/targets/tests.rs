@@ -6,6 +6,7 @@ use crate::tree::memory::MemoryTree;
 mod argo;
 mod flux;
 mod generated;
+mod variables;
 
 const HERE: &str = "https://github.com/acme/fleet";
 

@@ -251,18 +251,12 @@ impl Reader<'_> {
         let namespace = filled
             .at(&["metadata", "namespace"])
             .and_then(Value::scalar);
-        Some(Document {
-            object: Object {
-                file: self.set.object.file.clone(),
-                line: self.set.object.line,
-                kind: "ApplicationSet".to_owned(),
-                namespace: namespace.unwrap_or_else(|| self.set.object.namespace.clone()),
-                name,
-                built_by: self.set.object.built_by.clone(),
-            },
-            value: filled,
-            home: self.set.home.clone(),
-        })
+        let object = Object {
+            namespace: namespace.unwrap_or_else(|| self.set.object.namespace.clone()),
+            name,
+            ..self.set.object.clone()
+        };
+        Some(self.set.template(object, filled))
     }
 }
 

@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use super::super::scan::Document;
 use super::super::{Artifact, Identity, Revision};
-use super::is_variable;
+use super::{is_variable, unfilled};
 use crate::kustomization::Value;
 use crate::redact;
 use crate::tree::path;
@@ -47,7 +47,10 @@ pub(super) fn elsewhere(url: &str) -> Bound {
 }
 
 impl Sources {
-    pub(super) fn of(objects: &[Document], identity: &Identity) -> Self {
+    pub(super) fn of<'a>(
+        objects: impl IntoIterator<Item = &'a Document>,
+        identity: &Identity,
+    ) -> Self {
         let mut sources = Vec::new();
         for found in objects {
             let object = &found.object;
@@ -147,7 +150,7 @@ impl Sources {
 /// Returns what a source with a URL is.
 fn of_url(found: &Document, url: &str, identity: &Identity) -> Bound {
     if is_variable(url) {
-        return Bound::Templated(format!("`{}` is filled in by a parent", redact::url(url)));
+        return Bound::Templated(unfilled(found, url));
     }
     let spec = |keys: &[&str]| {
         let keys: Vec<&str> = std::iter::once("spec")
@@ -161,7 +164,7 @@ fn of_url(found: &Document, url: &str, identity: &Identity) -> Bound {
         .into_iter()
         .find_map(reference);
     if let Some(named) = named.as_deref().filter(|named| is_variable(named)) {
-        return Bound::Templated(format!("`{named}` is filled in by a parent"));
+        return Bound::Templated(unfilled(found, named));
     }
     let Some(base) = identity.directory_of(url) else {
         return match named {
@@ -205,7 +208,7 @@ fn of_instance(found: &Document, identity: &Identity) -> Option<(String, String,
         namespace => namespace,
     });
     let bound = match identity.directory_of(url) {
-        _ if is_variable(url) => Bound::Templated("its URL is filled in by a parent".to_owned()),
+        _ if is_variable(url) => Bound::Templated(unfilled(found, url)),
         None => elsewhere(url),
         Some(base) => Bound::Here {
             base: base.to_owned(),
