@@ -418,12 +418,75 @@ patches:
         );
     }
 
-    #[test]
-    fn a_parent_changes_its_children_and_itself() {
-        let root = target("root", "clusters").replace(
+    /// Returns an object that patches what it deploys.
+    fn patching(name: &str, path: &str) -> String {
+        target(name, path).replace(
             "  sourceRef",
             "  patches: [{target: {kind: Kustomization}, patch: '[{op: replace, path: /spec/path, value: x}]'}]\n  sourceRef",
+        )
+    }
+
+    #[test]
+    fn rings_are_built_by_nothing() {
+        // Two that deploy and patch each other.
+        let by =
+            |name: &str| format!("Some((\"Flux Kustomization {name} ({name}/x.yaml:1)\", None))");
+        let (names, found) = built(
+            &[
+                ("one/x.yaml", &patching("one", "two")),
+                ("two/x.yaml", &patching("two", "one")),
+            ],
+            &[],
         );
+        assert_eq!(names, [""; 0]);
+        let line = |name: &str, path: &str| {
+            format!(
+                "Kustomization flux-system/{name} ({name}/x.yaml:1) {path} {}",
+                by(path)
+            )
+        };
+        assert_eq!(found, [line("one", "two"), line("two", "one")]);
+        // Kustomizations that lead to each other.
+        let (names, found) = built(
+            &[
+                ("apps/kustomization.yaml", "resources: [x.yaml, ../prod]\n"),
+                ("apps/x.yaml", &target("web", "web")),
+                ("prod/kustomization.yaml", PATCHED),
+            ],
+            &[],
+        );
+        assert_eq!(names, [""; 0]);
+        assert!(
+            found[0].contains("kustomization.yaml\", None))"),
+            "{found:?}"
+        );
+    }
+
+    #[test]
+    fn of_ten_thousand_parents_in_a_row_each_is_named() {
+        let mut files: Vec<(String, String)> = (0..10_000)
+            .map(|number| {
+                let next = format!("n{}", number + 1);
+                (
+                    format!("n{number}/x.yaml"),
+                    patching(&format!("o{number}"), &next),
+                )
+            })
+            .collect();
+        files.push(("all/x.yaml".to_owned(), patching("all", "")));
+        let files: Vec<(&str, &str)> = files
+            .iter()
+            .map(|(file, text)| (file.as_str(), text.as_str()))
+            .collect();
+        let targets = surveyed(&files);
+        assert_eq!(targets.targets.len(), 10_001);
+        let changed = |one: &&targets::Target| one.changed_by.is_some();
+        assert_eq!(targets.targets.iter().filter(changed).count(), 10_000);
+    }
+
+    #[test]
+    fn a_parent_changes_its_children_and_itself() {
+        let root = patching("root", "clusters");
         let made = [root.as_str(), &target("web", "x")].concat();
         let by = "Flux Kustomization root (clusters/root.yaml:1)";
         let (names, found) = built(
