@@ -48,6 +48,8 @@ pub use runner::check_builds;
 use crate::plan::{Original, Plan, Writes, reached_left};
 use crate::record::{Builder, Change, Verified};
 #[cfg(feature = "localize")]
+use crate::targets::Hidden;
+#[cfg(feature = "localize")]
 use crate::targets::generated::Generated;
 #[cfg(feature = "localize")]
 use crate::tree::Tree;
@@ -143,14 +145,24 @@ impl<'a> Job<'a> {
 pub struct EngineBuild {
     /// Who deploys it.
     pub name: String,
-    /// The file in which the object stands.
-    pub file: String,
+    /// The files in which the object stands, and its source.
+    pub declared: Vec<String>,
     /// The directories of the roots that are built.
     pub roots: Vec<String>,
     /// The original.
-    pub original: Generated,
+    pub original: EngineSide,
     /// The result.
-    pub localized: Generated,
+    pub localized: EngineSide,
+    /// What the engine does not see, of either.
+    pub hidden: Hidden,
+}
+
+/// One side of what an engine builds.
+#[cfg(feature = "localize")]
+#[derive(Debug, Clone)]
+pub struct EngineSide {
+    /// What it builds.
+    pub made: Generated,
     /// The plain files that become resources, with their bytes.
     pub files: Vec<(String, Vec<u8>)>,
 }
@@ -161,9 +173,9 @@ impl EngineBuild {
     fn target(&self) -> Target {
         Target {
             name: self.name.clone(),
-            original: Original::Directory(self.original.directory.clone()),
-            localized: self.localized.directory.clone(),
-            asked: Metadata::of(&self.original.text),
+            original: Original::Directory(self.original.made.directory.clone()),
+            localized: self.localized.made.directory.clone(),
+            asked: Metadata::of(&self.original.made.text),
             is_engine: true,
         }
     }

@@ -18,6 +18,7 @@
 //! | `settle` | which objects a build may change before they are deployed |
 //! | [`built`] | what builds make of these objects |
 //! | `ignore` | what Flux leaves out of an artifact |
+//! | `seen` | what an engine gets to see of the repository |
 
 mod argo;
 pub mod built;
@@ -29,6 +30,7 @@ mod ignore;
 mod place;
 mod read_paths;
 mod scan;
+mod seen;
 mod settle;
 
 use std::collections::BTreeSet;
@@ -46,9 +48,10 @@ use crate::tree::{self, Listing, Resolved, Tree, path};
 
 pub use argo::exclusion;
 pub use identity::Identity;
-pub use ignore::{Ignored, Ignores};
+pub use ignore::{FILE_NAME as IGNORE_NAME, Ignored, Ignores};
 pub use read_paths::generate_paths;
 pub use scan::Unread;
+pub use seen::{Hidden, SeenTree};
 
 /// What names a target: an object of an engine, a file of Fleet, or an entry of the configuration.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]

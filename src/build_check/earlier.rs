@@ -7,6 +7,7 @@ use crate::failure::Result;
 use crate::kustomization::FILE_NAMES;
 use crate::plan::{Original, Writes, git_remote};
 use crate::record::{Builder, Digest, RemoteTrailer, Verified};
+use crate::targets::IGNORE_NAME;
 use crate::tree::path;
 use crate::walk::{self, CarriedId, FileId, Graph, Named, Origin, Place, RootId, SourceId};
 
@@ -49,9 +50,14 @@ impl Earlier {
             let roots: Vec<Target> = build.roots.iter().map(root).collect();
             let is_same =
                 |file: &String| path::and_above(file).all(|file| !self.source.contains(file));
+            let is_pattern = |place: &String| path::name(place) == IGNORE_NAME;
+            let sees_same = build.hidden.patterns().is_none_or(|files| {
+                files.iter().all(is_same) && !self.source.iter().any(is_pattern)
+            });
             covered.push(
                 !roots.is_empty()
-                    && is_same(&build.file)
+                    && sees_same
+                    && build.declared.iter().all(is_same)
                     && self.covers(job, by, &roots)?.iter().all(|root| *root),
             );
         }

@@ -7,8 +7,9 @@ use super::EngineBuild;
 use super::build_inputs::{BuildInputs, not_put};
 use crate::failure::Result;
 use crate::plan::Original;
+use crate::targets::Hidden;
 use crate::targets::generated::Generated;
-use crate::tree::path;
+use crate::tree::{Entry, path};
 
 /// A kustomization that stands in another one's place until this is dropped.
 pub(super) struct InPlace {
@@ -17,25 +18,100 @@ pub(super) struct InPlace {
     aside: Option<PathBuf>,
 }
 
-impl InPlace {
-    /// Puts both kustomizations of a build, and the plain files that they name, where they are not there yet.
-    pub(super) fn both(inputs: &BuildInputs, build: &EngineBuild) -> Result<[InPlace; 2]> {
-        let top = Original::Directory(String::new());
-        let tops = [inputs.original(&top), inputs.localized("")];
-        for (place, bytes) in &build.files {
-            for top in &tops {
+/// Both sides as an engine has them, until this is dropped.
+pub(super) struct Both {
+    _in_place: [InPlace; 2],
+    _away: [Away; 2],
+}
+
+impl Both {
+    /// Puts both kustomizations of a build, and the plain files that they name, where they are not there yet, and takes
+    /// away what the engine does not see.
+    pub(super) fn put(inputs: &BuildInputs, build: &EngineBuild) -> Result<Both> {
+        let original = inputs.original(&Original::Directory(String::new()));
+        let localized = inputs.localized("");
+        let sides = [(&original, &build.original), (&localized, &build.localized)];
+        for (top, side) in sides {
+            for (place, bytes) in &side.files {
                 if top.join(place).symlink_metadata().is_err() {
                     write(top, place, bytes)?;
                 }
             }
         }
-        let [original, localized] = tops;
-        Ok([
-            InPlace::of(&original, &build.original)?,
-            InPlace::of(&localized, &build.localized)?,
-        ])
+        let away = [
+            Away::take(&original, &build.hidden)?,
+            Away::take(&localized, &build.hidden)?,
+        ];
+        Ok(Both {
+            _in_place: [
+                InPlace::of(&original, &build.original.made)?,
+                InPlace::of(&localized, &build.localized.made)?,
+            ],
+            _away: away,
+        })
     }
+}
 
+/// Files that are not there until this is dropped: each with where it is for as long.
+#[derive(Default)]
+struct Away(Vec<(PathBuf, PathBuf)>);
+
+impl Away {
+    /// Takes away what is hidden below `top`.
+    fn take(top: &Path, hidden: &Hidden) -> Result<Away> {
+        let aside = aside(top);
+        let mut away = Away::default();
+        let mut todo = vec![String::new()];
+        while let Some(directory) = todo.pop() {
+            let names = fs::read_dir(top.join(&directory)).map_err(|error| not_put(&error))?;
+            for name in names {
+                let name = name.map_err(|error| not_put(&error))?;
+                // All that is here was written by us, from paths that are texts.
+                let Some(place) = name
+                    .file_name()
+                    .to_str()
+                    .map(|name| path::join(&directory, name))
+                else {
+                    continue;
+                };
+                let kind = name.file_type().map_err(|error| not_put(&error))?;
+                let entry = if kind.is_dir() {
+                    todo.push(place.clone());
+                    continue;
+                } else if kind.is_symlink() {
+                    Entry::Link
+                } else {
+                    Entry::File { executable: false }
+                };
+                if hidden.hides(&place, entry) {
+                    fs::create_dir_all(&aside).map_err(|error| not_put(&error))?;
+                    let to = aside.join(away.0.len().to_string());
+                    fs::rename(top.join(&place), &to).map_err(|error| not_put(&error))?;
+                    away.0.push((to, top.join(&place)));
+                }
+            }
+        }
+        Ok(away)
+    }
+}
+
+/// Returns where the files of `top` are that are taken away.
+fn aside(top: &Path) -> PathBuf {
+    let mut name = top.components().as_path().as_os_str().to_owned();
+    name.push(".away");
+    PathBuf::from(name)
+}
+
+impl Drop for Away {
+    fn drop(&mut self) {
+        for (from, to) in &self.0 {
+            // As for a kustomization: all of it is removed at the end of this run.
+            let _ = fs::rename(from, to);
+        }
+    }
+}
+
+impl InPlace {
     /// Puts one kustomization into a tree at `top`.
     pub(super) fn of(top: &Path, made: &Generated) -> Result<InPlace> {
         let relative = path::join(&made.directory, made.file_name);

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use super::build::{self, Build, BuildEnv, Git, Network};
 use super::build_inputs::BuildInputs;
-use super::engine::InPlace;
+use super::engine::Both;
 use super::program::{self, Program, Search};
 use super::{
     BuildCheck, EngineBuild, Job, Options, SKIPPED, Target, TargetCheck, Verdict, compare, fake_git,
@@ -212,8 +212,8 @@ impl Runner<'_> {
             engines.push(if covered_engines.get(number) == Some(&true) {
                 TargetCheck::without_build(&target, Verdict::VerifiedBefore)
             } else {
-                let _both = InPlace::both(self.inputs, build)?;
-                self.one(todo.len() + number, &target, &build.original.arguments)?
+                let _both = Both::put(self.inputs, build)?;
+                self.one(todo.len() + number, &target, &build.original.made.arguments)?
             });
         }
         self.progress.clear();

@@ -7,7 +7,7 @@ use super::Context;
 use super::deployed::One;
 use super::rule::{Allow, Definition, Find};
 use crate::finding::{Finding, Rule, Severity};
-use crate::targets::{Artifact, Engine, Ignored, Ignores};
+use crate::targets::{Artifact, Ignored, Ignores};
 use crate::walk::{FileId, Origin, RootId, Target};
 
 pub(super) const DEFINITION: Definition = Definition {
@@ -38,10 +38,7 @@ fn find(context: &Context<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
     let mut known: HashMap<*const Artifact, Option<Rc<Ignores>>> = HashMap::new();
     for one in context.deployed.here() {
-        let Some(artifact) = one.here.artifact.as_ref().filter(|artifact| {
-            let kind = artifact.object.as_ref().map(|object| object.kind.as_str());
-            one.target.engine == Engine::Flux && kind.is_none_or(|kind| kind == "GitRepository")
-        }) else {
+        let Some(artifact) = one.target.artifact(one.here) else {
             continue;
         };
         let ignores = known.entry(Rc::as_ptr(artifact)).or_insert_with(|| {

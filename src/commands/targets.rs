@@ -18,7 +18,7 @@ use {
     crate::interrupt::{Scratch, unusable},
     crate::targets::built::{Builder, Output, find_built},
     crate::targets::generated::{Generated, generated},
-    crate::targets::{Found, Place, Target},
+    crate::targets::{Found, Hidden, Place, SeenTree, Target},
     crate::tree::{self, Resolved},
 };
 
@@ -72,7 +72,7 @@ fn outputs(tree: &dyn Listing, builders: Vec<Builder>) -> Result<Vec<(Builder, O
     let mut outputs = if all.is_empty() {
         Vec::new()
     } else {
-        export(tree, scratch.path())?;
+        export(tree, &Hidden::default(), scratch.path())?;
         match build_check::build_all(scratch.path(), &all) {
             Ok(outputs) => outputs,
             Err(failure) => all.iter().map(|_| Err(failure.clone())).collect(),
@@ -120,14 +120,17 @@ pub fn build(request: &Request, name: &str) -> Result<Vec<u8>, Failures> {
         Place::Here(there) => there,
         Place::External(why) | Place::Templated(why) => return Err(not_built(why).into()),
     };
-    let generated = generated(tree, target, there)?.ok_or_else(|| match &there.found {
+    let hidden = Hidden::of(tree, target, there)?;
+    let seen = SeenTree::new(tree, &hidden);
+    let generated = generated(&seen, target, there)?.ok_or_else(|| match &there.found {
         Found::Nothing(why) => not_built(why),
         found => not_built(&format!("it is a {}, and no kustomization", found.id())),
     })?;
     let scratch = Scratch::new().map_err(|error| unusable(&error))?;
     let put = |error: std::io::Error| unusable(&error).context("cannot write what is built");
-    export(tree, scratch.path())?;
+    export(tree, &hidden, scratch.path())?;
     let directory = scratch.path().join(&generated.directory);
+    std::fs::create_dir_all(&directory).map_err(put)?;
     std::fs::write(directory.join(generated.file_name), &generated.text).map_err(put)?;
     Ok(build_check::build_one(
         scratch.path(),
@@ -164,11 +167,15 @@ fn named<'a>(found: &'a Targets, name: &str) -> Result<&'a Target> {
     }
 }
 
-/// Writes the files of a tree below a directory, without execute bits.
+/// Writes the files of a tree that are not hidden below a directory, without execute bits.
 #[cfg(feature = "localize")]
-fn export(tree: &dyn Listing, top: &std::path::Path) -> Result<()> {
+fn export(tree: &dyn Listing, hidden: &Hidden, top: &std::path::Path) -> Result<()> {
     let failed = |error: std::io::Error| unusable(&error).context("cannot write what is built");
     for place in tree.below("")? {
+        let entry = tree.entry(&place)?;
+        if entry.is_some_and(|entry| hidden.hides(&place, entry)) {
+            continue;
+        }
         let to = top.join(&place);
         if let Some(parent) = to.parent() {
             std::fs::create_dir_all(parent).map_err(failed)?;

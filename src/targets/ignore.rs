@@ -9,7 +9,8 @@ use super::argo::go_match;
 use crate::failure::Result;
 use crate::tree::{Entry, Listing, path};
 
-const FILE_NAME: &str = ".sourceignore";
+/// The name of the files with patterns.
+pub const FILE_NAME: &str = ".sourceignore";
 
 /// What is always left out.
 const ALWAYS: [&str; 4] = [".git/", ".gitignore", ".gitmodules", ".gitattributes"];
@@ -64,9 +65,12 @@ pub struct Ignored {
 }
 
 /// What is left out of an artifact.
+#[derive(Debug, Clone)]
 pub struct Ignores {
     patterns: Vec<Pattern>,
     sparse: Vec<String>,
+    /// The files that hold patterns.
+    pub(super) files: Vec<String>,
 }
 
 impl Ignores {
@@ -82,11 +86,11 @@ impl Ignores {
             let names = path::components(path::parent(file));
             names.map(str::to_owned).collect::<Vec<_>>()
         });
-        for file in files {
-            if matches!(tree.entry(&file)?, Some(Entry::File { .. })) {
-                let bytes = tree.read(&file)?;
+        for file in &files {
+            if matches!(tree.entry(file)?, Some(Entry::File { .. })) {
+                let bytes = tree.read(file)?;
                 let text = String::from_utf8_lossy(&bytes);
-                given.extend(patterns(&text, path::parent(&file), |line| {
+                given.extend(patterns(&text, path::parent(file), |line| {
                     format!("{file}:{line}")
                 }));
             }
@@ -109,6 +113,7 @@ impl Ignores {
         Ok(Ignores {
             patterns: all,
             sparse: artifact.sparse.clone(),
+            files,
         })
     }
 

@@ -144,7 +144,8 @@ impl Target {
     }
 
     /// Returns the files of the objects that say what it is: its own, and that of its source.
-    pub(super) fn object_files(&self) -> Vec<&str> {
+    #[must_use]
+    pub fn object_files(&self) -> Vec<&str> {
         let mut files = vec![self.object.file.as_str()];
         if let Place::Here(here) = &self.place
             && let Some(object) = here.artifact.as_ref().and_then(|one| one.object.as_ref())

@@ -319,3 +319,70 @@ fn what_engines_build_is_the_same_when_localized() {
     );
     assert_eq!(last, "identical");
 }
+
+#[test]
+fn what_flux_leaves_out_is_not_there_when_it_builds() {
+    let project = Project::new();
+    if project.sandbox.builds().is_none() {
+        return;
+    }
+    let work = &project.work;
+    work.git(&["remote", "add", "origin", HERE]);
+    work.write(
+        "clusters/all.yaml",
+        format!(
+            "apiVersion: source.toolkit.fluxcd.io/v1
+kind: GitRepository
+metadata: {{name: fleet}}
+spec: {{url: {HERE}, ref: {{branch: main}}}}
+---
+apiVersion: kustomize.toolkit.fluxcd.io/v1
+kind: Kustomization
+metadata: {{name: mixed}}
+spec: {{path: ./example/overlay, sourceRef: {{kind: GitRepository, name: fleet}}, components: [../../mixin]}}
+---
+apiVersion: kustomize.toolkit.fluxcd.io/v1
+kind: Kustomization
+metadata: {{name: plain}}
+spec: {{path: ./plain, sourceRef: {{kind: GitRepository, name: fleet}}}}
+---
+apiVersion: argoproj.io/v1alpha1
+kind: Application
+metadata: {{name: mixed}}
+spec: {{source: {{repoURL: {HERE}, path: example/overlay, kustomize: {{components: [../../mixin]}}}}}}
+"
+        ),
+    );
+    work.write(
+        "mixin/kustomization.yaml",
+        "apiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Component\ncommonAnnotations: {mixed: in}\n",
+    );
+    work.write("plain/kept.yaml", config("kept"));
+    work.write("plain/notes.yaml", "- no object\n");
+    work.write(
+        "plain/inner/kustomization.yaml",
+        "resources: [../../example/base]\n",
+    );
+    work.symlink("plain/link.yaml", "notes.yaml");
+    let run = |patterns: &str| {
+        work.write(".sourceignore", patterns);
+        work.commit("Patterns");
+        let output = work.run(&["--in-place", "--format", "json"]);
+        output.success();
+        let verdicts = engines(&output).into_iter();
+        verdicts.map(|(_, verdict)| verdict).collect::<Vec<_>>()
+    };
+    // Both of Flux, then Argo CD.
+    let all = run("notes.yaml\n");
+    assert_eq!(all, ["identical", "identical", "identical"]);
+    // What was verified before was with other files.
+    let without = run("notes.yaml\n/mixin/\n");
+    assert_eq!(without, ["not-built", "identical", "verified-before"]);
+    let with_notes = run("*.md\n");
+    assert_eq!(with_notes, ["identical", "not-built", "verified-before"]);
+    work.run(&["targets", "--build", "plain"]).fails(2);
+    work.write(".sourceignore", "notes.yaml\n");
+    work.run(&["targets", "--build", "plain"])
+        .success()
+        .stdout_has("  name: kept\n");
+}

@@ -1,15 +1,16 @@
 //! What Flux and Argo CD build of a repository that is localized where it stands.
 
 use std::collections::HashSet;
+use std::rc::Rc;
 
 use super::deployed::Deployed;
-use crate::build_check::EngineBuild;
+use crate::build_check::{EngineBuild, EngineSide};
 use crate::failure::Result;
 use crate::plan::{Plan, Writes};
-use crate::targets::generated::generated;
-use crate::targets::{self, Found, Here};
+use crate::targets::generated::{Generated, generated};
+use crate::targets::{self, Found, Here, Hidden, SeenTree};
 use crate::tree::overlay::OverlayTree;
-use crate::tree::path;
+use crate::tree::{Tree, path};
 use crate::workspace::Workspace;
 
 /// Returns what engines build of the result, as far as something that they build is written; without what is built as
@@ -41,7 +42,10 @@ pub(super) fn of(
         if !is_touched(plan, &roots, here) {
             continue;
         }
-        let original = generated(&*workspace.tree, target, here)?;
+        let hidden = Hidden::of(&**tree, target, here)?;
+        let before = SeenTree::new(&*workspace.tree, &hidden);
+        let after = SeenTree::new(&after, &hidden);
+        let original = generated(&before, target, here)?;
         let localized = generated(&after, target, here)?;
         let (Some(original), Some(localized)) = (original, localized) else {
             continue;
@@ -55,26 +59,35 @@ pub(super) fn of(
             original.directory.clone(),
             original.text.clone(),
             original.arguments.clone(),
+            target.artifact(here).map(Rc::as_ptr),
         );
         if (is_plain && original.arguments.is_empty() && has_plain(&original.directory))
             || !seen.insert(key)
         {
             continue;
         }
-        let files = original.files.iter().map(|place| {
-            let bytes = workspace.tree.read(place)?;
-            Ok((place.clone(), bytes))
-        });
+        let declared = target.object_files().into_iter().map(str::to_owned);
         builds.push(EngineBuild {
             name: target.by(),
-            file: target.object.file.clone(),
-            files: files.collect::<Result<_>>()?,
+            declared: declared.collect(),
             roots,
-            original,
-            localized,
+            original: side(&before, original)?,
+            localized: side(&after, localized)?,
+            hidden,
         });
     }
     Ok(builds)
+}
+
+fn side(tree: &dyn Tree, made: Generated) -> Result<EngineSide> {
+    let files = made.files.iter().map(|place| {
+        let bytes = tree.read(place)?;
+        Ok((place.clone(), bytes))
+    });
+    Ok(EngineSide {
+        files: files.collect::<Result<_>>()?,
+        made,
+    })
 }
 
 /// Returns whether something that an engine builds for a target is written.

@@ -1,0 +1,98 @@
+//! What an engine gets to see of the repository. Flux builds from an artifact: links are not in it, nor what patterns
+//! leave out. Others build from a checkout.
+
+use std::rc::Rc;
+
+use super::{Artifact, Engine, Here, Ignores, Target};
+use crate::failure::Result;
+use crate::tree::{Entry, Listing, Tree};
+
+/// What an engine does not get to see.
+#[derive(Debug, Clone, Default)]
+pub struct Hidden {
+    ignores: Option<Rc<Ignores>>,
+    has_links: bool,
+}
+
+impl Hidden {
+    /// Returns what is hidden from the engine of a target.
+    ///
+    /// # Errors
+    /// When the tree cannot be read.
+    pub fn of(tree: &dyn Listing, target: &Target, here: &Here) -> Result<Hidden> {
+        let ignores = match target.artifact(here) {
+            Some(artifact) => Some(Rc::new(Ignores::of(tree, artifact)?)),
+            None => None,
+        };
+        Ok(Hidden {
+            ignores,
+            has_links: target.engine == Engine::Flux,
+        })
+    }
+
+    /// Returns the files of the tree whose patterns say what is hidden; none where patterns have no say.
+    #[must_use]
+    pub fn patterns(&self) -> Option<&[String]> {
+        self.ignores
+            .as_ref()
+            .map(|ignores| ignores.files.as_slice())
+    }
+
+    /// Returns whether something is hidden. A directory is there as long as something is in it.
+    #[must_use]
+    pub fn hides(&self, place: &str, entry: Entry) -> bool {
+        match entry {
+            Entry::Link => self.has_links,
+            Entry::File { .. } => {
+                let ignores = self.ignores.as_ref();
+                ignores.is_some_and(|ignores| ignores.rule(place).is_some())
+            }
+            Entry::Directory | Entry::Submodule => false,
+        }
+    }
+}
+
+impl Target {
+    /// Returns the artifact of a `GitRepository` from which Flux builds it: of others nobody here knows what is packed.
+    #[must_use]
+    pub fn artifact<'a>(&self, here: &'a Here) -> Option<&'a Rc<Artifact>> {
+        here.artifact.as_ref().filter(|artifact| {
+            let object = artifact.object.as_ref();
+            self.engine == Engine::Flux && object.is_none_or(|one| one.kind == "GitRepository")
+        })
+    }
+}
+
+/// A tree as an engine sees it.
+pub struct SeenTree<'a> {
+    tree: &'a dyn Tree,
+    hidden: &'a Hidden,
+}
+
+impl<'a> SeenTree<'a> {
+    /// Hides something of a tree.
+    #[must_use]
+    pub fn new(tree: &'a dyn Tree, hidden: &'a Hidden) -> Self {
+        SeenTree { tree, hidden }
+    }
+}
+
+impl Tree for SeenTree<'_> {
+    fn entry(&self, path: &str) -> Result<Option<Entry>> {
+        let entry = self.tree.entry(path)?;
+        Ok(entry.filter(|entry| !self.hidden.hides(path, *entry)))
+    }
+
+    fn names(&self, directory: &str) -> Result<Vec<String>> {
+        // Whoever lists them asks for the entry of each.
+        self.tree.names(directory)
+    }
+
+    fn read(&self, path: &str) -> Result<Vec<u8>> {
+        self.tree.read(path)
+    }
+
+    fn label(&self, path: &str) -> String {
+        self.tree.label(path)
+    }
+}
