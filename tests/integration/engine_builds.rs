@@ -1,6 +1,6 @@
 //! What Flux and Argo CD build: printed, and compared before and after localizing.
 
-use crate::support::{Kustomize, Project, Repo, Sandbox, config};
+use crate::support::{Kustomize, Project, Repo, Sandbox, World, config, config_map};
 
 const HERE: &str = "https://github.com/acme/fleet";
 
@@ -385,4 +385,81 @@ spec: {{source: {{repoURL: {HERE}, path: example/overlay, kustomize: {{component
     work.run(&["targets", "--build", "plain"])
         .success()
         .stdout_has("  name: kept\n");
+}
+
+#[test]
+fn what_differs_only_where_an_engine_builds_is_refused() {
+    let flux = format!(
+        "apiVersion: source.toolkit.fluxcd.io/v1
+kind: GitRepository
+metadata: {{name: fleet}}
+spec: {{url: {HERE}, ref: {{branch: main}}}}
+---
+apiVersion: kustomize.toolkit.fluxcd.io/v1
+kind: Kustomization
+metadata: {{name: web}}
+spec:
+  path: ./apps/web
+  sourceRef: {{kind: GitRepository, name: fleet}}
+  ignoreMissingComponents: true
+  components: [localized-files/github.com/acme/lib/v1/part]
+"
+    );
+    let argo = format!(
+        "apiVersion: argoproj.io/v1alpha1
+kind: Application
+metadata: {{name: web}}
+spec:
+  source:
+    repoURL: {HERE}
+    path: apps/web
+    kustomize: {{ignoreMissingComponents: true, components: [localized-files/github.com/acme/lib/v1/part]}}
+"
+    );
+    for (objects, name) in [
+        (flux, "Flux Kustomization web (clusters/web.yaml:6)"),
+        (argo, "Argo CD Application web (clusters/web.yaml:1)"),
+    ] {
+        let world = World::acme();
+        if Kustomize::find().is_none() {
+            return;
+        }
+        let work = &world.work;
+        work.git(&["remote", "add", "origin", HERE]);
+        world.commit(&[
+            ("clusters/web.yaml", &objects),
+            (
+                "apps/web/kustomization.yaml",
+                "resources: [map.yaml]\ncomponents: ['https://github.com/acme/lib//part?ref=v1']\n",
+            ),
+            ("apps/web/map.yaml", &config_map("web")),
+        ]);
+        // The component that the object adds is there only when it is localized: then it is added twice.
+        let before = work.state();
+        let output = work.run(&["--in-place"]);
+        let shown = format!("{}{}", output.stdout, output.stderr);
+        output.fails(1);
+        for text in [name, "-  name: x-web\n", "+  name: x-x-web\n"] {
+            assert!(shown.contains(text), "{text}\n{shown}");
+        }
+        work.state().assert_same(&before);
+        let output = work.run(&["--in-place", "--format", "json"]);
+        let report: serde_json::Value = serde_json::from_str(&output.stdout).unwrap();
+        let verdicts: Vec<_> = report["verified"]["targets"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|one| {
+                (
+                    one["target"].as_str().unwrap(),
+                    one["verdict"].as_str().unwrap(),
+                )
+            })
+            .collect();
+        assert_eq!(verdicts, [("apps/web", "identical"), (name, "differs")]);
+        // Without the object nothing differs.
+        work.git(&["rm", "-qr", "clusters"]);
+        work.commit("No object");
+        work.run(&["--in-place"]).success();
+    }
 }
