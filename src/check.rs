@@ -107,7 +107,7 @@ pub fn check(input: Input<'_>) -> Result<Checked> {
         ..walk::Options::default()
     };
     let mut explored = deployed::explore(&input, &targets, &starts, options);
-    targets.settle(&explored.graph, &*input.tree);
+    deployed::settle(&input, &mut targets, &starts, &kustomizations, &explored)?;
     let flux = flux_objects(&explored);
     explored
         .troubles

@@ -104,6 +104,36 @@ pub(super) fn explore(
     }
 }
 
+/// Notes what may change the objects of targets: any kustomization may, also one at which this walk does not start.
+///
+/// # Errors
+/// When only targets are looked at, and something may change all of them.
+pub(super) fn settle(
+    input: &Input<'_>,
+    targets: &mut Targets,
+    starts: &[String],
+    kustomizations: &[String],
+    explored: &Explored,
+) -> Result<()> {
+    let parents = kustomizations.iter().map(|place| path::parent(place));
+    let all: BTreeSet<&str> = parents.collect();
+    if targets.targets.is_empty() || starts.len() >= all.len() {
+        targets.settle(&explored.graph, &*input.tree);
+    } else {
+        let all: Vec<String> = all.into_iter().map(str::to_owned).collect();
+        let explored = walk::inputs::explore(input.tree.clone(), &all);
+        targets.settle(&explored.graph, &*input.tree);
+    }
+    if input.targets_only && targets.here().next().is_none() {
+        return Err(Failure::new(
+            "no target can be looked at: a build may change every object that names one",
+        )
+        .hint("look at all kustomizations: leave out `--targets-only`")
+        .hint("see what may change them: git kustomize-localize targets"));
+    }
+    Ok(())
+}
+
 /// A target, where it is, and the roots that it reaches.
 pub(super) struct One<'a> {
     pub(super) target: &'a Target,

@@ -11,7 +11,7 @@ use crate::reference::{RepoSpec, is_remote_file};
 use crate::targets::built::Builder;
 use crate::targets::{Found, Place, Reached, Targets};
 use crate::tree::{Listing, path};
-use crate::walk::{self, Contents, Explored, RootId, Source};
+use crate::walk::{Explored, RootId, inputs};
 
 /// A walk over a tree without a network, from every kustomization: any may change an object, also one that the
 /// configuration leaves out.
@@ -31,18 +31,7 @@ impl Survey {
         let parents = kustomizations.iter().map(|place| path::parent(place));
         let directories: BTreeSet<String> = parents.map(str::to_owned).collect();
         let directories: Vec<String> = directories.into_iter().collect();
-        let options = walk::Options {
-            // Which files a root may load is a question of `check`.
-            load_restrictor: LoadRestrictor::None,
-            contents: Contents::Configurations,
-            ..walk::Options::default()
-        };
-        let source = Source {
-            tree: tree.clone(),
-            scope: String::new(),
-            repository: None,
-        };
-        let explored = walk::explore(source, &directories, None, &options);
+        let explored = inputs::explore(tree.clone(), &directories);
         Ok(Survey {
             tree,
             kustomizations,
