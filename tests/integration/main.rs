@@ -43,6 +43,7 @@ mod following_changes;
 mod functions;
 mod generate;
 mod generated;
+mod gitops;
 mod helm;
 mod hook;
 mod hydrator;

@@ -1,0 +1,347 @@
+//! The layouts that Flux and Argo CD document, from `main` to a branch that deploys without a network.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use crate::support::{Repo, World, config_map};
+
+const HERE: &str = "https://github.com/acme/fleet";
+const WEB: &str = "resources: [map.yaml, 'https://github.com/acme/lib//web?ref=v1']\n";
+const OTHER: &str = "resources: ['https://github.com/acme/lib//other?ref=v1']\n";
+
+/// Returns the source of Flux, as `flux bootstrap` writes it, and what it deploys first.
+fn bootstrap(path: &str) -> String {
+    format!(
+        "apiVersion: source.toolkit.fluxcd.io/v1
+kind: GitRepository
+metadata: {{name: flux-system, namespace: flux-system}}
+spec:
+  interval: 1m0s
+  ref: {{branch: localized/main}}
+  url: ssh://git@github.com/acme/fleet
+---
+{}",
+        flux("flux-system", path, "")
+    )
+}
+
+fn flux(name: &str, path: &str, more: &str) -> String {
+    format!(
+        "apiVersion: kustomize.toolkit.fluxcd.io/v1
+kind: Kustomization
+metadata:
+  name: {name}
+  namespace: flux-system
+spec:
+  interval: 10m0s
+  path: {path}
+  prune: true
+  sourceRef: {{kind: GitRepository, name: flux-system}}
+{more}"
+    )
+}
+
+fn application(name: &str, path: &str, more: &str) -> String {
+    format!(
+        "apiVersion: argoproj.io/v1alpha1
+kind: Application
+metadata: {{name: {name}, namespace: argocd}}
+spec:
+  project: default
+  destination: {{server: 'https://kubernetes.default.svc', namespace: {name}}}
+  source:
+    repoURL: {HERE}
+    targetRevision: localized/main
+    path: {path}
+{more}"
+    )
+}
+
+/// Returns the name of a target that no other one has.
+fn in_full(target: &Value) -> String {
+    let text = |key: &str| target[key].as_str().unwrap_or_default();
+    let engine = match text("engine") {
+        "flux" => "Flux",
+        _ => "Argo CD",
+    };
+    let made = |key: &str, word: &str| match text(key) {
+        "" => String::new(),
+        by => format!(", {word} by {by}"),
+    };
+    format!(
+        "{engine} {} {} ({}:{}{}{})",
+        text("kind"),
+        text("name"),
+        text("file"),
+        target["line"],
+        made("built_by", "built"),
+        made("filled_by", "filled in"),
+    )
+}
+
+/// Returns the targets at a revision, as JSON.
+fn targets(work: &Repo, revision: &str) -> Vec<Value> {
+    let output = work.run(&["targets", "--rev", revision, "--format", "json"]);
+    let shown = output.success().stdout.clone();
+    let mut shown: Value = serde_json::from_str(&shown).unwrap();
+    assert_eq!(shown["unread"], serde_json::json!([]));
+    shown["targets"].as_array_mut().unwrap().split_off(0)
+}
+
+/// Localizes the repository where it stands, and holds the branch against `main`: what engines deploy is hermetic there
+/// and not here, and builds to the same. `named` are the targets, `built` those that an engine builds in its own way.
+fn deploys_from_the_branch(world: &World, named: &[&str], built: &[&str]) {
+    let work = &world.work;
+    work.commit("Deploy");
+    work.git(&["remote", "add", "origin", HERE]);
+    let of_main = targets(work, "main");
+    let names: Vec<&str> = of_main
+        .iter()
+        .map(|one| one["name"].as_str().unwrap())
+        .collect();
+    assert_eq!(names, named);
+    assert!(of_main.iter().any(|one| one["hermetic"] == false));
+    let check = |revision: &str| work.run(&["check", "--targets-only", "--rev", revision]);
+    let is_known = of_main.iter().any(|one| one["built_by"].is_null());
+    if is_known {
+        check("main").fails(1);
+    } else {
+        // It builds nothing, and does not pass over that.
+        check("main").fails(2).stderr_has("may change every object");
+    }
+
+    let output = work.run(&["--in-place", "--format", "json"]);
+    let report: Value = serde_json::from_str(&output.success().stdout).unwrap();
+    let mut by_engines = BTreeSet::new();
+    for one in report["verified"]["targets"].as_array().unwrap() {
+        assert_eq!(one["verdict"], "identical", "{one}");
+        let name = one["target"].as_str().unwrap();
+        by_engines.extend(name.split_once(" (").map(|(name, _)| name));
+    }
+    assert_eq!(by_engines, built.iter().copied().collect());
+
+    let of_branch = targets(work, "localized/main");
+    assert_eq!(of_main.len(), of_branch.len());
+    for (one, other) in of_main.iter().zip(&of_branch) {
+        for key in ["name", "path", "found", "built_by", "filled_by"] {
+            assert_eq!(one[key], other[key], "{one}\n{other}");
+        }
+        let is_built = ["kustomization", "directory"].contains(&other["found"].as_str().unwrap());
+        assert!(!is_built || other["hermetic"] == true, "{other}");
+        if other["found"] == "kustomization" || other["engine"] == "flux" {
+            let name = in_full(other);
+            let build = |revision: &str| {
+                let output = work.run(&["targets", "--build", &name, "--rev", revision]);
+                output.success().stdout.clone()
+            };
+            assert_eq!(build("main"), build("localized/main"), "{name}");
+        }
+    }
+    if is_known {
+        check("localized/main").success();
+    }
+    work.run(&["check", "--rev", "localized/main"]).success();
+    work.run(&["verify", "localized/main"]).success();
+}
+
+/// Returns the world of these tests; none without a kustomize.
+fn world() -> Option<World> {
+    let world = World::acme();
+    world.sandbox.builds()?;
+    Some(world)
+}
+
+/// Writes what `flux bootstrap` does for a cluster.
+fn cluster(work: &Repo, name: &str) {
+    let directory = format!("clusters/{name}/flux-system");
+    work.write(
+        &format!("{directory}/gotk-sync.yaml"),
+        bootstrap(&format!("./clusters/{name}")),
+    );
+    work.write(
+        &format!("{directory}/kustomization.yaml"),
+        "resources: [gotk-sync.yaml]\n",
+    );
+}
+
+#[test]
+fn flux_with_base_and_overlays() {
+    let Some(world) = world() else { return };
+    let work = &world.work;
+    for name in ["production", "staging"] {
+        cluster(work, name);
+        let values = format!("  postBuild: {{substitute: {{cluster: {name}}}}}\n");
+        work.write(
+            &format!("clusters/{name}/apps.yaml"),
+            flux(&format!("{name}-apps"), &format!("./apps/{name}"), &values),
+        );
+        work.write(
+            &format!("apps/{name}/kustomization.yaml"),
+            format!("resources: [../base/web]\nnameSuffix: -{name}\n"),
+        );
+    }
+    work.write("apps/base/web/kustomization.yaml", WEB);
+    work.write("apps/base/web/map.yaml", config_map("web"));
+    work.write("infrastructure/kustomization.yaml", OTHER);
+    work.write(
+        "clusters/production/infrastructure.yaml",
+        flux(
+            "infrastructure",
+            "./infrastructure",
+            "  targetNamespace: infra\n",
+        ),
+    );
+    deploys_from_the_branch(
+        &world,
+        &[
+            "production-apps",
+            "flux-system",
+            "infrastructure",
+            "staging-apps",
+            "flux-system",
+        ],
+        &[
+            "Flux Kustomization infrastructure",
+            "Flux Kustomization production-apps",
+            "Flux Kustomization staging-apps",
+        ],
+    );
+}
+
+#[test]
+fn flux_with_a_directory_for_each_cluster() {
+    let Some(world) = world() else { return };
+    let work = &world.work;
+    for name in ["one", "two"] {
+        cluster(work, name);
+        let values = format!("  postBuild: {{substitute: {{cluster: {name}}}}}\n");
+        work.write(
+            &format!("clusters/{name}/shared.yaml"),
+            flux(&format!("shared-{name}"), "./shared", &values),
+        );
+        work.write(&format!("tenants/{name}/kustomization.yaml"), WEB);
+        work.write(&format!("tenants/{name}/map.yaml"), config_map(name));
+    }
+    // Both clusters deploy this object, each with its own path in it.
+    work.write(
+        "shared/tenants.yaml",
+        flux("tenants-${cluster}", "./tenants/${cluster}", ""),
+    );
+    work.write("shared/map.yaml", config_map("shared"));
+    deploys_from_the_branch(
+        &world,
+        &[
+            "flux-system",
+            "shared-one",
+            "flux-system",
+            "shared-two",
+            "tenants-one",
+            "tenants-two",
+        ],
+        &[
+            "Flux Kustomization tenants-one",
+            "Flux Kustomization tenants-two",
+        ],
+    );
+}
+
+#[test]
+fn flux_with_a_generated_directory() {
+    let Some(world) = world() else { return };
+    let work = &world.work;
+    cluster(work, "prod");
+    work.write("clusters/prod/all.yaml", flux("all", "./manifests", ""));
+    work.write("manifests/map.yaml", config_map("plain"));
+    work.write("manifests/deep/er/map.yaml", config_map("deeper"));
+    work.write("manifests/web/kustomization.yaml", WEB);
+    work.write("manifests/web/map.yaml", config_map("web"));
+    deploys_from_the_branch(&world, &["all", "flux-system"], &["Flux Kustomization all"]);
+}
+
+#[test]
+fn argo_cd_with_an_app_of_apps() {
+    let Some(world) = world() else { return };
+    let work = &world.work;
+    work.write("root.yaml", application("root", "argo/apps", ""));
+    let more = "    kustomize: {namePrefix: prod-, images: ['nginx:1.27']}\n";
+    work.write(
+        "argo/apps/web.yaml",
+        application("web", "apps/web/overlays/prod", more),
+    );
+    work.write("argo/apps/db.yaml", application("db", "apps/db", ""));
+    work.write("apps/web/base/kustomization.yaml", WEB);
+    work.write("apps/web/base/map.yaml", config_map("web"));
+    work.write(
+        "apps/web/overlays/prod/kustomization.yaml",
+        "resources: [../../base]\ncommonAnnotations: {stage: prod}\n",
+    );
+    work.write("apps/db/kustomization.yaml", OTHER);
+    deploys_from_the_branch(&world, &["db", "web", "root"], &["Argo CD Application web"]);
+}
+
+#[test]
+fn argo_cd_with_an_overlay_for_an_app_of_apps() {
+    let Some(world) = world() else { return };
+    let work = &world.work;
+    work.write("argo/base/web.yaml", application("web", "apps/web", ""));
+    work.write("argo/base/kustomization.yaml", "resources: [web.yaml]\n");
+    for name in ["one", "two"] {
+        work.write(
+            &format!("argo/{name}/kustomization.yaml"),
+            format!(
+                "resources: [../base]
+nameSuffix: -{name}
+patches:
+- target: {{kind: Application}}
+  patch: |-
+    - {{op: replace, path: /spec/source/path, value: apps/{name}}}
+"
+            ),
+        );
+        work.write(&format!("apps/{name}/kustomization.yaml"), WEB);
+        work.write(&format!("apps/{name}/map.yaml"), config_map(name));
+    }
+    deploys_from_the_branch(&world, &["web-one", "web-two"], &[]);
+}
+
+#[test]
+fn argo_cd_with_a_set_of_directories() {
+    let Some(world) = world() else { return };
+    let work = &world.work;
+    work.write(
+        "sets/apps.yaml",
+        format!(
+            "apiVersion: argoproj.io/v1alpha1
+kind: ApplicationSet
+metadata: {{name: apps, namespace: argocd}}
+spec:
+  goTemplate: true
+  generators:
+  - git:
+      repoURL: {HERE}
+      revision: localized/main
+      directories:
+      - path: apps/*
+  template:
+    metadata: {{name: '{{{{.path.basename}}}}'}}
+    spec:
+      project: default
+      source:
+        repoURL: {HERE}
+        targetRevision: localized/main
+        path: '{{{{.path.path}}}}'
+        kustomize: {{nameSuffix: '-{{{{.path.basename}}}}'}}
+"
+        ),
+    );
+    for name in ["db", "web"] {
+        work.write(&format!("apps/{name}/kustomization.yaml"), WEB);
+        work.write(&format!("apps/{name}/map.yaml"), config_map(name));
+    }
+    deploys_from_the_branch(
+        &world,
+        &["db", "web"],
+        &["Argo CD ApplicationSet db", "Argo CD ApplicationSet web"],
+    );
+}
