@@ -48,7 +48,7 @@ use crate::tree::{self, Listing, Resolved, Tree, path};
 
 pub use argo::exclusion;
 pub use identity::Identity;
-pub use ignore::{FILE_NAME as IGNORE_NAME, Ignored, Ignores};
+pub use ignore::{FILE_NAME as IGNORE_NAME, Ignored, Ignores, SourceIgnore};
 pub use read_paths::generate_paths;
 pub use scan::Unread;
 pub use seen::{Hidden, SeenTree};

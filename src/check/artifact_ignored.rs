@@ -41,15 +41,16 @@ fn find(context: &Context<'_>) -> Vec<Finding> {
         let Some(artifact) = one.target.artifact(one.here) else {
             continue;
         };
-        let ignores = known.entry(Rc::as_ptr(artifact)).or_insert_with(|| {
-            match Ignores::of(context.tree, artifact) {
-                Ok(ignores) => Some(Rc::new(ignores)),
-                Err(failure) => {
-                    context.failures.borrow_mut().push(failure);
-                    None
-                }
-            }
-        });
+        let ignores =
+            known
+                .entry(Rc::as_ptr(artifact))
+                .or_insert_with(|| match context.ignores(artifact) {
+                    Ok(ignores) => Some(Rc::new(ignores)),
+                    Err(failure) => {
+                        context.failures.borrow_mut().push(failure);
+                        None
+                    }
+                });
         if let Some(ignores) = ignores.clone() {
             look(context, &one, &ignores, &mut findings);
         }

@@ -1,6 +1,6 @@
 //! What a rule looks at, and how it makes a finding of what it saw.
 
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -10,11 +10,11 @@ use super::lines::Lines;
 use super::remotes::{self, RemoteUse};
 use super::{Checking, Input};
 use crate::config::{Config, Missing};
-use crate::failure::Failure;
+use crate::failure::{Failure, Result};
 use crate::finding::{Finding, Rule, Severity, Span, Subject};
 use crate::record::{Index, Lock, stored};
 use crate::redact;
-use crate::targets::Targets;
+use crate::targets::{Artifact, Ignores, SourceIgnore, Targets};
 use crate::tree::absence::Absences;
 use crate::tree::{Listing, path};
 use crate::walk::{Edge, Explored, FileId, Graph, Noted, Origin, Root, RootId, Trouble};
@@ -59,6 +59,7 @@ pub(super) struct Context<'a> {
     names: RefCell<HashMap<String, Rc<[String]>>>,
     /// What was requested of [`Context::changes_in_place`], by root.
     changes: RefCell<HashMap<usize, Rc<Option<String>>>>,
+    source_ignore: OnceCell<SourceIgnore>,
     /// What rules could not look at.
     pub(super) failures: RefCell<Vec<Failure>>,
 }
@@ -112,6 +113,7 @@ impl<'a> Context<'a> {
             directories,
             names: RefCell::default(),
             changes: RefCell::default(),
+            source_ignore: OnceCell::new(),
             failures: RefCell::default(),
         }
     }
@@ -335,6 +337,18 @@ impl<'a> Context<'a> {
         let mut known = self.names.borrow_mut();
         known.insert(directory.to_owned(), names.clone());
         names
+    }
+
+    /// Returns what Flux leaves out of an artifact.
+    pub(super) fn ignores(&self, artifact: &Artifact) -> Result<Ignores> {
+        let known = match self.source_ignore.get() {
+            Some(known) => known,
+            None => {
+                let read = SourceIgnore::of(self.tree)?;
+                self.source_ignore.get_or_init(|| read)
+            }
+        };
+        Ok(known.with(artifact))
     }
 
     /// Makes a warning of a finding that would be an error by default.

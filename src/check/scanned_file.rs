@@ -5,7 +5,7 @@ use super::deployed::One;
 use super::rule::{Allow, Definition, Find};
 use crate::finding::{Finding, Rule, Severity};
 use crate::kustomization::{FILE_NAMES, Kind, looks_like_resources};
-use crate::targets::{Engine, Found, Ignores};
+use crate::targets::{Engine, Found};
 use crate::tree::{Entry, path};
 
 pub(super) const DEFINITION: Definition = Definition {
@@ -46,7 +46,7 @@ fn scan(
     directory: &str,
 ) -> crate::failure::Result<Vec<Finding>> {
     let ignores = match &one.here.artifact {
-        Some(artifact) => Some(Ignores::of(context.tree, artifact)?),
+        Some(artifact) => Some(context.ignores(artifact)?),
         None => None,
     };
     let by = one.target.by();

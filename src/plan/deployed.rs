@@ -8,7 +8,9 @@ use std::rc::Rc;
 use super::{Plan, Writes};
 use crate::failure::{Failure, Failures, Location, Result};
 use crate::kustomization::FILE_NAMES;
-use crate::targets::{Artifact, Engine, Found, Here, Ignores, Object, Target, Targets, exclusion};
+use crate::targets::{
+    Artifact, Engine, Found, Here, Ignores, Object, SourceIgnore, Target, Targets, exclusion,
+};
 use crate::tree::{self, Listing, path};
 use crate::walk::{Graph, Origin, RootId, Target as Leads};
 
@@ -121,12 +123,13 @@ fn scanned(
         Ok(false)
     };
     let mut failures = Vec::new();
+    let mut source_ignore = None;
     for (target, here) in targets.here() {
         let (Engine::Flux, Found::Directory(directory)) = (target.engine, &here.found) else {
             continue;
         };
         let ignores = match &here.artifact {
-            Some(artifact) => Some(Ignores::of(tree, artifact)?),
+            Some(artifact) => Some(known(&mut source_ignore, tree)?.with(artifact)),
             None => None,
         };
         let is_left_out = |file: &str| {
@@ -161,6 +164,14 @@ fn scanned(
     Ok(failures)
 }
 
+/// Returns what is left out everywhere, which takes a look at all paths.
+fn known<'a>(known: &'a mut Option<SourceIgnore>, tree: &dyn Listing) -> Result<&'a SourceIgnore> {
+    Ok(match known {
+        Some(known) => known,
+        none => none.insert(SourceIgnore::of(tree)?),
+    })
+}
+
 fn scan(target: &Target, here: &Here, directory: &str, file: &str) -> Failure {
     let shown = if directory.is_empty() { "." } else { directory };
     let message = format!(
@@ -186,7 +197,8 @@ fn left_out(
     after: &Graph,
 ) -> Result<Vec<Failure>> {
     let mut failures = Vec::new();
-    let mut known: BTreeMap<*const Artifact, Ignores> = BTreeMap::new();
+    let mut source_ignore = None;
+    let mut of_source: BTreeMap<*const Artifact, Ignores> = BTreeMap::new();
     let directories: BTreeMap<&str, RootId> = after
         .roots
         .iter()
@@ -201,10 +213,9 @@ fn left_out(
         }) else {
             continue;
         };
-        let key = Rc::as_ptr(artifact);
-        let ignores = match known.entry(key) {
+        let ignores = match of_source.entry(Rc::as_ptr(artifact)) {
             Entry::Occupied(known) => known.into_mut(),
-            Entry::Vacant(new) => new.insert(Ignores::of(tree, artifact)?),
+            Entry::Vacant(new) => new.insert(known(&mut source_ignore, tree)?.with(artifact)),
         };
         let starts = target.roots(here, &all);
         let starts = starts

@@ -15,7 +15,7 @@ use crate::redact;
 use crate::tree::{Entry, Listing, path};
 
 pub use application_set::exclusion;
-pub(super) use pattern::matches as go_match;
+pub(super) use pattern::Pattern;
 
 /// The annotation that says which paths matter to an application.
 pub(super) const GENERATE_PATHS: &str = "argocd.argoproj.io/manifest-generate-paths";

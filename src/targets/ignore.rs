@@ -4,8 +4,10 @@
 //! Patterns look like those of `.gitignore` and are not: the last one that matches a path decides, and whatever is below
 //! a directory matches with it, so that a file can be taken in again out of a directory that is left out.
 
+use std::rc::Rc;
+
 use super::Artifact;
-use super::argo::go_match;
+use super::argo::Pattern as Glob;
 use crate::failure::Result;
 use crate::tree::{Entry, Listing, path};
 
@@ -51,8 +53,21 @@ struct Pattern {
     takes_in: bool,
     directories_only: bool,
     /// The names of a pattern with a slash; a single one otherwise.
-    names: Vec<String>,
+    names: Vec<Name>,
     is_path: bool,
+}
+
+#[derive(Debug, Clone)]
+struct Name {
+    text: String,
+    /// None where it is broken, so that it matches nothing.
+    glob: Option<Glob>,
+}
+
+impl Name {
+    fn matches(&self, name: &str) -> bool {
+        self.glob.as_ref().is_some_and(|glob| glob.matches(name))
+    }
 }
 
 /// A pattern that leaves something out.
@@ -64,22 +79,25 @@ pub struct Ignored {
     pub place: String,
 }
 
-/// What is left out of an artifact.
-#[derive(Debug, Clone)]
-pub struct Ignores {
-    patterns: Vec<Pattern>,
-    sparse: Vec<String>,
+/// What every `.sourceignore` of a tree says, for all sources.
+pub struct SourceIgnore {
+    /// What is left out always and by these files.
+    given: Rc<[Pattern]>,
+    /// The same where a source gives no pattern, either.
+    alone: Rc<[Pattern]>,
     /// The files that hold patterns.
-    pub(super) files: Vec<String>,
+    files: Rc<[String]>,
 }
 
-impl Ignores {
-    /// Reads the patterns that hold for a source.
+impl SourceIgnore {
+    /// Reads the patterns.
     ///
     /// # Errors
     /// When a `.sourceignore` cannot be read.
-    pub fn of(tree: &dyn Listing, artifact: &Artifact) -> Result<Ignores> {
-        let mut given = Vec::new();
+    pub fn of(tree: &dyn Listing) -> Result<SourceIgnore> {
+        let mut given = patterns(&ALWAYS.join("\n"), "", |_| {
+            "what Flux always leaves out".to_owned()
+        });
         let mut files = tree.files_named(&[FILE_NAME])?;
         // Those of a directory stand before those of the directories in it, by name.
         files.sort_by_cached_key(|file| {
@@ -95,28 +113,55 @@ impl Ignores {
                 }));
             }
         }
+        let mut alone = given.clone();
+        if alone.len() == ALWAYS.len() {
+            let place = "the defaults of Flux".to_owned();
+            alone.extend(patterns(&DEFAULTS.join("\n"), "", |_| place.clone()));
+        }
+        Ok(SourceIgnore {
+            given: given.into(),
+            alone: alone.into(),
+            files: files.into(),
+        })
+    }
+
+    /// Returns what is left out of the artifact of a source.
+    #[must_use]
+    pub fn with(&self, artifact: &Artifact) -> Ignores {
+        let mut own = Vec::new();
         if let Some(ignore) = &artifact.ignore {
             let place = match &artifact.object {
                 Some(object) => format!("`spec.ignore` of {object}"),
                 None => "`spec.ignore`".to_owned(),
             };
-            given.extend(patterns(ignore, "", |_| place.clone()));
+            own = patterns(ignore, "", |_| place.clone());
         }
-        let mut all = patterns(&ALWAYS.join("\n"), "", |_| {
-            "what Flux always leaves out".to_owned()
-        });
-        if given.is_empty() {
-            let place = "the defaults of Flux".to_owned();
-            given = patterns(&DEFAULTS.join("\n"), "", |_| place.clone());
-        }
-        all.append(&mut given);
-        Ok(Ignores {
-            patterns: all,
+        let given = if own.is_empty() {
+            &self.alone
+        } else {
+            &self.given
+        };
+        Ignores {
+            given: given.clone(),
+            own,
             sparse: artifact.sparse.clone(),
-            files,
-        })
+            files: self.files.clone(),
+        }
     }
+}
 
+/// What is left out of an artifact.
+#[derive(Debug, Clone)]
+pub struct Ignores {
+    given: Rc<[Pattern]>,
+    /// Those of the source, which have the last word.
+    own: Vec<Pattern>,
+    sparse: Vec<String>,
+    /// The files that hold patterns.
+    pub(super) files: Rc<[String]>,
+}
+
+impl Ignores {
     /// Returns the pattern that leaves a file out, if one does.
     #[must_use]
     pub fn rule(&self, file: &str) -> Option<Ignored> {
@@ -127,11 +172,8 @@ impl Ignores {
                 place: "`spec.sparseCheckout`".to_owned(),
             });
         }
-        let last = self
-            .patterns
-            .iter()
-            .rev()
-            .find(|pattern| pattern.matches(file))?;
+        let mut patterns = self.given.iter().chain(&self.own).rev();
+        let last = patterns.find(|pattern| pattern.matches(file))?;
         (!last.takes_in).then(|| Ignored {
             pattern: last.text.clone(),
             place: last.place.clone(),
@@ -163,7 +205,13 @@ fn patterns(text: &str, domain: &str, place: impl Fn(usize) -> String) -> Vec<Pa
                 domain: domain.to_owned(),
                 takes_in,
                 directories_only,
-                names: rest.split('/').map(str::to_owned).collect(),
+                names: rest
+                    .split('/')
+                    .map(|name| Name {
+                        text: name.to_owned(),
+                        glob: Glob::new(name),
+                    })
+                    .collect(),
                 is_path: rest.contains('/'),
             }
         })
@@ -176,17 +224,16 @@ impl Pattern {
         let Some(inside) = path::below(file, &self.domain) else {
             return false;
         };
-        let names: Vec<&str> = path::components(inside).collect();
         if self.is_path {
-            self.matches_path(&names)
-        } else {
-            let wanted = self.names.first().map_or("", String::as_str);
-            let last = names.len().saturating_sub(1);
-            let found = names
-                .iter()
-                .position(|name| go_match(wanted, name) == Some(true));
-            found.is_some_and(|index| !(self.directories_only && index == last))
+            let names: Vec<&str> = path::components(inside).collect();
+            return self.matches_path(&names);
         }
+        let Some(wanted) = self.names.first() else {
+            return false;
+        };
+        let mut names = path::components(inside);
+        let found = names.any(|name| wanted.matches(name));
+        found && !(self.directories_only && names.next().is_none())
     }
 
     fn matches_path(&self, names: &[&str]) -> bool {
@@ -194,7 +241,7 @@ impl Pattern {
         let (mut matched, mut traverses) = (false, false);
         let last = self.names.len() - 1;
         for (index, wanted) in self.names.iter().enumerate() {
-            match wanted.as_str() {
+            match wanted.text.as_str() {
                 "" => {
                     traverses = false;
                     continue;
@@ -204,7 +251,7 @@ impl Pattern {
                     traverses = true;
                     continue;
                 }
-                wanted if wanted.contains("**") => return false,
+                text if text.contains("**") => return false,
                 _ => {}
             }
             if rest.is_empty() {
@@ -212,10 +259,7 @@ impl Pattern {
             }
             if traverses {
                 traverses = false;
-                match rest
-                    .iter()
-                    .position(|name| go_match(wanted, name) == Some(true))
-                {
+                match rest.iter().position(|name| wanted.matches(name)) {
                     Some(at) => {
                         matched = true;
                         rest = rest.get(at + 1..).unwrap_or_default();
@@ -227,7 +271,7 @@ impl Pattern {
                 }
             } else {
                 let first = rest.first().copied().unwrap_or_default();
-                if go_match(wanted, first) != Some(true) {
+                if !wanted.matches(first) {
                     return false;
                 }
                 rest = rest.get(1..).unwrap_or_default();
@@ -248,7 +292,7 @@ mod tests {
         for (path, text) in files {
             tree.file(path, text.as_bytes(), false);
         }
-        let rule = Ignores::of(&tree, artifact).unwrap().rule(file);
+        let rule = SourceIgnore::of(&tree).unwrap().with(artifact).rule(file);
         rule.map(|rule| format!("{} {}", rule.pattern, rule.place))
     }
 

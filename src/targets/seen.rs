@@ -3,7 +3,7 @@
 
 use std::rc::Rc;
 
-use super::{Artifact, Engine, Here, Ignores, Target};
+use super::{Artifact, Engine, Here, Ignores, SourceIgnore, Target};
 use crate::failure::Result;
 use crate::tree::{Entry, Listing, Tree};
 
@@ -21,7 +21,7 @@ impl Hidden {
     /// When the tree cannot be read.
     pub fn of(tree: &dyn Listing, target: &Target, here: &Here) -> Result<Hidden> {
         let ignores = match target.artifact(here) {
-            Some(artifact) => Some(Rc::new(Ignores::of(tree, artifact)?)),
+            Some(artifact) => Some(Rc::new(SourceIgnore::of(tree)?.with(artifact))),
             None => None,
         };
         Ok(Hidden {
@@ -35,7 +35,7 @@ impl Hidden {
     pub fn patterns(&self) -> Option<&[String]> {
         self.ignores
             .as_ref()
-            .map(|ignores| ignores.files.as_slice())
+            .map(|ignores| &*ignores.files)
     }
 
     /// Returns whether something is hidden. A directory is there as long as something is in it.

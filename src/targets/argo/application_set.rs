@@ -3,7 +3,7 @@
 use super::super::scan::{Document, Unread};
 use super::super::{Build, DirectorySet, Engine, Identity, Object, Place, Target, Targets};
 use super::files;
-use super::pattern;
+use super::pattern::Pattern;
 use super::template::{self, Parameters, fill};
 use crate::failure::Result;
 use crate::kustomization::{Data, Value};
@@ -294,7 +294,8 @@ impl DirectorySet {
                 .patterns
                 .iter()
                 .filter(|(_, excludes)| *excludes == exclude);
-            patterns.any(|(one, _)| pattern::matches(one, directory) == Some(true))
+            patterns
+                .any(|(one, _)| Pattern::new(one).is_some_and(|pattern| pattern.matches(directory)))
         };
         matches(false) && !matches(true)
     }

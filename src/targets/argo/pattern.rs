@@ -1,56 +1,55 @@
 //! Go's `path.Match`: `*` and `?` within one name, `[a-z]`, `\` before what stands for itself; no `**`.
 
-/// Returns whether the pattern matches all of the name; none where the pattern is broken.
-#[must_use]
-pub(in crate::targets) fn matches(pattern: &str, name: &str) -> Option<bool> {
-    let pattern: Vec<char> = pattern.chars().collect();
-    let name: Vec<char> = name.chars().collect();
-    let tokens = tokens(&pattern)?;
-    let (mut token, mut at) = (0, 0);
-    // The last `*`, and what it has taken.
-    let mut again: Option<(usize, usize)> = None;
-    loop {
-        let next = name.get(at).copied();
-        match (tokens.get(token), next) {
-            (None, None) => return Some(true),
-            (Some(Token::Any), _) => {
-                again = Some((token + 1, at));
-                token += 1;
+/// A pattern for the whole of a name.
+#[derive(Debug, Clone)]
+pub(in crate::targets) struct Pattern(Vec<Token>);
+
+impl Pattern {
+    /// Reads a pattern; none where it is broken.
+    #[must_use]
+    pub(in crate::targets) fn new(pattern: &str) -> Option<Pattern> {
+        tokens(pattern).map(Pattern)
+    }
+
+    /// Returns whether it matches all of the name.
+    #[must_use]
+    pub(in crate::targets) fn matches(&self, name: &str) -> bool {
+        let (mut tokens, mut rest) = (self.0.as_slice(), name);
+        // What stands behind the last `*`, and what that has left over.
+        let mut again: Option<(&[Token], &str)> = None;
+        loop {
+            if let Some(Token::Any) = tokens.first() {
+                tokens = &tokens[1..];
+                again = Some((tokens, rest));
                 continue;
             }
-            (Some(Token::One), Some(next)) if next != '/' => {
-                token += 1;
-                at += 1;
-                continue;
-            }
-            (Some(Token::Is(wanted)), Some(next)) if *wanted == next => {
-                token += 1;
-                at += 1;
-                continue;
-            }
-            (Some(Token::Class { ranges, negated }), Some(next)) => {
-                let is_in = ranges
-                    .iter()
-                    .any(|(low, high)| (*low..=*high).contains(&next));
-                if is_in != *negated && next != '/' {
-                    token += 1;
-                    at += 1;
-                    continue;
+            match (tokens.first(), first(rest)) {
+                (None, None) => return true,
+                (Some(token), Some((character, after))) if token.takes(character) => {
+                    tokens = &tokens[1..];
+                    rest = after;
                 }
+                _ => match again.map(|(behind, left)| (behind, first(left))) {
+                    Some((behind, Some((character, left)))) if character != '/' => {
+                        again = Some((behind, left));
+                        tokens = behind;
+                        rest = left;
+                    }
+                    _ => return false,
+                },
             }
-            _ => {}
-        }
-        match again {
-            Some((after, taken)) if name.get(taken).is_some_and(|taken| *taken != '/') => {
-                again = Some((after, taken + 1));
-                token = after;
-                at = taken + 1;
-            }
-            _ => return Some(false),
         }
     }
 }
 
+/// Returns the first character, and the rest.
+fn first(text: &str) -> Option<(char, &str)> {
+    let mut rest = text.chars();
+    let first = rest.next()?;
+    Some((first, rest.as_str()))
+}
+
+#[derive(Debug, Clone)]
 enum Token {
     /// `*`
     Any,
@@ -63,9 +62,24 @@ enum Token {
     },
 }
 
-fn tokens(pattern: &[char]) -> Option<Vec<Token>> {
+impl Token {
+    /// Returns whether it takes this one character.
+    fn takes(&self, character: char) -> bool {
+        match self {
+            Token::Any => false,
+            Token::One => character != '/',
+            Token::Is(wanted) => *wanted == character,
+            Token::Class { ranges, negated } => {
+                let is_in = |(low, high): &(char, char)| (*low..=*high).contains(&character);
+                ranges.iter().any(is_in) != *negated && character != '/'
+            }
+        }
+    }
+}
+
+fn tokens(pattern: &str) -> Option<Vec<Token>> {
     let mut tokens = Vec::new();
-    let mut rest = pattern.iter().copied().peekable();
+    let mut rest = pattern.chars().peekable();
     while let Some(character) = rest.next() {
         tokens.push(match character {
             '*' => Token::Any,
@@ -105,7 +119,7 @@ fn tokens(pattern: &[char]) -> Option<Vec<Token>> {
 
 #[cfg(test)]
 mod tests {
-    use super::matches;
+    use super::Pattern;
 
     #[test]
     fn patterns_match_as_in_go() {
@@ -152,7 +166,8 @@ mod tests {
             ("apps/*/*", "apps/web/localized-files", Some(true)),
             ("apps/**", "apps/web/x", Some(false)),
         ] {
-            assert_eq!(matches(pattern, name), expected, "{pattern} {name}");
+            let found = Pattern::new(pattern).map(|pattern| pattern.matches(name));
+            assert_eq!(found, expected, "{pattern} {name}");
         }
     }
 }
