@@ -50,7 +50,7 @@ pub use argo::exclusion;
 pub use identity::Identity;
 pub use ignore::{FILE_NAME as IGNORE_NAME, Ignored, Ignores, SourceIgnore};
 pub use read_paths::generate_paths;
-pub use scan::Unread;
+pub use scan::{Unread, candidates};
 pub use seen::{Hidden, SeenTree};
 
 /// What names a target: an object of an engine, a file of Fleet, or an entry of the configuration.
@@ -401,6 +401,24 @@ pub fn find(
     identity: impl FnOnce() -> Result<Identity>,
 ) -> Result<Targets> {
     of_scan(tree, config, identity, scan::scan(tree, config)?)
+}
+
+/// Does what [`find`] does, where the [`candidates`] are known.
+///
+/// # Errors
+/// When the tree cannot be read, or the identity is not known.
+pub fn find_in(
+    tree: &dyn Listing,
+    config: &Config,
+    candidates: &[String],
+    identity: impl FnOnce() -> Result<Identity>,
+) -> Result<Targets> {
+    of_scan(
+        tree,
+        config,
+        identity,
+        scan::scan_in(tree, config, candidates)?,
+    )
 }
 
 /// Finds what the objects of a scan deploy, and what is deployed without one.

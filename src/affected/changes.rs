@@ -5,9 +5,11 @@ use std::ops::Bound;
 use std::rc::Rc;
 
 use super::Cause;
+use crate::config::Config;
 use crate::failure::Result;
 use crate::kustomization::FILE_NAMES;
 use crate::record::{Change, LOCK_NAME, Lock, Remote};
+use crate::targets::{self, Identity, Targets};
 use crate::tree::{self, Entry, Listing, Resolved, path};
 use crate::walk::inputs::Input;
 
@@ -49,6 +51,27 @@ impl Changes {
             new,
             paths,
         })
+    }
+
+    /// Finds what was deployed and what is. To search all files of a tree takes long: of what was, only those are
+    /// searched that are not the same.
+    ///
+    /// # Errors
+    /// When a tree cannot be read, or the identity is not known.
+    pub fn targets(
+        &self,
+        config: &Config,
+        identity: impl Fn() -> Result<Identity>,
+    ) -> Result<(Targets, Targets)> {
+        let is = targets::candidates(&*self.new, &|_| true)?;
+        let differs = |place: &str| self.first_above(place).is_some();
+        let mut was = targets::candidates(&*self.old, &differs)?;
+        was.extend(is.iter().filter(|place| !differs(place)).cloned());
+        was.sort();
+        Ok((
+            targets::find_in(&*self.old, config, &was, &identity)?,
+            targets::find_in(&*self.new, config, &is, &identity)?,
+        ))
     }
 
     /// Returns the first of these inputs that is different.
@@ -99,14 +122,18 @@ impl Changes {
 
     /// Returns where the trees differ, if that makes a difference to who asks for `place`.
     fn at(&self, place: &str) -> Result<Option<String>> {
-        let mut above = path::and_above(place);
-        if let Some(changed) = above.find(|above| self.paths.contains(*above)) {
+        if let Some(changed) = self.first_above(place) {
             return Ok(Some(changed.to_owned()));
         }
         if self.converts(place) && self.is_converted(place)? {
             return Ok(Some(place.to_owned()));
         }
         Ok(None)
+    }
+
+    /// Returns where the trees differ at a path or above it.
+    fn first_above<'p>(&self, place: &'p str) -> Option<&'p str> {
+        path::and_above(place).find(|above| self.paths.contains(*above))
     }
 
     /// Returns where the trees differ at or below a directory.

@@ -54,8 +54,10 @@ fn compared(old: &World, new: &World) -> Affected {
         let here = ["https://github.com/acme/fleet".to_owned()];
         Ok(Identity::new(here, &config, ["main".to_owned()]))
     };
-    let [was, is] =
-        [&changes.old, &changes.new].map(|tree| targets::find(&**tree, &config, identity).unwrap());
+    let (was, is) = changes.targets(&config, identity).unwrap();
+    // Although not all of it was searched.
+    let searched = targets::find(&*changes.old, &config, identity).unwrap();
+    assert_eq!(was, searched);
     affected(&changes, &config, &was, &is).unwrap()
 }
 

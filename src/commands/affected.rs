@@ -11,8 +11,7 @@ use crate::config::Config;
 use crate::failure::{Failure, Failures, Result};
 use crate::git::{CommitId, LocalRepo};
 use crate::history::trees;
-use crate::targets::{self, Unread};
-use crate::tree::Listing;
+use crate::targets::Unread;
 use crate::tree::objects::{self, object_id};
 use crate::workspace::repository_offline;
 
@@ -61,8 +60,7 @@ pub fn affected(request: &Request) -> Result<Outcome, Failures> {
     let (old_tree, new_tree) = (old_tree?, new_tree?);
     let config = Config::of(&*new_tree, "")?;
     let changes = Changes::of(old_tree, new_tree, differences.into_iter().collect())?;
-    let find = |tree: &dyn Listing| targets::find(tree, &config, || identity(&here, &config));
-    let (was, is) = (find(&*changes.old)?, find(&*changes.new)?);
+    let (was, is) = changes.targets(&config, || identity(&here, &config))?;
     let mut affected = affected::affected(&changes, &config, &was, &is)?;
     if !request.all {
         affected.roots.retain(|root| !root.is_named);

@@ -108,16 +108,29 @@ pub(super) struct Scan {
     pub(super) unread: Vec<Unread>,
 }
 
+/// Returns the YAML files, among those that are wanted, that can hold an object that matters.
+///
+/// # Errors
+/// When the tree cannot be read.
+pub fn candidates(tree: &dyn Listing, is_wanted: &dyn Fn(&str) -> bool) -> Result<Vec<String>> {
+    tree.files_with(&|path| is_yaml(path) && is_wanted(path), &MARKS)
+}
+
 /// Reads every object of a tree that matters.
 pub(super) fn scan(tree: &dyn Listing, config: &Config) -> Result<Scan> {
+    scan_in(tree, config, &candidates(tree, &|_| true)?)
+}
+
+/// Reads every object that matters in these files.
+pub(super) fn scan_in(tree: &dyn Listing, config: &Config, candidates: &[String]) -> Result<Scan> {
     let mut scan = Scan::default();
-    for file in tree.files_with(&is_yaml, &MARKS)? {
-        if config.leaves_out(path::parent(&file)) || tree.entry(&file)? == Some(Entry::Link) {
+    for file in candidates {
+        if config.leaves_out(path::parent(file)) || tree.entry(file)? == Some(Entry::Link) {
             continue;
         }
-        match tree.read(&file) {
-            Ok(bytes) => scan.file(&file, &bytes),
-            Err(failure) => scan.pass(&file, 0, failure.message),
+        match tree.read(file) {
+            Ok(bytes) => scan.file(file, &bytes),
+            Err(failure) => scan.pass(file, 0, failure.message),
         }
     }
     Ok(scan)

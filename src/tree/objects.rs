@@ -299,9 +299,9 @@ impl Listing for ObjectTree {
     fn files_with(&self, is_wanted: &dyn Fn(&str) -> bool, marks: &[&str]) -> Result<Vec<String>> {
         let (mut paths, mut ids) = (Vec::new(), Vec::new());
         for (path, _) in self.files()? {
-            if let Some(item) = self.item(&path)?
+            if is_wanted(&path)
+                && let Some(item) = self.item(&path)?
                 && matches!(item.entry, Entry::File { .. })
-                && is_wanted(&path)
             {
                 paths.push(path);
                 ids.push(item.id);
