@@ -104,6 +104,7 @@ pub fn check(input: Input<'_>) -> Result<Checked> {
         load_restrictor: input.config.load_restrictor,
         leave_missing: Some(&missing),
         contents: Contents::Configurations,
+        keeps: Some(&suppression::has_comment),
         ..walk::Options::default()
     };
     let mut explored = deployed::explore(&input, &targets, &starts, options);
@@ -257,7 +258,7 @@ pub(crate) fn flux_objects(explored: &Explored) -> HashSet<FileId> {
         .iter()
         .filter(|trouble| trouble.kind == TroubleKind::Problem(ProblemKind::WrongKind))
         .filter_map(|trouble| trouble.file)
-        .filter(|file| kustomization::is_flux_object(&explored.graph.files[*file].bytes))
+        .filter(|file| kustomization::is_flux_object(&explored.graph.bytes(*file)))
         .collect();
     if candidates.is_empty() {
         return candidates;

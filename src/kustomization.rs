@@ -93,7 +93,7 @@ pub struct Reshaping {
 }
 
 /// One scalar that names a file or a root.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Reference {
     /// The place as a person would name it, spelled with the canonical key names: `resources[2]`,
     /// `configMapGenerator[0].files[1]`, `generators[0]#PatchTransformer.path` for a plugin configuration that

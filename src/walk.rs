@@ -11,6 +11,7 @@ mod cycle;
 mod graph;
 pub mod inputs;
 mod local;
+mod places;
 mod plugin;
 mod remote;
 mod remote_ref;
@@ -38,12 +39,16 @@ use crate::redact::SafeUrl;
 pub use crate::tree::absence::Absence;
 use crate::tree::{self, Resolved, path};
 use bundle::Within;
+use places::Places;
 use plugin::PluginRoot;
 use trouble::{WalkError, WalkResult};
 
 /// The longest kustomization or plugin configuration that is read, in bytes: a longer one takes longer than anybody
 /// waits.
 pub(crate) const LONGEST: usize = 10_000_000;
+
+/// How many kustomizations are read at once, before what they say is kept: that takes less memory.
+const AT_ONCE: usize = 4_000;
 
 /// What changes how a walk goes.
 #[derive(Default)]
@@ -62,11 +67,17 @@ pub struct Options<'a> {
     pub forbidden: Option<String>,
     /// What is read.
     pub contents: Contents,
+    /// Returns whether the bytes of a kustomization at which the walk starts are kept; without it all are. The others
+    /// can be [read again](Graph::bytes).
+    pub keeps: Option<Keeps<'a>>,
     /// What stays remote.
     pub leave: Option<&'a Leave<'a>>,
     /// Whether what stays remote is requested all the same, and followed as far as there is an answer.
     pub asks_for_left: bool,
 }
+
+/// Returns whether these bytes are kept.
+pub type Keeps<'a> = &'a dyn Fn(&[u8]) -> bool;
 
 /// Which files a walk reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -137,7 +148,9 @@ pub fn explore(
         options,
         offline: remotes.is_none(),
         roots: HashMap::new(),
-        files: Vec::new(),
+        places: Places::default(),
+        references: HashSet::new(),
+        no_bytes: Rc::new([]),
         downloads: HashMap::new(),
         repositories: HashMap::new(),
         queue: Vec::new(),
@@ -151,27 +164,8 @@ pub fn explore(
         unread: HashSet::new(),
     };
     walker.graph.sources.push(source);
-    let mut unread = Vec::new();
-    let starts = directories
-        .iter()
-        .map(|directory| match walker.place(0, directory) {
-            Ok((root, file)) => {
-                unread.extend(file.map(|file| (root, file)));
-                Some(root)
-            }
-            Err(stop) => {
-                walker.trouble(stop, None, None);
-                None
-            }
-        })
-        .collect();
-    let texts: Vec<&[u8]> = unread
-        .iter()
-        .map(|(_, file)| &*walker.graph.files[*file].bytes)
-        .collect();
-    for ((root, file), read) in unread.into_iter().zip(ahead::read(&texts)) {
-        walker.fill(root, file, read);
-    }
+    let chunks = directories.chunks(AT_ONCE);
+    let starts = chunks.flat_map(|some| walker.start(some)).collect();
     let mut remotes = remotes;
     loop {
         while let Some(root) = walker.queue.pop() {
@@ -207,8 +201,10 @@ struct Walker<'a> {
     options: &'a Options<'a>,
     offline: bool,
     roots: HashMap<(SourceId, String), RootId>,
-    /// The files of each source, by path.
-    files: Vec<HashMap<String, FileId>>,
+    places: Places,
+    /// Every reference that was found: kustomizations are alike.
+    references: HashSet<Rc<Reference>>,
+    no_bytes: Rc<[u8]>,
     downloads: HashMap<SafeUrl, FileId>,
     repositories: HashMap<*const Repository, SourceId>,
     queue: Vec<RootId>,
@@ -229,6 +225,36 @@ struct Walker<'a> {
 }
 
 impl Walker<'_> {
+    /// Makes directories at which the walk starts roots of the graph. Returns the root of each.
+    fn start(&mut self, directories: &[String]) -> Vec<Option<RootId>> {
+        let mut unread = Vec::new();
+        let starts = directories
+            .iter()
+            .map(|directory| match self.place(0, directory) {
+                Ok((root, file)) => {
+                    unread.extend(file.map(|file| (root, file)));
+                    Some(root)
+                }
+                Err(stop) => {
+                    self.trouble(stop, None, None);
+                    None
+                }
+            })
+            .collect();
+        let texts: Vec<&[u8]> = unread
+            .iter()
+            .map(|(_, file)| &*self.graph.files[*file].bytes)
+            .collect();
+        for ((root, file), read) in unread.into_iter().zip(ahead::read(&texts)) {
+            self.fill(root, file, read);
+            let bytes = &mut self.graph.files[file].bytes;
+            if self.options.keeps.is_some_and(|keeps| !keeps(bytes)) {
+                *bytes = self.no_bytes.clone();
+            }
+        }
+        starts
+    }
+
     /// Makes the directory (a real path) a root of the graph, whose references are followed later.
     fn enter(&mut self, source: SourceId, directory: &str) -> WalkResult<RootId> {
         let (id, unread) = self.place(source, directory)?;
@@ -272,13 +298,10 @@ impl Walker<'_> {
                 for note in read.notes {
                     self.note(id, file, note);
                 }
+                let edges = &mut self.graph.roots[id].edges;
+                edges.reserve_exact(read.references.len());
                 for reference in read.references {
-                    self.graph.roots[id].edges.push(Edge {
-                        from: file,
-                        reference: reference.into(),
-                        remote: None,
-                        target: Target::Broken,
-                    });
+                    self.add_edge(id, file, reference);
                 }
             }
             Err(problems) => {
@@ -286,6 +309,23 @@ impl Walker<'_> {
                 self.problems(file, problems);
             }
         }
+    }
+
+    fn add_edge(&mut self, root: RootId, from: FileId, reference: Reference) {
+        let reference = match self.references.get(&reference) {
+            Some(known) => known.clone(),
+            None => {
+                let new = Rc::new(reference);
+                self.references.insert(new.clone());
+                new
+            }
+        };
+        self.graph.roots[root].edges.push(Edge {
+            from,
+            reference,
+            remote: None,
+            target: Target::Broken,
+        });
     }
 
     fn kustomization_file(
@@ -338,22 +378,20 @@ impl Walker<'_> {
     }
 
     fn file(&mut self, source: SourceId, path: &str, executable: bool) -> Result<FileId> {
-        if self.files.len() <= source {
-            self.files.resize_with(source + 1, HashMap::new);
-        }
-        if let Some(known) = self.files[source].get(path) {
-            return Ok(*known);
-        }
+        let number = match self.places.find(&self.graph.files, source, path) {
+            Ok(known) => return Ok(known),
+            Err(number) => number,
+        };
         let id = self.graph.files.len();
         self.graph.files.push(File {
             origin: Origin::Tree {
                 source,
                 path: path.to_owned(),
             },
-            bytes: Rc::new([]),
+            bytes: self.no_bytes.clone(),
             executable,
         });
-        self.files[source].insert(path.to_owned(), id);
+        self.places.add(number, id);
         let load = match self.options.contents {
             Contents::All => true,
             Contents::Configurations => false,
@@ -373,7 +411,7 @@ impl Walker<'_> {
         let bytes = self.graph.files[file].bytes.clone();
         if bytes.len() > LONGEST {
             // Nothing else looks at it, either.
-            self.graph.files[file].bytes = Rc::new([]);
+            self.graph.files[file].bytes = self.no_bytes.clone();
             return Err(Failure::new(format!(
                 "`{}` is larger than {} MB",
                 self.graph.label(file),

@@ -308,7 +308,8 @@ impl<'a> Context<'a> {
 
     /// Returns a line of a file without its end; 1-based.
     fn line(&self, file: FileId, number: usize) -> Arc<str> {
-        self.lines.get(file, &self.graph.files[file].bytes, number)
+        let bytes = || self.graph.bytes(file);
+        self.lines.get(file, bytes, number)
     }
 
     /// Returns what changes when a root is localized in place, as arguments of `git add`; none where that is

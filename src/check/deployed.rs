@@ -98,6 +98,7 @@ pub(super) fn explore(
             load_restrictor: options.load_restrictor,
             leave_missing: options.leave_missing,
             contents: options.contents,
+            keeps: options.keeps,
             ..walk::Options::default()
         };
         explored = walk::explore(source(), starts, None, &options);

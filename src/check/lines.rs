@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 use std::collections::HashMap;
+use std::rc::Rc;
 use std::sync::Arc;
 
 use crate::walk::FileId;
@@ -11,6 +12,7 @@ use crate::walk::FileId;
 pub(super) struct Lines(RefCell<HashMap<FileId, File>>);
 
 struct File {
+    bytes: Rc<[u8]>,
     /// Where each line begins.
     starts: Vec<usize>,
     lines: HashMap<usize, Arc<str>>,
@@ -19,13 +21,22 @@ struct File {
 impl Lines {
     /// Returns a line (1-based) of a file without its end; empty when there is none. A byte order mark is not part of a
     /// line: columns do not count it.
-    pub(super) fn get(&self, id: FileId, bytes: &[u8], number: usize) -> Arc<str> {
+    pub(super) fn get(
+        &self,
+        id: FileId,
+        read: impl FnOnce() -> Rc<[u8]>,
+        number: usize,
+    ) -> Arc<str> {
         let mut files = self.0.borrow_mut();
-        let file = files.entry(id).or_insert_with(|| File {
-            starts: starts(bytes),
-            lines: HashMap::new(),
+        let file = files.entry(id).or_insert_with(|| {
+            let bytes = read();
+            File {
+                starts: starts(&bytes),
+                bytes,
+                lines: HashMap::new(),
+            }
         });
-        let starts = &file.starts;
+        let (bytes, starts) = (&file.bytes, &file.starts);
         let line = file.lines.entry(number).or_insert_with(|| {
             let start = number.checked_sub(1).and_then(|index| starts.get(index));
             let end = starts.get(number).copied().unwrap_or(bytes.len());
@@ -52,7 +63,7 @@ mod tests {
     #[test]
     fn lines_are_counted_from_one_and_made_once() {
         let lines = Lines::default();
-        let bytes = b"\xef\xbb\xbfa\r\n\n  b";
+        let bytes = || Rc::from(b"\xef\xbb\xbfa\r\n\n  b".as_slice());
         for (number, line) in [(0, ""), (1, "a"), (2, ""), (3, "  b"), (4, "")] {
             assert_eq!(&*lines.get(0, bytes, number), line, "{number}");
         }
@@ -60,6 +71,7 @@ mod tests {
             &lines.get(0, bytes, 3),
             &lines.get(0, bytes, 3)
         ));
-        assert_eq!(&*lines.get(1, b"other", 1), "other");
+        let other = || Rc::from(b"other".as_slice());
+        assert_eq!(&*lines.get(1, other, 1), "other");
     }
 }

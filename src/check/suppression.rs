@@ -61,7 +61,7 @@ impl Suppressions {
     /// Reads the comments of a file. Where it is not YAML, those before that place.
     fn of(bytes: &[u8]) -> Suppressions {
         match std::str::from_utf8(bytes) {
-            Ok(text) if text.contains(NAME) => Suppressions::from(comments(text)),
+            Ok(text) if has_comment(bytes) => Suppressions::from(comments(text)),
             _ => Suppressions::default(),
         }
     }
@@ -100,6 +100,11 @@ impl From<Vec<Comment>> for Suppressions {
             comments,
         }
     }
+}
+
+/// Returns whether a file may hold comments that are meant for us.
+pub(super) fn has_comment(bytes: &[u8]) -> bool {
+    memchr::memmem::find(bytes, NAME.as_bytes()).is_some()
 }
 
 /// Reads the comments that are meant for us.

@@ -7,7 +7,7 @@ use super::{Changer, Found, Place, Target, Targets};
 use crate::kustomization::Kind;
 use crate::kustomization::{Data, Value, documents, read_object};
 use crate::tree::{Tree, path};
-use crate::walk::{Graph, Origin, RootId, Target as Leads};
+use crate::walk::{Edge, Graph, Origin, RootId, Target as Leads};
 
 /// The kinds of objects of which a patch can change what is deployed.
 const KINDS: [&str; 9] = [
@@ -52,7 +52,8 @@ impl Targets {
         if self.targets.is_empty() {
             return;
         }
-        let changed = changed_files(graph, tree);
+        let objects = self.targets.iter().flat_map(Target::object_files).collect();
+        let changed = changed_files(graph, tree, &objects);
         // A parent of Flux or Argo CD patches what it deploys.
         let mut parents: HashMap<String, Vec<String>> = HashMap::new();
         for target in &self.targets {
@@ -184,15 +185,20 @@ pub(super) fn files_of(graph: &Graph, roots: impl IntoIterator<Item = RootId>) -
     files
 }
 
-/// Returns the files of a tree that roots read as resources and may change, each with one such root.
-fn changed_files(graph: &Graph, tree: &dyn Tree) -> HashMap<String, String> {
+/// Returns the files of a tree that roots read as resources and may change, each with one such root. Those of
+/// `objects` are among them; only these matter.
+fn changed_files(
+    graph: &Graph,
+    tree: &dyn Tree,
+    objects: &HashSet<&str>,
+) -> HashMap<String, String> {
     let mut changed = HashMap::new();
-    let changing: Vec<RootId> = (0..graph.roots.len())
-        .filter(|root| graph.roots[*root].source == 0 && touches(graph, *root, tree))
-        .collect();
     // A component changes what its users have accumulated, so that it counts for them.
     let users = users(graph);
-    for root in changing {
+    let mut deciding: Vec<RootId> = deciding(graph, &users, objects).into_iter().collect();
+    deciding.sort_unstable();
+    deciding.retain(|root| graph.roots[*root].source == 0 && touches(graph, *root, tree));
+    for root in deciding {
         let mut tops = vec![root];
         let mut seen = HashSet::new();
         while let Some(top) = tops.pop() {
@@ -208,11 +214,48 @@ fn changed_files(graph: &Graph, tree: &dyn Tree) -> HashMap<String, String> {
     changed
 }
 
+/// Returns the roots whose builds hold objects of these files, and the components that those take.
+fn deciding(
+    graph: &Graph,
+    users: &HashMap<RootId, Vec<RootId>>,
+    objects: &HashSet<&str>,
+) -> HashSet<RootId> {
+    let holds = |edge: &Edge| match edge.target {
+        Leads::File(file) => match &graph.files[file].origin {
+            Origin::Tree { source: 0, path } => objects.contains(path.as_str()),
+            _ => false,
+        },
+        _ => false,
+    };
+    let ids = 0..graph.roots.len();
+    let mut todo: Vec<RootId> = ids
+        .filter(|id| graph.roots[*id].edges.iter().any(holds))
+        .collect();
+    let mut found = HashSet::new();
+    while let Some(root) = todo.pop() {
+        if found.insert(root) {
+            todo.extend(users.get(&root).into_iter().flatten());
+        }
+    }
+    todo.extend(&found);
+    while let Some(root) = todo.pop() {
+        for edge in &graph.roots[root].edges {
+            if let Leads::Root { id, .. } = edge.target
+                && graph.roots[id].kind == Kind::Component
+                && found.insert(id)
+            {
+                todo.push(id);
+            }
+        }
+    }
+    found
+}
+
 /// Returns whether a root may change what objects say about what is deployed.
 fn touches(graph: &Graph, root: RootId, tree: &dyn Tree) -> bool {
     let root = &graph.roots[root];
-    let bytes = &graph.files[root.file].bytes;
-    let Ok(text) = std::str::from_utf8(bytes) else {
+    let bytes = graph.bytes(root.file);
+    let Ok(text) = std::str::from_utf8(&bytes) else {
         return false;
     };
     // Most have none of these.

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashSet};
 use std::rc::Rc;
 
+use super::LONGEST;
 use super::chart::{Archive, Chart};
 use super::remote_ref::RemoteRef;
 use crate::failure::Location;
@@ -118,7 +119,8 @@ pub struct Carried {
 pub struct File {
     /// Where it comes from.
     pub origin: Origin,
-    /// Its bytes, as kustomize reads them; empty where [`super::Contents`] leaves them out.
+    /// Its bytes, as kustomize reads them; empty where [`super::Contents`] leaves them out, or they are not
+    /// [kept](super::Options::keeps).
     pub bytes: Rc<[u8]>,
     /// Whether its mode is 100755.
     pub executable: bool,
@@ -201,6 +203,21 @@ pub struct Warning {
 }
 
 impl Graph {
+    /// Returns the bytes of a kustomization or plugin configuration. Those that were not kept are read again; empty if
+    /// that fails.
+    #[must_use]
+    pub fn bytes(&self, file: FileId) -> Rc<[u8]> {
+        let file = &self.files[file];
+        match &file.origin {
+            Origin::Tree { source, path } if file.bytes.is_empty() => {
+                let bytes = self.sources[*source].tree.read(path);
+                let bytes = bytes.ok().filter(|bytes| bytes.len() <= LONGEST);
+                bytes.unwrap_or_default().into()
+            }
+            _ => file.bytes.clone(),
+        }
+    }
+
     /// Returns the file's path as the user would name it.
     #[must_use]
     pub fn label(&self, file: FileId) -> String {

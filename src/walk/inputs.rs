@@ -187,6 +187,7 @@ pub fn explore(tree: Rc<dyn Listing>, directories: &[String]) -> Explored {
     let options = Options {
         load_restrictor: LoadRestrictor::None,
         contents: Contents::Configurations,
+        keeps: Some(&|_| false),
         ..Options::default()
     };
     let source = Source {

@@ -4,7 +4,7 @@
 use std::collections::{HashMap, HashSet};
 
 use super::trouble::{Trouble, TroubleKind, WalkResult};
-use super::{Edge, FileId, RootId, Target, Walker, Warning};
+use super::{FileId, RootId, Target, Walker, Warning};
 use crate::failure::{Failure, Location};
 use crate::finding::WarningId;
 use crate::kustomization::{self, Accepts, NoteKind, PluginUse, Reshaping};
@@ -58,12 +58,7 @@ impl Walker<'_> {
                 }
                 for mut reference in plugin.references {
                     reference.field = format!("{field} > {}", reference.field);
-                    self.graph.roots[root].edges.push(Edge {
-                        from: file,
-                        reference: reference.into(),
-                        remote: None,
-                        target: Target::Broken,
-                    });
+                    self.add_edge(root, file, reference);
                 }
             }
             Err(problems) => self.problems(file, problems),
@@ -136,7 +131,7 @@ impl Walker<'_> {
                 let file = self.graph.roots[root].file;
                 let fields = reshaping
                     .entry(root)
-                    .or_insert_with(|| kustomization::reshaping(&self.graph.files[file].bytes));
+                    .or_insert_with(|| kustomization::reshaping(&self.graph.bytes(file)));
                 // Built-in plugins do not use annotations.
                 let found = fields
                     .iter()
