@@ -87,8 +87,6 @@ pub fn check(input: Input<'_>) -> Result<Checked> {
     let mut failures = Vec::new();
     let kustomizations = input.tree.kustomizations()?;
     let lock_places = input.tree.locks()?;
-    let mut targets = deployed::targets(&input, &mut failures);
-    let starts = deployed::starting_points(&input, &targets, &kustomizations)?;
     let used = RefCell::new(BTreeSet::new());
     let missing = |path: &str| {
         let entry = input.config.may_be_missing(path);
@@ -107,8 +105,7 @@ pub fn check(input: Input<'_>) -> Result<Checked> {
         keeps: Some(&suppression::has_comment),
         ..walk::Options::default()
     };
-    let mut explored = deployed::explore(&input, &targets, &starts, options);
-    deployed::settle(&input, &mut targets, &starts, &kustomizations, &explored)?;
+    let (targets, mut explored) = deployed::walk(&input, &kustomizations, &options, &mut failures)?;
     let flux = flux_objects(&explored);
     explored
         .troubles

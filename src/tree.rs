@@ -159,11 +159,15 @@ pub trait Listing: Tree {
         self.files_named(&FILE_NAMES)
     }
 
-    /// Returns the paths of the files that are wanted by their paths, and whose stored bytes hold one of `marks`, sorted.
+    /// Searches the files that are wanted by their paths for those whose stored bytes hold one of `marks`.
     ///
     /// # Errors
     /// When the storage cannot be read. A file that cannot be read is among them: who reads it says why.
-    fn files_with(&self, is_wanted: &dyn Fn(&str) -> bool, marks: &[&str]) -> Result<Vec<String>> {
+    fn files_with(
+        &self,
+        is_wanted: &dyn Fn(&str) -> bool,
+        marks: &'static [&'static str],
+    ) -> Result<Search<'_>> {
         let mut found = Vec::new();
         for path in self.below("")? {
             if is_wanted(&path)
@@ -173,7 +177,7 @@ pub trait Listing: Tree {
                 found.push(path);
             }
         }
-        Ok(found)
+        Ok(Box::new(|| Ok(found)))
     }
 
     /// Returns the paths of all locks, sorted.
@@ -184,6 +188,9 @@ pub trait Listing: Tree {
         self.files_named(&[LOCK_NAME])
     }
 }
+
+/// A search for files. It may go on in the background until it is called for their paths, sorted.
+pub type Search<'a> = Box<dyn FnOnce() -> Result<Vec<String>> + 'a>;
 
 /// Returns whether bytes hold one of some texts.
 pub(crate) fn holds(bytes: &[u8], marks: &[&str]) -> bool {

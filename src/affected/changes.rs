@@ -63,9 +63,10 @@ impl Changes {
         config: &Config,
         identity: impl Fn() -> Result<Identity>,
     ) -> Result<(Targets, Targets)> {
-        let is = targets::candidates(&*self.new, &|_| true)?;
+        let search = targets::candidates(&*self.new, &|_| true)?;
         let differs = |place: &str| self.first_above(place).is_some();
-        let mut was = targets::candidates(&*self.old, &differs)?;
+        let mut was = targets::candidates(&*self.old, &differs)?()?;
+        let is = search()?;
         was.extend(is.iter().filter(|place| !differs(place)).cloned());
         was.sort();
         Ok((

@@ -13,22 +13,51 @@ use crate::targets::{self, Here, Place, Target, Targets};
 use crate::tree::{Listing, path};
 use crate::walk::{self, Beyond, Explored, Graph, RootId, Source, TroubleKind};
 
-/// Returns what is deployed; nothing where that is not asked for.
-pub(super) fn targets(input: &Input<'_>, failures: &mut Vec<Failure>) -> Targets {
-    let Some(identity) = input.identity else {
-        return Targets::default();
-    };
-    targets::find(&*input.tree, input.config, identity).unwrap_or_else(|failure| {
+/// Walks the tree, and finds what is deployed from it.
+///
+/// # Errors
+/// When there is nowhere to begin.
+pub(super) fn walk(
+    input: &Input<'_>,
+    kustomizations: &[String],
+    options: &walk::Options<'_>,
+    failures: &mut Vec<Failure>,
+) -> Result<(Targets, Explored)> {
+    let search = input.identity.map(|identity| {
+        let search = targets::candidates(&*input.tree, &|_| true);
+        (identity, search)
+    });
+    let own = input
+        .config
+        .starting_points(&*input.tree, input.paths, kustomizations);
+    // The walk goes on while the search does. Rarely, what is found starts it elsewhere.
+    let walked = own.as_ref().ok().filter(|_| !input.targets_only);
+    let walked = walked.map(|own| (own.len(), explore(input, own, options)));
+    let found = search.map(|(identity, search)| {
+        let found = search.and_then(|search| search());
+        found.and_then(|found| targets::find_in(&*input.tree, input.config, &found, identity))
+    });
+    let targets = found.unwrap_or_else(|| Ok(Targets::default()));
+    let mut targets = targets.unwrap_or_else(|failure| {
         failures.push(failure);
         Targets::default()
-    })
+    });
+    let starts = starting_points(input, &targets, kustomizations, own)?;
+    let explored = match walked {
+        Some((own, explored)) if own == starts.len() => explored,
+        _ => explore(input, &starts, options),
+    };
+    let explored = unrestricted(input, &targets, &starts, options, explored);
+    settle(input, &mut targets, &starts, kustomizations, &explored)?;
+    Ok((targets, explored))
 }
 
-/// Returns where the walk starts: as the configuration and the paths say, and at every root that is deployed.
-pub(super) fn starting_points(
+/// Returns where the walk starts: at `own`, as the configuration and the paths say, and at every root that is deployed.
+fn starting_points(
     input: &Input<'_>,
     targets: &Targets,
     kustomizations: &[String],
+    own: Result<Vec<String>>,
 ) -> Result<Vec<String>> {
     let all: BTreeSet<&str> = kustomizations
         .iter()
@@ -46,8 +75,7 @@ pub(super) fn starting_points(
         }
         return Ok(deployed.into_iter().collect());
     }
-    let config = input.config;
-    let mut starts = match config.starting_points(&*input.tree, input.paths, kustomizations) {
+    let mut starts = match own {
         Ok(starts) => starts,
         // What the configuration leaves out may be deployed all the same.
         Err(_) if !deployed.is_empty() && input.paths.is_empty() => Vec::new(),
@@ -60,19 +88,24 @@ pub(super) fn starting_points(
     Ok(starts)
 }
 
-/// Walks the tree. Where an engine lets roots load any file, the walk goes on until all that these reach is known.
-pub(super) fn explore(
-    input: &Input<'_>,
-    targets: &Targets,
-    starts: &[String],
-    options: walk::Options<'_>,
-) -> Explored {
-    let source = || Source {
+/// Walks the tree from some directories.
+fn explore(input: &Input<'_>, starts: &[String], options: &walk::Options<'_>) -> Explored {
+    let source = Source {
         tree: input.tree.clone(),
         scope: String::new(),
         repository: None,
     };
-    let mut explored = walk::explore(source(), starts, None, &options);
+    walk::explore(source, starts, None, options)
+}
+
+/// Walks the tree again where an engine lets roots load any file, until all that these reach is known.
+fn unrestricted(
+    input: &Input<'_>,
+    targets: &Targets,
+    starts: &[String],
+    options: &walk::Options<'_>,
+    mut explored: Explored,
+) -> Explored {
     if options.load_restrictor == LoadRestrictor::None {
         return explored;
     }
@@ -101,7 +134,7 @@ pub(super) fn explore(
             keeps: options.keeps,
             ..walk::Options::default()
         };
-        explored = walk::explore(source(), starts, None, &options);
+        explored = explore(input, starts, &options);
     }
 }
 
@@ -109,7 +142,7 @@ pub(super) fn explore(
 ///
 /// # Errors
 /// When only targets are looked at, and something may change all of them.
-pub(super) fn settle(
+fn settle(
     input: &Input<'_>,
     targets: &mut Targets,
     starts: &[String],

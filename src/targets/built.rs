@@ -196,7 +196,7 @@ fn plain(
         made: Generated {
             directory: found.directory.clone(),
             file_name: found.file_name,
-            text: graph.files[found.file].bytes.to_vec(),
+            text: graph.bytes(found.file).to_vec(),
             is_changed: false,
             files: Vec::new(),
             arguments,

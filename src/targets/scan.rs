@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::config::Config;
 use crate::failure::Result;
 use crate::kustomization::{Value, documents, read_object};
-use crate::tree::{Entry, Listing, path};
+use crate::tree::{Entry, Listing, Search, path};
 
 use super::Object;
 
@@ -108,17 +108,20 @@ pub(super) struct Scan {
     pub(super) unread: Vec<Unread>,
 }
 
-/// Returns the YAML files, among those that are wanted, that can hold an object that matters.
+/// Searches for the YAML files, among those that are wanted, that can hold an object that matters.
 ///
 /// # Errors
 /// When the tree cannot be read.
-pub fn candidates(tree: &dyn Listing, is_wanted: &dyn Fn(&str) -> bool) -> Result<Vec<String>> {
+pub fn candidates<'a>(
+    tree: &'a dyn Listing,
+    is_wanted: &dyn Fn(&str) -> bool,
+) -> Result<Search<'a>> {
     tree.files_with(&|path| is_yaml(path) && is_wanted(path), &MARKS)
 }
 
 /// Reads every object of a tree that matters.
 pub(super) fn scan(tree: &dyn Listing, config: &Config) -> Result<Scan> {
-    scan_in(tree, config, &candidates(tree, &|_| true)?)
+    scan_in(tree, config, &candidates(tree, &|_| true)?()?)
 }
 
 /// Reads every object that matters in these files.

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::Rc;
 
-use super::{Entry, Listing, Tree, path};
+use super::{Entry, Listing, Search, Tree, path};
 use crate::failure::{Failure, Result, shown};
 use crate::git::{Attributes, Checkout};
 
@@ -194,7 +194,11 @@ impl Listing for CheckedOut {
         self.tree.below(directory)
     }
 
-    fn files_with(&self, is_wanted: &dyn Fn(&str) -> bool, marks: &[&str]) -> Result<Vec<String>> {
+    fn files_with(
+        &self,
+        is_wanted: &dyn Fn(&str) -> bool,
+        marks: &'static [&'static str],
+    ) -> Result<Search<'_>> {
         self.tree.files_with(is_wanted, marks)
     }
 

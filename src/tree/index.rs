@@ -14,7 +14,7 @@ use gix::index::entry::{Flags, Mode, Stage, Stat};
 use super::objects::ObjectTree;
 use super::store::Objects;
 use super::top::Top;
-use super::{Entry, LOCK_NAME, Listing, MERGE_LOCK, Tree, path};
+use super::{Entry, LOCK_NAME, Listing, MERGE_LOCK, Search, Tree, path};
 use crate::failure::{Failure, Result, argument};
 use crate::git::LocalRepo;
 
@@ -345,7 +345,11 @@ impl Listing for IndexTree {
         Ok(found)
     }
 
-    fn files_with(&self, is_wanted: &dyn Fn(&str) -> bool, marks: &[&str]) -> Result<Vec<String>> {
+    fn files_with(
+        &self,
+        is_wanted: &dyn Fn(&str) -> bool,
+        marks: &'static [&'static str],
+    ) -> Result<Search<'_>> {
         let files = self
             .entries()
             .filter(|(_, entry)| matches!(kind(entry.mode), Some(Entry::File { .. })));
@@ -354,16 +358,23 @@ impl Listing for IndexTree {
             is_wanted(path).then_some((path, entry.id))
         });
         let (paths, ids): (Vec<&str>, Vec<ObjectId>) = files.unzip();
-        let holds = self.objects.hold(&ids, marks);
-        let found = paths.iter().zip(holds).filter(|(_, holds)| *holds);
-        let mut found: Vec<String> = found.map(|(path, _)| (*path).to_owned()).collect();
+        let holds = self.objects.hold(ids, marks);
+        let mut searches = Vec::new();
         for (directory, tree) in &self.trees {
-            let below = tree.files_with(&|path| is_wanted(&path::join(directory, path)), marks)?;
-            found.extend(below.iter().map(|path| path::join(directory, path)));
+            let search = tree.files_with(&|path| is_wanted(&path::join(directory, path)), marks)?;
+            searches.push((directory, search));
         }
-        found.sort();
-        found.dedup();
-        Ok(found)
+        Ok(Box::new(|| {
+            let found = paths.into_iter().zip(holds()).filter(|(_, holds)| *holds);
+            let mut found: Vec<String> = found.map(|(path, _)| path.to_owned()).collect();
+            for (directory, search) in searches {
+                let below = search()?;
+                found.extend(below.iter().map(|path| path::join(directory, path)));
+            }
+            found.sort();
+            found.dedup();
+            Ok(found)
+        }))
     }
 
     fn unnameable(&self, names: &[&str]) -> Result<Vec<String>> {

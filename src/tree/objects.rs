@@ -9,7 +9,7 @@ use gix::objs::tree::EntryKind;
 
 use super::store::Objects;
 use super::top::Top;
-use super::{Entry, Listing, Tree, path};
+use super::{Entry, Listing, Search, Tree, path};
 use crate::failure::{Failure, Result, shown};
 use crate::git::LocalRepo;
 
@@ -296,7 +296,11 @@ impl Listing for ObjectTree {
         Ok(found)
     }
 
-    fn files_with(&self, is_wanted: &dyn Fn(&str) -> bool, marks: &[&str]) -> Result<Vec<String>> {
+    fn files_with(
+        &self,
+        is_wanted: &dyn Fn(&str) -> bool,
+        marks: &'static [&'static str],
+    ) -> Result<Search<'_>> {
         let (mut paths, mut ids) = (Vec::new(), Vec::new());
         for (path, _) in self.files()? {
             if is_wanted(&path)
@@ -307,9 +311,11 @@ impl Listing for ObjectTree {
                 ids.push(item.id);
             }
         }
-        let holds = self.objects.hold(&ids, marks);
-        let found = paths.into_iter().zip(holds).filter(|(_, holds)| *holds);
-        Ok(found.map(|(path, _)| path).collect())
+        let holds = self.objects.hold(ids, marks);
+        Ok(Box::new(|| {
+            let found = paths.into_iter().zip(holds()).filter(|(_, holds)| *holds);
+            Ok(found.map(|(path, _)| path).collect())
+        }))
     }
 
     fn files_named(&self, names: &[&str]) -> Result<Vec<String>> {

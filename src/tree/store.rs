@@ -3,7 +3,8 @@
 use std::num::NonZero;
 use std::path::Path;
 use std::rc::Rc;
-use std::thread;
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
 
 use gix::ObjectId;
 
@@ -105,6 +106,23 @@ pub fn proven(repository: &gix::Repository, kind: &str, id: ObjectId) -> Result<
     )))
 }
 
+/// Returns, for each of these blobs, whether it holds one of `marks`, or cannot be read.
+fn search(repository: &gix::ThreadSafeRepository, blobs: &[ObjectId], marks: &[&str]) -> Vec<bool> {
+    let mut repository = repository.to_thread_local();
+    cache_bases(&mut repository);
+    let finders: Vec<_> = marks.iter().map(memchr::memmem::Finder::new).collect();
+    let mut buffer = Vec::new();
+    let holds = |id: &ObjectId| {
+        let object = gix::objs::FindExt::find_blob(&repository.objects, id, &mut buffer);
+        object.map_or(true, |blob| {
+            finders
+                .iter()
+                .any(|finder| finder.find(blob.data).is_some())
+        })
+    };
+    blobs.iter().map(holds).collect()
+}
+
 impl Objects {
     /// Takes the objects of a repository that is not the user's.
     #[must_use]
@@ -155,49 +173,40 @@ impl Objects {
         Ok(header.size())
     }
 
-    /// Returns, for each of these blobs, whether it holds one of `marks`. One that cannot be read may.
-    #[must_use]
-    pub(super) fn hold(&self, blobs: &[ObjectId], marks: &[&str]) -> Vec<bool> {
+    /// Begins to search blobs for `marks`. What it returns waits for the answers: whether each holds one of them. One
+    /// that cannot be read may.
+    pub(super) fn hold(
+        &self,
+        blobs: Vec<ObjectId>,
+        marks: &'static [&'static str],
+    ) -> impl FnOnce() -> Vec<bool> + use<> {
         let threads = thread::available_parallelism().map_or(1, NonZero::get);
-        let threads = threads.min(THREADS).min(blobs.len() / SHARE).max(1);
-        let repository = self.repository.clone().into_sync();
-        let repository = &repository;
-        let search = |share: &[ObjectId]| -> Vec<bool> {
-            let mut repository = repository.to_thread_local();
-            cache_bases(&mut repository);
-            let finders: Vec<_> = marks.iter().map(memchr::memmem::Finder::new).collect();
-            let mut buffer = Vec::new();
-            let holds = |id: &ObjectId| {
-                let object = gix::objs::FindExt::find_blob(&repository.objects, id, &mut buffer);
-                object.map_or(true, |blob| {
-                    finders
-                        .iter()
-                        .any(|finder| finder.find(blob.data).is_some())
-                })
-            };
-            share.iter().map(holds).collect()
-        };
-        thread::scope(|scope| {
-            let size = blobs.len().div_ceil(threads).max(1);
-            let (ours, theirs) = blobs.split_at(size.min(blobs.len()));
-            let shares: Vec<_> = theirs
-                .chunks(size)
-                .map(|share| {
-                    let thread = thread::Builder::new();
-                    (share, thread.spawn_scoped(scope, || search(share)))
-                })
-                .collect();
-            let mut all = search(ours);
-            for (share, thread) in shares {
-                all.extend(match thread.map(thread::ScopedJoinHandle::join) {
-                    Ok(Ok(found)) => found,
-                    Ok(Err(panic)) => std::panic::resume_unwind(panic),
-                    // No thread available: then it is done here.
-                    Err(_) => search(share),
+        let threads = threads.min(THREADS).min(blobs.len() / SHARE);
+        let size = blobs.len().div_ceil(threads.max(1)).max(1);
+        let repository = Arc::new(self.repository.clone().into_sync());
+        let shares: Vec<_> = blobs
+            .chunks(size)
+            .map(|share| {
+                let share: Arc<[ObjectId]> = share.into();
+                let (theirs, repository) = (share.clone(), repository.clone());
+                let begun = (threads > 0).then(|| {
+                    thread::Builder::new().spawn(move || search(&repository, &theirs, marks))
+                });
+                (share, begun)
+            })
+            .collect();
+        move || {
+            let mut all = Vec::new();
+            for (share, begun) in shares {
+                all.extend(match begun.map(|thread| thread.map(JoinHandle::join)) {
+                    Some(Ok(Ok(found))) => found,
+                    Some(Ok(Err(panic))) => std::panic::resume_unwind(panic),
+                    // Not worth a thread, or no thread available: then it is done here.
+                    None | Some(Err(_)) => search(&repository, &share, marks),
                 });
             }
             all
-        })
+        }
     }
 
     /// Returns the raw bytes of the object (`kind`: `blob`, `tree`) that is at `path`.
