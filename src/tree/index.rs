@@ -447,7 +447,9 @@ fn read(file: &Path, hash: gix::hash::Kind) -> Option<gix::index::State> {
     let skip_hash = true;
     let options = gix::index::decode::Options::default();
     let file = gix::index::File::at(file, hash, skip_hash, options).ok()?;
-    let (state, _) = file.into_parts();
+    let (mut state, _) = file.into_parts();
+    // Of no use here, and large.
+    state.remove_tree();
     let in_order = state.entries().is_sorted_by(|one, other| {
         let order = one.path(&state).cmp(other.path(&state));
         order.then(one.stage_raw().cmp(&other.stage_raw())) == Ordering::Less
