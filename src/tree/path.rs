@@ -29,7 +29,7 @@ pub fn join(directory: &str, path: &str) -> String {
     match (directory.is_empty(), path.is_empty()) {
         (true, _) => path.to_owned(),
         (_, true) => directory.to_owned(),
-        _ => format!("{directory}/{path}"),
+        _ => [directory, "/", path].concat(),
     }
 }
 
