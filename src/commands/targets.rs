@@ -49,12 +49,10 @@ fn find(here: &Rc<LocalRepo>, tree: &Rc<dyn Listing>) -> Result<(Survey, Targets
     survey.settle(&mut found);
     #[cfg(feature = "localize")]
     {
-        let builders = survey.builders(&found, config.load_restrictor)?;
-        if !builders.is_empty() {
-            let built = outputs(&**tree, builders)?;
-            found = find_built(&**tree, &config, || identity(here, &config), &built)?;
-            survey.settle(&mut found);
-        }
+        let mut builds = Builds::default();
+        let find = |built: &[_]| find_built(&**tree, &config, || identity(here, &config), built);
+        let run = |builders: &[&Builder]| builds.run(&**tree, builders);
+        found = survey.built(found, config.load_restrictor, run, find)?;
     }
     Ok((survey, found))
 }
@@ -63,33 +61,53 @@ fn find(here: &Rc<LocalRepo>, tree: &Rc<dyn Listing>) -> Result<(Survey, Targets
 #[cfg(feature = "localize")]
 const MOST: usize = 1000;
 
-/// Builds what needs nothing but the tree.
+/// The builds that are run for what they make of objects.
 #[cfg(feature = "localize")]
-fn outputs(tree: &dyn Listing, builders: Vec<Builder>) -> Result<Vec<(Builder, Output)>> {
-    let hermetic = builders.iter().filter(|one| one.reaches.is_empty());
-    let all: Vec<&Generated> = hermetic.map(|one| &one.made).take(MOST).collect();
-    let scratch = Scratch::new().map_err(|error| unusable(&error))?;
-    let mut outputs = if all.is_empty() {
-        Vec::new()
-    } else {
-        export(tree, &Hidden::default(), scratch.path())?;
-        match build_check::build_all(scratch.path(), &all) {
-            Ok(outputs) => outputs,
-            Err(failure) => all.iter().map(|_| Err(failure.clone())).collect(),
-        }
-    }
-    .into_iter();
-    let output = |builder: Builder| {
-        let output = match builder.reaches.first() {
+#[derive(Default)]
+struct Builds {
+    /// The files of the tree, once there is a build.
+    scratch: Option<Scratch>,
+    count: usize,
+}
+
+#[cfg(feature = "localize")]
+impl Builds {
+    /// Builds what needs nothing but the tree.
+    fn run(&mut self, tree: &dyn Listing, builders: &[&Builder]) -> Result<Vec<Output>> {
+        let hermetic = builders.iter().filter(|one| one.reaches.is_empty());
+        let left = MOST.saturating_sub(self.count);
+        let all: Vec<&Generated> = hermetic.map(|one| &one.made).take(left).collect();
+        self.count += all.len();
+        let mut outputs = self.outputs(tree, &all)?.into_iter();
+        let output = |builder: &&Builder| match builder.reaches.first() {
             Some(reached) => Err(format!("it reaches {}: {}", reached.name, reached.state)),
             None => match outputs.next() {
                 Some(output) => output.map_err(|failure| failure.message),
                 None => Err(format!("more than {MOST} builds are not run")),
             },
         };
-        (builder, output)
-    };
-    Ok(builders.into_iter().map(output).collect())
+        Ok(builders.iter().map(output).collect())
+    }
+
+    fn outputs(&mut self, tree: &dyn Listing, all: &[&Generated]) -> Result<Vec<Result<Vec<u8>>>> {
+        if all.is_empty() {
+            return Ok(Vec::new());
+        }
+        let scratch = match self.scratch.take() {
+            Some(scratch) => scratch,
+            None => {
+                let scratch = Scratch::new().map_err(|error| unusable(&error))?;
+                export(tree, &Hidden::default(), scratch.path())?;
+                scratch
+            }
+        };
+        let built = build_check::build_all(scratch.path(), all);
+        self.scratch = Some(scratch);
+        Ok(match built {
+            Ok(outputs) => outputs,
+            Err(failure) => all.iter().map(|_| Err(failure.clone())).collect(),
+        })
+    }
 }
 
 /// Returns the value of `argocd.argoproj.io/manifest-generate-paths` for each application of Argo CD, by its object.

@@ -8,10 +8,14 @@ use crate::failure::Result;
 use crate::record::LoadRestrictor;
 use crate::redact;
 use crate::reference::{RepoSpec, is_remote_file};
-use crate::targets::built::Builder;
+use crate::targets::built::{Builder, Output};
+use crate::targets::generated::Generated;
 use crate::targets::{Found, Place, Reached, Targets};
 use crate::tree::{Listing, path};
 use crate::walk::{Explored, RootId, inputs};
+
+/// How often objects that builds make may deploy others that are to be built.
+const DEEPEST: usize = 10;
 
 /// A walk over a tree without a network, from every kustomization: any may change an object, also one that the
 /// configuration leaves out.
@@ -44,16 +48,52 @@ impl Survey {
         targets.settle(&self.explored.graph, &*self.tree);
     }
 
-    /// Returns the builds that show what becomes of the objects that something may change, with what they reach that the
-    /// tree does not hold.
+    /// Returns targets with objects as the builds that change them make them, and the objects that these deploy in turn.
+    /// `run` builds, `find` finds what is deployed with what was built.
     ///
     /// # Errors
-    /// When the tree or a lock in it cannot be read.
-    pub fn builders(
+    /// When the tree or a lock in it cannot be read, or `run` or `find` fail.
+    pub fn built(
         &self,
-        targets: &Targets,
+        mut found: Targets,
         load_restrictor: LoadRestrictor,
-    ) -> Result<Vec<Builder>> {
+        mut run: impl FnMut(&[&Builder]) -> Result<Vec<Output>>,
+        find: impl Fn(&[(Builder, Output)]) -> Result<Targets>,
+    ) -> Result<Targets> {
+        let mut known: HashMap<String, (Generated, Output)> = HashMap::new();
+        let mut last = Vec::new();
+        for _ in 0..DEEPEST {
+            let builders = self.builders(&found, load_restrictor)?;
+            let is_new = |one: &&Builder| {
+                let known = known.get(&one.by);
+                known.is_none_or(|(made, _)| *made != one.made)
+            };
+            let new: Vec<&Builder> = builders.iter().filter(is_new).collect();
+            let names: Vec<String> = builders.iter().map(|one| one.by.clone()).collect();
+            if new.is_empty() && names == last {
+                break;
+            }
+            last = names;
+            let outputs = run(&new)?;
+            let made = new.iter().map(|one| (one.by.clone(), one.made.clone()));
+            let made: Vec<(String, Generated)> = made.collect();
+            for ((by, made), output) in made.into_iter().zip(outputs) {
+                known.insert(by, (made, output));
+            }
+            let output = |builder: Builder| {
+                let (_, output) = known.get(&builder.by)?;
+                Some((builder, output.clone()))
+            };
+            let built: Vec<(Builder, Output)> = builders.into_iter().filter_map(output).collect();
+            found = find(&built)?;
+            self.settle(&mut found);
+        }
+        Ok(found)
+    }
+
+    /// Returns the builds that show what becomes of the objects that something may change, with what they reach that the
+    /// tree does not hold.
+    fn builders(&self, targets: &Targets, load_restrictor: LoadRestrictor) -> Result<Vec<Builder>> {
         let graph = &self.explored.graph;
         let mut builders =
             targets.builders(graph, &*self.tree, &self.directories(), load_restrictor)?;
@@ -177,7 +217,6 @@ impl<'a> Reach<'a> {
 mod tests {
     use super::*;
     use crate::config::Config;
-    use crate::targets::built::Output;
     use crate::targets::{self, Identity};
     use crate::tree::memory::MemoryTree;
 
@@ -331,22 +370,25 @@ spec: {url: 'https://github.com/acme/fleet', ref: {branch: main}}
     fn built(files: &[(&str, &str)], outputs: &[(&str, Output)]) -> (Vec<String>, Vec<String>) {
         let tree = tree(files);
         let (survey, found) = settled(&tree);
-        let builders = survey.builders(&found, LoadRestrictor::RootOnly).unwrap();
-        let names = builders.iter().map(|one| {
-            let reaches: Vec<&str> = one.reaches.iter().map(|one| one.name.as_str()).collect();
-            format!("{}{reaches:?}", one.by)
-        });
-        let names = names.collect();
-        let output = |builder: Builder| {
-            let output = outputs.iter().find(|(by, _)| *by == builder.by);
-            let (_, output) = output.unwrap_or_else(|| panic!("{}", builder.by));
-            (builder, output.clone())
+        let mut names = Vec::new();
+        let run = |builders: &[&Builder]| {
+            let output = |builder: &&Builder| {
+                let reaches = builder.reaches.iter().map(|one| one.name.as_str());
+                let reaches: Vec<&str> = reaches.collect();
+                names.push(format!("{}{reaches:?}", builder.by));
+                let output = outputs.iter().find(|(by, _)| *by == builder.by);
+                let (_, output) = output.unwrap_or_else(|| panic!("{}", builder.by));
+                output.clone()
+            };
+            Ok(builders.iter().map(output).collect())
         };
-        let outputs: Vec<_> = builders.into_iter().map(output).collect();
         let config = Config::default();
-        let identity = || Ok(identity(&config));
-        let mut found = targets::built::find_built(&*tree, &config, identity, &outputs).unwrap();
-        survey.settle(&mut found);
+        let find = |built: &[(Builder, Output)]| {
+            targets::built::find_built(&*tree, &config, || Ok(identity(&config)), built)
+        };
+        let found = survey
+            .built(found, LoadRestrictor::RootOnly, run, find)
+            .unwrap();
         let line = |target: &targets::Target| {
             let path = match &target.place {
                 Place::Here(here) => here.path.as_str(),
@@ -495,6 +537,36 @@ patches:
                 format!(
                     "Kustomization flux-system/web (clusters/web.yaml:1, built by {by}) x None"
                 ),
+            ]
+        );
+    }
+
+    #[test]
+    fn what_a_build_makes_builds_others() {
+        let patched = patching("root", "apps").replace("path: ./apps", "path: ./more");
+        let by = "Flux Kustomization root (base/root.yaml:1, built by prod/kustomization.yaml)";
+        let (names, found) = built(
+            &[
+                ("base/kustomization.yaml", "resources: [root.yaml]\n"),
+                ("base/root.yaml", &patching("root", "apps")),
+                (
+                    "prod/kustomization.yaml",
+                    &PATCHED.replace("../apps", "../base"),
+                ),
+                ("more/kustomization.yaml", "resources: [web.yaml]\n"),
+                ("more/web.yaml", &target("web", "web")),
+            ],
+            &[
+                ("prod/kustomization.yaml", Ok(patched.into())),
+                (by, Ok(target("web", "x").into())),
+            ],
+        );
+        assert_eq!(names, ["prod/kustomization.yaml[]", &format!("{by}[]")]);
+        assert_eq!(
+            found,
+            [
+                "Kustomization flux-system/root (base/root.yaml:1, built by prod/kustomization.yaml) more None".to_owned(),
+                format!("Kustomization flux-system/web (more/web.yaml:1, built by {by}) x None"),
             ]
         );
     }

@@ -50,11 +50,14 @@ pub(super) struct Builds {
     pub(super) done: BTreeSet<String>,
     /// Why the objects in a file are not known, by file.
     pub(super) failed: BTreeMap<String, String>,
+    /// The files that all of them read.
+    files: BTreeSet<String>,
 }
 
 impl Targets {
     /// Returns the builds that show what becomes of the objects that something may change: for each file of those, the
-    /// targets that deploy it, and the topmost roots that nothing here deploys. `graph` is a walk over all of `tree`.
+    /// targets that deploy it, and the topmost roots that nothing here deploys. Those from which objects are taken
+    /// already are among them. `graph` is a walk over all of `tree`.
     ///
     /// # Errors
     /// When the tree cannot be read.
@@ -68,6 +71,7 @@ impl Targets {
         let changed = self.targets.iter().filter(|one| one.changed_by.is_some());
         let files = changed.flat_map(|target| target.object_files());
         let mut wanted: BTreeSet<String> = files.map(str::to_owned).collect();
+        wanted.extend(self.builds.files.iter().cloned());
         let users = users(graph);
         loop {
             let above = above(graph, &users, &wanted);
@@ -134,7 +138,7 @@ impl Targets {
             let file = path::join(&made.directory, made.file_name);
             let (by, place) = if made.is_changed {
                 let object = &target.object;
-                (target.by(), (object.file.clone(), object.line))
+                (target.builder(), (object.file.clone(), object.line))
             } else {
                 (tree.label(&file), (file, 1))
             };
@@ -226,6 +230,7 @@ pub fn find_built(
     let mut replaced: BTreeSet<&str> = BTreeSet::new();
     let mut made = Vec::new();
     for (builder, output) in built {
+        builds.files.extend(builder.files.iter().cloned());
         let text = output
             .as_ref()
             .map_err(String::as_str)

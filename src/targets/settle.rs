@@ -133,7 +133,7 @@ impl Target {
     }
 
     /// Returns its name as one who builds: what deploys itself was no other one before.
-    fn builder(&self) -> String {
+    pub(super) fn builder(&self) -> String {
         let mut before = self.clone();
         let by = before.object.built_by.take();
         let name = before.by();
