@@ -6,6 +6,7 @@
 
 #![allow(clippy::expect_used, clippy::print_stdout, clippy::unwrap_used)]
 
+mod applications;
 mod growth;
 mod measure;
 mod repository;
@@ -15,8 +16,8 @@ use std::fs::File;
 use std::process::{Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
+use applications::{FILES, REFERENCES};
 use measure::{median, peak};
-use repository::{FILES, REFERENCES, Repository};
 
 /// How often each of them runs.
 const ROUNDS: usize = 9;
@@ -58,7 +59,7 @@ fn main() -> ExitCode {
 
 /// Compares the two. Returns whether we are as fast and as small as we want to be.
 fn compare(kustomizations: usize, targets: usize) -> bool {
-    let repository = Repository::new(kustomizations, targets);
+    let repository = applications::repository(kustomizations, targets);
     let check = || {
         let mut command = repository.command(env!("CARGO_BIN_EXE_git-kustomize-localize"));
         command.args(["check", "--staged"]).stdin(Stdio::null());

@@ -6,11 +6,12 @@
 
 #![allow(clippy::expect_used, clippy::print_stdout, clippy::unwrap_used)]
 
+mod kustomize;
 mod measure;
 mod scene;
 
 use std::env;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, ExitCode, Stdio};
 use std::time::Instant;
 
@@ -84,7 +85,7 @@ impl Runner {
 }
 
 fn main() -> ExitCode {
-    let Some(kustomize) = kustomize() else {
+    let Some(kustomize) = kustomize::find() else {
         println!("no kustomize on PATH and none in KUSTOMIZE: nothing to compare with");
         return ExitCode::FAILURE;
     };
@@ -147,13 +148,4 @@ fn compare(scene: &Scene, kustomize: &Path, rounds: usize) -> bool {
         println!();
     }
     met
-}
-
-fn kustomize() -> Option<PathBuf> {
-    let named = env::var_os("KUSTOMIZE").map(PathBuf::from);
-    named.or_else(|| {
-        env::split_paths(&env::var_os("PATH")?)
-            .map(|directory| directory.join("kustomize"))
-            .find(|program| program.is_file())
-    })
 }

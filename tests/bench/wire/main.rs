@@ -7,12 +7,14 @@
 
 #![allow(clippy::expect_used, clippy::print_stdout, clippy::unwrap_used)]
 
+#[path = "../kustomize.rs"]
+mod kustomize;
 mod link;
 mod server;
 mod upstream;
 
 use std::env;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
@@ -63,7 +65,7 @@ fn main() -> ExitCode {
         .skip(1)
         .find_map(|argument| argument.parse().ok());
     let rounds: usize = rounds.unwrap_or(ROUNDS).max(1);
-    let kustomize = kustomize();
+    let kustomize = kustomize::find();
     println!("medians of {rounds} runs in turn, with an empty cache and without verification");
     let mut is_met = true;
     for link in LINKS {
@@ -155,13 +157,4 @@ fn kilobytes(bytes: u64) -> String {
 fn median(mut all: Vec<Taken>) -> Option<Taken> {
     all.sort_by_key(|taken| taken.time);
     all.get(all.len() / 2).copied()
-}
-
-fn kustomize() -> Option<PathBuf> {
-    let named = env::var_os("KUSTOMIZE").map(PathBuf::from);
-    named.or_else(|| {
-        env::split_paths(&env::var_os("PATH")?)
-            .map(|directory| directory.join("kustomize"))
-            .find(|program| program.is_file())
-    })
 }
