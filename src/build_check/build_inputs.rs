@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, HashSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::Job;
 use super::checkout::{Converted, Stored, attributes_of, convert, one_sided};
 use super::fake_git::{Manifest, Upstream};
 use super::proxy::{self, Proxy};
+use super::{Job, Target};
 use crate::failure::{Failure, Result};
 use crate::interrupt::unusable;
 use crate::kustomization::{self, Edit, NoteKind};
@@ -15,7 +15,10 @@ use crate::plan;
 use crate::plan::{Original, Writes};
 use crate::reference::RepoSpec;
 use crate::tree::{Entry, Tree, path};
-use crate::walk::{FileId, Graph, Origin, Place, RemoteFile, Root, Source, SourceId, Target};
+use crate::walk::{
+    CarriedId, FileId, Graph, Origin, Place, RemoteFile, Root, RootId, Source, SourceId,
+    Target as Leads,
+};
 
 /// Original and result on disk, for all targets.
 pub(super) struct BuildInputs {
@@ -41,9 +44,10 @@ pub(super) fn not_put(error: &std::io::Error) -> Failure {
 }
 
 impl BuildInputs {
-    /// Writes everything that the builds of a job read, below `top`.
-    pub(super) fn put(job: &Job<'_>, top: &Path) -> Result<BuildInputs> {
+    /// Writes everything that the builds of these `targets` of a job read, below `top`.
+    pub(super) fn put(job: &Job<'_>, targets: &[&Target], top: &Path) -> Result<BuildInputs> {
         let graph = &job.plan.before;
+        let built = built(job, targets);
         let input = top.join("input");
         // Below directories of the same names: a path may climb out of the scope and come back.
         let scope = graph.sources.first().map_or("", |source| &source.scope);
@@ -52,15 +56,14 @@ impl BuildInputs {
             None => original.clone(),
             Some(_) => input.join(format!("upstream/{source}")),
         };
-        let urls = job
-            .targets
-            .iter()
-            .filter_map(|target| match &target.original {
-                Original::Url(url) => Some(url.as_str()),
-                Original::Directory(_) => None,
-            });
+        let urls = targets.iter().filter_map(|target| match &target.original {
+            Original::Url(url) => Some(url.as_str()),
+            Original::Directory(_) => None,
+        });
         let may_run = |file: FileId| job.plan.trusted.contains(&file);
-        let stored = write_inputs(graph, &place, &urls.collect::<Vec<_>>(), &may_run)?;
+        let left_out = LeftOut::of(graph, built.as_ref());
+        let urls: Vec<&str> = urls.collect();
+        let stored = write_inputs(graph, &left_out, &place, &urls, &may_run)?;
         let source = &graph.sources[0];
         let before = match (job.checkout, &source.repository) {
             (Some(_), None) => convert(&stored, &|place| attributes_of(&*source.tree, place))?,
@@ -80,7 +83,7 @@ impl BuildInputs {
                 });
             }
         }
-        let after = put_result(job, &input)?;
+        let after = put_result(job, built.as_ref(), &input)?;
         let remote = || {
             graph.files.iter().filter_map(|file| match &file.origin {
                 Origin::Remote(remote) => Some(&**remote),
@@ -162,12 +165,114 @@ fn cause(text: &str) -> String {
     }
 }
 
+/// Returns the directories of the user's tree that are built for targets and engines; none where all of the plan is.
+fn built<'a>(job: &'a Job<'_>, targets: &[&'a Target]) -> Option<Built<'a>> {
+    if let Writes::Copy { .. } = job.plan.writes {
+        return None;
+    }
+    let targets = targets.iter().map(|target| target.localized.as_str());
+    let roots = job.engines.iter().flat_map(|build| &build.roots);
+    let whole = job
+        .engines
+        .iter()
+        .map(|build| build.original.made.directory.as_str());
+    Some(Built {
+        directories: targets.chain(roots.map(String::as_str)).collect(),
+        whole: whole.collect(),
+    })
+}
+
+/// Directories that are built.
+struct Built<'a> {
+    directories: HashSet<&'a str>,
+    /// With all roots in them: Flux makes a kustomization of those that it finds.
+    whole: HashSet<&'a str>,
+}
+
+impl Built<'_> {
+    fn has(&self, directory: &str) -> bool {
+        self.directories.contains(directory)
+            || path::and_above(directory).any(|above| self.whole.contains(above))
+    }
+}
+
+/// What no build reads, because only roots read it that are not built. What no root is known to read is none of it.
+#[derive(Default)]
+struct LeftOut {
+    roots: HashSet<RootId>,
+    files: HashSet<FileId>,
+    carried: HashSet<CarriedId>,
+}
+
+impl LeftOut {
+    /// Takes what is built; none for all.
+    fn of(graph: &Graph, built: Option<&Built<'_>>) -> LeftOut {
+        let Some(built) = built else {
+            return LeftOut::default();
+        };
+        let roots = graph.roots.iter().enumerate();
+        let starts = roots.filter(|(_, root)| root.source == 0 && built.has(&root.directory));
+        let mut todo: Vec<RootId> = starts.map(|(id, _)| id).collect();
+        let mut built = HashSet::new();
+        while let Some(id) = todo.pop() {
+            if built.insert(id) {
+                todo.extend(
+                    graph.roots[id]
+                        .edges
+                        .iter()
+                        .filter_map(|edge| match edge.target {
+                            Leads::Root { id, .. } => Some(id),
+                            _ => None,
+                        }),
+                );
+            }
+        }
+        let (mut left_out, mut read) = (LeftOut::default(), LeftOut::default());
+        for id in 0..graph.roots.len() {
+            let one = if built.contains(&id) {
+                &mut read
+            } else {
+                &mut left_out
+            };
+            one.add(graph, id);
+        }
+        left_out.files.retain(|file| !read.files.contains(file));
+        left_out
+            .carried
+            .retain(|carried| !read.carried.contains(carried));
+        left_out
+    }
+
+    /// Adds a root with what it is known to read.
+    fn add(&mut self, graph: &Graph, id: RootId) {
+        let root = &graph.roots[id];
+        self.roots.insert(id);
+        self.files.insert(root.file);
+        let mut carried = root.carries.clone();
+        for edge in &root.edges {
+            self.files.insert(edge.from);
+            match edge.target {
+                Leads::File(file) => {
+                    self.files.insert(file);
+                }
+                Leads::Carried(id) => carried.push(id),
+                _ => {}
+            }
+        }
+        for id in carried {
+            self.carried.insert(id);
+            self.files.extend(graph.carried[id].files.values());
+        }
+    }
+}
+
 /// Writes the results, and returns what a checkout makes of them.
-fn put_result(job: &Job<'_>, input: &Path) -> Result<Converted> {
+fn put_result(job: &Job<'_>, built: Option<&Built<'_>>, input: &Path) -> Result<Converted> {
     let localized = input.join("localized");
     match &job.plan.writes {
         Writes::InPlace { after: graph, .. } => {
-            let stored = write_inputs(graph, &|_| localized.clone(), &[], &|_| false)?;
+            let left_out = LeftOut::of(graph, built);
+            let stored = write_inputs(graph, &left_out, &|_| localized.clone(), &[], &|_| false)?;
             let attributes = |place: &str| attributes_of(&*graph.sources[0].tree, place);
             let converted = match job.checkout {
                 Some(_) => convert(&stored, &attributes)?,
@@ -218,6 +323,7 @@ fn write(place: &Path, bytes: &[u8], executable: bool) -> std::io::Result<()> {
 /// it `may_run`. Returns what was written of the first.
 fn write_inputs(
     graph: &Graph,
+    left_out: &LeftOut,
     place: &dyn Fn(SourceId) -> PathBuf,
     urls: &[&str],
     may_run: &dyn Fn(FileId) -> bool,
@@ -230,6 +336,9 @@ fn write_inputs(
     }
     // A fetched file may lie in a partial tree, which only has what was requested: ask it for nothing else.
     for (id, file) in graph.files.iter().enumerate() {
+        if left_out.files.contains(&id) {
+            continue;
+        }
         if let Origin::Tree { source, path } = &file.origin {
             let bytes = graph.sources[*source].repository.is_some();
             let bytes = bytes.then_some((&*file.bytes, file.executable && may_run(id)));
@@ -256,13 +365,16 @@ fn write_inputs(
     for directory in urls.iter().copied().filter_map(directory) {
         put(0, &directory, Some(&graph.roots[0].directory))?;
     }
-    for root in &graph.roots {
+    for (id, root) in graph.roots.iter().enumerate() {
+        if left_out.roots.contains(&id) {
+            continue;
+        }
         let named = path::join(&root.directory, root.file_name);
         put(root.source, &named, real(root.file))?;
         for edge in &root.edges {
             let text = &edge.reference.text;
             let (source, named, real) = match edge.target {
-                Target::Root { id, remote } => {
+                Leads::Root { id, remote } => {
                     let target = &graph.roots[id];
                     let named = if remote {
                         directory(text)
@@ -271,7 +383,7 @@ fn write_inputs(
                     };
                     (target.source, named, Some(target.directory.as_str()))
                 }
-                Target::File(file) => match real(file) {
+                Leads::File(file) => match real(file) {
                     Some(real) => (root.source, lexical(root, text), Some(real)),
                     None => continue,
                 },
@@ -282,7 +394,10 @@ fn write_inputs(
             }
         }
     }
-    for carried in &graph.carried {
+    for (id, carried) in graph.carried.iter().enumerate() {
+        if left_out.carried.contains(&id) {
+            continue;
+        }
         for (inside, file) in &carried.files {
             let named = path::join(&carried.path, inside);
             put(carried.source, &named, real(*file))?;
@@ -349,11 +464,11 @@ fn move_absolute(graph: &Graph, top: &Path) -> Result<()> {
                 continue;
             }
             let (source, real) = match edge.target {
-                Target::File(file) => match &graph.files[file].origin {
+                Leads::File(file) => match &graph.files[file].origin {
                     Origin::Tree { source, path } => (*source, path),
                     Origin::Remote(_) | Origin::Archive { .. } => continue,
                 },
-                Target::Carried(id) => (graph.carried[id].source, &graph.carried[id].path),
+                Leads::Carried(id) => (graph.carried[id].source, &graph.carried[id].path),
                 _ => continue,
             };
             let text = path::join(top, graph.in_scope(source, real));

@@ -106,7 +106,11 @@ fn checked(job: &Job<'_>, options: &Options) -> Result<BuildCheck> {
         return Ok(checked);
     }
     let scratch = Scratch::new().map_err(|error| unusable(&error))?;
-    let inputs = BuildInputs::put(job, scratch.path())?;
+    let todo: Vec<&Target> = (job.targets.iter().zip(&covered))
+        .filter(|(_, is_covered)| !**is_covered)
+        .map(|(target, _)| target)
+        .collect();
+    let inputs = BuildInputs::put(job, &todo, scratch.path())?;
     let runner = Runner {
         skips,
         runs,
@@ -124,7 +128,7 @@ fn checked(job: &Job<'_>, options: &Options) -> Result<BuildCheck> {
         kept: Mutex::default(),
     };
     checked.by = Some(by);
-    runner.run(job, &covered, &covered_engines, checked)
+    runner.run(job, &todo, &covered, &covered_engines, checked)
 }
 
 /// Everything that is the same for all targets. No tree is in it: those cannot be read side by side.
@@ -195,16 +199,12 @@ impl Runner<'_> {
     fn run(
         self,
         job: &Job<'_>,
+        todo: &[&Target],
         covered: &[bool],
         covered_engines: &[bool],
         mut checked: BuildCheck,
     ) -> Result<BuildCheck> {
-        let all = || job.targets.iter().zip(covered);
-        let todo: Vec<&Target> = all()
-            .filter(|(_, is_covered)| !**is_covered)
-            .map(|(target, _)| target)
-            .collect();
-        let mut built = self.all(&todo)?.into_iter();
+        let mut built = self.all(todo)?.into_iter();
         // One after the other: each stands where something else is built from.
         let mut engines = Vec::new();
         for (number, build) in job.engines.iter().enumerate() {
@@ -217,7 +217,8 @@ impl Runner<'_> {
             });
         }
         self.progress.clear();
-        let targets = all().filter_map(|(target, is_covered)| {
+        let targets = job.targets.iter().zip(covered);
+        let targets = targets.filter_map(|(target, is_covered)| {
             if *is_covered {
                 Some(TargetCheck::without_build(target, Verdict::VerifiedBefore))
             } else {

@@ -1,5 +1,6 @@
 //! Whatever an earlier run has verified is not built again, and everything else is.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::PathBuf;
 
@@ -19,8 +20,9 @@ impl Logged {
         project.sandbox.script(
             "kustomize",
             &format!(
-                "[ $1 = version ] || for last; do :; done\n[ $1 = version ] || echo \"$last\" >>'{}'\nexec '{}' \"$@\"",
+                "[ $1 = version ] || for last; do :; done\n[ $1 = version ] || {{ echo \"$last\" >>'{}'; ls \"$last/..\" >>'{}'; }}\nexec '{}' \"$@\"",
                 log.display(),
+                project.sandbox.path("seen").display(),
                 kustomize.program().display()
             ),
         );
@@ -54,6 +56,14 @@ impl Logged {
         assert_eq!(log.lines().count(), 2 * built.len(), "{log}");
         built.sort();
         built
+    }
+
+    /// Returns the directories and files beside the roots that were built since the last call.
+    fn seen(&self) -> BTreeSet<String> {
+        let seen = self.project.sandbox.path("seen");
+        let lines = fs::read_to_string(&seen).unwrap();
+        fs::remove_file(seen).unwrap();
+        lines.lines().map(str::to_owned).collect()
     }
 
     #[track_caller]
@@ -97,7 +107,10 @@ fn in_place_only_what_reaches_a_change_is_built() {
     assert!(logged.verified().starts_with("identical 3/3 kustomize/"));
     // What one of them reaches, and then all of them.
     logged.commit("example/staging/own.yaml", config("another"));
+    logged.seen();
     assert_eq!(logged.built(&IN_PLACE), ["staging"]);
+    // What it does not reach was not even written.
+    assert_eq!(logged.seen(), ["base", "staging"].map(str::to_owned).into());
     assert!(logged.verified().starts_with("identical 3/3 kustomize/"));
     logged.commit("example/base/config.yaml", config("another-base"));
     assert_eq!(logged.built(&IN_PLACE), ALL);
