@@ -1,6 +1,6 @@
 //! What an earlier run has proven, and of which targets that still holds.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use super::{Job, Target};
 use crate::failure::Result;
@@ -108,6 +108,8 @@ impl Earlier {
 struct Reach<'a> {
     graph: &'a Graph,
     charts: Vec<Named<'a>>,
+    /// The roots of the user's tree by their directories.
+    roots: HashMap<&'a str, RootId>,
 }
 
 /// What one root is built from.
@@ -123,14 +125,20 @@ struct Inputs {
 
 impl<'a> Reach<'a> {
     fn new(graph: &'a Graph) -> Result<Self> {
-        let charts = graph.named_charts()?;
-        Ok(Reach { graph, charts })
+        let roots = graph.roots.iter().enumerate();
+        let roots = roots.filter(|(_, root)| root.source == 0);
+        Ok(Reach {
+            graph,
+            charts: graph.named_charts()?,
+            roots: roots
+                .map(|(id, root)| (root.directory.as_str(), id))
+                .collect(),
+        })
     }
 
     /// Returns the root of a directory of the user's tree.
     fn root(&self, directory: &str) -> Option<RootId> {
-        let is_it = |root: &walk::Root| root.source == 0 && root.directory == directory;
-        self.graph.roots.iter().position(is_it)
+        self.roots.get(directory).copied()
     }
 
     fn inputs(&self, start: RootId) -> Inputs {

@@ -185,11 +185,12 @@ fn said(path: &Path, kind: Kind) -> Result<Program, String> {
 /// Returns a version; where it is none, with the digest of the program, so that another build is another version.
 fn identified(version: String, path: &Path) -> String {
     const DIGITS: usize = 16;
+    if version != UNVERSIONED {
+        return version;
+    }
     match std::fs::read(path) {
-        Ok(bytes) if version == UNVERSIONED => {
-            format!("{version}-{}", &sha256_hex(&bytes)[..DIGITS])
-        }
-        _ => version,
+        Ok(bytes) => format!("{version}-{}", &sha256_hex(&bytes)[..DIGITS]),
+        Err(_) => version,
     }
 }
 
