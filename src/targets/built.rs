@@ -5,14 +5,14 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use super::generated::{Generated, generated};
 use super::scan::{self, Document, Scan, Via};
-use super::settle::{files_of, users};
-use super::{Found, Identity, Object, Reached, Targets};
+use super::settle::{above, files_of, users};
+use super::{Found, Identity, Object, Reached, Target, Targets};
 use crate::config::Config;
 use crate::failure::Result;
 use crate::kustomization::Kind;
 use crate::record::LoadRestrictor;
 use crate::tree::{Listing, path};
-use crate::walk::{Graph, Origin, RootId, Target as Leads};
+use crate::walk::{Graph, RootId};
 
 /// How many objects of engines are read in what one build makes.
 const MOST: usize = 100_000;
@@ -68,13 +68,19 @@ impl Targets {
         kustomizations: &BTreeSet<&str>,
         load_restrictor: LoadRestrictor,
     ) -> Result<Vec<Builder>> {
-        let changed = self.targets.iter().filter(|one| one.changed_by.is_some());
-        let files = changed.flat_map(|target| target.object_files());
+        let changed = || self.targets.iter().filter(|one| one.changed_by.is_some());
+        let fillers = changed().filter_map(|one| one.object.filled_by.as_ref());
+        let fillers: HashSet<&String> = fillers.collect();
+        let filling = self
+            .targets
+            .iter()
+            .filter(|one| fillers.contains(&one.by()));
+        let files = changed().chain(filling).flat_map(Target::object_files);
         let mut wanted: BTreeSet<String> = files.map(str::to_owned).collect();
         wanted.extend(self.builds.files.iter().cloned());
         let users = users(graph);
         loop {
-            let above = above(graph, &users, &wanted);
+            let above = above(graph, &users, &|file| wanted.contains(file));
             let mut builders = self.deploying(graph, tree, kustomizations, &above, &wanted)?;
             let deployed = builders.values().flat_map(|one| one.roots.clone());
             let deployed: HashSet<String> = deployed.collect();
@@ -105,7 +111,7 @@ impl Targets {
         graph: &Graph,
         tree: &dyn Listing,
         kustomizations: &BTreeSet<&str>,
-        above: &BTreeSet<RootId>,
+        above: &HashSet<RootId>,
         files: &BTreeSet<String>,
     ) -> Result<BTreeMap<String, Builder>> {
         let roots = graph.roots.iter().enumerate();
@@ -153,32 +159,6 @@ impl Targets {
         }
         Ok(builders)
     }
-}
-
-/// Returns the roots of the tree that lead to one of some files.
-fn above(
-    graph: &Graph,
-    users: &HashMap<RootId, Vec<RootId>>,
-    files: &BTreeSet<String>,
-) -> BTreeSet<RootId> {
-    let reads = |root: &RootId| {
-        let mut edges = graph.roots[*root].edges.iter();
-        edges.any(|edge| match edge.target {
-            Leads::File(file) => match &graph.files[file].origin {
-                Origin::Tree { source: 0, path } => files.contains(path),
-                _ => false,
-            },
-            _ => false,
-        })
-    };
-    let mut todo: Vec<RootId> = (0..graph.roots.len()).filter(reads).collect();
-    let mut above = BTreeSet::new();
-    while let Some(root) = todo.pop() {
-        if above.insert(root) {
-            todo.extend(users.get(&root).into_iter().flatten());
-        }
-    }
-    above
 }
 
 /// Returns the build of a root as it is.

@@ -23,8 +23,7 @@ const KINDS: [&str; 9] = [
 ];
 
 /// The fields of `spec` that say what is deployed.
-const FIELDS: [&str; 19] = [
-    "postBuild",
+const FIELDS: [&str; 18] = [
     "path",
     "sourceRef",
     "components",
@@ -45,6 +44,9 @@ const FIELDS: [&str; 19] = [
     "resourcesTemplate",
 ];
 
+/// The field of `spec` that says what Flux fills in what it deploys.
+const FILLS: [&str; 1] = ["postBuild"];
+
 impl Targets {
     /// Notes which targets stand in objects that a kustomization of `graph` (a walk over `tree`), or another target, may
     /// change. What a build made of an object is changed by nothing else that was built.
@@ -52,61 +54,45 @@ impl Targets {
         if self.targets.is_empty() {
             return;
         }
-        let objects = self.targets.iter().flat_map(Target::object_files).collect();
-        let changed = changed_files(graph, tree, &objects);
-        // A parent of Flux or Argo CD patches what it deploys.
-        let mut parents: HashMap<String, Vec<String>> = HashMap::new();
+        let changers = Changers::of(self, graph, tree, &FIELDS);
+        let changed = self.targets.iter().map(|one| changers.of_target(one, self));
+        let changed: Vec<Option<Changer>> = changed.collect();
+        for (target, changer) in self.targets.iter_mut().zip(changed) {
+            target.changed_by = changer;
+        }
+        self.pass_on(graph, tree);
+    }
+
+    /// Notes what may change those whose variables are filled in by one that something may change, or what it fills in.
+    fn pass_on(&mut self, graph: &Graph, tree: &dyn Tree) {
+        let fillers: HashSet<String> = self
+            .targets
+            .iter()
+            .filter_map(|target| target.object.filled_by.clone())
+            .collect();
+        if fillers.is_empty() {
+            return;
+        }
+        let changers = Changers::of(self, graph, tree, &FILLS);
+        let mut changed: HashMap<String, Changer> = HashMap::new();
         for target in &self.targets {
-            if let Some(path) = target.patched() {
-                parents
-                    .entry(path.to_owned())
-                    .or_default()
-                    .push(target.builder());
+            let name = target.by();
+            let known = target.changed_by.clone();
+            if fillers.contains(&name)
+                && let Some(changer) = known.or_else(|| changers.of_target(target, self))
+            {
+                changed.insert(name, changer);
             }
         }
-        let builds = &self.builds;
-        for target in &mut self.targets {
-            let files = target.object_files();
-            let is_built = target.object.built_by.is_some();
-            let by_root = || files.iter().find_map(|file| changed.get(*file));
-            let by_parent = || {
-                let own = target.builder();
-                let above = files
-                    .iter()
-                    .flat_map(|file| path::and_above(file).chain([""]));
-                let mut parents = above.filter_map(|path| parents.get(path)).flatten();
-                let parent =
-                    parents.find(|by| **by != own && !(is_built && builds.done.contains(*by)));
-                parent.cloned()
-            };
-            let name = match by_root().filter(|_| !is_built) {
-                Some(root) => Some(tree.label(root)),
-                None => by_parent(),
-            };
-            let not_built = files.iter().find_map(|file| builds.failed.get(*file));
-            let not_built = not_built.cloned();
-            target.changed_by = name.map(|name| Changer { name, not_built });
-        }
-        self.pass_on();
-    }
-}
-
-impl Targets {
-    /// Notes what may change those whose variables are filled in by one that something may change.
-    fn pass_on(&mut self) {
         loop {
-            let changed = self.targets.iter().filter_map(|target| {
-                let changer = target.changed_by.clone()?;
-                Some((target.by(), changer))
-            });
-            let changed: HashMap<String, Changer> = changed.collect();
             let mut is_last = true;
             for target in &mut self.targets {
                 let by = target.object.filled_by.as_ref();
-                if let (None, Some(changer)) =
-                    (&target.changed_by, by.and_then(|by| changed.get(by)))
+                if target.changed_by.is_none()
+                    && let Some(changer) = by.and_then(|by| changed.get(by)).cloned()
                 {
-                    target.changed_by = Some(changer.clone());
+                    changed.insert(target.by(), changer.clone());
+                    target.changed_by = Some(changer);
                     is_last = false;
                 }
             }
@@ -117,14 +103,63 @@ impl Targets {
     }
 }
 
+/// What may change some fields of objects.
+struct Changers {
+    /// The kustomizations that may, by the files of objects.
+    roots: HashMap<String, String>,
+    /// The targets that may, by the directories that they deploy: a parent of Flux or Argo CD patches its children.
+    parents: HashMap<String, Vec<String>>,
+}
+
+impl Changers {
+    fn of(targets: &Targets, graph: &Graph, tree: &dyn Tree, fields: &[&str]) -> Changers {
+        let all = &targets.targets;
+        let objects = all.iter().flat_map(Target::object_files).collect();
+        let mut parents: HashMap<String, Vec<String>> = HashMap::new();
+        for target in all {
+            if let Some(path) = target.patched(fields) {
+                let path = path.to_owned();
+                parents.entry(path).or_default().push(target.builder());
+            }
+        }
+        Changers {
+            roots: changed_files(graph, tree, &objects, fields),
+            parents,
+        }
+    }
+
+    fn of_target(&self, target: &Target, targets: &Targets) -> Option<Changer> {
+        let builds = &targets.builds;
+        let files = target.object_files();
+        let is_built = target.object.built_by.is_some();
+        let by_root = || files.iter().find_map(|file| self.roots.get(*file)).cloned();
+        let by_parent = || {
+            let own = target.builder();
+            let above = files
+                .iter()
+                .flat_map(|file| path::and_above(file).chain([""]));
+            let mut parents = above.filter_map(|path| self.parents.get(path)).flatten();
+            let parent = parents.find(|by| **by != own && !(is_built && builds.done.contains(*by)));
+            parent.cloned()
+        };
+        let name = if is_built { None } else { by_root() };
+        let not_built = files.iter().find_map(|file| builds.failed.get(*file));
+        Some(Changer {
+            name: name.or_else(by_parent)?,
+            not_built: not_built.cloned(),
+        })
+    }
+}
+
 impl Target {
-    /// Returns the directory whose objects it patches, if it may change what these say about what is deployed.
-    fn patched(&self) -> Option<&str> {
+    /// Returns the directory whose objects it patches, if it may change one of these fields.
+    fn patched(&self, fields: &[&str]) -> Option<&str> {
         let patches = self.build.overrides.get("patches")?.as_array()?;
         let mut texts = patches.iter().filter_map(|one| one.get("patch")?.as_str());
         match &self.place {
             Place::Here(here)
-                if !matches!(here.found, Found::Nothing(_)) && texts.any(touches_text) =>
+                if !matches!(here.found, Found::Nothing(_))
+                    && texts.any(|text| touches_text(text, fields)) =>
             {
                 Some(&here.path)
             }
@@ -191,13 +226,14 @@ fn changed_files(
     graph: &Graph,
     tree: &dyn Tree,
     objects: &HashSet<&str>,
+    fields: &[&str],
 ) -> HashMap<String, String> {
     let mut changed = HashMap::new();
     // A component changes what its users have accumulated, so that it counts for them.
     let users = users(graph);
     let mut deciding: Vec<RootId> = deciding(graph, &users, objects).into_iter().collect();
     deciding.sort_unstable();
-    deciding.retain(|root| graph.roots[*root].source == 0 && touches(graph, *root, tree));
+    deciding.retain(|root| graph.roots[*root].source == 0 && touches(graph, *root, tree, fields));
     for root in deciding {
         let mut tops = vec![root];
         let mut seen = HashSet::new();
@@ -207,11 +243,38 @@ fn changed_files(
             }
         }
         let by = path::join(&graph.roots[root].directory, graph.roots[root].file_name);
+        let by = tree.label(&by);
         for file in files_of(graph, seen) {
             changed.entry(file.to_owned()).or_insert_with(|| by.clone());
         }
     }
     changed
+}
+
+/// Returns the roots of the tree whose builds read one of some files.
+pub(super) fn above(
+    graph: &Graph,
+    users: &HashMap<RootId, Vec<RootId>>,
+    is_wanted: &dyn Fn(&str) -> bool,
+) -> HashSet<RootId> {
+    let reads = |edge: &Edge| match edge.target {
+        Leads::File(file) => match &graph.files[file].origin {
+            Origin::Tree { source: 0, path } => is_wanted(path),
+            _ => false,
+        },
+        _ => false,
+    };
+    let ids = 0..graph.roots.len();
+    let mut todo: Vec<RootId> = ids
+        .filter(|id| graph.roots[*id].edges.iter().any(reads))
+        .collect();
+    let mut found = HashSet::new();
+    while let Some(root) = todo.pop() {
+        if found.insert(root) {
+            todo.extend(users.get(&root).into_iter().flatten());
+        }
+    }
+    found
 }
 
 /// Returns the roots whose builds hold objects of these files, and the components that those take.
@@ -220,24 +283,8 @@ fn deciding(
     users: &HashMap<RootId, Vec<RootId>>,
     objects: &HashSet<&str>,
 ) -> HashSet<RootId> {
-    let holds = |edge: &Edge| match edge.target {
-        Leads::File(file) => match &graph.files[file].origin {
-            Origin::Tree { source: 0, path } => objects.contains(path.as_str()),
-            _ => false,
-        },
-        _ => false,
-    };
-    let ids = 0..graph.roots.len();
-    let mut todo: Vec<RootId> = ids
-        .filter(|id| graph.roots[*id].edges.iter().any(holds))
-        .collect();
-    let mut found = HashSet::new();
-    while let Some(root) = todo.pop() {
-        if found.insert(root) {
-            todo.extend(users.get(&root).into_iter().flatten());
-        }
-    }
-    todo.extend(&found);
+    let mut found = above(graph, users, &|file| objects.contains(file));
+    let mut todo: Vec<RootId> = found.iter().copied().collect();
     while let Some(root) = todo.pop() {
         for edge in &graph.roots[root].edges {
             if let Leads::Root { id, .. } = edge.target
@@ -252,7 +299,7 @@ fn deciding(
 }
 
 /// Returns whether a root may change what objects say about what is deployed.
-fn touches(graph: &Graph, root: RootId, tree: &dyn Tree) -> bool {
+fn touches(graph: &Graph, root: RootId, tree: &dyn Tree, fields: &[&str]) -> bool {
     let root = &graph.roots[root];
     let bytes = graph.bytes(root.file);
     let Ok(text) = std::str::from_utf8(&bytes) else {
@@ -274,7 +321,9 @@ fn touches(graph: &Graph, root: RootId, tree: &dyn Tree) -> bool {
         let place = path::resolve(&root.directory, text);
         let bytes = place.and_then(|place| tree.read(&place).ok());
         // What is not here, as one by its URL, may change anything.
-        bytes.is_none_or(|bytes| std::str::from_utf8(&bytes).map_or(true, touches_text))
+        bytes.is_none_or(|bytes| {
+            std::str::from_utf8(&bytes).map_or(true, |text| touches_text(text, fields))
+        })
     };
     let one = |patch: &Value| -> bool {
         let kind = patch.at(&["target", "kind"]).and_then(Value::text);
@@ -285,13 +334,13 @@ fn touches(graph: &Graph, root: RootId, tree: &dyn Tree) -> bool {
             patch.get("patch").and_then(Value::text),
             patch.get("path").and_then(Value::text),
         ) {
-            (Some(text), _) => touches_text(text),
+            (Some(text), _) => touches_text(text, fields),
             (None, Some(path)) => file(path),
             (None, None) => false,
         }
     };
     let merged = |patch: &Value| match patch.text() {
-        Some(text) if text.contains('\n') => touches_text(text),
+        Some(text) if text.contains('\n') => touches_text(text, fields),
         Some(path) => file(path),
         None => false,
     };
@@ -307,11 +356,13 @@ fn is_plain(text: &str) -> bool {
 }
 
 /// Returns whether a patch changes what an object says about what is deployed. One that cannot be read may.
-fn touches_text(text: &str) -> bool {
+fn touches_text(text: &str, fields: &[&str]) -> bool {
     documents(text).any(|(before, document)| match read_object(document, before) {
         Ok(Some(value)) => match &value.data {
-            Data::List(operations) => operations.iter().any(touches_by_operation),
-            Data::Mapping(_) => touches_by_merge(&value),
+            Data::List(operations) => operations
+                .iter()
+                .any(|one| touches_by_operation(one, fields)),
+            Data::Mapping(_) => touches_by_merge(&value, fields),
             _ => true,
         },
         Ok(None) => false,
@@ -319,7 +370,7 @@ fn touches_text(text: &str) -> bool {
     })
 }
 
-fn touches_by_operation(operation: &Value) -> bool {
+fn touches_by_operation(operation: &Value, fields: &[&str]) -> bool {
     if operation.get("op").and_then(Value::text) == Some("test") {
         return false;
     }
@@ -328,13 +379,13 @@ fn touches_by_operation(operation: &Value) -> bool {
     };
     let mut names = path.split('/').skip(1);
     match (names.next(), names.next()) {
-        (Some("spec"), Some(field)) => FIELDS.contains(&field),
+        (Some("spec"), Some(field)) => fields.contains(&field),
         (Some("spec") | None, None) => true,
         _ => false,
     }
 }
 
-fn touches_by_merge(patch: &Value) -> bool {
+fn touches_by_merge(patch: &Value, fields: &[&str]) -> bool {
     let kind = patch.get("kind").and_then(Value::text);
     if kind.is_some_and(|kind| !KINDS.contains(&kind)) {
         return false;
@@ -346,12 +397,12 @@ fn touches_by_merge(patch: &Value) -> bool {
     patch.get("$patch").is_some()
         || spec
             .iter()
-            .any(|(key, _)| key == "$patch" || FIELDS.contains(&key.as_str()))
+            .any(|(key, _)| key == "$patch" || fields.contains(&key.as_str()))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::touches_text;
+    use super::{FIELDS, touches_text};
 
     #[test]
     fn only_patches_of_what_is_deployed_count() {
@@ -384,7 +435,7 @@ mod tests {
             ("a: [\n", true),
             ("", false),
         ] {
-            assert_eq!(touches_text(patch), expected, "{patch}");
+            assert_eq!(touches_text(patch, &FIELDS), expected, "{patch}");
         }
     }
 }
