@@ -1,5 +1,6 @@
 //! `check --staged` side by side with the least that git takes to read the same: `git ls-files -s`, and
-//! `git cat-file --batch` of the kustomizations. `cargo bench --bench check [-- KUSTOMIZATIONS...]`
+//! `git cat-file --batch` of the kustomizations; and `affected` of the last commit.
+//! `cargo bench --bench check [-- KUSTOMIZATIONS...]`
 //!
 //! Both do it in turn, in one run, on a RAM disk where there is one. Shown are medians, and how many times
 //! the floor we take. Then how the time grows with what is in one repository; `-- growth` shows that alone.
@@ -18,13 +19,16 @@ use std::time::{Duration, Instant};
 
 use applications::{FILES, REFERENCES};
 use measure::{median, peak};
+use repository::Repository;
 
 /// How often each of them runs.
 const ROUNDS: usize = 9;
 /// How many kustomizations there are, unless arguments say otherwise.
 const SIZES: [usize; 2] = [1_000, 10_000];
 /// At most this many times the floor, at most this long and this large: with 10,000 kustomizations.
-const GOAL: (f64, Duration, u64) = (5.0, Duration::from_millis(500), 150);
+const GOAL: (f64, Duration, u64) = (5.0, Duration::from_millis(500), 100);
+/// At most this long for `affected`, with 10,000 kustomizations.
+const AFFECTED: Duration = Duration::from_secs(1);
 
 fn main() -> ExitCode {
     if env::args().any(|argument| argument == "growth") {
@@ -105,7 +109,35 @@ fn compare(kustomizations: usize, targets: usize) -> bool {
         "  git kustomize-localize check         {:>8.3} s  {factor:>6.1}x  peak {mebibytes} MiB",
         ours.as_secs_f64()
     );
-    kustomizations != 10_000 || (factor <= GOAL.0 && ours <= GOAL.1 && mebibytes < GOAL.2)
+    let is_fast = factor <= GOAL.0 && ours <= GOAL.1 && mebibytes < GOAL.2;
+    let affected = affected(&repository);
+    kustomizations != 10_000 || (is_fast && affected <= AFFECTED)
+}
+
+/// Times `affected` of a commit that changes one file.
+fn affected(repository: &Repository) -> Duration {
+    let file = "teams/07/app-7/base/resource-1.yaml";
+    std::fs::write(repository.path().join(file), "changed: true\n").unwrap();
+    repository.git(&["commit", "--quiet", "-m", "Change", "--", file]);
+    let affected = || {
+        let mut command = repository.command(env!("CARGO_BIN_EXE_git-kustomize-localize"));
+        command.args(["affected", "--since", "HEAD~1"]);
+        command
+    };
+    let told = output(&mut affected());
+    assert_eq!(told.matches("app-7/overlays/prod").count(), 1, "{told}");
+    let quiet = || {
+        let mut command = affected();
+        command.stdout(Stdio::null()).stderr(Stdio::null());
+        command
+    };
+    let time = median((0..ROUNDS).map(|_| time(&mut quiet())).collect());
+    println!(
+        "  git kustomize-localize affected      {:>8.3} s           peak {} MiB",
+        time.as_secs_f64(),
+        peak(&mut quiet()) >> 20
+    );
+    time
 }
 
 fn time(command: &mut Command) -> Duration {
