@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 use std::path::Path;
 use std::rc::Rc;
+use std::sync::Arc;
 
 use gix::ObjectId;
 use gix::bstr::BStr;
@@ -25,7 +26,7 @@ type IndexEntry = gix::index::Entry;
 /// A path of which only the name is staged (`git add -N`) is not there: a commit would not hold it.
 /// A path that is not merged yet is there, but cannot be read.
 pub struct IndexTree {
-    state: gix::index::State,
+    state: Arc<gix::index::State>,
     objects: Rc<Objects>,
     /// The directories of a sparse index, which holds them as trees, by path.
     trees: BTreeMap<String, ObjectTree>,
@@ -61,7 +62,7 @@ impl IndexTree {
             }
         }
         Ok(IndexTree {
-            state,
+            state: Arc::new(state),
             objects,
             trees,
             ranges: RefCell::default(),
@@ -350,23 +351,32 @@ impl Listing for IndexTree {
         is_wanted: &dyn Fn(&str) -> bool,
         marks: &'static [&'static str],
     ) -> Result<Search<'_>> {
-        let files = self
-            .entries()
-            .filter(|(_, entry)| matches!(kind(entry.mode), Some(Entry::File { .. })));
-        let files = files.filter_map(|(path, entry)| {
-            let path = std::str::from_utf8(path).ok()?;
-            is_wanted(path).then_some((path, entry.id))
-        });
-        let (paths, ids): (Vec<&str>, Vec<ObjectId>) = files.unzip();
-        let holds = self.objects.hold(ids, marks);
+        let is_file = |entry: &IndexEntry| {
+            is_staged(entry)
+                && matches!(kind(entry.mode), Some(Entry::File { .. }))
+                && std::str::from_utf8(self.path(entry)).is_ok_and(is_wanted)
+        };
+        let numbers = (0..).zip(self.state.entries());
+        // There may be millions.
+        let files: Vec<u32> = numbers
+            .filter_map(|(number, entry)| is_file(entry).then_some(number))
+            .collect();
+        let files = Arc::new(files);
+        let (state, numbers) = (self.state.clone(), files.clone());
+        let blobs = Arc::new(move |file: usize| state.entries()[numbers[file] as usize].id);
+        let found = self.objects.hold(files.len(), blobs, marks);
         let mut searches = Vec::new();
         for (directory, tree) in &self.trees {
             let search = tree.files_with(&|path| is_wanted(&path::join(directory, path)), marks)?;
             searches.push((directory, search));
         }
-        Ok(Box::new(|| {
-            let found = paths.into_iter().zip(holds()).filter(|(_, holds)| *holds);
-            let mut found: Vec<String> = found.map(|(path, _)| path.to_owned()).collect();
+        Ok(Box::new(move || {
+            let found = found().into_iter().filter_map(|file| {
+                let number = *files.get(file)? as usize;
+                let path = self.path(self.state.entries().get(number)?);
+                Some(std::str::from_utf8(path).ok()?.to_owned())
+            });
+            let mut found: Vec<String> = found.collect();
             for (directory, search) in searches {
                 let below = search()?;
                 found.extend(below.iter().map(|path| path::join(directory, path)));

@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap};
 use std::rc::Rc;
+use std::sync::Arc;
 
 use gix::ObjectId;
 use gix::objs::tree::EntryKind;
@@ -311,10 +312,13 @@ impl Listing for ObjectTree {
                 ids.push(item.id);
             }
         }
-        let holds = self.objects.hold(ids, marks);
-        Ok(Box::new(|| {
-            let found = paths.into_iter().zip(holds()).filter(|(_, holds)| *holds);
-            Ok(found.map(|(path, _)| path).collect())
+        let blobs = Arc::new(move |number: usize| ids[number]);
+        let found = self.objects.hold(paths.len(), blobs, marks);
+        Ok(Box::new(move || {
+            let found = found().into_iter();
+            Ok(found
+                .filter_map(|number| paths.get(number).cloned())
+                .collect())
         }))
     }
 

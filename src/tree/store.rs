@@ -1,6 +1,7 @@
 //! Where objects come from: gix, or git where gix does not find them.
 
 use std::num::NonZero;
+use std::ops::Range;
 use std::path::Path;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -21,6 +22,8 @@ pub(super) struct Objects {
 /// How much of what other objects of a pack are made from is kept at hand. Kustomizations are alike, so
 /// that most of them are stored as what differs from some other.
 const DELTA_BASES: usize = 16 << 20;
+/// The same for each thread that searches.
+const SEARCHED_BASES: usize = 4 << 20;
 
 /// How many blobs are worth a thread.
 const SHARE: usize = 1000;
@@ -65,15 +68,13 @@ fn opened(git_dir: &Path, options: gix::open::Options) -> Result<gix::Repository
             git_dir.display()
         ))
     })?;
-    cache_bases(&mut repository);
+    cache_bases(&mut repository, DELTA_BASES);
     Ok(repository)
 }
 
-fn cache_bases(repository: &mut gix::Repository) {
-    let cache = || -> Box<gix::odb::cache::PackCache> {
-        Box::new(gix::odb::pack::cache::lru::MemoryCappedHashmap::new(
-            DELTA_BASES,
-        ))
+fn cache_bases(repository: &mut gix::Repository, bytes: usize) {
+    let cache = move || -> Box<gix::odb::cache::PackCache> {
+        Box::new(gix::odb::pack::cache::lru::MemoryCappedHashmap::new(bytes))
     };
     repository.objects.set_pack_cache(cache);
 }
@@ -106,21 +107,30 @@ pub fn proven(repository: &gix::Repository, kind: &str, id: ObjectId) -> Result<
     )))
 }
 
-/// Returns, for each of these blobs, whether it holds one of `marks`, or cannot be read.
-fn search(repository: &gix::ThreadSafeRepository, blobs: &[ObjectId], marks: &[&str]) -> Vec<bool> {
+/// Returns the id of each of the blobs to search.
+pub(super) type Blobs = Arc<dyn Fn(usize) -> ObjectId + Send + Sync>;
+
+/// Returns which of these blobs hold one of `marks`, or cannot be read.
+fn search(
+    repository: &gix::ThreadSafeRepository,
+    blobs: &Blobs,
+    share: Range<usize>,
+    marks: &[&str],
+) -> Vec<usize> {
     let mut repository = repository.to_thread_local();
-    cache_bases(&mut repository);
+    cache_bases(&mut repository, SEARCHED_BASES);
     let finders: Vec<_> = marks.iter().map(memchr::memmem::Finder::new).collect();
     let mut buffer = Vec::new();
-    let holds = |id: &ObjectId| {
-        let object = gix::objs::FindExt::find_blob(&repository.objects, id, &mut buffer);
+    let holds = |number: &usize| {
+        let id = blobs(*number);
+        let object = gix::objs::FindExt::find_blob(&repository.objects, &id, &mut buffer);
         object.map_or(true, |blob| {
             finders
                 .iter()
                 .any(|finder| finder.find(blob.data).is_some())
         })
     };
-    blobs.iter().map(holds).collect()
+    share.filter(holds).collect()
 }
 
 impl Objects {
@@ -173,24 +183,26 @@ impl Objects {
         Ok(header.size())
     }
 
-    /// Begins to search blobs for `marks`. What it returns waits for the answers: whether each holds one of them. One
-    /// that cannot be read may.
+    /// Begins to search as many blobs for `marks`. What it returns waits for the answer: which of them, in their order,
+    /// hold one. One that cannot be read may.
     pub(super) fn hold(
         &self,
-        blobs: Vec<ObjectId>,
+        count: usize,
+        blobs: Blobs,
         marks: &'static [&'static str],
-    ) -> impl FnOnce() -> Vec<bool> + use<> {
+    ) -> impl FnOnce() -> Vec<usize> + use<> {
         let threads = thread::available_parallelism().map_or(1, NonZero::get);
-        let threads = threads.min(THREADS).min(blobs.len() / SHARE);
-        let size = blobs.len().div_ceil(threads.max(1)).max(1);
+        let threads = threads.min(THREADS).min(count / SHARE);
+        let size = count.div_ceil(threads.max(1)).max(1);
         let repository = Arc::new(self.repository.clone().into_sync());
-        let shares: Vec<_> = blobs
-            .chunks(size)
-            .map(|share| {
-                let share: Arc<[ObjectId]> = share.into();
-                let (theirs, repository) = (share.clone(), repository.clone());
+        let shares: Vec<_> = (0..count)
+            .step_by(size)
+            .map(|start| {
+                let share = start..count.min(start + size);
+                let (theirs, blobs, repository) =
+                    (share.clone(), blobs.clone(), repository.clone());
                 let begun = (threads > 0).then(|| {
-                    thread::Builder::new().spawn(move || search(&repository, &theirs, marks))
+                    thread::Builder::new().spawn(move || search(&repository, &blobs, theirs, marks))
                 });
                 (share, begun)
             })
@@ -202,7 +214,7 @@ impl Objects {
                     Some(Ok(Ok(found))) => found,
                     Some(Ok(Err(panic))) => std::panic::resume_unwind(panic),
                     // Not worth a thread, or no thread available: then it is done here.
-                    None | Some(Err(_)) => search(&repository, &share, marks),
+                    None | Some(Err(_)) => search(&repository, &blobs, share, marks),
                 });
             }
             all
