@@ -25,6 +25,24 @@ pub(super) enum Bound {
     Templated(String),
 }
 
+impl Bound {
+    /// Returns whether both are the same files of the same revision, whatever the names of the sources.
+    fn packs_the_same(&self, other: &Bound) -> bool {
+        let unnamed = |bound: &Bound| {
+            let mut bound = bound.clone();
+            if let Bound::Here {
+                artifact: Some(artifact),
+                ..
+            } = &mut bound
+            {
+                Rc::make_mut(artifact).object = None;
+            }
+            bound
+        };
+        unnamed(self) == unnamed(other)
+    }
+}
+
 /// A source.
 struct Source {
     kind: String,
@@ -33,6 +51,7 @@ struct Source {
     /// The directory from which it is deployed, and what built it.
     home: String,
     built_by: Option<String>,
+    file: String,
     bound: Bound,
 }
 
@@ -85,6 +104,7 @@ impl Sources {
                 namespace: object.namespace.clone(),
                 home: found.home.clone(),
                 built_by: object.built_by.clone(),
+                file: object.file.clone(),
                 bound,
             });
         }
@@ -94,7 +114,8 @@ impl Sources {
     /// Returns what an object means by its `sourceRef`.
     ///
     /// A namespace need not be written: a kustomization gives it. Of several sources of one name, as in a repository
-    /// with many clusters, the nearest counts: one of the same build, else one whose directory is near.
+    /// with many clusters, the nearest counts: one of the same build, else one whose directory is near, of these one of the
+    /// same file.
     pub(super) fn bind(&self, found: &Document, kind: &str, namespace: &str, name: &str) -> Bound {
         let namespace = match namespace {
             "" => found.object.namespace.as_str(),
@@ -110,7 +131,8 @@ impl Sources {
         let object = &found.object;
         let near = |source: &Source| {
             let is_of_same = object.built_by.is_some() && source.built_by == object.built_by;
-            (is_of_same, path::common(&source.home, &found.home).len())
+            let distance = path::common(&source.home, &found.home).len();
+            (is_of_same, distance, source.file == object.file)
         };
         let candidates: Vec<&Source> = self.sources.iter().filter(fits).collect();
         let nearest = candidates.iter().map(|source| near(source)).max();
@@ -126,7 +148,7 @@ impl Sources {
             };
             return Bound::Elsewhere(why);
         };
-        if nearest.all(|other| other.bound == first.bound) {
+        if nearest.all(|other| other.bound.packs_the_same(&first.bound)) {
             return first.bound.clone();
         }
         let is_here = |source: &&&Source| matches!(source.bound, Bound::Here { .. });

@@ -202,6 +202,23 @@ fn the_nearest_of_several_sources_counts() {
 }
 
 #[test]
+fn sources_of_many_clusters_in_one_directory_are_told_apart() {
+    let one = format!("{SOURCE}---\n{APPS}");
+    let other = one.replace("main", "production");
+    let equal = one.replace("name: apps", "name: more");
+    let files = [
+        ("clusters/a.yaml", one.as_str()),
+        ("clusters/b.yaml", &other),
+    ];
+    let found = lines(&files);
+    assert!(found[0].contains("@Some(\"main\")true"), "{found:?}");
+    assert!(found[1].contains("@Some(\"production\")false"), "{found:?}");
+    // Of sources that pack the same, any will do.
+    let found = lines(&[("a.yaml", SOURCE), ("b.yaml", &equal), ("c.yaml", APPS)]);
+    assert!(found[1].contains("@Some(\"main\")true"), "{found:?}");
+}
+
+#[test]
 fn an_artifact_of_a_subdirectory_can_be_bound() {
     let config = "repository:\n- url: oci://ghcr.io/acme/manifests\n  path: deploy\n";
     let config = Config::parse(config.as_bytes(), ".kustomize-localize").unwrap();
