@@ -280,7 +280,7 @@ fn a_dripping_server_ends_at_the_deadline() {
         .fails(2)
         .stderr_has("a/b/slow: it took longer than 1 s")
         .stderr_has("hint: give it more time with `--timeout`");
-    assert!(started.elapsed() < Duration::from_secs(8));
+    assert!(started.elapsed() < Duration::from_secs(30));
 }
 
 /// Every row of what `kustomize build` does with a URL, next to what it really does.
@@ -400,7 +400,7 @@ fn a_guess_is_given_up_once_the_file_is_there() {
     );
     let started = Instant::now();
     repo.run(&["app"]).success();
-    assert!(started.elapsed() < Duration::from_secs(10));
+    assert!(started.elapsed() < Duration::from_secs(25));
     let git = sandbox.path("cache/git-kustomize-localize/git");
     let left: Vec<_> = git
         .read_dir()

@@ -164,7 +164,7 @@ fn an_interrupted_fetch_leaves_nothing() {
     let output = run.wait();
     output.fails(130);
     assert!(
-        started.elapsed() < Duration::from_secs(3),
+        started.elapsed() < Duration::from_secs(20),
         "{:?}",
         started.elapsed()
     );

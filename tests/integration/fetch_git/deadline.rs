@@ -39,7 +39,7 @@ fn a_server_that_says_nothing_ends_at_the_deadline() {
             .fails(2)
             .stderr_has(&format!("{url} did not answer within 1 s"));
         output.stderr_has("hint: give it more time with `--timeout SECONDS`");
-        lasts_at_most(started, 8);
+        lasts_at_most(started, 40);
         before.assert_same(&repo.state());
         assert_eq!(alive(&sandbox), [""; 0]);
         assert_eq!(half_repositories(&sandbox), [""; 0]);
@@ -73,7 +73,7 @@ fn an_interrupt_ends_a_fetch_at_once() {
     running.interrupt();
     let output = running.wait();
     output.fails(130);
-    lasts_at_most(started, 5);
+    lasts_at_most(started, 20);
     drop(clients);
     before.assert_same(&repo.state());
     assert_eq!(half_repositories(&sandbox), [""; 0]);
