@@ -44,10 +44,14 @@ impl Runner {
         match self {
             Runner::Kustomize => "kustomize localize --no-verify",
             Runner::Commit => "git kustomize-localize --no-verify",
-            Runner::NoCommit => "the same with --no-commit",
+            Runner::NoCommit => "git kustomize-localize --no-verify --no-commit",
             Runner::KustomizeVerified => "kustomize localize",
             Runner::Verified => "git kustomize-localize",
         }
+    }
+
+    fn is_ours(self) -> bool {
+        !matches!(self, Runner::Kustomize | Runner::KustomizeVerified)
     }
 
     /// What it is compared with, and how many times faster than that we want to be.
@@ -94,7 +98,19 @@ fn main() -> ExitCode {
         .skip(1)
         .find_map(|argument| argument.parse().ok());
     let rounds = rounds.unwrap_or(ROUNDS).max(1);
-    println!("medians of {rounds} runs in turn; ours against kustomize with the same option");
+    println!("medians of {rounds} runs in turn; ours against kustomize with the same option\n");
+    let names: Vec<String> = Runner::ALL
+        .iter()
+        .map(|runner| {
+            format!(
+                "| `{}` {}",
+                runner.name(),
+                if runner.is_ours() { "| " } else { "" }
+            )
+        })
+        .collect();
+    println!("| {}|", names.concat());
+    println!("|---|---|---|---|---|---|---|---|---|");
     let missed = SCENES
         .iter()
         .filter(|scene| !compare(scene, &kustomize, rounds))
@@ -126,26 +142,26 @@ fn compare(scene: &Scene, kustomize: &Path, rounds: usize) -> bool {
         "they copied different numbers of files: {files:?}"
     );
 
-    println!(
-        "\n{} (goal {}x, verified {}x), {} files",
-        scene.name, scene.goal, scene.verified, files[0]
-    );
     let medians = times.map(median);
     let of = |runner: Runner| {
         let index = Runner::ALL.iter().position(|one| *one == runner);
         medians[index.unwrap()].as_secs_f64()
     };
     let mut met = true;
+    print!("| {}, {} files ", scene.name, files[0]);
     for runner in Runner::ALL {
-        let seconds = of(runner);
-        print!("  {:<36} {seconds:>8.3} s", runner.name());
+        print!("| {:.3} s ", of(runner));
         if let Some((against, goal)) = runner.goal(scene) {
-            let factor = of(against) / seconds;
+            let factor = of(against) / of(runner);
             let mebibytes = peak(&mut runner.command(kustomize, &stage)) >> 20;
-            print!("  {factor:>6.1}x  peak {mebibytes} MiB");
-            met &= factor >= goal && mebibytes < 64;
+            let is_met = factor >= goal && mebibytes < 64;
+            print!(
+                "| {factor:.1} times, {mebibytes} MiB{} ",
+                if is_met { "" } else { " !" }
+            );
+            met &= is_met;
         }
-        println!();
     }
+    println!("|");
     met
 }

@@ -5,6 +5,8 @@ use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::thread;
+use std::time::Duration;
 
 use tempfile::TempDir;
 
@@ -47,7 +49,8 @@ impl Repository {
         repository.git(&["reset", "--quiet", "--hard"]);
         // Like a clone: one pack, with deltas.
         repository.git(&["repack", "-adqf", "--window=5"]);
-        // The baseline must not pay for index entries of files that were written just now.
+        // Nobody must pay for index entries of files that were written in the same second.
+        thread::sleep(Duration::from_millis(1100));
         repository.git(&["update-index", "--refresh"]);
         repository
     }
