@@ -483,7 +483,7 @@ impl GitRemotes {
     ) -> Result<(Scratch, String), FetchFailure> {
         let references = [reference];
         let scratch = self.fetch_references(request, &references, extent, clock, terminal)?;
-        let (commit, is_tag) = fetched_commit(scratch.path(), 0, &self.budget)?;
+        let (commit, is_tag) = fetched_commit(scratch.path(), 0, reference, &self.budget)?;
         if is_tag {
             self.learn_tag(request, reference);
         }
@@ -571,7 +571,12 @@ fn refuses_filter(output: &Output) -> bool {
 }
 
 /// Returns a commit that a fetch brought in, tags followed, and whether it was a tag.
-fn fetched_commit(directory: &Path, number: usize, budget: &Budget) -> Result<(String, bool)> {
+fn fetched_commit(
+    directory: &Path,
+    number: usize,
+    reference: &str,
+    budget: &Budget,
+) -> Result<(String, bool)> {
     let failed =
         |what: String| Failure::new(format!("git fetched something that cannot be used: {what}"));
     let read = |name: &str| {
@@ -585,10 +590,12 @@ fn fetched_commit(directory: &Path, number: usize, budget: &Budget) -> Result<(S
         .map_err(|error| failed(error.to_string()))?
         .peel_to_kind(gix::object::Kind::Commit)
         .map_err(|_| failed(format!("{id} is not a commit")))?;
-    // `ID<tab>not-for-merge or nothing<tab>tag 'NAME' of URL`
+    // `ID<tab>not-for-merge or nothing<tab>tag 'NAME' of URL`. A branch that came with it may be the same commit.
+    let name = reference.strip_prefix("refs/").unwrap_or(reference);
+    let tag = format!("tag '{}' of ", name.strip_prefix("tags/").unwrap_or(name));
     let is_tag = read("FETCH_HEAD")?.lines().any(|line| {
         let mut fields = line.split('\t');
-        fields.next() == Some(id) && fields.nth(1).is_some_and(|what| what.starts_with("tag "))
+        fields.next() == Some(id) && fields.nth(1).is_some_and(|what| what.starts_with(&tag))
     });
     Ok((commit.id.to_string(), is_tag))
 }

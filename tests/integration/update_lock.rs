@@ -375,3 +375,21 @@ fn an_accepted_reference_without_a_ref_stays_accepted() {
         .stderr_has("other/kustomization.yaml:2:3")
         .lacks("acme/lib is named without a ref");
 }
+
+#[test]
+fn a_branch_is_no_tag_although_one_is_the_same_commit() {
+    let world = world();
+    let (old, new) = move_branch(&world);
+    let upstream = upstream(&world);
+    upstream.git(&["tag", "--force", "v1"]);
+    // Both come with one request.
+    let output = update(&world, &[]);
+    output
+        .fails(2)
+        .stderr_has("the tag `v1` names another commit");
+    output.lacks("the tag `main`");
+    update(&world, &["--accept-moved"])
+        .success()
+        .stdout_has(&old[..12])
+        .stdout_has(&new[..12]);
+}

@@ -40,7 +40,8 @@ impl GitRemotes {
             Terminal::Detached,
         )?;
         for (number, (request, done)) in left.into_iter().enumerate() {
-            let (commit, is_tag) = fetched_commit(scratch.path(), number, &self.budget)?;
+            let (commit, is_tag) =
+                fetched_commit(scratch.path(), number, name(request), &self.budget)?;
             if is_tag {
                 self.learn_tag(request, name(request));
             }
