@@ -253,8 +253,7 @@ fn not_ours(here: &LocalRepo, branch: &str) -> Result<Failure> {
     Ok(Failure::new(format!(
         "branch `{branch}` was not made by this tool: no commit of it holds a record"
     ))
-    .hint("commit to another branch: `--branch NAME`")
-    .hint(format!("or remove it: git branch -D {branch}")))
+    .hint("commit to another branch: `--branch NAME`"))
 }
 
 /// Explains why no commit of a branch holds a record, if that is because of what was fetched of it.
