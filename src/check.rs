@@ -139,7 +139,7 @@ pub fn check(input: Input<'_>) -> Result<Checked> {
         );
     let how = Apply {
         no_allow: input.no_allow,
-        complete: input.paths.is_empty() && failures.is_empty(),
+        complete: input.paths.is_empty() && !input.targets_only && failures.is_empty(),
         leaving: left::entries(&context),
         // On disk is also what is kept out of git.
         missing: (!matches!(input.checking, Checking::WorkingTree)).then(|| used.borrow().clone()),

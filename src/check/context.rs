@@ -36,6 +36,8 @@ pub(super) struct Context<'a> {
     pub(super) missing: &'a dyn Fn(&str) -> Missing,
     /// Whether everything is looked at, not only what some paths lead to.
     pub(super) complete: bool,
+    /// Whether only what is deployed is looked at.
+    pub(super) targets_only: bool,
     /// What is checked.
     pub(super) checking: &'a Checking,
     /// Explains why paths are missing.
@@ -101,6 +103,7 @@ impl<'a> Context<'a> {
             config: input.config,
             missing,
             complete: input.paths.is_empty(),
+            targets_only: input.targets_only,
             checking: &input.checking,
             absences: input.absences,
             locks,

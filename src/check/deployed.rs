@@ -397,6 +397,21 @@ mod tests {
     }
 
     #[test]
+    fn what_only_others_need_is_not_stale() {
+        let lock = "version: 1\nremotes:\n  - url: https://github.com/acme/bases\n    ref: v1\n    commit: 0123456789012345678901234567890123456789\n    paths: [web]\n";
+        let scene = || {
+            Scene::default()
+                .file("clusters/source.yaml", &source(""))
+                .file("clusters/apps.yaml", &flux("./apps"))
+                .file("apps/kustomization.yaml", "resources: []\n")
+                .file("kustomize-localize.lock", lock)
+        };
+        let stale = |scene: Scene| scene.find(Rule::StaleLock).len();
+        assert_eq!(stale(scene()), 1);
+        assert_eq!(stale(scene().targets_only()), 0);
+    }
+
+    #[test]
     fn the_engine_decides_which_files_a_root_may_load() {
         let scene = |object: &str| {
             Scene::default()

@@ -3,7 +3,7 @@
 //! An entry is needed if the tree names it, if a needed entry names it in turn (`through` in the lock: the tree does
 //! not show it), or if stored files came from it ([`crate::record::Lock::stale`]); so `git kustomize-localize lock`
 //! drops exactly what is reported here. The rule is silent where a reference could be out of sight: when only some
-//! paths are checked, and while a kustomization cannot be read.
+//! paths or only targets are checked, and while a kustomization cannot be read.
 
 use std::collections::HashSet;
 
@@ -23,7 +23,7 @@ pub(super) const DEFINITION: Definition = Definition {
 The lock holds an entry that no reference needs. Nothing is built from it, but a reviewer takes it for something that is
 in use. `git kustomize-localize lock` drops it.
 
-What a needed entry references in turn is needed. The rule is not applied where `PATH`s are given, or while a
+What a needed entry references in turn is needed. The rule is not applied where `PATH`s or `--targets-only` are given, or while a
 kustomization cannot be read: it could name any entry. An entry whose localized files are still there counts as needed,
 also where nothing references them any more: `git kustomize-localize --in-place --no-commit` removes both.
 ",
@@ -36,7 +36,8 @@ fn find(context: &Context<'_>) -> Vec<Finding> {
     let Some(lock) = context.lock().filter(|lock| lock.target.is_none()) else {
         return Vec::new();
     };
-    if !context.complete || context.troubles.iter().any(hides_references) {
+    let complete = context.complete && !context.targets_only;
+    if !complete || context.troubles.iter().any(hides_references) {
         return Vec::new();
     }
     let named: HashSet<*const Remote> = context
