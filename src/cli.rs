@@ -171,6 +171,21 @@ fn misspelled(error: &clap::Error) -> Option<Failure> {
     })
 }
 
+/// Returns the text of a usage error. git takes `--help` for itself, and looks for a manual page.
+fn usage_error(error: &clap::Error) -> String {
+    const MORE: &str = "For more information";
+    let text = error.render();
+    let text = if console::colors_enabled_stderr() {
+        text.ansi().to_string()
+    } else {
+        text.to_string()
+    };
+    match text.rsplit_once(MORE) {
+        Some((before, after)) => format!("{before}{MORE}{}", after.replace("--help", "-h")),
+        None => text,
+    }
+}
+
 /// Returns whether `git kustomize-localize --help` shows something: git opens the manual page.
 fn has_page() -> bool {
     let mut man = std::process::Command::new("man");
@@ -218,11 +233,14 @@ pub fn run() -> ExitCode {
                 return output::failed(&failure.into(), false);
             }
             // Help and version are results; everything else is a usage error.
-            let status = if error.use_stderr() { FAILED } else { 0 };
+            if error.use_stderr() {
+                output::say(&usage_error(&error));
+                return output::ended(ExitCode::from(FAILED));
+            }
             if let Err(error) = error.print() {
                 output::lost(&error);
             }
-            return output::ended(ExitCode::from(status));
+            return output::ended(ExitCode::SUCCESS);
         }
     };
     output::ended(match cli.command {

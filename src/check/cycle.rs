@@ -42,7 +42,7 @@ fn find(context: &Context<'_>) -> Vec<Finding> {
         };
         let message = &trouble.failure.message;
         let message = message.strip_prefix("cycle: ").unwrap_or(message);
-        let help = "take the reference out, or let it name something else: what both need belongs into a root of its own";
+        let help = "take the reference out, or let it name something else: what both need belongs in a root of its own";
         findings.push(context.at_reference(
             Rule::Cycle,
             edge,

@@ -100,7 +100,7 @@ fn finding(
                 ),
                 vec![
                     again,
-                    "what should be different belongs into an overlay".to_owned(),
+                    "what should be different belongs in an overlay".to_owned(),
                 ],
             )
         }
@@ -128,7 +128,7 @@ fn finding(
             ),
             vec![
                 format!("git rm -f -- {}", pathspec(place)),
-                "what you need beside the localized files belongs into a directory of your own"
+                "what you need beside the localized files belongs in a directory of your own"
                     .to_owned(),
             ],
         ),
