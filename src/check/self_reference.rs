@@ -6,7 +6,7 @@ use super::Context;
 use super::deployed::One;
 use super::rule::{Allow, Definition, Find};
 use crate::finding::{Finding, Rule, Severity};
-use crate::walk::{Origin, Target};
+use crate::walk::{FileId, Origin, Target};
 
 pub(super) const DEFINITION: Definition = Definition {
     id: "self-reference",
@@ -81,13 +81,22 @@ fn is_localized(one: &One<'_>) -> bool {
     revision.is_some_and(|name| name.starts_with(LOCALIZED))
 }
 
-/// Returns whether its build names something remote: only then it matters which branch it is.
+/// Returns whether its build names something remote, or does so where it is not localized: only then it matters which
+/// branch it is.
 fn reaches_out(context: &Context<'_>, one: &One<'_>) -> bool {
+    // Where localized files stand on a localized branch, the branch that it was made from has URLs.
+    let is_branch = context.lock().is_some_and(|lock| lock.trailers);
+    let was_remote = |file: FileId| is_branch && context.is_owned(context.path(file));
     let mut edges = one
         .roots
         .iter()
         .flat_map(|root| &context.graph.roots[*root].edges);
-    edges.any(|edge| edge.target == Target::Remote)
+    edges.any(|edge| match edge.target {
+        Target::Remote => true,
+        Target::Root { id, .. } => was_remote(context.graph.roots[id].file),
+        Target::File(file) => was_remote(file),
+        _ => false,
+    })
 }
 
 #[cfg(test)]
@@ -128,5 +137,34 @@ mod tests {
                 "{parent} {child}"
             );
         }
+    }
+
+    #[test]
+    fn on_a_localized_branch_it_is_found_too() {
+        let lock = |trailers: &str| {
+            format!(
+                "version: 1\n{trailers}remotes:\n  - url: https://example.com/x.yaml\n    sha256: {0}\n    size: 0\nfiles:\n  - path: web/localized-files/example.com/x.yaml\n    mode: \"100644\"\n    sha256: {0}\n    remote: https://example.com/x.yaml\n",
+                "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
+            )
+        };
+        let parent = argo("path: children, targetRevision: localized/main");
+        let found = |child: &str, trailers: &str| {
+            let child = argo(&format!("path: web, targetRevision: {child}"));
+            let scene = Scene::default()
+                .file("root.yaml", &parent)
+                .file("children/kustomization.yaml", "resources: [web.yaml]\n")
+                .file("children/web.yaml", &child)
+                .file(
+                    "web/kustomization.yaml",
+                    "resources: [localized-files/example.com/x.yaml]\n",
+                )
+                .file("web/localized-files/example.com/x.yaml", "")
+                .file("kustomize-localize.lock", &lock(trailers));
+            scene.find(Rule::SelfReference).len()
+        };
+        assert_eq!(found("main", "trailers: true\n"), 1);
+        assert_eq!(found("localized/main", "trailers: true\n"), 0);
+        // There it is localized itself.
+        assert_eq!(found("main", ""), 0);
     }
 }
