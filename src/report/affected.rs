@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::json::{TOOL, Tool, render};
+use super::json::{JsonObject, JsonUnread, TOOL, Tool, render};
 use super::{counted, visible};
 use crate::affected::{AffectedRoot, AffectedTarget, Cause, Status};
 use crate::commands::affected::Outcome;
@@ -26,12 +26,8 @@ struct JsonReport<'a> {
 
 #[derive(Serialize)]
 struct JsonTarget<'a> {
-    engine: &'static str,
-    kind: &'a str,
-    namespace: &'a str,
-    name: &'a str,
-    file: &'a str,
-    line: usize,
+    #[serde(flatten)]
+    object: JsonObject<'a>,
     /// Its directory, if it lies in this repository.
     directory: Option<&'a str>,
     status: &'static str,
@@ -39,13 +35,6 @@ struct JsonTarget<'a> {
     path: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     remote: Option<&'a str>,
-}
-
-#[derive(Serialize)]
-struct JsonUnread<'a> {
-    file: &'a str,
-    line: Option<usize>,
-    message: &'a str,
 }
 
 #[derive(Serialize)]
@@ -164,15 +153,9 @@ pub fn json(outcome: &Outcome) -> String {
         }
     });
     let targets = outcome.affected.targets.iter().map(|one| {
-        let object = &one.target.object;
         let (path, remote) = parts(&one.cause);
         JsonTarget {
-            engine: one.target.engine.id(),
-            kind: &object.kind,
-            namespace: &object.namespace,
-            name: &object.name,
-            file: &object.file,
-            line: object.line,
+            object: (&one.target).into(),
             directory: match &one.target.place {
                 Place::Here(here) => Some(shown(&here.path)),
                 Place::External(_) | Place::Templated(_) => None,
@@ -181,11 +164,6 @@ pub fn json(outcome: &Outcome) -> String {
             path,
             remote,
         }
-    });
-    let unread = outcome.unread.iter().map(|unread| JsonUnread {
-        file: &unread.file,
-        line: Some(unread.line).filter(|line| *line > 0),
-        message: &unread.message,
     });
     render(&JsonReport {
         version: 1,
@@ -196,7 +174,7 @@ pub fn json(outcome: &Outcome) -> String {
         roots: roots.collect(),
         targets_total: outcome.affected.targets_total,
         targets: targets.collect(),
-        unread: unread.collect(),
+        unread: outcome.unread.iter().map(JsonUnread::from).collect(),
     })
 }
 

@@ -7,6 +7,7 @@ use serde::Serialize;
 use crate::failure::{Failure, Failures, Location};
 use crate::record::{Left, LeftWhat};
 use crate::redact::is_hidden;
+use crate::targets::{Target, Unread};
 use crate::walk::Warning;
 
 #[derive(Serialize)]
@@ -51,6 +52,49 @@ impl<'a> From<&'a Left> for JsonLeft<'a> {
             through: &left.through,
             reason: &left.reason,
             accepted: left.accepted,
+        }
+    }
+}
+
+/// The object of a target.
+#[derive(Serialize)]
+pub(super) struct JsonObject<'a> {
+    engine: &'static str,
+    kind: &'a str,
+    namespace: &'a str,
+    name: &'a str,
+    file: &'a str,
+    line: usize,
+}
+
+impl<'a> From<&'a Target> for JsonObject<'a> {
+    fn from(target: &'a Target) -> Self {
+        let object = &target.object;
+        JsonObject {
+            engine: target.engine.id(),
+            kind: &object.kind,
+            namespace: &object.namespace,
+            name: &object.name,
+            file: &object.file,
+            line: object.line,
+        }
+    }
+}
+
+/// What could not be read, so that what it deploys is not known.
+#[derive(Serialize)]
+pub(super) struct JsonUnread<'a> {
+    file: &'a str,
+    line: Option<usize>,
+    message: &'a str,
+}
+
+impl<'a> From<&'a Unread> for JsonUnread<'a> {
+    fn from(unread: &'a Unread) -> Self {
+        JsonUnread {
+            file: &unread.file,
+            line: (unread.line > 0).then_some(unread.line),
+            message: &unread.message,
         }
     }
 }

@@ -5,8 +5,8 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use crate::record::LoadRestrictor;
-use crate::report::json::{TOOL, Tool, render};
-use crate::targets::{Found, Place, Reached, Target, Targets, Unread};
+use crate::report::json::{JsonObject, JsonUnread, TOOL, Tool, render};
+use crate::targets::{Found, Place, Reached, Target, Targets};
 
 #[derive(Serialize)]
 struct JsonTargets<'a> {
@@ -27,12 +27,8 @@ struct Counts {
 
 #[derive(Serialize)]
 struct JsonTarget<'a> {
-    engine: &'static str,
-    kind: &'a str,
-    namespace: &'a str,
-    name: &'a str,
-    file: &'a str,
-    line: usize,
+    #[serde(flatten)]
+    object: JsonObject<'a>,
     /// `here`, `external` or `templated`.
     place: &'static str,
     why: Option<&'a str>,
@@ -59,13 +55,6 @@ struct JsonReached<'a> {
     state: &'a str,
 }
 
-#[derive(Serialize)]
-struct JsonUnread<'a> {
-    file: &'a str,
-    line: Option<usize>,
-    message: &'a str,
-}
-
 /// Returns the targets as one JSON object.
 #[must_use]
 pub fn json(targets: &Targets) -> String {
@@ -85,7 +74,7 @@ pub fn json(targets: &Targets) -> String {
         tool: TOOL,
         counts,
         targets: targets.targets.iter().map(of).collect(),
-        unread: targets.unread.iter().map(unread).collect(),
+        unread: targets.unread.iter().map(JsonUnread::from).collect(),
     })
 }
 
@@ -116,12 +105,7 @@ fn of(target: &Target) -> JsonTarget<'_> {
     let build = &target.build;
     let changer = target.changed_by.as_ref();
     JsonTarget {
-        engine: target.engine.id(),
-        kind: &object.kind,
-        namespace: &object.namespace,
-        name: &object.name,
-        file: &object.file,
-        line: object.line,
+        object: target.into(),
         place,
         why,
         path: here.map(|here| match here.path.as_str() {
@@ -149,13 +133,5 @@ fn of(target: &Target) -> JsonTarget<'_> {
         not_built: changer.and_then(|by| by.not_built.as_deref()),
         hermetic: target.reaches.as_ref().map(Vec::is_empty),
         reaches: target.reaches.iter().flatten().map(reached).collect(),
-    }
-}
-
-fn unread(unread: &Unread) -> JsonUnread<'_> {
-    JsonUnread {
-        file: &unread.file,
-        line: (unread.line > 0).then_some(unread.line),
-        message: &unread.message,
     }
 }
