@@ -111,16 +111,18 @@ sops:
   version: 3.7.1
 ";
 
+/// Returns a repository of which Flux and Argo CD deploy directories, and that builds; none without kustomize.
+fn project() -> Option<Project> {
+    let project = Project::new();
+    project.sandbox.builds()?;
+    deployed(&project.work);
+    Some(project)
+}
+
 #[test]
 fn targets_build_prints_what_the_engine_builds() {
-    let Some(kustomize) = Kustomize::find() else {
-        return;
-    };
-    let project = Project::new();
+    let Some(project) = project() else { return };
     let work = &project.work;
-    let program = kustomize.program().display().to_string();
-    project.sandbox.set("KUSTOMIZE", &program);
-    deployed(work);
     let built = work.run_unchanged(&["targets", "--build", "flux-system/overlay"]);
     built
         .success()
@@ -263,14 +265,8 @@ fn engines(output: &crate::support::Output) -> Vec<(String, String)> {
 
 #[test]
 fn what_engines_build_is_the_same_when_localized() {
-    let Some(kustomize) = Kustomize::find() else {
-        return;
-    };
-    let project = Project::new();
+    let Some(project) = project() else { return };
     let work = &project.work;
-    let program = kustomize.program().display().to_string();
-    project.sandbox.set("KUSTOMIZE", &program);
-    deployed(work);
     let output = work.run(&["--in-place", "--format", "json"]);
     output.success();
     let same = |name: &str| (name.to_owned(), "identical".to_owned());

@@ -94,15 +94,19 @@ fn gitlab(job: &str) -> String {
     lines.filter(is_own).collect::<Vec<_>>().join("\n")
 }
 
+/// Returns a project on a runner that has the program and a kustomize; none without that.
+fn runner() -> Option<Project> {
+    let project = Project::new();
+    project.sandbox.offer_itself();
+    let kustomize = crate::support::Kustomize::find()?;
+    project.sandbox.offer("kustomize", kustomize.program());
+    Some(project)
+}
+
 #[test]
 fn gitlab_checks_and_follows() {
-    let project = Project::new();
+    let Some(project) = runner() else { return };
     let work = &project.work;
-    project.sandbox.offer_itself();
-    let Some(kustomize) = crate::support::Kustomize::find() else {
-        return;
-    };
-    project.sandbox.offer("kustomize", kustomize.program());
     // The check: a finding is in the report and in the log, and fails the job.
     let base = work.id("HEAD");
     let check = format!(
@@ -186,14 +190,8 @@ fn checkout(project: &Project, name: &str) -> Repo {
 
 #[test]
 fn the_branch_follows_also_when_two_jobs_run_at_once() {
-    let project = Project::new();
+    let Some(project) = runner() else { return };
     let work = &project.work;
-    project.sandbox.offer_itself();
-    // The runner has a kustomize.
-    let Some(kustomize) = crate::support::Kustomize::find() else {
-        return;
-    };
-    project.sandbox.offer("kustomize", kustomize.program());
     let origin = project.sandbox.path("origin.git");
     work.git(&["clone", "--quiet", "--bare", ".", origin.to_str().unwrap()]);
     work.git(&["remote", "add", "origin", origin.to_str().unwrap()]);
