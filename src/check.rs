@@ -18,6 +18,7 @@ mod function;
 mod generate_paths;
 mod ignored_path;
 mod invalid_kustomization;
+mod invalid_target;
 mod known;
 mod left;
 mod lines;

@@ -45,6 +45,7 @@ macro_rules! each_rule {
             UnsafeReference: unsafe_reference,
             AmbiguousPath: ambiguous_path,
             Function: function,
+            InvalidTarget: invalid_target,
             MissingTarget: missing_target,
             ArtifactIgnored: artifact_ignored,
             ScannedFile: scanned_file,

@@ -19,6 +19,7 @@
 //! | [`built`] | what builds make of these objects |
 //! | `ignore` | what Flux leaves out of an artifact |
 //! | `seen` | what an engine gets to see of the repository |
+//! | `unread` | what could not be read |
 
 mod argo;
 pub mod built;
@@ -32,6 +33,7 @@ mod read_paths;
 mod scan;
 mod seen;
 mod settle;
+mod unread;
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -50,8 +52,9 @@ pub use argo::exclusion;
 pub use identity::Identity;
 pub use ignore::{FILE_NAME as IGNORE_NAME, Ignored, Ignores, SourceIgnore};
 pub use read_paths::generate_paths;
-pub use scan::{Unread, candidates};
+pub use scan::candidates;
 pub use seen::{Hidden, SeenTree};
+pub use unread::Unread;
 
 /// What names a target: an object of an engine, a file of Fleet, or an entry of the configuration.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -445,6 +448,7 @@ fn of_scan(
         let key = |target: &Target| (target.object.clone(), target.spot);
         key(one).cmp(&key(other))
     });
+    Unread::tell_templates(&mut targets.unread, tree)?;
     targets.unread.sort();
     Ok(targets)
 }

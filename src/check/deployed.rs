@@ -9,7 +9,7 @@ use super::Input;
 use crate::failure::{Failure, Result};
 use crate::finding::Finding;
 use crate::record::LoadRestrictor;
-use crate::targets::{self, Here, Place, Target, Targets};
+use crate::targets::{self, Here, Place, Target, Targets, Unread};
 use crate::tree::{Listing, path};
 use crate::walk::{self, Beyond, Explored, Graph, RootId, Source, TroubleKind};
 
@@ -228,6 +228,18 @@ impl<'a> Deployed<'a> {
                 starts: &reached.starts,
                 roots: &reached.roots,
             })
+        })
+    }
+
+    /// Returns the objects that cannot be read. With paths, those in one of them.
+    pub(super) fn unread(&self) -> impl Iterator<Item = &Unread> {
+        let unread = self.targets.unread_objects(self.graph);
+        unread.filter(|unread| {
+            self.paths.is_empty()
+                || self
+                    .paths
+                    .iter()
+                    .any(|path| path::is_in(&unread.file, path))
         })
     }
 

@@ -99,6 +99,7 @@ pub fn summary(outcome: &Outcome) -> String {
         file,
         line,
         message,
+        ..
     } in unread
     {
         let place = match line {

@@ -5,9 +5,11 @@ mod files;
 mod pattern;
 mod template;
 
-use super::flux::{text, texts, wrong};
-use super::scan::{Document, Unread};
-use super::{Build, Directory, Engine, Found, Here, Identity, Place, Target, Targets, place};
+use super::flux::{given, text, texts, wrong};
+use super::scan::Document;
+use super::{
+    Build, Directory, Engine, Found, Here, Identity, Place, Target, Targets, Unread, place,
+};
 use crate::failure::Result;
 use crate::kustomization::{Data, Value, read_object};
 use crate::record::LoadRestrictor;
@@ -107,7 +109,7 @@ fn application(
         return Ok(());
     };
     let mut sources: Vec<&Value> = Vec::new();
-    match spec.get("sources") {
+    match given(spec, &["sources"]) {
         None => sources.extend(spec.get("source")),
         Some(value) => match value.list() {
             Some(items) => sources.extend(items),
@@ -233,11 +235,9 @@ fn overridden(
                 merged = merge(&merged, &patch, (source.line, source.column), &kept);
             }
             Ok(None) => {}
-            Err((line, message)) => unread.push(Unread {
-                file,
-                line,
-                message: format!("not YAML: {message}"),
-            }),
+            Err((line, message)) => {
+                unread.push(Unread::new(&file, line, format!("not YAML: {message}")));
+            }
         }
     }
     Ok(merged)

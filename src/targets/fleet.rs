@@ -1,7 +1,6 @@
 //! Fleet: each `fleet.yaml` makes a bundle of its directory, built with kustomize where there is a kustomization.
 
-use super::scan::Unread;
-use super::{Build, Engine, Found, Here, Object, Place, Revision, Target, Targets, place};
+use super::{Build, Engine, Found, Here, Object, Place, Revision, Target, Targets, Unread, place};
 use crate::config::Config;
 use crate::failure::Result;
 use crate::kustomization::{Value, read_object};
@@ -54,14 +53,20 @@ pub(super) fn find(tree: &dyn Listing, config: &Config, targets: &mut Targets) -
             Ok(Some(value)) if is_fleet(&value) => bundle(tree, &file, &value, targets)?,
             // An empty one is one of Fleet, too, but says no more than a directory does.
             Ok(_) => {}
-            Err((line, message)) => targets.unread.push(Unread {
-                file: file.clone(),
-                line,
-                message: format!("not YAML: {message}"),
-            }),
+            Err((line, message)) if declares(&text) => {
+                let message = format!("not YAML: {message}");
+                targets.unread.push(Unread::new(&file, line, message));
+            }
+            Err(_) => {}
         }
     }
     Ok(())
+}
+
+/// Returns whether a text that cannot be read says something that a bundle of Fleet does.
+fn declares(text: &str) -> bool {
+    let mut keys = text.lines().filter_map(|line| line.split_once(':'));
+    keys.any(|(key, _)| KEYS.contains(&key))
 }
 
 fn is_fleet(value: &Value) -> bool {
@@ -81,14 +86,14 @@ fn bundle(tree: &dyn Listing, file: &str, value: &Value, targets: &mut Targets) 
             continue;
         };
         let Some(written) = overlay.text() else {
-            targets.unread.push(Unread {
-                file: file.to_owned(),
-                line: overlay.line,
-                message: format!(
+            targets.unread.push(Unread::new(
+                file,
+                overlay.line,
+                format!(
                     "`kustomize.dir` is {} where a text should be",
                     overlay.kind()
                 ),
-            });
+            ));
             continue;
         };
         is_named = true;

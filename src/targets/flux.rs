@@ -4,9 +4,9 @@ mod resource_set;
 mod source;
 mod variables;
 
-use super::scan::{Document, Unread, identify};
+use super::scan::{Document, identify};
 use super::{
-    Artifact, Build, Engine, Here, Identity, Place, Revision, Target, Targets, Text, place,
+    Artifact, Build, Engine, Here, Identity, Place, Revision, Target, Targets, Text, Unread, place,
 };
 use crate::failure::Result;
 use crate::kustomization::{Data, Value};
@@ -64,7 +64,7 @@ pub(super) fn text<'a>(
     keys: &[&str],
     unread: &mut Vec<Unread>,
 ) -> std::result::Result<Option<Word<'a>>, Wrong> {
-    match value.at(keys) {
+    match given(value, keys) {
         None => Ok(None),
         Some(value) => match value.text() {
             Some(text) => Ok(Some((text, (value.line, value.column)))),
@@ -76,6 +76,11 @@ pub(super) fn text<'a>(
     }
 }
 
+/// Returns a value that is there: null is as none.
+pub(super) fn given<'a>(value: &'a Value, keys: &[&str]) -> Option<&'a Value> {
+    value.at(keys).filter(|value| value.data != Data::Null)
+}
+
 /// Notes a value of the wrong type.
 pub(super) fn wrong(
     found: &Document,
@@ -84,17 +89,17 @@ pub(super) fn wrong(
     expected: &str,
     unread: &mut Vec<Unread>,
 ) {
-    unread.push(Unread {
-        file: found.object.file.clone(),
-        line: value.line,
-        message: format!(
+    unread.push(Unread::new(
+        &found.object.file,
+        value.line,
+        format!(
             "{} {}: `{}` is {} where {expected} should be",
             found.object.kind,
             found.object.full_name(),
             keys.join("."),
             value.kind()
         ),
-    });
+    ));
 }
 
 /// Returns whether a parent fills in a text after its build.
@@ -120,7 +125,7 @@ fn kustomization(
     unread: &mut Vec<Unread>,
 ) -> Result<Option<Target>> {
     // Without a source it is a patch for one.
-    let Some(reference) = found.value.at(&["spec", "sourceRef"]) else {
+    let Some(reference) = given(&found.value, &["spec", "sourceRef"]) else {
         return Ok(None);
     };
     if reference.mapping().is_none() {
@@ -218,7 +223,7 @@ pub(super) fn texts(
     keys: &[&str],
     unread: &mut Vec<Unread>,
 ) -> Option<Vec<Text>> {
-    let Some(value) = found.value.at(keys) else {
+    let Some(value) = given(&found.value, keys) else {
         return Some(Vec::new());
     };
     let items = value.list().map(|items| {

@@ -7,7 +7,7 @@ use crate::failure::Result;
 use crate::kustomization::{Value, documents, read_object};
 use crate::tree::{Entry, Listing, Search, path};
 
-use super::Object;
+use super::{Object, Unread};
 
 /// What stands in every object that matters, and in few other files.
 pub(super) const MARKS: [&str; 3] = ["fluxcd.", "argoproj.io/", "argocd-cm"];
@@ -42,17 +42,6 @@ const KINDS: [(&str, &str); 12] = [
 const LONGEST: usize = 10_000_000;
 /// How many objects one file may hold.
 const MOST: usize = 1000;
-
-/// Something that could not be read.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Unread {
-    /// The file, from the top of the repository.
-    pub file: String,
-    /// 1-based line; 0 for the whole file.
-    pub line: usize,
-    /// Why: a lower-case phrase.
-    pub message: String,
-}
 
 /// An object that matters.
 #[derive(Debug, Clone)]
@@ -145,11 +134,7 @@ fn is_yaml(path: &str) -> bool {
 
 impl Scan {
     fn pass(&mut self, file: &str, line: usize, message: impl Into<String>) {
-        self.unread.push(Unread {
-            file: file.to_owned(),
-            line,
-            message: message.into(),
-        });
+        self.unread.push(Unread::new(file, line, message));
     }
 
     fn file(&mut self, file: &str, bytes: &[u8]) {
@@ -157,10 +142,11 @@ impl Scan {
             let message = format!("larger than {} MB", LONGEST / 1_000_000);
             return self.pass(file, 0, message);
         }
-        let Ok(text) = std::str::from_utf8(bytes) else {
-            return self.pass(file, 0, "not UTF-8");
-        };
-        self.text(file, text, MOST);
+        match std::str::from_utf8(bytes) {
+            Ok(text) => self.text(file, text, MOST),
+            Err(_) if declares(&String::from_utf8_lossy(bytes)) => self.pass(file, 0, "not UTF-8"),
+            Err(_) => {}
+        }
     }
 
     /// Reads the documents of a text, of which at most so many may matter.
@@ -180,9 +166,6 @@ impl Scan {
                 Ok(Some(value)) => self.object(file, value),
                 Ok(None) => {}
                 Err(_) if !declares(document) => {}
-                Err(_) if document.contains("{{") => {
-                    self.pass(file, before + 1, "a template, which is filled in elsewhere");
-                }
                 Err((line, message)) => self.pass(file, line, format!("not YAML: {message}")),
             }
         }
@@ -217,11 +200,35 @@ impl Scan {
     }
 }
 
-/// Returns whether a document that cannot be read says at its top that it matters: anything else only mentions what does.
-fn declares(document: &str) -> bool {
-    document.lines().any(|line| {
-        line.starts_with("apiVersion:") && GROUPS.iter().any(|group| line.contains(group))
-    })
+/// Returns whether a text that cannot be read declares an object that matters: anything else only mentions what does.
+fn declares(text: &str) -> bool {
+    let is_json = text.trim_start().starts_with('{');
+    let is_list = text.lines().any(|line| line.trim_end() == "kind: List");
+    let values = |key: &'static str| {
+        text.lines().filter_map(move |line| {
+            let (found, value) = line.split_once(':')?;
+            let found = if is_json || is_list {
+                found.trim_matches(['{', '"', '-', ' ', '\t'])
+            } else {
+                found
+            };
+            let value = value.split(" #").next().unwrap_or_default();
+            (found == key).then(|| value.trim().trim_matches(['"', '\'', ',']))
+        })
+    };
+    let is_of = |group: &str| values("apiVersion").any(|version| version.starts_with(group));
+    let matters = |kind: &str| {
+        KINDS.iter().any(|(group, known)| match *group {
+            "" => *known == kind && text.contains("argocd-cm"),
+            // What breaks the document may be its kind.
+            group => (*known == kind || !is_word(kind)) && is_of(group),
+        })
+    };
+    values("kind").any(matters)
+}
+
+fn is_word(text: &str) -> bool {
+    !text.is_empty() && text.chars().all(|one| one.is_ascii_alphanumeric())
 }
 
 /// Returns what an object is, if it matters.

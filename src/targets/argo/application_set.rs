@@ -1,7 +1,7 @@
 //! The applications that an `ApplicationSet` makes, as far as the tree tells.
 
-use super::super::scan::{Document, Unread};
-use super::super::{Build, DirectorySet, Engine, Identity, Object, Place, Target, Targets};
+use super::super::scan::Document;
+use super::super::{Build, DirectorySet, Engine, Identity, Object, Place, Target, Targets, Unread};
 use super::files;
 use super::pattern::Pattern;
 use super::template::{self, Parameters, fill};
@@ -79,14 +79,14 @@ pub(super) fn expand(
         }
     }
     if count > MOST {
-        reader.unread.push(Unread {
-            file: set.object.file.clone(),
-            line: set.object.line,
-            message: format!(
+        reader.unread.push(Unread::new(
+            &set.object.file,
+            set.object.line,
+            format!(
                 "ApplicationSet {} makes more than {MOST} applications: the rest is not read",
                 set.object.full_name()
             ),
-        });
+        ));
     }
     targets.sets.append(&mut reader.sets);
     targets.unread.append(&mut reader.unread);
@@ -234,7 +234,7 @@ impl Reader<'_> {
             return Ok(Ok(found));
         }
         if let Some(patterns) = git.get("files").and_then(Value::list) {
-            return files::parameters(self.tree, base, patterns, self.is_go);
+            return files::parameters(self.tree, base, patterns, self.is_go, &mut self.unread);
         }
         Ok(Err(
             "its generator names neither directories nor files".to_owned()

@@ -2,6 +2,7 @@
 
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 
+use super::super::Unread;
 use super::application_set::flat;
 use super::template::{self, Parameters};
 use crate::failure::Result;
@@ -17,6 +18,7 @@ pub(super) fn parameters(
     base: &str,
     patterns: &[Value],
     is_go: bool,
+    unread: &mut Vec<Unread>,
 ) -> Result<std::result::Result<Vec<Parameters>, String>> {
     let (Some(wanted), Some(unwanted)) = (globs(patterns, false), globs(patterns, true)) else {
         return Ok(Err("a pattern of its generator cannot be read".to_owned()));
@@ -39,12 +41,16 @@ pub(super) fn parameters(
         }
         let bytes = tree.read(&file)?;
         let Ok(text) = std::str::from_utf8(&bytes) else {
+            unread.push(Unread::new(&file, 0, "not UTF-8"));
             return Ok(Err(format!("`{file}` is not UTF-8")));
         };
         let value = match read_object(text, 0) {
             Ok(Some(value)) => value,
             Ok(None) => continue,
-            Err((line, _)) => return Ok(Err(format!("`{file}:{line}` is not YAML"))),
+            Err((line, message)) => {
+                unread.push(Unread::new(&file, line, format!("not YAML: {message}")));
+                return Ok(Err(format!("`{file}:{line}` is not YAML")));
+            }
         };
         let elements = match &value.data {
             Data::List(items) => items.as_slice(),

@@ -1,6 +1,7 @@
 //! What a `ResourceSet` makes, where its inputs stand in it.
 
-use super::super::scan::{Document, Unread};
+use super::super::Unread;
+use super::super::scan::Document;
 use super::super::{Build, Engine, Place, Target};
 use super::{made, wrong};
 use crate::kustomization::{Data, Value, documents, read_object};
@@ -134,14 +135,14 @@ impl Made<'_> {
                 match read_object(document, 0) {
                     Ok(Some(value)) => self.add(value, found.object.line),
                     Ok(None) => {}
-                    Err((_, message)) => self.unread.push(Unread {
-                        file: found.object.file.clone(),
-                        line: found.object.line,
-                        message: format!(
+                    Err((_, message)) => self.unread.push(Unread::new(
+                        &found.object.file,
+                        found.object.line,
+                        format!(
                             "what ResourceSet {} makes is not YAML: {message}",
                             found.object.full_name()
                         ),
-                    }),
+                    )),
                 }
             }
         }
@@ -151,14 +152,14 @@ impl Made<'_> {
         self.count += 1;
         if self.count > MOST {
             if self.count == MOST + 1 {
-                self.unread.push(Unread {
-                    file: self.set.object.file.clone(),
-                    line: self.set.object.line,
-                    message: format!(
+                self.unread.push(Unread::new(
+                    &self.set.object.file,
+                    self.set.object.line,
+                    format!(
                         "ResourceSet {} makes more than {MOST} objects: the rest is not read",
                         self.set.object.full_name()
                     ),
-                });
+                ));
             }
             return;
         }

@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::rc::Rc;
 
-use super::super::scan::{Document, Unread, Via};
+use super::super::Unread;
+use super::super::scan::{Document, Via};
 use super::super::{Found, Here, Identity, Target};
 use super::source::Sources;
 use super::{is_variable, kustomization, resource_set};
@@ -121,13 +122,13 @@ impl Filling<'_> {
                 continue;
             }
             if is_too_much && let Some(first) = self.waiting.first() {
-                self.unread.push(Unread {
-                    file: first.object.file.clone(),
-                    line: first.object.line,
-                    message: format!(
+                self.unread.push(Unread::new(
+                    &first.object.file,
+                    first.object.line,
+                    format!(
                         "objects fill in variables of each other more than {DEEPEST} deep, or come to more than {MOST}: the rest is not filled in"
                     ),
-                });
+                ));
             }
             if is_whole {
                 return Ok(());

@@ -393,7 +393,7 @@ fn bad_input_is_named_and_the_rest_is_found() {
     let template = APPS.replace("name: apps", "name: {{ .x }}-a");
     assert_eq!(
         unread(&[("a.yaml", &template)]),
-        ["a.yaml:1: a template, which is filled in elsewhere"]
+        ["a.yaml:4: a template, which is filled in elsewhere"]
     );
     // Helm's templates are none of ours.
     assert_eq!(

@@ -1,0 +1,207 @@
+//! `invalid-target`: an object of Flux, Argo CD or Fleet that says what is deployed, and cannot be read.
+
+use super::Context;
+use super::rule::{Allow, Definition, Find};
+use crate::finding::{Finding, Rule, Severity};
+use crate::targets::Unread;
+
+pub(super) const DEFINITION: Definition = Definition {
+    id: "invalid-target",
+    severity: Severity::Error,
+    is_off: false,
+    summary: "an object that says what is deployed, and cannot be read",
+    explanation: r"
+An object of Flux, Argo CD or Fleet is not YAML, has a field of the wrong type, or stands in a file that is too large, so
+that it is not known what it deploys. Its engine stops as well, or deploys what it did before. Fix it.
+
+```yaml
+apiVersion: kustomize.toolkit.fluxcd.io/v1
+kind: Kustomization
+spec:
+  path: [./apps/prod]      # a list where a text should be
+```
+
+A template is no finding, because something else makes the object: what stands in `templates` of a Helm chart, and what
+holds `{{`, `{%` or `<%`. One that a kustomization lists in `resources` is deployed as it is, and is a finding. In an
+ApplicationSet `{{` belongs to Argo CD. Files for other purposes, as examples that are wrong on purpose, belong in
+`exclude` of the configuration.
+",
+    allow: Allow::Never,
+    in_localized_files: false,
+    find: Find::Here(find),
+};
+
+fn find(context: &Context<'_>) -> Vec<Finding> {
+    let unread = context.deployed.unread();
+    unread.map(|unread| finding(context, unread)).collect()
+}
+
+fn finding(context: &Context<'_>, unread: &Unread) -> Finding {
+    let Unread {
+        file,
+        line,
+        message,
+        ..
+    } = unread;
+    let message = format!("cannot read what is deployed: {message}");
+    let help = vec![
+        "fix it: what cannot be read is not checked".to_owned(),
+        "or, if nothing deploys it, leave its directory out: `exclude` in `.kustomize-localize`"
+            .to_owned(),
+    ];
+    match line {
+        0 => context.at_path(Rule::InvalidTarget, file, message, help),
+        line => context.at_object(Rule::InvalidTarget, file, (*line, 1), message, help),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{Scene, argo, flux, source};
+    use super::*;
+
+    /// Returns the places and messages of what is found.
+    fn found(files: &[(&str, &str)]) -> Vec<String> {
+        let scene = Scene::default().file("clusters/source.yaml", &source(""));
+        let scene = files
+            .iter()
+            .fold(scene, |scene, (path, text)| scene.file(path, text));
+        let findings = scene.find(Rule::InvalidTarget);
+        let shown = findings.iter().map(|one| {
+            let line = one.span.map_or(0, |span| span.line);
+            let message = one.message.split_once(": ").unwrap().1;
+            let message = message.split(" at ").next().unwrap();
+            format!("{}:{line}: {message}", one.path)
+        });
+        shown.collect()
+    }
+
+    fn is_found(text: &str) -> bool {
+        let found = found(&[("x.yaml", text)]);
+        assert!(found.len() < 2, "{found:?}");
+        found.len() == 1
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_an_error() {
+        let broken = flux("./apps").replace("path: ", "path: [");
+        let wrong = flux("[./apps]");
+        let found = found(&[
+            ("a.yaml", &broken),
+            ("b.yaml", &wrong),
+            ("c/fleet.yaml", "kustomize: [\n"),
+            ("d.yaml", &argo("path: {a: b}")),
+        ]);
+        assert_eq!(found.len(), 4, "{found:?}");
+        assert!(found[0].starts_with("a.yaml:6: not YAML: "), "{found:?}");
+        assert_eq!(
+            found[1],
+            "b.yaml:5: Kustomization flux-system/apps: `spec.path` is a list where a text should be"
+        );
+        assert!(found[2].starts_with("c/fleet.yaml:"), "{found:?}");
+        assert_eq!(
+            found[3],
+            "d.yaml:5: Application argocd/web: `path` is a mapping where a text should be"
+        );
+    }
+
+    #[test]
+    fn every_object_that_matters_counts_and_no_other() {
+        for (version, kind, expected) in [
+            ("kustomize.toolkit.fluxcd.io/v1", "Kustomization", true),
+            ("source.toolkit.fluxcd.io/v1", "GitRepository", true),
+            ("source.toolkit.fluxcd.io/v1beta2", "OCIRepository", true),
+            ("fluxcd.controlplane.io/v1", "ResourceSet", true),
+            ("fluxcd.controlplane.io/v1", "FluxReport", false),
+            ("source.toolkit.fluxcd.io/v1", "HelmRepository", false),
+            ("argoproj.io/v1alpha1", "Application", true),
+            ("argoproj.io/v1alpha1", "ApplicationSet", true),
+            ("argoproj.io/v1alpha1", "AppProject", false),
+            ("argoproj.io/v1alpha1", "Workflow", false),
+            ("example.com/v1", "Application", false),
+        ] {
+            for text in [
+                format!("apiVersion: {version}\nkind: {kind}\nspec: [\n"),
+                format!("kind: '{kind}' # one\nspec: [\napiVersion: \"{version}\"\n"),
+                format!("{{\n  \"apiVersion\": \"{version}\",\n  \"kind\": \"{kind}\",\n"),
+                format!(
+                    "kind: List\nitems:\n  - apiVersion: {version}\n    kind: {kind}\n    spec: [\n"
+                ),
+            ] {
+                assert_eq!(is_found(&text), expected, "{text}");
+            }
+        }
+        let options = "kind: ConfigMap\nmetadata: {name: argocd-cm\n";
+        assert!(is_found(options));
+        assert!(!is_found(&options.replace("-cm", "-rbac-cm")));
+        // Only mentioned.
+        let inside = "kind: ConfigMap\ndata:\n  a: |\n    apiVersion: argoproj.io/v1alpha1\n    kind: Application\n  b: [\n";
+        assert!(!is_found(inside));
+    }
+
+    #[test]
+    fn a_template_is_no_object_unless_it_is_deployed_as_it_is() {
+        let template = |action: &str| flux("./apps").replace("./apps", action);
+        for action in ["{{ .Values.path }}: [", "[\n{% if a %}", "[<% a %>"] {
+            assert!(!is_found(&template(action)), "{action}");
+        }
+        // Of the wrong type, and not broken.
+        assert!(!is_found(&template("{{ path }}")));
+        // Argo CD fills that in itself.
+        let set = "apiVersion: argoproj.io/v1alpha1\nkind: ApplicationSet\nspec:\n  template: {{ a }}: [\n";
+        assert!(is_found(set));
+        let broken = flux("[");
+        let chart = ("charts/a/Chart.yaml", "name: a\n");
+        for text in [set, &broken] {
+            let place = "charts/a/templates/x/y.yaml";
+            assert_eq!(found(&[(place, text), chart]).len(), 0);
+            assert_eq!(found(&[(place, text)]).len(), 1);
+            assert_eq!(found(&[("charts/a/x.yaml", text), chart]).len(), 1);
+        }
+        let text = template("{{ path }}");
+        let scene =
+            |kustomization| found(&[("a/x.yaml", &text), ("a/kustomization.yaml", kustomization)]);
+        assert_eq!(
+            scene("resources: [x.yaml]\n"),
+            ["a/x.yaml:5: a template, which is filled in elsewhere"]
+        );
+        assert_eq!(
+            scene("configMapGenerator: [{name: a, files: [x.yaml]}]\n").len(),
+            0
+        );
+        let patch = |kustomization| {
+            found(&[
+                ("a/x.yaml", &broken),
+                ("a/kustomization.yaml", kustomization),
+            ])
+        };
+        assert_eq!(patch("patches: [{path: x.yaml}]\n").len(), 0);
+        assert_eq!(patch("resources: []\n").len(), 1);
+    }
+
+    #[test]
+    fn what_is_left_out_or_not_asked_for_is_no_finding() {
+        let broken = flux("[");
+        let scene = || {
+            Scene::default()
+                .file("a/x.yaml", &broken)
+                .file("b/kustomization.yaml", "resources: []\n")
+        };
+        assert_eq!(scene().find(Rule::InvalidTarget).len(), 1);
+        let config = "exclude: [a]\n";
+        assert_eq!(scene().config(config).find(Rule::InvalidTarget).len(), 0);
+        for (path, expected) in [("a", 1), ("b", 0)] {
+            let scene = Scene {
+                paths: vec![path.to_owned()],
+                ..scene().file("a/kustomization.yaml", "resources: []\n")
+            };
+            assert_eq!(scene.find(Rule::InvalidTarget).len(), expected, "{path}");
+        }
+    }
+
+    #[test]
+    fn null_is_as_nothing() {
+        let text = flux("").replace("path: ", "path: null\n  components: null");
+        assert!(!is_found(&text), "{text}");
+    }
+}
