@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::config::is_one_version;
-use crate::failure::{Failure, Failures, Result, argument, short};
+use crate::failure::{Failure, Failures, Result, argument, listed, short};
 use crate::record::{Change, GitRemote, Lock, Remote};
 use crate::redact;
 use crate::reference::{Pin, RepoSpec, file_pin};
@@ -14,7 +14,7 @@ use crate::reference::{Pin, RepoSpec, file_pin};
 /// reference of a kustomization that leads to it. The scheme may be left out.
 ///
 /// # Errors
-/// Every URL that names nothing, with the entry that looks most like it.
+/// Every URL that names nothing, with the entry that looks like it, or else with what there is.
 pub fn select(lock: &Lock, urls: &[String]) -> Result<Vec<Remote>, Failures> {
     if urls.is_empty() {
         return Ok(lock.remotes.clone());
@@ -56,6 +56,8 @@ impl Name {
             let repository = spec.clone_spec().shown();
             ways.push((bare(&repository).to_owned(), spec.reference));
         }
+        // A scheme alone would be the beginning of every path.
+        ways.retain(|(way, _)| !way.is_empty());
         Name { shown, ways }
     }
 
@@ -117,9 +119,16 @@ fn begins(url: &str, way: &str) -> bool {
 
 fn nothing(lock: &Lock, shown: &str) -> Failure {
     let failure = Failure::new(format!("the lock holds nothing that `{shown}` names"));
-    let labels = lock.remotes.iter().map(Remote::label);
-    match labels.min_by_key(|label| strsim::levenshtein(bare(label), bare(shown))) {
-        Some(label) => failure.hint(format!("did you mean `{label}`?")),
+    let labels: Vec<String> = lock.remotes.iter().map(Remote::label).collect();
+    let wanted = bare(shown);
+    let distances = labels
+        .iter()
+        .map(|label| (strsim::levenshtein(bare(label), wanted), label));
+    match distances.min() {
+        Some((distance, label)) if distance * 2 <= wanted.len() => {
+            failure.hint(format!("did you mean `{label}`?"))
+        }
+        Some(_) => failure.hint(format!("it holds {}", listed(&labels))),
         None => failure.hint("it is empty: git kustomize-localize lock"),
     }
 }
@@ -245,6 +254,7 @@ mod tests {
                 git("https://github.com/acme/lib", Some("main")),
                 git("https://github.com/acme/library", None),
                 git("git@example.com:team/repo.git", Some("v1")),
+                git("file:///srv/lib", Some("v1")),
                 file("https://files.example.com/v1/app.yaml"),
                 file("https://files.example.com/v10/app.yaml"),
             ],
@@ -289,6 +299,8 @@ mod tests {
             "https://github.com/acme/lib?ref=v2",
             "x",
             "",
+            "https://",
+            "file:///",
         ] {
             assert_eq!(selected(nothing), [""; 0], "{nothing}");
         }
@@ -301,6 +313,7 @@ mod tests {
             &[
                 "https://github.com/acme/lib?ref=v2".to_owned(),
                 "files.example.com/v10/ap.yaml".to_owned(),
+                "ssh://git.example.org/other".to_owned(),
             ],
         )
         .unwrap_err();
@@ -309,7 +322,10 @@ mod tests {
             hints,
             [
                 "did you mean `https://github.com/acme/lib?ref=v1`?",
-                "did you mean `https://files.example.com/v10/app.yaml`?"
+                "did you mean `https://files.example.com/v10/app.yaml`?",
+                "it holds `https://github.com/acme/lib?ref=v1`, `https://github.com/acme/lib?ref=main`, \
+                 `https://github.com/acme/library`, `git@example.com:team/repo.git?ref=v1`, \
+                 `file:///srv/lib?ref=v1`, `https://files.example.com/v1/app.yaml`, `https://files.example.com/v10/app.yaml`"
             ]
         );
     }
