@@ -4,6 +4,10 @@ pub mod records;
 pub mod tip;
 pub mod trees;
 
+use crate::failure::{Failure, Result};
+use crate::git::LocalRepo;
+use crate::record::Trailers;
+
 /// Below this name lie the branches that we make.
 pub const PREFIX: &str = "localized/";
 
@@ -23,4 +27,35 @@ pub fn is_ours(name: &str) -> bool {
         None => of_remote(name),
     };
     branch.is_some_and(|branch| branch.starts_with(PREFIX))
+}
+
+/// Returns what to say where a localized branch, by its short name, would be the source.
+#[must_use]
+pub fn not_a_source(branch: &str) -> Failure {
+    Failure::new(format!("`{branch}` is a localized branch, not a source"))
+}
+
+/// Refuses to change what HEAD has checked out where that is a localized branch: the next run would find edits there.
+///
+/// # Errors
+/// When it is one, by its name or, where HEAD is detached, by the record of its commit.
+pub fn refuse_checked_out(here: &LocalRepo) -> Result<()> {
+    let failure = match here.ref_of("HEAD")? {
+        Some(name) if is_ours(&name) => not_a_source(name.trim_start_matches("refs/heads/")),
+        Some(_) => return Ok(()),
+        None => {
+            let Some(head) = here.commit("HEAD")? else {
+                return Ok(());
+            };
+            let messages = here.first_parents(&head.commit, 1)?;
+            let is_made = |message: &str| matches!(Trailers::parse(message), Ok(Some(_)));
+            if !messages.iter().any(|entry| is_made(&entry.message)) {
+                return Ok(());
+            }
+            Failure::new("HEAD is a commit of a localized branch, not a source")
+        }
+    };
+    Err(failure.hint(
+        "run it on the branch that it was made from (git switch BRANCH), and localize that again",
+    ))
 }

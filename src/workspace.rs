@@ -11,6 +11,7 @@ use std::rc::Rc;
 use crate::config::Config;
 use crate::failure::{Failure, Failures, Result};
 use crate::git::{CommitId, LocalRepo};
+use crate::history;
 use crate::kustomization;
 use crate::record::lock::Merged;
 use crate::record::{LOCK_NAME, Lock};
@@ -153,7 +154,7 @@ impl Workspace {
     /// are brought together.
     ///
     /// # Errors
-    /// When there is none, or its configuration, its lock, or a side of that cannot be read.
+    /// When there is none, it is that of a localized branch, or its configuration, its lock, or a side of that cannot be read.
     pub fn of_working_tree(merges: bool) -> Result<Workspace, Failures> {
         let repo = Rc::new(LocalRepo::discover()?.ok_or_else(|| {
             Failure::new("this is not a git repository, so there is no place for a lock")
@@ -163,6 +164,7 @@ impl Workspace {
             Failure::new("this repository has no working tree to change")
                 .hint("run it in a clone, or in a linked worktree")
         })?;
+        history::refuse_checked_out(&repo)?;
         // Not while another run is writing.
         let _alone = repo.alone()?;
         let tree = Rc::new(WorkingTree::open(repo.clone())?);

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::worktree::{self, Linked};
 use crate::failure::{Failure, Result, argument};
 use crate::git::{self, LocalRepo, Ref};
-use crate::history::PREFIX;
+use crate::history::{PREFIX, not_a_source};
 
 /// A branch that may be committed to.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -41,8 +41,7 @@ pub(super) fn choose(asked: Option<&str>, source: Option<&str>) -> Result<String
         && source.starts_with(PREFIX)
     {
         return Err(
-            Failure::new(format!("`{source}` is a localized branch, not a source"))
-                .hint("name the branch it was made from: `--rev BRANCH`"),
+            not_a_source(source).hint("name the branch it was made from: `--rev BRANCH`")
         );
     }
     let asked = asked.map(|asked| asked.strip_prefix("refs/heads/").unwrap_or(asked));

@@ -14,7 +14,8 @@ use super::objects::{self, Written};
 use super::worktree::Linked;
 use super::{Held, merged};
 use crate::build_check::{BuildCheck, Earlier};
-use crate::failure::{Failure, Result, listed, short};
+use crate::config::FILE_NAME;
+use crate::failure::{Failure, Result, listed, pathspec, short};
 use crate::fetch::{History, Move, Tip};
 use crate::git::{CommitId, LocalRepo};
 use crate::history::tip::{self, TipState};
@@ -22,7 +23,7 @@ use crate::history::trees::differences;
 use crate::plan::{Plan, Writes};
 use crate::record::{Digest, LOCK_NAME, Lock, TargetTrailer, Trailers, stored};
 use crate::tree::objects::{ObjectTree, object_id};
-use crate::tree::{self, Listing, path};
+use crate::tree::{self, Listing, Tree, path};
 use crate::walk::Warning;
 use crate::workspace::{Files, Workspace};
 
@@ -273,12 +274,26 @@ impl OnBranch {
         else {
             return Ok(());
         };
-        if self.repo.top.is_none() {
+        let Some(top) = &self.repo.top else {
             return Ok(());
+        };
+        // What they say counts, and that there is one.
+        let decisive = [LOCK_NAME, FILE_NAME];
+        for name in decisive {
+            if tree.entry(name)?.is_none() && top.join(name).is_file() {
+                return Err(Failure::new(format!(
+                    "`{name}` is not committed, so it would not be used"
+                ))
+                .hint(format!(
+                    "commit it: git add -f -- {} && git commit",
+                    pathspec(name)
+                ))
+                .hint("to do without it: --rev HEAD"));
+            }
         }
         let mut used = tree.followed();
         used.extend(plan.used.iter().cloned());
-        used.extend(workspace.lock.iter().map(|_| LOCK_NAME.to_owned()));
+        used.extend(decisive.map(str::to_owned));
         let changed = self.repo.changed_paths(&used)?;
         if changed.is_empty() {
             Ok(())

@@ -177,6 +177,24 @@ fn a_localized_branch_cannot_be_the_source() {
         .overlay(&[])
         .fails(2)
         .stderr_has("`localized/main` is a localized branch, not a source");
+    // What writes to the working tree would edit what is generated.
+    let writes = [&["lock"][..], &["update"], &["--in-place", "--no-commit"]];
+    let before = work.state();
+    for args in writes {
+        work.run(args)
+            .fails(2)
+            .stderr_has("`localized/main` is a localized branch, not a source")
+            .stderr_has("hint: run it on the branch that it was made from (git switch BRANCH)");
+    }
+    before.assert_same(&work.state());
+    work.git(&["checkout", "--quiet", "--detach"]);
+    for args in writes {
+        work.run(args)
+            .fails(2)
+            .stderr_has("HEAD is a commit of a localized branch, not a source");
+    }
+    work.git(&["checkout", "--quiet", "--detach", "main"]);
+    work.run(&["lock"]).success();
 }
 
 #[test]

@@ -53,6 +53,37 @@ fn changed_files_in_use_are_named() {
 }
 
 #[test]
+fn a_lock_or_a_configuration_that_is_not_committed_is_not_passed_over() {
+    let project = Project::new();
+    let work = &project.work;
+    work.run(&["lock"]).success();
+    work.write(".kustomize-localize", "pin: true\n");
+    for file in ["kustomize-localize.lock", ".kustomize-localize"] {
+        let message = format!("`{file}` is not committed, so it would not be used");
+        let add = format!("git add -f -- :/{file}");
+        let words = [
+            message,
+            format!("hint: commit it: {add} && git commit"),
+            "hint: to do without it: --rev HEAD".to_owned(),
+        ];
+        let words = words.each_ref().map(String::as_str);
+        for args in [&OVERLAY[..], &["--in-place"]] {
+            refused(work, args, &words);
+            work.run(&[args, &["--dry-run", "--rev", "HEAD"]].concat())
+                .success();
+        }
+        work.git(&["add", "-f", "--", file]);
+        refused(work, &["--in-place"], &words);
+        work.git(&["commit", "--quiet", "--message", file]);
+    }
+    work.run(&["--in-place", "--dry-run"]).success();
+    work.write(".kustomize-localize", "pin: false\n");
+    let words = "files in use have uncommitted changes: `.kustomize-localize`";
+    refused(work, &OVERLAY, &[words]);
+    refused(work, &["--in-place"], &[words]);
+}
+
+#[test]
 fn the_mode_of_a_file_in_use_counts() {
     let project = Project::new();
     project
