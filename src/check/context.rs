@@ -1,13 +1,13 @@
 //! What a rule looks at, and how it makes a finding of what it saw.
 
 use std::cell::{OnceCell, RefCell};
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::rc::Rc;
 use std::sync::Arc;
 
 use super::deployed::Deployed;
 use super::lines::Lines;
-use super::remotes::{self, RemoteUse};
+use super::remotes::{self, InPlace, RemoteUse};
 use super::{Checking, Input};
 use crate::config::{Config, Missing};
 use crate::failure::{Failure, Result};
@@ -48,6 +48,8 @@ pub(super) struct Context<'a> {
     pub(super) broken_lock: bool,
     /// Every reference that leads out of the tree.
     pub(super) remotes: Vec<RemoteUse<'a>>,
+    /// The roots that name something remote without a ref, where that is not accepted and not locked.
+    pub(super) unpinned: BTreeSet<RootId>,
     /// What is deployed.
     pub(super) deployed: Deployed<'a>,
     /// What the lock at the top holds, by what references name.
@@ -59,8 +61,8 @@ pub(super) struct Context<'a> {
     directories: HashMap<&'a str, RootId>,
     /// The names in directories that were requested.
     names: RefCell<HashMap<String, Rc<[String]>>>,
-    /// What was requested of [`Context::changes_in_place`], by root.
-    changes: RefCell<HashMap<usize, Rc<Option<String>>>>,
+    /// What was requested of [`Context::in_place`], by root.
+    in_place: RefCell<HashMap<RootId, Rc<InPlace>>>,
     source_ignore: OnceCell<SourceIgnore>,
     /// What rules could not look at.
     pub(super) failures: RefCell<Vec<Failure>>,
@@ -108,6 +110,7 @@ impl<'a> Context<'a> {
             absences: input.absences,
             locks,
             broken_lock,
+            unpinned: remotes::unpinned(&remotes, input.config),
             remotes,
             deployed: Deployed::new(targets, &explored.graph, &*input.tree, input.paths),
             locked,
@@ -115,7 +118,7 @@ impl<'a> Context<'a> {
             lines: Lines::default(),
             directories,
             names: RefCell::default(),
-            changes: RefCell::default(),
+            in_place: RefCell::default(),
             source_ignore: OnceCell::new(),
             failures: RefCell::default(),
         }
@@ -315,15 +318,15 @@ impl<'a> Context<'a> {
         self.lines.get(file, bytes, number)
     }
 
-    /// Returns what changes when a root is localized in place, as arguments of `git add`; none where that is
-    /// too much for a line. Asked for by every remote reference of the root, so it is found out once.
-    pub(super) fn changes_in_place(&self, root: usize) -> Rc<Option<String>> {
-        if let Some(known) = self.changes.borrow().get(&root) {
+    /// Returns what localizing a root in place takes. Asked for by every remote reference of the root, so it is found
+    /// out once.
+    pub(super) fn in_place(&self, root: RootId) -> Rc<InPlace> {
+        if let Some(known) = self.in_place.borrow().get(&root) {
             return known.clone();
         }
-        let changes = Rc::new(remotes::changes_in_place(self, root, None));
-        self.changes.borrow_mut().insert(root, changes.clone());
-        changes
+        let found = Rc::new(remotes::in_place(self, root, None));
+        self.in_place.borrow_mut().insert(root, found.clone());
+        found
     }
 
     /// Returns the first root in a directory.

@@ -144,11 +144,13 @@ fn again_in_place(context: &Context<'_>, home: &str) -> String {
         let start = if start.is_empty() { "." } else { start };
         return format!("bring back the kustomization in `{start}`, which these files belong to");
     };
+    let in_place = remotes::in_place(context, root, Some(home));
+    let pin = if in_place.needs_pin { " --pin" } else { "" };
     let command = format!(
-        "git kustomize-localize --in-place --no-commit --overwrite {}",
+        "git kustomize-localize --in-place --no-commit --overwrite{pin} {}",
         argument(&format!(":/{start}"))
     );
-    match remotes::changes_in_place(context, root, Some(home)) {
+    match in_place.changes {
         Some(paths) => format!("{command} && git add -f -- {paths}"),
         None => format!("write it again, and stage what that changes, as it says: {command}"),
     }

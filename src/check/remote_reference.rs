@@ -293,6 +293,26 @@ mod tests {
     }
 
     #[test]
+    fn one_without_a_ref_is_in_the_way_of_the_others() {
+        let scene = Scene::of("resources: [a, b]\n")
+            .file("a/kustomization.yaml", "resources: [https://h/x.yaml]\n")
+            .file(
+                "b/kustomization.yaml",
+                "resources: ['https://github.com/o/r']\n",
+            );
+        let findings = find(scene);
+        let [a, b] = findings.as_slice() else {
+            panic!("{findings:?}");
+        };
+        // The command locks all of them, and the other one brings in what its own root reaches.
+        let pinned = LOCK.replace(" lock && ", " lock --pin && ");
+        assert_eq!(a.help[0], pinned);
+        assert!(a.help[1].contains(" --no-commit :/a && "), "{a:?}");
+        assert!(b.help[1].ends_with(pinned.split_once(": ").unwrap().1));
+        assert!(b.help[2].contains(" --no-commit --pin :/b && "), "{b:?}");
+    }
+
+    #[test]
     fn bringing_it_in_names_every_file_that_it_changes() {
         let scene = Scene::default()
             .file("-a b/kustomization.yml", "resources: [../base, https://h/x.yaml]\n")

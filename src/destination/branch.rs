@@ -40,9 +40,7 @@ pub(super) fn choose(asked: Option<&str>, source: Option<&str>) -> Result<String
     if let Some(source) = source.or(remote)
         && source.starts_with(PREFIX)
     {
-        return Err(
-            not_a_source(source).hint("name the branch it was made from: `--rev BRANCH`")
-        );
+        return Err(not_a_source(source).hint("name the branch it was made from: `--rev BRANCH`"));
     }
     let asked = asked.map(|asked| asked.strip_prefix("refs/heads/").unwrap_or(asked));
     match (asked, source) {

@@ -99,21 +99,29 @@ struct Helped<'a> {
 }
 
 impl<'a> Helped<'a> {
-    /// Returns the help of a finding that was not given yet. Where its first line was given, the others were as well,
-    /// for another place: they say what to do instead.
+    /// Returns the help of a finding that was not given yet. Where its first line was given, the others may have been as
+    /// well, for another place: they say what to do instead.
     fn not_given(&mut self, finding: &'a Finding) -> Vec<&'a String> {
         if finding.allowed.is_some() {
             return Vec::new();
         }
         let is_given = |line: &&String| self.given.contains(line.as_str());
-        if finding.help.first().as_ref().is_some_and(is_given) {
+        let is_known = |line: &String| self.given.contains(way(line));
+        if finding.help.first().as_ref().is_some_and(is_given) && finding.help.iter().all(is_known)
+        {
             self.is_shortened |= !finding.help.iter().all(|line| is_given(&line));
             return Vec::new();
         }
         let new: Vec<&String> = finding.help.iter().filter(|line| !is_given(line)).collect();
-        self.given.extend(new.iter().map(|line| line.as_str()));
+        let lines = new.iter().map(|line| line.as_str());
+        self.given.extend(lines.flat_map(|line| [line, way(line)]));
         new
     }
+}
+
+/// Returns what a line of help says to do, without the command that does it for one place.
+fn way(line: &str) -> &str {
+    line.split_once(": ").map_or(line, |(way, _)| way)
 }
 
 struct Styles {

@@ -6,7 +6,6 @@ use std::fmt::Write;
 use super::counted;
 use crate::config::FILE_NAME;
 use crate::finding::{Finding, Rule, Severity, Span, Subject};
-use crate::record::LOCK_NAME;
 use crate::report::visible;
 
 /// So many findings are shown one by one.
@@ -15,6 +14,8 @@ const MANY: usize = 20;
 const NAMED: usize = 10;
 /// Of how many upstreams a finding is shown.
 const SHOWN: usize = 3;
+/// How the command begins that locks everything.
+const LOCK: &str = "git kustomize-localize lock ";
 
 /// Hosts whose repositories are `OWNER/NAME`, where the URLs of files say so, too.
 const FORGES: [&str; 6] = [
@@ -36,6 +37,8 @@ pub(super) struct Overview<'a> {
     upstreams: Vec<(String, usize)>,
     /// The first finding of each rule and of the commonest upstreams, in the order of the findings.
     pub(super) first: Vec<&'a Finding>,
+    /// The help that locks everything.
+    lock: Option<&'a str>,
     /// The URL that most findings name.
     url: Option<&'a str>,
     /// Where that is, but for the finding that is shown.
@@ -81,8 +84,14 @@ impl<'a> Overview<'a> {
         places.dedup();
         let shown = first.iter().find(|one| is_url(one)).map(|one| place(one));
         places.retain(|place| Some(place) != shown.as_ref());
+        let mut help = findings.iter().flat_map(|finding| &finding.help);
+        let lock = help.find_map(|line| {
+            let command = line.split_once(": ").map_or("", |(_, command)| command);
+            command.starts_with(LOCK).then_some(command)
+        });
         Some(Overview {
             count: findings.len(),
+            lock,
             rules,
             upstreams,
             first,
@@ -137,10 +146,9 @@ impl<'a> Overview<'a> {
     /// Returns how to begin, a line each.
     pub(super) fn begin(&self) -> Vec<String> {
         let mut lines = Vec::new();
-        let is_remote = |(rule, _): &(Rule, [usize; 2])| *rule == Rule::RemoteReference;
-        if self.rules.iter().any(is_remote) {
+        if let Some(command) = self.lock {
             lines.push(format!(
-                "keep the URLs, and lock what they are now: git kustomize-localize lock && git add -f -- :/{LOCK_NAME}"
+                "keep the URLs, and lock what they are now: {command}"
             ));
         }
         lines.push(format!(
@@ -254,6 +262,7 @@ mod tests {
             finding.message = format!("{url} is neither");
             finding.subject = Subject::Http { url: url.clone() };
             finding.reference = url;
+            finding.help[0] = format!("keep the URL: {LOCK}--pin && git add");
             finding
         };
         let mut findings: Vec<Finding> = (0..count).map(one).collect();
@@ -294,7 +303,7 @@ mod tests {
         assert_eq!(text.matches("error[").count(), 3, "{text}");
         let end = "117 more findings not shown here: --all shows everything\n\n\
             to begin:\n  \
-            keep the URLs, and lock what they are now: git kustomize-localize lock && git add -f -- :/kustomize-localize.lock\n  \
+            keep the URLs, and lock what they are now: git kustomize-localize lock --pin && git add\n  \
             let only what is new fail: write `new-only: true` into .kustomize-localize\n  \
             allow what is to stay remote, in .kustomize-localize:\n    \
             allow:\n      - url: h0.example\n        reason: WHY\n\n\

@@ -78,6 +78,13 @@ fn help_is_given_once() {
     });
     assert_eq!(all.len(), 6);
     assert!(!is_told);
+    // What only one of them needs is not lost.
+    let pinned = Finding {
+        help: vec!["lock it".to_owned(), "or take HEAD: lock --pin".to_owned()],
+        ..finding()
+    };
+    let text = human(&checked(vec![here("a"), pinned]), PLAIN);
+    assert!(text.contains("help: or take HEAD: lock --pin"), "{text}");
     // A finding that is left out and reads the same is no loss.
     let text = human(&checked(vec![here("a"), here("a")]), PLAIN);
     assert_eq!(text.matches("lock it").count(), 1, "{text}");
