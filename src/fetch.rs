@@ -36,7 +36,9 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+use crate::config::{Config, FILE_NAME};
 use crate::failure::{Failure, Result};
+use crate::finding::Rule;
 use crate::git::RemoteGit;
 use crate::kustomization;
 use crate::process::Terminal;
@@ -560,6 +562,9 @@ impl Fetcher {
         let bytes = answer.map_err(|error| {
             let trouble = match error {
                 http::HttpError::Deadline { .. } => Trouble::NoAnswer,
+                http::HttpError::Dns { .. } | http::HttpError::Connect { .. } => {
+                    Trouble::NoConnection
+                }
                 _ => Trouble::Other,
             };
             error.into_failure(url).because(trouble)
@@ -628,7 +633,7 @@ impl Fetcher {
         }
     }
 
-    fn answer(&self, wanted: &RemoteRef, ways: &[Way]) -> Result<Found> {
+    fn answer(&self, wanted: &RemoteRef, ways: &[Way]) -> Result<Found, FetchFailure> {
         let outcomes: Vec<_> = ways
             .iter()
             .filter_map(|way| Some((*way, self.outcome(wanted, *way)?)))
@@ -637,7 +642,7 @@ impl Fetcher {
             .iter()
             .find(|(_, outcome)| outcome.is_ok() && self.settles(wanted, outcome));
         if let Some((_, outcome)) = settled {
-            return outcome.clone().map_err(|failure| failure.failure);
+            return outcome.clone();
         }
         // An error in an existing repository says more than that it is not a file.
         let known = outcomes.iter().enumerate().find(|(index, (way, outcome))| {
@@ -649,16 +654,20 @@ impl Fetcher {
                 }
         });
         if let Some((_, (_, outcome))) = known {
-            return outcome.clone().map_err(|failure| failure.failure);
+            return outcome.clone();
         }
         let mut failures = outcomes
             .into_iter()
-            .filter_map(|(way, outcome)| Some((way, outcome.err()?.failure)));
-        let Some((_, mut failure)) = failures.next() else {
+            .filter_map(|(way, outcome)| Some((way, outcome.err()?)));
+        let Some((_, first)) = failures.next() else {
             let shown = wanted.text.shown();
-            return Err(Failure::new(format!("{shown} was not fetched")));
+            return Err(Failure::new(format!("{shown} was not fetched")).into());
         };
-        for (way, other) in failures {
+        let FetchFailure {
+            mut failure,
+            trouble,
+        } = first;
+        for (way, FetchFailure { failure: other, .. }) in failures {
             let as_what = match way {
                 Way::File => "a file",
                 Way::Root => "a git repository",
@@ -670,7 +679,39 @@ impl Fetcher {
                 }
             }
         }
-        Err(failure)
+        Err(failure.because(trouble))
+    }
+
+    /// Returns a failure with what else can be done about it.
+    fn advised(&self, wanted: &RemoteRef, failed: FetchFailure) -> Failure {
+        let FetchFailure {
+            mut failure,
+            trouble,
+        } = failed;
+        let mut locks = self.locks.iter().chain(&self.options.accepted);
+        if locks.any(|lock| wanted.locked(lock).is_some()) {
+            // It was there, so neither is the URL mistyped, nor is it to stay remote.
+            for hint in &mut failure.hints {
+                if hint == git::CHECK_URL {
+                    *hint =
+                        "it was there when it was locked: ask where it is now, or who may read it"
+                            .to_owned();
+                }
+            }
+            return failure;
+        }
+        let how = match trouble {
+            // A ref to be corrected, here.
+            Trouble::NotInRepository if wanted.by == NamedBy::User => return failure,
+            Trouble::NoAnswer | Trouble::NoConnection => {
+                "if it can never be reached from here, leave it remote"
+            }
+            _ => "or leave it remote",
+        };
+        match Config::entry_leaving(Rule::RemoteReference, &wanted.subject()) {
+            Some(entry) => failure.hint(format!("{how}: add to `allow` in `{FILE_NAME}`: {entry}")),
+            None => failure,
+        }
     }
 }
 
@@ -749,7 +790,10 @@ impl Remotes for Fetcher {
         }
         self.bring_files(&roots);
         self.progress.clear();
-        answers
+        let answers = wanted.iter().zip(answers);
+        let advised =
+            answers.map(|(one, answer)| answer.map_err(|failed| self.advised(one, failed)));
+        advised.collect()
     }
 }
 

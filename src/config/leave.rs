@@ -81,7 +81,7 @@ impl Config {
         let url = UrlGlob::naming(subject)?;
         let mut entry = format!("- {{url: {}", quoted(&url));
         let refs = RefPolicy::of(rule, subject);
-        if refs < RefPolicy::default() {
+        if refs != RefPolicy::default() {
             entry.push_str(&format!(", refs: {}", refs.name()));
         }
         if !rule.is_allowed_by_default() {

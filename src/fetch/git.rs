@@ -15,6 +15,8 @@ use std::time::{Duration, Instant};
 
 use url::Url;
 
+pub(super) use failure::CHECK_URL;
+
 use super::budget::Budget;
 use super::cache::Cache;
 use super::http::{self, RedirectError};
@@ -83,6 +85,8 @@ pub enum Trouble {
     NoRepository,
     /// No answer, or not in time.
     NoAnswer,
+    /// No connection for a file; git may have a proxy of its own.
+    NoConnection,
     /// Anything else.
     Other,
 }

@@ -408,7 +408,7 @@ fn failed(failure: &FetchFailure) -> Answer {
         Trouble::NotInRepository | Trouble::NoRepository => {
             Answer::gone(failure.failure.message.clone())
         }
-        Trouble::Login | Trouble::NoAnswer | Trouble::Other => {
+        Trouble::Login | Trouble::NoAnswer | Trouble::NoConnection | Trouble::Other => {
             Answer::unreachable(failure.failure.clone())
         }
     }

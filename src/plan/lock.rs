@@ -37,6 +37,8 @@ pub struct Unresolved {
     pub failures: Vec<Failure>,
     /// How many references that is.
     pub count: usize,
+    /// How many of these the lock holds all the same, as they were.
+    pub kept: usize,
     /// How many there are in all.
     pub of: usize,
 }
@@ -251,6 +253,7 @@ pub fn relock(
         unresolved: Unresolved {
             failures: troubles.remote,
             count: asked.unresolved,
+            kept: asked.kept,
             of: asked.references,
         },
     })

@@ -64,15 +64,23 @@ impl Tell for Outcome {
     fn failures(&self) -> Failures {
         let mut failures = self.both.clone();
         failures.extend(self.unresolved.failures.iter().cloned());
-        let Unresolved { count, of, .. } = self.unresolved;
+        let Unresolved {
+            count, kept, of, ..
+        } = self.unresolved;
         if !self.unresolved.failures.is_empty() {
             let locked = match self.status {
                 Status::Written | Status::Unchanged => "locked",
                 Status::DryRun | Status::Warned | Status::Differs => "could lock",
             };
+            let as_before = match kept {
+                0 => String::new(),
+                1 if count == 1 => ", and stays as it was".to_owned(),
+                _ if kept == count => ", and stay as they were".to_owned(),
+                _ => format!(", of which the lock keeps {kept}"),
+            };
             failures.push(Failure::new(format!(
-                "{locked} {} of {}; {count} could not be resolved",
-                of.saturating_sub(count),
+                "{locked} {} of {}; {count} could not be resolved{as_before}",
+                (of + kept).saturating_sub(count),
                 counted(of, "remote reference"),
             )));
         }

@@ -8,7 +8,7 @@ use super::{
     FileId, Found, NamedBy, Origin, Pending, RemoteRef, Remotes, Repository, RootId, Source,
     SourceId, Target, Walker, Wants,
 };
-use crate::config::{Config, FILE_NAME, Leave};
+use crate::config::Leave;
 use crate::failure::{Failure, Result};
 use crate::finding::Rule;
 use crate::kustomization::{Accepts, Reference};
@@ -92,14 +92,6 @@ impl Walker<'_> {
                 Some(answer) => answer.clone(),
                 None => Err(Failure::new("the reference was not resolved")),
             };
-            let answer = answer.map_err(|failure| {
-                match Config::entry_leaving(Rule::RemoteReference, &one.wanted.subject()) {
-                    Some(entry) => failure.hint(format!(
-                        "or leave it remote: add to `allow` in `{FILE_NAME}`: {entry}"
-                    )),
-                    None => failure,
-                }
-            });
             let (from, reference) = {
                 let edge = &self.graph.roots[one.root].edges[one.edge];
                 (edge.from, edge.reference.clone())

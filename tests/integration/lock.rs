@@ -382,11 +382,41 @@ fn an_entry_that_cannot_be_asked_again_stays() {
         .fails(1)
         .stdout_has("  added https://files.example.com/new.yaml ")
         .lacks("dropped")
-        .stderr_has("error: locked 1 of 3 remote references; 2 could not be resolved\n");
+        // They were resolved once.
+        .stderr_has("hint: it was there when it was locked: ask where it is now")
+        .lacks("leave it remote")
+        .stderr_has("error: locked 3 of 3 remote references; 2 could not be resolved, and stay as they were\n");
     let after = world.work.read(LOCK);
     for entry in before.split("  - url: ").skip(1) {
         assert!(after.contains(entry), "{entry}{after}");
     }
+}
+
+#[test]
+fn help_fits_why_it_could_not_be_resolved() {
+    let world = world();
+    let lock = |url: &str| {
+        let text = format!("resources: ['{url}']\n");
+        world.work.write("overlays/prod/kustomization.yaml", text);
+        world.work.run(&["lock", "overlays/prod"])
+    };
+    lock("https://github.com/acme/lib//web?ref=v9")
+        .fails(1)
+        .stderr_has("hint: list what there is: git ls-remote https://github.com/acme/lib")
+        .lacks("leave it remote");
+    lock("https://github.com/acme/nowhere//web?ref=v1")
+        .fails(1)
+        .stderr_has("hint: or leave it remote: add to `allow` in `.kustomize-localize`: - {url: github.com/acme/nowhere/web, leave: true, reason: WHY}");
+    let commit = "0".repeat(40);
+    lock(&format!(
+        "https://github.com/acme/nowhere//web?ref={commit}"
+    ))
+    .fails(1)
+    .stderr_has("{url: github.com/acme/nowhere/web, refs: commit, leave: true, reason: WHY}");
+    lock("https://127.0.0.1:1/acme/lib//web?ref=v1")
+        .fails(1)
+        .stderr_has("hint: check the host's name, the network and the proxy")
+        .stderr_has("hint: if it can never be reached from here, leave it remote: ");
 }
 
 #[test]

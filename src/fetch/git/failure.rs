@@ -6,6 +6,10 @@ use crate::git;
 use crate::process::{self, Output};
 use crate::reference::Pin;
 
+/// What to do where there is no such repository.
+pub(in crate::fetch) const CHECK_URL: &str =
+    "check the URL: kustomize splits it after two segments, at `.git`, or where `//` stands";
+
 impl GitRemotes {
     pub(in crate::fetch) fn not_cached(&self, request: &GitRequest) -> FetchFailure {
         Failure::new(format!("{} is not in the cache", self.describe(request)))
@@ -135,9 +139,7 @@ impl GitRemotes {
             } else {
                 Trouble::NoRepository
             };
-            return failure
-                .hint("check the URL: kustomize splits it after two segments, at `.git`, or where `//` stands")
-                .because(trouble);
+            return failure.hint(CHECK_URL).because(trouble);
         }
         if has(&["no space left"]) {
             failure.hint(self.cache.room())

@@ -72,7 +72,10 @@ impl GitRemotes {
             }
             let failure = self.explain(request, commit, &output);
             match failure.trouble {
-                Trouble::Login | Trouble::NoAnswer | Trouble::NoRepository => return Err(failure),
+                Trouble::Login
+                | Trouble::NoAnswer
+                | Trouble::NoConnection
+                | Trouble::NoRepository => return Err(failure),
                 Trouble::NotInRepository | Trouble::Other => {}
             }
         }

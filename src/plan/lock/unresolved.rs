@@ -17,6 +17,8 @@ pub(super) struct Asked {
     pub(super) references: usize,
     /// How many of them could not be resolved.
     pub(super) unresolved: usize,
+    /// How many of these the lock holds all the same.
+    pub(super) kept: usize,
     /// How many charts could not be brought in.
     pub(super) charts: usize,
     /// The labels of the entries of the lock that could not be asked again.
@@ -53,21 +55,27 @@ pub(super) fn take_out(explored: &mut Explored, held: &Lock) -> Asked {
         .collect();
     let is_chart = |trouble: &&Trouble| trouble.kind == TroubleKind::Chart;
     let charts = explored.troubles.iter().filter(is_chart).count();
-    let graph = &mut explored.graph;
-    for (root, edge) in &failed {
-        let edge = &mut graph.roots[*root].edges[*edge];
-        edge.target = if is_held(edge, held) {
+    let mut kept = BTreeSet::new();
+    for reference @ (root, index) in &failed {
+        let edge = &explored.graph.roots[*root].edges[*index];
+        let target = if is_held(edge, held) {
+            kept.insert(location(&explored.graph, *reference));
             Target::Remote
         } else {
             Target::Broken
         };
+        explored.graph.roots[*root].edges[*index].target = target;
     }
-    forget_unreached(graph, explored.starts.iter().flatten().copied().collect());
+    forget_unreached(
+        &mut explored.graph,
+        explored.starts.iter().flatten().copied().collect(),
+    );
     let mut references = resolved(&explored.graph);
     references.extend(unresolved.iter().cloned());
     Asked {
         references: references.len(),
         unresolved: unresolved.len(),
+        kept: kept.len(),
         charts,
         not_asked,
     }
