@@ -337,6 +337,9 @@ impl Runner<'_> {
                 first = original("live", true)?;
             }
         }
+        if !first.success && self.full && original("fetched", false)?.success {
+            return Err(unreachable(&target.name, &inputs.plain(&first.said)));
+        }
         let mut verdict = match (first.success, localized.success) {
             (false, _) => Verdict::NotBuilt {
                 reason: inputs.plain(&first.said),
@@ -409,6 +412,14 @@ impl Runner<'_> {
         }
         Ok(directory)
     }
+}
+
+/// Returns what to say of an original that builds with what was fetched, and does not with what upstream holds now.
+fn unreachable(target: &str, reason: &str) -> Failure {
+    Failure::new(format!(
+        "`--verify=full`: `{target}` does not build with what upstream holds now: {reason}"
+    ))
+    .hint("to compare with what was fetched: --verify")
 }
 
 /// Returns whether a function of the graph is a program.

@@ -326,6 +326,31 @@ fn a_locked_file_that_changed_is_seen_by_a_full_verification() {
 }
 
 #[test]
+fn an_upstream_that_is_gone_fails_a_full_verification() {
+    let project = Project::new();
+    if project.sandbox.builds().is_none() {
+        return;
+    }
+    project.overlay(&[]).success();
+    fs::remove_dir_all(project.upstream.path()).unwrap();
+    let before = project.work.state();
+    let output = project.overlay(&["--verify=full"]);
+    output
+        .fails(2)
+        .stderr_has(
+            "error: `--verify=full`: `example/overlay` does not build with what upstream holds now: ",
+        )
+        .stderr_has("hint: to compare with what was fetched: --verify\n");
+    assert_eq!(output.stderr.matches("does not build").count(), 1);
+    assert_eq!(output.stdout, "");
+    before.assert_same(&project.work.state());
+    project
+        .overlay(&["--verify"])
+        .success()
+        .stdout_has("  verified: it builds to the same ");
+}
+
+#[test]
 fn a_locked_ref_that_moved_is_seen_by_a_full_verification() {
     let project = Project::new();
     if project.sandbox.builds().is_none() {
