@@ -7,11 +7,13 @@ use super::localize::{self, Deployed, Localized, withheld};
 use super::{Status, lock};
 use crate::config::Leave;
 use crate::destination::{Delivery, Destination};
-use crate::failure::{Failure, Failures};
-use crate::fetch::{self, Fetcher, Tip};
+use crate::failure::{Failure, Failures, Location, short};
+use crate::fetch::{self, Course, Fetcher, Move, Tip};
+use crate::finding::WarningId;
 use crate::plan::lock::relock;
 use crate::plan::{Options, Patterns, in_place, update};
-use crate::record::Lock;
+use crate::record::{LOCK_NAME, Lock, Remote};
+use crate::walk::Warning;
 use crate::workspace::Workspace;
 
 /// What to resolve again.
@@ -78,8 +80,10 @@ pub fn update(request: &Request) -> Result<Outcome, Failures> {
         let mut relocked_from = (*before).clone();
         relocked_from.options.helm = helm;
         let leave = Leave::new(config, &before.options.leave_remote)?;
-        let relocked = relock(&workspace, &[], &relocked_from, &leave, &mut fetcher)?;
+        let mut relocked = relock(&workspace, &[], &relocked_from, &leave, &mut fetcher)?;
         refuse_moved(&fetcher, &relocked.lock)?;
+        let rewritten = rewritten(&fetcher, &before, &relocked.lock);
+        relocked.warnings.extend(rewritten);
         let outcome = lock::finish(&workspace, request.dry_run, strict, &before, relocked)?;
         return Ok(Outcome::Locked(outcome));
     }
@@ -88,8 +92,10 @@ pub fn update(request: &Request) -> Result<Outcome, Failures> {
         ..in_place::Request::default()
     };
     let options = options(&workspace, &before, helm)?;
-    let plan = in_place::plan(&workspace, &again, &options, &mut fetcher)?;
+    let mut plan = in_place::plan(&workspace, &again, &options, &mut fetcher)?;
     refuse_moved(&fetcher, &plan.lock)?;
+    let rewritten = rewritten(&fetcher, &before, &plan.lock);
+    plan.warnings.extend(rewritten);
     if let Some(deployed) = Deployed::of(&workspace)? {
         deployed.refuse_harm(&workspace, &plan)?;
     }
@@ -107,6 +113,43 @@ pub fn update(request: &Request) -> Result<Outcome, Failures> {
     let result = Localized::of(&plan, "", &[], true);
     let outcome = localize::outcome(status, result, plan, changes, strict);
     Ok(Outcome::Localized(Box::new(outcome)))
+}
+
+/// Returns the branches that do not contain what was locked, as far as their remotes tell.
+fn rewritten(fetcher: &Fetcher, before: &Lock, after: &Lock) -> Vec<Warning> {
+    let moved = |old: &Remote| {
+        let Remote::Git(old) = old else { return None };
+        let reference = old.reference.as_deref();
+        let new = after.find_git(&old.url, reference, old.submodules)?;
+        let is_tag = reference.is_some_and(|reference| fetcher.is_tag(&old.url, reference));
+        (new.commit != old.commit && !is_tag).then(|| Move {
+            url: old.url.clone(),
+            from: old.reference.clone(),
+            to: old.reference.clone(),
+            old: old.commit.clone(),
+            new: new.commit.clone(),
+        })
+    };
+    let moves: Vec<Move> = before.remotes.iter().filter_map(moved).collect();
+    let histories = fetcher.histories(&moves);
+    let told = moves.iter().zip(histories).filter_map(|(moved, history)| {
+        let was = short(&moved.old);
+        let what = match history?.course {
+            Course::Forward => return None,
+            Course::Back => format!("was set back: it is older than {was}, which was locked"),
+            Course::Apart => format!("was rewritten: it does not contain {was}, which was locked"),
+        };
+        let name = moved.to.as_deref().unwrap_or("HEAD");
+        Some(Warning {
+            id: WarningId::RewrittenBranch,
+            location: Location {
+                file: LOCK_NAME.to_owned(),
+                ..Location::default()
+            },
+            message: format!("`{name}` of {} {what}", moved.url),
+        })
+    });
+    told.collect()
 }
 
 /// Returns how to bring in again what a lock lists.

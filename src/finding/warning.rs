@@ -75,6 +75,9 @@ warnings! {
     /// a Helm chart of a repository that was left there, because `--helm` was not given: helm fetches it at
     /// build time
     RemoteChart "remote-chart",
+    /// `update`: a branch does not contain the commit that was locked any more: somebody has rewritten it, or set it
+    /// back
+    RewrittenBranch "rewritten-branch",
     /// a file that is rewritten for what it references is also read as it is, by a generator for instance: its
     /// data will differ
     RewrittenData "rewritten-data",

@@ -153,6 +153,30 @@ fn other_bytes_under_a_version_are_refused_until_they_are_accepted() {
 }
 
 #[test]
+fn a_branch_that_was_rewritten_is_told_from_one_that_moved_on() {
+    let world = world();
+    let upstream = upstream(&world);
+    let locked = upstream.id("HEAD");
+    move_branch(&world);
+    update(&world, &[]).success().lacks("rewritten-branch");
+    let before = world.work.read(LOCK);
+
+    upstream.git(&["reset", "--quiet", "--hard", &locked]);
+    update(&world, &["--dry-run"])
+        .success()
+        .stderr_has("warning[rewritten-branch]: kustomize-localize.lock: `main` of https://github.com/acme/lib was set back: it is older than ");
+    upstream.write("web/map.yaml", config_map("three"));
+    upstream.commit("three");
+    let what = "`main` of https://github.com/acme/lib was rewritten: it does not contain ";
+    update(&world, &["--strict=rewritten-branch"])
+        .fails(1)
+        .stderr_has(what);
+    assert_eq!(world.work.read(LOCK), before);
+    update(&world, &[]).success().stderr_has(what);
+    assert_ne!(world.work.read(LOCK), before);
+}
+
+#[test]
 fn a_missing_upstream_leaves_the_lock_unchanged() {
     let world = world();
     world.server.unroute(FILE);
