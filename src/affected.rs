@@ -9,17 +9,18 @@ mod deployed;
 #[cfg(test)]
 mod tests;
 
-use std::collections::{BTreeSet, HashSet};
+use std::cell::OnceCell;
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::rc::Rc;
 
 use crate::check;
 use crate::config::Config;
 use crate::failure::Result;
-use crate::reference_tree;
-use crate::targets::{self, Targets};
+use crate::reference_tree::{self, Survey};
+use crate::targets::{self, Target, Targets, Unread};
 use crate::tree::{Listing, path};
 use crate::walk::inputs::{self, Inputs, RootInputs};
-use crate::walk::{Explored, Graph, RootId};
+use crate::walk::{Graph, RootId};
 
 use changes::Changes;
 use deployed::Deployed;
@@ -35,13 +36,17 @@ pub struct Affected {
     pub targets: Vec<AffectedTarget>,
     /// How many targets there are now.
     pub targets_total: usize,
+    /// The targets of now of which it is not known what a build makes of their objects: looked at is what their files say.
+    pub unbuilt: Vec<Target>,
+    /// What could not be read, so that what it deploys is not known.
+    pub unread: Vec<Unread>,
 }
 
 /// A target whose build can differ.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AffectedTarget {
     /// The target; of one that is gone as it was.
-    pub target: targets::Target,
+    pub target: Target,
     /// How it differs.
     pub status: Status,
     /// One of the things that differ.
@@ -81,20 +86,31 @@ pub enum Cause {
     Remote(String),
 }
 
-/// Returns what can be built to something else in `changes.new`, or is gone. `was` and `is` are what is deployed from the
-/// two trees.
+/// Makes of what the files of a tree deploy what is deployed of it.
+pub type Build<'a> = &'a dyn Fn(&Survey, Targets) -> Result<Targets>;
+
+/// Returns what can be built to something else in `changes.new`, or is gone. `was` and `is` are what the files of the two
+/// trees deploy, of which `build` makes what is deployed; it is not asked where nothing is.
 ///
 /// # Errors
-/// When a tree cannot be read, or the configuration leaves out every kustomization.
+/// When a tree cannot be read, the configuration leaves out every kustomization, or `build` fails.
 pub fn affected(
     changes: &Changes,
     config: &Config,
-    was: &Targets,
-    is: &Targets,
+    mut was: Targets,
+    mut is: Targets,
+    build: Build<'_>,
 ) -> Result<Affected> {
-    let walked = Walked::of(&changes.new, config, is)?;
-    let graph = &walked.explored.graph;
+    let is_deployed = !(was.targets.is_empty() && is.targets.is_empty());
+    let mut walked = Walked::of(&changes.new, config, is_deployed)?;
+    let graph = walked.graph();
     let causes = Causes::of(graph, &Inputs::of(&*changes.new, graph)?, changes)?;
+    if is_deployed {
+        let old = before(changes, &walked, &causes, [&was, &is])?;
+        was = build(&old, was)?;
+        is = build(&walked.survey, is)?;
+    }
+    walked.name(&is);
     let mut affected = Affected::default();
     for (directory, root) in walked.roots() {
         affected.total += 1;
@@ -118,18 +134,45 @@ pub fn affected(
     }
     affected.roots.extend(removed(changes, config)?);
     affected.roots.sort();
-    let roots = graph.roots.iter().enumerate();
     let deployed = Deployed {
         changes,
-        graph,
+        config,
+        graph: walked.graph(),
         causes: &causes,
-        roots: roots
-            .map(|(id, root)| (root.directory.as_str(), id))
-            .collect(),
+        roots: walked.by_directory(),
+        read: OnceCell::new(),
     };
-    affected.targets = deployed.affected(was, is)?;
+    affected.targets = deployed.affected(&was, &is)?;
     affected.targets_total = is.targets.len();
+    affected.unbuilt = is.targets;
+    affected
+        .unbuilt
+        .retain(|target| target.changed_by.is_some());
+    affected.unread = is.unread;
     Ok(affected)
+}
+
+/// Walks what was from every root that may have changed an object: each that is not what it is now, or gone, and each
+/// that reads an object now.
+fn before(
+    changes: &Changes,
+    walked: &Walked,
+    causes: &Causes,
+    found: [&Targets; 2],
+) -> Result<Survey> {
+    let graph = walked.graph();
+    let files: HashSet<&str> = found.into_iter().flat_map(Targets::files).collect();
+    let mut roots = targets::roots_that_read(graph, &files);
+    roots.extend((0..graph.roots.len()).filter(|root| causes.found[*root].is_some()));
+    let roots = roots.into_iter().map(|root| &graph.roots[root]);
+    let own = roots.filter(|root| root.source == 0);
+    let wanted: HashSet<&str> = own.map(|root| root.directory.as_str()).collect();
+    let here = directories(&*changes.new)?;
+    Survey::from(changes.old.clone(), |all| {
+        let all = all.into_iter();
+        let chosen = all.filter(|one| wanted.contains(one) || !here.contains(*one));
+        chosen.map(str::to_owned).collect()
+    })
 }
 
 /// Returns the roots that are gone.
@@ -138,7 +181,8 @@ fn removed(changes: &Changes, config: &Config) -> Result<Vec<AffectedRoot>> {
     if directories(&*changes.old)?.is_subset(&here) {
         return Ok(Vec::new());
     }
-    let walked = Walked::of(&changes.old, config, &Targets::default())?;
+    let mut walked = Walked::of(&changes.old, config, false)?;
+    walked.name(&Targets::default());
     let gone = walked
         .roots()
         .filter(|(directory, _)| !here.contains(*directory));
@@ -157,46 +201,70 @@ fn directories(tree: &dyn Listing) -> Result<BTreeSet<String>> {
     Ok(directories.collect())
 }
 
-/// One of the trees, walked without a network from every root.
+/// One of the trees, walked without a network.
 struct Walked {
     /// Where the configuration says to begin.
     directories: Vec<String>,
-    explored: Explored,
-    /// Those that no other root names.
+    survey: Survey,
+    /// The roots to which no other one leads.
     unnamed: HashSet<RootId>,
     /// What is named like a root, and is an object of Flux.
     flux: HashSet<RootId>,
 }
 
 impl Walked {
-    /// Walks from where the configuration says, and from what is deployed.
-    fn of(tree: &Rc<dyn Listing>, config: &Config, targets: &Targets) -> Result<Walked> {
+    /// Walks from where the configuration says, or from every root.
+    fn of(tree: &Rc<dyn Listing>, config: &Config, is_whole: bool) -> Result<Walked> {
         let directories = config.starting_points(&**tree, &[], &tree.kustomizations()?)?;
-        let known: BTreeSet<&str> = directories.iter().map(String::as_str).collect();
-        let deployed: BTreeSet<String> = targets
-            .here()
-            .flat_map(|(target, here)| targets::roots(&**tree, target, here))
-            .filter(|directory| !known.contains(directory.as_str()))
-            .collect();
-        let starts: Vec<String> = directories.iter().cloned().chain(deployed).collect();
-        let explored = inputs::explore(tree.clone(), &starts);
-        let files = check::flux_objects(&explored);
-        let graph = &explored.graph;
-        let ids = 0..graph.roots.len();
-        let flux = ids
-            .clone()
-            .filter(|id| files.contains(&graph.roots[*id].file));
+        let survey = if is_whole {
+            Survey::of(tree.clone())?
+        } else {
+            Survey::from(tree.clone(), |_| directories.clone())?
+        };
+        let explored = survey.explored();
+        let files = check::flux_objects(explored);
+        let roots = explored.graph.roots.iter().enumerate();
+        let flux = roots.filter(|(_, root)| files.contains(&root.file));
         Ok(Walked {
-            unnamed: HashSet::from_iter(reference_tree::unnamed(graph, ids.collect())),
-            flux: flux.collect(),
+            flux: flux.map(|(id, _)| id).collect(),
             directories,
-            explored,
+            unnamed: HashSet::new(),
+            survey,
         })
     }
 
+    fn graph(&self) -> &Graph {
+        &self.survey.explored().graph
+    }
+
+    /// Finds the roots that no other one names, among those that the configuration does not leave out, or that are
+    /// deployed.
+    fn name(&mut self, targets: &Targets) {
+        let known = self.by_directory();
+        let here = targets.here();
+        let deployed =
+            here.flat_map(|(target, here)| targets::roots(&**self.survey.tree(), target, here));
+        let all = self.directories.iter().cloned().chain(deployed);
+        let starts = all.filter_map(|directory| known.get(directory.as_str()).copied());
+        let reached = self.graph().insisted(starts);
+        let ids = 0..self.graph().roots.len();
+        let unnamed = reference_tree::unnamed(self.graph(), ids.collect(), reached);
+        self.unnamed = unnamed.into_iter().collect();
+    }
+
+    /// Returns the roots of the tree by their directories.
+    fn by_directory(&self) -> HashMap<&str, RootId> {
+        let roots = self.graph().roots.iter().enumerate();
+        let own = roots.filter(|(_, root)| root.source == 0);
+        own.map(|(id, root)| (root.directory.as_str(), id))
+            .collect()
+    }
+
+    /// Returns the roots that count, by their directories.
     fn roots(&self) -> impl Iterator<Item = (&String, Option<RootId>)> {
-        let starts = self.explored.starts.iter().copied();
-        let roots = self.directories.iter().zip(starts);
+        let known = self.by_directory();
+        let directories = self.directories.iter();
+        let roots = directories.map(move |one| (one, known.get(one.as_str()).copied()));
         roots.filter(|(_, root)| root.is_none_or(|root| !self.flux.contains(&root)))
     }
 }

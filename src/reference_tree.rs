@@ -60,7 +60,8 @@ pub fn survey(
             .any(|path| [&root.directory, &file].contains(&path))
     };
     let mut starts: BTreeSet<RootId> = roots.iter().copied().filter(is_asked_for).collect();
-    starts.extend(unnamed(&explored.graph, roots));
+    let all = 0..explored.graph.roots.len();
+    starts.extend(unnamed(&explored.graph, roots, all));
     let starts: Vec<RootId> = starts.into_iter().collect();
     Ok(ReferenceTree::of(&explored, &starts, &locks, indirect))
 }
@@ -74,8 +75,12 @@ fn locks(tree: &dyn Listing) -> Result<Vec<(String, Lock)>> {
     tree.locks()?.iter().map(read).collect()
 }
 
-/// Returns the roots that no other root leads to, and one of each ring that is left.
-pub(crate) fn unnamed(graph: &Graph, roots: Vec<RootId>) -> Vec<RootId> {
+/// Returns the roots to which none of `others` leads but themselves, and one of each ring that is left.
+pub(crate) fn unnamed(
+    graph: &Graph,
+    roots: Vec<RootId>,
+    others: impl IntoIterator<Item = RootId>,
+) -> Vec<RootId> {
     let named = |id: RootId| {
         graph.roots[id]
             .edges
@@ -85,7 +90,7 @@ pub(crate) fn unnamed(graph: &Graph, roots: Vec<RootId>) -> Vec<RootId> {
                 _ => None,
             })
     };
-    let all: BTreeSet<RootId> = (0..graph.roots.len()).flat_map(named).collect();
+    let all: BTreeSet<RootId> = others.into_iter().flat_map(named).collect();
     let mut starts: Vec<RootId> = Vec::new();
     let mut reached = BTreeSet::new();
     let (below, above): (Vec<RootId>, Vec<RootId>) = roots.iter().partition(|id| all.contains(id));

@@ -48,12 +48,13 @@ use crate::failure::Result;
 use crate::record::LoadRestrictor;
 use crate::tree::{self, Listing, Resolved, Tree, path};
 
-pub use argo::exclusion;
+pub use argo::{exclusion, override_files};
 pub use identity::Identity;
 pub use ignore::{FILE_NAME as IGNORE_NAME, Ignored, Ignores, SourceIgnore};
 pub use read_paths::generate_paths;
 pub use scan::candidates;
 pub use seen::{Hidden, SeenTree};
+pub use settle::roots_that_read;
 pub use unread::Unread;
 
 /// What names a target: an object of an engine, a file of Fleet, or an entry of the configuration.
@@ -76,12 +77,14 @@ pub struct Object {
 }
 
 /// Something that is deployed.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Target {
     /// Who builds it.
     pub engine: Engine,
     /// What names it.
     pub object: Object,
+    /// The sha256 of all that the object says, in hex; empty where there is no object.
+    pub digest: String,
     /// Where the object names its path, or the object itself: 1-based line and column.
     pub spot: (usize, usize),
     /// Where that is.
@@ -97,7 +100,7 @@ pub struct Target {
 }
 
 /// What may change an object.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Changer {
     /// Its name: a kustomization, or what deploys one.
     pub name: String,
@@ -106,7 +109,7 @@ pub struct Changer {
 }
 
 /// Something that a build reaches, and that the tree does not hold.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Reached {
     /// The URL without secrets, or the path from the top.
     pub name: String,
@@ -115,7 +118,7 @@ pub struct Reached {
 }
 
 /// Where what is deployed lies.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Place {
     /// In this repository.
     Here(Here),
@@ -126,7 +129,7 @@ pub enum Place {
 }
 
 /// A directory of this repository that is deployed.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Here {
     /// The directory as written.
     pub written: String,
@@ -141,7 +144,7 @@ pub struct Here {
 }
 
 /// Which revision of this repository is deployed.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Revision {
     /// As it is written: a branch, a tag, a commit; none for what the engine takes by default.
     pub name: Option<String>,
@@ -151,7 +154,7 @@ pub struct Revision {
 }
 
 /// What is at the path of a target.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Found {
     /// A kustomization root, at its real path.
     Kustomization(String),
@@ -183,7 +186,7 @@ impl Found {
 }
 
 /// A source of Flux: what of the repository it packs.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct Artifact {
     /// The source.
     pub object: Option<Object>,
@@ -196,7 +199,7 @@ pub struct Artifact {
 }
 
 /// How an engine builds a target.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct Build {
     /// Which files a root may load, where the engine decides that; none where it is not known.
     pub load_restrictor: Option<LoadRestrictor>,
@@ -216,7 +219,7 @@ pub struct Build {
 }
 
 /// How Argo CD reads a directory of plain files.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct Directory {
     /// Whether directories in it are read, too.
     pub recurse: bool,
@@ -227,7 +230,7 @@ pub struct Directory {
 }
 
 /// A text with its place.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Text {
     /// The text.
     pub text: String,
@@ -270,6 +273,11 @@ pub struct Targets {
 }
 
 impl Targets {
+    /// Returns the files of the tree that hold objects of engines.
+    pub fn files(&self) -> impl Iterator<Item = &str> {
+        self.files.iter().map(String::as_str)
+    }
+
     /// Returns the targets that lie in this repository, at a revision that can be the one that is looked at, and whose
     /// objects nothing is known to change.
     pub fn here(&self) -> impl Iterator<Item = (&Target, &Here)> {

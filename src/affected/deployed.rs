@@ -1,16 +1,17 @@
 //! The targets whose build can differ: what Flux, Argo CD and Fleet deploy.
 
-use std::collections::HashMap;
+use std::cell::OnceCell;
+use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
 use super::changes::Changes;
 use super::{AffectedTarget, Cause, Causes, Status};
-use crate::config::Engine;
+use crate::config::{Config, Engine};
 use crate::failure::Result;
 use crate::targets::{self, Found, Here, Object, Place, Target, Targets};
-use crate::tree::{Entry, Listing, path};
-use crate::walk::Graph;
+use crate::tree::path;
 use crate::walk::inputs::{self, Input};
+use crate::walk::{Graph, Origin, RootId, Target as Leads};
 
 /// What names the object of a target, wherever it stands.
 type Name<'a> = (Engine, &'a str, &'a str, &'a str);
@@ -25,37 +26,47 @@ fn name(target: &Target) -> Name<'_> {
     (target.engine, kind, namespace, name)
 }
 
-/// What was deployed, what is, and what of the roots differs.
+/// What of the roots differs.
 pub(super) struct Deployed<'a> {
     pub(super) changes: &'a Changes,
+    pub(super) config: &'a Config,
     pub(super) graph: &'a Graph,
     pub(super) causes: &'a Causes,
     /// The roots by their directories.
-    pub(super) roots: HashMap<&'a str, usize>,
+    pub(super) roots: HashMap<&'a str, RootId>,
+    /// The files that the roots read for which something differs, and those that they lead to.
+    pub(super) read: OnceCell<HashMap<&'a str, &'a Cause>>,
 }
 
 impl Deployed<'_> {
     /// Returns the targets of `new` whose build can differ, and those that are gone.
     pub(super) fn affected(&self, old: &Targets, new: &Targets) -> Result<Vec<AffectedTarget>> {
         let mut was: HashMap<Name<'_>, Vec<&Target>> = HashMap::new();
+        let mut unchanged: HashMap<Target, usize> = HashMap::new();
         for target in &old.targets {
             was.entry(name(target)).or_default().push(target);
+            *unchanged.entry(without_places(target)).or_default() += 1;
         }
         let mut is: HashMap<Name<'_>, usize> = HashMap::new();
         for target in &new.targets {
             *is.entry(name(target)).or_default() += 1;
         }
+        let builders = self.builders(new);
         let mut affected = Vec::new();
         for target in &new.targets {
             let old = was.get(&name(target)).map_or(&[][..], Vec::as_slice);
-            let declared = || Some(Cause::Path(target.object.file.clone()));
-            let is_one_of_as_many = is.get(&name(target)) == Some(&old.len());
-            let (status, cause) = match old {
-                [] => (Status::Added, declared()),
-                _ if !is_one_of_as_many || !self.is_declared_as(target, old)? => {
-                    (Status::Changed, declared())
-                }
-                _ => (Status::Changed, self.cause(target)?),
+            // Each of those before is one of those now.
+            let same = unchanged.get_mut(&without_places(target));
+            let same = same.filter(|left| **left > 0).map(|left| *left -= 1);
+            let is_same = same.is_some() && is.get(&name(target)) == Some(&old.len());
+            let status = match old {
+                [] => Status::Added,
+                _ => Status::Changed,
+            };
+            let cause = if is_same {
+                self.cause(target)?
+            } else {
+                Some(self.declared(target, old, &builders)?)
             };
             affected.extend(cause.map(|cause| AffectedTarget {
                 target: target.clone(),
@@ -75,24 +86,90 @@ impl Deployed<'_> {
         Ok(affected)
     }
 
-    /// Returns whether an object says the same of a target as one of `old` did.
-    fn is_declared_as(&self, target: &Target, old: &[&Target]) -> Result<bool> {
-        let plain = without_places(target);
-        let Some(same) = old.iter().find(|old| without_places(old) == plain) else {
-            return Ok(false);
+    /// Returns what may build objects, by the names under which these have it: roots with what differs for them, and
+    /// targets.
+    fn builders<'t>(&self, targets: &'t Targets) -> HashMap<String, Builder<'t>> {
+        let mut builders = HashMap::new();
+        let named = |target: &Target| {
+            let Object {
+                built_by,
+                filled_by,
+                ..
+            } = &target.object;
+            [built_by, filled_by]
+                .into_iter()
+                .flatten()
+                .cloned()
+                .collect()
         };
-        // It may say more than is known here, as what is filled in after the build.
-        let is_whole = ["target", "fleet.yaml"].contains(&target.object.kind.as_str());
-        let differs = |object: &Object| self.changes.first_of(&[Input::At(object.file.clone())]);
-        if is_whole || (differs(&target.object)?.is_none() && differs(&same.object)?.is_none()) {
-            return Ok(true);
+        let wanted: HashSet<String> = targets
+            .targets
+            .iter()
+            .flat_map(|one| -> Vec<String> { named(one) })
+            .collect();
+        if wanted.is_empty() {
+            return builders;
         }
-        let old = text(&*self.changes.old, &same.object)?;
-        Ok(old == text(&*self.changes.new, &target.object)?)
+        for (root, cause) in self.graph.roots.iter().zip(&self.causes.found) {
+            let file = path::join(&root.directory, root.file_name);
+            let by = self.changes.new.label(&file);
+            if root.source == 0 && wanted.contains(&by) {
+                builders.insert(by, Builder::Root(cause.clone()));
+            }
+        }
+        for target in &targets.targets {
+            let by = target.by();
+            if wanted.contains(&by) {
+                builders.insert(by, Builder::Target(target));
+            }
+        }
+        builders
+    }
+
+    /// Returns what differs for a target of which something else is said than before.
+    fn declared(
+        &self,
+        target: &Target,
+        old: &[&Target],
+        builders: &HashMap<String, Builder<'_>>,
+    ) -> Result<Cause> {
+        let mut files: Vec<&str> = target.object_files();
+        files.extend(old.iter().flat_map(|old| old.object_files()));
+        let Object {
+            name,
+            built_by,
+            filled_by,
+            ..
+        } = &target.object;
+        let own = match &target.place {
+            Place::Here(here) => targets::override_files(&here.path, name),
+            Place::External(_) | Place::Templated(_) => Vec::new(),
+        };
+        files.extend(own.iter().map(String::as_str));
+        for by in [built_by, filled_by].into_iter().flatten() {
+            match builders.get(by) {
+                Some(Builder::Root(Some(cause))) => return Ok(cause.clone()),
+                Some(Builder::Target(target)) => files.extend(target.object_files()),
+                _ => {}
+            }
+        }
+        files.push(&self.config.file);
+        for file in files.into_iter().filter(|file| !file.is_empty()) {
+            if let Some(cause) = self.changes.first_of(&[Input::At(file.to_owned())])? {
+                return Ok(cause);
+            }
+        }
+        let cause = self.cause(target)?;
+        Ok(cause.unwrap_or_else(|| Cause::Path(target.object.file.clone())))
     }
 
     /// Returns what differs for a target that is declared as it was.
     fn cause(&self, target: &Target) -> Result<Option<Cause>> {
+        if target.changed_by.is_some()
+            && let Some(cause) = self.of_readers(target)
+        {
+            return Ok(Some(cause));
+        }
         let Place::Here(here) = &target.place else {
             return Ok(None);
         };
@@ -125,6 +202,47 @@ impl Deployed<'_> {
         let ignores = ignores.and_then(|_| self.changes.named(".sourceignore"));
         Ok(ignores.map(Cause::Path))
     }
+
+    /// Returns what differs for a root that reads the object of a target, and may change it.
+    fn of_readers(&self, target: &Target) -> Option<Cause> {
+        let read = self.read.get_or_init(|| {
+            let roots = self.causes.found.iter().enumerate();
+            let mut todo: Vec<(RootId, &Cause)> = roots
+                .filter_map(|(root, cause)| Some((root, cause.as_ref()?)))
+                .collect();
+            let mut seen = HashSet::new();
+            let mut read = HashMap::new();
+            while let Some((root, cause)) = todo.pop() {
+                if !seen.insert(root) {
+                    continue;
+                }
+                for edge in &self.graph.roots[root].edges {
+                    match edge.target {
+                        Leads::Root { id, .. } => todo.push((id, cause)),
+                        Leads::File(file) => {
+                            if let Origin::Tree { source: 0, path } = &self.graph.files[file].origin
+                            {
+                                read.entry(path.as_str()).or_insert(cause);
+                            }
+                        }
+                        _ => {}
+                    }
+                }
+            }
+            read
+        });
+        let files = target.object_files();
+        let mut causes = files.iter().filter_map(|file| read.get(*file));
+        causes.next().map(|cause| (*cause).clone())
+    }
+}
+
+/// What may build objects.
+enum Builder<'a> {
+    /// A root, with what differs for it.
+    Root(Option<Cause>),
+    /// What is deployed.
+    Target(&'a Target),
 }
 
 /// Returns what an engine reads for a target besides roots.
@@ -165,16 +283,4 @@ fn without_places(target: &Target) -> Target {
         artifact.object.iter_mut().for_each(unplaced);
     }
     plain
-}
-
-/// Returns the document in which an object stands, from the object on.
-fn text(tree: &dyn Listing, object: &Object) -> Result<Option<String>> {
-    if !matches!(tree.entry(&object.file)?, Some(Entry::File { .. })) {
-        return Ok(None);
-    }
-    let bytes = tree.read(&object.file)?;
-    let text = String::from_utf8_lossy(&bytes);
-    let lines = text.lines().skip(object.line.saturating_sub(1));
-    let document = lines.take_while(|line| !line.starts_with("---"));
-    Ok(Some(document.flat_map(|line| [line, "\n"]).collect()))
 }

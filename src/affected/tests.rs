@@ -7,7 +7,8 @@ use super::changes::Changes;
 use super::{Affected, AffectedRoot, Cause, Status, affected};
 use crate::config::Config;
 use crate::record::LOCK_NAME;
-use crate::targets::{self, Identity};
+use crate::reference_tree::Survey;
+use crate::targets::{self, Identity, Targets};
 use crate::tree::memory::MemoryTree;
 use crate::tree::{self, Listing, path};
 use crate::walk::Origin;
@@ -58,7 +59,11 @@ fn compared(old: &World, new: &World) -> Affected {
     // Although not all of it was searched.
     let searched = targets::find(&*changes.old, &config, identity).unwrap();
     assert_eq!(was, searched);
-    affected(&changes, &config, &was, &is).unwrap()
+    let build = |survey: &Survey, mut found: Targets| {
+        survey.settle(&mut found);
+        Ok(found)
+    };
+    affected(&changes, &config, was, is, &build).unwrap()
 }
 
 fn world(files: &[(&str, &str)]) -> World {
@@ -347,7 +352,7 @@ fn targets_are_touched_by_what_they_build_and_by_how() {
             "",
             "kustomize: {nameSuffix: -x}\n"
         ),
-        ["Changed Argo CD web: clusters/argo.yaml"]
+        ["Changed Argo CD web: web/.argocd-source.yaml"]
     );
     assert_eq!(
         changed("clusters/argo.yaml", "", "gone"),
@@ -362,11 +367,100 @@ fn targets_are_touched_by_what_they_build_and_by_how() {
     );
     assert_eq!(
         changed("web/kustomization.yaml", "", "gone"),
+        ["Changed Argo CD web: web", "Changed Flux web: web"]
+    );
+}
+
+/// Returns the affected targets, with what differs.
+fn touched(old: &World, new: &World) -> Vec<String> {
+    let targets = compared(old, new).targets.into_iter();
+    let tell = targets.map(|one| match one.cause {
+        Cause::Path(what) | Cause::Remote(what) => {
+            format!(
+                "{} {}: {what}",
+                one.target.object.name, one.target.object.line
+            )
+        }
+    });
+    tell.collect()
+}
+
+#[test]
+fn what_differs_for_a_target_is_where_it_is_said() {
+    let (source, apps) = FLUX.split_once("---\n").unwrap();
+    let old = world(&[("source.yaml", source), ("apps.yaml", apps)]);
+    let new = source.replace("main", "next");
+    let new = world(&[("source.yaml", &new), ("apps.yaml", apps)]);
+    assert_eq!(
+        touched(&old, &new),
+        ["web 1: source.yaml", "plain 6: source.yaml"]
+    );
+    // Only a comment, and only another place.
+    let moved = format!("# One\n{apps}");
+    let new = world(&[("source.yaml", source), ("apps.yaml", &moved)]);
+    assert_eq!(touched(&old, &new), [""; 0]);
+    let new = world(&[("source.yaml", source), ("other.yaml", apps)]);
+    assert_eq!(touched(&old, &new), [""; 0]);
+}
+
+#[test]
+fn each_of_several_targets_of_one_object_counts() {
+    let sources = |one: &str, two: &str| {
+        let source = |path: &str| {
+            format!("  - {{repoURL: 'https://github.com/acme/fleet', path: {path}}}\n")
+        };
+        let text = format!(
+            "apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {{name: web}}\nspec:\n  sources:\n{}{}",
+            source(one),
+            source(two)
+        );
+        world(&[("argo.yaml", &text)])
+    };
+    assert_eq!(touched(&sources("a", "b"), &sources("a", "b")), [""; 0]);
+    assert_eq!(touched(&sources("a", "b"), &sources("a", "a")).len(), 2);
+}
+
+#[test]
+fn an_object_that_a_build_may_change_is_touched_by_that_build() {
+    let apps = FLUX.replace("./web", "./nowhere");
+    let files = |base: &str, patch: &str| {
+        world(&[
+            ("apps/flux.yaml", &apps),
+            ("apps/map.yaml", base),
+            (
+                "apps/kustomization.yaml",
+                "resources: [flux.yaml, map.yaml]\n",
+            ),
+            ("prod/patch.yaml", patch),
+            (
+                "prod/kustomization.yaml",
+                "resources: [../apps]\npatches: [{path: patch.yaml, target: {name: web}}]\n",
+            ),
+        ])
+    };
+    let patch = |path: &str| format!("[{{op: replace, path: /spec/path, value: {path}}}]\n");
+    let old = files(MAP, &patch("./web"));
+    let affected = compared(&old, &old);
+    assert_eq!(affected.targets, []);
+    let unbuilt: Vec<&str> = affected
+        .unbuilt
+        .iter()
+        .map(|one| one.object.name.as_str())
+        .collect();
+    assert_eq!(unbuilt, ["web", "plain", "other"]);
+    assert_eq!(
+        touched(&old, &files(MAP, &patch("./api"))),
         [
-            "Changed Argo CD web: clusters/argo.yaml",
-            "Changed Flux web: clusters/flux.yaml"
+            "web 6: prod/patch.yaml",
+            "plain 11: prod/patch.yaml",
+            "other 21: prod/patch.yaml"
         ]
     );
+    let mut gone = old.clone();
+    gone.retain(|place, _| !place.starts_with("prod/"));
+    // It is not known what it was.
+    assert_eq!(touched(&old, &gone).len(), 3);
+    assert_eq!(compared(&old, &gone).unbuilt, []);
 }
 
 /// Choices that are the same on every machine.

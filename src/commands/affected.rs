@@ -4,14 +4,14 @@ use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use super::check::{self, What};
-use super::targets::identity;
+use super::targets::{as_built, identity};
 use crate::affected::changes::Changes;
 use crate::affected::{self, Affected};
 use crate::config::Config;
 use crate::failure::{Failure, Failures, Result};
 use crate::git::{CommitId, LocalRepo};
 use crate::history::trees;
-use crate::targets::Unread;
+use crate::reference_tree::Survey;
 use crate::tree::objects::{self, object_id};
 use crate::workspace::repository_offline;
 
@@ -35,8 +35,6 @@ pub struct Outcome {
     pub commit: String,
     /// What can be built to something else.
     pub affected: Affected,
-    /// What could not be read, so that what it deploys is not known.
-    pub unread: Vec<Unread>,
 }
 
 /// Finds what can be built to something else.
@@ -61,7 +59,8 @@ pub fn affected(request: &Request) -> Result<Outcome, Failures> {
     let config = Config::of(&*new_tree, "")?;
     let changes = Changes::of(old_tree, new_tree, differences.into_iter().collect())?;
     let (was, is) = changes.targets(&config, || identity(&here, &config))?;
-    let mut affected = affected::affected(&changes, &config, &was, &is)?;
+    let build = |survey: &Survey, found| as_built(&here, survey, &config, found);
+    let mut affected = affected::affected(&changes, &config, was, is, &build)?;
     if !request.all {
         affected.roots.retain(|root| !root.is_named);
     }
@@ -69,7 +68,6 @@ pub fn affected(request: &Request) -> Result<Outcome, Failures> {
         since: old.commit,
         commit: new.commit,
         affected,
-        unread: is.unread,
     })
 }
 

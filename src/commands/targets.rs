@@ -44,17 +44,34 @@ pub fn targets(request: &Request) -> Result<Targets, Failures> {
 /// Finds what is deployed, with objects as the builds that change them make them.
 fn find(here: &Rc<LocalRepo>, tree: &Rc<dyn Listing>) -> Result<(Survey, Targets), Failures> {
     let config = Config::of(&**tree, "")?;
-    let mut found = targets::find(&**tree, &config, || identity(here, &config))?;
+    let found = targets::find(&**tree, &config, || identity(here, &config))?;
     let survey = Survey::of(tree.clone())?;
+    let found = as_built(here, &survey, &config, found)?;
+    Ok((survey, found))
+}
+
+/// Returns what is deployed with objects as the builds that change them make them; where this program does not build, with
+/// what may change them.
+pub(super) fn as_built(
+    here: &Rc<LocalRepo>,
+    survey: &Survey,
+    config: &Config,
+    mut found: Targets,
+) -> Result<Targets> {
     survey.settle(&mut found);
     #[cfg(feature = "localize")]
     {
+        let tree = &**survey.tree();
         let mut builds = Builds::default();
-        let find = |built: &[_]| find_built(&**tree, &config, || identity(here, &config), built);
-        let run = |builders: &[&Builder]| builds.run(&**tree, builders);
+        let run = |builders: &[&Builder]| builds.run(tree, builders);
+        let find = |before: &Targets, built: &[_]| {
+            find_built(tree, config, || identity(here, config), before, built)
+        };
         found = survey.built(found, config.load_restrictor, run, find)?;
     }
-    Ok((survey, found))
+    #[cfg(not(feature = "localize"))]
+    let _ = (here, config);
+    Ok(found)
 }
 
 /// How many builds are run for what they make of objects.

@@ -17,8 +17,7 @@ use crate::walk::{Explored, RootId, inputs};
 /// How often objects that builds make may deploy others that are to be built.
 const DEEPEST: usize = 10;
 
-/// A walk over a tree without a network, from every kustomization: any may change an object, also one that the
-/// configuration leaves out.
+/// A walk over a tree without a network.
 pub struct Survey {
     tree: Rc<dyn Listing>,
     kustomizations: Vec<String>,
@@ -26,15 +25,25 @@ pub struct Survey {
 }
 
 impl Survey {
-    /// Walks a tree.
+    /// Walks a tree from every kustomization: any may change an object, also one that the configuration leaves out.
     ///
     /// # Errors
     /// When it cannot be read.
     pub fn of(tree: Rc<dyn Listing>) -> Result<Survey> {
+        Survey::from(tree, |all| all.into_iter().map(str::to_owned).collect())
+    }
+
+    /// Walks a tree from some directories, chosen among those of all kustomizations.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn from(
+        tree: Rc<dyn Listing>,
+        choose: impl FnOnce(BTreeSet<&str>) -> Vec<String>,
+    ) -> Result<Survey> {
         let kustomizations = tree.kustomizations()?;
         let parents = kustomizations.iter().map(|place| path::parent(place));
-        let directories: BTreeSet<String> = parents.map(str::to_owned).collect();
-        let directories: Vec<String> = directories.into_iter().collect();
+        let directories = choose(parents.collect());
         let explored = inputs::explore(tree.clone(), &directories);
         Ok(Survey {
             tree,
@@ -43,13 +52,25 @@ impl Survey {
         })
     }
 
+    /// Returns the tree.
+    #[must_use]
+    pub fn tree(&self) -> &Rc<dyn Listing> {
+        &self.tree
+    }
+
+    /// Returns what the walk came to.
+    #[must_use]
+    pub fn explored(&self) -> &Explored {
+        &self.explored
+    }
+
     /// Notes what may change the objects of targets before they are deployed.
     pub fn settle(&self, targets: &mut Targets) {
         targets.settle(&self.explored.graph, &*self.tree);
     }
 
     /// Returns targets with objects as the builds that change them make them, and the objects that these deploy in turn.
-    /// `run` builds, `find` finds what is deployed with what was built.
+    /// `run` builds, `find` finds what is deployed with what was built, given what was found before.
     ///
     /// # Errors
     /// When the tree or a lock in it cannot be read, or `run` or `find` fail.
@@ -58,7 +79,7 @@ impl Survey {
         mut found: Targets,
         load_restrictor: LoadRestrictor,
         mut run: impl FnMut(&[&Builder]) -> Result<Vec<Output>>,
-        find: impl Fn(&[(Builder, Output)]) -> Result<Targets>,
+        find: impl Fn(&Targets, &[(Builder, Output)]) -> Result<Targets>,
     ) -> Result<Targets> {
         let mut known: HashMap<String, (Generated, Output)> = HashMap::new();
         let mut last = Vec::new();
@@ -85,7 +106,7 @@ impl Survey {
                 Some((builder, output.clone()))
             };
             let built: Vec<(Builder, Output)> = builders.into_iter().filter_map(output).collect();
-            found = find(&built)?;
+            found = find(&found, &built)?;
             self.settle(&mut found);
         }
         Ok(found)
@@ -387,8 +408,8 @@ spec: {url: 'https://github.com/acme/fleet', ref: {branch: main}}
             Ok(builders.iter().map(output).collect())
         };
         let config = Config::default();
-        let find = |built: &[(Builder, Output)]| {
-            targets::built::find_built(&*tree, &config, || Ok(identity(&config)), built)
+        let find = |before: &Targets, built: &[(Builder, Output)]| {
+            targets::built::find_built(&*tree, &config, || Ok(identity(&config)), before, built)
         };
         let found = survey
             .built(found, LoadRestrictor::RootOnly, run, find)

@@ -4,10 +4,10 @@ use serde::Serialize;
 
 use super::json::{JsonObject, JsonUnread, TOOL, Tool, render};
 use super::{counted, visible};
-use crate::affected::{AffectedRoot, AffectedTarget, Cause, Status};
+use crate::affected::{Affected, AffectedRoot, AffectedTarget, Cause, Status};
 use crate::commands::affected::Outcome;
 use crate::failure::short;
-use crate::targets::{Place, Unread};
+use crate::targets::{Changer, Place, Target, Unread};
 
 #[derive(Serialize)]
 struct JsonReport<'a> {
@@ -21,7 +21,16 @@ struct JsonReport<'a> {
     /// How many targets there are.
     targets_total: usize,
     targets: Vec<JsonTarget<'a>>,
+    unbuilt: Vec<JsonUnbuilt<'a>>,
     unread: Vec<JsonUnread<'a>>,
+}
+
+#[derive(Serialize)]
+struct JsonUnbuilt<'a> {
+    #[serde(flatten)]
+    object: JsonObject<'a>,
+    changed_by: &'a str,
+    not_built: Option<&'a str>,
 }
 
 #[derive(Serialize)]
@@ -91,16 +100,24 @@ pub fn text(outcome: &Outcome) -> String {
 /// Returns how many there are, and what could not be read.
 #[must_use]
 pub fn summary(outcome: &Outcome) -> String {
-    let Outcome {
-        affected, unread, ..
-    } = outcome;
+    let affected = &outcome.affected;
     let mut text = String::new();
+    for (target, changer) in unbuilt(affected) {
+        let by = visible(&target.by());
+        text.push_str(&format!(
+            "{by}: seen as its file has it: {} may change it\n",
+            visible(&changer.name)
+        ));
+        if let Some(why) = &changer.not_built {
+            text.push_str(&format!("  not built: {}\n", visible(why)));
+        }
+    }
     for Unread {
         file,
         line,
         message,
         ..
-    } in unread
+    } in &affected.unread
     {
         let place = match line {
             0 => visible(file),
@@ -117,6 +134,12 @@ pub fn summary(outcome: &Outcome) -> String {
     }
     text.push_str(&format!(" since {}\n", short(&outcome.since)));
     text
+}
+
+/// Returns the targets of which it is not known what a build makes of their objects, with that build.
+fn unbuilt(affected: &Affected) -> impl Iterator<Item = (&Target, &Changer)> {
+    let targets = affected.unbuilt.iter();
+    targets.filter_map(|target| Some((target, target.changed_by.as_ref()?)))
 }
 
 /// Returns how many of all are affected, and how many are gone.
@@ -175,7 +198,19 @@ pub fn json(outcome: &Outcome) -> String {
         roots: roots.collect(),
         targets_total: outcome.affected.targets_total,
         targets: targets.collect(),
-        unread: outcome.unread.iter().map(JsonUnread::from).collect(),
+        unbuilt: unbuilt(&outcome.affected)
+            .map(|(target, changer)| JsonUnbuilt {
+                object: target.into(),
+                changed_by: &changer.name,
+                not_built: changer.not_built.as_deref(),
+            })
+            .collect(),
+        unread: outcome
+            .affected
+            .unread
+            .iter()
+            .map(JsonUnread::from)
+            .collect(),
     })
 }
 

@@ -162,17 +162,7 @@ fn of_source(
         return Ok(None);
     }
     let (written, spot) = written.unwrap_or(("", (source.line, source.column)));
-    let target = |place, build| {
-        Some(Target {
-            engine: Engine::ArgoCd,
-            object: found.object.clone(),
-            spot,
-            place,
-            build,
-            changed_by: None,
-            reaches: None,
-        })
-    };
+    let target = |place, build| Some(found.target(Engine::ArgoCd, spot, place, build));
     if let Some((chart, _)) = chart {
         let why = format!("it is the chart `{chart}` of {}", redact::url(url));
         return Ok(target(Place::External(why), Build::default()));
@@ -210,6 +200,18 @@ fn of_source(
     Ok(target(Place::Here(here), build))
 }
 
+/// Returns the files beside those of an application that change its source, whether they are there or not.
+#[must_use]
+pub fn override_files(directory: &str, application: &str) -> Vec<String> {
+    if application.is_empty() || application.contains('/') {
+        return Vec::new();
+    }
+    let own = format!(".argocd-source-{application}.yaml");
+    [".argocd-source.yaml", &own]
+        .map(|name| path::join(directory, name))
+        .into()
+}
+
 /// Returns a source with what `.argocd-source.yaml` and `.argocd-source-NAME.yaml` beside the files change in it.
 fn overridden(
     tree: &dyn Listing,
@@ -219,11 +221,8 @@ fn overridden(
     unread: &mut Vec<Unread>,
 ) -> Result<Value> {
     let mut merged = source.clone();
-    let own = format!(".argocd-source-{}.yaml", found.object.name);
-    for name in [".argocd-source.yaml", &own] {
-        let file = path::join(directory, name);
-        let is_name = !found.object.name.is_empty() && !found.object.name.contains('/');
-        if !is_name || !matches!(tree.entry(&file)?, Some(Entry::File { .. })) {
+    for file in override_files(directory, &found.object.name) {
+        if !matches!(tree.entry(&file)?, Some(Entry::File { .. })) {
             continue;
         }
         let bytes = tree.read(&file)?;

@@ -105,6 +105,13 @@ impl Targets {
         }
     }
 
+    /// Returns the files of the tree that have something to do with an engine.
+    fn scanned(&self) -> Vec<String> {
+        let unread = self.unread.iter().map(|unread| &unread.file);
+        let files: BTreeSet<&String> = self.files.iter().chain(unread).collect();
+        files.into_iter().cloned().collect()
+    }
+
     /// Returns the targets that deploy one of some files, as builds by their names.
     fn deploying(
         &self,
@@ -194,8 +201,8 @@ fn plain(
     }
 }
 
-/// Finds what is deployed, as [`find`](super::find) does, with objects as builds made them. Where one of the builds that
-/// deploy an object failed, the object is looked at as its file has it, too.
+/// Finds what is deployed, as [`find`](super::find) did `before`, with objects as builds made them. Where one of the builds
+/// that deploy an object failed, the object is looked at as its file has it, too.
 ///
 /// # Errors
 /// When the tree cannot be read, or the identity is not known.
@@ -203,9 +210,10 @@ pub fn find_built(
     tree: &dyn Listing,
     config: &Config,
     identity: impl FnOnce() -> Result<Identity>,
+    before: &Targets,
     built: &[(Builder, Output)],
 ) -> Result<Targets> {
-    let mut scan = scan::scan(tree, config)?;
+    let mut scan = scan::scan_in(tree, config, &before.scanned())?;
     let mut builds = Builds::default();
     let mut replaced: BTreeSet<&str> = BTreeSet::new();
     let mut made = Vec::new();
@@ -240,6 +248,7 @@ pub fn find_built(
     }
     let mut targets = super::of_scan(tree, config, identity, scan)?;
     targets.builds = builds;
+    targets.files.clone_from(&before.files);
     Ok(targets)
 }
 

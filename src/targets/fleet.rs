@@ -107,6 +107,7 @@ fn bundle(tree: &dyn Listing, file: &str, value: &Value, targets: &mut Targets) 
         targets.targets.push(Target {
             engine: Engine::Fleet,
             object: object(file, 1, name),
+            digest: String::new(),
             spot: (1, 1),
             place: Place::External("it is a chart".to_owned()),
             build: Build::default(),
@@ -149,6 +150,7 @@ fn add(
     targets.targets.push(Target {
         engine: Engine::Fleet,
         object: object(file, spot.0, tree.label(&path)),
+        digest: String::new(),
         spot,
         place: Place::Here(Here {
             written: written.to_owned(),

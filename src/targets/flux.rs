@@ -159,15 +159,7 @@ fn kustomization(
             from(tree, bound, path)?
         }
     };
-    Ok(Some(Target {
-        engine: Engine::Flux,
-        object: found.object.clone(),
-        spot,
-        place,
-        build,
-        changed_by: None,
-        reaches: None,
-    }))
+    Ok(Some(found.target(Engine::Flux, spot, place, build)))
 }
 
 /// Returns where a path of a source is.
@@ -276,18 +268,12 @@ fn instance(
             artifact: Some(Rc::new(Artifact::default())),
         },
     };
-    Ok(Some(Target {
-        engine: Engine::Flux,
-        object: found.object.clone(),
-        spot,
-        place: from(tree, bound, path)?,
-        build: Build {
-            load_restrictor: Some(LoadRestrictor::None),
-            ..Build::default()
-        },
-        changed_by: None,
-        reaches: None,
-    }))
+    let build = Build {
+        load_restrictor: Some(LoadRestrictor::None),
+        ..Build::default()
+    };
+    let place = from(tree, bound, path)?;
+    Ok(Some(found.target(Engine::Flux, spot, place, build)))
 }
 
 /// Returns the revision of `spec.sync.ref`: the full name of a git ref, or the tag of an artifact.

@@ -122,6 +122,7 @@ pub(super) fn declared(tree: &dyn Listing, config: &Config, targets: &mut Target
                 built_by: None,
                 filled_by: None,
             },
+            digest: String::new(),
             spot: (declared.line, declared.column),
             place: Place::Here(Here {
                 written: declared.path.clone(),

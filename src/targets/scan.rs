@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 use crate::config::Config;
 use crate::failure::Result;
 use crate::kustomization::{Value, documents, read_object};
+use crate::record::sha256_hex;
 use crate::tree::{Entry, Listing, Search, path};
 
-use super::{Object, Unread};
+use super::{Build, Engine, Object, Place, Target, Unread};
 
 /// What stands in every object that matters, and in few other files.
 pub(super) const MARKS: [&str; 3] = ["fluxcd.", "argoproj.io/", "argocd-cm"];
@@ -76,6 +77,26 @@ impl Document {
             home: self.home.clone(),
             via: self.via,
             unfilled: self.unfilled.clone(),
+        }
+    }
+
+    /// Returns something that it deploys.
+    pub(super) fn target(
+        &self,
+        engine: Engine,
+        spot: (usize, usize),
+        place: Place,
+        build: Build,
+    ) -> Target {
+        Target {
+            engine,
+            object: self.object.clone(),
+            digest: sha256_hex(self.value.json().to_string().as_bytes()),
+            spot,
+            place,
+            build,
+            changed_by: None,
+            reaches: None,
         }
     }
 

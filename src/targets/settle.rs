@@ -192,6 +192,12 @@ impl Target {
     }
 }
 
+/// Returns the roots of a graph whose builds read one of some files of the tree.
+#[must_use]
+pub fn roots_that_read(graph: &Graph, files: &HashSet<&str>) -> HashSet<RootId> {
+    above(graph, &users(graph), &|file| files.contains(file))
+}
+
 /// Returns the roots that lead to each root.
 pub(super) fn users(graph: &Graph) -> HashMap<RootId, Vec<RootId>> {
     let mut users: HashMap<RootId, Vec<RootId>> = HashMap::new();

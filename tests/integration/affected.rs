@@ -1,5 +1,7 @@
 //! `affected`: what a change touches, compared with what kustomize builds before and after.
 
+mod deployed;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use boon::{Compiler, Schemas};

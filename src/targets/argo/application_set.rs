@@ -95,15 +95,8 @@ pub(super) fn expand(
 
 /// Names what only the cluster can make.
 fn unknown(set: &Document, at: &Value, why: &str) -> Target {
-    Target {
-        engine: Engine::ArgoCd,
-        object: set.object.clone(),
-        spot: (at.line, at.column),
-        place: Place::Templated(why.to_owned()),
-        build: Build::default(),
-        changed_by: None,
-        reaches: None,
-    }
+    let (spot, place) = ((at.line, at.column), Place::Templated(why.to_owned()));
+    set.target(Engine::ArgoCd, spot, place, Build::default())
 }
 
 struct Reader<'a> {

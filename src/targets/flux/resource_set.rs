@@ -185,17 +185,10 @@ impl Made<'_> {
         ) {
             return;
         }
-        let mut object = self.set.object.clone();
-        object.line = value.line;
-        self.templated.push(Target {
-            engine: Engine::Flux,
-            object,
-            spot: (value.line, value.column),
-            place: Place::Templated(why.to_owned()),
-            build: Build::default(),
-            changed_by: None,
-            reaches: None,
-        });
+        let (spot, place) = ((value.line, value.column), Place::Templated(why.to_owned()));
+        let mut target = self.set.target(Engine::Flux, spot, place, Build::default());
+        target.object.line = value.line;
+        self.templated.push(target);
     }
 }
 

@@ -1,0 +1,205 @@
+//! Targets whose objects a build changes: compared with what kustomize builds, before and after.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use serde_json::Value;
+
+use super::{lines, report};
+use crate::support::{Kustomize, Random, Repo, Sandbox, config};
+
+const CLUSTERS: [&str; 2] = ["clusters/dev", "clusters/prod"];
+const APPS: [&str; 3] = ["api", "web", "x"];
+
+fn application(name: &str) -> String {
+    format!(
+        "apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {{name: {name}, namespace: argocd}}\nspec:\n  source: {{repoURL: https://github.com/acme/fleet, path: deploy/{name}, targetRevision: main}}\n"
+    )
+}
+
+fn overlay(directory: &str, app: &str, path: &str) -> String {
+    format!(
+        "resources: [../../apps]\nnamespace: {}\npatches:\n- target: {{name: {app}}}\n  patch: |-\n    - {{op: replace, path: /spec/source/path, value: {path}}}\n",
+        directory.replace('/', "-")
+    )
+}
+
+/// Returns a repository in which two overlays make applications of one base.
+fn fleet(sandbox: &Sandbox) -> Repo {
+    let repo = sandbox.repo("fleet");
+    repo.git(&["remote", "add", "origin", "https://github.com/acme/fleet"]);
+    for app in APPS {
+        repo.write(&format!("apps/{app}.yaml"), application(app));
+        for (place, resources) in [
+            (format!("deploy/{app}"), "[map.yaml, ../../lib]"),
+            (format!("deploy/{app}-prod"), "[map.yaml]"),
+        ] {
+            repo.write(&format!("{place}/map.yaml"), config(app));
+            let text = format!("resources: {resources}\n");
+            repo.write(&format!("{place}/kustomization.yaml"), text);
+        }
+    }
+    repo.write("lib/lib.yaml", config("lib"));
+    repo.write("lib/kustomization.yaml", "resources: [lib.yaml]\n");
+    let apps = "resources: [api.yaml, web.yaml, x.yaml]\n";
+    repo.write("apps/kustomization.yaml", apps);
+    for directory in CLUSTERS {
+        let text = overlay(directory, "web", "deploy/web-prod");
+        repo.write(&format!("{directory}/kustomization.yaml"), text);
+    }
+    repo.commit("Begin");
+    repo
+}
+
+/// Changes something, and returns what.
+fn change(repo: &Repo, random: &mut Random) -> String {
+    let number = random.below(1000);
+    let app = random.one_of(&APPS);
+    let directory = random.one_of(&CLUSTERS);
+    let paths = ["deploy/api", "deploy/web", "deploy/x-prod", "deploy/none"];
+    let path = random.one_of(&paths);
+    match random.below(6) {
+        0 => {
+            let place = format!("{directory}/kustomization.yaml");
+            repo.write(&place, overlay(directory, app, path));
+            format!("{directory}: {app} is at {path}")
+        }
+        1 => {
+            let text = application(app).replace(&format!("deploy/{app}"), path);
+            repo.write(&format!("apps/{app}.yaml"), text);
+            format!("{app} is at {path}")
+        }
+        2 => {
+            let text = format!("# {number}\n{}", application(app));
+            repo.write(&format!("apps/{app}.yaml"), text);
+            format!("a comment for {app}")
+        }
+        3 => {
+            let all = ["[api.yaml, web.yaml]", "[web.yaml, x.yaml, api.yaml]"];
+            let text = format!("resources: {}\n", random.one_of(&all));
+            repo.write("apps/kustomization.yaml", &text);
+            text
+        }
+        4 => {
+            let text = config(&format!("lib{number}"));
+            repo.write("lib/lib.yaml", text);
+            "lib".to_owned()
+        }
+        _ => {
+            let place = format!(
+                "{}/map.yaml",
+                random.one_of(&["deploy/web", "deploy/web-prod", "deploy/api"])
+            );
+            repo.write(&place, config(&format!("c{number}")));
+            place
+        }
+    }
+}
+
+fn build(kustomize: &Kustomize, sandbox: &Sandbox, top: &Path, directory: &str) -> String {
+    let output = kustomize.run(sandbox, top, &["build", directory]);
+    // Why it fails names temporary directories.
+    match output.status {
+        0 => output.stdout,
+        _ => "failed".to_owned(),
+    }
+}
+
+/// Returns what is deployed: for each overlay and application its object, and what the path in it builds to.
+fn deployed(sandbox: &Sandbox, kustomize: &Kustomize, repo: &Repo) -> BTreeMap<String, String> {
+    let mut all = BTreeMap::new();
+    for directory in CLUSTERS {
+        for object in build(kustomize, sandbox, repo.path(), directory).split("---\n") {
+            let value = |key: &str| {
+                let mut lines = object
+                    .lines()
+                    .filter_map(|line| line.trim().strip_prefix(key));
+                lines.next().unwrap_or_default().to_owned()
+            };
+            let built = build(kustomize, sandbox, repo.path(), &value("path: "));
+            let name = format!("{directory} {}", value("name: "));
+            all.insert(name, format!("{object}{built}"));
+        }
+    }
+    all
+}
+
+#[test]
+fn nothing_that_is_deployed_as_a_build_makes_it_is_missed() {
+    let sandbox = Sandbox::new();
+    let Some(kustomize) = sandbox.builds() else {
+        return;
+    };
+    let steps = std::env::var("KUSTOMIZE_LOCALIZE_TREES").map_or(12, |text| text.parse().unwrap());
+    let repo = fleet(&sandbox);
+    let mut random = Random::of("affected applications");
+    let mut before = deployed(&sandbox, &kustomize, &repo);
+    let (mut differ, mut named_too) = (0, Vec::new());
+    for step in 0..steps {
+        let what = change(&repo, &mut random);
+        repo.git(&["add", "--all"]);
+        repo.git(&["commit", "-q", "--allow-empty", "-m", &what]);
+        let after = deployed(&sandbox, &kustomize, &repo);
+        let named = lines(&repo, &["--since", "HEAD^"]);
+        let all: Vec<&String> = before.keys().chain(after.keys()).collect();
+        for name in all {
+            let (directory, app) = name.split_once(' ').unwrap();
+            let is_named = named.iter().any(|line| {
+                line.starts_with(&format!("Argo CD Application {app} ("))
+                    && line.contains(&format!("built by {directory}/kustomization.yaml)"))
+            });
+            if before.get(name) != after.get(name) {
+                differ += 1;
+                assert!(
+                    is_named,
+                    "step {step} ({what}): {name} is missed: {named:?}"
+                );
+            } else if is_named {
+                named_too.push(format!("{what}: {name}"));
+            }
+        }
+        before = after;
+    }
+    println!("{differ} targets differ, named besides: {named_too:?}");
+    assert!(differ > steps / 2, "{differ}");
+}
+
+#[test]
+fn a_path_that_an_overlay_gives_is_followed() {
+    let sandbox = Sandbox::new();
+    if sandbox.builds().is_none() {
+        return;
+    }
+    let repo = fleet(&sandbox);
+    repo.write("deploy/web-prod/map.yaml", config("changed"));
+    repo.commit("Change what only the overlays deploy");
+    let by = |cluster: &str| {
+        format!(
+            "Argo CD Application web (apps/web.yaml:1, built by clusters/{cluster}/kustomization.yaml): deploy/web-prod/map.yaml"
+        )
+    };
+    let first = "deploy/web-prod: deploy/web-prod/map.yaml".to_owned();
+    let since = ["--since", "HEAD^"];
+    assert_eq!(lines(&repo, &since), [first.clone(), by("dev"), by("prod")]);
+    // A build that cannot be run leaves the object as its file has it.
+    let remote =
+        "resources: [../../apps, 'https://example.com/acme/x?ref=v1']\npatches: [{path: p.yaml}]\n";
+    repo.write("clusters/dev/kustomization.yaml", remote);
+    repo.write(
+        "clusters/dev/p.yaml",
+        "kind: Application\nmetadata: {name: web}\nspec: {source: null}\n",
+    );
+    repo.commit("Reach out");
+    repo.write("deploy/web-prod/map.yaml", config("again"));
+    repo.commit("Change it again");
+    assert_eq!(lines(&repo, &since), [first, by("prod")]);
+    let output = repo.run_unchanged(&["affected", since[0], since[1]]);
+    output
+        .success()
+        .stderr_has("Argo CD Application web (apps/web.yaml:1): seen as its file has it: clusters/dev/kustomization.yaml may change it\n  not built: clusters/dev/kustomization.yaml: it reaches https://example.com/acme/x?ref=v1: tag, not locked\n");
+    let output = repo.run_unchanged(&["affected", since[0], since[1], "--format", "json"]);
+    let json = report(&output.success().stdout);
+    let unbuilt = json["unbuilt"].as_array().unwrap();
+    let names: Vec<&Value> = unbuilt.iter().map(|one| &one["name"]).collect();
+    assert_eq!(names, ["api", "web", "x"]);
+}
