@@ -48,8 +48,8 @@ pub struct Request<'a> {
 /// # Errors
 /// When there is no such commit, no record in it, or a lock that cannot be read.
 pub fn verify(here: &Rc<LocalRepo>, request: &Request<'_>) -> Result<Verified, Failures> {
-    let id = here
-        .commit(request.rev)?
+    let (id, name) = here
+        .named(request.rev)?
         .ok_or_else(|| no_commit(here, request.rev))?;
     let tree = Rc::new(ObjectTree::of_here(here.clone(), object_id(&id.tree)?)?);
     let checked_out: Rc<dyn Listing> = Rc::new(CheckedOut::new(tree.clone(), tree.hash()));
@@ -63,7 +63,6 @@ pub fn verify(here: &Rc<LocalRepo>, request: &Request<'_>) -> Result<Verified, F
         &places,
         request.own_changes,
     )?;
-    let name = here.ref_of(request.rev)?;
     let is_ours = name.is_some_and(|name| history::is_ours(&name));
     let locks = verifier.locks(&places, history.is_in_place())?;
     verifier.refuse_nothing(request, &locks)?;

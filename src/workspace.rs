@@ -110,7 +110,7 @@ impl Workspace {
     /// When there is none, or its configuration or lock cannot be read.
     pub fn of_rev(repo: Rc<LocalRepo>, rev: Option<&str>) -> Result<Workspace, Failures> {
         let named = rev.unwrap_or("HEAD");
-        let Some(id) = repo.commit(named)? else {
+        let Some((id, name)) = repo.named(named)? else {
             return Err(match rev {
                 None => Failure::new("this repository has no commit yet")
                     .hint("commit your files first, or write plain files: `--no-commit`"),
@@ -119,7 +119,6 @@ impl Workspace {
             }
             .into());
         };
-        let name = repo.ref_of(named)?;
         Workspace::at(repo, id, name, rev.is_none())
     }
 

@@ -83,7 +83,10 @@ pub(super) fn open(
                 .hint(format!("git symbolic-ref --delete {full}")),
         );
     }
-    refuse_checked_out(here, name, worktree)?;
+    // A branch that is not there yet may be the one that HEAD is on.
+    if found.is_none_or(|found| found.is_head) || !here.is_only_worktree() {
+        refuse_checked_out(here, name, worktree)?;
+    }
     let local = found.map(|found| found.id.clone());
     let (tracking, remote) = tracking(here, &refs, name, source)?.unzip();
     if let (Some(local), Some(remote), Some(tracking)) = (&local, &remote, &tracking)

@@ -72,6 +72,8 @@ pub struct Ref {
     pub id: String,
     /// The ref that it is only another name of.
     pub other_name: Option<String>,
+    /// Whether HEAD is on it.
+    pub is_head: bool,
 }
 
 /// A commit, as `git log` shows it.
@@ -179,52 +181,66 @@ impl LocalRepo {
     /// # Errors
     /// When git cannot be run, or `rev` begins with a dash.
     pub fn commit(&self, rev: &str) -> Result<Option<CommitId>> {
-        if rev.starts_with('-') {
-            return Err(Failure::new(format!(
-                "`{rev}` is not a revision: it begins with a dash"
-            )));
-        }
         if let Some(known) = self.commits.borrow().get(rev) {
             return Ok(Some(CommitId {
                 commit: rev.to_owned(),
                 tree: known.tree.clone(),
             }));
         }
+        Ok(self.named(rev)?.map(|(id, _)| id))
+    }
+
+    /// Returns the commit that `rev` names as [`commit`](Self::commit) does, and the full name of the ref that it stands
+    /// for: none for an object id, an expression, a detached HEAD. Where a tag and a branch share a name, git takes the
+    /// tag, and so does this.
+    ///
+    /// # Errors
+    /// When git cannot be run, or `rev` begins with a dash.
+    pub fn named(&self, rev: &str) -> Result<Option<(CommitId, Option<String>)>> {
+        if rev.starts_with('-') {
+            return Err(Failure::new(format!(
+                "`{rev}` is not a revision: it begins with a dash"
+            )));
+        }
         let commit = format!("{rev}^{{commit}}");
         let tree = format!("{rev}^{{commit}}^{{tree}}");
         let parents = format!("{rev}^{{commit}}^@");
-        let output = self.run(
-            &["rev-parse", "--end-of-options", &commit, &tree, &parents],
-            None,
-        )?;
+        // Nothing here can be taken for another option.
+        let args = [&commit, &tree, &parents, "--symbolic-full-name", rev];
+        let output = self.run(&[&["rev-parse"][..], &args].concat(), None)?;
         if !output.status.success() {
             return Ok(None);
         }
         // Without `--verify`, which takes one name only, a range names several objects, the one it begins at with `^`,
-        // and no tree. Old versions of git repeat the option.
+        // and no tree.
         let stdout = String::from_utf8_lossy(&output.stdout);
-        let ids = stdout.lines().filter(|line| *line != "--end-of-options");
-        let ids: Vec<String> = ids.map(str::to_owned).collect();
+        let mut ids: Vec<String> = stdout.lines().map(str::to_owned).collect();
+        // `HEAD` where that is detached.
+        let name = ids.pop_if(|last| !is_object_id(last));
         let [commit, tree, parents @ ..] = ids.as_slice() else {
             return Ok(None);
         };
         if !ids.iter().all(|id| is_object_id(id)) {
             return Ok(None);
         }
-        let known = Known {
-            tree: tree.clone(),
-            parents: parents.to_vec(),
-        };
-        self.commits.borrow_mut().insert(commit.clone(), known);
-        Ok(Some(CommitId {
+        self.note(commit, tree, parents);
+        let id = CommitId {
             commit: commit.clone(),
             tree: tree.clone(),
-        }))
+        };
+        Ok(Some((id, name.filter(|name| name.starts_with("refs/")))))
     }
 
-    /// Returns the full name of the ref that `rev` stands for, or `None` when it stands for none:
-    /// an object id, an expression, a detached HEAD. Where a tag and a branch share a name, git
-    /// takes the tag, and so does this.
+    fn note(&self, commit: &str, tree: &str, parents: &[String]) {
+        let known = Known {
+            tree: tree.to_owned(),
+            parents: parents.to_vec(),
+        };
+        self.commits.borrow_mut().insert(commit.to_owned(), known);
+    }
+
+    /// Returns the full name of the ref that `rev` stands for, as [`named`](Self::named) does, also where there is no
+    /// commit yet.
     ///
     /// # Errors
     /// When git cannot be run.
@@ -249,24 +265,35 @@ impl LocalRepo {
     /// # Errors
     /// When git cannot read its refs.
     pub fn refs(&self, patterns: &[&str]) -> Result<BTreeMap<String, Ref>> {
-        let mut args = vec![
-            "for-each-ref",
-            "--format=%(refname) %(objectname) %(symref)",
-        ];
+        // Also what is soon asked about their commits. HEAD is a star or a space.
+        const FIELDS: &str = "%(HEAD)%(refname) %(objectname) %(symref) %(tree) %(parent)";
+        let format = format!("--format={FIELDS}");
+        let mut args = vec!["for-each-ref", format.as_str()];
         args.extend(patterns);
         let list = ok(self.run(&args, None)?)?;
-        Ok(list
-            .lines()
-            .filter_map(|line| {
-                // No name of a ref holds a space.
-                let mut fields = line.split(' ');
-                let name = fields.next()?.to_owned();
-                let id = fields.next()?.to_owned();
-                let other_name = fields.next().filter(|name| !name.is_empty());
-                let other_name = other_name.map(str::to_owned);
-                Some((name, Ref { id, other_name }))
-            })
-            .collect())
+        let mut refs = BTreeMap::new();
+        for line in list.lines() {
+            let is_head = line.starts_with('*');
+            // No name of a ref holds a space.
+            let fields: Vec<&str> = line.get(1..).unwrap_or_default().split(' ').collect();
+            let [name, id, other_name, tree, parents @ ..] = fields.as_slice() else {
+                continue;
+            };
+            if is_object_id(tree) {
+                let parents = parents.iter().filter(|parent| !parent.is_empty());
+                let parents: Vec<String> = parents.map(|parent| (*parent).to_owned()).collect();
+                self.note(id, tree, &parents);
+            }
+            let other_name = Some((*other_name).to_owned()).filter(|name| !name.is_empty());
+            let id = (*id).to_owned();
+            let found = Ref {
+                id,
+                other_name,
+                is_head,
+            };
+            refs.insert((*name).to_owned(), found);
+        }
+        Ok(refs)
     }
 
     /// Returns whether `old` is `new` or one of its ancestors.

@@ -65,6 +65,17 @@ impl<'a> Records<'a> {
     /// # Errors
     /// When git cannot read the history.
     pub fn newest(&self, locks: &[String], is_it: impl Fn(&Trailers) -> bool) -> Result<Found> {
+        // Most of the time the tip is one: without starting git.
+        if let Some(message) = message(self.repository, self.tip)
+            && let Ok(records) = Trailers::parse_all(&message)
+            && let Some(trailers) = records.into_iter().find(&is_it)
+        {
+            return Ok(Found::Record(Box::new(Recorded {
+                commit: self.tip.to_owned(),
+                trailers,
+                after: Vec::new(),
+            })));
+        }
         let mut after = Vec::new();
         let mut next = Some(self.tip.to_owned());
         while let Some(start) = next.take() {
@@ -137,4 +148,15 @@ impl<'a> Records<'a> {
         }
         Ok(None)
     }
+}
+
+/// Returns the message of a commit; none where only git can read it, as in another encoding.
+fn message(repository: &gix::Repository, commit: &str) -> Option<String> {
+    let object = repository.find_object(object_id(commit).ok()?).ok()?;
+    let commit = object.try_into_commit().ok()?;
+    let commit = commit.decode().ok()?;
+    if commit.encoding.is_some() {
+        return None;
+    }
+    String::from_utf8(commit.message.to_vec()).ok()
 }

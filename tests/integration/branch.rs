@@ -295,12 +295,40 @@ fn a_branch_that_is_checked_out_is_refused() {
         .overlay(&["--rev", "main"])
         .fails(2)
         .stderr_has("branch `localized/main` is checked out at");
+    project
+        .sandbox
+        .set("GIT_SEQUENCE_EDITOR", "sed -i s/^pick/edit/");
+    work.git(&["rebase", "--quiet", "--interactive", "HEAD^"]);
+    project
+        .overlay(&["--rev", "main"])
+        .fails(2)
+        .stderr_has("branch `localized/main` is being rebased at");
+    work.git(&["rebase", "--abort"]);
     // A branch that HEAD names but that has no commit yet.
     work.git(&["symbolic-ref", "HEAD", "refs/heads/unborn"]);
     project
         .overlay(&["--rev", "main", "--branch", "unborn"])
         .fails(2)
         .stderr_has("branch `unborn` is checked out at");
+}
+
+#[test]
+fn a_run_with_nothing_to_do_starts_few_programs() {
+    let project = Project::new();
+    let work = &project.work;
+    let again = ["--in-place", "--no-verify"];
+    work.run(&again).success();
+    let trace = project.sandbox.path("trace");
+    project.sandbox.set("GIT_TRACE", trace.to_str().unwrap());
+    work.run(&again).success().stdout_has("nothing to do");
+    let trace = fs::read_to_string(trace).unwrap();
+    let commands: Vec<&str> = trace
+        .lines()
+        .filter_map(|line| line.split_once("built-in: git ")?.1.split(' ').next())
+        .collect();
+    // Where we are; HEAD; the branch; the settings of connections; whether files in use are changed.
+    let needed = ["rev-parse", "rev-parse", "for-each-ref", "config", "status"];
+    assert_eq!(commands, needed, "{trace}");
 }
 
 #[test]

@@ -1,7 +1,8 @@
 //! Linked worktrees of this repository.
 
 use std::fs;
-use std::path::Path;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::{LocalRepo, ok, run};
@@ -54,7 +55,7 @@ impl LocalRepo {
             let mut branch = field("branch ").map(str::to_owned);
             let mut amid = None;
             if branch.is_none()
-                && let Some((name, what)) = set_aside(Path::new(&directory))
+                && let Some((name, what)) = git_dir(Path::new(&directory)).and_then(set_aside)
             {
                 (branch, amid) = (Some(name), Some(what));
             }
@@ -71,17 +72,31 @@ impl LocalRepo {
         Ok(listed.collect())
     }
 
+    /// Returns whether this is the only worktree, and git is not in the middle of something in it: what HEAD is on is
+    /// then all that is checked out anywhere.
+    #[must_use]
+    pub fn is_only_worktree(&self) -> bool {
+        let is_empty = match fs::read_dir(self.common().join("worktrees")) {
+            Ok(mut linked) => linked.next().is_none(),
+            Err(error) => error.kind() == ErrorKind::NotFound,
+        };
+        is_empty && set_aside(self.git_dir.clone()).is_none()
+    }
+
+    /// Returns the directory that all worktrees share: as in `gitrepository-layout(5)` for `commondir`.
+    fn common(&self) -> PathBuf {
+        match fs::read_to_string(self.git_dir.join("commondir")) {
+            Ok(common) => self.git_dir.join(common.trim_end()),
+            Err(_) => self.git_dir.clone(),
+        }
+    }
+
     /// Waits until no other run changes a worktree of this repository. None does before the return value is dropped.
     ///
     /// # Errors
     /// When that takes too long.
     pub fn alone(&self) -> Result<interrupt::Alone> {
-        // As in `gitrepository-layout(5)` for `commondir`.
-        let common = match std::fs::read_to_string(self.git_dir.join("commondir")) {
-            Ok(common) => self.git_dir.join(common.trim_end()),
-            Err(_) => self.git_dir.clone(),
-        };
-        interrupt::lock(&common, PATIENCE).ok_or_else(|| {
+        interrupt::lock(&self.common(), PATIENCE).ok_or_else(|| {
             Failure::new("another run is at work in a worktree of this repository")
                 .hint("run the same command again when it is done")
         })
@@ -162,14 +177,18 @@ impl LocalRepo {
     }
 }
 
+/// Returns the repository directory of the worktree at `directory`.
+fn git_dir(directory: &Path) -> Option<PathBuf> {
+    let link = directory.join(".git");
+    match fs::read_to_string(&link) {
+        Ok(text) => Some(directory.join(text.strip_prefix("gitdir: ")?.trim_end())),
+        Err(_) => Some(link),
+    }
+}
+
 /// Returns the branch that git has set aside in a worktree, by its full name, and what for: `git worktree list` shows a
 /// detached HEAD only (`worktree.c`, `is_worktree_being_rebased`).
-fn set_aside(directory: &Path) -> Option<(String, Amid)> {
-    let link = directory.join(".git");
-    let git_dir = match fs::read_to_string(&link) {
-        Ok(text) => directory.join(text.strip_prefix("gitdir: ")?.trim_end()),
-        Err(_) => link,
-    };
+fn set_aside(git_dir: PathBuf) -> Option<(String, Amid)> {
     let read = |name: &str| {
         Some(
             fs::read_to_string(git_dir.join(name))
