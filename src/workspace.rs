@@ -314,15 +314,13 @@ impl Workspace {
         let Some(listing) = self.listing() else {
             return Ok(self.kustomizations.get_or_init(Default::default));
         };
-        let mut found = Kustomizations {
-            unnameable: listing.unnameable(&kustomization::FILE_NAMES)?,
-            ..Kustomizations::default()
-        };
+        let mut found = Kustomizations::default();
         for place in listing.kustomizations()? {
             if !self.is_owned(&place) && !self.is_flux(&place)? {
                 found.all.push(place);
             }
         }
+        found.unnameable = listing.unnameable(&kustomization::FILE_NAMES)?;
         if let Files::WorkingTree { repo, tree, .. } = &self.files {
             for (place, is_left_out) in repo.tracked_paths()? {
                 if is_left_out

@@ -1,6 +1,6 @@
 //! The tree of a commit, read from the object database and never checked out.
 
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 use std::collections::{BTreeSet, HashMap};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -41,6 +41,8 @@ pub struct ObjectTree {
     /// Every directory that was looked into, decoded once.
     directories: RefCell<HashMap<String, Rc<Directory>>>,
     links: RefCell<BTreeSet<String>>,
+    /// The directories at any depth whose names are not UTF-8, as they can be shown, once all were looked into.
+    unnameable: OnceCell<Vec<(String, ObjectId)>>,
     top: Option<Top>,
 }
 
@@ -81,6 +83,7 @@ impl ObjectTree {
             place: place.to_owned(),
             directories: RefCell::default(),
             links: RefCell::default(),
+            unnameable: OnceCell::new(),
             top: None,
         }
     }
@@ -131,26 +134,35 @@ impl ObjectTree {
     /// When a tree cannot be read.
     pub fn files(&self) -> Result<std::collections::BTreeMap<String, bool>> {
         let mut files = std::collections::BTreeMap::new();
-        let mut todo = vec![String::new()];
+        self.each("", &mut |directory, name, item| {
+            let executable = item.entry == Entry::File { executable: true };
+            files.insert(path::join(directory, name), executable);
+        })?;
+        Ok(files)
+    }
+
+    /// Shows everything below a directory that is none itself, in any order: its directory, its name and what it is.
+    fn each(&self, top: &str, visit: &mut dyn FnMut(&str, &str, &Item)) -> Result<()> {
+        let mut unnameable = Vec::new();
+        let mut todo = vec![top.to_owned()];
         while let Some(directory) = todo.pop() {
-            for (name, item) in self
-                .directory(&directory)?
-                .iter()
-                .flat_map(|entries| entries.items.iter())
-            {
-                let place = path::join(&directory, name);
+            let Some(entries) = self.directory(&directory)? else {
+                continue;
+            };
+            for (name, item) in &entries.items {
                 match item.entry {
-                    Entry::Directory => todo.push(place),
-                    Entry::File { executable } => {
-                        files.insert(place, executable);
-                    }
-                    Entry::Link | Entry::Submodule => {
-                        files.insert(place, false);
-                    }
+                    Entry::Directory => todo.push(path::join(&directory, name)),
+                    _ => visit(&directory, name, item),
                 }
             }
+            let here = entries.unnameable.iter();
+            unnameable.extend(here.map(|(name, id)| (path::join(&directory, name), *id)));
         }
-        Ok(files)
+        if top.is_empty() {
+            // The same each time.
+            let _ = self.unnameable.set(unnameable);
+        }
+        Ok(())
     }
 
     /// Returns the links that were followed until now.
@@ -280,19 +292,9 @@ impl Tree for ObjectTree {
 impl Listing for ObjectTree {
     fn below(&self, directory: &str) -> Result<Vec<String>> {
         let mut found = Vec::new();
-        let mut todo = vec![directory.to_owned()];
-        while let Some(directory) = todo.pop() {
-            let Some(entries) = self.directory(&directory)? else {
-                continue;
-            };
-            for (name, item) in &entries.items {
-                let place = path::join(&directory, name);
-                match item.entry {
-                    Entry::Directory => todo.push(place),
-                    _ => found.push(place),
-                }
-            }
-        }
+        self.each(directory, &mut |directory, name, _| {
+            found.push(path::join(directory, name));
+        })?;
         found.sort();
         Ok(found)
     }
@@ -302,16 +304,15 @@ impl Listing for ObjectTree {
         is_wanted: &dyn Fn(&str) -> bool,
         marks: &'static [&'static str],
     ) -> Result<Search<'_>> {
-        let (mut paths, mut ids) = (Vec::new(), Vec::new());
-        for (path, _) in self.files()? {
-            if is_wanted(&path)
-                && let Some(item) = self.item(&path)?
-                && matches!(item.entry, Entry::File { .. })
-            {
-                paths.push(path);
-                ids.push(item.id);
+        let mut wanted = Vec::new();
+        self.each("", &mut |directory, name, item| {
+            let path = path::join(directory, name);
+            if matches!(item.entry, Entry::File { .. }) && is_wanted(&path) {
+                wanted.push((path, item.id));
             }
-        }
+        })?;
+        wanted.sort();
+        let (paths, ids): (Vec<String>, Vec<ObjectId>) = wanted.into_iter().unzip();
         let blobs = Arc::new(move |number: usize| ids[number]);
         let found = self.objects.hold(paths.len(), blobs, marks);
         Ok(Box::new(move || {
@@ -324,44 +325,25 @@ impl Listing for ObjectTree {
 
     fn files_named(&self, names: &[&str]) -> Result<Vec<String>> {
         let mut found = Vec::new();
-        let mut todo = vec![String::new()];
-        while let Some(directory) = todo.pop() {
-            let Some(entries) = self.directory(&directory)? else {
-                continue;
-            };
-            for (name, item) in &entries.items {
-                match item.entry {
-                    Entry::Directory => todo.push(path::join(&directory, name)),
-                    Entry::File { .. } | Entry::Link if names.contains(&name.as_str()) => {
-                        found.push(path::join(&directory, name));
-                    }
-                    _ => {}
-                }
+        self.each("", &mut |directory, name, item| {
+            if names.contains(&name) && item.entry != Entry::Submodule {
+                found.push(path::join(directory, name));
             }
-        }
+        })?;
         found.sort();
         Ok(found)
     }
 
     fn unnameable(&self, names: &[&str]) -> Result<Vec<String>> {
+        if self.unnameable.get().is_none() {
+            self.each("", &mut |_, _, _| {})?;
+        }
         let mut found = Vec::new();
-        let mut todo = vec![String::new()];
-        while let Some(directory) = todo.pop() {
-            let Some(entries) = self.directory(&directory)? else {
-                continue;
-            };
-            for (name, item) in &entries.items {
-                if item.entry == Entry::Directory {
-                    todo.push(path::join(&directory, name));
-                }
-            }
-            for (name, id) in &entries.unnameable {
-                let directory = path::join(&directory, name);
-                let place = path::join(&self.place, &directory);
-                let tree = ObjectTree::at(self.objects.clone(), *id, &place);
-                let below = [tree.files_named(names)?, tree.unnameable(names)?].concat();
-                found.extend(below.iter().map(|path| path::join(&directory, path)));
-            }
+        for (directory, id) in self.unnameable.get().into_iter().flatten() {
+            let place = path::join(&self.place, directory);
+            let tree = ObjectTree::at(self.objects.clone(), *id, &place);
+            let below = [tree.files_named(names)?, tree.unnameable(names)?].concat();
+            found.extend(below.iter().map(|path| path::join(directory, path)));
         }
         found.sort();
         Ok(found)

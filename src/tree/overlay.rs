@@ -59,6 +59,15 @@ impl Tree for OverlayTree {
         }
     }
 
+    fn is_directory(&self, path: &str) -> Result<bool> {
+        let is_replaced =
+            |place: &str| self.files.contains_key(place) || self.removed.contains(place);
+        if path::and_above(path).any(is_replaced) {
+            return Ok(false);
+        }
+        Ok(self.directories.contains(path) || self.base.is_directory(path)?)
+    }
+
     fn names(&self, directory: &str) -> Result<Vec<String>> {
         let mut names: BTreeSet<String> = self.base.names(directory)?.into_iter().collect();
         names.retain(|name| !self.removed.contains(&path::join(directory, name)));
@@ -87,5 +96,81 @@ impl Tree for OverlayTree {
 
     fn word(&self, path: &str) -> String {
         self.base.word(path)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tree::memory::MemoryTree;
+    use crate::tree::resolve;
+
+    /// A tree that knows its directories, or does not.
+    struct Knowing<T>(T, bool);
+
+    impl<T: Tree> Tree for Knowing<T> {
+        fn entry(&self, path: &str) -> Result<Option<Entry>> {
+            self.0.entry(path)
+        }
+
+        fn is_directory(&self, path: &str) -> Result<bool> {
+            Ok(self.1 && self.0.entry(path)? == Some(Entry::Directory))
+        }
+
+        fn names(&self, directory: &str) -> Result<Vec<String>> {
+            self.0.names(directory)
+        }
+
+        fn read(&self, path: &str) -> Result<Vec<u8>> {
+            self.0.read(path)
+        }
+
+        fn label(&self, path: &str) -> String {
+            self.0.label(path)
+        }
+    }
+
+    fn overlay(is_known: bool) -> OverlayTree {
+        let mut base = MemoryTree::default();
+        for place in ["a/b/file", "b/c/file", "d/file", "e"] {
+            base.file(place, b"", false);
+        }
+        base.link("link", "b");
+        let base = OverlayTree::new(std::rc::Rc::new(Knowing(base, is_known)));
+        let mut tree = OverlayTree::new(std::rc::Rc::new(base));
+        tree.file("a", b"", false);
+        tree.file("new/in/file", b"", true);
+        tree.file("e/file", b"", false);
+        tree.remove("d/file");
+        tree
+    }
+
+    #[test]
+    fn known_directories_lead_where_looking_at_each_does() {
+        let (known, unknown) = (overlay(true), Knowing(overlay(false), false));
+        for place in [
+            "a",
+            "a/b",
+            "a/b/file",
+            "b",
+            "b/c",
+            "b/c/file",
+            "b/none",
+            "d",
+            "d/file",
+            "e",
+            "e/file",
+            "link",
+            "link/c/file",
+            "new",
+            "new/in",
+            "new/in/file",
+            "none/file",
+        ] {
+            let expected = resolve(&unknown, place).unwrap();
+            assert_eq!(resolve(&known, place).unwrap(), expected, "{place}");
+        }
+        assert!(known.is_directory("b/c").unwrap() && known.is_directory("new/in").unwrap());
+        assert!(!known.is_directory("a/b").unwrap(), "a file is above it");
     }
 }
