@@ -42,6 +42,8 @@ pub use earlier::Earlier;
 #[cfg(feature = "localize")]
 pub use one::{build_all, build_one};
 #[cfg(feature = "localize")]
+pub use program::Searching;
+#[cfg(feature = "localize")]
 pub use runner::check_builds;
 
 #[cfg(feature = "localize")]
@@ -86,6 +88,8 @@ pub struct Job<'a> {
     /// Those that are not built, because they lack something that was accepted.
     skipped: Vec<TargetCheck>,
     earlier: Option<Earlier>,
+    /// The search for the program, if it has begun.
+    searching: Option<Searching>,
     moved: &'a dyn Fn(bool) -> Vec<Change>,
 }
 
@@ -126,8 +130,15 @@ impl<'a> Job<'a> {
             engines,
             skipped,
             earlier,
+            searching: None,
             moved,
         }
+    }
+
+    /// Takes the program from a search that has begun.
+    #[must_use]
+    pub fn with(self, searching: Option<Searching>) -> Job<'a> {
+        Job { searching, ..self }
     }
 
     /// Returns where the result lies in a checkout.

@@ -18,6 +18,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use sha2::{Digest as _, Sha256};
+use std::io::{ErrorKind, Read};
 
 use crate::failure::{Failure, shown};
 
@@ -102,10 +103,31 @@ impl FromStr for Digest {
 
 /// Returns the SHA-256 of `bytes` as 64 lower-case hex digits.
 pub fn sha256_hex(bytes: &[u8]) -> String {
+    hex(&Sha256::digest(bytes))
+}
+
+/// Returns the SHA-256 of all that there is to read, as [`sha256_hex`] does.
+///
+/// # Errors
+/// When it cannot be read.
+pub fn sha256_of(mut input: impl Read) -> std::io::Result<String> {
+    let mut digest = Sha256::new();
+    let mut buffer = vec![0; 64 << 10];
+    loop {
+        match input.read(&mut buffer) {
+            Ok(0) => return Ok(hex(&digest.finalize())),
+            Ok(length) => digest.update(&buffer[..length]),
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+fn hex(bytes: &[u8]) -> String {
     const DIGITS: [char; 16] = [
         '0', '1', '2', '3', '4', '5', '6', '7', '8', '9', 'a', 'b', 'c', 'd', 'e', 'f',
     ];
-    Sha256::digest(bytes)
+    bytes
         .iter()
         .flat_map(|byte| [byte >> 4, byte & 0xf])
         .map(|nibble| DIGITS[usize::from(nibble)])
@@ -136,6 +158,8 @@ mod tests {
             sha256_hex(b""),
             "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
         );
+        let long = vec![7; 200_001];
+        assert_eq!(sha256_of(long.as_slice()).unwrap(), sha256_hex(&long));
     }
 
     #[test]

@@ -2,12 +2,13 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use super::closed::{self, Walls};
 use crate::failure::{Failure, Result};
 use crate::process::{self, Limits, Terminal};
-use crate::record::sha256_hex;
+use crate::record::sha256_of;
 
 /// How long a program may take to say its version.
 const TIMEOUT: Duration = Duration::from_secs(30);
@@ -44,6 +45,34 @@ pub(super) enum Search {
     Found(Program),
     /// There is none, for this reason.
     Nothing(String),
+}
+
+/// A search that goes on while something else is done. Where nobody asks for its result it is waited for: what it
+/// starts does not outlive us.
+pub struct Searching(Option<JoinHandle<Result<Search>>>);
+
+impl Searching {
+    /// Begins to look for a program, as [`find`] does.
+    #[must_use]
+    pub fn begin(given: Option<PathBuf>) -> Searching {
+        // Without a thread it is looked for when it is needed.
+        let thread = thread::Builder::new().spawn(move || find(given.as_deref()));
+        Searching(thread.ok())
+    }
+
+    /// Returns the result, if there is one.
+    pub(super) fn found(mut self) -> Option<Result<Search>> {
+        let found = self.0.take()?.join();
+        Some(found.unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+    }
+}
+
+impl Drop for Searching {
+    fn drop(&mut self) {
+        if let Some(thread) = self.0.take() {
+            let _ = thread.join();
+        }
+    }
 }
 
 impl Program {
@@ -188,8 +217,8 @@ fn identified(version: String, path: &Path) -> String {
     if version != UNVERSIONED {
         return version;
     }
-    match std::fs::read(path) {
-        Ok(bytes) => format!("{version}-{}", &sha256_hex(&bytes)[..DIGITS]),
+    match std::fs::File::open(path).and_then(sha256_of) {
+        Ok(digest) => format!("{version}-{}", &digest[..DIGITS]),
         Err(_) => version,
     }
 }

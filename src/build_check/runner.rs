@@ -9,7 +9,7 @@ use std::time::Duration;
 use super::build::{self, Build, BuildEnv, Git, Network};
 use super::build_inputs::BuildInputs;
 use super::engine::Both;
-use super::program::{self, Program, Search};
+use super::program::{self, Program, Search, Searching};
 use super::{
     BuildCheck, EngineBuild, Job, Options, SKIPPED, Target, TargetCheck, Verdict, compare, fake_git,
 };
@@ -32,15 +32,19 @@ pub fn check_builds(mut job: Job<'_>, options: &Options) -> Result<BuildCheck> {
     let mut checked = if job.targets.is_empty() && !skipped.is_empty() {
         BuildCheck::without("what is built lacks something, as accepted")
     } else {
-        checked(&job, options)?
+        let searching = job.searching.take();
+        checked(&job, searching, options)?
     };
     checked.targets.append(&mut skipped);
     Ok(checked)
 }
 
-fn checked(job: &Job<'_>, options: &Options) -> Result<BuildCheck> {
+fn checked(job: &Job<'_>, searching: Option<Searching>, options: &Options) -> Result<BuildCheck> {
     refuse_arguments(&options.arguments)?;
-    let program = match program::find(options.program.as_deref())? {
+    let program = match searching
+        .and_then(Searching::found)
+        .unwrap_or_else(|| program::find(options.program.as_deref()))?
+    {
         Search::Found(program) => program,
         Search::Nothing(reason) => return Ok(BuildCheck::without(&reason)),
     };

@@ -9,7 +9,7 @@ use std::rc::Rc;
 
 use super::fetching::{self, Fetching};
 use super::{Again, Builds, Status};
-use crate::build_check::{self, BuildCheck, Job};
+use crate::build_check::{self, BuildCheck, Job, Searching};
 use crate::config::{Leave, Strict};
 use crate::destination::{Delivered, Delivery, Destination, Held, OnBranch, To};
 use crate::failure::{Failure, Failures, Result};
@@ -200,6 +200,8 @@ struct Run<'a> {
     options: Options,
     fetcher: Fetcher,
     strict: Strict,
+    /// The search for the program that builds, where an earlier run has built: what that covers depends on the version.
+    searching: Option<Searching>,
     /// What is deployed, once there is a plan; none outside of a repository.
     deployed: Option<Deployed>,
 }
@@ -213,8 +215,12 @@ impl<'a> Run<'a> {
         let destination = Destination::open(&workspace, &request.to, new_dir, overwrite)?;
         let held = destination.held(&workspace)?;
         let options = options(request, &workspace, &destination, &held)?;
+        let builds = &request.builds;
+        let is_built = !builds.skip && destination.branch().is_some_and(OnBranch::was_built);
+        let searching = is_built.then(|| Searching::begin(builds.program.clone()));
         let fetcher = fetcher(request, &workspace, &destination, &held, &options)?;
         Ok(Run {
+            searching,
             strict: workspace.config.strict.and(&request.strict),
             deployed: None,
             request,
@@ -250,7 +256,7 @@ impl<'a> Run<'a> {
     }
 
     /// Builds original and result, unless the build check is off, or an earlier run has done it.
-    fn check_builds(&self, plan: &Plan) -> Result<Option<BuildCheck>> {
+    fn check_builds(&mut self, plan: &Plan) -> Result<Option<BuildCheck>> {
         if plan.affected.is_empty() {
             return Ok(None);
         }
@@ -274,7 +280,8 @@ impl<'a> Run<'a> {
             Some(deployed) => engines::of(&self.workspace, deployed, plan)?,
             None => Vec::new(),
         };
-        let job = Job::new(plan, checkout, earlier, &moved, engines);
+        let searching = self.searching.take();
+        let job = Job::new(plan, checkout, earlier, &moved, engines).with(searching);
         let repo = self.workspace.repo().map(|repo| &**repo);
         let options = builds.options(&self.request.fetch, repo)?;
         build_check::check_builds(job, &options).map(Some)
