@@ -9,12 +9,12 @@ use super::{
     SourceId, Target, Walker, Wants,
 };
 use crate::config::Leave;
-use crate::failure::{Failure, Result};
+use crate::failure::{Failure, Result, listed, nearest};
 use crate::finding::Rule;
 use crate::kustomization::{Accepts, Reference};
 use crate::redact::SafeUrl;
 use crate::reference::{self, RepoSpec};
-use crate::tree::{self, Resolved, SharedTree};
+use crate::tree::{self, Entry, Resolved, SharedTree, Tree, path};
 
 impl Walker<'_> {
     /// Leaves a remote reference for the end of this level.
@@ -178,15 +178,18 @@ impl Walker<'_> {
                         ));
                     }
                     _ => {
-                        return Err(WalkError::new(
+                        let directory = spec.directory();
+                        let error = WalkError::new(
                             TroubleKind::Refused,
                             format!(
-                                "`{shown}`: there is no directory `{}` in {} at {}",
-                                spec.directory(),
-                                repository.version.url,
-                                repository.commit
+                                "`{shown}`: there is no directory `{directory}` in {} at {}",
+                                repository.version.url, repository.commit
                             ),
-                        ));
+                        );
+                        return Err(match instead_of(&*tree, &directory) {
+                            Some(hint) => error.hint(hint),
+                            None => error,
+                        });
                     }
                 };
                 let id = self.enter(source, &directory)?;
@@ -214,6 +217,35 @@ impl Walker<'_> {
     }
 }
 
+/// Returns what there is in a tree instead of a directory: one of nearly that name, or else those beside it.
+fn instead_of(tree: &dyn Tree, directory: &str) -> Option<String> {
+    let (mut missing, mut above) = (directory, path::parent(directory));
+    let there = loop {
+        match tree::resolve(tree, above).ok()? {
+            Resolved::Directory { path } => break path,
+            _ if above.is_empty() => return None,
+            _ => (missing, above) = (above, path::parent(above)),
+        }
+    };
+    let is_directory = |name: &String| {
+        let entry = tree.entry(&path::join(&there, name));
+        matches!(entry, Ok(Some(Entry::Directory)))
+    };
+    let mut names = tree.names(&there).ok()?;
+    names.retain(is_directory);
+    let known = names.iter().map(String::as_str);
+    if let Some(name) = nearest(path::name(missing), known) {
+        let rest = directory.strip_prefix(missing).unwrap_or_default();
+        let meant = format!("{}{rest}", path::join(above, name));
+        return Some(format!("did you mean `{meant}`?"));
+    }
+    let place = match above {
+        "" => "at its top".to_owned(),
+        above => format!("in `{above}`"),
+    };
+    (!names.is_empty()).then(|| format!("the directories {place}: {}", listed(&names)))
+}
+
 /// Refuses what git could take for something else.
 pub(super) fn refuse_unsafe(wanted: &RemoteRef) -> WalkResult<()> {
     let spec = wanted.spec.as_ref();
@@ -232,6 +264,26 @@ mod tests {
     use super::super::{Options, explore};
     use super::*;
     use crate::tree::memory::MemoryTree;
+
+    #[test]
+    fn a_directory_that_is_missing_is_not_all_that_is_said() {
+        let mut tree = MemoryTree::default();
+        for path in ["base/backend/x", "base/db/x", "README.md"] {
+            tree.file(path, b"", false);
+        }
+        for (directory, hint) in [
+            ("base/bakend", Some("did you mean `base/backend`?")),
+            ("bases/backend", Some("did you mean `base/backend`?")),
+            (
+                "base/cache/deep",
+                Some("the directories in `base`: `backend`, `db`"),
+            ),
+            ("README.md/x", Some("the directories at its top: `base`")),
+            ("base/db/deep", None),
+        ] {
+            assert_eq!(instead_of(&tree, directory).as_deref(), hint, "{directory}");
+        }
+    }
 
     #[test]
     fn an_edge_knows_its_network_request() {
