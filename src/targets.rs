@@ -143,6 +143,17 @@ pub struct Here {
     pub artifact: Option<Rc<Artifact>>,
 }
 
+impl Here {
+    /// Returns the directory as messages name it.
+    #[must_use]
+    pub fn shown(&self) -> String {
+        match self.written.as_str() {
+            "" => "the top".to_owned(),
+            written => format!("`{written}`"),
+        }
+    }
+}
+
 /// Which revision of this repository is deployed.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Revision {

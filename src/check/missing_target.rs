@@ -52,7 +52,7 @@ fn find(context: &Context<'_>) -> Vec<Finding> {
 
 fn absent(context: &Context<'_>, one: &One<'_>, why: &str) -> Finding {
     let target = one.target;
-    let message = format!("{} deploys `{}`: {why}", target.by(), one.here.written);
+    let message = format!("{} deploys {}: {why}", target.by(), one.here.shown());
     let mut help = Vec::new();
     if let Some(like) = like(context, &one.here.path) {
         help.push(format!("did you mean `{like}`?"));

@@ -61,9 +61,9 @@ fn find(context: &Context<'_>) -> Vec<Finding> {
         }
         let revision = one.here.revision.name.as_deref();
         let message = format!(
-            "{} is deployed from a localized branch by {parent}, but deploys `{}` of this repository {}, which is not localized",
+            "{} is deployed from a localized branch by {parent}, but deploys {} of this repository {}, which is not localized",
             target.by(),
-            one.here.written,
+            one.here.shown(),
             revision.map_or("at its default branch".to_owned(), |name| format!(
                 "at `{name}`"
             )),
@@ -137,6 +137,37 @@ mod tests {
                 "{parent} {child}"
             );
         }
+    }
+
+    #[test]
+    fn what_has_no_path_is_the_top() {
+        let flux = "apiVersion: source.toolkit.fluxcd.io/v1
+kind: GitRepository
+metadata: {name: fleet}
+spec: {url: 'https://github.com/acme/fleet', ref: {branch: main}}
+---
+apiVersion: kustomize.toolkit.fluxcd.io/v1
+kind: Kustomization
+metadata: {name: web}
+spec: {sourceRef: {kind: GitRepository, name: fleet}}
+";
+        let findings = Scene::default()
+            .file(
+                "root.yaml",
+                &argo("path: apps, targetRevision: localized/main"),
+            )
+            .file("apps/kustomization.yaml", "resources: [web.yaml]\n")
+            .file("apps/web.yaml", flux)
+            .file(
+                "kustomization.yaml",
+                "resources: ['https://github.com/acme/base?ref=v1']\n",
+            )
+            .find(Rule::SelfReference);
+        let message = &findings[0].message;
+        assert!(
+            message.contains("deploys the top of this repository at `main`"),
+            "{message}"
+        );
     }
 
     #[test]

@@ -14,7 +14,7 @@ use crate::workspace::repository_offline;
 #[cfg(feature = "localize")]
 use {
     crate::build_check,
-    crate::failure::{Failure, shown},
+    crate::failure::{Failure, nearest, shown},
     crate::interrupt::{Scratch, unusable},
     crate::targets::built::{Builder, Output, find_built},
     crate::targets::generated::{Generated, generated},
@@ -190,7 +190,15 @@ fn named<'a>(found: &'a Targets, name: &str) -> Result<&'a Target> {
     match (targets.next(), targets.next()) {
         (Some(target), None) => Ok(target),
         (None, _) => {
-            Err(Failure::new(format!("no target has the name `{}`", shown(name))).hint(list))
+            let failure = Failure::new(format!("no target has the name `{}`", shown(name)));
+            let known = found.targets.iter().map(|target| &target.object);
+            let known: Vec<String> = known
+                .flat_map(|object| [object.name.clone(), object.full_name()])
+                .collect();
+            Err(match nearest(name, known.iter().map(String::as_str)) {
+                Some(meant) => failure.hint(format!("did you mean `{}`?", shown(meant))),
+                None => failure.hint(list),
+            })
         }
         (Some(one), Some(other)) => Err(Failure::new(format!(
             "`{}` is the name of {} and of {}",

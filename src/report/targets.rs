@@ -5,6 +5,7 @@ mod json;
 pub use json::json;
 
 use super::{counted, visible};
+use crate::config::FILE_NAME;
 use crate::targets::{Found, Here, Object, Place, Revision, Target, Targets};
 use std::collections::BTreeMap;
 
@@ -45,6 +46,12 @@ pub fn text(targets: &Targets) -> String {
     }
     if !out.is_empty() {
         out.push('\n');
+    }
+    let mut places = targets.targets.iter().map(|target| &target.place);
+    if !targets.targets.is_empty() && places.all(|place| matches!(place, Place::External(_))) {
+        out.push_str(&format!(
+            "note: nothing is deployed from here: if the cluster knows this repository by another URL, add that to `repository` in {FILE_NAME}\n"
+        ));
     }
     out.push_str(&summary(targets));
     out.push('\n');

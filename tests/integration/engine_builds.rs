@@ -146,6 +146,9 @@ fn targets_build_prints_what_the_engine_builds() {
         .fails(2)
         .stderr_has("no target has the name `nowhere`")
         .stderr_has("git kustomize-localize targets");
+    work.run(&["targets", "--build", "plian"])
+        .fails(2)
+        .stderr_has("hint: did you mean `plain`?");
     work.run(&["targets", "--build", "one"])
         .success()
         .stdout_has("  name: one-base\n");

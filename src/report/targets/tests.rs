@@ -46,6 +46,18 @@ spec:
 }
 
 #[test]
+fn where_all_are_elsewhere_it_says_how_this_repository_is_known() {
+    let mut found = found();
+    let note = "\nnote: nothing is deployed from here: if the cluster knows this repository by another URL, add that to `repository` in .kustomize-localize\n";
+    assert!(!text(&found).contains(note));
+    let is_external = |target: &Target| matches!(target.place, Place::External(_));
+    found.targets.retain(is_external);
+    assert!(text(&found).contains(note));
+    found.targets.clear();
+    assert!(!text(&found).contains(note));
+}
+
+#[test]
 fn each_target_is_named_and_counted() {
     assert_eq!(
         text(&found()),

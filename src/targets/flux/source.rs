@@ -5,6 +5,7 @@ use std::rc::Rc;
 use super::super::scan::Document;
 use super::super::{Artifact, Identity, Revision};
 use super::{is_variable, unfilled};
+use crate::failure::nearest;
 use crate::kustomization::Value;
 use crate::redact;
 use crate::tree::path;
@@ -144,7 +145,13 @@ impl Sources {
                 "ExternalArtifact" => {
                     format!("its source is the {kind} `{name}`, which is made in the cluster")
                 }
-                _ => format!("no {kind} `{name}` in this repository says what it is"),
+                _ => {
+                    let why = format!("no {kind} `{name}` in this repository says what it is");
+                    match self.like(kind, name) {
+                        Some(like) => format!("{why}: did you mean `{like}`?"),
+                        None => why,
+                    }
+                }
             };
             return Bound::Elsewhere(why);
         };
@@ -166,6 +173,15 @@ impl Sources {
             };
         }
         Bound::Elsewhere(format!("there are several {kind} `{name}`"))
+    }
+
+    /// Returns a source that has the same name in another namespace, or nearly the same.
+    fn like(&self, kind: &str, name: &str) -> Option<String> {
+        let of_kind = || self.sources.iter().filter(|source| source.kind == kind);
+        match of_kind().find(|source| source.name == name) {
+            Some(source) => Some(format!("{}/{name}", source.namespace)),
+            None => nearest(name, of_kind().map(|source| source.name.as_str())).map(str::to_owned),
+        }
     }
 }
 

@@ -77,9 +77,14 @@ fn what_is_not_bound_says_why() {
             "external: no GitRepository `flux-system` in this repository says what it is",
         ),
         (
+            SOURCE.replace("name: flux-system", "name: flux-sytsem"),
+            format!("path: ./apps, {REF}"),
+            "external: no GitRepository `flux-system` in this repository says what it is: did you mean `flux-sytsem`?",
+        ),
+        (
             SOURCE.replace("namespace: flux-system", "namespace: other"),
             format!("path: ./apps, {REF}"),
-            "external: no GitRepository `flux-system` in this repository says what it is",
+            "external: no GitRepository `flux-system` in this repository says what it is: did you mean `other/flux-system`?",
         ),
         (
             SOURCE.replace("branch: main", "tag: v1"),
