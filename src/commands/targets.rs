@@ -1,5 +1,8 @@
 //! `targets`: what Flux, Argo CD and Fleet deploy from the repository.
 
+#[cfg(feature = "localize")]
+mod object_builds;
+
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
@@ -16,10 +19,10 @@ use {
     crate::build_check,
     crate::failure::{Failure, nearest, shown},
     crate::interrupt::{Scratch, unusable},
-    crate::targets::built::{Builder, Output, find_built},
-    crate::targets::generated::{Generated, generated},
+    crate::targets::built::{Builder, find_built},
+    crate::targets::generated::generated,
     crate::targets::{Found, Hidden, Place, SeenTree, Target},
-    crate::tree::{self, Resolved},
+    object_builds::{ObjectBuilds, export},
 };
 
 /// What to show.
@@ -62,8 +65,8 @@ pub(super) fn as_built(
     #[cfg(feature = "localize")]
     {
         let tree = &**survey.tree();
-        let mut builds = Builds::default();
-        let run = |builders: &[&Builder]| builds.run(tree, builders);
+        let mut builds = ObjectBuilds::default();
+        let run = |builders: &[&Builder]| builds.run(survey, builders);
         let find = |before: &Targets, built: &[_]| {
             find_built(tree, config, || identity(here, config), before, built)
         };
@@ -72,59 +75,6 @@ pub(super) fn as_built(
     #[cfg(not(feature = "localize"))]
     let _ = (here, config);
     Ok(found)
-}
-
-/// How many builds are run for what they make of objects.
-#[cfg(feature = "localize")]
-const MOST: usize = 1000;
-
-/// The builds that are run for what they make of objects.
-#[cfg(feature = "localize")]
-#[derive(Default)]
-struct Builds {
-    /// The files of the tree, once there is a build.
-    scratch: Option<Scratch>,
-    count: usize,
-}
-
-#[cfg(feature = "localize")]
-impl Builds {
-    /// Builds what needs nothing but the tree.
-    fn run(&mut self, tree: &dyn Listing, builders: &[&Builder]) -> Result<Vec<Output>> {
-        let hermetic = builders.iter().filter(|one| one.reaches.is_empty());
-        let left = MOST.saturating_sub(self.count);
-        let all: Vec<&Generated> = hermetic.map(|one| &one.made).take(left).collect();
-        self.count += all.len();
-        let mut outputs = self.outputs(tree, &all)?.into_iter();
-        let output = |builder: &&Builder| match builder.reaches.first() {
-            Some(reached) => Err(format!("it reaches {}: {}", reached.name, reached.state)),
-            None => match outputs.next() {
-                Some(output) => output.map_err(|failure| failure.message),
-                None => Err(format!("more than {MOST} builds are not run")),
-            },
-        };
-        Ok(builders.iter().map(output).collect())
-    }
-
-    fn outputs(&mut self, tree: &dyn Listing, all: &[&Generated]) -> Result<Vec<Result<Vec<u8>>>> {
-        if all.is_empty() {
-            return Ok(Vec::new());
-        }
-        let scratch = match self.scratch.take() {
-            Some(scratch) => scratch,
-            None => {
-                let scratch = Scratch::new().map_err(|error| unusable(&error))?;
-                export(tree, &Hidden::default(), scratch.path())?;
-                scratch
-            }
-        };
-        let built = build_check::build_all(scratch.path(), all);
-        self.scratch = Some(scratch);
-        Ok(match built {
-            Ok(outputs) => outputs,
-            Err(failure) => all.iter().map(|_| Err(failure.clone())).collect(),
-        })
-    }
 }
 
 /// Returns the value of `argocd.argoproj.io/manifest-generate-paths` for each application of Argo CD, by its object.
@@ -208,33 +158,6 @@ fn named<'a>(found: &'a Targets, name: &str) -> Result<&'a Target> {
         ))
         .hint("name one of them in full, as these are")),
     }
-}
-
-/// Writes the files of a tree that are not hidden below a directory, without execute bits.
-#[cfg(feature = "localize")]
-fn export(tree: &dyn Listing, hidden: &Hidden, top: &std::path::Path) -> Result<()> {
-    let failed = |error: std::io::Error| unusable(&error).context("cannot write what is built");
-    for place in tree.below("")? {
-        let entry = tree.entry(&place)?;
-        if entry.is_some_and(|entry| hidden.hides(&place, entry)) {
-            continue;
-        }
-        let to = top.join(&place);
-        if let Some(parent) = to.parent() {
-            std::fs::create_dir_all(parent).map_err(failed)?;
-        }
-        match tree::resolve(tree, &place)? {
-            Resolved::File { path, .. } => {
-                std::fs::write(&to, tree.read(&path)?).map_err(failed)?;
-            }
-            #[cfg(unix)]
-            Resolved::Directory { path } => {
-                std::os::unix::fs::symlink(top.join(path), &to).map_err(failed)?;
-            }
-            _ => {}
-        }
-    }
-    Ok(())
 }
 
 /// Returns what is known of the repository: the URLs of its remotes, and the branches that can be what is looked at.

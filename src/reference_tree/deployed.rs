@@ -12,7 +12,8 @@ use crate::targets::built::{Builder, Output};
 use crate::targets::generated::Generated;
 use crate::targets::{Found, Place, Reached, Targets};
 use crate::tree::{Listing, path};
-use crate::walk::{Explored, RootId, inputs};
+use crate::walk::inputs::{self, Input, Inputs};
+use crate::walk::{Explored, RootId};
 
 /// How often objects that builds make may deploy others that are to be built.
 const DEEPEST: usize = 10;
@@ -126,6 +127,30 @@ impl Survey {
             }
         }
         Ok(builders)
+    }
+
+    /// Returns what builds read of the tree: everything, where an engine changes what is built.
+    ///
+    /// # Errors
+    /// When the tree cannot be read.
+    pub fn inputs_of(&self, builders: &[&Builder]) -> Result<Vec<Input>> {
+        if builders.iter().any(|builder| builder.made.is_changed) {
+            return Ok(vec![Input::Below(String::new())]);
+        }
+        let graph = &self.explored.graph;
+        let roots = graph.roots.iter().enumerate();
+        let known: HashMap<&str, RootId> = roots
+            .filter(|(_, root)| root.source == 0)
+            .map(|(id, root)| (root.directory.as_str(), id))
+            .collect();
+        let built = builders.iter().flat_map(|builder| &builder.roots);
+        let built = built.filter_map(|directory| known.get(directory.as_str()).copied());
+        let inputs = Inputs::of(&*self.tree, graph)?;
+        let mut all = Vec::new();
+        for root in graph.insisted(built) {
+            all.extend(inputs.of_root(root)?.own);
+        }
+        Ok(all)
     }
 
     /// Notes for each target what its build reaches that the tree does not hold.

@@ -1,0 +1,118 @@
+//! The builds that are run for what they make of objects.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+
+use crate::build_check;
+use crate::failure::Result;
+use crate::interrupt::{Scratch, unusable};
+use crate::reference_tree::Survey;
+use crate::targets::Hidden;
+use crate::targets::built::{Builder, Output};
+use crate::targets::generated::Generated;
+use crate::tree::{self, Entry, Listing, Resolved};
+use crate::walk::inputs::Input;
+
+/// How many are run.
+const MOST: usize = 1000;
+
+/// The builds of a tree.
+#[derive(Default)]
+pub(super) struct ObjectBuilds {
+    /// What builds read of the tree, once there is one.
+    scratch: Option<Scratch>,
+    /// The files that are there.
+    written: BTreeSet<String>,
+    count: usize,
+}
+
+impl ObjectBuilds {
+    /// Builds what needs nothing but the tree.
+    pub(super) fn run(&mut self, survey: &Survey, builders: &[&Builder]) -> Result<Vec<Output>> {
+        let hermetic = builders.iter().filter(|one| one.reaches.is_empty());
+        let left = MOST.saturating_sub(self.count);
+        let all: Vec<&Builder> = hermetic.copied().take(left).collect();
+        self.count += all.len();
+        let mut outputs = self.outputs(survey, &all)?.into_iter();
+        let output = |builder: &&Builder| match builder.reaches.first() {
+            Some(reached) => Err(format!("it reaches {}: {}", reached.name, reached.state)),
+            None => match outputs.next() {
+                Some(output) => output.map_err(|failure| failure.message),
+                None => Err(format!("more than {MOST} builds are not run")),
+            },
+        };
+        Ok(builders.iter().map(output).collect())
+    }
+
+    fn outputs(&mut self, survey: &Survey, all: &[&Builder]) -> Result<Vec<Result<Vec<u8>>>> {
+        if all.is_empty() {
+            return Ok(Vec::new());
+        }
+        let scratch = match self.scratch.take() {
+            Some(scratch) => scratch,
+            None => Scratch::new().map_err(|error| unusable(&error))?,
+        };
+        self.write(survey, all, scratch.path())?;
+        let made: Vec<&Generated> = all.iter().map(|one| &one.made).collect();
+        let built = build_check::build_all(scratch.path(), &made);
+        self.scratch = Some(scratch);
+        Ok(match built {
+            Ok(outputs) => outputs,
+            Err(failure) => all.iter().map(|_| Err(failure.clone())).collect(),
+        })
+    }
+
+    /// Writes what builds read below a directory.
+    fn write(&mut self, survey: &Survey, all: &[&Builder], top: &Path) -> Result<()> {
+        let tree = &**survey.tree();
+        let mut places = BTreeSet::new();
+        for input in survey.inputs_of(all)? {
+            match input {
+                Input::At(place) => {
+                    places.insert(place);
+                }
+                Input::Below(directory) => places.extend(tree.below(&directory)?),
+                // What is remote is not built.
+                Input::Remote(_) | Input::Chart(_) => {}
+            }
+        }
+        for place in places {
+            if self.written.insert(place.clone()) {
+                put(tree, &place, top)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Writes the files of a tree that are not hidden below a directory, without execute bits.
+pub(super) fn export(tree: &dyn Listing, hidden: &Hidden, top: &Path) -> Result<()> {
+    for place in tree.below("")? {
+        let entry = tree.entry(&place)?;
+        if !entry.is_some_and(|entry| hidden.hides(&place, entry)) {
+            put(tree, &place, top)?;
+        }
+    }
+    Ok(())
+}
+
+/// Writes what is at a path of a tree below a directory.
+fn put(tree: &dyn Listing, place: &str, top: &Path) -> Result<()> {
+    let failed = |error: std::io::Error| unusable(&error).context("cannot write what is built");
+    let to = top.join(place);
+    if tree.entry(place)? == Some(Entry::Directory) {
+        return fs::create_dir_all(&to).map_err(failed);
+    }
+    if let Some(parent) = to.parent() {
+        fs::create_dir_all(parent).map_err(failed)?;
+    }
+    match tree::resolve(tree, place)? {
+        Resolved::File { path, .. } => fs::write(&to, tree.read(&path)?).map_err(failed),
+        #[cfg(unix)]
+        Resolved::Directory { path } => {
+            std::os::unix::fs::symlink(top.join(path), &to).map_err(failed)
+        }
+        _ => Ok(()),
+    }
+}
