@@ -171,6 +171,40 @@ fn misspelled(error: &clap::Error) -> Option<Failure> {
     })
 }
 
+/// Names the commands that have an option, where another one does not: clap only tells how to pass it as a value.
+fn point_elsewhere(error: &mut clap::Error) {
+    use clap::error::{ContextKind, ContextValue, ErrorKind};
+    let Some(ContextValue::String(unknown)) = error.get(ContextKind::InvalidArg) else {
+        return;
+    };
+    if error.kind() != ErrorKind::UnknownArgument || error.get(ContextKind::SuggestedArg).is_some()
+    {
+        return;
+    }
+    let option = unknown.split('=').next().unwrap_or_default();
+    let Some(option) = option.strip_prefix("--") else {
+        return;
+    };
+    let command = documented();
+    let commands = command.get_subcommands();
+    let has = |command: &&clap::Command| {
+        let mut options = command.get_arguments().filter_map(clap::Arg::get_long);
+        options.any(|one| one == option)
+    };
+    let names: Vec<String> = commands
+        .filter(has)
+        .map(|command| format!("`{}`", command.get_name()))
+        .collect();
+    if names.is_empty() {
+        return;
+    }
+    let tip = format!("it is an option of {}", names.join(", "));
+    error.insert(
+        ContextKind::Suggested,
+        ContextValue::StyledStrs(vec![tip.into()]),
+    );
+}
+
 /// Returns the text of a usage error. git takes `--help` for itself, and looks for a manual page.
 fn usage_error(error: &clap::Error) -> String {
     const MORE: &str = "For more information";
@@ -228,12 +262,13 @@ pub fn run() -> ExitCode {
     }
     let cli = match Cli::try_parse_from(arguments(std::env::args_os())) {
         Ok(cli) => cli,
-        Err(error) => {
+        Err(mut error) => {
             if let Some(failure) = misspelled(&error) {
                 return output::failed(&failure.into(), false);
             }
             // Help and version are results; everything else is a usage error.
             if error.use_stderr() {
+                point_elsewhere(&mut error);
                 output::say(&usage_error(&error));
                 return output::ended(ExitCode::from(FAILED));
             }

@@ -41,7 +41,7 @@ pub(super) struct FetchArgs {
     pub(super) no_helm: bool,
 
     /// Give up on one repository or file after this time [default: what the URL says, else 300]
-    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..), hide_short_help = true)]
+    #[arg(long, value_name = "SECONDS", value_parser = seconds, hide_short_help = true)]
     pub(super) timeout: Option<u64>,
 
     /// Refuse files from elsewhere that are larger than this: bytes, or with k, m or g after the number [default: 64m]
@@ -51,6 +51,12 @@ pub(super) struct FetchArgs {
     /// Say what would be done; may fetch into the cache, writes nothing else
     #[arg(long)]
     pub(super) dry_run: bool,
+}
+
+/// Reads a time in seconds.
+pub(super) fn seconds(text: &str) -> Result<u64, String> {
+    let seconds = text.parse().ok().filter(|seconds| *seconds > 0);
+    seconds.ok_or_else(|| "it is no number of seconds: write one, as 300".to_owned())
 }
 
 /// Reads a size as git writes it: a number, and k, m or g for powers of 1024.

@@ -10,7 +10,7 @@ use super::tell::tell;
 use crate::commands::localize::{Request, What, localize};
 use crate::commands::{Again, Builds, Fetching};
 use crate::destination::{BranchOptions, CommitOptions, Sign, To};
-use crate::failure::{Failure, Result};
+use crate::failure::{Failure, Failures, Result};
 use crate::record::LoadRestrictor;
 use crate::redact;
 
@@ -263,7 +263,30 @@ pub(super) enum Restrictor {
 /// Runs `localize` and prints its result.
 pub(super) fn run(args: &LocalizeArgs) -> ExitCode {
     let outcome = request(args).map_err(Into::into);
-    tell(&args.output, outcome.and_then(|request| localize(&request)))
+    let outcome = outcome.and_then(|request| localize(&request));
+    tell(&args.output, outcome.map_err(|error| dashless(args, error)))
+}
+
+/// Adds to the failures of a TARGET that is not there that it is the name of an option.
+fn dashless(args: &LocalizeArgs, mut failures: Failures) -> Failures {
+    let Some(target) = args
+        .target
+        .as_ref()
+        .filter(|target| !Path::new(target).exists())
+    else {
+        return failures;
+    };
+    let command = LocalizeArgs::augment_args(clap::Command::new(""));
+    let mut options = command.get_arguments().filter_map(clap::Arg::get_long);
+    let letters = |text: &str| text.replace(['-', '_'], "");
+    if let Some(option) = options.find(|option| letters(option) == letters(target))
+        && let Some(first) = failures.0.first_mut()
+    {
+        first.hints = vec![format!(
+            "if the option is meant: git kustomize-localize --{option}"
+        )];
+    }
+    failures
 }
 
 fn request(args: &LocalizeArgs) -> Result<Request> {

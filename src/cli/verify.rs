@@ -57,7 +57,7 @@ pub(super) struct VerifyArgs {
 
     /// Give up on one repository or file after this time [default: 300]
     #[cfg(feature = "localize")]
-    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..), requires = "network", hide_short_help = true)]
+    #[arg(long, value_name = "SECONDS", value_parser = super::args::seconds, requires = "network", hide_short_help = true)]
     timeout: Option<u64>,
 
     /// How the result is written to standard output

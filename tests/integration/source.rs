@@ -260,6 +260,11 @@ fn a_missing_target_is_reported() {
             "chek",
             "if the command is meant: git kustomize-localize check",
         ),
+        // An option without its dashes.
+        (
+            "in-place",
+            "if the option is meant: git kustomize-localize --in-place",
+        ),
     ] {
         refused(
             work,
@@ -278,6 +283,14 @@ fn a_missing_target_is_reported() {
         let message = format!("there is no {what} `chek`");
         refused(work, args, &[&message, "did you mean `check`?"]);
     }
+    // Another command has the option.
+    let has = "tip: it is an option of `localize`, `lock`, `update`";
+    refused(work, &["check", "--strict=x"], &[has]);
+    refused(
+        work,
+        &["lock", "--timeout", "abc"],
+        &["'--timeout <SECONDS>': it is no number of seconds: write one, as 300"],
+    );
     // A directory of that name is a TARGET.
     fs::create_dir(work.path().join("chek")).unwrap();
     refused(
