@@ -192,7 +192,10 @@ fn of_command(name: &str, command: &clap::Command) -> Page {
     let about = command.get_about().map(ToString::to_string);
     let text = match name {
         // The program has no text but that of its help.
-        "" => command.get_long_about().map(ToString::to_string),
+        "" => command
+            .get_long_about()
+            .map(ToString::to_string)
+            .and_then(|text| Some(text.split_once("\n\n")?.1.to_owned())),
         _ => Some(text.to_owned()),
     };
     let file = match name {

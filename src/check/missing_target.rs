@@ -58,7 +58,7 @@ fn absent(context: &Context<'_>, one: &One<'_>, why: &str) -> Finding {
         help.push(format!("did you mean `{like}`?"));
     }
     help.push(
-        "or correct the path, or remove the object: where it is deployed, its engine stops"
+        "or correct the path, or remove the object: its engine reports an error while that is deployed"
             .to_owned(),
     );
     let file = &target.object.file;

@@ -14,7 +14,7 @@ use crate::report::hook as report;
 /// Commands about hooks.
 #[derive(Debug, Clone, Subcommand)]
 pub(super) enum HookCommand {
-    /// Manage git hooks that run `check`
+    /// Install git hooks that run `check`
     Install(InstallArgs),
 
     /// Remove what `install` added, and nothing else

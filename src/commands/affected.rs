@@ -74,6 +74,6 @@ pub fn affected(request: &Request) -> Result<Outcome, Failures> {
 fn commit(here: &Rc<LocalRepo>, rev: &str) -> Result<CommitId> {
     here.commit(rev)?.ok_or_else(|| {
         Failure::new(format!("`{rev}` names no commit"))
-            .hint("list the commits: git log --oneline --all; fetch those that are missing")
+            .hint("fetch it first, or name another one: git log --oneline --all")
     })
 }

@@ -276,7 +276,7 @@ pub fn open(here: &Rc<LocalRepo>, what: &What) -> Result<Opened> {
         What::Commit(rev) => {
             let id = here.commit(rev)?.ok_or_else(|| {
                 Failure::new(format!("`{rev}` names no commit"))
-                    .hint("list the commits: git log --oneline --all; fetch those that are missing")
+                    .hint("fetch it first, or name another one: git log --oneline --all")
             })?;
             let tree = Rc::new(ObjectTree::of_here(here.clone(), object_id(&id.tree)?)?);
             let hash = tree.hash();

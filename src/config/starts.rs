@@ -61,7 +61,7 @@ impl Config {
             Resolved::Missing { .. } => Failure::new(format!("there is no `{shown}` here")),
             _ => Failure::new(format!("`{shown}` holds no kustomization")),
         };
-        Err(failure.hint("name a directory that holds a kustomization, or leave it out for all"))
+        Err(failure.hint("name a directory that holds a kustomization, or none, for all of them"))
     }
 }
 

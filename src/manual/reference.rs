@@ -135,6 +135,8 @@ fn option(argument: &clap::Arg) -> String {
     };
     let help = argument.get_long_help().or_else(|| argument.get_help());
     let help = help.map(ToString::to_string).unwrap_or_default();
+    // A page is no summary, and has none.
+    let help = help.replace(" (see a summary with '-h')", "");
     let mut meaning: Vec<String> = help.split("\n\n").map(sentence).collect();
     let values = argument.get_possible_values();
     let is_choice = values.iter().any(|value| value.get_help().is_some());

@@ -39,11 +39,24 @@ pub(super) fn write_proof(out: &mut String, checked: &BuildCheck) -> std::fmt::R
             out,
             "  verified: it builds to the same {bytes} bytes{but} ({how})"
         )?,
-        (same, _) => writeln!(
-            out,
-            "  verified: {same} of {} build to the same {bytes} bytes{but} ({how})",
-            built.len()
-        )?,
+        (same, _) => {
+            let gives = if same == 1 { "gives" } else { "give" };
+            let engines = built.iter().filter(|target| target.is_engine).count();
+            let engines = match engines {
+                0 => String::new(),
+                engines => format!(", {engines} of them as deployed,"),
+            };
+            let all = counted(built.len(), "build");
+            let of = if same == built.len() {
+                all
+            } else {
+                format!("{same} of {all}")
+            };
+            writeln!(
+                out,
+                "  verified: {of}{engines} {gives} the same {bytes} bytes{but} ({how})"
+            )?
+        }
     }
     match (before.len(), checked.targets.len()) {
         (0, _) => {}
@@ -296,6 +309,54 @@ impl<'a> From<&'a TargetCheck> for JsonTarget<'a> {
             next_steps: target.next_steps(),
             live: target.live.as_deref(),
             outputs: target.kept.as_ref().map(|kept| kept.display().to_string()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::Builder;
+
+    #[test]
+    fn builds_are_counted_with_those_of_engines() {
+        let target = |is_engine, verdict| TargetCheck {
+            target: "apps".to_owned(),
+            is_engine,
+            verdict,
+            size: 50,
+            live: None,
+            kept: None,
+        };
+        let plain = target(false, Verdict::Identical);
+        let engine = target(true, Verdict::Identical);
+        let before = target(false, Verdict::VerifiedBefore);
+        let broken = target(
+            false,
+            Verdict::NotBuilt {
+                reason: "no".to_owned(),
+            },
+        );
+        for (targets, line) in [
+            (vec![plain.clone()], "it builds to the same 50 bytes"),
+            (
+                vec![plain.clone(), engine],
+                "2 builds, 1 of them as deployed, give the same 100 bytes",
+            ),
+            (
+                vec![plain.clone(), before],
+                "1 build gives the same 50 bytes",
+            ),
+            (vec![plain, broken], "1 of 2 builds gives the same 50 bytes"),
+        ] {
+            let checked = BuildCheck {
+                by: Some(Builder::default()),
+                targets,
+                ..BuildCheck::default()
+            };
+            let mut out = String::new();
+            write_proof(&mut out, &checked).unwrap();
+            assert!(out.starts_with(&format!("  verified: {line} (")), "{out}");
         }
     }
 }

@@ -69,12 +69,12 @@ pub(super) fn human(all: &[Upstream]) -> String {
     let is = |verdict| all.iter().any(|one| one.answer.verdict == verdict);
     if is(Verdict::Updated) || is(Verdict::Moved) {
         out.push_str(
-            "  to lock what it is now: `git kustomize-localize update` where the lock at the top decides, else `--update`\n",
+            "  to take what is there now: git kustomize-localize update; where the source has no lock, localize again with `--update`\n",
         );
     }
     if is(Verdict::Moved) {
         out.push_str(
-            "  before that, find out why something moved; `update` wants `--accept-moved` then\n",
+            "  before that, find out why something moved; for a tag or a file `update` then needs `--accept-moved`\n",
         );
     }
     out

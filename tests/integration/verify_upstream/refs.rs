@@ -195,8 +195,8 @@ fn people_read_one_line_for_each() {
             "kustomize-localize.lock:8: moved: {url}?ref=v1 was {was}, is {is}: the tag `v1` names another commit\n"
         ))
         .stdout_has("upstream of 2 remotes: 1 updated, 1 moved\n")
-        .stdout_has("  to lock what it is now: `git kustomize-localize update`")
-        .stdout_has("  before that, find out why something moved; `update` wants `--accept-moved` then\n")
+        .stdout_has("  to take what is there now: git kustomize-localize update;")
+        .stdout_has("  before that, find out why something moved; for a tag or a file `update` then needs `--accept-moved`\n")
         .stdout_has(&format!("verified HEAD ({}): 1 difference\n", &commit[..12]))
         .lacks("\u{1b}");
     // A ref that moved forward is not a difference by itself.
