@@ -156,7 +156,8 @@ impl<'a> Job<'a> {
 pub struct EngineBuild {
     /// Who deploys it.
     pub name: String,
-    /// The files in which the object stands, and its source.
+    /// The files in which the object stands, and its source; the top of the repository, which is empty, where others have
+    /// a part in the object.
     pub declared: Vec<String>,
     /// The directories of the roots that are built.
     pub roots: Vec<String>,

@@ -48,8 +48,13 @@ impl Earlier {
                 ..build.target()
             };
             let roots: Vec<Target> = build.roots.iter().map(root).collect();
-            let is_same =
-                |file: &String| path::and_above(file).all(|file| !self.source.contains(file));
+            let is_same = |place: &String| {
+                if place.is_empty() {
+                    self.source.is_empty()
+                } else {
+                    path::and_above(place).all(|above| !self.source.contains(above))
+                }
+            };
             let is_pattern = |place: &String| path::name(place) == IGNORE_NAME;
             let sees_same = build.hidden.patterns().is_none_or(|files| {
                 files.iter().all(is_same) && !self.source.iter().any(is_pattern)

@@ -415,9 +415,33 @@ spec:
     kustomize: {{ignoreMissingComponents: true, components: [localized-files/github.com/acme/lib/v1/part]}}
 "
     );
-    for (objects, name) in [
-        (flux, "Flux Kustomization web (clusters/web.yaml:6)"),
-        (argo, "Argo CD Application web (clusters/web.yaml:1)"),
+    // An overlay says the same of an application.
+    let (plain, _) = argo.split_once("    kustomize:").unwrap();
+    let overlay = "resources: [../clusters]
+patches:
+- target: {kind: Application}
+  patch: |-
+    - op: add
+      path: /spec/source/kustomize
+      value: {ignoreMissingComponents: true, components: [localized-files/github.com/acme/lib/v1/part]}
+";
+    let nothing = "resources: []\n";
+    for (objects, prod, name) in [
+        (
+            &flux,
+            nothing,
+            "Flux Kustomization web (clusters/web.yaml:6)",
+        ),
+        (
+            &argo,
+            nothing,
+            "Argo CD Application web (clusters/web.yaml:1)",
+        ),
+        (
+            &plain.to_owned(),
+            overlay,
+            "Argo CD Application web (clusters/web.yaml:1, built by prod/kustomization.yaml)",
+        ),
     ] {
         let world = World::acme();
         if Kustomize::find().is_none() {
@@ -426,7 +450,9 @@ spec:
         let work = &world.work;
         work.git(&["remote", "add", "origin", HERE]);
         world.commit(&[
-            ("clusters/web.yaml", &objects),
+            ("clusters/web.yaml", objects),
+            ("clusters/kustomization.yaml", "resources: [web.yaml]\n"),
+            ("prod/kustomization.yaml", prod),
             (
                 "apps/web/kustomization.yaml",
                 "resources: [map.yaml]\ncomponents: ['https://github.com/acme/lib//part?ref=v1']\n",
@@ -457,8 +483,82 @@ spec:
             .collect();
         assert_eq!(verdicts, [("apps/web", "identical"), (name, "differs")]);
         // Without the object nothing differs.
-        work.git(&["rm", "-qr", "clusters"]);
+        work.git(&["rm", "-qr", "clusters", "prod"]);
         work.commit("No object");
         work.run(&["--in-place"]).success();
+    }
+}
+
+#[test]
+fn what_others_say_of_an_object_is_built_again_when_they_change() {
+    let source = format!(
+        "apiVersion: source.toolkit.fluxcd.io/v1
+kind: GitRepository
+metadata: {{name: fleet}}
+spec: {{url: {HERE}, ref: {{branch: main}}}}
+"
+    );
+    let flux = |name: &str, spec: &str| {
+        format!(
+            "apiVersion: kustomize.toolkit.fluxcd.io/v1
+kind: Kustomization
+metadata: {{name: {name}}}
+spec: {{sourceRef: {{kind: GitRepository, name: fleet}}, {spec}}}
+"
+        )
+    };
+    let child = flux("web", "path: ./apps/web, namePrefix: '${PREFIX}'");
+    let argo = format!(
+        "apiVersion: argoproj.io/v1alpha1
+kind: Application
+metadata: {{name: web}}
+spec: {{source: {{repoURL: {HERE}, path: apps/web}}}}
+"
+    );
+    let parent = |prefix: &str| {
+        let spec = format!("path: ./clusters, postBuild: {{substitute: {{PREFIX: {prefix}}}}}");
+        ("parent.yaml", flux("parent", &spec))
+    };
+    let overlay = |prefix: &str| {
+        let text = format!(
+            "resources: [../clusters]
+patches:
+- target: {{kind: Application}}
+  patch: |-
+    - {{op: add, path: /spec/source/kustomize, value: {{namePrefix: {prefix}}}}}
+"
+        );
+        ("prod/kustomization.yaml", text)
+    };
+    type Change<'a> = &'a dyn Fn(&str) -> (&'static str, String);
+    let cases: [(&str, Change<'_>); 2] = [(&child, &parent), (&argo, &overlay)];
+    for (object, change) in cases {
+        let world = World::acme();
+        if Kustomize::find().is_none() {
+            return;
+        }
+        let work = &world.work;
+        work.git(&["remote", "add", "origin", HERE]);
+        let verdict = |prefix: &str| {
+            let (place, text) = change(prefix);
+            world.commit(&[(place, &text)]);
+            let output = work.run(&["--in-place", "--format", "json"]);
+            let all = engines(output.success());
+            let web = all.into_iter().find(|(name, _)| name.contains(" web ("));
+            web.unwrap().1
+        };
+        world.commit(&[
+            ("source.yaml", &source),
+            ("clusters/web.yaml", object),
+            ("clusters/kustomization.yaml", "resources: [web.yaml]\n"),
+            (
+                "apps/web/kustomization.yaml",
+                "resources: [map.yaml]\ncomponents: ['https://github.com/acme/lib//part?ref=v1']\n",
+            ),
+            ("apps/web/map.yaml", &config_map("web")),
+        ]);
+        for prefix in ["a-", "b-"] {
+            assert_eq!(verdict(prefix), "identical", "{prefix} {object}");
+        }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use crate::commands::targets::identity;
+use crate::commands::targets::{as_built, identity};
 use crate::failure::{Failures, Result};
 use crate::plan::{self, Plan};
 use crate::reference_tree::Survey;
@@ -14,7 +14,7 @@ use crate::workspace::{Files, Workspace};
 /// What is deployed from the repository that a workspace lies in.
 pub(in crate::commands) struct Deployed {
     pub(super) tree: Rc<dyn Listing>,
-    pub(super) targets: Targets,
+    targets: Targets,
     /// Where the workspace has the top of the repository.
     top: String,
 }
@@ -50,6 +50,25 @@ impl Deployed {
         workspace: &Workspace,
         plan: &Plan,
     ) -> Result<(), Failures> {
+        let targets = self.settled(workspace, plan)?;
+        plan::deployed::refuse_harm(plan, &targets, &*self.tree, &self.top)
+    }
+
+    /// Returns what is deployed, with objects as the builds that change them make them.
+    pub(super) fn as_built(&self, workspace: &Workspace, plan: &Plan) -> Result<Targets> {
+        let settled = self.settled(workspace, plan)?;
+        let is_changed = settled.targets.iter().any(|one| one.changed_by.is_some());
+        match workspace.repo() {
+            Some(repo) if is_changed => {
+                let survey = Survey::of(self.tree.clone())?;
+                as_built(repo, &survey, &workspace.config, settled)
+            }
+            _ => Ok(settled),
+        }
+    }
+
+    /// Returns what is deployed, with what may change the objects.
+    fn settled(&self, workspace: &Workspace, plan: &Plan) -> Result<Targets> {
         let mut targets = self.targets.clone();
         match workspace.files {
             Files::Disk { .. } => {
@@ -59,6 +78,6 @@ impl Deployed {
                 targets.settle(&plan.before, &*self.tree);
             }
         }
-        plan::deployed::refuse_harm(plan, &targets, &*self.tree, &self.top)
+        Ok(targets)
     }
 }

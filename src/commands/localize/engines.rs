@@ -8,7 +8,7 @@ use crate::build_check::{EngineBuild, EngineSide};
 use crate::failure::Result;
 use crate::plan::{Plan, Writes};
 use crate::targets::generated::{Generated, generated};
-use crate::targets::{self, Found, Here, Hidden, SeenTree};
+use crate::targets::{self, Found, Here, Hidden, Place, SeenTree};
 use crate::tree::overlay::OverlayTree;
 use crate::tree::{Tree, path};
 use crate::workspace::Workspace;
@@ -23,11 +23,8 @@ pub(super) fn of(
     let Writes::InPlace { changes, .. } = &plan.writes else {
         return Ok(Vec::new());
     };
-    let Deployed {
-        tree,
-        targets: found,
-        ..
-    } = deployed;
+    let tree = &deployed.tree;
+    let found = deployed.as_built(workspace, plan)?;
     let mut after = OverlayTree::new(workspace.tree.clone());
     for change in changes {
         match &change.to {
@@ -37,7 +34,12 @@ pub(super) fn of(
     }
     let mut builds = Vec::new();
     let mut seen = HashSet::new();
-    for (target, here) in found.here() {
+    for target in &found.targets {
+        // What is not known to be built is seen as its file has it.
+        let here = match &target.place {
+            Place::Here(here) if here.revision.is_this => here,
+            _ => continue,
+        };
         let roots = targets::roots(&**tree, target, here);
         if !is_touched(plan, &roots, here) {
             continue;
@@ -66,10 +68,16 @@ pub(super) fn of(
         {
             continue;
         }
-        let declared = target.object_files().into_iter().map(str::to_owned);
+        let object = &target.object;
+        let declared = if object.built_by.is_some() || object.filled_by.is_some() {
+            vec![String::new()]
+        } else {
+            let files = target.object_files().into_iter();
+            files.map(str::to_owned).collect()
+        };
         builds.push(EngineBuild {
             name: target.by(),
-            declared: declared.collect(),
+            declared,
             roots,
             original: side(&before, original)?,
             localized: side(&after, localized)?,
