@@ -188,9 +188,9 @@ impl Fetcher {
             spec: Some(spec.clone()),
             by: NamedBy::User,
         };
-        match self.resolve(&[wanted]).pop() {
+        match self.bring(&[wanted]).pop() {
             Some(Ok(Found::Root(repository))) => Ok(repository),
-            Some(Err(failure)) => Err(failure),
+            Some(Err(failure)) => Err(failure.failure),
             _ => Err(Failure::new("the target was not resolved")),
         }
     }
@@ -713,32 +713,9 @@ impl Fetcher {
             None => failure,
         }
     }
-}
 
-impl Remotes for Fetcher {
-    fn charts(&mut self, wanted: &[(ChartRef, NamedBy)]) -> Vec<Result<Pulled>> {
-        for (chart, by) in wanted {
-            if *by == NamedBy::User {
-                self.reach.name(chart.repo.exposed());
-            }
-        }
-        let charts = helm::Charts {
-            cache: &self.cache,
-            locks: &self.locks,
-            tip: self.tip.as_ref(),
-            progress: &self.progress,
-            helm: self.options.helm,
-            no_helm: self.options.no_helm,
-            locked: self.options.locked,
-            offline: self.options.offline,
-            timeout: self.options.timeout.unwrap_or(DEFAULT_TIMEOUT),
-            budget: &self.budget,
-            reach: &self.reach,
-        };
-        charts.bring(wanted, &mut self.charts)
-    }
-
-    fn resolve(&mut self, wanted: &[RemoteRef]) -> Vec<Result<Found>> {
+    /// Brings in what references name: one answer for each, in their order.
+    fn bring(&mut self, wanted: &[RemoteRef]) -> Vec<Result<Found, FetchFailure>> {
         for one in wanted {
             let mut urls = vec![one.text.clone()];
             urls.extend(one.spec.as_ref().map(RepoSpec::clone_spec));
@@ -790,6 +767,35 @@ impl Remotes for Fetcher {
         }
         self.bring_files(&roots);
         self.progress.clear();
+        answers
+    }
+}
+
+impl Remotes for Fetcher {
+    fn charts(&mut self, wanted: &[(ChartRef, NamedBy)]) -> Vec<Result<Pulled>> {
+        for (chart, by) in wanted {
+            if *by == NamedBy::User {
+                self.reach.name(chart.repo.exposed());
+            }
+        }
+        let charts = helm::Charts {
+            cache: &self.cache,
+            locks: &self.locks,
+            tip: self.tip.as_ref(),
+            progress: &self.progress,
+            helm: self.options.helm,
+            no_helm: self.options.no_helm,
+            locked: self.options.locked,
+            offline: self.options.offline,
+            timeout: self.options.timeout.unwrap_or(DEFAULT_TIMEOUT),
+            budget: &self.budget,
+            reach: &self.reach,
+        };
+        charts.bring(wanted, &mut self.charts)
+    }
+
+    fn resolve(&mut self, wanted: &[RemoteRef]) -> Vec<Result<Found>> {
+        let answers = self.bring(wanted);
         let answers = wanted.iter().zip(answers);
         let advised =
             answers.map(|(one, answer)| answer.map_err(|failed| self.advised(one, failed)));

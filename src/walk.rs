@@ -22,6 +22,7 @@ pub use graph::{
     Carried, CarriedId, Edge, File, FileId, Graph, Noted, Origin, RemoteFile, Repository, Root,
     RootId, Source, SourceId, Target, Warning,
 };
+pub use remote::no_directory;
 pub use remote_ref::{Found, NamedBy, RemoteRef, Remotes, Wants, accepted, rules, subject};
 pub use trouble::{Beyond, Trouble, TroubleKind};
 

@@ -179,16 +179,11 @@ impl Walker<'_> {
                     }
                     _ => {
                         let directory = spec.directory();
-                        let error = WalkError::new(
-                            TroubleKind::Refused,
-                            format!(
-                                "`{shown}`: there is no directory `{directory}` in {} at {}",
-                                repository.version.url, repository.commit
-                            ),
-                        );
-                        return Err(match instead_of(&*tree, &directory) {
-                            Some(hint) => error.hint(hint),
-                            None => error,
+                        let failure = no_directory(&repository, &directory);
+                        let failure = failure.context(format_args!("`{shown}`"));
+                        return Err(WalkError {
+                            kind: Box::new(TroubleKind::Refused),
+                            failure,
                         });
                     }
                 };
@@ -214,6 +209,19 @@ impl Walker<'_> {
         });
         self.repositories.insert(key, id);
         id
+    }
+}
+
+/// Returns the failure of a directory that a repository does not hold.
+#[must_use]
+pub fn no_directory(repository: &Repository, directory: &str) -> Failure {
+    let failure = Failure::new(format!(
+        "there is no directory `{directory}` in {} at {}",
+        repository.version.url, repository.commit
+    ));
+    match instead_of(&*repository.tree, directory) {
+        Some(hint) => failure.hint(hint),
+        None => failure,
     }
 }
 

@@ -417,6 +417,17 @@ fn help_fits_why_it_could_not_be_resolved() {
         .fails(1)
         .stderr_has("hint: check the host's name, the network and the proxy")
         .stderr_has("hint: if it can never be reached from here, leave it remote: ");
+    lock("https://github.com/acme/lib//ohter?ref=v1")
+        .fails(1)
+        .stderr_has("hint: did you mean `other`?");
+    // A target is no reference.
+    let target = |url: &str| world.work.run(&[url, "out", "--no-commit"]);
+    target("https://github.com/acme/nowhere//web?ref=v1")
+        .fails(2)
+        .lacks("leave it remote");
+    target("https://github.com/acme/lib//ohter?ref=v1")
+        .fails(2)
+        .stderr_has("hint: did you mean `other`?");
 }
 
 #[test]

@@ -10,7 +10,7 @@ use crate::plan::{copy, in_place};
 use crate::redact;
 use crate::reference::{self, RepoSpec, default_new_dir};
 use crate::tree::{self, Resolved, path};
-use crate::walk::{Source, Start};
+use crate::walk::{Source, Start, no_directory};
 use crate::workspace::{Files, Workspace};
 
 /// What is localized, found in a workspace.
@@ -157,14 +157,7 @@ pub(crate) fn remote_target(
     let repository = fetcher.repository(spec)?;
     let directory = match tree::resolve(&*repository.tree, &spec.directory())? {
         Resolved::Directory { path } => path,
-        _ => {
-            return Err(Failure::new(format!(
-                "there is no directory `{}` in {} at {}",
-                spec.directory(),
-                repository.version.url,
-                repository.commit
-            )));
-        }
+        _ => return Err(no_directory(&repository, &spec.directory())),
     };
     Ok(copy::Target {
         name: redact::url(url),
