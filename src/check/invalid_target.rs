@@ -2,6 +2,7 @@
 
 use super::Context;
 use super::rule::{Allow, Definition, Find};
+use crate::failure::Failure;
 use crate::finding::{Finding, Rule, Severity};
 use crate::targets::Unread;
 
@@ -32,8 +33,24 @@ ApplicationSet `{{` belongs to Argo CD. Files for other purposes, as examples th
 };
 
 fn find(context: &Context<'_>) -> Vec<Finding> {
-    let unread = context.deployed.unread();
-    unread.map(|unread| finding(context, unread)).collect()
+    let (away, broken): (Vec<&Unread>, Vec<&Unread>) = context
+        .deployed
+        .unread()
+        .partition(|one| one.hints.is_some());
+    if let Some(first) = away.first() {
+        let more = match away.len() {
+            1 => String::new(),
+            count => format!(" (and {} more YAML files)", count - 1),
+        };
+        let failure = Failure::new(format!("{}{more}", first.message));
+        let hints = first.hints.iter().flatten();
+        let failure = hints.fold(failure, |failure, hint| failure.hint(hint));
+        context.failures.borrow_mut().push(failure);
+    }
+    broken
+        .into_iter()
+        .map(|one| finding(context, one))
+        .collect()
 }
 
 fn finding(context: &Context<'_>, unread: &Unread) -> Finding {

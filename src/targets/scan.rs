@@ -143,7 +143,10 @@ pub(super) fn scan_in(tree: &dyn Listing, config: &Config, candidates: &[String]
         }
         match tree.read(file) {
             Ok(bytes) => scan.file(file, &bytes),
-            Err(failure) => scan.pass(file, 0, failure.message),
+            Err(failure) => scan.unread.push(Unread {
+                hints: Some(failure.hints),
+                ..Unread::new(file, 0, failure.message)
+            }),
         }
     }
     Ok(scan)

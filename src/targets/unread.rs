@@ -25,6 +25,8 @@ pub struct Unread {
     pub message: String,
     /// Whether it is a template: something else makes objects of it.
     pub is_template: bool,
+    /// What to do where nothing is wrong with the file, but it cannot be read from here; none where that is not so.
+    pub hints: Option<Vec<String>>,
 }
 
 impl Unread {
@@ -34,12 +36,13 @@ impl Unread {
             line,
             message: message.into(),
             is_template: false,
+            hints: None,
         }
     }
 
     /// Notes whether it is a template.
     pub(super) fn tell_templates(all: &mut [Unread], tree: &dyn Tree) -> Result<()> {
-        for unread in all {
+        for unread in all.iter_mut().filter(|one| one.hints.is_none()) {
             if is_of_chart(&unread.file, tree)? || is_template(unread, tree) {
                 unread.is_template = true;
                 TEMPLATE.clone_into(&mut unread.message);

@@ -348,6 +348,15 @@ fn a_partial_clone_fetches_nothing() {
         let id = clone.id(&format!("HEAD:{path}/kustomization.yaml"));
         clone.git(&["cat-file", "-e", &id]);
     }
+    // Any other YAML file may say what is deployed.
+    let output = clone.run(&["check"]);
+    output
+        .fails(2)
+        .stdout_has("3 kustomizations with 3 references")
+        .stderr_has("`base/config.yaml` is not here: this is a partial clone");
+    let id = clone.id("HEAD:base/config.yaml");
+    output.stderr_has(&format!("git cat-file -e {id}"));
+    clone.git(&["cat-file", "-e", &id]);
     clone
         .run(&["check"])
         .success()
