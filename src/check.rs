@@ -156,6 +156,11 @@ pub fn check(input: Input<'_>) -> Result<Checked> {
         kustomizations: explored.graph.roots.len() - flux.len(),
         references: references(&explored.graph),
         differing: 0,
+        unbuilt: targets
+            .targets
+            .iter()
+            .filter(|one| one.changed_by.is_some())
+            .count(),
         findings,
         known: None,
         new_locked: Vec::new(),
@@ -301,6 +306,8 @@ pub struct Checked {
     /// The number of kustomizations that differ in the working tree, where a fix may exist but not be staged. Only for
     /// the index.
     pub differing: usize,
+    /// The number of targets that were not looked at, because a build may change the objects that name them.
+    pub unbuilt: usize,
     /// What was found, by path and place; what is allowed too.
     pub findings: Vec<Finding>,
     /// The number of findings that are left out because the base has them too, and the base.
@@ -320,6 +327,7 @@ impl Checked {
             kustomizations: 0,
             references: 0,
             differing: 0,
+            unbuilt: 0,
             findings: Vec::new(),
             known: None,
             new_locked: Vec::new(),

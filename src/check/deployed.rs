@@ -409,6 +409,22 @@ mod tests {
     }
 
     #[test]
+    fn what_a_build_may_change_is_counted() {
+        let patch = "resources: [../clusters]\npatches: [{target: {kind: Kustomization}, patch: '[{op: replace, path: /spec/path, value: x}]'}]\n";
+        let scene = || {
+            Scene::default()
+                .file("clusters/source.yaml", &source(""))
+                .file("clusters/apps.yaml", &flux("./apps"))
+                .file("clusters/kustomization.yaml", "resources: [apps.yaml]\n")
+        };
+        assert_eq!(scene().check().unbuilt, 0);
+        assert_eq!(scene().find(Rule::MissingTarget).len(), 1);
+        let scene = || scene().file("prod/kustomization.yaml", patch);
+        assert_eq!(scene().check().unbuilt, 1);
+        assert_eq!(scene().find(Rule::MissingTarget).len(), 0);
+    }
+
+    #[test]
     fn what_only_others_need_is_not_stale() {
         let lock = "version: 1\nremotes:\n  - url: https://github.com/acme/bases\n    ref: v1\n    commit: 0123456789012345678901234567890123456789\n    paths: [web]\n";
         let scene = || {

@@ -78,7 +78,15 @@ fn summary(checked: &Checked) -> String {
     if parts.is_empty() {
         parts.push("nothing found".to_owned());
     }
-    format!("{line}: {}", parts.join(", "))
+    let unbuilt = match checked.unbuilt {
+        0 => String::new(),
+        count => format!(
+            "; not looked at: {} whose {} a build may change",
+            counted(count, "target"),
+            if count == 1 { "object" } else { "objects" }
+        ),
+    };
+    format!("{line}: {}{unbuilt}", parts.join(", "))
 }
 
 /// Returns what a reviewer looks at: an entry of a lock that the base lacks or has otherwise.

@@ -151,7 +151,7 @@ fn json_is_one_object_whatever_happens() {
     assert_eq!(value["source"], "index");
     assert_eq!(
         value["checked"],
-        json!({"kustomizations": 2, "references": 2, "differing": 0})
+        json!({"kustomizations": 2, "references": 2, "differing": 0, "unbuilt_targets": 0})
     );
     let found = &value["findings"];
     assert_eq!(found[0]["path"], "apps/db/kustomization.yaml");

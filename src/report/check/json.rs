@@ -27,6 +27,7 @@ struct Counts {
     kustomizations: usize,
     references: usize,
     differing: usize,
+    unbuilt_targets: usize,
 }
 
 #[derive(Serialize)]
@@ -113,6 +114,7 @@ pub fn json(checked: &Checked) -> String {
             kustomizations: checked.kustomizations,
             references: checked.references,
             differing: checked.differing,
+            unbuilt_targets: checked.unbuilt,
         },
         new_only: checked.known.as_ref().map(|(count, base)| NewOnly {
             base,

@@ -42,7 +42,7 @@ fn the_report_matches_its_documentation() {
             "source": "commit",
             "rev": "main",
             "commit": "1a2b3c4d5e6f708192a3b4c5d6e7f8091a2b3c4d",
-            "checked": {"kustomizations": 14, "references": 52, "differing": 0},
+            "checked": {"kustomizations": 14, "references": 52, "differing": 0, "unbuilt_targets": 0},
             "new_only": {"base": "HEAD", "left_out": 7},
             "new_locked": [],
             "findings": [{
