@@ -178,7 +178,7 @@ fn before(
 /// Returns the roots that are gone.
 fn removed(changes: &Changes, config: &Config) -> Result<Vec<AffectedRoot>> {
     let here: BTreeSet<String> = directories(&*changes.new)?;
-    if directories(&*changes.old)?.is_subset(&here) {
+    if !changes.had_more(&here)? {
         return Ok(Vec::new());
     }
     let mut walked = Walked::of(&changes.old, config, false)?;

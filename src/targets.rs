@@ -52,7 +52,7 @@ pub use argo::{exclusion, override_files};
 pub use identity::Identity;
 pub use ignore::{FILE_NAME as IGNORE_NAME, Ignored, Ignores, SourceIgnore};
 pub use read_paths::generate_paths;
-pub use scan::candidates;
+pub use scan::{candidates, candidates_at};
 pub use seen::{Hidden, SeenTree};
 pub use settle::roots_that_read;
 pub use unread::Unread;

@@ -16,6 +16,7 @@ mod store;
 mod top;
 pub mod working;
 
+use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use crate::failure::{Result, argument};
@@ -159,24 +160,34 @@ pub trait Listing: Tree {
         self.files_named(&FILE_NAMES)
     }
 
-    /// Searches the files that are wanted by their paths for those whose stored bytes hold one of `marks`.
+    /// Searches the files at or below these places that are wanted by their paths for those whose stored bytes hold one
+    /// of `marks`. No place lies below another one.
     ///
     /// # Errors
     /// When the storage cannot be read. A file that cannot be read is among them: who reads it says why.
     fn files_with(
         &self,
+        places: &BTreeSet<String>,
         is_wanted: &dyn Fn(&str) -> bool,
         marks: &'static [&'static str],
     ) -> Result<Search<'_>> {
         let mut found = Vec::new();
-        for path in self.below("")? {
-            if is_wanted(&path)
-                && matches!(self.entry(&path)?, Some(Entry::File { .. }))
-                && self.read(&path).map_or(true, |bytes| holds(&bytes, marks))
-            {
-                found.push(path);
+        for place in places {
+            let below = self.below(place)?;
+            let below = below
+                .iter()
+                .map(String::as_str)
+                .filter(|path| path != place);
+            for path in below.chain([place.as_str()]) {
+                if is_wanted(path)
+                    && matches!(self.entry(path)?, Some(Entry::File { .. }))
+                    && self.read(path).map_or(true, |bytes| holds(&bytes, marks))
+                {
+                    found.push(path.to_owned());
+                }
             }
         }
+        found.sort();
         Ok(Box::new(|| Ok(found)))
     }
 

@@ -63,9 +63,9 @@ impl Changes {
         config: &Config,
         identity: impl Fn() -> Result<Identity>,
     ) -> Result<(Targets, Targets)> {
-        let search = targets::candidates(&*self.new, &|_| true)?;
+        let search = targets::candidates(&*self.new)?;
         let differs = |place: &str| self.first_above(place).is_some();
-        let mut was = targets::candidates(&*self.old, &differs)?()?;
+        let mut was = targets::candidates_at(&*self.old, &self.paths)?()?;
         let is = search()?;
         was.extend(is.iter().filter(|place| !differs(place)).cloned());
         was.sort();
@@ -116,6 +116,25 @@ impl Changes {
             let place = path::join(directory, name);
             if let Resolved::File { .. } = tree::resolve(&*self.old, &place)? {
                 return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Returns whether there was a root in a directory that is not among `here`, those of the roots that there are.
+    ///
+    /// # Errors
+    /// When the tree cannot be read.
+    pub fn had_more(&self, here: &BTreeSet<String>) -> Result<bool> {
+        for place in &self.paths {
+            let below = self.old.below(place)?;
+            let gone = below.iter().chain([place]).filter(|place| {
+                FILE_NAMES.contains(&path::name(place)) && !here.contains(path::parent(place))
+            });
+            for place in gone {
+                if let Some(Entry::File { .. } | Entry::Link) = self.old.entry(place)? {
+                    return Ok(true);
+                }
             }
         }
         Ok(false)

@@ -24,7 +24,7 @@ pub(super) fn walk(
     failures: &mut Vec<Failure>,
 ) -> Result<(Targets, Explored)> {
     let search = input.identity.map(|identity| {
-        let search = targets::candidates(&*input.tree, &|_| true);
+        let search = targets::candidates(&*input.tree);
         (identity, search)
     });
     let own = input

@@ -1,6 +1,6 @@
 //! The YAML documents of a tree in which an engine is interested.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::config::Config;
 use crate::failure::Result;
@@ -118,20 +118,25 @@ pub(super) struct Scan {
     pub(super) unread: Vec<Unread>,
 }
 
-/// Searches for the YAML files, among those that are wanted, that can hold an object that matters.
+/// Searches a tree for the YAML files that can hold an object that matters.
 ///
 /// # Errors
 /// When the tree cannot be read.
-pub fn candidates<'a>(
-    tree: &'a dyn Listing,
-    is_wanted: &dyn Fn(&str) -> bool,
-) -> Result<Search<'a>> {
-    tree.files_with(&|path| is_yaml(path) && is_wanted(path), &MARKS)
+pub fn candidates(tree: &dyn Listing) -> Result<Search<'_>> {
+    candidates_at(tree, &[String::new()].into())
+}
+
+/// Searches for those files at or below these places, of which none lies below another one.
+///
+/// # Errors
+/// When the tree cannot be read.
+pub fn candidates_at<'a>(tree: &'a dyn Listing, places: &BTreeSet<String>) -> Result<Search<'a>> {
+    tree.files_with(places, &is_yaml, &MARKS)
 }
 
 /// Reads every object of a tree that matters.
 pub(super) fn scan(tree: &dyn Listing, config: &Config) -> Result<Scan> {
-    scan_in(tree, config, &candidates(tree, &|_| true)?()?)
+    scan_in(tree, config, &candidates(tree)?()?)
 }
 
 /// Reads every object that matters in these files.

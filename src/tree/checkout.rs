@@ -1,7 +1,7 @@
 //! The files of a tree as a checkout gives them: `kustomize build` reads those, not what is stored.
 
 use std::cell::RefCell;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::rc::Rc;
 
 use super::{Entry, Listing, Search, Tree, path};
@@ -196,10 +196,11 @@ impl Listing for CheckedOut {
 
     fn files_with(
         &self,
+        places: &BTreeSet<String>,
         is_wanted: &dyn Fn(&str) -> bool,
         marks: &'static [&'static str],
     ) -> Result<Search<'_>> {
-        self.tree.files_with(is_wanted, marks)
+        self.tree.files_with(places, is_wanted, marks)
     }
 
     fn unnameable(&self, names: &[&str]) -> Result<Vec<String>> {

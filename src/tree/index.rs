@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 use std::cmp::Ordering;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Range;
 use std::path::Path;
 use std::rc::Rc;
@@ -348,13 +348,17 @@ impl Listing for IndexTree {
 
     fn files_with(
         &self,
+        places: &BTreeSet<String>,
         is_wanted: &dyn Fn(&str) -> bool,
         marks: &'static [&'static str],
     ) -> Result<Search<'_>> {
+        let is_all = places.contains("");
+        let is_inside = |path: &str| is_all || path::and_above(path).any(|at| places.contains(at));
+        let is_wanted = |path: &str| is_wanted(path) && is_inside(path);
         let is_file = |entry: &IndexEntry| {
             is_staged(entry)
                 && matches!(kind(entry.mode), Some(Entry::File { .. }))
-                && std::str::from_utf8(self.path(entry)).is_ok_and(is_wanted)
+                && std::str::from_utf8(self.path(entry)).is_ok_and(&is_wanted)
         };
         let numbers = (0..).zip(self.state.entries());
         // There may be millions.
@@ -367,7 +371,9 @@ impl Listing for IndexTree {
         let found = self.objects.hold(files.len(), blobs, marks);
         let mut searches = Vec::new();
         for (directory, tree) in &self.trees {
-            let search = tree.files_with(&|path| is_wanted(&path::join(directory, path)), marks)?;
+            let top = [String::new()].into();
+            let is_wanted = |path: &str| is_wanted(&path::join(directory, path));
+            let search = tree.files_with(&top, &is_wanted, marks)?;
             searches.push((directory, search));
         }
         Ok(Box::new(move || {

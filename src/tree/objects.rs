@@ -301,16 +301,25 @@ impl Listing for ObjectTree {
 
     fn files_with(
         &self,
+        places: &BTreeSet<String>,
         is_wanted: &dyn Fn(&str) -> bool,
         marks: &'static [&'static str],
     ) -> Result<Search<'_>> {
         let mut wanted = Vec::new();
-        self.each("", &mut |directory, name, item| {
+        let mut visit = |directory: &str, name: &str, item: &Item| {
             let path = path::join(directory, name);
             if matches!(item.entry, Entry::File { .. }) && is_wanted(&path) {
                 wanted.push((path, item.id));
             }
-        })?;
+        };
+        for place in places {
+            match self.item(place)? {
+                Some(item) if item.entry != Entry::Directory => {
+                    visit(path::parent(place), path::name(place), &item);
+                }
+                _ => self.each(place, &mut visit)?,
+            }
+        }
         wanted.sort();
         let (paths, ids): (Vec<String>, Vec<ObjectId>) = wanted.into_iter().unzip();
         let blobs = Arc::new(move |number: usize| ids[number]);
