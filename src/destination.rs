@@ -15,11 +15,13 @@ pub use commit::{CommitOptions, Sign};
 pub use directory::NewDirectory;
 pub use on_branch::{BranchOptions, Committed, OnBranch};
 
+use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use crate::build_check::{BuildCheck, Earlier};
 use crate::failure::{Failure, Result};
 use crate::fetch::{History, Move, Tip};
+use crate::git::Status;
 use crate::plan::{Plan, Writes};
 use crate::record::{LOCK_NAME, Lock};
 use crate::tree::path;
@@ -163,13 +165,24 @@ impl Destination {
         }
     }
 
-    /// Refuses a result of a commit that is not what people see on disk.
+    /// Begins to look whether files in use have changes that are not committed, where that matters.
+    #[must_use]
+    pub fn begin_status(&self, workspace: &Workspace, used: &BTreeSet<String>) -> Option<Status> {
+        self.branch()?.begin_status(workspace, used)
+    }
+
+    /// Refuses a result of a commit that is not what people see on disk. `begun` may have found that out.
     ///
     /// # Errors
     /// When a file in use has changes that are not committed.
-    pub fn refuse_changed(&self, workspace: &Workspace, plan: &Plan) -> Result<()> {
+    pub fn refuse_changed(
+        &self,
+        workspace: &Workspace,
+        plan: &Plan,
+        begun: Option<Status>,
+    ) -> Result<()> {
         match self.branch() {
-            Some(branch) => branch.refuse_changed(workspace, plan),
+            Some(branch) => branch.refuse_changed(workspace, plan, begun),
             None => Ok(()),
         }
     }

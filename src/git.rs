@@ -12,7 +12,8 @@ mod remote_git;
 
 pub use checkout::{Attributes, Checkout};
 pub use local_repo::{
-    Amid, CommitId, Hooks, Listed, LocalRepo, LogEntry, Ref, Side, Staged, Which, is_branch_name,
+    Amid, CommitId, Hooks, Listed, LocalRepo, LogEntry, Ref, Side, Staged, Status, Which,
+    is_branch_name,
 };
 pub(crate) use remote_git::untied;
 pub use remote_git::{Asked, Depth, RefSpec, RemoteGit, Wanted, init};

@@ -6,6 +6,7 @@ use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
+use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use crate::interrupt::{self, Signal, signal_group};
@@ -108,6 +109,34 @@ pub fn run(
         stdout: taken(&stdout),
         stderr: String::from_utf8_lossy(&taken(&stderr)).into_owned(),
     })
+}
+
+/// Work that another thread does, as waiting for a child, while something else is done. Where nobody asks for its result
+/// it is waited for: what it starts does not outlive us.
+#[derive(Debug)]
+pub struct Ahead<T>(Option<JoinHandle<T>>);
+
+impl<T: Send + 'static> Ahead<T> {
+    /// Begins it, unless there is no thread for it.
+    #[must_use]
+    pub fn begin(work: impl FnOnce() -> T + Send + 'static) -> Ahead<T> {
+        Ahead(thread::Builder::new().spawn(work).ok())
+    }
+
+    /// Returns the result, if it was begun.
+    #[must_use]
+    pub fn result(mut self) -> Option<T> {
+        let result = self.0.take()?.join();
+        Some(result.unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+    }
+}
+
+impl<T> Drop for Ahead<T> {
+    fn drop(&mut self) {
+        if let Some(thread) = self.0.take() {
+            let _ = thread.join();
+        }
+    }
 }
 
 /// A child that answers one question after the other. It is ended when this is dropped.
@@ -550,6 +579,18 @@ mod tests {
         let mut child = Conversation::start(&mut sh("read line; echo 3; echo ab")).unwrap();
         assert_eq!(child.ask("x").unwrap(), "3");
         assert!(child.read(10).is_err(), "an answer that is too short");
+    }
+
+    #[test]
+    fn what_is_begun_ahead_is_waited_for() {
+        assert_eq!(Ahead::begin(|| 2).result(), Some(2));
+        let done = Arc::new(AtomicBool::new(false));
+        let set = done.clone();
+        drop(Ahead::begin(move || {
+            thread::sleep(Duration::from_millis(50));
+            set.store(true, Ordering::SeqCst);
+        }));
+        assert!(done.load(Ordering::SeqCst));
     }
 
     #[test]

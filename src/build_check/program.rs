@@ -2,12 +2,11 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use super::closed::{self, Walls};
 use crate::failure::{Failure, Result};
-use crate::process::{self, Limits, Terminal};
+use crate::process::{self, Ahead, Limits, Terminal};
 use crate::record::sha256_of;
 
 /// How long a program may take to say its version.
@@ -47,31 +46,19 @@ pub(super) enum Search {
     Nothing(String),
 }
 
-/// A search that goes on while something else is done. Where nobody asks for its result it is waited for: what it
-/// starts does not outlive us.
-pub struct Searching(Option<JoinHandle<Result<Search>>>);
+/// A search that goes on while something else is done.
+pub struct Searching(Ahead<Result<Search>>);
 
 impl Searching {
     /// Begins to look for a program, as [`find`] does.
     #[must_use]
     pub fn begin(given: Option<PathBuf>) -> Searching {
-        // Without a thread it is looked for when it is needed.
-        let thread = thread::Builder::new().spawn(move || find(given.as_deref()));
-        Searching(thread.ok())
+        Searching(Ahead::begin(move || find(given.as_deref())))
     }
 
-    /// Returns the result, if there is one.
-    pub(super) fn found(mut self) -> Option<Result<Search>> {
-        let found = self.0.take()?.join();
-        Some(found.unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
-    }
-}
-
-impl Drop for Searching {
-    fn drop(&mut self) {
-        if let Some(thread) = self.0.take() {
-            let _ = thread.join();
-        }
+    /// Returns the result, if it was begun.
+    pub(super) fn found(self) -> Option<Result<Search>> {
+        self.0.result()
     }
 }
 

@@ -17,6 +17,7 @@ use crate::fetch::{self, Fetcher};
 use crate::git::LocalRepo;
 use crate::plan::{self, HYDRATOR_METADATA, Options, Patterns, Plan, Rewritten, Writes};
 use crate::record::{Change, LOCK_NAME, Left, LoadRestrictor, Lock, LockOptions, Remote};
+use crate::targets;
 use crate::tree::Tree;
 use crate::walk::Warning;
 use crate::workspace::{Files, Workspace};
@@ -236,6 +237,12 @@ impl<'a> Run<'a> {
     fn plan(&mut self) -> Result<Plan, Failures> {
         let (workspace, options) = (&self.workspace, &self.options);
         let (destination, fetcher) = (&mut self.destination, &mut self.fetcher);
+        let mut status = None;
+        // It goes on while the walk does.
+        let search = match &workspace.files {
+            Files::Commit { tree, .. } => Some(targets::candidates(&**tree)),
+            Files::WorkingTree { .. } | Files::Disk { .. } | Files::Tree(_) => None,
+        };
         let plan = match &self.subject {
             Subject::Copy(copied) => {
                 let target = copied.target(workspace, destination, fetcher)?;
@@ -244,11 +251,14 @@ impl<'a> Run<'a> {
                 plan::copy::plan(workspace, target, into, options, fetcher)?
             }
             Subject::InPlace(request) => {
-                plan::in_place::plan(workspace, request, options, fetcher)?
+                let mut tell = |used: &BTreeSet<String>| {
+                    status = destination.begin_status(workspace, used);
+                };
+                plan::in_place::plan_telling(workspace, request, options, fetcher, &mut tell)?
             }
         };
-        destination.refuse_changed(workspace, &plan)?;
-        self.deployed = Deployed::of(workspace)?;
+        destination.refuse_changed(workspace, &plan, status)?;
+        self.deployed = Deployed::of(workspace, search.transpose()?)?;
         if let Some(deployed) = &self.deployed {
             deployed.refuse_harm(workspace, &plan)?;
         }
@@ -493,6 +503,15 @@ pub(super) fn outcome(
     changes: Vec<Change>,
     strict: Strict,
 ) -> Outcome {
+    let mut graphs = vec![plan.before];
+    if let Writes::InPlace { after, .. } = plan.writes {
+        graphs.push(*after);
+    }
+    for mut graph in graphs {
+        // As after a check: the program ends next, and to free many small pieces takes a while.
+        graph.sources.clear();
+        std::mem::forget(graph);
+    }
     Outcome {
         status,
         result,

@@ -1,7 +1,7 @@
 //! One commit on a branch: of a copy, or of the repository localized where it stands.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use gix::ObjectId;
@@ -17,7 +17,7 @@ use crate::build_check::{BuildCheck, Earlier};
 use crate::config::FILE_NAME;
 use crate::failure::{Failure, Result, listed, pathspec, short};
 use crate::fetch::{History, Move, Tip};
-use crate::git::{CommitId, LocalRepo};
+use crate::git::{CommitId, LocalRepo, Status};
 use crate::history::tip::{self, TipState};
 use crate::history::trees::differences;
 use crate::plan::{Plan, Writes};
@@ -26,6 +26,17 @@ use crate::tree::objects::{ObjectTree, object_id};
 use crate::tree::{self, Listing, Tree, path};
 use crate::walk::Warning;
 use crate::workspace::{Files, Workspace};
+
+/// The files that decide how the source is localized.
+const DECISIVE: [&str; 2] = [LOCK_NAME, FILE_NAME];
+
+/// Returns what is in use of a source of which `used` files are walked.
+fn in_use(tree: &ObjectTree, used: &BTreeSet<String>) -> BTreeSet<String> {
+    let mut all = tree.followed();
+    all.extend(used.iter().cloned());
+    all.extend(DECISIVE.map(str::to_owned));
+    all
+}
 
 /// Which branch, and how it is committed to.
 #[derive(Debug, Clone, Default)]
@@ -271,22 +282,28 @@ impl OnBranch {
         Ok(())
     }
 
+    /// Begins to look whether files in use look different on disk or in the index.
+    pub(super) fn begin_status(
+        &self,
+        workspace: &Workspace,
+        used: &BTreeSet<String>,
+    ) -> Option<Status> {
+        let (tree, _) = self.seen(workspace)?;
+        Some(self.repo.begin_status(in_use(tree, used)))
+    }
+
     /// Refuses to take from the source commit what looks different on disk or in the index.
-    pub(super) fn refuse_changed(&self, workspace: &Workspace, plan: &Plan) -> Result<()> {
-        let Files::Commit {
-            is_head: true,
-            tree,
-            ..
-        } = &workspace.files
-        else {
-            return Ok(());
-        };
-        let Some(top) = &self.repo.top else {
+    pub(super) fn refuse_changed(
+        &self,
+        workspace: &Workspace,
+        plan: &Plan,
+        begun: Option<Status>,
+    ) -> Result<()> {
+        let Some((tree, top)) = self.seen(workspace) else {
             return Ok(());
         };
         // What they say counts, and that there is one.
-        let decisive = [LOCK_NAME, FILE_NAME];
-        for name in decisive {
+        for name in DECISIVE {
             if tree.entry(name)?.is_none() && top.join(name).is_file() {
                 return Err(Failure::new(format!(
                     "`{name}` is not committed, so it would not be used"
@@ -298,10 +315,8 @@ impl OnBranch {
                 .hint("to do without it: --rev HEAD"));
             }
         }
-        let mut used = tree.followed();
-        used.extend(plan.used.iter().cloned());
-        used.extend(decisive.map(str::to_owned));
-        let changed = self.repo.changed_paths(&used)?;
+        let used = in_use(tree, &plan.used);
+        let changed = self.repo.changed_paths(&used, begun)?;
         if changed.is_empty() {
             Ok(())
         } else {
@@ -310,6 +325,18 @@ impl OnBranch {
                 listed(&changed)
             ))
             .hint("commit or stash them; to use the committed files: --rev HEAD"))
+        }
+    }
+
+    /// Returns the source and the top of what people see on disk, where both should be the same.
+    fn seen<'a>(&'a self, workspace: &'a Workspace) -> Option<(&'a ObjectTree, &'a Path)> {
+        match &workspace.files {
+            Files::Commit {
+                is_head: true,
+                tree,
+                ..
+            } => Some((tree, self.repo.top.as_deref()?)),
+            _ => None,
         }
     }
 

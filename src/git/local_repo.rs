@@ -5,7 +5,7 @@ mod hooks;
 mod objects;
 mod worktrees;
 
-pub use files::{Side, Staged};
+pub use files::{Side, Staged, Status};
 pub use hooks::Hooks;
 pub use worktrees::{Amid, Listed};
 

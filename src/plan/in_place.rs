@@ -62,8 +62,23 @@ pub fn plan(
     options: &Options,
     remotes: &mut dyn Remotes,
 ) -> Result<Plan, Failures> {
+    plan_telling(workspace, request, options, remotes, &mut |_| {})
+}
+
+/// Does what [`plan`] does, and tells which files of the user the result depends on as soon as that is known.
+///
+/// # Errors
+/// As [`plan`].
+pub fn plan_telling(
+    workspace: &Workspace,
+    request: &Request,
+    options: &Options,
+    remotes: &mut dyn Remotes,
+    tell: &mut dyn FnMut(&BTreeSet<String>),
+) -> Result<Plan, Failures> {
     workspace.refuse_foreign_lock()?;
-    planned(workspace, request, options, remotes).map_err(|failures| workspace.explain(failures))
+    planned(workspace, request, options, remotes, tell)
+        .map_err(|failures| workspace.explain(failures))
 }
 
 fn planned(
@@ -71,6 +86,7 @@ fn planned(
     request: &Request,
     options: &Options,
     remotes: &mut dyn Remotes,
+    tell: &mut dyn FnMut(&BTreeSet<String>),
 ) -> Result<Plan, Failures> {
     let empty = Rc::default();
     let held = workspace.lock.as_ref().unwrap_or(&empty);
@@ -90,6 +106,8 @@ fn planned(
     let troubles = Troubles::of(workspace, &explored)?;
     refuse(&troubles, request)?;
     let graph = &explored.graph;
+    let used = used(graph);
+    tell(&used);
     let asked = Asked::of(request, graph);
     start.restored.files.retain(|place, _| asked.has(place));
     let in_place = localized(workspace, options, &leave, &start, &explored)?;
@@ -140,7 +158,7 @@ fn planned(
         },
         lock,
         warnings,
-        used: used(graph),
+        used,
         trusted: in_place.localized.trusted,
         load_restrictor: options.load_restrictor,
         before: explored.graph,

@@ -7,8 +7,8 @@ use crate::failure::{Failures, Result};
 use crate::plan::{self, Plan};
 use crate::reference_tree::Survey;
 use crate::targets::{self, Targets};
-use crate::tree::Listing;
 use crate::tree::working::WorkingTree;
+use crate::tree::{Listing, Search};
 use crate::workspace::{Files, Workspace};
 
 /// What is deployed from the repository that a workspace lies in.
@@ -21,7 +21,12 @@ pub(in crate::commands) struct Deployed {
 
 impl Deployed {
     /// Reads the objects of the repository; none where there is no repository.
-    pub(in crate::commands) fn of(workspace: &Workspace) -> Result<Option<Deployed>> {
+    ///
+    /// `search` is one for targets that goes on already.
+    pub(in crate::commands) fn of(
+        workspace: &Workspace,
+        search: Option<Search<'_>>,
+    ) -> Result<Option<Deployed>> {
         let (tree, top): (Rc<dyn Listing>, &str) = match &workspace.files {
             Files::Commit { tree, .. } => (tree.clone(), ""),
             Files::WorkingTree { tree, .. } => (tree.clone(), ""),
@@ -36,7 +41,11 @@ impl Deployed {
             return Ok(None);
         };
         let config = &workspace.config;
-        let targets = targets::find(&*tree, config, || identity(repo, config))?;
+        let identity = || identity(repo, config);
+        let targets = match search {
+            Some(search) => targets::find_in(&*tree, config, &search()?, identity)?,
+            None => targets::find(&*tree, config, identity)?,
+        };
         Ok(Some(Deployed {
             tree,
             targets,

@@ -2,9 +2,10 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-use super::LocalRepo;
+use super::{LocalRepo, run};
 use crate::failure::{Failure, Result};
 use crate::git::said;
+use crate::process::{Ahead, Output};
 
 /// What a commit is compared with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,6 +33,12 @@ pub struct Staged {
     pub intent_to_add: bool,
 }
 
+/// A question which paths are changed, that git answers while something else is done.
+pub struct Status {
+    among: BTreeSet<String>,
+    answer: Ahead<Result<Output>>,
+}
+
 /// How many pathspecs git is given: it compares each of them with each file of the index.
 const MOST_PATHSPECS: usize = 50;
 
@@ -57,13 +64,31 @@ fn shallow(paths: &BTreeSet<String>) -> BTreeSet<&str> {
 }
 
 impl LocalRepo {
-    /// Returns which of these paths (from the top) are tracked, and differ from HEAD in the index or on disk.
+    /// Begins to look which of these paths (from the top) are tracked, and differ from HEAD in the index or on disk.
+    #[must_use]
+    pub fn begin_status(&self, among: BTreeSet<String>) -> Status {
+        let mut command = self.command();
+        command.args(status_arguments(&among));
+        let answer = Ahead::begin(move || run::<&str>(command, &[], None));
+        Status { among, answer }
+    }
+
+    /// Returns which of these paths (from the top) are tracked, and differ from HEAD in the index or on disk. `begun` may
+    /// have found that out.
     ///
     /// # Errors
     /// When git cannot compare them.
-    pub fn changed_paths(&self, among: &BTreeSet<String>) -> Result<Vec<String>> {
-        let changed = self.status(among)?.into_iter();
-        Ok(changed.map(|(_, path)| path).collect())
+    pub fn changed_paths(
+        &self,
+        among: &BTreeSet<String>,
+        begun: Option<Status>,
+    ) -> Result<Vec<String>> {
+        let begun = begun.filter(|begun| among.is_subset(&begun.among));
+        let changed = match begun.and_then(|begun| begun.answer.result()) {
+            Some(answer) => status_among(&succeeded(answer?)?, among),
+            None => self.status(among)?,
+        };
+        Ok(changed.into_iter().map(|(_, path)| path).collect())
     }
 
     /// Returns which of these paths (from the top) are tracked, and something else on disk than in the index: also those
@@ -77,35 +102,13 @@ impl LocalRepo {
         Ok(unstaged.map(|(_, path)| path).collect())
     }
 
-    /// Returns what is different of these paths, with git's letter for what it is on disk. Git looks at no other file,
-    /// where there are not too many of them: a repository may hold a million.
+    /// Returns what is different of these paths, with git's letter for what it is on disk.
     fn status(&self, among: &BTreeSet<String>) -> Result<Vec<(char, String)>> {
         if among.is_empty() {
             return Ok(Vec::new());
         }
-        let pathspecs: Vec<String> = shallow(among)
-            .into_iter()
-            .map(|place| format!(":(top,literal){place}"))
-            .collect();
-        let mut arguments = vec![
-            // Nobody waits for an index that is refreshed.
-            "--no-optional-locks",
-            "status",
-            "--porcelain",
-            "-z",
-            "--untracked-files=no",
-            "--no-renames",
-            "--ignore-submodules=all",
-            "--",
-        ];
-        arguments.extend(pathspecs.iter().map(String::as_str));
-        let output = self.files(&arguments)?;
-        // A name that is not UTF-8 is none that a reference could name.
-        Ok(String::from_utf8_lossy(&output)
-            .split('\0')
-            .filter_map(|entry| Some((entry.chars().nth(1)?, entry.get(3..)?.to_owned())))
-            .filter(|(_, path)| among.contains(path))
-            .collect())
+        let output = succeeded(self.run(&status_arguments(among), None)?)?;
+        Ok(status_among(&output, among))
     }
 
     /// Returns the tracked paths (from the top), and of each whether a sparse checkout leaves it out.
@@ -259,13 +262,49 @@ impl LocalRepo {
     }
 
     fn files(&self, args: &[&str]) -> Result<Vec<u8>> {
-        let output = self.run(args, None)?;
-        if output.status.success() {
-            Ok(output.stdout)
-        } else {
-            Err(Failure::new(said(&output)))
-        }
+        succeeded(self.run(args, None)?)
     }
+}
+
+fn succeeded(output: Output) -> Result<Vec<u8>> {
+    if output.status.success() {
+        Ok(output.stdout)
+    } else {
+        Err(Failure::new(said(&output)))
+    }
+}
+
+/// Returns what git is asked about these paths, of which there is at least one. It looks at no other file where there
+/// are not too many of them: a repository may hold a million.
+fn status_arguments(among: &BTreeSet<String>) -> Vec<String> {
+    const STATUS: [&str; 8] = [
+        // Nobody waits for an index that is refreshed.
+        "--no-optional-locks",
+        "status",
+        "--porcelain",
+        "-z",
+        "--untracked-files=no",
+        "--no-renames",
+        "--ignore-submodules=all",
+        "--",
+    ];
+    let pathspecs = shallow(among).into_iter();
+    let pathspecs = pathspecs.map(|place| format!(":(top,literal){place}"));
+    STATUS
+        .map(str::to_owned)
+        .into_iter()
+        .chain(pathspecs)
+        .collect()
+}
+
+/// Returns the paths of an answer, with git's letter for what each is on disk.
+fn status_among(answer: &[u8], among: &BTreeSet<String>) -> Vec<(char, String)> {
+    // A name that is not UTF-8 is none that a reference could name.
+    String::from_utf8_lossy(answer)
+        .split('\0')
+        .filter_map(|entry| Some((entry.chars().nth(1)?, entry.get(3..)?.to_owned())))
+        .filter(|(_, path)| among.contains(path))
+        .collect()
 }
 
 impl Staged {
