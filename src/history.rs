@@ -6,7 +6,6 @@ pub mod trees;
 
 use crate::failure::{Failure, Result};
 use crate::git::LocalRepo;
-use crate::record::Trailers;
 
 /// Below this name lie the branches that we make.
 pub const PREFIX: &str = "localized/";
@@ -38,7 +37,7 @@ pub fn not_a_source(branch: &str) -> Failure {
 /// Refuses to change what HEAD has checked out where that is a localized branch: the next run would find edits there.
 ///
 /// # Errors
-/// When it is one, by its name or, where HEAD is detached, by the record of its commit.
+/// When it is one by its name or, where HEAD is detached, if no branch but such ones is there.
 pub fn refuse_checked_out(here: &LocalRepo) -> Result<()> {
     let failure = match here.ref_of("HEAD")? {
         Some(name) if is_ours(&name) => not_a_source(name.trim_start_matches("refs/heads/")),
@@ -47,9 +46,10 @@ pub fn refuse_checked_out(here: &LocalRepo) -> Result<()> {
             let Some(head) = here.commit("HEAD")? else {
                 return Ok(());
             };
-            let messages = here.first_parents(&head.commit, 1)?;
-            let is_made = |message: &str| matches!(Trailers::parse(message), Ok(Some(_)));
-            if !messages.iter().any(|entry| is_made(&entry.message)) {
+            let mut refs = here.refs(&["refs/heads/", "refs/remotes/"])?;
+            // One that was merged by moving a branch is a source again.
+            refs.retain(|_, found| found.id == head.commit && found.other_name.is_none());
+            if refs.is_empty() || !refs.keys().all(|name| is_ours(name)) {
                 return Ok(());
             }
             Failure::new("HEAD is a commit of a localized branch, not a source")

@@ -193,6 +193,9 @@ fn a_localized_branch_cannot_be_the_source() {
             .fails(2)
             .stderr_has("HEAD is a commit of a localized branch, not a source");
     }
+    // Where it was merged by moving `main`, its commit is a source.
+    work.git(&["update-ref", "refs/heads/merged", "HEAD"]);
+    work.run(&["lock"]).success();
     work.git(&["checkout", "--quiet", "--detach", "main"]);
     work.run(&["lock"]).success();
 }

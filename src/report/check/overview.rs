@@ -84,7 +84,10 @@ impl<'a> Overview<'a> {
         places.dedup();
         let shown = first.iter().find(|one| is_url(one)).map(|one| place(one));
         places.retain(|place| Some(place) != shown.as_ref());
-        let mut help = findings.iter().flat_map(|finding| &finding.help);
+        let remote = findings
+            .iter()
+            .filter(|finding| finding.rule == Rule::RemoteReference);
+        let mut help = remote.flat_map(|finding| &finding.help);
         let lock = help.find_map(|line| {
             let command = line.split_once(": ").map_or("", |(_, command)| command);
             command.starts_with(LOCK).then_some(command)
