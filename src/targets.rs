@@ -458,8 +458,8 @@ fn of_scan(
     };
     if !found.objects.is_empty() {
         let identity = identity()?;
-        flux::find(tree, &identity, &found.objects, &mut targets)?;
-        argo::find(tree, &identity, &found.objects, &mut targets)?;
+        let applied = flux::find(tree, &identity, &found.objects, &mut targets)?;
+        argo::find(tree, &identity, &applied, &mut targets)?;
     }
     fleet::find(tree, config, &mut targets)?;
     place::declared(tree, config, &mut targets)?;

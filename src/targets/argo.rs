@@ -5,7 +5,7 @@ mod files;
 mod pattern;
 mod template;
 
-use super::flux::{given, text, texts, wrong};
+use super::flux::{given, text, texts, unfilled, wrong};
 use super::scan::Document;
 use super::{
     Build, Directory, Engine, Found, Here, Identity, Place, Target, Targets, Unread, place,
@@ -178,7 +178,11 @@ fn of_source(
         .into_iter()
         .find(|text| text.contains("{{") || text.contains("${"))
     {
-        let why = format!("`{}` is filled in elsewhere", redact::url(text));
+        let why = if found.unfilled.is_empty() {
+            format!("`{}` is filled in elsewhere", redact::url(text))
+        } else {
+            unfilled(found, text)
+        };
         return Ok(target(Place::Templated(why), Build::default()));
     }
     let Some(base) = identity.directory_of(url) else {

@@ -28,13 +28,14 @@ const OVERRIDES: [&str; 8] = [
     "buildMetadata",
 ];
 
-/// Adds what Flux deploys.
+/// Adds what Flux deploys, and returns all objects as it applies them: with variables filled in, and those that a
+/// `ResourceSet` makes.
 pub(super) fn find(
     tree: &dyn Listing,
     identity: &Identity,
     objects: &[Document],
     targets: &mut Targets,
-) -> Result<()> {
+) -> Result<Vec<Document>> {
     let mut templated = Vec::new();
     let unread = &mut targets.unread;
     let all = variables::fill(tree, identity, objects, &mut templated, unread)?;
@@ -48,7 +49,7 @@ pub(super) fn find(
         targets.targets.extend(target);
     }
     targets.targets.extend(templated);
-    Ok(())
+    Ok(all)
 }
 
 /// A text with its line and column.
@@ -108,7 +109,7 @@ fn is_variable(text: &str) -> bool {
 }
 
 /// Returns why a text with a variable is not known.
-fn unfilled(found: &Document, text: &str) -> String {
+pub(super) fn unfilled(found: &Document, text: &str) -> String {
     let shown = redact::url(text);
     let variables = found.unfilled.iter();
     let mut variables = variables.filter(|(name, _)| text.contains(&format!("${{{name}")));

@@ -181,7 +181,9 @@ impl Made<'_> {
         let is_target = value.get("kind").and_then(Value::text);
         if !matches!(
             is_target,
-            Some("Kustomization" | "FluxInstance" | "ResourceSet")
+            Some(
+                "Kustomization" | "FluxInstance" | "ResourceSet" | "Application" | "ApplicationSet"
+            )
         ) {
             return;
         }

@@ -267,3 +267,48 @@ fn ten_thousand_parents_are_bounded_and_named() {
         unread.message
     );
 }
+
+#[test]
+fn applications_of_argo_cd_are_filled_in_and_made_too() {
+    let parent = object("all", "./all", &substitute("A: one"));
+    let application = |path: &str| {
+        format!(
+            "apiVersion: argoproj.io/v1alpha1
+kind: Application
+metadata: {{name: web}}
+spec: {{source: {{repoURL: {HERE}, path: '{path}'}}}}
+"
+        )
+    };
+    for (path, expected) in [
+        ("x/${A}", "web x/one"),
+        (
+            "x/${NONE}",
+            "web `x/${NONE}`: Flux Kustomization all (p.yaml:2) has no value for `NONE`",
+        ),
+        ("x/{{a}}", "web `x/{{a}}` is filled in elsewhere"),
+    ] {
+        let found = places(&[("p.yaml", &parent), ("all/a.yaml", &application(path))]);
+        assert_eq!(found, [expected, "all all"], "{path}");
+    }
+    let set = |path: &str| {
+        let made = application(path).replace('\n', "\n      ");
+        format!(
+            "apiVersion: fluxcd.controlplane.io/v1
+kind: ResourceSet
+metadata: {{name: set}}
+spec:
+  inputs: [{{a: one}}, {{a: two}}]
+  resourcesTemplate: |
+      {made}"
+        )
+    };
+    assert_eq!(
+        places(&[("set.yaml", &set("x/<< inputs.a >>"))]),
+        ["web x/one", "web x/two"]
+    );
+    assert_eq!(
+        places(&[("set.yaml", &set("x/<< inputs.a | upper >>"))]).len(),
+        1
+    );
+}
