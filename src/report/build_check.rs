@@ -63,8 +63,8 @@ pub(super) fn write_proof(out: &mut String, checked: &BuildCheck) -> std::fmt::R
         (1, 1) => writeln!(out, "  verified before, from the same inputs ({program})")?,
         (before, _) => writeln!(
             out,
-            "  verified before: {} built from the same inputs ({program})",
-            counted(before, "root")
+            "  verified before: {} from the same inputs ({program})",
+            counted(before, "build")
         )?,
     }
     for target in built {
@@ -82,7 +82,7 @@ pub(super) fn write_differences(out: &mut String, checked: &BuildCheck) -> std::
     let differing: Vec<&TargetCheck> = checked.targets.iter().filter(differs).collect();
     let of = match checked.targets.len() {
         1 => String::new(),
-        all => format!(", in {} of {}", differing.len(), counted(all, "root")),
+        all => format!(", in {} of {}", differing.len(), counted(all, "build")),
     };
     writeln!(
         out,
@@ -92,7 +92,7 @@ pub(super) fn write_differences(out: &mut String, checked: &BuildCheck) -> std::
         write_target(out, checked, target)?;
     }
     if let more @ 1.. = differing.len().saturating_sub(NAMED) {
-        writeln!(out, "  and {}", counted(more, "more root"))?;
+        writeln!(out, "  and {}", counted(more, "more build"))?;
     }
     for change in &checked.moved {
         if let Change::Moved { label, old, new } = change {

@@ -95,7 +95,7 @@ fn in_place_only_what_reaches_a_change_is_built() {
     work.run(&IN_PLACE)
         .success()
         .stdout_has("nothing to do")
-        .stdout_has("  verified before: 3 roots built from the same inputs (kustomize/");
+        .stdout_has("  verified before: 3 builds from the same inputs (kustomize/");
     work.run(&["--in-place", "--format=json"])
         .success()
         .stdout_has("\"verdict\": \"verified-before\"");

@@ -114,7 +114,7 @@ fn differing_builds_show_the_difference_and_no_files() {
         let lines: Vec<&str> = output.stdout.lines().collect();
         assert_eq!(
             lines[0],
-            "not localized: the localized build differs from the original, in 1 of 2 roots"
+            "not localized: the localized build differs from the original, in 1 of 2 builds"
         );
         assert!(lines[1].starts_with("  example/overlay: "), "{lines:?}");
         let last = lines.last().unwrap();
