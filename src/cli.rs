@@ -177,8 +177,7 @@ fn point_elsewhere(error: &mut clap::Error) {
     let Some(ContextValue::String(unknown)) = error.get(ContextKind::InvalidArg) else {
         return;
     };
-    if error.kind() != ErrorKind::UnknownArgument || error.get(ContextKind::SuggestedArg).is_some()
-    {
+    if error.kind() != ErrorKind::UnknownArgument {
         return;
     }
     let option = unknown.split('=').next().unwrap_or_default();
@@ -199,6 +198,10 @@ fn point_elsewhere(error: &mut clap::Error) {
         return;
     }
     let tip = format!("it is an option of {}", names.join(", "));
+    // One of nearly that name is not meant, nor is its usage.
+    if error.remove(ContextKind::SuggestedArg).is_some() {
+        error.remove(ContextKind::Usage);
+    }
     error.insert(
         ContextKind::Suggested,
         ContextValue::StyledStrs(vec![tip.into()]),
