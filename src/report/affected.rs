@@ -105,7 +105,7 @@ pub fn summary(outcome: &Outcome) -> String {
     for (target, changer) in unbuilt(affected) {
         let by = visible(&target.by());
         text.push_str(&format!(
-            "{by}: seen as its file has it: {} may change it\n",
+            "{by}: compared as its file has it: {} may change it\n",
             visible(&changer.name)
         ));
         if let Some(why) = &changer.not_built {

@@ -35,7 +35,7 @@ pub(super) fn of(
     let mut builds = Vec::new();
     let mut seen = HashSet::new();
     for target in &found.targets {
-        // What is not known to be built is seen as its file has it.
+        // What is not known to be built is compared as its file has it.
         let here = match &target.place {
             Place::Here(here) if here.revision.is_this => here,
             _ => continue,
