@@ -230,7 +230,10 @@ impl<'a> History<'a> {
             return Ok(());
         };
         // As it was written: a shallow clone has cut the parents off.
-        let bytes = self.here.object("commit", commit)?.unwrap_or_default();
+        let bytes = match self.repository.find_object(object_id(commit)?) {
+            Ok(mut found) => std::mem::take(&mut found.data),
+            Err(_) => self.here.object("commit", commit)?.unwrap_or_default(),
+        };
         let text = String::from_utf8_lossy(&bytes);
         let header = text.lines().take_while(|line| !line.is_empty());
         let mut parents = header.filter_map(|line| line.strip_prefix("parent "));
