@@ -2,6 +2,7 @@
 
 use std::cell::{OnceCell, RefCell};
 use std::collections::{BTreeSet, HashMap};
+use std::ops::Range;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -23,13 +24,61 @@ struct Item {
     id: ObjectId,
 }
 
+/// What a directory holds. There may be a million entries, so that none of them has memory of its own.
 #[derive(Debug, Default)]
 struct Directory {
-    items: HashMap<String, Item>,
+    /// All names, one after the other.
+    names: String,
+    /// Where each name is, and what it names, sorted by name.
+    items: Vec<(Range<u32>, Item)>,
     /// The directories whose names are not UTF-8, as they can be shown.
     unnameable: Vec<(String, ObjectId)>,
     /// The name of something that is not UTF-8, as it can be shown.
     odd: Option<String>,
+}
+
+impl Directory {
+    fn get(&self, name: &str) -> Option<&Item> {
+        let found = self
+            .items
+            .binary_search_by(|(place, _)| self.name(place).cmp(name));
+        self.items.get(found.ok()?).map(|(_, item)| item)
+    }
+
+    fn iter(&self) -> impl Iterator<Item = (&str, &Item)> {
+        let items = self.items.iter();
+        items.map(|(place, item)| (self.name(place), item))
+    }
+
+    fn name(&self, place: &Range<u32>) -> &str {
+        let place = place.start as usize..place.end as usize;
+        self.names.get(place).unwrap_or_default()
+    }
+
+    /// Adds an entry: all are in order after [`sort`](Self::sort).
+    fn add(&mut self, name: &str, item: Item) -> Option<()> {
+        let start = u32::try_from(self.names.len()).ok()?;
+        self.names.push_str(name);
+        let end = u32::try_from(self.names.len()).ok()?;
+        self.items.push((start..end, item));
+        Some(())
+    }
+
+    fn sort(&mut self) {
+        let mut items = std::mem::take(&mut self.items);
+        items.sort_by(|(one, _), (other, _)| self.name(one).cmp(self.name(other)));
+        // Of a name that a damaged tree has twice the last one counts.
+        items.dedup_by(|(place, item), (kept, first)| {
+            let is_same = self.name(place) == self.name(kept);
+            if is_same {
+                *first = *item;
+            }
+            is_same
+        });
+        items.shrink_to_fit();
+        self.items = items;
+        self.names.shrink_to_fit();
+    }
 }
 
 /// The files of one tree object, as they are stored: no end of line or encoding is converted.
@@ -149,7 +198,7 @@ impl ObjectTree {
             let Some(entries) = self.directory(&directory)? else {
                 continue;
             };
-            for (name, item) in &entries.items {
+            for (name, item) in entries.iter() {
                 match item.entry {
                     Entry::Directory => todo.push(path::join(&directory, name)),
                     _ => visit(&directory, name, item),
@@ -180,7 +229,7 @@ impl ObjectTree {
             }));
         }
         let directory = self.directory(path::parent(path))?;
-        Ok(directory.and_then(|directory| directory.items.get(path::name(path)).copied()))
+        Ok(directory.and_then(|directory| directory.get(path::name(path)).copied()))
     }
 
     fn directory(&self, path: &str) -> Result<Option<Rc<Directory>>> {
@@ -224,10 +273,15 @@ impl ObjectTree {
                 EntryKind::Link => Entry::Link,
                 EntryKind::Commit => Entry::Submodule,
             };
-            let id = entry.oid.to_owned();
-            let item = Item { entry: kind, id };
-            directory.items.insert(name.to_owned(), item);
+            let item = Item {
+                entry: kind,
+                id: entry.oid.to_owned(),
+            };
+            directory
+                .add(name, item)
+                .ok_or_else(|| Failure::new(format!("tree {id} is too large")))?;
         }
+        directory.sort();
         Ok(directory)
     }
 }
@@ -252,9 +306,7 @@ impl Tree for ObjectTree {
                 shown(odd)
             )));
         }
-        let mut names: Vec<String> = found.items.keys().cloned().collect();
-        names.sort();
-        Ok(names)
+        Ok(found.iter().map(|(name, _)| name.to_owned()).collect())
     }
 
     fn read(&self, path: &str) -> Result<Vec<u8>> {
@@ -356,5 +408,34 @@ impl Listing for ObjectTree {
         }
         found.sort();
         Ok(found)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn of_a_name_the_last_entry_is_found(names in prop::collection::vec("[a-c./-]{0,4}", 0..30)) {
+            let mut directory = Directory::default();
+            let mut expected = std::collections::BTreeMap::new();
+            for (number, name) in names.iter().enumerate() {
+                let item = Item {
+                    entry: Entry::File { executable: false },
+                    id: object_id(&format!("{number:040x}")).unwrap(),
+                };
+                directory.add(name, item).unwrap();
+                expected.insert(name.as_str(), item.id);
+            }
+            directory.sort();
+            let found: Vec<_> = directory.iter().map(|(name, item)| (name, item.id)).collect();
+            prop_assert_eq!(found, expected.clone().into_iter().collect::<Vec<_>>());
+            for name in names.iter().map(String::as_str).chain(["none"]) {
+                prop_assert_eq!(directory.get(name).map(|item| item.id), expected.get(name).copied());
+            }
+        }
     }
 }
