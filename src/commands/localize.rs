@@ -401,6 +401,7 @@ fn workspace(request: &Request) -> Result<Workspace, Failures> {
                 })
                 .into());
             };
+            repo.begin_settings();
             Workspace::of_rev(Rc::new(repo), request.rev.as_deref())
         }
         (To::Disk, What::InPlace { .. }) => Workspace::of_working_tree(false),

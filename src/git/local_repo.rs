@@ -18,7 +18,7 @@ use std::process::Command;
 use super::{command, is_object_id, not_run, said};
 use crate::failpoint;
 use crate::failure::{Failure, Result};
-use crate::process::{self, Conversation, Limits, Output, Terminal};
+use crate::process::{self, Ahead, Conversation, Limits, Output, Terminal};
 
 /// A commit of this repository: full hex ids.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -59,6 +59,8 @@ pub struct LocalRepo {
     may_fetch: bool,
     /// The whole configuration: it takes git longer to start than to list it.
     settings: OnceCell<Vec<Setting>>,
+    /// The git that lists it, if that has begun.
+    listing: RefCell<Option<Ahead<Result<Output>>>>,
     /// The git that reads objects, once it was needed.
     batch: RefCell<Option<Conversation>>,
     /// The commits that were looked up, by their ids: they never change.
@@ -95,6 +97,9 @@ pub enum Which<'a> {
     /// With a line in its message that begins so: a basic regular expression.
     Says(&'a str),
 }
+
+/// What lists the configuration.
+const SETTINGS: [&str; 4] = ["config", "--list", "--show-scope", "-z"];
 
 /// A line of the configuration.
 #[derive(Debug)]
@@ -171,6 +176,7 @@ impl LocalRepo {
             index,
             may_fetch,
             settings: OnceCell::new(),
+            listing: RefCell::default(),
             batch: RefCell::default(),
             commits: RefCell::default(),
         }))
@@ -400,11 +406,23 @@ impl LocalRepo {
             .collect())
     }
 
+    /// Begins to read the configuration, where it is going to be needed.
+    pub fn begin_settings(&self) {
+        let command = self.command();
+        let listing = Ahead::begin(move || run(command, &SETTINGS, None));
+        *self.listing.borrow_mut() = Some(listing);
+    }
+
     fn settings(&self) -> Result<&[Setting]> {
         if let Some(settings) = self.settings.get() {
             return Ok(settings);
         }
-        let stdout = ok(self.run(&["config", "--list", "--show-scope", "-z"], None)?)?;
+        let begun = self.listing.borrow_mut().take();
+        let listed = match begun.and_then(Ahead::result) {
+            Some(listed) => listed?,
+            None => self.run(&SETTINGS, None)?,
+        };
+        let stdout = ok(listed)?;
         let mut fields = stdout.split('\0');
         let mut settings = Vec::new();
         while let (Some(scope), Some(entry)) = (fields.next(), fields.next()) {

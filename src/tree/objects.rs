@@ -89,6 +89,8 @@ pub struct ObjectTree {
     place: String,
     /// Every directory that was looked into, decoded once.
     directories: RefCell<HashMap<String, Rc<Directory>>>,
+    /// The last of them that was looked into: most of the time it is the next one, too.
+    last: RefCell<Option<(String, Rc<Directory>)>>,
     links: RefCell<BTreeSet<String>>,
     /// The directories at any depth whose names are not UTF-8, as they can be shown, once all were looked into.
     unnameable: OnceCell<Vec<(String, ObjectId)>>,
@@ -131,6 +133,7 @@ impl ObjectTree {
             root,
             place: place.to_owned(),
             directories: RefCell::default(),
+            last: RefCell::default(),
             links: RefCell::default(),
             unnameable: OnceCell::new(),
             top: None,
@@ -233,7 +236,13 @@ impl ObjectTree {
     }
 
     fn directory(&self, path: &str) -> Result<Option<Rc<Directory>>> {
+        if let Some((place, last)) = &*self.last.borrow()
+            && place == path
+        {
+            return Ok(Some(last.clone()));
+        }
         if let Some(known) = self.directories.borrow().get(path) {
+            *self.last.borrow_mut() = Some((path.to_owned(), known.clone()));
             return Ok(Some(known.clone()));
         }
         let Some(Item {

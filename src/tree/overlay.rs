@@ -36,6 +36,11 @@ impl OverlayTree {
         }
     }
 
+    /// Returns whether nothing is different: that is asked often.
+    fn is_same(&self) -> bool {
+        self.files.is_empty() && self.removed.is_empty()
+    }
+
     /// Takes the file at `place` away.
     pub fn remove(&mut self, place: &str) {
         self.files.remove(place);
@@ -45,6 +50,9 @@ impl OverlayTree {
 
 impl Tree for OverlayTree {
     fn entry(&self, path: &str) -> Result<Option<Entry>> {
+        if self.is_same() {
+            return self.base.entry(path);
+        }
         if let Some((_, executable)) = self.files.get(path) {
             let executable = *executable;
             return Ok(Some(Entry::File { executable }));
@@ -60,6 +68,9 @@ impl Tree for OverlayTree {
     }
 
     fn is_directory(&self, path: &str) -> Result<bool> {
+        if self.is_same() {
+            return self.base.is_directory(path);
+        }
         let is_replaced =
             |place: &str| self.files.contains_key(place) || self.removed.contains(place);
         if path::and_above(path).any(is_replaced) {
