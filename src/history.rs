@@ -39,23 +39,36 @@ pub fn not_a_source(branch: &str) -> Failure {
 /// # Errors
 /// When it is one by its name or, where HEAD is detached, if no branch but such ones is there.
 pub fn refuse_checked_out(here: &LocalRepo) -> Result<()> {
-    let failure = match here.ref_of("HEAD")? {
-        Some(name) if is_ours(&name) => not_a_source(name.trim_start_matches("refs/heads/")),
-        Some(_) => return Ok(()),
-        None => {
-            let Some(head) = here.commit("HEAD")? else {
-                return Ok(());
-            };
-            let mut refs = here.refs(&["refs/heads/", "refs/remotes/"])?;
-            // One that was merged by moving a branch is a source again.
-            refs.retain(|_, found| found.id == head.commit && found.other_name.is_none());
-            if refs.is_empty() || !refs.keys().all(|name| is_ours(name)) {
-                return Ok(());
-            }
-            Failure::new("HEAD is a commit of a localized branch, not a source")
-        }
-    };
-    Err(failure.hint(
+    match here.ref_of("HEAD")? {
+        Some(name) if is_ours(&name) => Err(instead(not_a_source(
+            name.trim_start_matches("refs/heads/"),
+        ))),
+        Some(_) => Ok(()),
+        None => match here.commit("HEAD")? {
+            Some(head) => refuse_tip(here, &head.commit, "HEAD"),
+            None => Ok(()),
+        },
+    }
+}
+
+/// Refuses a commit that no branch names but localized ones. `shown` is how messages name it.
+///
+/// # Errors
+/// When it is one, or git cannot read its refs.
+pub fn refuse_tip(here: &LocalRepo, commit: &str, shown: &str) -> Result<()> {
+    let mut refs = here.refs(&["refs/heads/", "refs/remotes/"])?;
+    // One that was merged by moving a branch is a source again.
+    refs.retain(|_, found| found.id == commit && found.other_name.is_none());
+    if refs.is_empty() || !refs.keys().all(|name| is_ours(name)) {
+        return Ok(());
+    }
+    Err(instead(Failure::new(format!(
+        "{shown} is a commit of a localized branch, not a source"
+    ))))
+}
+
+fn instead(failure: Failure) -> Failure {
+    failure.hint(
         "run it on the branch that it was made from (git switch BRANCH), and localize that again",
-    ))
+    )
 }

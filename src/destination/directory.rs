@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use crate::failpoint;
 use crate::failure::{Failure, Result, argument};
+use crate::history;
 use crate::interrupt::Scratch;
 use crate::plan::ResultFile;
 use crate::record::stored::{self, Difference};
@@ -31,7 +32,7 @@ impl NewDirectory {
     /// repository with `:/`.
     ///
     /// # Errors
-    /// When the directory above is not there.
+    /// When the directory above is not there, or it would be an edit of a localized branch.
     pub(super) fn find(workspace: &Workspace, shown: &str) -> Result<NewDirectory> {
         let Files::Disk { repo, cwd, tree } = &workspace.files else {
             return Err(Failure::new(
@@ -43,6 +44,11 @@ impl NewDirectory {
             (Some(top), Some(rest)) => place(top, rest)?,
             _ => place(cwd, shown)?,
         };
+        if let (Some(repo), Some(top)) = (repo, top)
+            && place.starts_with(top)
+        {
+            history::refuse_checked_out(repo)?;
+        }
         Ok(NewDirectory {
             into: tree.path(&place)?,
             place,

@@ -18,6 +18,7 @@ use crate::config::FILE_NAME;
 use crate::failure::{Failure, Result, listed, pathspec, short};
 use crate::fetch::{History, Move, Tip};
 use crate::git::{CommitId, LocalRepo, Status};
+use crate::history;
 use crate::history::tip::{self, TipState};
 use crate::history::trees::differences;
 use crate::plan::{Plan, Writes};
@@ -101,6 +102,10 @@ impl OnBranch {
         };
         let into = new_dir.map(|shown| into(workspace, shown)).transpose()?;
         let source = source_name.as_deref();
+        if source.is_none() {
+            let shown = if *is_head { "HEAD" } else { "the revision" };
+            history::refuse_tip(repo, &id.commit, shown)?;
+        }
         let name = branch::choose(options.name.as_deref(), source)?;
         let (branch, worktree) = {
             // While another run makes a worktree, its state is unknown.

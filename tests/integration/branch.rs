@@ -178,7 +178,12 @@ fn a_localized_branch_cannot_be_the_source() {
         .fails(2)
         .stderr_has("`localized/main` is a localized branch, not a source");
     // What writes to the working tree would edit what is generated.
-    let writes = [&["lock"][..], &["update"], &["--in-place", "--no-commit"]];
+    let writes = [
+        &["lock"][..],
+        &["update"],
+        &["--in-place", "--no-commit"],
+        &["--no-commit", "localized-overlay/overlay", "new"],
+    ];
     let before = work.state();
     for args in writes {
         work.run(args)
@@ -188,11 +193,24 @@ fn a_localized_branch_cannot_be_the_source() {
     }
     before.assert_same(&work.state());
     work.git(&["checkout", "--quiet", "--detach"]);
+    let before = work.state();
     for args in writes {
         work.run(args)
             .fails(2)
             .stderr_has("HEAD is a commit of a localized branch, not a source");
     }
+    for branch in [&[][..], &["--branch", "localized/main"], &["--branch", "x"]] {
+        for (rev, shown) in [(&[][..], "HEAD"), (&["--rev", "HEAD"], "the revision")] {
+            project
+                .overlay(&[branch, rev].concat())
+                .fails(2)
+                .stderr_has(&format!(
+                    "{shown} is a commit of a localized branch, not a source"
+                ))
+                .stderr_has("hint: run it on the branch that it was made from");
+        }
+    }
+    before.assert_same(&work.state());
     // Where it was merged by moving `main`, its commit is a source.
     work.git(&["update-ref", "refs/heads/merged", "HEAD"]);
     work.run(&["lock"]).success();
