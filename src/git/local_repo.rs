@@ -266,17 +266,21 @@ impl LocalRepo {
         Ok(Some(name).filter(|name| output.status.success() && name.starts_with("refs/")))
     }
 
-    /// Returns all refs that match one of `patterns` (as `git for-each-ref` matches), by full name.
+    /// Returns all refs that match one of `patterns` (as `git for-each-ref` matches), by full name: also those whose
+    /// object is missing.
     ///
     /// # Errors
     /// When git cannot read its refs.
     pub fn refs(&self, patterns: &[&str]) -> Result<BTreeMap<String, Ref>> {
-        // Also what is soon asked about their commits. HEAD is a star or a space.
-        const FIELDS: &str = "%(HEAD)%(refname) %(objectname) %(symref) %(tree) %(parent)";
-        let format = format!("--format={FIELDS}");
-        let mut args = vec!["for-each-ref", format.as_str()];
-        args.extend(patterns);
-        let list = ok(self.run(&args, None)?)?;
+        // HEAD is a star or a space.
+        const FIELDS: &str = "--format=%(HEAD)%(refname) %(objectname) %(symref) ";
+        let list = |format: &str| self.run(&[&["for-each-ref", format], patterns].concat(), None);
+        // Also what is soon asked about their commits. That fails for all of them where one is missing.
+        let mut listed = list(&format!("{FIELDS}%(tree) %(parent)"))?;
+        if !listed.status.success() {
+            listed = list(FIELDS)?;
+        }
+        let list = ok(listed)?;
         let mut refs = BTreeMap::new();
         for line in list.lines() {
             let is_head = line.starts_with('*');

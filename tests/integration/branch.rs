@@ -216,6 +216,9 @@ fn a_localized_branch_cannot_be_the_source() {
     work.run(&["lock"]).success();
     work.git(&["checkout", "--quiet", "--detach", "main"]);
     work.run(&["lock"]).success();
+    // A branch whose commit is missing is another one.
+    work.write(".git/refs/heads/missing", format!("{}\n", "1".repeat(40)));
+    work.run(&["lock"]).success();
 }
 
 #[test]
