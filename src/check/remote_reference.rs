@@ -313,6 +313,13 @@ mod tests {
     }
 
     #[test]
+    fn one_without_a_ref_that_stays_remote_is_not() {
+        let scene = Scene::of("resources: [https://h/x.yaml, 'https://github.com/o/r']\n")
+            .config("allow: [{url: github.com/o/r, refs: any, leave: true, reason: r}]\n");
+        assert_eq!(find(scene)[0].help, [LOCK, HERE]);
+    }
+
+    #[test]
     fn bringing_it_in_names_every_file_that_it_changes() {
         let scene = Scene::default()
             .file("-a b/kustomization.yml", "resources: [../base, https://h/x.yaml]\n")

@@ -6,6 +6,7 @@ use super::Context;
 use super::ambiguous_path::Ambiguity;
 use crate::config::Config;
 use crate::failure::{argument, pathspec};
+use crate::finding::Rule;
 use crate::record::{self, GitRemote, Index, LOCK_NAME};
 use crate::reference::localized_path::LOCALIZED_FILES;
 use crate::reference::{self, Pin, RepoSpec};
@@ -86,10 +87,15 @@ impl RemoteUse<'_> {
         self.wanted.repository()
     }
 
-    /// Returns whether it is resolved only with `--pin`.
-    fn needs_pin(&self) -> bool {
+    /// Returns whether it is resolved, and that only with `--pin`.
+    fn needs_pin(&self, config: &Config) -> bool {
         let is_without = self.repository().is_some() && self.pin() == Some(Pin::None);
-        is_without && (self.locked.is_none() || self.unlocked_directory().is_some())
+        is_without
+            && !config.pin
+            && (self.locked.is_none() || self.unlocked_directory().is_some())
+            && config
+                .leaving(Rule::RemoteReference, &self.wanted.subject())
+                .is_none()
     }
 
     /// Returns how firmly it is pinned; `None` for a file whose URL does not tell.
@@ -143,10 +149,8 @@ impl RemoteUse<'_> {
 
 /// Returns the roots with a reference that is resolved only with `--pin`.
 pub(super) fn unpinned(all: &[RemoteUse<'_>], config: &Config) -> BTreeSet<RootId> {
-    let all = all.iter().filter(|_| !config.pin);
-    all.filter(|one| one.needs_pin())
-        .map(|one| one.root)
-        .collect()
+    let all = all.iter().filter(|one| one.needs_pin(config));
+    all.map(|one| one.root).collect()
 }
 
 /// What localizing a root in place takes.
