@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::{lines, report};
 use crate::support::{Kustomize, Random, Repo, Sandbox, config};
 
-const CLUSTERS: [&str; 2] = ["clusters/dev", "clusters/prod"];
+const CLUSTERS: [&str; 3] = ["clusters/dev", "clusters/prod", "clusters/test"];
 const APPS: [&str; 3] = ["api", "web", "x"];
 
 fn application(name: &str) -> String {
@@ -19,8 +19,9 @@ fn application(name: &str) -> String {
 
 fn overlay(directory: &str, app: &str, path: &str) -> String {
     format!(
-        "resources: [../../apps]\nnamespace: {}\npatches:\n- target: {{name: {app}}}\n  patch: |-\n    - {{op: replace, path: /spec/source/path, value: {path}}}\n",
-        directory.replace('/', "-")
+        "resources: [../../apps]\nnamespace: {}\npatches:\n- target: {{name: {app}}}\n  patch: |-\n    {}",
+        directory.replace('/', "-"),
+        patch(path)
     )
 }
 
@@ -43,12 +44,19 @@ fn fleet(sandbox: &Sandbox) -> Repo {
     repo.write("lib/kustomization.yaml", "resources: [lib.yaml]\n");
     let apps = "resources: [api.yaml, web.yaml, x.yaml]\n";
     repo.write("apps/kustomization.yaml", apps);
-    for directory in CLUSTERS {
+    for directory in CLUSTERS.iter().take(2) {
         let text = overlay(directory, "web", "deploy/web-prod");
         repo.write(&format!("{directory}/kustomization.yaml"), text);
     }
+    let component = "apiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Component\npatches: [{path: patch.yaml, target: {name: api}}]\n";
+    repo.write("mix/kustomization.yaml", component);
+    repo.write("mix/patch.yaml", patch("deploy/api-prod"));
     repo.commit("Begin");
     repo
+}
+
+fn patch(path: &str) -> String {
+    format!("- {{op: replace, path: /spec/source/path, value: {path}}}\n")
 }
 
 /// Changes something, and returns what.
@@ -58,7 +66,7 @@ fn change(repo: &Repo, random: &mut Random) -> String {
     let directory = random.one_of(&CLUSTERS);
     let paths = ["deploy/api", "deploy/web", "deploy/x-prod", "deploy/none"];
     let path = random.one_of(&paths);
-    match random.below(6) {
+    match random.below(9) {
         0 => {
             let place = format!("{directory}/kustomization.yaml");
             repo.write(&place, overlay(directory, app, path));
@@ -81,6 +89,25 @@ fn change(repo: &Repo, random: &mut Random) -> String {
             text
         }
         4 => {
+            let text = overlay(directory, app, path);
+            let text = format!("components: [../../mix]\n{text}");
+            repo.write(&format!("{directory}/kustomization.yaml"), text);
+            format!("{directory} has a component, and {app} is at {path}")
+        }
+        5 => {
+            repo.write("mix/patch.yaml", patch(path));
+            format!("the component says {path}")
+        }
+        6 => {
+            let place = "clusters/test/kustomization.yaml";
+            if repo.path().join(place).exists() {
+                repo.remove(place);
+            } else {
+                repo.write(place, overlay("clusters/test", app, path));
+            }
+            format!("{place} comes or goes, with {app} at {path}")
+        }
+        7 => {
             let text = config(&format!("lib{number}"));
             repo.write("lib/lib.yaml", text);
             "lib".to_owned()
@@ -109,6 +136,10 @@ fn build(kustomize: &Kustomize, sandbox: &Sandbox, top: &Path, directory: &str) 
 fn deployed(sandbox: &Sandbox, kustomize: &Kustomize, repo: &Repo) -> BTreeMap<String, String> {
     let mut all = BTreeMap::new();
     for directory in CLUSTERS {
+        let place = format!("{directory}/kustomization.yaml");
+        if !repo.path().join(place).exists() {
+            continue;
+        }
         for object in build(kustomize, sandbox, repo.path(), directory).split("---\n") {
             let value = |key: &str| {
                 let mut lines = object
