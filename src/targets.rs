@@ -17,12 +17,14 @@
 //! | `place` | what the tree holds where a target says |
 //! | `settle` | which objects a build may change before they are deployed |
 //! | [`built`] | what builds make of these objects |
+//! | `declared` | what a text that cannot be read seems to declare |
 //! | `ignore` | what Flux leaves out of an artifact |
 //! | `seen` | what an engine gets to see of the repository |
 //! | `unread` | what could not be read |
 
 mod argo;
 pub mod built;
+mod declared;
 mod fleet;
 mod flux;
 pub mod generated;
@@ -55,7 +57,7 @@ pub use read_paths::generate_paths;
 pub use scan::{candidates, candidates_at};
 pub use seen::{Hidden, SeenTree};
 pub use settle::roots_that_read;
-pub use unread::Unread;
+pub use unread::{Unread, Why};
 
 /// What names a target: an object of an engine, a file of Fleet, or an entry of the configuration.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -467,6 +469,8 @@ fn of_scan(
         let key = |target: &Target| (target.object.clone(), target.spot);
         key(one).cmp(&key(other))
     });
+    let is_left_out = |file: &str| config.leaves_out(path::parent(file));
+    targets.unread.retain(|unread| !is_left_out(&unread.file));
     Unread::tell_templates(&mut targets.unread, tree)?;
     targets.unread.sort();
     Ok(targets)

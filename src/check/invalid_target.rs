@@ -2,9 +2,9 @@
 
 use super::Context;
 use super::rule::{Allow, Definition, Find};
-use crate::failure::Failure;
+use crate::failure::{Failure, Location};
 use crate::finding::{Finding, Rule, Severity};
-use crate::targets::Unread;
+use crate::targets::{Unread, Why};
 
 pub(super) const DEFINITION: Definition = Definition {
     id: "invalid-target",
@@ -12,8 +12,8 @@ pub(super) const DEFINITION: Definition = Definition {
     is_off: false,
     summary: "an object that says what is deployed, and cannot be read",
     explanation: r"
-An object of Flux, Argo CD or Fleet is not YAML, has a field of the wrong type, or stands in a file that is too large, so
-that it is not known what it deploys. Its engine stops as well, or deploys what it did before. Fix it.
+An object of Flux, Argo CD or Fleet is not YAML, or has a field of the wrong type, so that it is not known what it deploys.
+Its engine stops as well, or deploys what it did before. Fix it.
 
 ```yaml
 apiVersion: kustomize.toolkit.fluxcd.io/v1
@@ -23,9 +23,12 @@ spec:
 ```
 
 A template is no finding, because something else makes the object: what stands in `templates` of a Helm chart, and what
-holds `{{`, `{%` or `<%`. One that a kustomization lists in `resources` is deployed as it is, and is a finding. In an
-ApplicationSet `{{` belongs to Argo CD. Files for other purposes, as examples that are wrong on purpose, belong in
-`exclude` of the configuration.
+holds `{{`, `{%` or `<%` outside of comments. One that a kustomization lists in `resources` is deployed as it is, and is a
+finding. In an ApplicationSet `{{` belongs to Argo CD. Files for other purposes, as examples that are wrong on purpose,
+belong in a directory that is in `exclude` of the configuration.
+
+An object in a file over 10 MB, and one of more than 1,000 in one file, are not read: `check` then exits with status 2. So
+it does where files are not here, as in a partial clone, if anything is deployed from the repository.
 ",
     allow: Allow::Never,
     in_localized_files: false,
@@ -33,24 +36,56 @@ ApplicationSet `{{` belongs to Argo CD. Files for other purposes, as examples th
 };
 
 fn find(context: &Context<'_>) -> Vec<Finding> {
-    let (away, broken): (Vec<&Unread>, Vec<&Unread>) = context
-        .deployed
-        .unread()
-        .partition(|one| one.hints.is_some());
-    if let Some(first) = away.first() {
-        let more = match away.len() {
-            1 => String::new(),
-            count => format!(" (and {} more YAML files)", count - 1),
-        };
-        let failure = Failure::new(format!("{}{more}", first.message));
-        let hints = first.hints.iter().flatten();
-        let failure = hints.fold(failure, |failure, hint| failure.hint(hint));
-        context.failures.borrow_mut().push(failure);
+    let mut findings = Vec::new();
+    let mut away = Vec::new();
+    for unread in context.deployed.unread() {
+        match &unread.why {
+            Why::NotYaml | Why::WrongType | Why::Template => {
+                findings.push(finding(context, unread));
+            }
+            Why::Limit => context.failures.borrow_mut().push(too_much(unread)),
+            Why::Away(hints) => away.push((unread, hints)),
+        }
     }
-    broken
-        .into_iter()
-        .map(|one| finding(context, one))
-        .collect()
+    // Where nothing is deployed from, nothing is expected there.
+    if !context.deployed.targets.targets.is_empty() {
+        context.failures.borrow_mut().extend(missing(&away));
+    }
+    findings
+}
+
+/// Returns what to say of files that cannot be read from here.
+fn missing(away: &[(&Unread, &Vec<String>)]) -> Option<Failure> {
+    let ((first, hints), rest) = away.split_first()?;
+    if rest.is_empty() {
+        let failure = Failure::new(first.message.clone());
+        return Some(
+            hints
+                .iter()
+                .fold(failure, |failure, hint| failure.hint(hint)),
+        );
+    }
+    let message = format!(
+        "{} and {} more may say what is deployed, and cannot be read: {}",
+        first.file,
+        rest.len(),
+        first.message
+    );
+    Some(
+        Failure::new(message)
+            .hint("check only directories whose files are here: git kustomize-localize check PATH"),
+    )
+}
+
+fn too_much(unread: &Unread) -> Failure {
+    Failure::new(format!("cannot read what is deployed: {}", unread.message))
+        .at(Location {
+            file: unread.file.clone(),
+            line: unread.line.max(1),
+            column: 1,
+            ..Location::default()
+        })
+        .hint("split it, or, if nothing deploys it, move it to a directory that is in `exclude` of .kustomize-localize")
 }
 
 fn finding(context: &Context<'_>, unread: &Unread) -> Finding {
@@ -58,12 +93,15 @@ fn finding(context: &Context<'_>, unread: &Unread) -> Finding {
         file,
         line,
         message,
-        ..
+        why,
     } = unread;
-    let message = format!("cannot read what is deployed: {message}");
+    let message = match why {
+        Why::Template => "a kustomization deploys this template as it is".to_owned(),
+        _ => format!("cannot read what is deployed: {message}"),
+    };
     let help = vec![
         "fix it: what cannot be read is not checked".to_owned(),
-        "or, if nothing deploys it, leave its directory out: `exclude` in `.kustomize-localize`"
+        "or, if nothing deploys it, move it to a directory that is in `exclude` of .kustomize-localize"
             .to_owned(),
     ];
     match line {
@@ -86,7 +124,10 @@ mod tests {
         let findings = scene.find(Rule::InvalidTarget);
         let shown = findings.iter().map(|one| {
             let line = one.span.map_or(0, |span| span.line);
-            let message = one.message.split_once(": ").unwrap().1;
+            let message = one
+                .message
+                .split_once(": ")
+                .map_or(&*one.message, |(_, why)| why);
             let message = message.split(" at ").next().unwrap();
             format!("{}:{line}: {message}", one.path)
         });
@@ -142,12 +183,19 @@ mod tests {
                 format!("kind: '{kind}' # one\nspec: [\napiVersion: \"{version}\"\n"),
                 format!("{{\n  \"apiVersion\": \"{version}\",\n  \"kind\": \"{kind}\",\n"),
                 format!(
-                    "kind: List\nitems:\n  - apiVersion: {version}\n    kind: {kind}\n    spec: [\n"
+                    "kind: List # all\nitems:\n  - apiVersion: {version}\n    kind: {kind}\n    spec: [\n"
                 ),
+                format!(
+                    "---\n{{\"apiVersion\": \"{version}\", \"kind\": \"{kind}\", \"spec\": [}}\n"
+                ),
+                format!("  'apiVersion': {version}\n  \"kind\": {kind} # one\n  spec: [\n"),
             ] {
                 assert_eq!(is_found(&text), expected, "{text}");
             }
         }
+        assert!(is_found(
+            "apiVersion: argoproj.io/v1alpha1\nkind Application\n"
+        ));
         let options = "kind: ConfigMap\nmetadata: {name: argocd-cm\n";
         assert!(is_found(options));
         assert!(!is_found(&options.replace("-cm", "-rbac-cm")));
@@ -167,6 +215,13 @@ mod tests {
         // Argo CD fills that in itself.
         let set = "apiVersion: argoproj.io/v1alpha1\nkind: ApplicationSet\nspec:\n  template: {{ a }}: [\n";
         assert!(is_found(set));
+        for kind in ["'ApplicationSet'", "ApplicationSet # all"] {
+            assert!(is_found(&set.replace("ApplicationSet", kind)));
+        }
+        // A comment makes no template.
+        assert!(is_found(&template("[a] # {{ b }}")));
+        assert!(is_found(&format!("{}# {{{{ b }}}}\n", template("[a"))));
+        assert!(is_found(&template("[a]\n  interval: '{{ b }}'")));
         let broken = flux("[");
         let chart = ("charts/a/Chart.yaml", "name: a\n");
         for text in [set, &broken] {
@@ -180,7 +235,7 @@ mod tests {
             |kustomization| found(&[("a/x.yaml", &text), ("a/kustomization.yaml", kustomization)]);
         assert_eq!(
             scene("resources: [x.yaml]\n"),
-            ["a/x.yaml:5: a template, which is filled in elsewhere"]
+            ["a/x.yaml:5: a kustomization deploys this template as it is"]
         );
         assert_eq!(
             scene("configMapGenerator: [{name: a, files: [x.yaml]}]\n").len(),
@@ -194,6 +249,35 @@ mod tests {
         };
         assert_eq!(patch("patches: [{path: x.yaml}]\n").len(), 0);
         assert_eq!(patch("resources: []\n").len(), 1);
+    }
+
+    #[test]
+    fn what_is_too_much_could_not_be_looked_at() {
+        let failures = |text: &str| {
+            let checked = Scene::default().file("x.yaml", text).check();
+            assert_eq!(checked.findings, []);
+            checked.failures.len()
+        };
+        let object = |kind: &str| format!("---\napiVersion: argoproj.io/v1alpha1\nkind: {kind}\n");
+        assert_eq!(failures(&object("Application").repeat(1000)), 0);
+        assert_eq!(failures(&object("Application").repeat(1001)), 1);
+        assert_eq!(failures(&object("Rollout").repeat(1001)), 0);
+        let large = "# argoproj.io/v1alpha1\n".repeat(500_000);
+        assert_eq!(failures(&large), 0);
+        assert_eq!(failures(&format!("{large}{}", object("Application"))), 1);
+    }
+
+    #[test]
+    fn much_that_is_wrong_is_read_once() {
+        // Each of these took minutes when every line was looked at again for every other one.
+        let kinds = format!(
+            "# argoproj.io/v1\n{}a: [",
+            "kind: Application\n".repeat(100_000)
+        );
+        assert_eq!(found(&[("x.yaml", &kinds)]).len(), 0);
+        let item = "- {apiVersion: argoproj.io/v1alpha1, kind: Application, spec: {sources: {}}}\n";
+        let list = format!("---\nkind: List\nitems:\n{}", item.repeat(100));
+        assert_eq!(found(&[("x.yaml", &list.repeat(100))]).len(), 1000);
     }
 
     #[test]

@@ -178,10 +178,10 @@ fn of_source(
         .into_iter()
         .find(|text| text.contains("{{") || text.contains("${"))
     {
-        let why = if found.unfilled.is_empty() {
-            format!("`{}` is filled in elsewhere", redact::url(text))
-        } else {
+        let why = if text.contains("${") && !found.unfilled.is_empty() {
             unfilled(found, text)
+        } else {
+            format!("`{}` is filled in elsewhere", redact::url(text))
         };
         return Ok(target(Place::Templated(why), Build::default()));
     }
@@ -239,7 +239,7 @@ fn overridden(
             }
             Ok(None) => {}
             Err((line, message)) => {
-                unread.push(Unread::new(&file, line, format!("not YAML: {message}")));
+                unread.push(Unread::not_yaml(&file, line, message));
             }
         }
     }

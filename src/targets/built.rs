@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use super::generated::{Generated, generated};
 use super::scan::{self, Document, Scan, Via};
 use super::settle::{above, files_of, users};
-use super::{Found, Identity, Object, Reached, Target, Targets};
+use super::{Found, Identity, Object, Reached, Target, Targets, Why};
 use crate::config::Config;
 use crate::failure::Result;
 use crate::kustomization::Kind;
@@ -260,6 +260,8 @@ impl Builder {
         made.text(file, output, MOST);
         for unread in &mut made.unread {
             unread.line = *line;
+            // The place is that of a kustomization, with which nothing is wrong.
+            unread.why = Why::Limit;
         }
         let mut named: HashMap<(&str, &str), Vec<&Object>> = HashMap::new();
         for Document { object, .. } in &tree.objects {

@@ -54,8 +54,7 @@ pub(super) fn find(tree: &dyn Listing, config: &Config, targets: &mut Targets) -
             // An empty one is one of Fleet, too, but says no more than a directory does.
             Ok(_) => {}
             Err((line, message)) if declares(&text) => {
-                let message = format!("not YAML: {message}");
-                targets.unread.push(Unread::new(&file, line, message));
+                targets.unread.push(Unread::not_yaml(&file, line, message));
             }
             Err(_) => {}
         }
@@ -86,7 +85,7 @@ fn bundle(tree: &dyn Listing, file: &str, value: &Value, targets: &mut Targets) 
             continue;
         };
         let Some(written) = overlay.text() else {
-            targets.unread.push(Unread::new(
+            targets.unread.push(Unread::wrong(
                 file,
                 overlay.line,
                 format!(

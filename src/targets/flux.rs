@@ -90,7 +90,7 @@ pub(super) fn wrong(
     expected: &str,
     unread: &mut Vec<Unread>,
 ) {
-    unread.push(Unread::new(
+    unread.push(Unread::wrong(
         &found.object.file,
         value.line,
         format!(

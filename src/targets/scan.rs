@@ -8,6 +8,8 @@ use crate::kustomization::{Value, documents, read_object};
 use crate::record::sha256_hex;
 use crate::tree::{Entry, Listing, Search, path};
 
+use super::declared;
+use super::unread::Why;
 use super::{Build, Engine, Object, Place, Target, Unread};
 
 /// What stands in every object that matters, and in few other files.
@@ -24,7 +26,7 @@ const GROUPS: [&str; 6] = [
 ];
 
 /// The kinds that matter, with the group of each.
-const KINDS: [(&str, &str); 12] = [
+pub(super) const KINDS: [(&str, &str); 12] = [
     ("kustomize.toolkit.fluxcd.io", "Kustomization"),
     ("source.toolkit.fluxcd.io", "GitRepository"),
     ("source.toolkit.fluxcd.io", "OCIRepository"),
@@ -148,10 +150,10 @@ pub(super) fn scan_in(tree: &dyn Listing, config: &Config, candidates: &[String]
         }
         match tree.read(file) {
             Ok(bytes) => scan.file(file, &bytes),
-            Err(failure) => scan.unread.push(Unread {
-                hints: Some(failure.hints),
-                ..Unread::new(file, 0, failure.message)
-            }),
+            Err(failure) => {
+                let why = Why::Away(failure.hints);
+                scan.pass(file, 0, failure.message, why);
+            }
         }
     }
     Ok(scan)
@@ -162,40 +164,52 @@ fn is_yaml(path: &str) -> bool {
 }
 
 impl Scan {
-    fn pass(&mut self, file: &str, line: usize, message: impl Into<String>) {
-        self.unread.push(Unread::new(file, line, message));
+    fn pass(&mut self, file: &str, line: usize, message: impl Into<String>, why: Why) {
+        self.unread.push(Unread {
+            file: file.to_owned(),
+            line,
+            message: message.into(),
+            why,
+        });
     }
 
     fn file(&mut self, file: &str, bytes: &[u8]) {
+        let matters = |text: &str| documents(text).any(|(_, document)| declared::matters(document));
         if bytes.len() > LONGEST {
-            let message = format!("larger than {} MB", LONGEST / 1_000_000);
-            return self.pass(file, 0, message);
+            if matters(&String::from_utf8_lossy(bytes)) {
+                let message = format!("larger than {} MB", LONGEST / 1_000_000);
+                self.pass(file, 0, message, Why::Limit);
+            }
+            return;
         }
         match std::str::from_utf8(bytes) {
             Ok(text) => self.text(file, text, MOST),
-            Err(_) if declares(&String::from_utf8_lossy(bytes)) => self.pass(file, 0, "not UTF-8"),
+            Err(_) if matters(&String::from_utf8_lossy(bytes)) => {
+                self.pass(file, 0, "not UTF-8", Why::NotYaml);
+            }
             Err(_) => {}
         }
     }
 
     /// Reads the documents of a text, of which at most so many may matter.
     pub(super) fn text(&mut self, file: &str, text: &str, most: usize) {
-        let mut count = 0;
+        let first = self.objects.len();
         for (before, document) in documents(text) {
             if !GROUPS.iter().any(|group| document.contains(group)) {
                 continue;
             }
-            count += 1;
-            if count > most {
+            if self.objects.len() - first >= most {
                 let message =
                     format!("the file holds more than {most} objects: the rest is not read");
-                return self.pass(file, before + 1, message);
+                return self.pass(file, before + 1, message, Why::Limit);
             }
             match read_object(document, before) {
                 Ok(Some(value)) => self.object(file, value),
                 Ok(None) => {}
-                Err(_) if !declares(document) => {}
-                Err((line, message)) => self.pass(file, line, format!("not YAML: {message}")),
+                Err(_) if !declared::matters(document) => {}
+                Err((line, message)) => {
+                    self.pass(file, line, format!("not YAML: {message}"), Why::NotYaml);
+                }
             }
         }
     }
@@ -227,37 +241,6 @@ impl Scan {
             });
         }
     }
-}
-
-/// Returns whether a text that cannot be read declares an object that matters: anything else only mentions what does.
-fn declares(text: &str) -> bool {
-    let is_json = text.trim_start().starts_with('{');
-    let is_list = text.lines().any(|line| line.trim_end() == "kind: List");
-    let values = |key: &'static str| {
-        text.lines().filter_map(move |line| {
-            let (found, value) = line.split_once(':')?;
-            let found = if is_json || is_list {
-                found.trim_matches(['{', '"', '-', ' ', '\t'])
-            } else {
-                found
-            };
-            let value = value.split(" #").next().unwrap_or_default();
-            (found == key).then(|| value.trim().trim_matches(['"', '\'', ',']))
-        })
-    };
-    let is_of = |group: &str| values("apiVersion").any(|version| version.starts_with(group));
-    let matters = |kind: &str| {
-        KINDS.iter().any(|(group, known)| match *group {
-            "" => *known == kind && text.contains("argocd-cm"),
-            // What breaks the document may be its kind.
-            group => (*known == kind || !is_word(kind)) && is_of(group),
-        })
-    };
-    values("kind").any(matters)
-}
-
-fn is_word(text: &str) -> bool {
-    !text.is_empty() && text.chars().all(|one| one.is_ascii_alphanumeric())
 }
 
 /// Returns what an object is, if it matters.

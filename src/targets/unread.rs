@@ -1,8 +1,9 @@
 //! What could not be read, and whether that keeps something from being deployed.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
+use std::fmt;
 
-use super::Targets;
+use super::{Targets, declared};
 use crate::failure::Result;
 use crate::kustomization::{Accepts, documents};
 use crate::tree::{Tree, path};
@@ -23,33 +24,114 @@ pub struct Unread {
     pub line: usize,
     /// Why: a lower-case phrase.
     pub message: String,
-    /// Whether it is a template: something else makes objects of it.
-    pub is_template: bool,
-    /// What to do where nothing is wrong with the file, but it cannot be read from here; none where that is not so.
-    pub hints: Option<Vec<String>>,
+    /// What sort of reason that is.
+    pub why: Why,
+}
+
+/// Why something could not be read.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Why {
+    /// Its text is not YAML.
+    NotYaml,
+    /// A value has the wrong type.
+    WrongType,
+    /// It is a template: something else makes objects of it.
+    Template,
+    /// Nothing is wrong with it, but it is not here. With what to do.
+    Away(Vec<String>),
+    /// It is too much, or what a build made of it cannot be read.
+    Limit,
 }
 
 impl Unread {
-    pub(super) fn new(file: &str, line: usize, message: impl Into<String>) -> Unread {
+    /// Returns a value of the wrong type.
+    pub(super) fn wrong(file: &str, line: usize, message: impl Into<String>) -> Unread {
         Unread {
             file: file.to_owned(),
             line,
             message: message.into(),
-            is_template: false,
-            hints: None,
+            why: Why::WrongType,
         }
     }
 
-    /// Notes whether it is a template.
+    /// Returns what is not YAML.
+    pub(super) fn not_yaml(file: &str, line: usize, message: impl fmt::Display) -> Unread {
+        Unread {
+            why: Why::NotYaml,
+            ..Unread::wrong(file, line, format!("not YAML: {message}"))
+        }
+    }
+
+    /// Returns what is too much.
+    pub(super) fn too_much(file: &str, line: usize, message: String) -> Unread {
+        Unread {
+            why: Why::Limit,
+            ..Unread::wrong(file, line, message)
+        }
+    }
+
+    /// Notes which of them are templates.
     pub(super) fn tell_templates(all: &mut [Unread], tree: &dyn Tree) -> Result<()> {
-        for unread in all.iter_mut().filter(|one| one.hints.is_none()) {
-            if is_of_chart(&unread.file, tree)? || is_template(unread, tree) {
-                unread.is_template = true;
-                TEMPLATE.clone_into(&mut unread.message);
+        let mut by_file: BTreeMap<String, Vec<&mut Unread>> = BTreeMap::new();
+        for unread in all {
+            if matches!(unread.why, Why::NotYaml | Why::WrongType) {
+                by_file.entry(unread.file.clone()).or_default().push(unread);
+            }
+        }
+        for (file, all) in by_file {
+            let is_of_chart = is_of_chart(&file, tree)?;
+            let bytes = tree.read(&file).unwrap_or_default();
+            let text = String::from_utf8_lossy(&bytes);
+            let templates = Templates::of(&text);
+            for unread in all {
+                if is_of_chart || templates.has(unread) {
+                    unread.why = Why::Template;
+                    TEMPLATE.clone_into(&mut unread.message);
+                }
             }
         }
         Ok(())
     }
+}
+
+/// Which parts of a file hold actions of a template.
+struct Templates<'a> {
+    lines: Vec<&'a str>,
+    /// The last line of each document, and whether it is a template.
+    documents: Vec<(usize, bool)>,
+}
+
+impl<'a> Templates<'a> {
+    fn of(text: &'a str) -> Templates<'a> {
+        let documents = documents(text).map(|(before, document)| {
+            // There these are Argo CD's own.
+            let is_template =
+                document.lines().any(has_action) && !declared::is_application_set(document);
+            (before + document.lines().count(), is_template)
+        });
+        Templates {
+            documents: documents.collect(),
+            lines: text.lines().collect(),
+        }
+    }
+
+    /// Returns whether what could not be read is one: the document that is not YAML, or the line with the wrong value.
+    fn has(&self, unread: &Unread) -> bool {
+        let index = self
+            .documents
+            .partition_point(|(last, _)| *last < unread.line);
+        let is_template = self.documents.get(index).is_some_and(|(_, is_one)| *is_one);
+        let line = unread
+            .line
+            .checked_sub(1)
+            .and_then(|line| self.lines.get(line));
+        is_template && (unread.why == Why::NotYaml || line.is_some_and(|line| has_action(line)))
+    }
+}
+
+fn has_action(line: &str) -> bool {
+    let line = declared::without_comment(line);
+    ACTIONS.iter().any(|action| line.contains(action))
 }
 
 /// Returns whether a file is a template of a Helm chart.
@@ -63,23 +145,6 @@ fn is_of_chart(file: &str, tree: &dyn Tree) -> Result<bool> {
         }
     }
     Ok(false)
-}
-
-/// Returns whether a document holds actions of a template. In an ApplicationSet these are Argo CD's own.
-fn is_template(unread: &Unread, tree: &dyn Tree) -> bool {
-    let Ok(bytes) = tree.read(&unread.file) else {
-        return false;
-    };
-    let text = String::from_utf8_lossy(&bytes);
-    let mut documents = documents(&text);
-    let document =
-        documents.find(|(before, document)| unread.line <= before + document.lines().count());
-    document.is_some_and(|(_, document)| {
-        ACTIONS.iter().any(|action| document.contains(action))
-            && !document
-                .lines()
-                .any(|line| line.trim_end() == "kind: ApplicationSet")
-    })
 }
 
 impl Targets {
@@ -98,7 +163,7 @@ impl Targets {
         }
         self.unread.iter().filter(move |unread| {
             let read = read.get(unread.file.as_str());
-            read.copied().unwrap_or(!unread.is_template)
+            read.copied().unwrap_or(unread.why != Why::Template)
         })
     }
 }

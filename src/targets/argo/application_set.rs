@@ -79,7 +79,7 @@ pub(super) fn expand(
         }
     }
     if count > MOST {
-        reader.unread.push(Unread::new(
+        reader.unread.push(Unread::too_much(
             &set.object.file,
             set.object.line,
             format!(

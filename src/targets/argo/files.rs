@@ -41,14 +41,14 @@ pub(super) fn parameters(
         }
         let bytes = tree.read(&file)?;
         let Ok(text) = std::str::from_utf8(&bytes) else {
-            unread.push(Unread::new(&file, 0, "not UTF-8"));
+            unread.push(Unread::not_yaml(&file, 0, "not UTF-8"));
             return Ok(Err(format!("`{file}` is not UTF-8")));
         };
         let value = match read_object(text, 0) {
             Ok(Some(value)) => value,
             Ok(None) => continue,
             Err((line, message)) => {
-                unread.push(Unread::new(&file, line, format!("not YAML: {message}")));
+                unread.push(Unread::not_yaml(&file, line, message));
                 return Ok(Err(format!("`{file}:{line}` is not YAML")));
             }
         };

@@ -135,7 +135,7 @@ impl Made<'_> {
                 match read_object(document, 0) {
                     Ok(Some(value)) => self.add(value, found.object.line),
                     Ok(None) => {}
-                    Err((_, message)) => self.unread.push(Unread::new(
+                    Err((_, message)) => self.unread.push(Unread::wrong(
                         &found.object.file,
                         found.object.line,
                         format!(
@@ -152,7 +152,7 @@ impl Made<'_> {
         self.count += 1;
         if self.count > MOST {
             if self.count == MOST + 1 {
-                self.unread.push(Unread::new(
+                self.unread.push(Unread::too_much(
                     &self.set.object.file,
                     self.set.object.line,
                     format!(

@@ -122,7 +122,7 @@ impl Filling<'_> {
                 continue;
             }
             if is_too_much && let Some(first) = self.waiting.first() {
-                self.unread.push(Unread::new(
+                self.unread.push(Unread::too_much(
                     &first.object.file,
                     first.object.line,
                     format!(

@@ -1,0 +1,125 @@
+//! What a text that cannot be read seems to declare: one with an error in it, or one that is too large.
+
+use super::scan::KINDS;
+
+/// The name of the object that gives Argo CD its options.
+const OPTIONS: &str = "argocd-cm";
+
+/// Returns whether a text declares an object that matters: anything else only mentions what does.
+pub(super) fn matters(text: &str) -> bool {
+    let Declared {
+        versions,
+        kinds,
+        is_options,
+    } = Declared::of(text);
+    let is_of = |group: &str| {
+        let mut versions = versions.iter();
+        versions.any(|version| {
+            version
+                .strip_prefix(group)
+                .is_some_and(|rest| rest.starts_with('/'))
+        })
+    };
+    let groups: Vec<&str> = KINDS
+        .iter()
+        .map(|(group, _)| *group)
+        .filter(|group| is_of(group))
+        .collect();
+    // What is wrong may be the kind.
+    let is_named = kinds.iter().any(|kind| is_word(kind));
+    (!is_named && !groups.is_empty())
+        || kinds.iter().any(|kind| {
+            let is_known = |group: &&str| KINDS.contains(&(*group, *kind));
+            groups.iter().any(is_known) || (is_options && *kind == "ConfigMap")
+        })
+}
+
+/// Returns whether a text declares an ApplicationSet.
+pub(super) fn is_application_set(text: &str) -> bool {
+    Declared::of(text).kinds.contains(&"ApplicationSet")
+}
+
+/// Returns a line without the comment at its end.
+pub(super) fn without_comment(line: &str) -> &str {
+    if line.trim_start().starts_with('#') {
+        return "";
+    }
+    line.find(" #").map_or(line, |at| &line[..at])
+}
+
+fn is_word(text: &str) -> bool {
+    !text.is_empty() && text.chars().all(|one| one.is_ascii_alphanumeric())
+}
+
+/// The values of some keys.
+#[derive(Default)]
+struct Declared<'a> {
+    /// Of `apiVersion`.
+    versions: Vec<&'a str>,
+    /// Of `kind`.
+    kinds: Vec<&'a str>,
+    /// Whether some `name` is that of the options of Argo CD.
+    is_options: bool,
+}
+
+impl<'a> Declared<'a> {
+    /// Reads the keys at the top of a text, and in a list or in JSON all of them.
+    fn of(text: &'a str) -> Declared<'a> {
+        let lines = || {
+            let lines = text
+                .lines()
+                .map(|line| line.strip_prefix("---").unwrap_or(line));
+            let lines = lines.map(without_comment);
+            lines.filter(|line| !line.trim().is_empty())
+        };
+        let indent = |line: &str| line.len() - line.trim_start().len();
+        let top = lines().map(indent).min().unwrap_or_default();
+        let is_json = lines()
+            .next()
+            .is_some_and(|line| line.trim_start().starts_with(['{', '[']));
+        let mut at_top = Declared::default();
+        let mut all = Declared::default();
+        for line in lines() {
+            if is_json {
+                let parts = line.split(['{', '}', '[', ']', ',']);
+                parts.for_each(|part| all.add(part));
+            } else {
+                if indent(line) == top {
+                    at_top.add(line);
+                }
+                all.add(line);
+            }
+        }
+        if is_json || at_top.kinds.contains(&"List") {
+            return all;
+        }
+        Declared {
+            is_options: all.is_options,
+            ..at_top
+        }
+    }
+
+    /// Reads a key with its value.
+    fn add(&mut self, part: &'a str) {
+        let Some((key, value)) = part.split_once(':') else {
+            return;
+        };
+        let plain = |text: &'a str| text.trim().trim_matches(['"', '\'']);
+        let key = key.trim_start();
+        let value = plain(value);
+        match plain(key.strip_prefix("- ").unwrap_or(key)) {
+            "apiVersion" => self.versions.push(value),
+            "kind" => self.kinds.push(value),
+            "name" => self.is_options |= value == OPTIONS,
+            // Of `metadata: {name: argocd-cm}`, and where that does not end.
+            "metadata" => {
+                let mut words = value.split(['{', '}', ',']);
+                self.is_options |= words.any(|word| {
+                    let pair = word.split_once(':');
+                    pair.is_some_and(|(key, value)| plain(key) == "name" && plain(value) == OPTIONS)
+                });
+            }
+            _ => {}
+        }
+    }
+}
