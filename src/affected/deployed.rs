@@ -153,6 +153,15 @@ impl Deployed<'_> {
                 _ => {}
             }
         }
+        // A kustomization that built it, or might have, may be gone.
+        for old in old {
+            let changed_by = old.changed_by.as_ref().map(|changer| &changer.name);
+            files.extend(
+                changed_by
+                    .or(old.object.built_by.as_ref())
+                    .map(String::as_str),
+            );
+        }
         files.push(&self.config.file);
         for file in files.into_iter().filter(|file| !file.is_empty()) {
             if let Some(cause) = self.changes.first_of(&[Input::At(file.to_owned())])? {
