@@ -10,7 +10,7 @@ mod deployed;
 mod tests;
 
 use std::cell::OnceCell;
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeSet, HashSet};
 use std::rc::Rc;
 
 use crate::check;
@@ -139,7 +139,7 @@ pub fn affected(
         config,
         graph: walked.graph(),
         causes: &causes,
-        roots: walked.by_directory(),
+        roots: walked.graph().own_roots(),
         read: OnceCell::new(),
     };
     affected.targets = deployed.affected(&was, &is)?;
@@ -240,7 +240,7 @@ impl Walked {
     /// Finds the roots that no other one names, among those that the configuration does not leave out, or that are
     /// deployed.
     fn name(&mut self, targets: &Targets) {
-        let known = self.by_directory();
+        let known = self.graph().own_roots();
         let here = targets.here();
         let deployed =
             here.flat_map(|(target, here)| targets::roots(&**self.survey.tree(), target, here));
@@ -252,17 +252,9 @@ impl Walked {
         self.unnamed = unnamed.into_iter().collect();
     }
 
-    /// Returns the roots of the tree by their directories.
-    fn by_directory(&self) -> HashMap<&str, RootId> {
-        let roots = self.graph().roots.iter().enumerate();
-        let own = roots.filter(|(_, root)| root.source == 0);
-        own.map(|(id, root)| (root.directory.as_str(), id))
-            .collect()
-    }
-
     /// Returns the roots that count, by their directories.
     fn roots(&self) -> impl Iterator<Item = (&String, Option<RootId>)> {
-        let known = self.by_directory();
+        let known = self.graph().own_roots();
         let directories = self.directories.iter();
         let roots = directories.map(move |one| (one, known.get(one.as_str()).copied()));
         roots.filter(|(_, root)| root.is_none_or(|root| !self.flux.contains(&root)))

@@ -11,7 +11,7 @@ use crate::failure::Result;
 use crate::targets::{self, Found, Here, Object, Place, Target, Targets};
 use crate::tree::path;
 use crate::walk::inputs::{self, Input};
-use crate::walk::{Graph, Origin, RootId, Target as Leads};
+use crate::walk::{Graph, RootId, Target as Leads};
 
 /// What names the object of a target, wherever it stands.
 type Name<'a> = (Engine, &'a str, &'a str, &'a str);
@@ -226,15 +226,10 @@ impl Deployed<'_> {
                     continue;
                 }
                 for edge in &self.graph.roots[root].edges {
-                    match edge.target {
-                        Leads::Root { id, .. } => todo.push((id, cause)),
-                        Leads::File(file) => {
-                            if let Origin::Tree { source: 0, path } = &self.graph.files[file].origin
-                            {
-                                read.entry(path.as_str()).or_insert(cause);
-                            }
-                        }
-                        _ => {}
+                    if let Leads::Root { id, .. } = edge.target {
+                        todo.push((id, cause));
+                    } else if let Some(path) = self.graph.own_file(edge) {
+                        read.entry(path).or_insert(cause);
                     }
                 }
             }

@@ -130,14 +130,10 @@ struct Inputs {
 
 impl<'a> Reach<'a> {
     fn new(graph: &'a Graph) -> Result<Self> {
-        let roots = graph.roots.iter().enumerate();
-        let roots = roots.filter(|(_, root)| root.source == 0);
         Ok(Reach {
             graph,
             charts: graph.named_charts()?,
-            roots: roots
-                .map(|(id, root)| (root.directory.as_str(), id))
-                .collect(),
+            roots: graph.own_roots(),
         })
     }
 

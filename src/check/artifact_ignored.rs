@@ -8,7 +8,7 @@ use super::deployed::One;
 use super::rule::{Allow, Definition, Find};
 use crate::finding::{Finding, Rule, Severity};
 use crate::targets::{Artifact, Ignored, Ignores};
-use crate::walk::{FileId, Origin, RootId, Target};
+use crate::walk::{FileId, RootId, Target};
 
 pub(super) const DEFINITION: Definition = Definition {
     id: "artifact-ignored",
@@ -70,10 +70,8 @@ fn look(context: &Context<'_>, one: &One<'_>, ignores: &Ignores, findings: &mut 
     };
     let help = |path: &str| vec![format!("take it in again, by a later pattern: `!/{path}`")];
     let out = |file: FileId| -> Option<(&str, Ignored)> {
-        let Origin::Tree { source: 0, path } = &context.graph.files[file].origin else {
-            return None;
-        };
-        Some((path.as_str(), ignores.rule(path)?))
+        let path = context.graph.own_path(file)?;
+        Some((path, ignores.rule(path)?))
     };
     // A root of which nothing is there says it once.
     let is_out = |root: RootId| out(context.graph.roots[root].file).is_some();

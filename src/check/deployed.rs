@@ -247,11 +247,7 @@ impl<'a> Deployed<'a> {
         if self.targets.targets.is_empty() {
             return Vec::new();
         }
-        let roots = self.graph.roots.iter().enumerate();
-        let roots = roots.filter(|(_, root)| root.source == 0);
-        let by_directory: HashMap<&str, RootId> = roots
-            .map(|(id, root)| (root.directory.as_str(), id))
-            .collect();
+        let by_directory = self.graph.own_roots();
         let all: BTreeSet<&str> = by_directory.keys().copied().collect();
         let is_wanted = |target: &Target, here: &Here| {
             self.paths.is_empty()

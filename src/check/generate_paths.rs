@@ -10,7 +10,6 @@ use super::rule::{Allow, Definition, Find};
 use crate::finding::{Finding, Rule, Severity};
 use crate::targets::Engine;
 use crate::tree::path;
-use crate::walk::{Origin, Target};
 
 pub(super) const DEFINITION: Definition = Definition {
     id: "generate-paths",
@@ -88,9 +87,7 @@ fn directories(context: &Context<'_>, one: &One<'_>) -> BTreeSet<String> {
         let root = &context.graph.roots[*root];
         all.insert(root.directory.clone());
         for edge in &root.edges {
-            if let Target::File(file) = edge.target
-                && let Origin::Tree { source: 0, path } = &context.graph.files[file].origin
-            {
+            if let Some(path) = context.graph.own_file(edge) {
                 all.insert(path::parent(path).to_owned());
             }
         }

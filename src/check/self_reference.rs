@@ -6,7 +6,7 @@ use super::Context;
 use super::deployed::One;
 use super::rule::{Allow, Definition, Find};
 use crate::finding::{Finding, Rule, Severity};
-use crate::walk::{FileId, Origin, Target};
+use crate::walk::{FileId, Target};
 
 pub(super) const DEFINITION: Definition = Definition {
     id: "self-reference",
@@ -39,9 +39,7 @@ fn find(context: &Context<'_>) -> Vec<Finding> {
         let by = one.target.by();
         for root in one.roots {
             for edge in &context.graph.roots[*root].edges {
-                if let Target::File(file) = edge.target
-                    && let Origin::Tree { source: 0, path } = &context.graph.files[file].origin
-                {
+                if let Some(path) = context.graph.own_file(edge) {
                     files.entry(path).or_insert_with(|| by.clone());
                 }
             }

@@ -25,7 +25,7 @@ use crate::record::{LOCK_NAME, Lock, StoredFile};
 use crate::tree::overlay::OverlayTree;
 use crate::tree::{Entry, SharedTree, Tree, path};
 use crate::walk::{
-    self, Chart, Contents, Explored, FileId, Graph, Origin, Remotes, RootId, Source, Target,
+    self, Chart, Contents, Explored, FileId, Graph, Remotes, RootId, Source, Target,
 };
 use crate::workspace::{Files, Workspace};
 
@@ -467,20 +467,17 @@ fn rewritten_files(
 
 /// Returns the files of the user that were walked.
 fn used(graph: &Graph) -> BTreeSet<String> {
-    let files = graph.files.iter();
-    let used = files.filter_map(|file| match &file.origin {
-        Origin::Tree { source: 0, path } => Some(path.clone()),
-        _ => None,
-    });
-    used.collect()
+    let files = 0..graph.files.len();
+    let used = files.filter_map(|file| graph.own_path(file));
+    used.map(str::to_owned).collect()
 }
 
 /// Returns the directories of the user's roots that reach a `touched` file, and those of these roots that no other one
 /// names: what is built to see that nothing changed.
 fn affected(graph: &Graph, touched: &BTreeSet<&str>) -> (BTreeSet<String>, Vec<Affected>) {
-    let is_touched = |file: FileId| match &graph.files[file].origin {
-        Origin::Tree { source: 0, path } => touched.contains(path.as_str()),
-        _ => false,
+    let is_touched = |file: FileId| {
+        let path = graph.own_path(file);
+        path.is_some_and(|path| touched.contains(path))
     };
     let ours = |root: &RootId| graph.roots[*root].source == 0;
     let mut named_by: HashMap<RootId, Vec<RootId>> = HashMap::new();

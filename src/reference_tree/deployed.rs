@@ -138,11 +138,7 @@ impl Survey {
             return Ok(vec![Input::Below(String::new())]);
         }
         let graph = &self.explored.graph;
-        let roots = graph.roots.iter().enumerate();
-        let known: HashMap<&str, RootId> = roots
-            .filter(|(_, root)| root.source == 0)
-            .map(|(id, root)| (root.directory.as_str(), id))
-            .collect();
+        let known = graph.own_roots();
         let built = builders.iter().flat_map(|builder| &builder.roots);
         let built = built.filter_map(|directory| known.get(directory.as_str()).copied());
         let inputs = Inputs::of(&*self.tree, graph)?;

@@ -121,11 +121,7 @@ impl Targets {
         above: &HashSet<RootId>,
         files: &BTreeSet<String>,
     ) -> Result<BTreeMap<String, Builder>> {
-        let roots = graph.roots.iter().enumerate();
-        let roots = roots.filter(|(_, root)| root.source == 0);
-        let known: HashMap<&str, RootId> = roots
-            .map(|(id, root)| (root.directory.as_str(), id))
-            .collect();
+        let known = graph.own_roots();
         let mut builders = BTreeMap::new();
         for (target, here) in self.here() {
             let roots = target.roots(here, kustomizations);

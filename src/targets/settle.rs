@@ -7,7 +7,7 @@ use super::{Changer, Found, Place, Target, Targets};
 use crate::kustomization::Kind;
 use crate::kustomization::{Data, Value, documents, read_object};
 use crate::tree::{Tree, path};
-use crate::walk::{Edge, Graph, Origin, RootId, Target as Leads};
+use crate::walk::{Edge, Graph, RootId, Target as Leads};
 
 /// The kinds of objects of which a patch can change what is deployed.
 const KINDS: [&str; 9] = [
@@ -216,11 +216,7 @@ pub(super) fn files_of(graph: &Graph, roots: impl IntoIterator<Item = RootId>) -
     let mut files = Vec::new();
     for reached in graph.insisted(roots) {
         for edge in &graph.roots[reached].edges {
-            if let Leads::File(file) = edge.target
-                && let Origin::Tree { source: 0, path } = &graph.files[file].origin
-            {
-                files.push(path.as_str());
-            }
+            files.extend(graph.own_file(edge));
         }
     }
     files
@@ -263,13 +259,7 @@ pub(super) fn above(
     users: &HashMap<RootId, Vec<RootId>>,
     is_wanted: &dyn Fn(&str) -> bool,
 ) -> HashSet<RootId> {
-    let reads = |edge: &Edge| match edge.target {
-        Leads::File(file) => match &graph.files[file].origin {
-            Origin::Tree { source: 0, path } => is_wanted(path),
-            _ => false,
-        },
-        _ => false,
-    };
+    let reads = |edge: &Edge| graph.own_file(edge).is_some_and(is_wanted);
     let ids = 0..graph.roots.len();
     let mut todo: Vec<RootId> = ids
         .filter(|id| graph.roots[*id].edges.iter().any(reads))

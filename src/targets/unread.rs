@@ -7,7 +7,7 @@ use super::{Targets, declared};
 use crate::failure::Result;
 use crate::kustomization::{Accepts, documents};
 use crate::tree::{Tree, path};
-use crate::walk::{Graph, Origin, Target as Leads};
+use crate::walk::Graph;
 
 /// What begins an action in the languages of Helm, Jinja and ERB.
 const ACTIONS: [&str; 3] = ["{{", "{%", "<%"];
@@ -154,9 +154,7 @@ impl Targets {
         let mut read: HashMap<&str, bool> = HashMap::new();
         if !self.unread.is_empty() {
             for edge in graph.roots.iter().flat_map(|root| &root.edges) {
-                if let Leads::File(file) = edge.target
-                    && let Origin::Tree { source: 0, path } = &graph.files[file].origin
-                {
+                if let Some(path) = graph.own_file(edge) {
                     *read.entry(path).or_default() |= edge.reference.accepts == Accepts::Either;
                 }
             }

@@ -1,6 +1,6 @@
 //! What a walk yields: roots and files as nodes, references as edges.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::rc::Rc;
 
 use super::LONGEST;
@@ -314,6 +314,33 @@ impl Graph {
             }
         }
         found
+    }
+
+    /// Returns the roots of the tree where the walk starts, by their directories.
+    #[must_use]
+    pub fn own_roots(&self) -> HashMap<&str, RootId> {
+        let roots = self.roots.iter().enumerate();
+        let own = roots.filter(|(_, root)| root.source == 0);
+        own.map(|(id, root)| (root.directory.as_str(), id))
+            .collect()
+    }
+
+    /// Returns the path of a file of the tree where the walk starts.
+    #[must_use]
+    pub fn own_path(&self, file: FileId) -> Option<&str> {
+        match &self.files[file].origin {
+            Origin::Tree { source: 0, path } => Some(path),
+            _ => None,
+        }
+    }
+
+    /// Returns the path of the file of the tree where the walk starts to which a reference leads.
+    #[must_use]
+    pub fn own_file(&self, edge: &Edge) -> Option<&str> {
+        match edge.target {
+            Target::File(file) => self.own_path(file),
+            _ => None,
+        }
     }
 
     /// Returns the roots that some of `starts` leads to, over nothing that stays remote.
