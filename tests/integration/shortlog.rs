@@ -141,6 +141,8 @@ fn offline_and_without_an_upstream_only_the_move_is_listed() {
     work.run(&["update"]).success();
     work.commit("update");
     let tip = work.id(BRANCH);
+    // It was asked then whether the branch was rewritten.
+    fs::remove_dir_all(project.sandbox.path("cache/git-kustomize-localize/history")).unwrap();
     work.run(&["--in-place", "--offline"]).success();
     let line = moved(&old, &new);
     assert_has(&body(&project), &format!("{line}\n\n"));
