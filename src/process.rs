@@ -112,28 +112,36 @@ pub fn run(
 }
 
 /// Work that another thread does, as waiting for a child, while something else is done. Where nobody asks for its result
-/// it is waited for: what it starts does not outlive us.
+/// it is told so, and waited for: what it starts does not outlive us.
 #[derive(Debug)]
-pub struct Ahead<T>(Option<JoinHandle<T>>);
+pub struct Ahead<T> {
+    thread: Option<JoinHandle<T>>,
+    unwanted: Arc<AtomicBool>,
+}
 
 impl<T: Send + 'static> Ahead<T> {
-    /// Begins it, unless there is no thread for it.
+    /// Begins it, unless there is no thread for it. It is given what is set once nobody wants its result, as for
+    /// [`Limits::cancel`].
     #[must_use]
-    pub fn begin(work: impl FnOnce() -> T + Send + 'static) -> Ahead<T> {
-        Ahead(thread::Builder::new().spawn(work).ok())
+    pub fn begin(work: impl FnOnce(&AtomicBool) -> T + Send + 'static) -> Ahead<T> {
+        let unwanted = Arc::new(AtomicBool::new(false));
+        let told = unwanted.clone();
+        let thread = thread::Builder::new().spawn(move || work(&told)).ok();
+        Ahead { thread, unwanted }
     }
 
     /// Returns the result, if it was begun.
     #[must_use]
     pub fn result(mut self) -> Option<T> {
-        let result = self.0.take()?.join();
+        let result = self.thread.take()?.join();
         Some(result.unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
     }
 }
 
 impl<T> Drop for Ahead<T> {
     fn drop(&mut self) {
-        if let Some(thread) = self.0.take() {
+        if let Some(thread) = self.thread.take() {
+            self.unwanted.store(true, Ordering::SeqCst);
             let _ = thread.join();
         }
     }
@@ -583,14 +591,28 @@ mod tests {
 
     #[test]
     fn what_is_begun_ahead_is_waited_for() {
-        assert_eq!(Ahead::begin(|| 2).result(), Some(2));
+        assert_eq!(Ahead::begin(|_| 2).result(), Some(2));
         let done = Arc::new(AtomicBool::new(false));
         let set = done.clone();
-        drop(Ahead::begin(move || {
+        drop(Ahead::begin(move |_| {
             thread::sleep(Duration::from_millis(50));
             set.store(true, Ordering::SeqCst);
         }));
         assert!(done.load(Ordering::SeqCst));
+    }
+
+    #[test]
+    fn what_is_begun_ahead_ends_where_nobody_wants_it() {
+        let (ended, how) = mpsc::channel();
+        drop(Ahead::begin(move |unwanted| {
+            let limits = Limits {
+                timeout: Some(Duration::from_secs(60)),
+                cancel: Some(unwanted),
+            };
+            ended.send(run(&mut sh("sleep 60"), None, limits, Terminal::Detached))
+        }));
+        let error = how.recv().unwrap().unwrap_err();
+        assert!(matches!(error, Error::Cancelled(_)), "{error}");
     }
 
     #[test]

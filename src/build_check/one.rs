@@ -69,7 +69,7 @@ pub fn build_all(input: &Path, all: &[&Generated]) -> Result<Vec<Result<Vec<u8>>
 }
 
 fn program() -> Result<Program> {
-    match program::find(None)? {
+    match program::find(None, None)? {
         Search::Found(program) => Ok(program),
         Search::Nothing(reason) => Err(Failure::new(reason)
             .hint("install kustomize, or name it in the environment variable KUSTOMIZE")),

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use super::closed::{self, Walls};
@@ -53,7 +54,9 @@ impl Searching {
     /// Begins to look for a program, as [`find`] does.
     #[must_use]
     pub fn begin(given: Option<PathBuf>) -> Searching {
-        Searching(Ahead::begin(move || find(given.as_deref())))
+        Searching(Ahead::begin(move |unwanted| {
+            find(given.as_deref(), Some(unwanted))
+        }))
     }
 
     /// Returns the result, if it was begun.
@@ -85,11 +88,11 @@ impl Program {
 }
 
 /// Finds the program: the one that was named (on the command line, else in `KUSTOMIZE`), else `kustomize` on
-/// `PATH`, else `kubectl`.
+/// `PATH`, else `kubectl`. It is given up once `cancel` is set.
 ///
 /// # Errors
 /// When the one that was named cannot be used.
-pub(super) fn find(given: Option<&Path>) -> Result<Search> {
+pub(super) fn find(given: Option<&Path>, cancel: Option<&AtomicBool>) -> Result<Search> {
     let by_environment = || std::env::var_os("KUSTOMIZE").filter(|value| !value.is_empty());
     let named = match given {
         Some(given) => Some((given.to_owned(), "--kustomize")),
@@ -101,7 +104,7 @@ pub(super) fn find(given: Option<&Path>) -> Result<Search> {
                 .hint(format!("name the executable of kustomize with {by}"))
         };
         let absolute = std::path::absolute(&path).map_err(|error| refused(error.to_string()))?;
-        return match said(&absolute, Kind::Kustomize) {
+        return match said(&absolute, Kind::Kustomize, cancel) {
             Ok(program) => Ok(Search::Found(program)),
             Err(reason) => Err(refused(reason)),
         };
@@ -115,7 +118,7 @@ pub(super) fn find(given: Option<&Path>) -> Result<Search> {
         let Some(path) = on_path(name) else {
             continue;
         };
-        match said(&path, kind) {
+        match said(&path, kind, cancel) {
             Ok(program) => return Ok(Search::Found(program)),
             Err(reason) => reasons.push(format!("`{}` {reason}", path.display())),
         }
@@ -154,7 +157,7 @@ fn is_executable(file: &Path) -> bool {
 }
 
 /// Asks a program for its version, and finds out how its network can be closed.
-fn said(path: &Path, kind: Kind) -> Result<Program, String> {
+fn said(path: &Path, kind: Kind, cancel: Option<&AtomicBool>) -> Result<Program, String> {
     if !path.exists() {
         return Err("is not there".to_owned());
     }
@@ -171,7 +174,7 @@ fn said(path: &Path, kind: Kind) -> Result<Program, String> {
             .map_err(|error| process::Error::Io(path.display().to_string(), error))?;
         let limits = Limits {
             timeout: Some(TIMEOUT),
-            cancel: None,
+            cancel,
         };
         process::run(&mut command, None, limits, Terminal::Detached)
     })

@@ -43,7 +43,7 @@ fn checked(job: &Job<'_>, searching: Option<Searching>, options: &Options) -> Re
     refuse_arguments(&options.arguments)?;
     let program = match searching
         .and_then(Searching::found)
-        .unwrap_or_else(|| program::find(options.program.as_deref()))?
+        .unwrap_or_else(|| program::find(options.program.as_deref(), None))?
     {
         Search::Found(program) => program,
         Search::Nothing(reason) => return Ok(BuildCheck::without(&reason)),

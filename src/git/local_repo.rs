@@ -413,7 +413,7 @@ impl LocalRepo {
     /// Begins to read the configuration, where it is going to be needed.
     pub fn begin_settings(&self) {
         let command = self.command();
-        let listing = Ahead::begin(move || run(command, &SETTINGS, None));
+        let listing = Ahead::begin(move |_| run(command, &SETTINGS, None));
         *self.listing.borrow_mut() = Some(listing);
     }
 

@@ -69,7 +69,7 @@ impl LocalRepo {
     pub fn begin_status(&self, among: BTreeSet<String>) -> Status {
         let mut command = self.command();
         command.args(status_arguments(&among));
-        let answer = Ahead::begin(move || run::<&str>(command, &[], None));
+        let answer = Ahead::begin(move |_| run::<&str>(command, &[], None));
         Status { among, answer }
     }
 
