@@ -344,20 +344,7 @@ impl Runner<'_> {
         if !first.success && self.full && original("fetched", false)?.success {
             return Err(unreachable(&target.name, &inputs.plain(&first.said)));
         }
-        let mut verdict = match (first.success, localized.success) {
-            (false, _) => Verdict::NotBuilt {
-                reason: inputs.plain(&first.said),
-            },
-            (true, false) => Verdict::Broken {
-                reason: inputs.plain(&localized.said),
-            },
-            (true, true) => compare::compare(&first.stdout, &localized.stdout, target.asked),
-        };
-        if self.skips && verdict.is_same() {
-            verdict = Verdict::NotBuilt {
-                reason: SKIPPED.to_owned(),
-            };
-        }
+        let mut verdict = self.verdict(target, &first, &localized);
         if let Verdict::Differs(difference) = &verdict {
             let again = original("again", self.full || unknown.is_some())?;
             if again.success && again.stdout != first.stdout {
@@ -380,6 +367,25 @@ impl Runner<'_> {
             live: unknown,
             kept,
         })
+    }
+
+    /// Compares two builds of a target.
+    fn verdict(&self, target: &Target, original: &Build, localized: &Build) -> Verdict {
+        let verdict = match (original.success, localized.success) {
+            (false, _) => Verdict::NotBuilt {
+                reason: self.inputs.plain(&original.said),
+            },
+            (true, false) => Verdict::Broken {
+                reason: self.inputs.plain(&localized.said),
+            },
+            (true, true) => compare::compare(&original.stdout, &localized.stdout, target.asked),
+        };
+        if self.skips && verdict.is_same() {
+            return Verdict::NotBuilt {
+                reason: SKIPPED.to_owned(),
+            };
+        }
+        verdict
     }
 
     /// Keeps what was built, for the user to look at. Only the user can: it may hold secrets.
