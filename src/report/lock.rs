@@ -68,19 +68,14 @@ impl Tell for Outcome {
             count, kept, of, ..
         } = self.unresolved;
         if !self.unresolved.failures.is_empty() {
-            let locked = match self.status {
-                Status::Written | Status::Unchanged => "locked",
-                Status::DryRun | Status::Warned | Status::Differs => "could lock",
-            };
             let as_before = match kept {
                 0 => String::new(),
-                1 if count == 1 => ", and stays as it was".to_owned(),
-                _ if kept == count => ", and stay as they were".to_owned(),
-                _ => format!(", of which the lock keeps {kept}"),
+                1 if count == 1 => "; the lock keeps it as it was".to_owned(),
+                _ if kept == count => "; the lock keeps them as they were".to_owned(),
+                _ => format!("; the lock keeps {kept} of them"),
             };
             failures.push(Failure::new(format!(
-                "{locked} {} of {}; {count} could not be resolved{as_before}",
-                (of + kept).saturating_sub(count),
+                "{count} of {} could not be resolved{as_before}",
                 counted(of, "remote reference"),
             )));
         }

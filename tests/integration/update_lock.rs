@@ -187,7 +187,9 @@ fn a_missing_upstream_leaves_the_lock_unchanged() {
             "kustomization.yaml:3:3: resources[1]: cannot fetch {FILE}"
         ))
         .lacks("leave it remote")
-        .stderr_has("error: locked 4 of 4 remote references; 1 could not be resolved, and stays as it was\n");
+        .stderr_has(
+            "error: 1 of 4 remote references could not be resolved; the lock keeps it as it was\n",
+        );
     assert_eq!(world.work.read("kustomize-localize.lock"), before);
     // The others can be resolved: it is locked, and in the cache.
     update(&world, &["github.com/acme/lib"]).success();
