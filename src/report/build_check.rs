@@ -39,24 +39,11 @@ pub(super) fn write_proof(out: &mut String, checked: &BuildCheck) -> std::fmt::R
             out,
             "  verified: it builds to the same {bytes} bytes{but} ({how})"
         )?,
-        (same, _) => {
-            let gives = if same == 1 { "gives" } else { "give" };
-            let engines = built.iter().filter(|target| target.is_engine).count();
-            let engines = match engines {
-                0 => String::new(),
-                engines => format!(", {engines} of them as deployed,"),
-            };
-            let all = counted(built.len(), "build");
-            let of = if same == built.len() {
-                all
-            } else {
-                format!("{same} of {all}")
-            };
-            writeln!(
-                out,
-                "  verified: {of}{engines} {gives} the same {bytes} bytes{but} ({how})"
-            )?
-        }
+        _ => writeln!(
+            out,
+            "  verified: {} the same {bytes} bytes{but} ({how})",
+            giving(&built)
+        )?,
     }
     match (before.len(), checked.targets.len()) {
         (0, _) => {}
@@ -74,6 +61,29 @@ pub(super) fn write_proof(out: &mut String, checked: &BuildCheck) -> std::fmt::R
         }
     }
     Ok(())
+}
+
+/// Returns how many builds give the same, with the verb; those of what engines deploy are counted by themselves.
+fn giving(built: &[&TargetCheck]) -> String {
+    let counts = |is_engine: bool| {
+        let of_kind = built.iter().filter(|target| target.is_engine == is_engine);
+        let all = of_kind.clone().count();
+        let same = of_kind.filter(|target| target.verdict.is_same()).count();
+        let builds = counted(all, "build");
+        let how = if is_engine { " as deployed" } else { "" };
+        match (same, all) {
+            (_, 0) => None,
+            _ if same == all => Some((same, format!("{builds}{how}"))),
+            _ => Some((same, format!("{same} of {builds}{how}"))),
+        }
+    };
+    match (counts(false), counts(true)) {
+        (Some((_, plain)), Some((_, engines))) => format!("{plain} and {engines} give"),
+        (Some((same, one)), None) | (None, Some((same, one))) => {
+            format!("{one} {}", if same == 1 { "gives" } else { "give" })
+        }
+        (None, None) => String::new(),
+    }
 }
 
 /// Writes how results differ from their originals, and nothing else: nothing was written.
@@ -340,8 +350,16 @@ mod tests {
         for (targets, line) in [
             (vec![plain.clone()], "it builds to the same 50 bytes"),
             (
-                vec![plain.clone(), engine],
-                "2 builds, 1 of them as deployed, give the same 100 bytes",
+                vec![plain.clone(), engine.clone()],
+                "1 build and 1 build as deployed give the same 100 bytes",
+            ),
+            (
+                vec![broken.clone(), plain.clone(), engine.clone()],
+                "1 of 2 builds and 1 build as deployed give the same 100 bytes",
+            ),
+            (
+                vec![before.clone(), engine],
+                "1 build as deployed gives the same 50 bytes",
             ),
             (
                 vec![plain.clone(), before],
