@@ -267,26 +267,38 @@ pub(super) fn run(args: &LocalizeArgs) -> ExitCode {
     tell(&args.output, outcome.map_err(|error| dashless(args, error)))
 }
 
-/// Adds to the failures of a TARGET that is not there that it is the name of an option.
+/// Adds to the failure of a TARGET that is not there that it is the name of an option.
 fn dashless(args: &LocalizeArgs, mut failures: Failures) -> Failures {
-    let Some(target) = args
-        .target
-        .as_ref()
-        .filter(|target| !Path::new(target).exists())
-    else {
-        return failures;
-    };
-    let command = LocalizeArgs::augment_args(clap::Command::new(""));
-    let mut options = command.get_arguments().filter_map(clap::Arg::get_long);
-    let letters = |text: &str| text.replace(['-', '_'], "");
-    if let Some(option) = options.find(|option| letters(option) == letters(target))
+    if let Some(target) = &args.target
+        && !Path::new(target).exists()
         && let Some(first) = failures.0.first_mut()
+        && first
+            .message
+            .starts_with(&format!("there is no directory `{target}` "))
+        && let Some(option) = option_like(target)
     {
-        first.hints = vec![format!(
-            "if the option is meant: git kustomize-localize --{option}"
-        )];
+        first.hints.push(format!(
+            "if the option is meant: git kustomize-localize {option}"
+        ));
     }
     failures
+}
+
+/// Returns the option of that name, as it is given: `--scope DIR`.
+fn option_like(name: &str) -> Option<String> {
+    let letters = |text: &str| text.replace(['-', '_'], "");
+    let mut command = LocalizeArgs::augment_args(clap::Command::new(""));
+    command.build();
+    command.get_arguments().find_map(|option| {
+        let long = option
+            .get_long()
+            .filter(|long| letters(long) == letters(name))?;
+        let is_required = option.get_num_args().is_some_and(|n| n.min_values() > 0);
+        Some(match option.get_value_names() {
+            Some([value, ..]) if is_required => format!("--{long} {value}"),
+            _ => format!("--{long}"),
+        })
+    })
 }
 
 fn request(args: &LocalizeArgs) -> Result<Request> {

@@ -265,6 +265,14 @@ fn a_missing_target_is_reported() {
             "in-place",
             "if the option is meant: git kustomize-localize --in-place",
         ),
+        (
+            "build_arg",
+            "if the option is meant: git kustomize-localize --build-arg ARG",
+        ),
+        (
+            "no_verify",
+            "if the option is meant: git kustomize-localize --no-verify",
+        ),
     ] {
         refused(
             work,
@@ -275,6 +283,17 @@ fn a_missing_target_is_reported() {
             ],
         );
     }
+    // What fails is something else.
+    let empty = project.sandbox.repo("empty");
+    refused(
+        &empty,
+        &["offline"],
+        &[
+            "this repository has no commit yet",
+            "hint: commit your files first",
+        ],
+    )
+    .lacks("if the option is meant");
     // No TARGET takes such an option.
     for (args, what) in [
         (&["chek", "--staged"][..], "command"),
