@@ -15,7 +15,7 @@ pub(super) struct AffectedArgs {
     #[arg(long, value_name = "BASE")]
     since: String,
 
-    /// The commit to look at: what is not committed is not
+    /// The commit to look at; uncommitted changes are ignored
     #[arg(long, value_name = "REV", default_value = "HEAD")]
     rev: String,
 

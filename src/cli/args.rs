@@ -56,7 +56,7 @@ pub(super) struct FetchArgs {
 /// Reads a time in seconds.
 pub(super) fn seconds(text: &str) -> Result<u64, String> {
     let seconds = text.parse().ok().filter(|seconds| *seconds > 0);
-    seconds.ok_or_else(|| "it is no number of seconds: write one, as 300".to_owned())
+    seconds.ok_or_else(|| "not a number of seconds; for example 300".to_owned())
 }
 
 /// Reads a size as git writes it: a number, and k, m or g for powers of 1024.

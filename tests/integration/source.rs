@@ -310,7 +310,7 @@ fn a_missing_target_is_reported() {
     refused(
         work,
         &["lock", "--timeout", "abc"],
-        &["'--timeout <SECONDS>': it is no number of seconds: write one, as 300"],
+        &["'--timeout <SECONDS>': not a number of seconds; for example 300"],
     );
     // A directory of that name is a TARGET.
     fs::create_dir(work.path().join("chek")).unwrap();

@@ -218,7 +218,7 @@ fn a_timeout_needs_an_option_that_uses_the_network() {
         .stderr_has("--rebuild");
     repo.run(&["verify", "--upstream", "--timeout", "0"])
         .fails(2)
-        .stderr_has("it is no number of seconds");
+        .stderr_has("not a number of seconds");
 }
 
 #[test]
