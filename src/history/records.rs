@@ -65,7 +65,7 @@ impl<'a> Records<'a> {
     /// # Errors
     /// When git cannot read the history.
     pub fn newest(&self, locks: &[String], is_it: impl Fn(&Trailers) -> bool) -> Result<Found> {
-        // Most of the time the tip is one: without starting git.
+        // Most of the time the tip is one: without starting git. What `git replace` says counts here, too.
         if let Some(message) = message(self.repository, self.tip)
             && let Ok(records) = Trailers::parse_all(&message)
             && let Some(trailers) = records.into_iter().find(&is_it)
