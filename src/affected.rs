@@ -166,19 +166,20 @@ fn before(
     roots.extend((0..graph.roots.len()).filter(|root| causes.found[*root].is_some()));
     let roots = roots.into_iter().map(|root| &graph.roots[root]);
     let own = roots.filter(|root| root.source == 0);
-    let wanted: HashSet<&str> = own.map(|root| root.directory.as_str()).collect();
-    let here = directories(&*changes.new)?;
-    Survey::from(changes.old.clone(), |all| {
-        let all = all.into_iter();
-        let chosen = all.filter(|one| wanted.contains(one) || !here.contains(*one));
-        chosen.map(str::to_owned).collect()
-    })
+    let mut wanted: BTreeSet<String> = changes.gone(&directories(&*changes.new)?)?;
+    for root in own {
+        if changes.was_root(&root.directory)? {
+            wanted.insert(root.directory.clone());
+        }
+    }
+    let wanted: Vec<String> = wanted.into_iter().collect();
+    Ok(Survey::from(changes.old.clone(), &wanted))
 }
 
 /// Returns the roots that are gone.
 fn removed(changes: &Changes, config: &Config) -> Result<Vec<AffectedRoot>> {
     let here: BTreeSet<String> = directories(&*changes.new)?;
-    if !changes.had_more(&here)? {
+    if changes.gone(&here)?.is_empty() {
         return Ok(Vec::new());
     }
     let mut walked = Walked::of(&changes.old, config, false)?;
@@ -219,7 +220,7 @@ impl Walked {
         let survey = if is_whole {
             Survey::of(tree.clone())?
         } else {
-            Survey::from(tree.clone(), |_| directories.clone())?
+            Survey::from(tree.clone(), &directories)
         };
         let explored = survey.explored();
         let files = check::flux_objects(explored);

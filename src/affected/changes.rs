@@ -121,11 +121,12 @@ impl Changes {
         Ok(false)
     }
 
-    /// Returns whether there was a root in a directory that is not among `here`, those of the roots that there are.
+    /// Returns the directories in which there was a root, and that are not among `here`, those of the roots that there are.
     ///
     /// # Errors
     /// When the tree cannot be read.
-    pub fn had_more(&self, here: &BTreeSet<String>) -> Result<bool> {
+    pub fn gone(&self, here: &BTreeSet<String>) -> Result<BTreeSet<String>> {
+        let mut all = BTreeSet::new();
         for place in &self.paths {
             let below = self.old.below(place)?;
             let gone = below.iter().chain([place]).filter(|place| {
@@ -133,11 +134,11 @@ impl Changes {
             });
             for place in gone {
                 if let Some(Entry::File { .. } | Entry::Link) = self.old.entry(place)? {
-                    return Ok(true);
+                    all.insert(path::parent(place).to_owned());
                 }
             }
         }
-        Ok(false)
+        Ok(all)
     }
 
     /// Returns where the trees differ, if that makes a difference to who asks for `place`.

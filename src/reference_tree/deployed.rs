@@ -1,5 +1,6 @@
 //! What the builds of targets reach that the tree does not hold.
 
+use std::cell::OnceCell;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::rc::Rc;
 
@@ -21,7 +22,8 @@ const DEEPEST: usize = 10;
 /// A walk over a tree without a network.
 pub struct Survey {
     tree: Rc<dyn Listing>,
-    kustomizations: Vec<String>,
+    /// All of the tree, once somebody asks.
+    kustomizations: OnceCell<Vec<String>>,
     explored: Explored,
 }
 
@@ -31,26 +33,24 @@ impl Survey {
     /// # Errors
     /// When it cannot be read.
     pub fn of(tree: Rc<dyn Listing>) -> Result<Survey> {
-        Survey::from(tree, |all| all.into_iter().map(str::to_owned).collect())
-    }
-
-    /// Walks a tree from some directories, chosen among those of all kustomizations.
-    ///
-    /// # Errors
-    /// When it cannot be read.
-    pub fn from(
-        tree: Rc<dyn Listing>,
-        choose: impl FnOnce(BTreeSet<&str>) -> Vec<String>,
-    ) -> Result<Survey> {
         let kustomizations = tree.kustomizations()?;
         let parents = kustomizations.iter().map(|place| path::parent(place));
-        let directories = choose(parents.collect());
-        let explored = inputs::explore(tree.clone(), &directories);
-        Ok(Survey {
+        let directories: BTreeSet<String> = parents.map(str::to_owned).collect();
+        let directories: Vec<String> = directories.into_iter().collect();
+        let mut survey = Survey::from(tree, &directories);
+        survey.kustomizations = OnceCell::from(kustomizations);
+        Ok(survey)
+    }
+
+    /// Walks a tree from some directories.
+    #[must_use]
+    pub fn from(tree: Rc<dyn Listing>, directories: &[String]) -> Survey {
+        let explored = inputs::explore(tree.clone(), directories);
+        Survey {
             tree,
-            kustomizations,
+            kustomizations: OnceCell::new(),
             explored,
-        })
+        }
     }
 
     /// Returns the tree.
@@ -118,7 +118,7 @@ impl Survey {
     fn builders(&self, targets: &Targets, load_restrictor: LoadRestrictor) -> Result<Vec<Builder>> {
         let graph = &self.explored.graph;
         let mut builders =
-            targets.builders(graph, &*self.tree, &self.directories(), load_restrictor)?;
+            targets.builders(graph, &*self.tree, &self.directories()?, load_restrictor)?;
         if !builders.is_empty() {
             let reference_tree = self.reference_tree()?;
             let reach = Reach::new(&reference_tree);
@@ -154,7 +154,7 @@ impl Survey {
     /// # Errors
     /// When the tree or a lock in it cannot be read.
     pub fn reaches(&self, targets: &mut Targets) -> Result<()> {
-        let all = self.directories();
+        let all = self.directories()?;
         let reference_tree = self.reference_tree()?;
         let reach = Reach::new(&reference_tree);
         for target in &mut targets.targets {
@@ -181,9 +181,16 @@ impl Survey {
     }
 
     /// Returns the directories of the kustomizations.
-    fn directories(&self) -> BTreeSet<&str> {
-        let parents = self.kustomizations.iter().map(|place| path::parent(place));
-        parents.collect()
+    fn directories(&self) -> Result<BTreeSet<&str>> {
+        let kustomizations = match self.kustomizations.get() {
+            Some(known) => known,
+            None => {
+                let all = self.tree.kustomizations()?;
+                self.kustomizations.get_or_init(|| all)
+            }
+        };
+        let parents = kustomizations.iter().map(|place| path::parent(place));
+        Ok(parents.collect())
     }
 
     fn reference_tree(&self) -> Result<ReferenceTree> {
