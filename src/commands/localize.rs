@@ -258,9 +258,9 @@ impl<'a> Run<'a> {
             }
         };
         destination.refuse_changed(workspace, &plan, status)?;
-        self.deployed = Deployed::of(workspace, search.transpose()?)?;
+        self.deployed = Deployed::of(workspace, &plan, search.transpose()?)?;
         if let Some(deployed) = &self.deployed {
-            deployed.refuse_harm(workspace, &plan)?;
+            deployed.refuse_harm(&plan)?;
         }
         Ok(plan)
     }

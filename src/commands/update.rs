@@ -96,8 +96,8 @@ pub fn update(request: &Request) -> Result<Outcome, Failures> {
     refuse_moved(&fetcher, &plan.lock)?;
     let rewritten = rewritten(&fetcher, &before, &plan.lock);
     plan.warnings.extend(rewritten);
-    if let Some(deployed) = Deployed::of(&workspace, None)? {
-        deployed.refuse_harm(&workspace, &plan)?;
+    if let Some(deployed) = Deployed::of(&workspace, &plan, None)? {
+        deployed.refuse_harm(&plan)?;
     }
     let status = match withheld(&plan, &strict, request.dry_run) {
         Some(status) => status,

@@ -14,17 +14,20 @@ use crate::workspace::{Files, Workspace};
 /// What is deployed from the repository that a workspace lies in.
 pub(in crate::commands) struct Deployed {
     pub(super) tree: Rc<dyn Listing>,
+    /// With what may change their objects.
     targets: Targets,
     /// Where the workspace has the top of the repository.
     top: String,
 }
 
 impl Deployed {
-    /// Reads the objects of the repository; none where there is no repository.
+    /// Reads the objects of the repository that is localized as the plan says, and notes what may change them; none
+    /// where there is no repository.
     ///
     /// `search` is one for targets that goes on already.
     pub(in crate::commands) fn of(
         workspace: &Workspace,
+        plan: &Plan,
         search: Option<Search<'_>>,
     ) -> Result<Option<Deployed>> {
         let (tree, top): (Rc<dyn Listing>, &str) = match &workspace.files {
@@ -42,10 +45,17 @@ impl Deployed {
         };
         let config = &workspace.config;
         let identity = || identity(repo, config);
-        let targets = match search {
+        let mut targets = match search {
             Some(search) => targets::find_in(&*tree, config, &search()?, identity)?,
             None => targets::find(&*tree, config, identity)?,
         };
+        match workspace.files {
+            // The plan walks no more of the repository than that directory.
+            Files::Disk { .. } if !targets.targets.is_empty() => {
+                Survey::of(tree.clone())?.settle(&mut targets);
+            }
+            _ => targets.settle(&plan.before, &*tree),
+        }
         Ok(Some(Deployed {
             tree,
             targets,
@@ -54,39 +64,20 @@ impl Deployed {
     }
 
     /// Refuses a plan that would change what is deployed besides.
-    pub(in crate::commands) fn refuse_harm(
-        &self,
-        workspace: &Workspace,
-        plan: &Plan,
-    ) -> Result<(), Failures> {
-        let targets = self.settled(workspace, plan)?;
-        plan::deployed::refuse_harm(plan, &targets, &*self.tree, &self.top)
+    pub(in crate::commands) fn refuse_harm(&self, plan: &Plan) -> Result<(), Failures> {
+        plan::deployed::refuse_harm(plan, &self.targets, &*self.tree, &self.top)
     }
 
     /// Returns what is deployed, with objects as the builds that change them make them.
-    pub(super) fn as_built(&self, workspace: &Workspace, plan: &Plan) -> Result<Targets> {
-        let settled = self.settled(workspace, plan)?;
-        let is_changed = settled.targets.iter().any(|one| one.changed_by.is_some());
+    pub(super) fn as_built(&self, workspace: &Workspace) -> Result<Targets> {
+        let targets = self.targets.clone();
+        let is_changed = targets.targets.iter().any(|one| one.changed_by.is_some());
         match workspace.repo() {
             Some(repo) if is_changed => {
                 let survey = Survey::of(self.tree.clone())?;
-                as_built(repo, &survey, &workspace.config, settled)
+                as_built(repo, &survey, &workspace.config, targets)
             }
-            _ => Ok(settled),
+            _ => Ok(targets),
         }
-    }
-
-    /// Returns what is deployed, with what may change the objects.
-    fn settled(&self, workspace: &Workspace, plan: &Plan) -> Result<Targets> {
-        let mut targets = self.targets.clone();
-        match workspace.files {
-            Files::Disk { .. } => {
-                Survey::of(self.tree.clone())?.settle(&mut targets);
-            }
-            Files::Commit { .. } | Files::WorkingTree { .. } | Files::Tree(_) => {
-                targets.settle(&plan.before, &*self.tree);
-            }
-        }
-        Ok(targets)
     }
 }

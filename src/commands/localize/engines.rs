@@ -24,7 +24,7 @@ pub(super) fn of(
         return Ok(Vec::new());
     };
     let tree = &deployed.tree;
-    let found = deployed.as_built(workspace, plan)?;
+    let found = deployed.as_built(workspace)?;
     let mut after = OverlayTree::new(workspace.tree.clone());
     for change in changes {
         match &change.to {
