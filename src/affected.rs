@@ -18,7 +18,7 @@ use crate::config::Config;
 use crate::failure::Result;
 use crate::reference_tree::{self, Survey};
 use crate::targets::{self, Target, Targets, Unread};
-use crate::tree::{Listing, path};
+use crate::tree::Listing;
 use crate::walk::inputs::{self, Inputs, RootInputs};
 use crate::walk::{Graph, RootId};
 
@@ -102,15 +102,16 @@ pub fn affected(
     build: Build<'_>,
 ) -> Result<Affected> {
     let is_deployed = !(was.targets.is_empty() && is.targets.is_empty());
-    let mut walked = Walked::of(&changes.new, config, is_deployed)?;
+    let walked = Walked::of(&changes.new, config, is_deployed)?;
     let graph = walked.graph();
+    let gone = changes.gone(&walked.survey.directories()?)?;
     let causes = Causes::of(graph, &Inputs::of(&*changes.new, graph)?, changes)?;
     if is_deployed {
-        let old = before(changes, &walked, &causes, [&was, &is])?;
+        let old = before(changes, graph, &causes, [&was, &is], &gone)?;
         was = build(&old, was)?;
         is = build(&walked.survey, is)?;
     }
-    walked.name(&is);
+    let unnamed = walked.unnamed(&is);
     let mut affected = Affected::default();
     for (directory, root) in walked.roots() {
         affected.total += 1;
@@ -127,19 +128,19 @@ pub fn affected(
                 } else {
                     Status::Added
                 },
-                is_named: root.is_some_and(|root| !walked.unnamed.contains(&root)),
+                is_named: root.is_some_and(|root| !unnamed.contains(&root)),
                 cause,
             });
         }
     }
-    affected.roots.extend(removed(changes, config)?);
+    affected.roots.extend(removed(changes, config, &gone)?);
     affected.roots.sort();
     let deployed = Deployed {
         changes,
         config,
-        graph: walked.graph(),
+        graph,
         causes: &causes,
-        roots: walked.graph().own_roots(),
+        roots: graph.own_roots(),
         read: OnceCell::new(),
     };
     affected.targets = deployed.affected(&was, &is)?;
@@ -152,21 +153,21 @@ pub fn affected(
     Ok(affected)
 }
 
-/// Walks what was from every root that may have changed an object: each that is not what it is now, or gone, and each
+/// Walks what was from every root that may have changed an object: each that is not what it is now, or `gone`, and each
 /// that reads an object now.
 fn before(
     changes: &Changes,
-    walked: &Walked,
+    graph: &Graph,
     causes: &Causes,
     found: [&Targets; 2],
+    gone: &BTreeSet<String>,
 ) -> Result<Survey> {
-    let graph = walked.graph();
     let files: HashSet<&str> = found.into_iter().flat_map(Targets::files).collect();
     let mut roots = targets::roots_that_read(graph, &files);
     roots.extend((0..graph.roots.len()).filter(|root| causes.found[*root].is_some()));
     let roots = roots.into_iter().map(|root| &graph.roots[root]);
     let own = roots.filter(|root| root.source == 0);
-    let mut wanted: BTreeSet<String> = changes.gone(&directories(&*changes.new)?)?;
+    let mut wanted = gone.clone();
     for root in own {
         if changes.was_root(&root.directory)? {
             wanted.insert(root.directory.clone());
@@ -176,30 +177,27 @@ fn before(
     Ok(Survey::from(changes.old.clone(), &wanted))
 }
 
-/// Returns the roots that are gone.
-fn removed(changes: &Changes, config: &Config) -> Result<Vec<AffectedRoot>> {
-    let here: BTreeSet<String> = directories(&*changes.new)?;
-    if changes.gone(&here)?.is_empty() {
+/// Returns the roots in the directories that are `gone`.
+fn removed(
+    changes: &Changes,
+    config: &Config,
+    gone: &BTreeSet<String>,
+) -> Result<Vec<AffectedRoot>> {
+    if gone.is_empty() {
         return Ok(Vec::new());
     }
-    let mut walked = Walked::of(&changes.old, config, false)?;
-    walked.name(&Targets::default());
+    let walked = Walked::of(&changes.old, config, false)?;
+    let unnamed = walked.unnamed(&Targets::default());
     let gone = walked
         .roots()
-        .filter(|(directory, _)| !here.contains(*directory));
+        .filter(|(directory, _)| gone.contains(*directory));
     let gone = gone.map(|(directory, root)| AffectedRoot {
         directory: directory.clone(),
         status: Status::Removed,
-        is_named: root.is_some_and(|root| !walked.unnamed.contains(&root)),
+        is_named: root.is_some_and(|root| !unnamed.contains(&root)),
         cause: Cause::Path(directory.clone()),
     });
     Ok(gone.collect())
-}
-
-fn directories(tree: &dyn Listing) -> Result<BTreeSet<String>> {
-    let places = tree.kustomizations()?;
-    let directories = places.iter().map(|place| path::parent(place).to_owned());
-    Ok(directories.collect())
 }
 
 /// One of the trees, walked without a network.
@@ -207,8 +205,6 @@ struct Walked {
     /// Where the configuration says to begin.
     directories: Vec<String>,
     survey: Survey,
-    /// The roots to which no other one leads.
-    unnamed: HashSet<RootId>,
     /// What is named like a root, and is an object of Flux.
     flux: HashSet<RootId>,
 }
@@ -229,7 +225,6 @@ impl Walked {
         Ok(Walked {
             flux: flux.map(|(id, _)| id).collect(),
             directories,
-            unnamed: HashSet::new(),
             survey,
         })
     }
@@ -238,9 +233,9 @@ impl Walked {
         &self.survey.explored().graph
     }
 
-    /// Finds the roots that no other one names, among those that the configuration does not leave out, or that are
+    /// Returns the roots that no other one names, among those that the configuration does not leave out, or that are
     /// deployed.
-    fn name(&mut self, targets: &Targets) {
+    fn unnamed(&self, targets: &Targets) -> HashSet<RootId> {
         let known = self.graph().own_roots();
         let here = targets.here();
         let deployed =
@@ -250,7 +245,7 @@ impl Walked {
         let reached = self.graph().insisted(starts);
         let ids = 0..self.graph().roots.len();
         let unnamed = reference_tree::unnamed(self.graph(), ids.collect(), reached);
-        self.unnamed = unnamed.into_iter().collect();
+        unnamed.into_iter().collect()
     }
 
     /// Returns the roots that count, by their directories.

@@ -125,7 +125,7 @@ impl Changes {
     ///
     /// # Errors
     /// When the tree cannot be read.
-    pub fn gone(&self, here: &BTreeSet<String>) -> Result<BTreeSet<String>> {
+    pub fn gone(&self, here: &BTreeSet<&str>) -> Result<BTreeSet<String>> {
         let mut all = BTreeSet::new();
         for place in &self.paths {
             let below = self.old.below(place)?;

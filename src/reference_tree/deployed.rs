@@ -180,8 +180,11 @@ impl Survey {
         Ok(())
     }
 
-    /// Returns the directories of the kustomizations.
-    fn directories(&self) -> Result<BTreeSet<&str>> {
+    /// Returns the directories of all kustomizations of the tree, wherever the walk began.
+    ///
+    /// # Errors
+    /// When the tree cannot be read.
+    pub fn directories(&self) -> Result<BTreeSet<&str>> {
         let kustomizations = match self.kustomizations.get() {
             Some(known) => known,
             None => {
