@@ -7,7 +7,7 @@ use crate::finding::{Finding, Rule, Severity, Subject};
 use crate::kustomization::NoteKind;
 use crate::targets::Engine;
 use crate::tree::path;
-use crate::walk::{Edge, Origin, Root, Target};
+use crate::walk::{Edge, Root, Target};
 
 pub(super) const DEFINITION: Definition = Definition {
     id: "engine",
@@ -94,15 +94,11 @@ fn links(context: &Context<'_>, one: &One<'_>, findings: &mut Vec<Finding>) {
 /// Returns the first link on the way that a local reference goes.
 fn link(context: &Context<'_>, root: &Root, edge: &Edge) -> Option<String> {
     let real = match edge.target {
-        Target::File(file) => match &context.graph.files[file].origin {
-            Origin::Tree { source: 0, path } => path,
-            _ => return None,
-        },
-        Target::Root { id, remote: false } => &context.graph.roots[id].directory,
-        _ => return None,
+        Target::Root { id, remote: false } => context.graph.roots[id].directory.as_str(),
+        _ => context.graph.own_file(edge)?,
     };
     let written = path::resolve(&root.directory, &edge.reference.text)?;
-    if written == *real {
+    if written == real {
         return None;
     }
     let above: Vec<&str> = path::and_above(&written).collect();

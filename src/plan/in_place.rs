@@ -467,9 +467,7 @@ fn rewritten_files(
 
 /// Returns the files of the user that were walked.
 fn used(graph: &Graph) -> BTreeSet<String> {
-    let files = 0..graph.files.len();
-    let used = files.filter_map(|file| graph.own_path(file));
-    used.map(str::to_owned).collect()
+    graph.own_paths().map(str::to_owned).collect()
 }
 
 /// Returns the directories of the user's roots that reach a `touched` file, and those of these roots that no other one

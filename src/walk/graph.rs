@@ -334,6 +334,11 @@ impl Graph {
         }
     }
 
+    /// Returns the paths of all files of the tree where the walk starts.
+    pub fn own_paths(&self) -> impl Iterator<Item = &str> {
+        (0..self.files.len()).filter_map(|file| self.own_path(file))
+    }
+
     /// Returns the path of the file of the tree where the walk starts to which a reference leads.
     #[must_use]
     pub fn own_file(&self, edge: &Edge) -> Option<&str> {

@@ -239,12 +239,7 @@ impl<'a> WritePlan<'a> {
     pub(super) fn kept(&self, after: &Explored) -> Result<Vec<&'a StoredFile>> {
         let kustomizations = self.workspace.kustomizations()?;
         let graph = &after.graph;
-        let mut used: BTreeSet<&str> = BTreeSet::new();
-        for file in &graph.files {
-            if let Origin::Tree { source: 0, path } = &file.origin {
-                used.insert(path);
-            }
-        }
+        let used: BTreeSet<&str> = graph.own_paths().collect();
         // Carried directories and charts are only of use as a whole.
         let mut whole: Vec<String> = graph
             .carried
@@ -474,11 +469,7 @@ impl<'a> WritePlan<'a> {
 
 /// Returns whether the user's tree itself references the file at `place`.
 fn is_used(graph: &Graph, place: &str) -> bool {
-    is_carried(graph, place)
-        || graph
-            .files
-            .iter()
-            .any(|file| matches!(&file.origin, Origin::Tree { source: 0, path } if path == place))
+    is_carried(graph, place) || graph.own_paths().any(|path| path == place)
 }
 
 /// Returns whether the file at `place` belongs to what the user's tree needs as a whole.
