@@ -9,8 +9,17 @@ use crate::tree::{Entry, Listing, path};
 
 const FILE_NAME: &str = "fleet.yaml";
 
+/// The keys that no other program has in a file of that name.
+const OWN_KEYS: [&str; 5] = [
+    "defaultNamespace",
+    "helm",
+    "kustomize",
+    "overrideTargets",
+    "targetCustomizations",
+];
+
 /// The keys of a `fleet.yaml`: other programs have a file of that name, too.
-const KEYS: [&str; 27] = [
+const KEYS: [&str; 30] = [
     "annotations",
     "bundleSpec",
     "correctDrift",
@@ -20,6 +29,7 @@ const KEYS: [&str; 27] = [
     "dependsOn",
     "diff",
     "doNotDeploy",
+    "downstreamResources",
     "forceSyncGeneration",
     "helm",
     "ignore",
@@ -33,9 +43,11 @@ const KEYS: [&str; 27] = [
     "namespaceLabels",
     "overrideTargets",
     "paused",
+    "resources",
     "rolloutStrategy",
     "serviceAccount",
     "targetCustomizations",
+    "targetRestrictions",
     "targets",
     "yaml",
 ];
@@ -68,17 +80,23 @@ fn declares(text: &str) -> bool {
     keys.any(|(key, _)| KEYS.contains(&key))
 }
 
+/// Fleet passes over keys that it does not know, so that one of them says nothing where another is Fleet's own.
 fn is_fleet(value: &Value) -> bool {
     value.mapping().is_some_and(|pairs| {
-        !pairs.is_empty() && pairs.iter().all(|(key, _)| KEYS.contains(&key.as_str()))
+        let mut keys = pairs.iter().map(|(key, _)| key.as_str());
+        !pairs.is_empty() && keys.clone().all(|key| KEYS.contains(&key))
+            || keys.any(|key| OWN_KEYS.contains(&key))
     })
 }
 
-/// Adds the directories that a bundle is built from: its own, and those that it names for some clusters.
+/// Adds the directories that a bundle is built from: its own, and those that it names for some clusters, in
+/// `targetCustomizations` or under its older name, `targets`.
 fn bundle(tree: &dyn Listing, file: &str, value: &Value, targets: &mut Targets) -> Result<()> {
     let directory = path::parent(file);
-    let customized = value.get("targetCustomizations").and_then(Value::list);
-    let all = std::iter::once(value).chain(customized.unwrap_or_default());
+    let customized = ["targetCustomizations", "targets"]
+        .into_iter()
+        .filter_map(|key| value.get(key).and_then(Value::list));
+    let all = std::iter::once(value).chain(customized.flatten());
     let mut is_named = false;
     for part in all {
         let Some(overlay) = part.at(&["kustomize", "dir"]) else {
