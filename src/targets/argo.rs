@@ -2,6 +2,7 @@
 
 mod application_set;
 mod files;
+mod generator;
 mod pattern;
 mod template;
 
@@ -168,15 +169,13 @@ fn of_source(
         return Ok(target(Place::External(why), Build::default()));
     }
     let revision = revision.map(|(text, _)| text);
-    let texts = [
-        url,
-        written,
-        revision.unwrap_or_default(),
-        &found.object.name,
-    ];
-    if let Some(text) = texts
-        .into_iter()
+    let texts = [url, written, revision.unwrap_or_default()];
+    let mut of_source = texts.into_iter();
+    // The name says nothing about the place, but for the variables that a parent gives each of its copies.
+    let name = Some(found.object.name.as_str()).filter(|name| name.contains("${"));
+    if let Some(text) = of_source
         .find(|text| text.contains("{{") || text.contains("${"))
+        .or(name)
     {
         let why = if text.contains("${") && !found.unfilled.is_empty() {
             unfilled(found, text)
@@ -190,6 +189,13 @@ fn of_source(
         return Ok(target(Place::External(why), Build::default()));
     };
     let (path, there) = place::of_path(tree, base, written, Engine::ArgoCd)?;
+    if found.object.name.contains("{{") && has_override_files(tree, &path)? {
+        let why = format!(
+            "a file beside it changes it by its name, `{}`",
+            found.object.name
+        );
+        return Ok(target(Place::Templated(why), Build::default()));
+    }
     let merged = overridden(tree, found, source, &path, unread)?;
     let Some(build) = build(found, &merged, options, unread) else {
         return Ok(None);
@@ -202,6 +208,14 @@ fn of_source(
         artifact: None,
     };
     Ok(target(Place::Here(here), build))
+}
+
+/// Returns whether a directory has a file that changes the source of one application, which it names.
+fn has_override_files(tree: &dyn Listing, directory: &str) -> Result<bool> {
+    let files = tree.below(directory)?;
+    Ok(files.iter().any(|file| {
+        path::parent(file) == directory && path::name(file).starts_with(".argocd-source-")
+    }))
 }
 
 /// Returns the files beside those of an application that change its source, whether they are there or not.

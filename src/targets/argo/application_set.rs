@@ -2,19 +2,13 @@
 
 use super::super::scan::Document;
 use super::super::{Build, DirectorySet, Engine, Identity, Object, Place, Target, Targets, Unread};
-use super::files;
+use super::generator::{MOST, Reader, kind_of};
 use super::pattern::Pattern;
-use super::template::{self, Parameters, fill};
+use super::template::{Parameters, fill_known, may_move};
 use crate::failure::Result;
 use crate::kustomization::{Data, Value};
 use crate::reference::localized_path::LOCALIZED_FILES;
 use crate::tree::{Listing, path};
-
-/// How many applications are made of one set.
-const MOST: usize = 10_000;
-
-/// What stops a set from being resolved, as a reason.
-type Unknown = String;
 
 /// Adds the applications of a set; those that only the cluster can make become one templated target.
 pub(super) fn expand(
@@ -43,43 +37,50 @@ pub(super) fn expand(
         return Ok(());
     };
     let go = spec.and_then(|spec| spec.get("goTemplate"));
-    let mut reader = Reader {
-        tree,
-        identity,
-        set,
-        is_go: go.is_some_and(|go| go.data == Data::Flag(true)),
-        sets: Vec::new(),
-        unread: Vec::new(),
-    };
-    let patched = spec.is_some_and(|spec| spec.get("templatePatch").is_some());
+    let is_go = go.is_some_and(|go| go.data == Data::Flag(true));
+    let mut reader = Reader::new(tree, identity, set, is_go);
+    let patch = spec.and_then(|spec| spec.get("templatePatch"));
+    let patched = patch.is_some_and(|patch| patch.text().is_none_or(may_move));
     let mut count = 0;
     for generator in generators {
-        match reader.generate(generator)? {
-            Err(why) => targets.targets.push(unknown(set, generator, &why)),
+        let given = match reader.generate(generator)? {
+            Err(why) => {
+                targets.targets.push(unknown(set, generator, &why));
+                continue;
+            }
             Ok(_) if patched => {
                 let why = "`templatePatch` may change it";
                 targets.targets.push(unknown(set, generator, why));
+                continue;
             }
-            Ok(all) => {
-                for parameters in all {
-                    count += 1;
-                    if count > MOST {
-                        break;
+            Ok(given) => given,
+        };
+        let own = kind_of(generator).and_then(|(_, body)| body.get("template"));
+        let template = own.map_or_else(|| template.clone(), |own| filled_up(own, template));
+        let mut is_told = false;
+        for parameters in given.all {
+            count += 1;
+            if count > MOST {
+                break;
+            }
+            let Some(found) = make(set, &template, &parameters, is_go) else {
+                let why = "its template is more than names of parameters";
+                targets.targets.push(unknown(set, &template, why));
+                break;
+            };
+            match &given.more {
+                Some(why) if !has_place(&found.value) => {
+                    if !is_told {
+                        targets.targets.push(unknown(set, generator, why));
                     }
-                    match reader.make(template, &parameters) {
-                        Some(found) => applications.push(found),
-                        None => {
-                            let why = "its template is more than names of parameters";
-                            targets.targets.push(unknown(set, template, why));
-                            break;
-                        }
-                    }
+                    is_told = true;
                 }
+                _ => applications.push(found),
             }
         }
     }
     if count > MOST {
-        reader.unread.push(Unread::too_much(
+        targets.unread.push(Unread::too_much(
             &set.object.file,
             set.object.line,
             format!(
@@ -99,157 +100,67 @@ fn unknown(set: &Document, at: &Value, why: &str) -> Target {
     set.target(Engine::ArgoCd, spot, place, Build::default())
 }
 
-struct Reader<'a> {
-    tree: &'a dyn Listing,
-    identity: &'a Identity,
-    set: &'a Document,
+/// Returns an application; none where the template gives it no name.
+///
+/// What does not matter may stay a template: only where the application is built from has to be known.
+fn make(
+    set: &Document,
+    template: &Value,
+    parameters: &Parameters,
     is_go: bool,
-    sets: Vec<DirectorySet>,
-    unread: Vec<Unread>,
+) -> Option<Document> {
+    let filled = template.map_texts(&mut |text| fill_known(text, parameters, is_go).0);
+    let name = filled.at(&["metadata", "name"]).and_then(Value::scalar)?;
+    let namespace = filled
+        .at(&["metadata", "namespace"])
+        .and_then(Value::scalar);
+    let object = Object {
+        namespace: namespace.unwrap_or_else(|| set.object.namespace.clone()),
+        name,
+        ..set.object.clone()
+    };
+    Some(set.template(object, filled))
 }
 
-impl Reader<'_> {
-    /// Returns the parameters of each application that a generator makes.
-    fn generate(
-        &mut self,
-        generator: &Value,
-    ) -> Result<std::result::Result<Vec<Parameters>, Unknown>> {
-        for key in ["selector", "template"] {
-            if generator.get(key).is_some() {
-                return Ok(Err(format!("its generator has a `{key}`")));
-            }
-        }
-        if let Some(list) = generator.get("list") {
-            if list.get("elementsYaml").is_some() || list.get("template").is_some() {
-                return Ok(Err("its list is made of a template".to_owned()));
-            }
-            let elements = list
-                .get("elements")
-                .and_then(Value::list)
-                .unwrap_or_default();
-            return Ok(Ok(elements.iter().map(flat).collect()));
-        }
-        if let Some(git) = generator.get("git") {
-            return self.git(git);
-        }
-        if let Some(children) = generator
-            .at(&["matrix", "generators"])
-            .and_then(Value::list)
-        {
-            return self.matrix(children);
-        }
-        let kinds = generator.mapping().unwrap_or_default();
-        let kind = kinds
-            .first()
-            .map_or("no generator", |(key, _)| key.as_str());
-        Ok(Err(format!("only the cluster knows what `{kind}` gives")))
-    }
+/// Returns whether it is known where an application is built from, whatever else of it only the cluster knows.
+fn has_place(application: &Value) -> bool {
+    let spec = application.get("spec");
+    let spec = |keys: &[&str]| spec.and_then(|spec| spec.at(keys));
+    let sources = spec(&["sources"]).and_then(Value::list).unwrap_or_default();
+    let one = [spec(&["source"]), spec(&["sourceHydrator", "drySource"])];
+    let mut sources = sources.iter().chain(one.into_iter().flatten());
+    let is_known = |source: &Value, key: &str| {
+        let text = source.get(key).and_then(Value::text);
+        text.is_none_or(|text| !text.contains("{{"))
+    };
+    sources.all(|source| {
+        ["repoURL", "path", "chart", "targetRevision"]
+            .into_iter()
+            .all(|key| is_known(source, key))
+    })
+}
 
-    /// Combines two generators; the second may name the parameters of the first.
-    fn matrix(
-        &mut self,
-        children: &[Value],
-    ) -> Result<std::result::Result<Vec<Parameters>, Unknown>> {
-        let [one, two] = children else {
-            return Ok(Err("a matrix has two generators".to_owned()));
-        };
-        if [one, two].iter().any(|child| child.get("matrix").is_some()) {
-            return Ok(Err("its matrix holds another".to_owned()));
-        }
-        let first = match self.generate(one)? {
-            Ok(first) => first,
-            Err(why) => return Ok(Err(why)),
-        };
-        let mut all = Vec::new();
-        for outer in first.into_iter().take(MOST) {
-            let mut is_known = true;
-            let filled = two.map_texts(&mut |text| {
-                let filled = fill(text, &outer, self.is_go);
-                is_known &= filled.is_some();
-                filled.unwrap_or_default()
+/// Returns the template of a generator with what it leaves empty taken from that of the set, as Argo CD merges them.
+fn filled_up(own: &Value, of_set: &Value) -> Value {
+    match (&own.data, &of_set.data) {
+        (Data::Mapping(own_pairs), Data::Mapping(pairs)) => {
+            let both = own_pairs.iter().map(|(key, value)| {
+                let value = match of_set.get(key) {
+                    Some(other) => filled_up(value, other),
+                    None => value.clone(),
+                };
+                (key.clone(), value)
             });
-            if !is_known {
-                return Ok(Err("its matrix is more than names of parameters".to_owned()));
-            }
-            match self.generate(&filled)? {
-                Ok(second) => {
-                    for inner in second {
-                        let mut both = outer.clone();
-                        both.extend(inner);
-                        all.push(both);
-                    }
-                }
-                Err(why) => return Ok(Err(why)),
-            }
-            if all.len() > MOST {
-                break;
+            let rest = pairs.iter().filter(|(key, _)| own.get(key).is_none());
+            Value {
+                data: Data::Mapping(both.chain(rest.cloned()).collect()),
+                ..*own
             }
         }
-        Ok(Ok(all))
-    }
-
-    fn git(&mut self, git: &Value) -> Result<std::result::Result<Vec<Parameters>, Unknown>> {
-        let text = |key: &str| git.get(key).and_then(Value::text);
-        let url = text("repoURL").unwrap_or_default();
-        if url.contains("{{") {
-            return Ok(Err("the URL of its generator is a template".to_owned()));
-        }
-        let Some(base) = self.identity.directory_of(url) else {
-            return Ok(Err("its generator reads another repository".to_owned()));
-        };
-        let revision = self.identity.revision(text("revision"));
-        if !revision.is_this {
-            return Ok(Err("its generator reads another revision".to_owned()));
-        }
-        if git.get("pathParamPrefix").is_some() || git.get("values").is_some() {
-            return Ok(Err("its generator names its own parameters".to_owned()));
-        }
-        if let Some(directories) = git.get("directories").and_then(Value::list) {
-            let patterns: Vec<(String, bool)> = directories
-                .iter()
-                .filter_map(|one| {
-                    let exclude = one
-                        .get("exclude")
-                        .is_some_and(|flag| flag.data == Data::Flag(true));
-                    Some((one.get("path")?.text()?.to_owned(), exclude))
-                })
-                .collect();
-            let set = DirectorySet {
-                object: self.set.object.clone(),
-                base: base.to_owned(),
-                patterns,
-                revision,
-            };
-            let found = set.directories(self.tree)?;
-            let found = found.iter().map(|path| template::of_path(path, self.is_go));
-            let found = found.collect();
-            self.sets.push(set);
-            return Ok(Ok(found));
-        }
-        if let Some(patterns) = git.get("files").and_then(Value::list) {
-            return files::parameters(self.tree, base, patterns, self.is_go, &mut self.unread);
-        }
-        Ok(Err(
-            "its generator names neither directories nor files".to_owned()
-        ))
-    }
-
-    /// Returns an application; none where the template does more than name parameters.
-    fn make(&self, template: &Value, parameters: &Parameters) -> Option<Document> {
-        // What does not matter may be as it is: only where the application is built from has to be known.
-        let filled = template.map_texts(&mut |text| {
-            fill(text, parameters, self.is_go).unwrap_or_else(|| text.to_owned())
-        });
-        let name = filled.at(&["metadata", "name"]).and_then(Value::scalar)?;
-        let namespace = filled
-            .at(&["metadata", "namespace"])
-            .and_then(Value::scalar);
-        let object = Object {
-            namespace: namespace.unwrap_or_else(|| self.set.object.namespace.clone()),
-            name,
-            ..self.set.object.clone()
-        };
-        Some(self.set.template(object, filled))
+        (Data::Null, _) => of_set.clone(),
+        (Data::Text(text), _) if text.is_empty() => of_set.clone(),
+        (Data::List(items), _) if items.is_empty() => of_set.clone(),
+        _ => own.clone(),
     }
 }
 
@@ -306,23 +217,4 @@ pub fn exclusion(directory: &str) -> String {
     let below = names.iter().skip(at + 1).map(star);
     let names: Vec<&str> = above.chain([LOCALIZED_FILES]).chain(below).collect();
     names.join("/")
-}
-
-/// Returns the scalars of an element by the keys that lead to them.
-pub(super) fn flat(element: &Value) -> Parameters {
-    let mut parameters = Parameters::new();
-    let mut todo = vec![(String::new(), element)];
-    while let Some((name, value)) = todo.pop() {
-        if let Some(scalar) = value.scalar() {
-            parameters.insert(name.clone(), scalar);
-        }
-        for (key, value) in value.mapping().unwrap_or_default() {
-            let name = match name.as_str() {
-                "" => key.clone(),
-                name => format!("{name}.{key}"),
-            };
-            todo.push((name, value));
-        }
-    }
-    parameters
 }

@@ -3,8 +3,8 @@
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 
 use super::super::Unread;
-use super::application_set::flat;
-use super::template::{self, Parameters};
+use super::generator::flat;
+use super::template::{self, Parameters, Style};
 use crate::failure::Result;
 use crate::kustomization::{Data, Value, read_object};
 use crate::tree::{Entry, Listing, path};
@@ -17,7 +17,7 @@ pub(super) fn parameters(
     tree: &dyn Listing,
     base: &str,
     patterns: &[Value],
-    is_go: bool,
+    style: Style<'_>,
     unread: &mut Vec<Unread>,
 ) -> Result<std::result::Result<Vec<Parameters>, String>> {
     let (Some(wanted), Some(unwanted)) = (globs(patterns, false), globs(patterns, true)) else {
@@ -46,7 +46,12 @@ pub(super) fn parameters(
         };
         let value = match read_object(text, 0) {
             Ok(Some(value)) => value,
-            Ok(None) => continue,
+            // An empty file makes an application, too.
+            Ok(None) => Value {
+                line: 1,
+                column: 1,
+                data: Data::Null,
+            },
             Err((line, message)) => {
                 unread.push(Unread::not_yaml(&file, line, message));
                 return Ok(Err(format!("`{file}:{line}` is not YAML")));
@@ -58,8 +63,7 @@ pub(super) fn parameters(
         };
         for element in elements {
             let mut parameters = flat(element);
-            parameters.extend(template::of_path(path::parent(inside), is_go));
-            parameters.insert("path.filename".to_owned(), path::name(inside).to_owned());
+            parameters.extend(template::of_file(inside, style));
             all.push(parameters);
         }
     }

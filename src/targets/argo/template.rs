@@ -2,53 +2,122 @@
 
 use std::collections::BTreeMap;
 
+use crate::tree::path;
+
 /// The parameters that a generator gives one application, by their names in a template: `path.basename`, `cluster`.
 pub(super) type Parameters = BTreeMap<String, String>;
 
+/// How the parameters of a git generator are named.
+#[derive(Clone, Copy)]
+pub(super) struct Style<'a> {
+    pub(super) is_go: bool,
+    /// What stands before `path`, so that two generators of a matrix are told apart.
+    pub(super) prefix: &'a str,
+}
+
 /// Fills parameters into a text; none where a template does more than name one that is known.
 pub(super) fn fill(text: &str, parameters: &Parameters, is_go: bool) -> Option<String> {
+    let (filled, is_all) = fill_known(text, parameters, is_go);
+    is_all.then_some(filled)
+}
+
+/// Fills parameters into a text, leaves the rest as it is, and returns whether that was all.
+pub(super) fn fill_known(text: &str, parameters: &Parameters, is_go: bool) -> (String, bool) {
     let mut filled = String::new();
+    let mut is_all = true;
     let mut rest = text;
-    while let Some((before, after)) = rest.split_once("{{") {
-        let (inside, after) = after.split_once("}}")?;
+    while let Some((before, opened)) = rest.split_once("{{") {
+        filled.push_str(before);
+        let Some((inside, after)) = opened.split_once("}}") else {
+            filled.push_str("{{");
+            filled.push_str(opened);
+            return (filled, false);
+        };
         let name = inside.trim();
         let name = if is_go {
-            go_name(name)?
+            go_name(name)
         } else {
-            name.to_owned()
+            Some(name.to_owned())
         };
-        filled.push_str(before);
-        filled.push_str(parameters.get(&name)?);
+        match name.and_then(|name| parameters.get(&name)) {
+            Some(value) => filled.push_str(value),
+            None => {
+                is_all = false;
+                filled.push_str("{{");
+                filled.push_str(inside);
+                filled.push_str("}}");
+            }
+        }
         rest = after;
     }
     filled.push_str(rest);
-    Some(filled)
+    (filled, is_all)
+}
+
+/// Returns whether a patch may change the source of an application: it names one, or prints more than parameters.
+pub(super) fn may_move(patch: &str) -> bool {
+    let mut actions = patch.split("{{").skip(1).map(|rest| {
+        let action = rest.split("}}").next().unwrap_or(rest);
+        action.trim_start_matches('-').trim_end_matches('-').trim()
+    });
+    let is_control = |action: &str| {
+        let word = action.split(' ').next().unwrap_or(action);
+        ["if", "else", "end", "range", "with"].contains(&word)
+    };
+    patch.to_ascii_lowercase().contains("source")
+        || actions.any(|action| !is_control(action) && go_name(action).is_none())
 }
 
 /// Returns the name of the parameter that an action of a Go template prints.
 fn go_name(action: &str) -> Option<String> {
-    if let Some(index) = action.strip_prefix("index .path.segments ") {
-        let index: usize = index.trim().parse().ok()?;
-        return Some(format!("path.segments[{index}]"));
-    }
-    let name = action.strip_prefix('.')?;
     let is_plain = |character: char| character.is_ascii_alphanumeric() || "._".contains(character);
-    name.chars().all(is_plain).then(|| name.to_owned())
+    let plain = |name: &str| {
+        let name = name.strip_prefix('.')?;
+        name.chars().all(is_plain).then(|| name.to_owned())
+    };
+    let Some(indexed) = action.strip_prefix("index ") else {
+        return plain(action);
+    };
+    let (name, index) = indexed.trim().split_once(' ')?;
+    let index: usize = index.trim().parse().ok()?;
+    Some(format!("{}[{index}]", plain(name)?))
 }
 
-/// Returns the parameters of a path that a git generator found.
-pub(super) fn of_path(path: &str, is_go: bool) -> Parameters {
+/// Returns the parameters of a directory that a git generator found.
+pub(super) fn of_path(path: &str, style: Style<'_>) -> Parameters {
     let base = path.rsplit('/').next().unwrap_or(path);
+    let name = style.name();
+    let (whole, segments) = if style.is_go {
+        (format!("{name}.path"), format!("{name}.segments"))
+    } else {
+        (name.clone(), name.clone())
+    };
     let mut parameters = Parameters::new();
-    let name = if is_go { "path.path" } else { "path" };
-    parameters.insert(name.to_owned(), path.to_owned());
-    parameters.insert("path.basename".to_owned(), base.to_owned());
-    parameters.insert("path.basenameNormalized".to_owned(), normalized(base));
+    parameters.insert(whole, path.to_owned());
+    parameters.insert(format!("{name}.basename"), base.to_owned());
+    parameters.insert(format!("{name}.basenameNormalized"), normalized(base));
     for (index, segment) in path.split('/').enumerate() {
-        let name = if is_go { "path.segments" } else { "path" };
-        parameters.insert(format!("{name}[{index}]"), segment.to_owned());
+        parameters.insert(format!("{segments}[{index}]"), segment.to_owned());
     }
     parameters
+}
+
+/// Returns the parameters of a file that a git generator found, but for what stands in it.
+pub(super) fn of_file(file: &str, style: Style<'_>) -> Parameters {
+    let mut parameters = of_path(path::parent(file), style);
+    let (name, file) = (style.name(), path::name(file));
+    parameters.insert(format!("{name}.filename"), file.to_owned());
+    parameters.insert(format!("{name}.filenameNormalized"), normalized(file));
+    parameters
+}
+
+impl Style<'_> {
+    fn name(self) -> String {
+        match self.prefix {
+            "" => "path".to_owned(),
+            prefix => format!("{prefix}.path"),
+        }
+    }
 }
 
 /// Returns a name as Kubernetes takes it, as Argo CD makes it.
@@ -68,8 +137,9 @@ mod tests {
 
     #[test]
     fn only_names_are_filled_in() {
-        let go = of_path("apps/Web_1", true);
-        let old = of_path("apps/Web_1", false);
+        let style = |is_go| Style { is_go, prefix: "" };
+        let go = of_path("apps/Web_1", style(true));
+        let old = of_path("apps/Web_1", style(false));
         for (text, is_go, expected) in [
             ("{{.path.path}}", true, Some("apps/Web_1")),
             ("x/{{ .path.basename }}/y", true, Some("x/Web_1/y")),
@@ -86,6 +156,22 @@ mod tests {
         ] {
             let parameters = if is_go { &go } else { &old };
             assert_eq!(fill(text, parameters, is_go).as_deref(), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_patch_that_names_no_source_moves_nothing() {
+        let harmless =
+            "{{- if .auto }}\nspec: {syncPolicy: {automated: {prune: {{ .prune }}}}}\n{{- end }}";
+        assert!(!may_move(harmless));
+        for text in [
+            "spec: {source: {path: x}}",
+            "spec: {sources: []}",
+            "spec: {{ toYaml .spec }}",
+            "{{ .spec | indent 2 }}",
+            "x: {{ never ends",
+        ] {
+            assert!(may_move(text), "{text}");
         }
     }
 }

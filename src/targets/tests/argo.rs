@@ -182,6 +182,7 @@ fn paths_of(text: &str) -> Vec<String> {
         ("apps/web/localized-files/x/pod.yaml", ""),
         ("apps/db/kustomization.yaml", ""),
         ("apps/.hidden/x.yaml", ""),
+        ("clusters/empty.yaml", ""),
         ("clusters/a/config.json", "{\"cluster\": {\"name\": \"a\"}}"),
         (
             "clusters/b/config.json",
@@ -240,9 +241,26 @@ fn an_application_set_makes_what_the_tree_tells() {
             &["apps/db", "apps/web"],
         ),
         (
-            "clusters: {}".to_owned(),
+            git("pathParamPrefix: app, directories: [{path: apps/*}]"),
+            "{{.app.path.path}}/{{index .app.path.segments 1}}",
+            &["apps/db/db", "apps/web/web"],
+        ),
+        (
+            git("files: [{path: clusters/empty.yaml}]"),
+            "{{.path.path}}/{{.path.filenameNormalized}}",
+            &["clusters/empty.yaml"],
+        ),
+        (
+            git("values: {up: '{{.path.basename}}-up'}, directories: [{path: apps/*}]"),
+            "{{.values.up}}",
+            &["db-up", "web-up"],
+        ),
+        (
+            git(
+                "template: {metadata: {}, spec: {project: '', source: {path: 'own/{{.path.basename}}'}}}, directories: [{path: apps/*}]",
+            ),
             "x",
-            &["only the cluster knows what `clusters` gives"],
+            &["own/db", "own/web"],
         ),
         (
             "list: {elements: [{a: one}]}".to_owned(),
@@ -268,12 +286,88 @@ fn an_application_set_makes_what_the_tree_tells() {
         );
     }
     let text = set("list: {elements: [{a: one}]}", "x/{{.a}}");
-    let patched = format!("{text}  templatePatch: x\n");
-    assert_eq!(paths_of(&patched), ["`templatePatch` may change it"]);
+    let named = text.replace("name: 'x'", "name: '{{.a | lower}}'");
+    assert_ne!(named, text);
+    assert_eq!(paths_of(&named), ["x/one"]);
+    for (patch, expected) in [
+        ("'spec: {syncPolicy: {}}'", "x/one"),
+        ("'spec: {source: {}}'", "`templatePatch` may change it"),
+        ("{}", "`templatePatch` may change it"),
+    ] {
+        let patched = format!("{text}  templatePatch: {patch}\n");
+        assert_eq!(paths_of(&patched), [expected], "{patch}");
+    }
     let old = text
         .replace("  goTemplate: true\n", "")
         .replace("{{.a}}", "{{a}}");
     assert_eq!(paths_of(&old), ["x/one"]);
+}
+
+#[test]
+fn what_only_the_cluster_knows_may_leave_the_place_known() {
+    let dirs =
+        |path: &str| format!("{{git: {{repoURL: '{HERE}', directories: [{{path: {path}}}]}}}}");
+    let both = |one: &str, two: &str| format!("matrix: {{generators: [{one}, {two}]}}");
+    let why = |kind: &str| format!("only the cluster knows what `{kind}` gives");
+    for (generator, path, expected) in [
+        ("clusters: {}".to_owned(), "x", vec!["x".to_owned()]),
+        (
+            "clusters: {}".to_owned(),
+            "x/{{.name}}",
+            vec![why("clusters")],
+        ),
+        (
+            "clusters: {values: {env: dev, its: '{{.name}}'}}".to_owned(),
+            "x/{{.values.env}}",
+            vec!["x/dev".to_owned()],
+        ),
+        (
+            "clusters: {values: {its: '{{.name}}'}}".to_owned(),
+            "x/{{.values.its}}",
+            vec![why("clusters")],
+        ),
+        (
+            both("{clusters: {}}", &dirs("apps/*")),
+            "{{.path.path}}",
+            vec!["apps/db".to_owned(), "apps/web".to_owned()],
+        ),
+        (
+            both(
+                &dirs("apps/*"),
+                "{clusters: {selector: {matchLabels: {a: '{{.x | lower}}'}}}}",
+            ),
+            "{{.path.path}}",
+            vec!["apps/db".to_owned(), "apps/web".to_owned()],
+        ),
+        (
+            both(&dirs("apps/*"), "{clusters: {}}"),
+            "{{.path.path}}/{{.name}}",
+            vec![why("clusters")],
+        ),
+        (
+            both("{clusters: {}}", &dirs("'{{.name}}/*'")),
+            "{{.path.path}}",
+            vec![why("clusters")],
+        ),
+        ("clusterz: {}".to_owned(), "x", vec![why("clusterz")]),
+    ] {
+        assert_eq!(
+            paths_of(&set(&generator, path)),
+            expected,
+            "{generator} {path}"
+        );
+    }
+}
+
+#[test]
+fn a_file_that_changes_an_application_by_its_name_may_change_any() {
+    let text = set("clusters: {}", "apps/web").replace("name: 'x'", "name: '{{.name}}'");
+    let place = |file: &str| {
+        let found = find_in(&[("set.yaml", &text), (file, "")]);
+        matches!(found.targets[0].place, Place::Here(_))
+    };
+    assert!(place("apps/web/sub/.argocd-source-one.yaml"));
+    assert!(!place("apps/web/.argocd-source-one.yaml"));
 }
 
 #[test]

@@ -1,0 +1,235 @@
+//! The generators of an `ApplicationSet`: what each gives, as far as the tree tells.
+
+use super::super::scan::Document;
+use super::super::{DirectorySet, Identity, Unread};
+use super::files;
+use super::template::{self, Parameters, fill, fill_known};
+use crate::failure::Result;
+use crate::kustomization::{Data, Value};
+use crate::tree::Listing;
+
+/// How many applications are made of one set.
+pub(super) const MOST: usize = 10_000;
+
+/// The generators whose parameters only the cluster knows.
+const OF_CLUSTER: [&str; 6] = [
+    "clusterDecisionResource",
+    "clusters",
+    "merge",
+    "plugin",
+    "pullRequest",
+    "scmProvider",
+];
+
+/// What stops a generator from being read, as a reason.
+type Unknown = String;
+
+/// What a generator gives.
+pub(super) struct Given {
+    /// The parameters that the tree tells, of each application.
+    pub(super) all: Vec<Parameters>,
+    /// Why there are others; then each of `all` stands for any number of applications.
+    pub(super) more: Option<Unknown>,
+}
+
+impl From<Vec<Parameters>> for Given {
+    fn from(all: Vec<Parameters>) -> Self {
+        Given { all, more: None }
+    }
+}
+
+/// Returns the kind of a generator, and what it says.
+pub(super) fn kind_of(generator: &Value) -> Option<(&str, &Value)> {
+    let (kind, body) = generator.mapping()?.first()?;
+    Some((kind, body))
+}
+
+pub(super) struct Reader<'a> {
+    tree: &'a dyn Listing,
+    identity: &'a Identity,
+    set: &'a Document,
+    is_go: bool,
+    pub(super) sets: Vec<DirectorySet>,
+    pub(super) unread: Vec<Unread>,
+}
+
+impl<'a> Reader<'a> {
+    pub(super) fn new(
+        tree: &'a dyn Listing,
+        identity: &'a Identity,
+        set: &'a Document,
+        is_go: bool,
+    ) -> Self {
+        Reader {
+            tree,
+            identity,
+            set,
+            is_go,
+            sets: Vec::new(),
+            unread: Vec::new(),
+        }
+    }
+
+    /// Returns the parameters of each application that a generator makes.
+    pub(super) fn generate(
+        &mut self,
+        generator: &Value,
+    ) -> Result<std::result::Result<Given, Unknown>> {
+        if generator.get("selector").is_some() {
+            return Ok(Err("its generator has a `selector`".to_owned()));
+        }
+        if let Some(list) = generator.get("list") {
+            if list.get("elementsYaml").is_some() {
+                return Ok(Err("its list is made of a template".to_owned()));
+            }
+            let elements = list
+                .get("elements")
+                .and_then(Value::list)
+                .unwrap_or_default();
+            let elements: Vec<Parameters> = elements.iter().map(flat).collect();
+            return Ok(Ok(elements.into()));
+        }
+        if let Some(git) = generator.get("git") {
+            let all = self.git(git)?;
+            return Ok(all.map(|all| {
+                let all = all.into_iter().map(|one| self.with_values(git, one));
+                all.collect::<Vec<_>>().into()
+            }));
+        }
+        if let Some(children) = generator
+            .at(&["matrix", "generators"])
+            .and_then(Value::list)
+        {
+            return self.matrix(children);
+        }
+        let (kind, body) = kind_of(generator).unwrap_or(("no generator", generator));
+        let why = format!("only the cluster knows what `{kind}` gives");
+        if !OF_CLUSTER.contains(&kind) {
+            return Ok(Err(why));
+        }
+        Ok(Ok(Given {
+            all: vec![self.with_values(body, Parameters::new())],
+            more: Some(why),
+        }))
+    }
+
+    /// Combines two generators; the second may name the parameters of the first.
+    fn matrix(&mut self, children: &[Value]) -> Result<std::result::Result<Given, Unknown>> {
+        let [one, two] = children else {
+            return Ok(Err("a matrix has two generators".to_owned()));
+        };
+        if [one, two].iter().any(|child| child.get("matrix").is_some()) {
+            return Ok(Err("its matrix holds another".to_owned()));
+        }
+        let first = match self.generate(one)? {
+            Ok(first) => first,
+            Err(why) => return Ok(Err(why)),
+        };
+        let is_of_cluster = kind_of(two).is_some_and(|(kind, _)| OF_CLUSTER.contains(&kind));
+        let (mut all, mut more) = (Vec::new(), first.more);
+        for outer in first.all.into_iter().take(MOST) {
+            let mut is_known = true;
+            let filled = two.map_texts(&mut |text| {
+                let (filled, is_all) = fill_known(text, &outer, self.is_go);
+                is_known &= is_all;
+                filled
+            });
+            if !is_known && !is_of_cluster {
+                let why = "its matrix is more than names of parameters";
+                return Ok(Err(more.unwrap_or_else(|| why.to_owned())));
+            }
+            let second = match self.generate(&filled)? {
+                Ok(second) => second,
+                Err(why) => return Ok(Err(why)),
+            };
+            more = more.or(second.more);
+            all.extend(second.all.into_iter().map(|inner| {
+                let mut both = outer.clone();
+                both.extend(inner);
+                both
+            }));
+            if all.len() > MOST {
+                break;
+            }
+        }
+        Ok(Ok(Given { all, more }))
+    }
+
+    fn git(&mut self, git: &Value) -> Result<std::result::Result<Vec<Parameters>, Unknown>> {
+        let text = |key: &str| git.get(key).and_then(Value::text);
+        let url = text("repoURL").unwrap_or_default();
+        if url.contains("{{") {
+            return Ok(Err("the URL of its generator is a template".to_owned()));
+        }
+        let Some(base) = self.identity.directory_of(url) else {
+            return Ok(Err("its generator reads another repository".to_owned()));
+        };
+        let revision = self.identity.revision(text("revision"));
+        if !revision.is_this {
+            return Ok(Err("its generator reads another revision".to_owned()));
+        }
+        let style = template::Style {
+            is_go: self.is_go,
+            prefix: text("pathParamPrefix").unwrap_or_default(),
+        };
+        if let Some(directories) = git.get("directories").and_then(Value::list) {
+            let patterns: Vec<(String, bool)> = directories
+                .iter()
+                .filter_map(|one| {
+                    let exclude = one
+                        .get("exclude")
+                        .is_some_and(|flag| flag.data == Data::Flag(true));
+                    Some((one.get("path")?.text()?.to_owned(), exclude))
+                })
+                .collect();
+            let set = DirectorySet {
+                object: self.set.object.clone(),
+                base: base.to_owned(),
+                patterns,
+                revision,
+            };
+            let found = set.directories(self.tree)?;
+            let found = found.iter().map(|path| template::of_path(path, style));
+            let found = found.collect();
+            self.sets.push(set);
+            return Ok(Ok(found));
+        }
+        if let Some(patterns) = git.get("files").and_then(Value::list) {
+            return files::parameters(self.tree, base, patterns, style, &mut self.unread);
+        }
+        Ok(Err(
+            "its generator names neither directories nor files".to_owned()
+        ))
+    }
+
+    /// Adds the `values` of a generator, which may name its parameters.
+    fn with_values(&self, generator: &Value, mut parameters: Parameters) -> Parameters {
+        let pairs = generator.get("values").and_then(Value::mapping);
+        let values = pairs.unwrap_or_default().iter().filter_map(|(key, value)| {
+            let value = fill(&value.scalar()?, &parameters, self.is_go)?;
+            Some((format!("values.{key}"), value))
+        });
+        let values: Vec<(String, String)> = values.collect();
+        parameters.extend(values);
+        parameters
+    }
+}
+
+/// Returns the scalars of an element by the keys that lead to them.
+pub(super) fn flat(element: &Value) -> Parameters {
+    let mut parameters = Parameters::new();
+    let mut todo = vec![(String::new(), element)];
+    while let Some((name, value)) = todo.pop() {
+        if let Some(scalar) = value.scalar() {
+            parameters.insert(name.clone(), scalar);
+        }
+        for (key, value) in value.mapping().unwrap_or_default() {
+            let name = match name.as_str() {
+                "" => key.clone(),
+                name => format!("{name}.{key}"),
+            };
+            todo.push((name, value));
+        }
+    }
+    parameters
+}
