@@ -50,7 +50,7 @@ pub fn text(targets: &Targets) -> String {
     let mut places = targets.targets.iter().map(|target| &target.place);
     if !targets.targets.is_empty() && places.all(|place| matches!(place, Place::External(_))) {
         out.push_str(&format!(
-            "note: nothing is deployed from here: if the cluster knows this repository by another URL, add that to `repository` in {FILE_NAME}\n"
+            "note: nothing is deployed from here: if the cluster knows this repository by another URL, add that to `repository` in {FILE_NAME}; or list under `targets` there what is deployed\n"
         ));
     }
     out.push_str(&summary(targets));

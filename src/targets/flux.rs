@@ -6,7 +6,8 @@ mod variables;
 
 use super::scan::{Document, identify};
 use super::{
-    Artifact, Build, Engine, Here, Identity, Place, Revision, Target, Targets, Text, Unread, place,
+    Artifact, Build, Engine, Found, Here, Identity, Place, Revision, Target, Targets, Text, Unread,
+    place,
 };
 use crate::failure::Result;
 use crate::kustomization::{Data, Value};
@@ -39,7 +40,8 @@ pub(super) fn find(
     let mut templated = Vec::new();
     let unread = &mut targets.unread;
     let all = variables::fill(tree, identity, objects, &mut templated, unread)?;
-    let sources = Sources::of(&all, identity);
+    let mut sources = Sources::of(&all, identity);
+    sources.is_bootstrapped = is_bootstrapped(tree, &sources, &all)?;
     for found in &all {
         let target = match found.object.kind.as_str() {
             "Kustomization" => kustomization(tree, &sources, found, &mut targets.unread)?,
@@ -50,6 +52,27 @@ pub(super) fn find(
     }
     targets.targets.extend(templated);
     Ok(all)
+}
+
+/// Returns whether the source that bootstrapping made is this repository: a directory that is deployed from it is here.
+fn is_bootstrapped(tree: &dyn Listing, sources: &Sources, all: &[Document]) -> Result<bool> {
+    for found in all {
+        let text = |keys: &[&str]| found.value.at(keys).and_then(Value::text);
+        let reference = ["kind", "namespace", "name"].map(|key| text(&["spec", "sourceRef", key]));
+        let [kind, namespace, name] = reference.map(Option::unwrap_or_default);
+        if found.object.kind != "Kustomization"
+            || !sources.is_of_bootstrap(found, kind, namespace, name)
+        {
+            continue;
+        }
+        let written = text(&["spec", "path"]).unwrap_or_default();
+        let (path, there) = place::of_flux(tree, "", written)?;
+        // The top is in every repository.
+        if !path.is_empty() && !matches!(there, Found::Nothing(_)) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// A text with its line and column.

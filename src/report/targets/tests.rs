@@ -48,7 +48,7 @@ spec:
 #[test]
 fn where_all_are_elsewhere_it_says_how_this_repository_is_known() {
     let mut found = found();
-    let note = "\nnote: nothing is deployed from here: if the cluster knows this repository by another URL, add that to `repository` in .kustomize-localize\n";
+    let note = "\nnote: nothing is deployed from here: if the cluster knows this repository by another URL, add that to `repository` in .kustomize-localize; or list under `targets` there what is deployed\n";
     assert!(!text(&found).contains(note));
     let is_external = |target: &Target| matches!(target.place, Place::External(_));
     found.targets.retain(is_external);

@@ -59,6 +59,19 @@ struct Source {
 /// The sources of a tree.
 pub(super) struct Sources {
     sources: Vec<Source>,
+    /// Whether the one that bootstrapping made is this repository, although no object in the tree says so.
+    pub(super) is_bootstrapped: bool,
+}
+
+/// The name and the namespace of the source that bootstrapping makes of the repository of a cluster.
+const BOOTSTRAPPED: &str = "flux-system";
+
+/// Returns the namespace that an object means: its own where it names none.
+fn in_namespace<'a>(found: &'a Document, namespace: &'a str) -> &'a str {
+    match namespace {
+        "" => &found.object.namespace,
+        namespace => namespace,
+    }
 }
 
 /// Returns what a URL of another repository is.
@@ -109,7 +122,26 @@ impl Sources {
                 bound,
             });
         }
-        Sources { sources }
+        Sources {
+            sources,
+            is_bootstrapped: false,
+        }
+    }
+
+    /// Returns whether a `sourceRef` names what bootstrapping makes, and no object in the tree says what that is: the
+    /// command line of Flux made it elsewhere, or the chart of a `FluxInstance` did.
+    pub(super) fn is_of_bootstrap(
+        &self,
+        found: &Document,
+        kind: &str,
+        namespace: &str,
+        name: &str,
+    ) -> bool {
+        let namespace = in_namespace(found, namespace);
+        ["GitRepository", "OCIRepository"].contains(&kind)
+            && name == BOOTSTRAPPED
+            && ["", BOOTSTRAPPED].contains(&namespace)
+            && self.like(kind, name).is_none()
     }
 
     /// Returns what an object means by its `sourceRef`.
@@ -118,10 +150,17 @@ impl Sources {
     /// with many clusters, the nearest counts: one of the same build, else one whose directory is near, of these one of the
     /// same file.
     pub(super) fn bind(&self, found: &Document, kind: &str, namespace: &str, name: &str) -> Bound {
-        let namespace = match namespace {
-            "" => found.object.namespace.as_str(),
-            namespace => namespace,
-        };
+        if self.is_bootstrapped && self.is_of_bootstrap(found, kind, namespace, name) {
+            return Bound::Here {
+                base: String::new(),
+                revision: Revision {
+                    name: None,
+                    is_this: true,
+                },
+                artifact: Some(Rc::default()),
+            };
+        }
+        let namespace = in_namespace(found, namespace);
         let fits = |source: &&Source| {
             source.kind == kind
                 && source.name == name

@@ -147,6 +147,46 @@ fn what_is_not_bound_says_why() {
 }
 
 #[test]
+fn what_bootstrapping_made_is_this_repository_where_its_directories_are_here() {
+    let elsewhere = "external: no GitRepository `flux-system` in this repository says what it is";
+    let typo = SOURCE.replace("name: flux-system", "name: flux-sytsem");
+    for (apps_are, source, expected) in [
+        (
+            "apps/kustomization.yaml",
+            "",
+            ["apps kustomization", "gone nothing"],
+        ),
+        ("other/kustomization.yaml", "", [elsewhere, elsewhere]),
+        (
+            "apps/kustomization.yaml",
+            typo.as_str(),
+            [&*format!("{elsewhere}: did you mean `flux-sytsem`?"); 2],
+        ),
+    ] {
+        let gone = apps(&format!("path: ./gone, {REF}"));
+        let found = lines(&[
+            ("a.yml", &apps(&format!("path: ./apps, {REF}"))),
+            ("b.yml", &gone),
+            (apps_are, ""),
+            ("s.yaml", source),
+        ]);
+        let expected = ["a.yml", "b.yml"].iter().zip(expected);
+        let expected: Vec<String> = expected
+            .map(|(file, place)| format!("Kustomization flux-system/apps ({file}:1) {place}"))
+            .collect();
+        assert_eq!(found, expected, "{apps_are}");
+    }
+    // The top is in every repository.
+    let top = lines(&[("a.yml", &apps(REF))]);
+    assert_eq!(
+        top,
+        [format!(
+            "Kustomization flux-system/apps (a.yml:1) {elsewhere}"
+        )]
+    );
+}
+
+#[test]
 fn a_patch_and_another_kustomization_are_no_targets() {
     for text in [
         apps("path: ./apps"),
