@@ -77,6 +77,12 @@ fn tell(one: &RemoteUse<'_>) -> Option<(String, &'static str)> {
                 FULL_ID,
             ));
         }
+        if version.is_empty() {
+            return Some((
+                format!("`{shown}` is a file that moves: it names no revision"),
+                "write the full id of its revision after `raw/`, or lock it",
+            ));
+        }
         return Some((
             format!("`{shown}` is a file that moves: `{version}` is whatever it is today"),
             "name a tag, a release or a full commit id in its place, or lock it",
@@ -157,6 +163,11 @@ mod tests {
                 "https://raw.githubusercontent.com/o/r/abc1234/x.yaml",
                 "`https://raw.githubusercontent.com/o/r/abc1234/x.yaml` is a file that moves: `abc1234` looks like a short commit id, which may soon be that of others too",
                 "write the commit id in full, 40 digits",
+            ),
+            (
+                "https://gist.githubusercontent.com/u/1/raw/x.yaml",
+                "`https://gist.githubusercontent.com/u/1/raw/x.yaml` is a file that moves: it names no revision",
+                "write the full id of its revision after `raw/`, or lock it",
             ),
             (
                 "https://github.com/o/r/releases/latest/download/x.yaml",

@@ -18,7 +18,7 @@ pub fn looks_like_file(url: &str) -> bool {
 }
 
 /// Returns how firmly the URL of a file names a version, and the part of it that does, as `main` or
-/// `releases/latest`; `None` when nothing in it is known to be a version.
+/// `releases/latest`, empty where one is missing; `None` when nothing in it is known to be a version.
 ///
 /// Known are the raw files, releases and gists of GitHub, the raw files and releases of GitLab and Bitbucket
 /// wherever they run, the queries `ref` and `at`, and on any host a segment that is the name of a branch that most
@@ -35,11 +35,11 @@ pub fn file_pin(url: &str) -> Option<(Pin, String)> {
         version if LATEST.contains(&version) => Pin::Branch,
         version => Pin::of(Some(version)),
     };
-    let shown = match version.as_str() {
-        "raw" => "no revision".to_owned(),
+    let named = match version.as_str() {
+        "raw" => String::new(),
         _ => version,
     };
-    Some((pin, shown))
+    Some((pin, named))
 }
 
 /// The names that the branch has that a repository is made with, in most of them.
@@ -209,7 +209,7 @@ mod tests {
             (
                 "https://gist.githubusercontent.com/u/1/raw/x.yaml",
                 Pin::Branch,
-                "no revision",
+                "",
             ),
             (
                 &format!("https://gist.githubusercontent.com/u/1/raw/{id}/x.yaml"),

@@ -29,6 +29,15 @@ impl Reader<'_> {
             Some(Type::Text) if wanted.starts_with("a list") => {
                 hints.push("write each entry on its own line, after `- `".to_owned());
             }
+            // As `patches` was written before kustomize 3.
+            Some(Type::Text) if wanted == "a mapping" && field.starts_with("patches[") => {
+                let key = if text.contains('\n') {
+                    "patch: |-".to_owned()
+                } else {
+                    format!("path: {text}")
+                };
+                hints.push(format!("say what it is: `- {key}`"));
+            }
             _ => {}
         }
         let message = format!("expected {wanted}, found {is}");

@@ -151,6 +151,15 @@ fn wrong_types_are_named() {
         problems("resources: [yes]\n")[0].hints,
         ["quote it: `\"yes\"`"]
     );
+    for (text, hint) in [
+        ("patches: [a.yaml]\n", "say what it is: `- path: a.yaml`"),
+        (
+            "patches:\n- |-\n  kind: A\n  metadata: {name: b}\n",
+            "say what it is: `- patch: |-`",
+        ),
+    ] {
+        assert_eq!(problems(text)[0].hints, [hint]);
+    }
     assert!(read(b"replicas: [{count: 2.0}, {count: 1e2}, {count: 0x10}]\n").is_ok());
 }
 
