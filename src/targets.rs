@@ -209,6 +209,8 @@ pub struct Artifact {
     pub sparse: Vec<String>,
     /// The directories that come from other sources: `spec.include[].toPath`.
     pub included: Vec<String>,
+    /// The directories that an `ArtifactGenerator` copies, each with a slash at its end; all when empty.
+    pub copied: Vec<String>,
 }
 
 /// How an engine builds a target.

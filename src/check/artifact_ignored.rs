@@ -27,7 +27,8 @@ begins with `!`, after the one that leaves it out:
 !/base
 ```
 
-The last pattern that matches decides. Where any pattern is given, the defaults do not hold.
+The last pattern that matches decides. Where any pattern is given, the defaults do not hold. What an `ArtifactGenerator`
+copies out of the repository is an artifact, too: only the directories in its `copy` are in it.
 ",
     allow: Allow::Never,
     in_localized_files: true,
@@ -68,7 +69,13 @@ fn look(context: &Context<'_>, one: &One<'_>, ignores: &Ignores, findings: &mut 
             rule.place
         )
     };
-    let help = |path: &str| vec![format!("take it in again, by a later pattern: `!/{path}`")];
+    let help = |path: &str, rule: &Ignored| {
+        vec![if rule.is_pattern {
+            format!("take it in again, by a later pattern: `!/{path}`")
+        } else {
+            "name a directory there that holds it".to_owned()
+        }]
+    };
     let out = |file: FileId| -> Option<(&str, Ignored)> {
         let path = context.graph.own_path(file)?;
         Some((path, ignores.rule(path)?))
@@ -85,7 +92,7 @@ fn look(context: &Context<'_>, one: &One<'_>, ignores: &Ignores, findings: &mut 
                 file,
                 spot,
                 message,
-                help(path),
+                help(path, &rule),
             ));
         }
     }
@@ -100,7 +107,12 @@ fn look(context: &Context<'_>, one: &One<'_>, ignores: &Ignores, findings: &mut 
                 continue;
             };
             let message = said(path, &rule);
-            findings.push(context.at_reference(Rule::ArtifactIgnored, edge, message, help(path)));
+            findings.push(context.at_reference(
+                Rule::ArtifactIgnored,
+                edge,
+                message,
+                help(path, &rule),
+            ));
         }
     }
 }
@@ -191,5 +203,42 @@ mod tests {
                 .collect();
             assert_eq!(found(ignore, spec), expected, "{ignore} {spec}");
         }
+    }
+
+    #[test]
+    fn what_a_generator_does_not_copy_is_found() {
+        let found = |copied: &str| {
+            let generator = format!(
+                "apiVersion: source.extensions.fluxcd.io/v1beta1
+kind: ArtifactGenerator
+metadata: {{name: made, namespace: flux-system}}
+spec:
+  sources: [{{alias: repo, kind: GitRepository, name: flux-system}}]
+  artifacts: [{{name: apps, copy: [{{from: '@repo/{copied}**', to: '@artifact/{copied}'}}]}}]
+"
+            );
+            let made = flux("./apps").replace(
+                "{kind: GitRepository, name: flux-system}",
+                "{kind: ExternalArtifact, name: apps}",
+            );
+            let findings = Scene::default()
+                .file("clusters/source.yaml", &source(""))
+                .file("clusters/made.yaml", &generator)
+                .file("clusters/apps.yaml", &made)
+                .file("apps/kustomization.yaml", "resources: [../apps-base]\n")
+                .file("apps-base/kustomization.yaml", "namePrefix: a-\n")
+                .find(Rule::ArtifactIgnored);
+            findings
+                .into_iter()
+                .map(|finding| (finding.message, finding.help))
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(found(""), []);
+        let [(message, help)] = &found("apps/")[..] else {
+            panic!()
+        };
+        let why = "reaches `apps-base/kustomization.yaml`, which is not in its artifact: `apps/` in `copy` of its ArtifactGenerator leaves it out";
+        assert!(message.ends_with(why), "{message}");
+        assert_eq!(help, &["name a directory there that holds it"]);
     }
 }

@@ -248,8 +248,12 @@ fn left_out(
                 rule.pattern,
                 rule.place
             );
-            let hint =
-                "take localized files in again, by a later pattern: `!localized-files/`".to_owned();
+            let hint = if rule.is_pattern {
+                "take localized files in again, by a later pattern: `!localized-files/`"
+            } else {
+                "name a directory there that holds it"
+            };
+            let hint = hint.to_owned();
             failures.push(failure(&target.object, message, hint));
         }
     }

@@ -1,5 +1,7 @@
-//! Flux: `Kustomization` and `FluxInstance`, bound to the sources that they name, and what a `ResourceSet` makes.
+//! Flux: `Kustomization` and `FluxInstance`, bound to the sources that they name or that an `ArtifactGenerator` makes,
+//! and what a `ResourceSet` makes.
 
+mod copied;
 mod resource_set;
 mod source;
 mod variables;
@@ -42,6 +44,7 @@ pub(super) fn find(
     let all = variables::fill(tree, identity, objects, &mut templated, unread)?;
     let mut sources = Sources::of(&all, identity);
     sources.is_bootstrapped = is_bootstrapped(tree, &sources, &all)?;
+    sources.add_copied(&all);
     for found in &all {
         let target = match found.object.kind.as_str() {
             "Kustomization" => kustomization(tree, &sources, found, &mut targets.unread)?,

@@ -1,5 +1,5 @@
 //! What Flux leaves out of the artifact of a `GitRepository`: `.sourceignore`, `spec.ignore`, its defaults and
-//! `sparseCheckout`.
+//! `sparseCheckout`; and out of what an `ArtifactGenerator` copies of it.
 //!
 //! Patterns look like those of `.gitignore` and are not: the last one that matches a path decides, and whatever is below
 //! a directory matches with it, so that a file can be taken in again out of a directory that is left out.
@@ -73,10 +73,12 @@ impl Name {
 /// A pattern that leaves something out.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ignored {
-    /// The pattern, as it is written.
+    /// The pattern, as it is written, or the directories that alone are taken in.
     pub pattern: String,
     /// Where it stands, as `.sourceignore:3`.
     pub place: String,
+    /// Whether a later pattern takes it in again.
+    pub is_pattern: bool,
 }
 
 /// What every `.sourceignore` of a tree says, for all sources.
@@ -145,6 +147,7 @@ impl SourceIgnore {
             given: given.clone(),
             own,
             sparse: artifact.sparse.clone(),
+            copied: artifact.copied.clone(),
             files: self.files.clone(),
         }
     }
@@ -157,6 +160,7 @@ pub struct Ignores {
     /// Those of the source, which have the last word.
     own: Vec<Pattern>,
     sparse: Vec<String>,
+    copied: Vec<String>,
     /// The files that hold patterns.
     pub(super) files: Rc<[String]>,
 }
@@ -165,18 +169,25 @@ impl Ignores {
     /// Returns the pattern that leaves a file out, if one does.
     #[must_use]
     pub fn rule(&self, file: &str) -> Option<Ignored> {
-        let is_sparse = |directory: &String| file.starts_with(directory.as_str());
-        if !self.sparse.is_empty() && !self.sparse.iter().any(is_sparse) {
-            return Some(Ignored {
-                pattern: self.sparse.join(", "),
-                place: "`spec.sparseCheckout`".to_owned(),
-            });
+        let is_in = |directory: &String| file.starts_with(directory.as_str());
+        for (directories, place) in [
+            (&self.sparse, "`spec.sparseCheckout`"),
+            (&self.copied, "`copy` of its ArtifactGenerator"),
+        ] {
+            if !directories.is_empty() && !directories.iter().any(is_in) {
+                return Some(Ignored {
+                    pattern: directories.join(", "),
+                    place: place.to_owned(),
+                    is_pattern: false,
+                });
+            }
         }
         let mut patterns = self.given.iter().chain(&self.own).rev();
         let last = patterns.find(|pattern| pattern.matches(file))?;
         (!last.takes_in).then(|| Ignored {
             pattern: last.text.clone(),
             place: last.place.clone(),
+            is_pattern: true,
         })
     }
 }

@@ -10,10 +10,11 @@ use crate::tree::{Tree, path};
 use crate::walk::{Edge, Graph, RootId, Target as Leads};
 
 /// The kinds of objects of which a patch can change what is deployed.
-const KINDS: [&str; 9] = [
+const KINDS: [&str; 10] = [
     "Kustomization",
     "GitRepository",
     "OCIRepository",
+    "ArtifactGenerator",
     "FluxInstance",
     "ResourceSet",
     "Application",
@@ -23,12 +24,13 @@ const KINDS: [&str; 9] = [
 ];
 
 /// The fields of `spec` that say what is deployed.
-const FIELDS: [&str; 18] = [
+const FIELDS: [&str; 19] = [
     "path",
     "sourceRef",
     "components",
     "source",
     "sources",
+    "artifacts",
     "sourceHydrator",
     "generators",
     "template",

@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use super::super::scan::Document;
 use super::super::{Artifact, Identity, Revision};
-use super::{is_variable, unfilled};
+use super::{copied, is_variable, unfilled};
 use crate::failure::nearest;
 use crate::kustomization::Value;
 use crate::redact;
@@ -126,6 +126,32 @@ impl Sources {
             sources,
             is_bootstrapped: false,
         }
+    }
+
+    /// Adds what each `ArtifactGenerator` makes of these sources.
+    pub(super) fn add_copied(&mut self, objects: &[Document]) {
+        let generators = objects
+            .iter()
+            .filter(|found| found.object.kind == "ArtifactGenerator");
+        let mut made = Vec::new();
+        for found in generators {
+            let artifacts = found.value.at(&["spec", "artifacts"]);
+            for artifact in artifacts.and_then(Value::list).unwrap_or_default() {
+                let Some(name) = artifact.get("name").and_then(Value::text) else {
+                    continue;
+                };
+                made.push(Source {
+                    kind: "ExternalArtifact".to_owned(),
+                    name: name.to_owned(),
+                    namespace: found.object.namespace.clone(),
+                    home: found.home.clone(),
+                    built_by: found.object.built_by.clone(),
+                    file: found.object.file.clone(),
+                    bound: copied::bound(self, found, artifact),
+                });
+            }
+        }
+        self.sources.extend(made);
     }
 
     /// Returns whether a `sourceRef` names what bootstrapping makes, and no object in the tree says what that is: the
@@ -270,6 +296,7 @@ fn of_url(found: &Document, url: &str, identity: &Identity) -> Bound {
                 .into_iter()
                 .map(below)
                 .collect(),
+            copied: Vec::new(),
         })),
     }
 }

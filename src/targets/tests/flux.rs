@@ -147,6 +147,102 @@ fn what_is_not_bound_says_why() {
 }
 
 #[test]
+fn what_a_generator_copies_is_here_where_it_lies_as_in_the_repository() {
+    let made = "external: the ArtifactGenerator `flux-system/made`";
+    for (copy, path, expected) in [
+        (
+            "{from: '@repo/apps/base/**', to: '@artifact/base/'}, {from: '@repo/apps/prod/**', to: '@artifact/prod/'}",
+            "./prod",
+            "apps/prod@Some(\"main\")true kustomization".to_owned(),
+        ),
+        (
+            "{from: '@repo/apps/**', to: '@artifact/'}",
+            "prod",
+            "apps/prod@Some(\"main\")true kustomization".to_owned(),
+        ),
+        (
+            "{from: '@repo/**', to: '@artifact/'}",
+            "./apps/prod",
+            "apps/prod@Some(\"main\")true kustomization".to_owned(),
+        ),
+        (
+            "{from: '@repo/apps/**', to: '@artifact/apps/'}",
+            "./apps/gone",
+            "apps/gone@Some(\"main\")true nothing".to_owned(),
+        ),
+        (
+            "{from: '@repo/apps/prod/**', to: '@artifact/'}, {from: '@other/x/**', to: '@artifact/base/'}",
+            "./base/x",
+            "external: `apps/prod/base` comes from another source".to_owned(),
+        ),
+        (
+            "{from: '@repo/apps/prod/**', to: '@artifact/'}, {from: '@other/x/**', to: '@artifact/'}",
+            "./",
+            format!("{made} mixes it with another source"),
+        ),
+        (
+            "{from: '@other/**', to: '@artifact/'}",
+            "./",
+            "external: it is in https://github.com/acme/other".to_owned(),
+        ),
+        (
+            "{from: '@repo/apps/prod/**', to: '@artifact/overlay/'}",
+            "./overlay",
+            format!("{made} arranges its files anew"),
+        ),
+        (
+            "{from: '@repo/base/**', to: '@artifact/base/'}, {from: '@repo/apps/prod/**', to: '@artifact/prod/'}",
+            "./prod",
+            format!("{made} arranges its files anew"),
+        ),
+        (
+            "{from: '@repo/apps/*.yaml', to: '@artifact/'}",
+            "./",
+            format!("{made} copies more than whole directories"),
+        ),
+        (
+            "{from: '@repo/apps/**', to: '@artifact/', exclude: ['*.md']}",
+            "./prod",
+            format!("{made} copies more than whole directories"),
+        ),
+        (
+            "{from: '@none/apps/**', to: '@artifact/'}",
+            "./",
+            format!("{made} names a source that it does not have"),
+        ),
+        ("", "./", format!("{made} copies nothing")),
+    ] {
+        let generator = format!(
+            "apiVersion: source.extensions.fluxcd.io/v1beta1
+kind: ArtifactGenerator
+metadata: {{name: made, namespace: flux-system}}
+spec:
+  sources:
+  - {{alias: repo, kind: GitRepository, name: flux-system}}
+  - {{alias: other, kind: GitRepository, name: other}}
+  artifacts: [{{name: apps, copy: [{copy}]}}]
+---
+apiVersion: source.toolkit.fluxcd.io/v1
+kind: GitRepository
+metadata: {{name: other, namespace: flux-system}}
+spec: {{url: 'https://github.com/acme/other'}}
+"
+        );
+        let text = apps(&format!(
+            "path: {path}, sourceRef: {{kind: ExternalArtifact, name: apps}}"
+        ));
+        let found = lines(&[
+            ("s.yaml", SOURCE),
+            ("g.yaml", &generator),
+            ("a.yml", &text),
+            ("apps/prod/kustomization.yaml", ""),
+        ]);
+        let expected = format!("Kustomization flux-system/apps (a.yml:1) {expected}");
+        assert_eq!(found, [expected], "{copy}");
+    }
+}
+
+#[test]
 fn what_bootstrapping_made_is_this_repository_where_its_directories_are_here() {
     let elsewhere = "external: no GitRepository `flux-system` in this repository says what it is";
     let typo = SOURCE.replace("name: flux-system", "name: flux-sytsem");

@@ -1,0 +1,123 @@
+//! What an `ArtifactGenerator` copies out of its sources, where that is directories as they lie in this repository.
+
+use std::rc::Rc;
+
+use super::super::scan::Document;
+use super::super::{Artifact, Revision};
+use super::source::{Bound, Sources};
+use crate::kustomization::Value;
+use crate::tree::path;
+
+/// A directory that is copied with all that is in it, from its source and to the artifact.
+struct Copy<'a> {
+    alias: &'a str,
+    from: &'a str,
+    to: &'a str,
+}
+
+impl<'a> Copy<'a> {
+    /// Reads an entry of `copy`; none where it is anything else, as a file or a pattern.
+    fn of(entry: &'a Value) -> Option<Self> {
+        let text = |key: &str| entry.get(key).and_then(Value::text);
+        let (alias, from) = text("from")?.strip_prefix('@')?.split_once('/')?;
+        let from = match from {
+            "**" => "",
+            from => from.strip_suffix("/**")?,
+        };
+        let to = text("to")?.strip_prefix("@artifact/")?;
+        let to = match to {
+            "" => "",
+            to => to.strip_suffix('/')?,
+        };
+        let is_plain = |text: &str| !text.contains(['*', '?', '[', '{', '\\', '$']);
+        let is_whole = entry.get("exclude").is_none();
+        (is_whole && is_plain(from) && is_plain(to)).then_some(Copy { alias, from, to })
+    }
+}
+
+/// What of this repository is copied.
+struct Ours {
+    /// The directory that is the top of the artifact.
+    base: String,
+    revision: Revision,
+    artifact: Artifact,
+}
+
+/// Returns what an artifact of a generator holds.
+pub(super) fn bound(sources: &Sources, generator: &Document, artifact: &Value) -> Bound {
+    let elsewhere = |why: &str| {
+        let name = generator.object.full_name();
+        Bound::Elsewhere(format!("the ArtifactGenerator `{name}` {why}"))
+    };
+    let entries = artifact.get("copy").and_then(Value::list);
+    let copies = entries.unwrap_or_default().iter().map(Copy::of);
+    let Some(copies) = copies.collect::<Option<Vec<Copy<'_>>>>() else {
+        return elsewhere("copies more than whole directories");
+    };
+    let mut ours: Option<Ours> = None;
+    let mut others = Vec::new();
+    for copy in copies {
+        let (base, revision, packed) = match source(sources, generator, copy.alias) {
+            Some(Bound::Here {
+                base,
+                revision,
+                artifact,
+            }) => (base, revision, artifact.unwrap_or_default()),
+            Some(other) => {
+                others.push((copy.to, other));
+                continue;
+            }
+            None => return elsewhere("names a source that it does not have"),
+        };
+        let from = path::join(&base, copy.from);
+        let above = match copy.to {
+            "" => Some(from.as_str()),
+            to if to == from => Some(""),
+            to => from
+                .strip_suffix(to)
+                .and_then(|from| from.strip_suffix('/')),
+        };
+        let known = ours.get_or_insert_with(|| Ours {
+            base: above.unwrap_or_default().to_owned(),
+            revision: revision.clone(),
+            artifact: Artifact {
+                copied: Vec::new(),
+                ..Artifact::clone(&packed)
+            },
+        });
+        if above != Some(&*known.base) || revision != known.revision {
+            return elsewhere("arranges its files anew");
+        }
+        known.artifact.copied.push(format!("{from}/"));
+    }
+    let Some(mut ours) = ours else {
+        let first = others.into_iter().next().map(|(_, other)| other);
+        return first.unwrap_or_else(|| elsewhere("copies nothing"));
+    };
+    if others.iter().any(|(to, _)| to.is_empty()) {
+        return elsewhere("mixes it with another source");
+    }
+    let all = |directory: &String| directory == "/";
+    if ours.artifact.copied.iter().any(all) {
+        ours.artifact.copied.clear();
+    }
+    let others = others.iter().map(|(to, _)| path::join(&ours.base, to));
+    ours.artifact.included.extend(others);
+    Bound::Here {
+        base: ours.base,
+        revision: ours.revision,
+        artifact: Some(Rc::new(ours.artifact)),
+    }
+}
+
+/// Returns what a generator means by the alias of a source.
+fn source(sources: &Sources, generator: &Document, alias: &str) -> Option<Bound> {
+    let all = generator.value.at(&["spec", "sources"])?.list()?;
+    let text = |one: &'_ Value, key: &str| one.get(key).and_then(Value::text).map(str::to_owned);
+    let one = all
+        .iter()
+        .find(|one| text(one, "alias").as_deref() == Some(alias))?;
+    let [kind, namespace, name] =
+        ["kind", "namespace", "name"].map(|key| text(one, key).unwrap_or_default());
+    Some(sources.bind(generator, &kind, &namespace, &name))
+}
