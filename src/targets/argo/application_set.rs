@@ -2,7 +2,7 @@
 
 use super::super::scan::Document;
 use super::super::{Build, DirectorySet, Engine, Identity, Object, Place, Target, Targets, Unread};
-use super::generator::{MOST, Reader, kind_of};
+use super::generator::{MOST, Reader};
 use super::pattern::Pattern;
 use super::template::{Parameters, fill_known, may_move};
 use crate::failure::Result;
@@ -43,19 +43,14 @@ pub(super) fn expand(
     let patched = patch.is_some_and(|patch| patch.text().is_none_or(may_move));
     let mut count = 0;
     for generator in generators {
-        let given = match reader.generate(generator)? {
-            Err(why) => {
-                targets.targets.push(unknown(set, generator, &why));
-                continue;
-            }
-            Ok(_) if patched => {
-                let why = "`templatePatch` may change it";
-                targets.targets.push(unknown(set, generator, why));
-                continue;
-            }
-            Ok(given) => given,
-        };
-        let own = kind_of(generator).and_then(|(_, body)| body.get("template"));
+        let given = reader.generate(generator)?;
+        if patched {
+            let why = "`templatePatch` may change it";
+            targets.targets.push(unknown(set, generator, why));
+            continue;
+        }
+        let mut bodies = generator.mapping().unwrap_or_default().iter();
+        let own = bodies.find_map(|(_, body)| body.get("template"));
         let template = own.map_or_else(|| template.clone(), |own| filled_up(own, template));
         let mut is_told = false;
         for parameters in given.all {

@@ -11,16 +11,6 @@ use crate::tree::Listing;
 /// How many applications are made of one set.
 pub(super) const MOST: usize = 10_000;
 
-/// The generators whose parameters only the cluster knows.
-const OF_CLUSTER: [&str; 6] = [
-    "clusterDecisionResource",
-    "clusters",
-    "merge",
-    "plugin",
-    "pullRequest",
-    "scmProvider",
-];
-
 /// What stops a generator from being read, as a reason.
 type Unknown = String;
 
@@ -32,16 +22,20 @@ pub(super) struct Given {
     pub(super) more: Option<Unknown>,
 }
 
+impl Given {
+    /// Returns what is left of parameters that are not known.
+    fn unknown(why: impl Into<Unknown>) -> Self {
+        Given {
+            all: vec![Parameters::new()],
+            more: Some(why.into()),
+        }
+    }
+}
+
 impl From<Vec<Parameters>> for Given {
     fn from(all: Vec<Parameters>) -> Self {
         Given { all, more: None }
     }
-}
-
-/// Returns the kind of a generator, and what it says.
-pub(super) fn kind_of(generator: &Value) -> Option<(&str, &Value)> {
-    let (kind, body) = generator.mapping()?.first()?;
-    Some((kind, body))
 }
 
 pub(super) struct Reader<'a> {
@@ -71,30 +65,28 @@ impl<'a> Reader<'a> {
     }
 
     /// Returns the parameters of each application that a generator makes.
-    pub(super) fn generate(
-        &mut self,
-        generator: &Value,
-    ) -> Result<std::result::Result<Given, Unknown>> {
+    pub(super) fn generate(&mut self, generator: &Value) -> Result<Given> {
         if generator.get("selector").is_some() {
-            return Ok(Err("its generator has a `selector`".to_owned()));
+            return Ok(Given::unknown("its generator has a `selector`"));
         }
         if let Some(list) = generator.get("list") {
             if list.get("elementsYaml").is_some() {
-                return Ok(Err("its list is made of a template".to_owned()));
+                return Ok(Given::unknown("its list is made of a template"));
             }
             let elements = list
                 .get("elements")
                 .and_then(Value::list)
                 .unwrap_or_default();
             let elements: Vec<Parameters> = elements.iter().map(flat).collect();
-            return Ok(Ok(elements.into()));
+            return Ok(elements.into());
         }
         if let Some(git) = generator.get("git") {
-            let all = self.git(git)?;
-            return Ok(all.map(|all| {
-                let all = all.into_iter().map(|one| self.with_values(git, one));
-                all.collect::<Vec<_>>().into()
-            }));
+            let all = match self.git(git)? {
+                Ok(all) => all,
+                Err(why) => return Ok(Given::unknown(why)),
+            };
+            let all = all.into_iter().map(|one| self.with_values(git, one));
+            return Ok(all.collect::<Vec<_>>().into());
         }
         if let Some(children) = generator
             .at(&["matrix", "generators"])
@@ -102,30 +94,25 @@ impl<'a> Reader<'a> {
         {
             return self.matrix(children);
         }
-        let (kind, body) = kind_of(generator).unwrap_or(("no generator", generator));
-        let why = format!("only the cluster knows what `{kind}` gives");
-        if !OF_CLUSTER.contains(&kind) {
-            return Ok(Err(why));
-        }
-        Ok(Ok(Given {
+        let kinds = generator.mapping().unwrap_or_default();
+        let first = kinds.first().map(|(kind, body)| (kind.as_str(), body));
+        let (kind, body) = first.unwrap_or(("no generator", generator));
+        Ok(Given {
             all: vec![self.with_values(body, Parameters::new())],
-            more: Some(why),
-        }))
+            more: Some(format!("only the cluster knows what `{kind}` gives")),
+        })
     }
 
     /// Combines two generators; the second may name the parameters of the first.
-    fn matrix(&mut self, children: &[Value]) -> Result<std::result::Result<Given, Unknown>> {
+    fn matrix(&mut self, children: &[Value]) -> Result<Given> {
         let [one, two] = children else {
-            return Ok(Err("a matrix has two generators".to_owned()));
+            return Ok(Given::unknown("a matrix has two generators"));
         };
         if [one, two].iter().any(|child| child.get("matrix").is_some()) {
-            return Ok(Err("its matrix holds another".to_owned()));
+            return Ok(Given::unknown("its matrix holds another"));
         }
-        let first = match self.generate(one)? {
-            Ok(first) => first,
-            Err(why) => return Ok(Err(why)),
-        };
-        let is_of_cluster = kind_of(two).is_some_and(|(kind, _)| OF_CLUSTER.contains(&kind));
+        let first = self.generate(one)?;
+        let is_read = ["git", "list"].iter().any(|key| two.get(key).is_some());
         let (mut all, mut more) = (Vec::new(), first.more);
         for outer in first.all.into_iter().take(MOST) {
             let mut is_known = true;
@@ -134,13 +121,10 @@ impl<'a> Reader<'a> {
                 is_known &= is_all;
                 filled
             });
-            if !is_known && !is_of_cluster {
-                let why = "its matrix is more than names of parameters";
-                return Ok(Err(more.unwrap_or_else(|| why.to_owned())));
-            }
-            let second = match self.generate(&filled)? {
-                Ok(second) => second,
-                Err(why) => return Ok(Err(why)),
+            let second = if is_known || !is_read {
+                self.generate(&filled)?
+            } else {
+                Given::unknown("its matrix is more than names of parameters")
             };
             more = more.or(second.more);
             all.extend(second.all.into_iter().map(|inner| {
@@ -152,7 +136,7 @@ impl<'a> Reader<'a> {
                 break;
             }
         }
-        Ok(Ok(Given { all, more }))
+        Ok(Given { all, more })
     }
 
     fn git(&mut self, git: &Value) -> Result<std::result::Result<Vec<Parameters>, Unknown>> {

@@ -165,7 +165,7 @@ metadata: {{name: apps}}
 spec:
   goTemplate: true
   generators:
-  - {generator}
+  - {{{generator}}}
   template:
     metadata: {{name: 'x'}}
     spec:
@@ -269,12 +269,12 @@ fn an_application_set_makes_what_the_tree_tells() {
         ),
         (
             git("directories: [{path: apps/*}]").replace("fleet", "other"),
-            "x",
+            "{{.path.path}}",
             &["its generator reads another repository"],
         ),
         (
             git("directories: [{path: apps/*}]").replace("HEAD", "v1"),
-            "x",
+            "{{.path.path}}",
             &["its generator reads another revision"],
         ),
         (git("directories: [{path: 'apps/['}]"), "x", &[]),
@@ -349,7 +349,24 @@ fn what_only_the_cluster_knows_may_leave_the_place_known() {
             "{{.path.path}}",
             vec![why("clusters")],
         ),
-        ("clusterz: {}".to_owned(), "x", vec![why("clusterz")]),
+        (
+            both(&dirs("apps/*"), "{list: {elementsYaml: '{{ toJson .x }}'}}"),
+            "{{.path.path}}",
+            vec!["apps/db".to_owned(), "apps/web".to_owned()],
+        ),
+        (
+            both(
+                &dirs("apps/*"),
+                "{list: {elements: [{a: '{{.x | lower}}'}]}}",
+            ),
+            "{{.path.path}}/{{.a}}",
+            vec!["its matrix is more than names of parameters".to_owned()],
+        ),
+        (
+            "list: {elements: [{a: one}]}, selector: {}".to_owned(),
+            "{{.a}}",
+            vec!["its generator has a `selector`".to_owned()],
+        ),
     ] {
         assert_eq!(
             paths_of(&set(&generator, path)),
