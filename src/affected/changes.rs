@@ -159,6 +159,18 @@ impl Changes {
 
     /// Returns where the trees differ at or below a directory.
     fn below(&self, directory: &str) -> Result<Option<String>> {
+        self.below_but(directory, |_| false)
+    }
+
+    /// Returns where the trees differ at or below a directory, other than where `is_left_out`.
+    ///
+    /// # Errors
+    /// When a tree cannot be read.
+    pub fn below_but(
+        &self,
+        directory: &str,
+        is_left_out: impl Fn(&str) -> bool,
+    ) -> Result<Option<String>> {
         if let Some(changed) = self.at(directory)? {
             return Ok(Some(changed));
         }
@@ -167,8 +179,9 @@ impl Changes {
             directory => format!("{directory}/"),
         };
         let from = (Bound::Excluded(inside.as_str()), Bound::Unbounded);
-        let next = self.paths.range::<str, _>(from).next();
-        if let Some(changed) = next.filter(|changed| path::is_in(changed, directory)) {
+        let inside = self.paths.range::<str, _>(from);
+        let mut inside = inside.take_while(|changed| path::is_in(changed, directory));
+        if let Some(changed) = inside.find(|changed| !is_left_out(changed)) {
             return Ok(Some(changed.clone()));
         }
         let may_convert = |attributes: &String| {
@@ -176,7 +189,7 @@ impl Changes {
         };
         if self.attributes.iter().any(may_convert) {
             for place in self.new.below(directory)? {
-                if self.is_converted(&place)? {
+                if !is_left_out(&place) && self.is_converted(&place)? {
                     return Ok(Some(place));
                 }
             }

@@ -198,18 +198,40 @@ impl Deployed<'_> {
                 }
             }
         }
-        if let Found::Directory(directory) = &here.found {
-            // Flux makes resources of the roots in it.
-            let roots = self.graph.roots.iter().zip(&self.causes.found);
-            let mut inside = roots.filter(|(root, _)| path::is_in(&root.directory, directory));
-            if let Some(cause) = inside.find_map(|(_, cause)| cause.clone()) {
-                return Ok(Some(cause));
-            }
+        if let (Found::Directory(directory), Engine::Flux) = (&here.found, target.engine)
+            && let Some(cause) = self.of_scanned(directory)?
+        {
+            return Ok(Some(cause));
         }
         // It may hide something, or no longer.
         let ignores = here.artifact.as_ref();
         let ignores = ignores.and_then(|_| self.changes.named(".sourceignore"));
         Ok(ignores.map(Cause::Path))
+    }
+
+    /// Returns what differs for the kustomization that Flux makes of a directory without one: its resources are the roots
+    /// in it, which Flux does not enter, and the files beside them.
+    fn of_scanned(&self, directory: &str) -> Result<Option<Cause>> {
+        let is_root = |above: &&str| self.roots.contains_key(above);
+        // A root below the directory in which a place lies.
+        let root_above = |place: &str| -> Option<RootId> {
+            let mut above = path::and_above(path::parent(place));
+            let root = above.find(|above| {
+                *above != directory && path::is_in(above, directory) && is_root(above)
+            })?;
+            self.roots.get(root).copied()
+        };
+        let beside = self
+            .changes
+            .below_but(directory, |place| root_above(place).is_some())?;
+        if let Some(place) = beside {
+            return Ok(Some(Cause::Path(place)));
+        }
+        let mut roots = self
+            .roots
+            .iter()
+            .filter(|(root, _)| path::is_in(root, directory) && root_above(root).is_none());
+        Ok(roots.find_map(|(_, root)| self.causes.found[*root].clone()))
     }
 
     /// Returns what differs for a root that reads the object of a target, and may change it.
@@ -253,6 +275,8 @@ enum Builder<'a> {
 fn own(target: &Target, here: &Here) -> Vec<Input> {
     let mut inputs = vec![Input::At(here.path.clone())];
     match &here.found {
+        // Flux does not take all of it.
+        Found::Directory(_) if target.engine == Engine::Flux => {}
         Found::Directory(directory) | Found::Chart(directory) | Found::Plugin(directory) => {
             inputs.push(Input::Below(directory.clone()));
         }

@@ -255,6 +255,12 @@ fn targets_are_touched_by_what_they_build_and_by_how() {
             "plain/inner/kustomization.yaml",
             "resources: [../../shared/map.yaml]\n",
         ),
+        (
+            "plain/inner/app/kustomization.yaml",
+            "resources: [map.yaml]\n",
+        ),
+        ("plain/inner/app/map.yaml", MAP),
+        ("plain/beside/map.yaml", MAP),
         ("shared/map.yaml", MAP),
         ("bundle/fleet.yaml", "namespace: x\n"),
         ("bundle/map.yaml", MAP),
@@ -313,8 +319,23 @@ fn targets_are_touched_by_what_they_build_and_by_how() {
         ["Changed Flux plain: plain/new"]
     );
     assert_eq!(
+        changed("plain/beside/map.yaml", "map", "pam"),
+        ["Changed Flux plain: plain/beside/map.yaml"]
+    );
+    assert_eq!(
         changed("shared/map.yaml", "map", "pam"),
         ["Changed Flux plain: shared/map.yaml"]
+    );
+    // Flux does not enter a root.
+    assert_eq!(changed("plain/inner/app/map.yaml", "map", "pam"), none);
+    assert_eq!(changed("plain/inner/README.md", "", "x"), none);
+    assert_eq!(
+        changed("plain/inner/kustomization.yaml", "", "gone"),
+        ["Changed Flux plain: plain/inner/kustomization.yaml"]
+    );
+    assert_eq!(
+        changed("plain/beside/kustomization.yaml", "", "namePrefix: a-\n"),
+        ["Changed Flux plain: plain/beside/kustomization.yaml"]
     );
     assert_eq!(
         changed("bundle/map.yaml", "map", "pam"),
