@@ -245,6 +245,16 @@ mod tests {
         let broken = one(Scene::of("resources:\n- a\n b: [\n"));
         assert!(broken.message.starts_with("not valid YAML: "), "{broken:?}");
         assert!(broken.span.is_some());
+        assert_eq!(broken.help, ["fix it: `kustomize build` refuses the file"]);
+        let template = one(Scene::of(
+            "resources:\n{{- range .all }}\n- {{ . }}\n{{- end }}\n",
+        ));
+        assert_eq!(
+            template.help,
+            [
+                "if it is a template, which other files are made of, add its directory to `exclude` in `.kustomize-localize`"
+            ]
+        );
     }
 
     #[test]

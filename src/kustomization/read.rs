@@ -168,7 +168,12 @@ pub(super) fn parse(bytes: &[u8], limit: usize) -> Result<Stream<'_>, Problem> {
             column: error.column,
             field: String::new(),
             message: format!("not valid YAML: {}", error.message),
-            hints: Vec::new(),
+            hints: if ["{{", "{%"].iter().any(|action| text.contains(action)) {
+                let hint = "if it is a template, which other files are made of, add its directory to `exclude` in `.kustomize-localize`";
+                vec![hint.to_owned()]
+            } else {
+                Vec::new()
+            },
             kind: ProblemKind::Syntax,
         })
     })

@@ -9,8 +9,8 @@ use crate::kustomization::{Accepts, documents};
 use crate::tree::{Tree, path};
 use crate::walk::Graph;
 
-/// What begins an action in the languages of Helm, Jinja and ERB.
-const ACTIONS: [&str; 3] = ["{{", "{%", "<%"];
+/// What begins an action in the languages of Helm, Jinja, ERB and Terraform.
+const ACTIONS: [&str; 4] = ["{{", "{%", "<%", "%{"];
 
 /// Why a template is not read.
 const TEMPLATE: &str = "a template, which is filled in elsewhere";
