@@ -124,22 +124,25 @@ pub fn build(request: &Request, name: &str) -> Result<Vec<u8>, Failures> {
     )?)
 }
 
-/// Returns the target that a name means: that of its object, with or without its namespace, or its directory.
+/// Returns the target that a name means: that of its object, with or without its namespace, else its directory. What is
+/// not here cannot be built, and is meant only where nothing else is.
 #[cfg(feature = "localize")]
 fn named<'a>(found: &'a Targets, name: &str) -> Result<&'a Target> {
-    let is_named = |target: &&Target| {
-        let path = match &target.place {
-            Place::Here(here) => Some(here.path.as_str()),
-            Place::External(_) | Place::Templated(_) => None,
-        };
-        let by_object = target.object.name == name || target.object.full_name() == name;
-        by_object || path == Some(name) || target.by() == name
+    let of_object = |target: &Target| {
+        let object = &target.object;
+        object.name == name || object.full_name() == name || target.by() == name
     };
-    let list = "list them: git kustomize-localize targets";
-    let mut targets = found.targets.iter().filter(is_named);
-    match (targets.next(), targets.next()) {
-        (Some(target), None) => Ok(target),
-        (None, _) => {
+    let of_directory = |target: &&Target| directory(target) == Some(name);
+    let mut meant: Vec<&Target> = found.targets.iter().filter(|one| of_object(one)).collect();
+    if meant.iter().any(|one| directory(one).is_some()) {
+        meant.retain(|one| directory(one).is_some());
+    }
+    if meant.is_empty() {
+        meant = found.targets.iter().filter(of_directory).collect();
+    }
+    match meant.as_slice() {
+        [target] => Ok(target),
+        [] => {
             let failure = Failure::new(format!("no target has the name `{}`", shown(name)));
             let known = found.targets.iter().map(|target| &target.object);
             let known: Vec<String> = known
@@ -147,16 +150,31 @@ fn named<'a>(found: &'a Targets, name: &str) -> Result<&'a Target> {
                 .collect();
             Err(match nearest(name, known.iter().map(String::as_str)) {
                 Some(meant) => failure.hint(format!("did you mean `{}`?", shown(meant))),
-                None => failure.hint(list),
+                None => failure.hint("list them: git kustomize-localize targets"),
             })
         }
-        (Some(one), Some(other)) => Err(Failure::new(format!(
+        [one, other, ..] if one.by() == other.by() => {
+            let [one_path, other_path] =
+                [one, other].map(|target| shown(directory(target).unwrap_or_default()));
+            let message = format!("{} deploys `{one_path}` and `{other_path}`", one.by());
+            Err(Failure::new(message).hint("name one of the directories"))
+        }
+        [one, other, ..] => Err(Failure::new(format!(
             "`{}` is the name of {} and of {}",
             shown(name),
             one.by(),
             other.by()
         ))
         .hint("name one of them in full, as these are")),
+    }
+}
+
+/// Returns the directory that a target deploys, where it is here.
+#[cfg(feature = "localize")]
+fn directory(target: &Target) -> Option<&str> {
+    match &target.place {
+        Place::Here(here) => Some(&here.path),
+        Place::External(_) | Place::Templated(_) => None,
     }
 }
 

@@ -120,6 +120,39 @@ fn project() -> Option<Project> {
 }
 
 #[test]
+fn an_application_with_many_sources_is_built_from_the_one_that_is_here() {
+    let Some(project) = project() else { return };
+    let work = &project.work;
+    let many = |name: &str, path: &str| {
+        format!(
+            "apiVersion: argoproj.io/v1alpha1
+kind: Application
+metadata: {{name: {name}}}
+spec:
+  sources:
+  - {{repoURL: 'https://charts.example.com', chart: web, targetRevision: v1}}
+  - {{repoURL: {HERE}, path: apps/one}}
+{path}"
+        )
+    };
+    let two = format!("  - {{repoURL: {HERE}, path: apps/two}}\n");
+    work.write("argo/chart.yaml", many("chart", ""));
+    work.write("argo/both.yaml", many("both", &two));
+    // What has this name as its directory is not meant.
+    work.write("argo/beside.yaml", many("apps/two", ""));
+    work.commit("Deploy more");
+    for name in ["chart", "apps/two"] {
+        work.run(&["targets", "--build", name])
+            .success()
+            .stdout_has("  name: base\n");
+    }
+    work.run(&["targets", "--build", "both"])
+        .fails(2)
+        .stderr_has("Argo CD Application both (argo/both.yaml:1) deploys `apps/one` and `apps/two`")
+        .stderr_has("hint: name one of the directories");
+}
+
+#[test]
 fn targets_build_prints_what_the_engine_builds() {
     let Some(project) = project() else { return };
     let work = &project.work;
