@@ -201,7 +201,7 @@ struct Run<'a> {
     options: Options,
     fetcher: Fetcher,
     strict: Strict,
-    /// The search for the program that builds, where an earlier run has built: what that covers depends on the version.
+    /// The search for the program that builds: also what an earlier run covers depends on its version.
     searching: Option<Searching>,
     /// What is deployed, once there is a plan; none outside of a repository.
     deployed: Option<Deployed>,
@@ -211,14 +211,13 @@ impl<'a> Run<'a> {
     fn open(request: &'a Request) -> Result<Run<'a>, Failures> {
         target::refuse_nothing(&request.what)?;
         let workspace = workspace(request)?;
+        let builds = &request.builds;
+        let searching = (!builds.skip).then(|| Searching::begin(builds.program.clone()));
         let subject = Subject::find(&request.what, &workspace, request.fetch.pin)?;
         let (new_dir, overwrite) = (subject.new_dir(), request.overwrite);
         let destination = Destination::open(&workspace, &request.to, new_dir, overwrite)?;
         let held = destination.held(&workspace)?;
         let options = options(request, &workspace, &destination, &held)?;
-        let builds = &request.builds;
-        let is_built = !builds.skip && destination.branch().is_some_and(OnBranch::was_built);
-        let searching = is_built.then(|| Searching::begin(builds.program.clone()));
         let fetcher = fetcher(request, &workspace, &destination, &held, &options)?;
         Ok(Run {
             searching,

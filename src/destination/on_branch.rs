@@ -22,7 +22,7 @@ use crate::history;
 use crate::history::tip::{self, TipState};
 use crate::history::trees::differences;
 use crate::plan::{Plan, Writes};
-use crate::record::{Digest, LOCK_NAME, Lock, TargetTrailer, Trailers, Verified, stored};
+use crate::record::{Digest, LOCK_NAME, Lock, TargetTrailer, Trailers, stored};
 use crate::tree::objects::{ObjectTree, object_id};
 use crate::tree::{self, Listing, Tree, path};
 use crate::walk::Warning;
@@ -193,13 +193,6 @@ impl OnBranch {
     #[must_use]
     pub fn is_new(&self) -> bool {
         self.tip.is_none()
-    }
-
-    /// Returns whether the newest record says that something was built.
-    #[must_use]
-    pub fn was_built(&self) -> bool {
-        let tip = self.tip.as_ref();
-        tip.is_some_and(|tip| tip.made.verified != Verified::NotBuilt)
     }
 
     /// Returns the directory where it is checked out as well, as it was named.
