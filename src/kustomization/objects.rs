@@ -1,7 +1,5 @@
 //! Kubernetes objects as values with places: for those who look for a few fields in objects of others.
 
-use std::borrow::Cow;
-
 use serde_json::Value as Json;
 
 use super::libyaml_check;
@@ -200,14 +198,8 @@ pub fn documents(text: &str) -> impl Iterator<Item = (usize, &str)> {
 /// # Errors
 /// The line of what is not YAML, or too much, and why.
 pub fn read_object(text: &str, before: usize) -> Result<Option<Value>, (usize, String)> {
-    // About white space at the end of a line that does not end, parsers disagree.
-    let whole = if text.ends_with('\n') {
-        Cow::Borrowed(text)
-    } else {
-        Cow::Owned(format!("{text}\n"))
-    };
     let stream =
-        libyaml_check::read(&whole, 1).map_err(|error| (before + error.line, error.message))?;
+        libyaml_check::read(text, 1).map_err(|error| (before + error.line, error.message))?;
     let Some(document) = stream.documents.first() else {
         return Ok(None);
     };

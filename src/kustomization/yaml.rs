@@ -127,6 +127,15 @@ impl Lines {
 impl<'t> Stream<'t> {
     /// Reads up to `limit` documents. A byte order mark is allowed.
     pub(super) fn parse(text: &'t str, limit: usize) -> Result<Self, SyntaxError> {
+        Stream::parse_until(text, text.len(), limit)
+    }
+
+    /// Reads up to `limit` documents as if the text ended at `end`.
+    pub(super) fn parse_until(
+        text: &'t str,
+        end: usize,
+        limit: usize,
+    ) -> Result<Self, SyntaxError> {
         let mut stream = Stream {
             text,
             documents: Vec::new(),
@@ -137,7 +146,7 @@ impl<'t> Stream<'t> {
         let mut options = Options::default();
         options.set_emit_comments(false);
         options.emit_anchor_events = true;
-        let mut events = Parser::new_from_str_with_options(text, options);
+        let mut events = Parser::new_from_str_with_options(&text[..end], options);
         let mut builder: Option<Builder> = None;
         while let Some(next) = events.next_event() {
             let (event, span) = match next {

@@ -1,4 +1,5 @@
 use super::{Literal, NodeKind, Stream};
+use crate::kustomization::libyaml_check::{read_twice, values};
 
 #[test]
 fn positions_count_characters_and_every_line_break() {
@@ -69,4 +70,33 @@ fn lines_of_a_literal_are_found() {
             .iter()
             .all(|node| Literal::find(&stream, node).is_none())
     );
+}
+
+#[test]
+fn a_last_line_needs_no_end() {
+    let mut read = 0;
+    for header in [
+        "|", "|-", "|+", ">", ">-", ">+", "", "\"x\"", "'x'", "[x]", "&x |",
+    ] {
+        for lines in ["", "\nx", "\nx\ny", "\nx\n", "\nx\n\ny"] {
+            for end in [
+                "", " ", "  ", "\t", " \t", "\n", "\n ", "\n  ", "\n   ", "\n     ", "\n\n   ",
+                "\n \n  ",
+            ] {
+                for before in ["a: ", "- a: ", "a:\n- "] {
+                    let indent = if before == "a: " { "\n  " } else { "\n    " };
+                    let lines = lines.replace('\n', indent);
+                    let text = format!("{before}{header}{lines}{end}");
+                    if values(&text, 1).is_err() {
+                        continue;
+                    }
+                    let stream = read_twice(&text, 1);
+                    let stream = stream.unwrap_or_else(|error| panic!("{text:?}: {error:?}"));
+                    assert_eq!(stream.text, text);
+                    read += 1;
+                }
+            }
+        }
+    }
+    assert!(read > 1_000, "{read}");
 }
