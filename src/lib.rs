@@ -52,7 +52,7 @@
 //! | [`tree`] | read-only files: of a commit, on disk, in memory |
 //! | `yaml` | YAML of our own formats: the lock, the configuration |
 //! | [`git`] | the git executable: for this repository, for a remote one |
-//! | [`process`], [`interrupt`] | deadlines, process groups, cleanup |
+//! | [`process`], [`interrupt`], [`parallel`] | deadlines, process groups, cleanup; work on other threads |
 //! | [`failpoint`] | the moments before a lasting change: a test kills the program at each of them |
 //! | [`failure`], [`finding`], [`redact`] | what stopped the work, what is wrong with the files, what must not be shown
 //! |
@@ -86,6 +86,7 @@ pub mod hook;
 pub mod interrupt;
 pub mod kustomization;
 pub mod manual;
+pub mod parallel;
 pub mod plan;
 pub mod process;
 pub mod record;

@@ -6,7 +6,6 @@ use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
-use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use crate::interrupt::{self, Signal, signal_group};
@@ -109,42 +108,6 @@ pub fn run(
         stdout: taken(&stdout),
         stderr: String::from_utf8_lossy(&taken(&stderr)).into_owned(),
     })
-}
-
-/// Work that another thread does, as waiting for a child, while something else is done. Where nobody asks for its result
-/// it is told so, and waited for: what it starts does not outlive us.
-#[derive(Debug)]
-pub struct Ahead<T> {
-    thread: Option<JoinHandle<T>>,
-    unwanted: Arc<AtomicBool>,
-}
-
-impl<T: Send + 'static> Ahead<T> {
-    /// Begins it, unless there is no thread for it. It is given what is set once nobody wants its result, as for
-    /// [`Limits::cancel`].
-    #[must_use]
-    pub fn begin(work: impl FnOnce(&AtomicBool) -> T + Send + 'static) -> Ahead<T> {
-        let unwanted = Arc::new(AtomicBool::new(false));
-        let told = unwanted.clone();
-        let thread = thread::Builder::new().spawn(move || work(&told)).ok();
-        Ahead { thread, unwanted }
-    }
-
-    /// Returns the result, if it was begun.
-    #[must_use]
-    pub fn result(mut self) -> Option<T> {
-        let result = self.thread.take()?.join();
-        Some(result.unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
-    }
-}
-
-impl<T> Drop for Ahead<T> {
-    fn drop(&mut self) {
-        if let Some(thread) = self.thread.take() {
-            self.unwanted.store(true, Ordering::SeqCst);
-            let _ = thread.join();
-        }
-    }
 }
 
 /// A child that answers one question after the other. It is ended when this is dropped.
@@ -473,6 +436,7 @@ fn end(child: &mut Child, own_group: bool) {
 #[cfg(unix)]
 mod tests {
     use super::*;
+    use crate::parallel::Ahead;
 
     fn sh(script: &str) -> Command {
         let mut command = Command::new("sh");
@@ -587,18 +551,6 @@ mod tests {
         let mut child = Conversation::start(&mut sh("read line; echo 3; echo ab")).unwrap();
         assert_eq!(child.ask("x").unwrap(), "3");
         assert!(child.read(10).is_err(), "an answer that is too short");
-    }
-
-    #[test]
-    fn what_is_begun_ahead_is_waited_for() {
-        assert_eq!(Ahead::begin(|_| 2).result(), Some(2));
-        let done = Arc::new(AtomicBool::new(false));
-        let set = done.clone();
-        drop(Ahead::begin(move |_| {
-            thread::sleep(Duration::from_millis(50));
-            set.store(true, Ordering::SeqCst);
-        }));
-        assert!(done.load(Ordering::SeqCst));
     }
 
     #[test]

@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use super::closed::{self, Walls};
 use crate::failure::{Failure, Result};
-use crate::process::{self, Ahead, Limits, Terminal};
+use crate::parallel::Ahead;
+use crate::process::{self, Limits, Terminal};
 use crate::record::sha256_of;
 
 /// How long a program may take to say its version.

@@ -2,7 +2,6 @@
 
 use std::ffi::OsStr;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -17,6 +16,7 @@ use crate::failure::{Failure, Result};
 use crate::fetch::Progress;
 use crate::interrupt::{Scratch, unusable};
 use crate::kustomization::{FunctionRuntime, NoteKind};
+use crate::parallel::{processors, side_by_side};
 use crate::record::{Builder, LoadRestrictor, sha256_hex};
 use crate::walk::{FileId, Graph, Origin, Source};
 
@@ -160,10 +160,6 @@ struct Runner<'a> {
     kept: Mutex<Option<Scratch>>,
 }
 
-fn processors() -> usize {
-    std::thread::available_parallelism().map_or(1, usize::from)
-}
-
 /// So many builds may run at once: the two of a target are two.
 struct Places {
     free: Mutex<usize>,
@@ -248,33 +244,14 @@ impl Runner<'_> {
 
     /// Builds all targets, in as many processes as there are processors.
     fn all(&self, targets: &[&Target]) -> Result<Vec<TargetCheck>> {
-        let next = AtomicUsize::new(0);
         self.progress.expect(targets.len());
-        let work = || {
-            let mut done = Vec::new();
-            loop {
-                let number = next.fetch_add(1, Ordering::Relaxed);
-                match targets.get(number) {
-                    Some(target) => {
-                        self.progress.begin(&target.name);
-                        done.push((number, self.one(number, target, &[])));
-                        self.progress.end(&target.name);
-                    }
-                    None => return done,
-                }
-            }
-        };
-        let workers = processors().min(targets.len());
-        let mut done: Vec<(usize, Result<TargetCheck>)> = std::thread::scope(|threads| {
-            let workers: Vec<_> = (0..workers).map(|_| threads.spawn(work)).collect();
-            let done = workers.into_iter().filter_map(|worker| worker.join().ok());
-            done.flatten().collect()
+        let checked = side_by_side(targets, processors(), |number, target| {
+            self.progress.begin(&target.name);
+            let checked = self.one(number, target, &[]);
+            self.progress.end(&target.name);
+            checked
         });
-        if done.len() < targets.len() {
-            return Err(Failure::new("a build was lost"));
-        }
-        done.sort_by_key(|(number, _)| *number);
-        done.into_iter().map(|(_, checked)| checked).collect()
+        checked.into_iter().collect()
     }
 
     /// Builds one target, with `more` arguments than all have.
@@ -481,6 +458,8 @@ fn refuse_arguments(arguments: &[String]) -> Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
     use super::*;
 
     #[test]

@@ -7,10 +7,11 @@ use serde::{Deserialize, Serialize};
 
 use super::Fetcher;
 use super::git::{Clock, FetchFailure, GitRemotes, GitRequest, Trouble};
-use super::work::{SIDE_BY_SIDE, side_by_side};
+use super::work::SIDE_BY_SIDE;
 use crate::failure::Result;
 use crate::git::{Depth, RefSpec};
 use crate::interrupt::Scratch;
+use crate::parallel::side_by_side;
 use crate::process::Terminal;
 use crate::reference::RepoRef;
 

@@ -1,7 +1,7 @@
 //! Fetching side by side.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use super::git::{Batch, FetchFailure, Fetched, GitRemotes, GitRequest, Trouble};
@@ -9,6 +9,7 @@ use super::reach::Access;
 use super::{Progress, http};
 use crate::failure::{Failure, Result};
 use crate::kustomization;
+use crate::parallel::side_by_side;
 use crate::process::Terminal;
 use crate::redact::SafeUrl;
 use crate::reference::RepoRef;
@@ -210,38 +211,6 @@ pub(super) fn files(
         progress.end(&what);
         done
     })
-}
-
-/// Does the jobs on a few threads, `most` at once, and returns their results, in their order. `does` gets the index of
-/// its job.
-pub(super) fn side_by_side<J: Sync, D: Send>(
-    jobs: &[J],
-    most: usize,
-    one: impl Fn(usize, &J) -> D + Sync,
-) -> Vec<D> {
-    let next = AtomicUsize::new(0);
-    let worker = || {
-        let mut done = Vec::new();
-        loop {
-            let index = next.fetch_add(1, Ordering::Relaxed);
-            match jobs.get(index) {
-                Some(job) => done.push((index, one(index, job))),
-                None => return done,
-            }
-        }
-    };
-    let mut done: Vec<(usize, D)> = std::thread::scope(|scope| {
-        let threads = jobs.len().min(most);
-        let threads: Vec<_> = (0..threads).map(|_| scope.spawn(worker)).collect();
-        let done = threads.into_iter().map(|thread| {
-            thread
-                .join()
-                .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-        });
-        done.flatten().collect()
-    });
-    done.sort_by_key(|(index, _)| *index);
-    done.into_iter().map(|(_, done)| done).collect()
 }
 
 /// Asks for the HEAD of a repository that was named without a ref, and adds it to the message.

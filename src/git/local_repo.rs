@@ -18,7 +18,8 @@ use std::process::Command;
 use super::{command, is_object_id, not_run, said};
 use crate::failpoint;
 use crate::failure::{Failure, Result};
-use crate::process::{self, Ahead, Conversation, Limits, Output, Terminal};
+use crate::parallel::Ahead;
+use crate::process::{self, Conversation, Limits, Output, Terminal};
 
 /// A commit of this repository: full hex ids.
 #[derive(Debug, Clone, PartialEq, Eq)]

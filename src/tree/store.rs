@@ -1,6 +1,5 @@
 //! Where objects come from: gix, or git where gix does not find them.
 
-use std::num::NonZero;
 use std::ops::Range;
 use std::path::Path;
 use std::rc::Rc;
@@ -11,6 +10,7 @@ use gix::ObjectId;
 
 use crate::failure::{Failure, Result, argument};
 use crate::git::LocalRepo;
+use crate::parallel::processors;
 
 /// The object database of one repository.
 pub(super) struct Objects {
@@ -191,7 +191,7 @@ impl Objects {
         blobs: Blobs,
         marks: &'static [&'static str],
     ) -> impl FnOnce() -> Vec<usize> + use<> {
-        let threads = thread::available_parallelism().map_or(1, NonZero::get);
+        let threads = processors();
         let threads = threads.min(THREADS).min(count / SHARE);
         let size = count.div_ceil(threads.max(1)).max(1);
         let repository = Arc::new(self.repository.clone().into_sync());

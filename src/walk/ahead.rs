@@ -1,9 +1,9 @@
 //! Many kustomizations, read side by side before the walk follows what they reference.
 
-use std::num::NonZero;
 use std::thread;
 
 use crate::kustomization::{self, Kustomization, Problem};
+use crate::parallel::processors;
 
 /// What is read in a kustomization.
 pub(super) type Read = Result<Kustomization, Vec<Problem>>;
@@ -17,8 +17,7 @@ const STACK: usize = 8 << 20;
 
 /// Reads kustomizations. Returns one answer for each, in their order.
 pub(super) fn read(texts: &[&[u8]]) -> Vec<Read> {
-    let threads = thread::available_parallelism().map_or(1, NonZero::get);
-    let threads = threads.min(THREADS).min(texts.len() / SHARE).max(1);
+    let threads = processors().min(THREADS).min(texts.len() / SHARE).max(1);
     let one_by_one = |texts: &[&[u8]]| -> Vec<Read> {
         texts.iter().map(|text| kustomization::read(text)).collect()
     };

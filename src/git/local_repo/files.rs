@@ -5,7 +5,8 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use super::{LocalRepo, run};
 use crate::failure::{Failure, Result};
 use crate::git::said;
-use crate::process::{Ahead, Output};
+use crate::parallel::Ahead;
+use crate::process::Output;
 
 /// What a commit is compared with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

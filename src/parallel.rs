@@ -1,0 +1,127 @@
+//! Work on other threads.
+
+use std::num::NonZero;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread::{self, JoinHandle};
+
+/// Returns how many threads can run at once here.
+#[must_use]
+pub fn processors() -> usize {
+    thread::available_parallelism().map_or(1, NonZero::get)
+}
+
+/// Does the jobs on a few threads, `most` at once, and returns their results, in their order. `one` gets the index of
+/// its job.
+pub fn side_by_side<J: Sync, D: Send>(
+    jobs: &[J],
+    most: usize,
+    one: impl Fn(usize, &J) -> D + Sync,
+) -> Vec<D> {
+    let next = AtomicUsize::new(0);
+    let worker = || {
+        let mut done = Vec::new();
+        loop {
+            let index = next.fetch_add(1, Ordering::Relaxed);
+            match jobs.get(index) {
+                Some(job) => done.push((index, one(index, job))),
+                None => return done,
+            }
+        }
+    };
+    let mut done = thread::scope(|scope| {
+        // The first one is this one. Where no more threads are to be had, fewer do it.
+        let others = (1..jobs.len().min(most))
+            .map_while(|_| thread::Builder::new().spawn_scoped(scope, worker).ok());
+        let others: Vec<_> = others.collect();
+        let mut done: Vec<(usize, D)> = worker();
+        for thread in others {
+            match thread.join() {
+                Ok(theirs) => done.extend(theirs),
+                Err(panic) => std::panic::resume_unwind(panic),
+            }
+        }
+        done
+    });
+    done.sort_by_key(|(index, _)| *index);
+    done.into_iter().map(|(_, done)| done).collect()
+}
+
+/// Work that another thread does, as waiting for a child, while something else is done. Where nobody asks for its result
+/// it is told so, and waited for: what it starts does not outlive us.
+#[derive(Debug)]
+pub struct Ahead<T> {
+    thread: Option<JoinHandle<T>>,
+    unwanted: Arc<AtomicBool>,
+}
+
+impl<T: Send + 'static> Ahead<T> {
+    /// Begins it, unless there is no thread for it. It is given what is set once nobody wants its result, as for
+    /// [`Limits::cancel`].
+    #[must_use]
+    pub fn begin(work: impl FnOnce(&AtomicBool) -> T + Send + 'static) -> Ahead<T> {
+        let unwanted = Arc::new(AtomicBool::new(false));
+        let told = unwanted.clone();
+        let thread = thread::Builder::new().spawn(move || work(&told)).ok();
+        Ahead { thread, unwanted }
+    }
+
+    /// Returns the result, if it was begun.
+    #[must_use]
+    pub fn result(mut self) -> Option<T> {
+        let result = self.thread.take()?.join();
+        Some(result.unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+    }
+}
+
+impl<T> Drop for Ahead<T> {
+    fn drop(&mut self) {
+        if let Some(thread) = self.thread.take() {
+            self.unwanted.store(true, Ordering::SeqCst);
+            let _ = thread.join();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn results_come_in_the_order_of_the_jobs() {
+        for count in [0, 1, 2, 100] {
+            let jobs: Vec<usize> = (0..count).collect();
+            for most in [0, 1, 2, 8] {
+                let done = side_by_side(&jobs, most, |index, job| (index, *job));
+                let expected: Vec<_> = jobs.iter().map(|job| (*job, *job)).collect();
+                assert_eq!(done, expected);
+            }
+        }
+    }
+
+    #[test]
+    fn no_more_than_so_many_are_done_at_once() {
+        let (now, most) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        side_by_side(&[(); 40], 3, |_, ()| {
+            let running = now.fetch_add(1, Ordering::SeqCst) + 1;
+            most.fetch_max(running, Ordering::SeqCst);
+            thread::sleep(Duration::from_micros(200));
+            now.fetch_sub(1, Ordering::SeqCst);
+        });
+        assert!((2..=3).contains(&most.into_inner()));
+    }
+
+    #[test]
+    fn what_is_begun_ahead_is_waited_for() {
+        assert_eq!(Ahead::begin(|_| 2).result(), Some(2));
+        let done = Arc::new(AtomicBool::new(false));
+        let set = done.clone();
+        drop(Ahead::begin(move |_| {
+            thread::sleep(Duration::from_millis(50));
+            set.store(true, Ordering::SeqCst);
+        }));
+        assert!(done.load(Ordering::SeqCst));
+    }
+}
