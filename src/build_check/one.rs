@@ -1,5 +1,6 @@
 //! Builds of directories as they are, without another one to compare with.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use super::build::{self, Build, BuildEnv, Git, Network};
@@ -8,6 +9,7 @@ use super::fake_git::Manifest;
 use super::program::{self, Program, Search};
 use crate::failure::{Failure, Result};
 use crate::interrupt::{Scratch, unusable};
+use crate::parallel::{processors, side_by_side};
 use crate::targets::generated::Generated;
 
 /// Builds a directory that lies in `input` with the kustomize of this machine, the user's git, and the network.
@@ -65,7 +67,13 @@ pub fn build_all(input: &Path, all: &[&Generated]) -> Result<Vec<Result<Vec<u8>>
         )?;
         output(built, input)
     };
-    Ok(all.iter().enumerate().map(one).collect())
+    // What stands in another one's place for as long is alone.
+    let (alone, together): (Vec<_>, Vec<_>) =
+        all.iter().enumerate().partition(|one| one.1.is_changed);
+    let together = side_by_side(&together, processors(), |_, job| (job.0, one(*job)));
+    let alone = alone.into_iter().map(|job| (job.0, one(job)));
+    let outputs: BTreeMap<usize, Result<Vec<u8>>> = together.into_iter().chain(alone).collect();
+    Ok(outputs.into_values().collect())
 }
 
 fn program() -> Result<Program> {
