@@ -11,6 +11,7 @@
 //! | `flux` | Flux: `Kustomization`, `FluxInstance`, `ResourceSet`, and their sources |
 //! | `argo` | Argo CD: `Application`, `ApplicationSet`, `argocd-cm` |
 //! | `fleet` | Fleet: `fleet.yaml` |
+//! | `git_repo` | Fleet: `GitRepo`, for directories without a `fleet.yaml` |
 //! | `identity` | which URLs are this repository |
 //! | [`generated`] | the kustomization that an engine builds |
 //! | `read_paths` | what Argo CD has to watch |
@@ -28,6 +29,7 @@ mod declared;
 mod fleet;
 mod flux;
 pub mod generated;
+mod git_repo;
 mod identity;
 mod ignore;
 mod place;
@@ -369,11 +371,14 @@ impl Target {
     #[must_use]
     pub fn by(&self) -> String {
         match self.engine {
-            // The kind says it.
-            Engine::Fleet | Engine::Kustomize => {
+            // The file says it.
+            _ if self.object.kind == fleet::FILE_NAME => {
                 format!("{} ({})", self.engine.name(), self.object.place())
             }
-            Engine::Flux | Engine::ArgoCd => {
+            Engine::Kustomize => {
+                format!("{} ({})", self.engine.name(), self.object.place())
+            }
+            Engine::Flux | Engine::ArgoCd | Engine::Fleet => {
                 let Object { kind, name, .. } = &self.object;
                 let place = self.object.place();
                 format!("{} {kind} {name} ({place})", self.engine.name())
@@ -464,6 +469,7 @@ fn of_scan(
         let identity = identity()?;
         let applied = flux::find(tree, &identity, &found.objects, &mut targets)?;
         argo::find(tree, &identity, &applied, &mut targets)?;
+        git_repo::find(tree, &identity, &applied, &mut targets)?;
     }
     fleet::find(tree, config, &mut targets)?;
     place::declared(tree, config, &mut targets)?;

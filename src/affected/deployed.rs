@@ -282,9 +282,11 @@ fn own(target: &Target, here: &Here) -> Vec<Input> {
         }
         Found::Kustomization(_) | Found::Submodule(_) | Found::Nothing(_) => {}
     }
+    // A bundle holds everything beside its file, or in its directory.
     if target.object.kind == "fleet.yaml" {
-        // A bundle holds everything beside its file.
         inputs.push(Input::Below(path::parent(&target.object.file).to_owned()));
+    } else if target.engine == Engine::Fleet {
+        inputs.push(Input::Below(here.path.clone()));
     }
     inputs
 }

@@ -5,9 +5,13 @@ use crate::config::Config;
 use crate::failure::Result;
 use crate::kustomization::{Value, read_object};
 use crate::record::LoadRestrictor;
-use crate::tree::{Entry, Listing, path};
+use crate::tree::{Entry, Listing, Tree, path};
 
-const FILE_NAME: &str = "fleet.yaml";
+/// The kind of what such a file deploys, and the first of its names.
+pub(super) const FILE_NAME: &str = "fleet.yaml";
+
+/// The names of the file of a bundle. The first one that is there counts.
+const FILE_NAMES: [&str; 2] = [FILE_NAME, "fleet.yml"];
 
 /// The keys that no other program has in a file of that name.
 const OWN_KEYS: [&str; 5] = [
@@ -54,8 +58,11 @@ const KEYS: [&str; 30] = [
 
 /// Adds what Fleet deploys.
 pub(super) fn find(tree: &dyn Listing, config: &Config, targets: &mut Targets) -> Result<()> {
-    for file in tree.files_named(&[FILE_NAME])? {
+    for file in tree.files_named(&FILE_NAMES)? {
         let directory = path::parent(&file);
+        if file_in(tree, directory)?.is_none_or(|first| first != file) {
+            continue;
+        }
         if config.leaves_out(directory) || !matches!(tree.entry(&file)?, Some(Entry::File { .. })) {
             continue;
         }
@@ -72,6 +79,17 @@ pub(super) fn find(tree: &dyn Listing, config: &Config, targets: &mut Targets) -
         }
     }
     Ok(())
+}
+
+/// Returns the file of the bundle that a directory is.
+pub(super) fn file_in(tree: &dyn Tree, directory: &str) -> Result<Option<String>> {
+    for name in FILE_NAMES {
+        let file = path::join(directory, name);
+        if tree.entry(&file)?.is_some() {
+            return Ok(Some(file));
+        }
+    }
+    Ok(None)
 }
 
 /// Returns whether a text that cannot be read says something that a bundle of Fleet does.

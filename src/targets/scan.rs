@@ -13,20 +13,21 @@ use super::unread::Why;
 use super::{Build, Engine, Object, Place, Target, Unread};
 
 /// What stands in every object that matters, and in few other files.
-pub(super) const MARKS: [&str; 3] = ["fluxcd.", "argoproj.io/", "argocd-cm"];
+pub(super) const MARKS: [&str; 4] = ["fluxcd.", "argoproj.io/", "argocd-cm", "fleet.cattle.io/"];
 
 /// What a document must hold to be read.
-const GROUPS: [&str; 6] = [
+const GROUPS: [&str; 7] = [
     "kustomize.toolkit.fluxcd.io/v",
     "source.toolkit.fluxcd.io/v",
     "source.extensions.fluxcd.io/v",
     "fluxcd.controlplane.io/v",
     "argoproj.io/v",
+    "fleet.cattle.io/v",
     "argocd-cm",
 ];
 
 /// The kinds that matter, with the group of each.
-pub(super) const KINDS: [(&str, &str); 12] = [
+pub(super) const KINDS: [(&str, &str); 13] = [
     ("kustomize.toolkit.fluxcd.io", "Kustomization"),
     ("source.toolkit.fluxcd.io", "GitRepository"),
     ("source.toolkit.fluxcd.io", "OCIRepository"),
@@ -38,6 +39,7 @@ pub(super) const KINDS: [(&str, &str); 12] = [
     ("argoproj.io", "Application"),
     ("argoproj.io", "ApplicationSet"),
     ("argoproj.io", "ArgoCD"),
+    ("fleet.cattle.io", "GitRepo"),
     ("", "ConfigMap"),
 ];
 

@@ -10,7 +10,7 @@ use crate::tree::{Tree, path};
 use crate::walk::{Edge, Graph, RootId, Target as Leads};
 
 /// The kinds of objects of which a patch can change what is deployed.
-const KINDS: [&str; 10] = [
+const KINDS: [&str; 11] = [
     "Kustomization",
     "GitRepository",
     "OCIRepository",
@@ -20,11 +20,12 @@ const KINDS: [&str; 10] = [
     "Application",
     "ApplicationSet",
     "AppProject",
+    "GitRepo",
     "List",
 ];
 
 /// The fields of `spec` that say what is deployed.
-const FIELDS: [&str; 19] = [
+const FIELDS: [&str; 23] = [
     "path",
     "sourceRef",
     "components",
@@ -44,6 +45,10 @@ const FIELDS: [&str; 19] = [
     "inputs",
     "resources",
     "resourcesTemplate",
+    "repo",
+    "paths",
+    "branch",
+    "revision",
 ];
 
 /// The field of `spec` that says what Flux fills in what it deploys.

@@ -114,7 +114,8 @@ fn fleet_bundles_are_targets_if_the_file_is_one_of_fleet() {
         ("out/fleet.yaml", "kustomize: {dir: ../plain}\n"),
         ("chart/fleet.yaml", "helm: {chart: web}\n"),
         ("other/fleet.yaml", "agents: [a]\n"),
-        ("odd/fleet.yaml", "name: odd\n"),
+        ("odd/fleet.yml", "name: odd\n"),
+        ("plain/fleet.yml", "kustomize: {dir: not-read}\n"),
         ("odd/kustomization.yml", ""),
     ]);
     assert_eq!(
@@ -124,13 +125,78 @@ fn fleet_bundles_are_targets_if_the_file_is_one_of_fleet() {
             "fleet.yaml built/overlays/test (built/fleet.yaml:5) built/overlays/test nothing",
             "fleet.yaml chart (chart/fleet.yaml:1) external: it is a chart",
             "fleet.yaml newer/dev (newer/fleet.yaml:1) newer/dev kustomization",
-            "fleet.yaml odd (odd/fleet.yaml:1) odd directory",
+            "fleet.yaml odd (odd/fleet.yml:1) odd directory",
             "fleet.yaml older/dev (older/fleet.yaml:3) older/dev kustomization",
             "fleet.yaml older/prod (older/fleet.yaml:4) older/prod nothing",
             "fleet.yaml out (out/fleet.yaml:1) out nothing",
             "fleet.yaml plain (plain/fleet.yaml:1) plain directory",
         ]
     );
+}
+
+#[test]
+fn each_path_of_a_git_repo_is_a_bundle() {
+    let repo = |rest: &str| {
+        format!(
+            "apiVersion: fleet.cattle.io/v1alpha1
+kind: GitRepo
+metadata: {{name: all, namespace: fleet-default}}
+spec: {{{rest}}}
+"
+        )
+    };
+    let here = format!("repo: '{HERE}/'");
+    for (rest, expected) in [
+        (
+            format!("{here}, branch: main, paths: [/web, plain/]"),
+            vec![
+                "web@Some(\"main\")true kustomization",
+                "plain@Some(\"main\")true directory",
+            ],
+        ),
+        (
+            format!("{here}, revision: v1, branch: main, paths: [web]"),
+            vec!["web@Some(\"v1\")false kustomization"],
+        ),
+        (
+            format!("{here}, paths: ['envs/*']"),
+            vec!["envs/a kustomization", "envs/b directory"],
+        ),
+        // That of the file is one, and all YAML in it.
+        (format!("{here}, paths: [bundle]"), vec![]),
+        (format!("{here}, paths: [above]"), vec![]),
+        (here.clone(), vec![" directory"]),
+        (format!("{here}, paths: [gone]"), vec!["gone nothing"]),
+        (
+            "repo: 'https://github.com/acme/other', paths: [web]".to_owned(),
+            vec!["external: it is in https://github.com/acme/other"],
+        ),
+        (
+            format!("{here}, paths: ['${{x}}']"),
+            vec!["templated: `${x}` is filled in elsewhere"],
+        ),
+        ("paths: [web]".to_owned(), vec![]),
+    ] {
+        let found = lines(&[
+            ("repo.yaml", &repo(&rest)),
+            ("web/kustomization.yaml", ""),
+            ("plain/x.yaml", ""),
+            ("envs/a/kustomization.yaml", ""),
+            ("envs/b/x.yaml", ""),
+            ("envs/c/README.md", ""),
+            ("envs/d/fleet.yml", "kustomize: {dir: gone}\n"),
+            ("bundle/fleet.yaml", "kustomize: {dir: gone}\n"),
+            ("above/bundle/fleet.yaml", "kustomize: {dir: gone}\n"),
+        ]);
+        let of_repo = found.iter().filter_map(|line| {
+            let (object, place) = line.split_once(") ").unwrap();
+            object
+                .starts_with("GitRepo fleet-default/all")
+                .then_some(place)
+        });
+        let of_repo: Vec<&str> = of_repo.collect();
+        assert_eq!(of_repo, expected, "{rest}");
+    }
 }
 
 #[test]
