@@ -1,5 +1,7 @@
 //! The index: what would be committed.
 
+mod entries;
+
 use std::cell::RefCell;
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -10,8 +12,10 @@ use std::sync::Arc;
 
 use gix::ObjectId;
 use gix::bstr::BStr;
+use gix::index::State;
 use gix::index::entry::{Flags, Mode, Stage, Stat};
 
+use self::entries::{Entries, IndexEntry};
 use super::objects::ObjectTree;
 use super::store::Objects;
 use super::top::Top;
@@ -19,14 +23,17 @@ use super::{Entry, LOCK_NAME, Listing, MERGE_LOCK, Search, Tree, path};
 use crate::failure::{Failure, Result, argument};
 use crate::git::LocalRepo;
 
-type IndexEntry = gix::index::Entry;
+/// How many directories are remembered at most: the next ones that are requested lie near the last ones.
+const MOST_RANGES: usize = 10_000;
 
 /// The files of the index, as they are stored.
 ///
 /// A path of which only the name is staged (`git add -N`) is not there: a commit would not hold it.
 /// A path that is not merged yet is there, but cannot be read.
 pub struct IndexTree {
-    state: Arc<gix::index::State>,
+    entries: Arc<Entries>,
+    /// When it was written, in seconds.
+    written: i64,
     objects: Rc<Objects>,
     /// The directories of a sparse index, which holds them as trees, by path.
     trees: BTreeMap<String, ObjectTree>,
@@ -43,26 +50,22 @@ impl IndexTree {
     pub fn open(here: Rc<LocalRepo>) -> Result<Self> {
         let top = here.top.as_deref().and_then(Top::new);
         let objects = Rc::new(Objects::of_here(here.clone())?);
-        let state = match read(&here.index, objects.hash()) {
-            Some(state) => state,
+        let (entries, written) = match read(&here.index, objects.hash()) {
+            Some(read) => read,
             None => ask(&here, objects.hash())?,
         };
         let mut trees = BTreeMap::new();
-        if state.is_sparse() {
-            for entry in state
-                .entries()
-                .iter()
-                .filter(|entry| entry.mode == Mode::DIR)
-            {
-                if let Ok(path) = std::str::from_utf8(entry.path(&state)) {
-                    let path = path.trim_end_matches('/');
-                    let tree = ObjectTree::at(objects.clone(), entry.id, path);
-                    trees.insert(path.to_owned(), tree);
-                }
+        let directories = entries.all().iter();
+        for entry in directories.filter(|entry| entry.kind == Entry::Directory) {
+            if let Ok(path) = std::str::from_utf8(entries.path(entry)) {
+                let path = path.trim_end_matches('/');
+                let tree = ObjectTree::at(objects.clone(), entries.id(entry), path);
+                trees.insert(path.to_owned(), tree);
             }
         }
         Ok(IndexTree {
-            state: Arc::new(state),
+            entries: Arc::new(entries),
+            written,
             objects,
             trees,
             ranges: RefCell::default(),
@@ -81,7 +84,7 @@ impl IndexTree {
     pub fn submodules(&self) -> Vec<String> {
         let mut paths: Vec<String> = self
             .entries()
-            .filter(|(_, entry)| entry.mode == Mode::COMMIT)
+            .filter(|(_, entry)| entry.kind == Entry::Submodule)
             .filter_map(|(path, _)| std::str::from_utf8(path).ok())
             .map(str::to_owned)
             .collect();
@@ -96,7 +99,6 @@ impl IndexTree {
         let Some(top) = &self.top else {
             return Vec::new();
         };
-        let written = self.state.timestamp();
         paths
             .iter()
             .map(String::as_str)
@@ -104,69 +106,63 @@ impl IndexTree {
                 let Some(entry) = self.find(path) else {
                     return false;
                 };
-                if entry.flags.contains(Flags::SKIP_WORKTREE) {
+                if entry.is_left_out {
                     return false;
                 }
                 let on_disk = top.path().join(path).symlink_metadata();
                 let on_disk = on_disk.ok().and_then(|metadata| modified(&metadata));
                 // Written at the same moment as the index, a file can have changed unnoticed.
-                let racy = i64::from(entry.stat.mtime.secs) >= written.unix_seconds();
-                let staged = (
-                    entry.stat.mtime.secs,
-                    entry.stat.mtime.nsecs,
-                    entry.stat.size,
-                );
-                racy || on_disk != Some(staged)
+                let racy = i64::from(entry.written.0) >= self.written;
+                racy || on_disk != Some(entry.written)
             })
             .collect()
     }
 
-    /// Returns the entries that a commit would hold, with their paths.
+    /// Returns the entries with their paths.
     fn entries(&self) -> impl Iterator<Item = (&BStr, &IndexEntry)> {
-        self.state
-            .entries()
-            .iter()
-            .filter(|entry| is_staged(entry))
-            .map(|entry| (entry.path(&self.state), entry))
+        let all = self.entries.all().iter();
+        all.map(|entry| (self.path(entry), entry))
     }
 
     /// Returns the entry of the file, link or gitlink at `path`: of one that is not merged, ours, or else
     /// the first.
     fn find(&self, path: &str) -> Option<&IndexEntry> {
         // Few entries to compare with, and all of them side by side.
-        let entries = self.state.entries().get(self.range(path::parent(path))?)?;
-        let first = entries.partition_point(|entry| self.path(entry) < path.as_bytes());
+        let entries = self.entries.all().get(self.range(path::parent(path))?)?;
+        let first = entries.partition_point(|entry| self.path(entry) < path);
         let stages = || {
             entries
                 .get(first..)
                 .unwrap_or_default()
                 .iter()
-                .take_while(|entry| self.path(entry) == path.as_bytes())
-                .filter(|entry| is_staged(entry))
+                .take_while(|entry| self.path(entry) == path)
         };
-        let ours = stages().find(|entry| entry.stage() == Stage::Ours);
+        let ours = stages().find(|entry| entry.stage == Stage::Ours);
         ours.or_else(|| stages().next())
     }
 
     /// Returns where the entries below `directory` are; `None` where nothing is below it.
     fn range(&self, directory: &str) -> Option<Range<usize>> {
         if directory.is_empty() {
-            return Some(0..self.state.entries().len());
+            return Some(0..self.entries.all().len());
         }
         if let Some(known) = self.ranges.borrow().get(directory) {
             return Some(known.clone());
         }
         let above = self.range(path::parent(directory))?;
-        let entries = self.state.entries().get(above.clone())?;
+        let entries = self.entries.all().get(above.clone())?;
         let order = |entry: &IndexEntry| below(self.path(entry), directory.as_bytes());
         let start = entries.partition_point(|entry| order(entry) == Ordering::Less);
         let rest = entries.get(start..)?;
         let length = rest.partition_point(|entry| order(entry) == Ordering::Equal);
-        if !rest.get(..length)?.iter().any(is_staged) {
+        if length == 0 {
             return None;
         }
         let range = above.start + start..above.start + start + length;
         let mut ranges = self.ranges.borrow_mut();
+        if ranges.len() == MOST_RANGES {
+            ranges.clear();
+        }
         ranges.insert(directory.to_owned(), range.clone());
         Some(range)
     }
@@ -186,14 +182,9 @@ impl IndexTree {
         None
     }
 
-    fn path(&self, entry: &IndexEntry) -> &[u8] {
-        entry.path(&self.state)
+    fn path(&self, entry: &IndexEntry) -> &BStr {
+        self.entries.path(entry)
     }
-}
-
-/// Returns whether a commit would hold the entry: `git add -N` stages a name only.
-fn is_staged(entry: &IndexEntry) -> bool {
-    !entry.flags.contains(Flags::INTENT_TO_ADD)
 }
 
 /// Compares a path with the paths below a directory: equal means that it is one of them.
@@ -214,7 +205,7 @@ impl Tree for IndexTree {
             return Ok(Some(Entry::Directory));
         }
         if let Some(entry) = self.find(path) {
-            return Ok(kind(entry.mode));
+            return Ok(Some(entry.kind));
         }
         if self.range(path).is_some() {
             return Ok(Some(Entry::Directory));
@@ -248,7 +239,7 @@ impl Tree for IndexTree {
 
     fn read(&self, path: &str) -> Result<Vec<u8>> {
         match self.find(path) {
-            Some(entry) if entry.stage() != Stage::Unconflicted => Err(Failure::new(format!(
+            Some(entry) if entry.stage != Stage::Unconflicted => Err(Failure::new(format!(
                 "`{path}` is not merged yet"
             ))
             .hint(match path {
@@ -258,8 +249,7 @@ impl Tree for IndexTree {
                     argument(&format!(":/{path}"))
                 ),
             })),
-            Some(entry) if kind(entry.mode).is_some() => self.objects.read("blob", entry.id, path),
-            Some(_) => Err(Failure::new(format!("`{path}` is not a file"))),
+            Some(entry) => self.objects.read("blob", self.entries.id(entry), path),
             None => match self.tree(path) {
                 Some((tree, rest)) => tree.read(rest),
                 None => Err(Failure::new(format!("`{path}` is not in the index"))),
@@ -269,7 +259,9 @@ impl Tree for IndexTree {
 
     fn stored(&self, path: &str) -> Option<String> {
         match self.find(path) {
-            Some(entry) if entry.stage() == Stage::Unconflicted => Some(entry.id.to_string()),
+            Some(entry) if entry.stage == Stage::Unconflicted => {
+                Some(self.entries.id(entry).to_string())
+            }
             Some(_) => None,
             None => {
                 let (tree, rest) = self.tree(path)?;
@@ -292,7 +284,7 @@ impl Tree for IndexTree {
 
 impl Listing for IndexTree {
     fn below(&self, directory: &str) -> Result<Vec<String>> {
-        let entries = self.state.entries();
+        let entries = self.entries.all();
         let order = |entry: &IndexEntry| {
             if directory.is_empty() {
                 Ordering::Equal
@@ -306,8 +298,7 @@ impl Listing for IndexTree {
             .unwrap_or_default()
             .iter()
             .take_while(|entry| order(entry) == Ordering::Equal)
-            .filter(|entry| !entry.flags.contains(Flags::INTENT_TO_ADD))
-            .filter(|entry| entry.mode != Mode::DIR)
+            .filter(|entry| entry.kind != Entry::Directory)
             .filter_map(|entry| std::str::from_utf8(self.path(entry)).ok())
             .map(str::to_owned)
             .collect();
@@ -330,8 +321,7 @@ impl Listing for IndexTree {
         let mut found: Vec<String> = self
             .entries()
             .filter(|(path, entry)| {
-                is_named(path, names)
-                    && matches!(kind(entry.mode), Some(Entry::File { .. } | Entry::Link))
+                is_named(path, names) && matches!(entry.kind, Entry::File { .. } | Entry::Link)
             })
             .filter_map(|(path, _)| std::str::from_utf8(path).ok())
             .map(str::to_owned)
@@ -356,18 +346,17 @@ impl Listing for IndexTree {
         let is_inside = |path: &str| is_all || path::and_above(path).any(|at| places.contains(at));
         let is_wanted = |path: &str| is_wanted(path) && is_inside(path);
         let is_file = |entry: &IndexEntry| {
-            is_staged(entry)
-                && matches!(kind(entry.mode), Some(Entry::File { .. }))
+            matches!(entry.kind, Entry::File { .. })
                 && std::str::from_utf8(self.path(entry)).is_ok_and(&is_wanted)
         };
-        let numbers = (0..).zip(self.state.entries());
+        let numbers = (0..).zip(self.entries.all());
         // There may be millions.
         let files: Vec<u32> = numbers
             .filter_map(|(number, entry)| is_file(entry).then_some(number))
             .collect();
         let files = Arc::new(files);
-        let (state, numbers) = (self.state.clone(), files.clone());
-        let blobs = Arc::new(move |file: usize| state.entries()[numbers[file] as usize].id);
+        let (entries, numbers) = (self.entries.clone(), files.clone());
+        let blobs = Arc::new(move |file: usize| entries.id(&entries.all()[numbers[file] as usize]));
         let found = self.objects.hold(files.len(), blobs, marks);
         let mut searches = Vec::new();
         for (directory, tree) in &self.trees {
@@ -379,7 +368,7 @@ impl Listing for IndexTree {
         Ok(Box::new(move || {
             let found = found().into_iter().filter_map(|file| {
                 let number = *files.get(file)? as usize;
-                let path = self.path(self.state.entries().get(number)?);
+                let path = self.path(self.entries.all().get(number)?);
                 Some(std::str::from_utf8(path).ok()?.to_owned())
             });
             let mut found: Vec<String> = found.collect();
@@ -396,7 +385,7 @@ impl Listing for IndexTree {
     fn unnameable(&self, names: &[&str]) -> Result<Vec<String>> {
         let mut found: Vec<String> = self
             .entries()
-            .filter(|(path, entry)| is_named(path, names) && entry.mode != Mode::COMMIT)
+            .filter(|(path, entry)| is_named(path, names) && entry.kind != Entry::Submodule)
             .filter(|(path, _)| std::str::from_utf8(path).is_err())
             .map(|(path, _)| path.to_string())
             .collect();
@@ -405,11 +394,12 @@ impl Listing for IndexTree {
             found.extend(below.iter().map(|path| path::join(directory, path)));
         }
         // Nor can a directory of a sparse index be named.
-        for (path, entry) in self.entries().filter(|(_, entry)| entry.mode == Mode::DIR) {
+        let directories = self.entries();
+        for (path, entry) in directories.filter(|(_, entry)| entry.kind == Entry::Directory) {
             if std::str::from_utf8(path).is_err() {
                 let directory = path.to_string();
                 let directory = directory.trim_end_matches('/');
-                let tree = ObjectTree::at(self.objects.clone(), entry.id, directory);
+                let tree = ObjectTree::at(self.objects.clone(), self.entries.id(entry), directory);
                 let below = [tree.files_named(names)?, tree.unnameable(names)?].concat();
                 found.extend(below.iter().map(|path| path::join(directory, path)));
             }
@@ -428,17 +418,6 @@ pub(super) fn is_named(path: &[u8], names: &[&str]) -> bool {
     })
 }
 
-fn kind(mode: Mode) -> Option<Entry> {
-    match mode {
-        Mode::FILE => Some(Entry::File { executable: false }),
-        Mode::FILE_EXECUTABLE => Some(Entry::File { executable: true }),
-        Mode::SYMLINK => Some(Entry::Link),
-        Mode::COMMIT => Some(Entry::Submodule),
-        Mode::DIR => Some(Entry::Directory),
-        _ => None,
-    }
-}
-
 /// Returns when a file was written, and its size, as an index holds them.
 fn modified(metadata: &std::fs::Metadata) -> Option<(u32, u32, u32)> {
     let since = metadata.modified().ok()?;
@@ -452,37 +431,36 @@ fn modified(metadata: &std::fs::Metadata) -> Option<(u32, u32, u32)> {
     ))
 }
 
-/// Reads an index file; `None` when git has to.
-fn read(file: &Path, hash: gix::hash::Kind) -> Option<gix::index::State> {
+/// Reads an index file, and when it was written, in seconds; `None` when git has to.
+fn read(file: &Path, hash: gix::hash::Kind) -> Option<(Entries, i64)> {
     if let Err(error) = file.symlink_metadata()
         && error.kind() == std::io::ErrorKind::NotFound
     {
-        return Some(gix::index::State::new(hash));
+        return taken(&State::new(hash));
     }
     // git does not check the hash either: it takes as long as all the rest.
     let skip_hash = true;
     let options = gix::index::decode::Options::default();
     let file = gix::index::File::at(file, hash, skip_hash, options).ok()?;
-    let (mut state, _) = file.into_parts();
-    // Of no use here, and large.
-    state.remove_tree();
+    let state = &*file;
     let in_order = state.entries().is_sorted_by(|one, other| {
-        let order = one.path(&state).cmp(other.path(&state));
+        let order = one.path(state).cmp(other.path(state));
         order.then(one.stage_raw().cmp(&other.stage_raw())) == Ordering::Less
     });
     // Nothing is what git writes for an empty repository, but also what an unknown way of writing looks like.
-    (in_order && !state.entries().is_empty() && state.entries().iter().all(is_sound))
-        .then_some(state)
+    if !in_order || state.entries().is_empty() {
+        return None;
+    }
+    taken(state)
 }
 
-/// Returns whether an entry is one that git may have written.
-fn is_sound(entry: &IndexEntry) -> bool {
-    kind(entry.mode).is_some() && !entry.id.is_null()
+fn taken(state: &State) -> Option<(Entries, i64)> {
+    Some((Entries::of(state)?, state.timestamp().unix_seconds()))
 }
 
 /// Asks git for the index.
-fn ask(here: &LocalRepo, hash: gix::hash::Kind) -> Result<gix::index::State> {
-    let mut state = gix::index::State::new(hash);
+fn ask(here: &LocalRepo, hash: gix::hash::Kind) -> Result<(Entries, i64)> {
+    let mut state = State::new(hash);
     for staged in here.staged()? {
         let foreign = || Failure::new("git listed an index that is none");
         let mode = u32::from_str_radix(&staged.mode, 8).map_err(|_| foreign())?;
@@ -494,14 +472,10 @@ fn ask(here: &LocalRepo, hash: gix::hash::Kind) -> Result<gix::index::State> {
         state.dangerously_push_entry(Stat::default(), id, flags, mode, path);
     }
     // git reads past the end of a file that was cut off, and only mentions it in passing.
-    if state.entries().iter().all(is_sound) {
-        Ok(state)
-    } else {
-        Err(
-            Failure::new(format!("the index `{}` is damaged", here.index.display())).hint(format!(
-                "make it again from HEAD: rm {} && git reset",
-                argument(&here.index.display().to_string())
-            )),
-        )
-    }
+    taken(&state).ok_or_else(|| {
+        Failure::new(format!("the index `{}` is damaged", here.index.display())).hint(format!(
+            "make it again from HEAD: rm {} && git reset",
+            argument(&here.index.display().to_string())
+        ))
+    })
 }
