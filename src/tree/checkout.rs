@@ -15,6 +15,9 @@ pub const FILE_NAME: &str = ".gitattributes";
 /// `ident`, `working-tree-encoding`.
 const CONVERTING: [&str; 3] = ["crlf", "ident", "encoding"];
 
+/// How many directories are remembered at most: the next files that are read lie near the last ones.
+const MOST_DIRECTORIES: usize = 10_000;
+
 /// The result of a filter, known only to those who configured it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Filters {
@@ -116,9 +119,11 @@ impl Conversion {
             may.convert |= CONVERTING.into_iter().any(has);
             may.filter |= has("filter");
         }
-        self.directories
-            .borrow_mut()
-            .insert(directory.to_owned(), may);
+        let mut directories = self.directories.borrow_mut();
+        if directories.len() == MOST_DIRECTORIES {
+            directories.clear();
+        }
+        directories.insert(directory.to_owned(), may);
         Ok(may)
     }
 }
