@@ -148,8 +148,8 @@ pub fn explore(
         graph: Graph::default(),
         options,
         offline: remotes.is_none(),
-        roots: HashMap::new(),
-        places: Places::default(),
+        roots: Places::default(),
+        files: Places::default(),
         references: HashSet::new(),
         no_bytes: Rc::new([]),
         downloads: HashMap::new(),
@@ -186,7 +186,25 @@ pub fn explore(
     if let Some(remotes) = remotes {
         walker.bring_charts(remotes);
     }
-    walker.finish(starts)
+    let (graph, troubles) = walker.finish();
+    explored(graph, troubles, starts)
+}
+
+/// Finds what is wrong with what was walked as a whole.
+fn explored(mut graph: Graph, mut troubles: Vec<Trouble>, starts: Vec<Option<RootId>>) -> Explored {
+    troubles.extend(cycle::find(&graph));
+    chain::tell(&graph, &mut troubles);
+    // Remote references fail after local ones, but a file is read from its top.
+    troubles.sort_by(|one, other| one.failure.location.cmp(&other.failure.location));
+    let mut seen = HashSet::new();
+    graph
+        .warnings
+        .retain(|warning| seen.insert(warning.clone()));
+    Explored {
+        graph,
+        troubles,
+        starts,
+    }
 }
 
 /// A remote reference that waits for its level to be complete.
@@ -201,8 +219,8 @@ struct Walker<'a> {
     graph: Graph,
     options: &'a Options<'a>,
     offline: bool,
-    roots: HashMap<(SourceId, String), RootId>,
-    places: Places,
+    roots: Places,
+    files: Places,
     /// Every reference that was found: kustomizations are alike.
     references: HashSet<Rc<Reference>>,
     no_bytes: Rc<[u8]>,
@@ -270,10 +288,10 @@ impl Walker<'_> {
     /// Finds the kustomization of a directory. Returns the file too when the root is a new one, which
     /// waits for what is read in it.
     fn place(&mut self, source: SourceId, directory: &str) -> WalkResult<(RootId, Option<FileId>)> {
-        let key = (source, directory.to_owned());
-        if let Some(known) = self.roots.get(&key) {
-            return Ok((*known, None));
-        }
+        let number = match self.roots.find(&self.graph.roots, source, directory) {
+            Ok(known) => return Ok((known, None)),
+            Err(number) => number,
+        };
         let (file_name, file) = self.kustomization_file(source, directory)?;
         let id = self.graph.roots.len();
         self.graph.roots.push(Root {
@@ -285,7 +303,7 @@ impl Walker<'_> {
             edges: Vec::new(),
             carries: Vec::new(),
         });
-        self.roots.insert(key, id);
+        self.roots.add(number, id);
         self.queue.push(id);
         self.bytes(file)?;
         Ok((id, Some(file)))
@@ -379,7 +397,7 @@ impl Walker<'_> {
     }
 
     fn file(&mut self, source: SourceId, path: &str, executable: bool) -> Result<FileId> {
-        let number = match self.places.find(&self.graph.files, source, path) {
+        let number = match self.files.find(&self.graph.files, source, path) {
             Ok(known) => return Ok(known),
             Err(number) => number,
         };
@@ -392,7 +410,7 @@ impl Walker<'_> {
             bytes: self.no_bytes.clone(),
             executable,
         });
-        self.places.add(number, id);
+        self.files.add(number, id);
         let load = match self.options.contents {
             Contents::All => true,
             Contents::Configurations => false,
@@ -629,22 +647,10 @@ impl Walker<'_> {
         }
     }
 
-    fn finish(mut self, starts: Vec<Option<RootId>>) -> Explored {
+    /// Lets go of what it took to walk, which is large.
+    fn finish(mut self) -> (Graph, Vec<Trouble>) {
         self.refuse_reshaped_plugins();
-        self.troubles.extend(cycle::find(&self.graph));
-        chain::tell(&self.graph, &mut self.troubles);
-        // Remote references fail after local ones, but a file is read from its top.
-        self.troubles
-            .sort_by(|one, other| one.failure.location.cmp(&other.failure.location));
-        let mut seen = HashSet::new();
-        self.graph
-            .warnings
-            .retain(|warning| seen.insert(warning.clone()));
-        Explored {
-            graph: self.graph,
-            troubles: self.troubles,
-            starts,
-        }
+        (self.graph, self.troubles)
     }
 }
 
