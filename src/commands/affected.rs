@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
-use super::check::{self, What};
 use super::targets::{as_built, identity};
 use crate::affected::changes::Changes;
 use crate::affected::{self, Affected};
@@ -12,7 +11,9 @@ use crate::failure::{Failure, Failures, Result};
 use crate::git::{CommitId, LocalRepo};
 use crate::history::trees;
 use crate::reference_tree::Survey;
-use crate::tree::objects::{self, object_id};
+use crate::tree::Listing;
+use crate::tree::checkout::CheckedOut;
+use crate::tree::objects::{ObjectTree, object_id};
 use crate::workspace::repository_offline;
 
 /// What to compare.
@@ -45,17 +46,15 @@ pub fn affected(request: &Request) -> Result<Outcome, Failures> {
     let here = repository_offline()?;
     let [old, new] = [&request.since, &request.rev].map(|rev| commit(&here, rev));
     let (old, new) = (old?, new?);
-    let differences = trees::differences(
-        &objects::open(&here.git_dir)?,
-        object_id(&old.tree)?,
-        object_id(&new.tree)?,
-        &BTreeSet::new(),
-    )?;
-    let [old_tree, new_tree] = [&old, &new].map(|id| {
-        let opened = check::open(&here, &What::Commit(id.commit.clone()));
-        opened.map(|opened| opened.tree)
+    let (was, is) = (object_id(&old.tree)?, object_id(&new.tree)?);
+    let new_tree = ObjectTree::of_here(here.clone(), is)?;
+    let differences = trees::differences(new_tree.repository(), was, is, &BTreeSet::new())?;
+    let old_tree = new_tree.beside(was);
+    // A build sees the files as git checks them out.
+    let [old_tree, new_tree] = [old_tree, new_tree].map(|tree| -> Rc<dyn Listing> {
+        let hash = tree.hash();
+        Rc::new(CheckedOut::new(Rc::new(tree), hash))
     });
-    let (old_tree, new_tree) = (old_tree?, new_tree?);
     let config = Config::of(&*new_tree, "")?;
     let changes = Changes::of(old_tree, new_tree, differences.into_iter().collect())?;
     let (was, is) = changes.targets(&config, || identity(&here, &config))?;

@@ -81,13 +81,20 @@ impl Directory {
     }
 }
 
+/// Every tree object that was looked into, decoded once.
+type Decoded = RefCell<HashMap<ObjectId, Rc<Directory>>>;
+
+/// How many directories are remembered by their paths at most: the next ones that are requested lie near the last ones.
+const MOST_DIRECTORIES: usize = 10_000;
+
 /// The files of one tree object, as they are stored: no end of line or encoding is converted.
 pub struct ObjectTree {
     objects: Rc<Objects>,
     root: ObjectId,
     /// Where the root is, for messages.
     place: String,
-    /// Every directory that was looked into, decoded once.
+    decoded: Rc<Decoded>,
+    /// The directories that were looked into last.
     directories: RefCell<HashMap<String, Rc<Directory>>>,
     /// The last of them that was looked into: most of the time it is the next one, too.
     last: RefCell<Option<(String, Rc<Directory>)>>,
@@ -126,12 +133,29 @@ impl ObjectTree {
         })
     }
 
+    /// Returns the tree object `root` of the same repository. What the two have in common is held once.
+    #[must_use]
+    pub fn beside(&self, root: ObjectId) -> Self {
+        ObjectTree {
+            decoded: self.decoded.clone(),
+            top: self.top.clone(),
+            ..ObjectTree::at(self.objects.clone(), root, "")
+        }
+    }
+
+    /// Returns the repository that it lies in.
+    #[must_use]
+    pub fn repository(&self) -> &gix::Repository {
+        self.objects.repository()
+    }
+
     /// Opens the tree object `root`, which is the directory `place` of something else.
     pub(super) fn at(objects: Rc<Objects>, root: ObjectId, place: &str) -> Self {
         ObjectTree {
             objects,
             root,
             place: place.to_owned(),
+            decoded: Rc::default(),
             directories: RefCell::default(),
             last: RefCell::default(),
             links: RefCell::default(),
@@ -196,14 +220,17 @@ impl ObjectTree {
     /// Shows everything below a directory that is none itself, in any order: its directory, its name and what it is.
     fn each(&self, top: &str, visit: &mut dyn FnMut(&str, &str, &Item)) -> Result<()> {
         let mut unnameable = Vec::new();
-        let mut todo = vec![top.to_owned()];
-        while let Some(directory) = todo.pop() {
-            let Some(entries) = self.directory(&directory)? else {
-                continue;
-            };
+        let mut todo = Vec::new();
+        if let Some(item) = self.item(top)?
+            && item.entry == Entry::Directory
+        {
+            todo.push((top.to_owned(), item.id));
+        }
+        while let Some((directory, id)) = todo.pop() {
+            let entries = self.decoded(id, &directory)?;
             for (name, item) in entries.iter() {
                 match item.entry {
-                    Entry::Directory => todo.push(path::join(&directory, name)),
+                    Entry::Directory => todo.push((path::join(&directory, name), item.id)),
                     _ => visit(&directory, name, item),
                 }
             }
@@ -252,10 +279,22 @@ impl ObjectTree {
         else {
             return Ok(None);
         };
-        let found = Rc::new(self.decode(id, path)?);
+        let found = self.decoded(id, path)?;
         let mut directories = self.directories.borrow_mut();
+        if directories.len() == MOST_DIRECTORIES {
+            directories.clear();
+        }
         directories.insert(path.to_owned(), found.clone());
         Ok(Some(found))
+    }
+
+    fn decoded(&self, id: ObjectId, path: &str) -> Result<Rc<Directory>> {
+        if let Some(known) = self.decoded.borrow().get(&id) {
+            return Ok(known.clone());
+        }
+        let new = Rc::new(self.decode(id, path)?);
+        self.decoded.borrow_mut().insert(id, new.clone());
+        Ok(new)
     }
 
     fn decode(&self, id: ObjectId, path: &str) -> Result<Directory> {

@@ -154,6 +154,12 @@ impl Objects {
         })
     }
 
+    /// Returns the repository.
+    #[must_use]
+    pub(super) fn repository(&self) -> &gix::Repository {
+        &self.repository
+    }
+
     /// Returns the kind of the hashes.
     #[must_use]
     pub(super) fn hash(&self) -> gix::hash::Kind {
