@@ -12,6 +12,7 @@ pub mod memory;
 pub mod objects;
 pub mod overlay;
 pub mod path;
+mod recent;
 mod store;
 mod top;
 pub mod working;

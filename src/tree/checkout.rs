@@ -1,9 +1,10 @@
 //! The files of a tree as a checkout gives them: `kustomize build` reads those, not what is stored.
 
 use std::cell::RefCell;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 use std::rc::Rc;
 
+use super::recent::Recent;
 use super::{Entry, Listing, Search, Tree, path};
 use crate::failure::{Failure, Result, shown};
 use crate::git::{Attributes, Checkout};
@@ -14,9 +15,6 @@ pub const FILE_NAME: &str = ".gitattributes";
 /// What in a `.gitattributes` can change bytes on checkout, once `core.eol` is LF: `eol=crlf` (and the old `crlf`),
 /// `ident`, `working-tree-encoding`.
 const CONVERTING: [&str; 3] = ["crlf", "ident", "encoding"];
-
-/// How many directories are remembered at most: the next files that are read lie near the last ones.
-const MOST_DIRECTORIES: usize = 10_000;
 
 /// The result of a filter, known only to those who configured it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,7 +36,7 @@ struct May {
 pub struct Conversion {
     filters: Filters,
     hash: gix::hash::Kind,
-    directories: RefCell<HashMap<String, May>>,
+    directories: Recent<May>,
     git: RefCell<Option<Checkout>>,
 }
 
@@ -49,7 +47,7 @@ impl Conversion {
         Conversion {
             filters,
             hash,
-            directories: RefCell::default(),
+            directories: Recent::default(),
             git: RefCell::default(),
         }
     }
@@ -97,8 +95,8 @@ impl Conversion {
 
     /// Returns what the attributes on the way to `directory` may do.
     fn may(&self, tree: &dyn Tree, directory: &str) -> Result<May> {
-        if let Some(known) = self.directories.borrow().get(directory) {
-            return Ok(*known);
+        if let Some(known) = self.directories.get(directory) {
+            return Ok(known);
         }
         let mut may = if directory.is_empty() {
             May::default()
@@ -119,11 +117,7 @@ impl Conversion {
             may.convert |= CONVERTING.into_iter().any(has);
             may.filter |= has("filter");
         }
-        let mut directories = self.directories.borrow_mut();
-        if directories.len() == MOST_DIRECTORIES {
-            directories.clear();
-        }
-        directories.insert(directory.to_owned(), may);
+        self.directories.insert(directory, may);
         Ok(may)
     }
 }

@@ -2,9 +2,8 @@
 
 mod entries;
 
-use std::cell::RefCell;
 use std::cmp::Ordering;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::path::Path;
 use std::rc::Rc;
@@ -17,14 +16,12 @@ use gix::index::entry::{Flags, Mode, Stage, Stat};
 
 use self::entries::{Entries, IndexEntry};
 use super::objects::ObjectTree;
+use super::recent::Recent;
 use super::store::Objects;
 use super::top::Top;
 use super::{Entry, LOCK_NAME, Listing, MERGE_LOCK, Search, Tree, path};
 use crate::failure::{Failure, Result, argument};
 use crate::git::LocalRepo;
-
-/// How many directories are remembered at most: the next ones that are requested lie near the last ones.
-const MOST_RANGES: usize = 10_000;
 
 /// The files of the index, as they are stored.
 ///
@@ -38,7 +35,7 @@ pub struct IndexTree {
     /// The directories of a sparse index, which holds them as trees, by path.
     trees: BTreeMap<String, ObjectTree>,
     /// Where the entries below a directory are, for those that were requested.
-    ranges: RefCell<HashMap<String, Range<usize>>>,
+    ranges: Recent<Range<usize>>,
     top: Option<Top>,
 }
 
@@ -68,7 +65,7 @@ impl IndexTree {
             written,
             objects,
             trees,
-            ranges: RefCell::default(),
+            ranges: Recent::default(),
             top,
         })
     }
@@ -146,8 +143,8 @@ impl IndexTree {
         if directory.is_empty() {
             return Some(0..self.entries.all().len());
         }
-        if let Some(known) = self.ranges.borrow().get(directory) {
-            return Some(known.clone());
+        if let Some(known) = self.ranges.get(directory) {
+            return Some(known);
         }
         let above = self.range(path::parent(directory))?;
         let entries = self.entries.all().get(above.clone())?;
@@ -159,11 +156,7 @@ impl IndexTree {
             return None;
         }
         let range = above.start + start..above.start + start + length;
-        let mut ranges = self.ranges.borrow_mut();
-        if ranges.len() == MOST_RANGES {
-            ranges.clear();
-        }
-        ranges.insert(directory.to_owned(), range.clone());
+        self.ranges.insert(directory, range.clone());
         Some(range)
     }
 

@@ -1,14 +1,19 @@
 //! The tree of a commit, read from the object database and never checked out.
 
+mod directory;
+mod wanted;
+
 use std::cell::{OnceCell, RefCell};
 use std::collections::{BTreeSet, HashMap};
-use std::ops::Range;
 use std::rc::Rc;
 use std::sync::Arc;
 
 use gix::ObjectId;
 use gix::objs::tree::EntryKind;
 
+use self::directory::{Directory, Item};
+use self::wanted::Wanted;
+use super::recent::Recent;
 use super::store::Objects;
 use super::top::Top;
 use super::{Entry, Listing, Search, Tree, path};
@@ -17,75 +22,8 @@ use crate::git::LocalRepo;
 
 pub use super::store::{open, open_fetched, proven};
 
-/// One entry of a directory.
-#[derive(Debug, Clone, Copy)]
-struct Item {
-    entry: Entry,
-    id: ObjectId,
-}
-
-/// What a directory holds. There may be a million entries, so that none of them has memory of its own.
-#[derive(Debug, Default)]
-struct Directory {
-    /// All names, one after the other.
-    names: String,
-    /// Where each name is, and what it names, sorted by name.
-    items: Vec<(Range<u32>, Item)>,
-    /// The directories whose names are not UTF-8, as they can be shown.
-    unnameable: Vec<(String, ObjectId)>,
-    /// The name of something that is not UTF-8, as it can be shown.
-    odd: Option<String>,
-}
-
-impl Directory {
-    fn get(&self, name: &str) -> Option<&Item> {
-        let found = self
-            .items
-            .binary_search_by(|(place, _)| self.name(place).cmp(name));
-        self.items.get(found.ok()?).map(|(_, item)| item)
-    }
-
-    fn iter(&self) -> impl Iterator<Item = (&str, &Item)> {
-        let items = self.items.iter();
-        items.map(|(place, item)| (self.name(place), item))
-    }
-
-    fn name(&self, place: &Range<u32>) -> &str {
-        let place = place.start as usize..place.end as usize;
-        self.names.get(place).unwrap_or_default()
-    }
-
-    /// Adds an entry: all are in order after [`sort`](Self::sort).
-    fn add(&mut self, name: &str, item: Item) -> Option<()> {
-        let start = u32::try_from(self.names.len()).ok()?;
-        self.names.push_str(name);
-        let end = u32::try_from(self.names.len()).ok()?;
-        self.items.push((start..end, item));
-        Some(())
-    }
-
-    fn sort(&mut self) {
-        let mut items = std::mem::take(&mut self.items);
-        items.sort_by(|(one, _), (other, _)| self.name(one).cmp(self.name(other)));
-        // Of a name that a damaged tree has twice the last one counts.
-        items.dedup_by(|(place, item), (kept, first)| {
-            let is_same = self.name(place) == self.name(kept);
-            if is_same {
-                *first = *item;
-            }
-            is_same
-        });
-        items.shrink_to_fit();
-        self.items = items;
-        self.names.shrink_to_fit();
-    }
-}
-
 /// Every tree object that was looked into, decoded once.
-type Decoded = RefCell<HashMap<ObjectId, Rc<Directory>>>;
-
-/// How many directories are remembered by their paths at most: the next ones that are requested lie near the last ones.
-const MOST_DIRECTORIES: usize = 10_000;
+type Decoded = RefCell<HashMap<ObjectId, Arc<Directory>>>;
 
 /// The files of one tree object, as they are stored: no end of line or encoding is converted.
 pub struct ObjectTree {
@@ -94,10 +32,9 @@ pub struct ObjectTree {
     /// Where the root is, for messages.
     place: String,
     decoded: Rc<Decoded>,
-    /// The directories that were looked into last.
-    directories: RefCell<HashMap<String, Rc<Directory>>>,
+    directories: Recent<Arc<Directory>>,
     /// The last of them that was looked into: most of the time it is the next one, too.
-    last: RefCell<Option<(String, Rc<Directory>)>>,
+    last: RefCell<Option<(String, Arc<Directory>)>>,
     links: RefCell<BTreeSet<String>>,
     /// The directories at any depth whose names are not UTF-8, as they can be shown, once all were looked into.
     unnameable: OnceCell<Vec<(String, ObjectId)>>,
@@ -156,7 +93,7 @@ impl ObjectTree {
             root,
             place: place.to_owned(),
             decoded: Rc::default(),
-            directories: RefCell::default(),
+            directories: Recent::default(),
             last: RefCell::default(),
             links: RefCell::default(),
             unnameable: OnceCell::new(),
@@ -218,7 +155,21 @@ impl ObjectTree {
     }
 
     /// Shows everything below a directory that is none itself, in any order: its directory, its name and what it is.
-    fn each(&self, top: &str, visit: &mut dyn FnMut(&str, &str, &Item)) -> Result<()> {
+    fn each(&self, top: &str, visit: &mut dyn FnMut(&str, &str, Item)) -> Result<()> {
+        self.each_directory(top, &mut |place, directory| {
+            let items = directory.iter();
+            for (name, item) in items.filter(|(_, item)| item.entry != Entry::Directory) {
+                visit(place, name, item);
+            }
+        })
+    }
+
+    /// Shows every directory at or below `top`, in about the order of their paths: that of their files in a pack.
+    fn each_directory(
+        &self,
+        top: &str,
+        visit: &mut dyn FnMut(&str, &Arc<Directory>),
+    ) -> Result<()> {
         let mut unnameable = Vec::new();
         let mut todo = Vec::new();
         if let Some(item) = self.item(top)?
@@ -228,14 +179,16 @@ impl ObjectTree {
         }
         while let Some((directory, id)) = todo.pop() {
             let entries = self.decoded(id, &directory)?;
-            for (name, item) in entries.iter() {
-                match item.entry {
-                    Entry::Directory => todo.push((path::join(&directory, name), item.id)),
-                    _ => visit(&directory, name, item),
+            visit(&directory, &entries);
+            // The first one is the next one.
+            for (name, item) in entries.iter().rev() {
+                if item.entry == Entry::Directory {
+                    todo.push((path::join(&directory, name), item.id));
                 }
             }
-            let here = entries.unnameable.iter();
-            unnameable.extend(here.map(|(name, id)| (path::join(&directory, name), *id)));
+            let here = entries.odd.iter();
+            unnameable
+                .extend(here.filter_map(|(name, id)| Some((path::join(&directory, name), (*id)?))));
         }
         if top.is_empty() {
             // The same each time.
@@ -259,18 +212,21 @@ impl ObjectTree {
             }));
         }
         let directory = self.directory(path::parent(path))?;
-        Ok(directory.and_then(|directory| directory.get(path::name(path)).copied()))
+        Ok(directory.and_then(|directory| {
+            let number = directory.find(path::name(path))?;
+            Some(directory.get(number).1)
+        }))
     }
 
-    fn directory(&self, path: &str) -> Result<Option<Rc<Directory>>> {
+    fn directory(&self, path: &str) -> Result<Option<Arc<Directory>>> {
         if let Some((place, last)) = &*self.last.borrow()
             && place == path
         {
             return Ok(Some(last.clone()));
         }
-        if let Some(known) = self.directories.borrow().get(path) {
+        if let Some(known) = self.directories.get(path) {
             *self.last.borrow_mut() = Some((path.to_owned(), known.clone()));
-            return Ok(Some(known.clone()));
+            return Ok(Some(known));
         }
         let Some(Item {
             entry: Entry::Directory,
@@ -280,19 +236,15 @@ impl ObjectTree {
             return Ok(None);
         };
         let found = self.decoded(id, path)?;
-        let mut directories = self.directories.borrow_mut();
-        if directories.len() == MOST_DIRECTORIES {
-            directories.clear();
-        }
-        directories.insert(path.to_owned(), found.clone());
+        self.directories.insert(path, found.clone());
         Ok(Some(found))
     }
 
-    fn decoded(&self, id: ObjectId, path: &str) -> Result<Rc<Directory>> {
+    fn decoded(&self, id: ObjectId, path: &str) -> Result<Arc<Directory>> {
         if let Some(known) = self.decoded.borrow().get(&id) {
             return Ok(known.clone());
         }
-        let new = Rc::new(self.decode(id, path)?);
+        let new = Arc::new(self.decode(id, path)?);
         self.decoded.borrow_mut().insert(id, new.clone());
         Ok(new)
     }
@@ -301,17 +253,14 @@ impl ObjectTree {
         let bytes = self
             .objects
             .read("tree", id, &path::join(&self.place, path))?;
-        let mut directory = Directory::default();
+        let (mut all, mut odd) = (Vec::new(), Vec::new());
         for entry in gix::objs::TreeRefIter::from_bytes(&bytes, self.objects.hash()) {
             let entry = entry
                 .map_err(|error| Failure::new(format!("tree {id} cannot be read: {error}")))?;
             // A name that is not UTF-8 cannot be named by a reference, which is text.
             let Ok(name) = std::str::from_utf8(entry.filename) else {
-                let shown = entry.filename.to_string();
-                directory.odd = Some(shown.clone());
-                if entry.mode.is_tree() {
-                    directory.unnameable.push((shown, entry.oid.to_owned()));
-                }
+                let id = entry.mode.is_tree().then(|| entry.oid.to_owned());
+                odd.push((entry.filename.to_string(), id));
                 continue;
             };
             let kind = match entry.mode.kind() {
@@ -325,12 +274,10 @@ impl ObjectTree {
                 entry: kind,
                 id: entry.oid.to_owned(),
             };
-            directory
-                .add(name, item)
-                .ok_or_else(|| Failure::new(format!("tree {id} is too large")))?;
+            all.push((name, item));
         }
-        directory.sort();
-        Ok(directory)
+        Directory::of(all, odd, self.objects.hash())
+            .ok_or_else(|| Failure::new(format!("tree {id} is too large")))
     }
 }
 
@@ -347,7 +294,7 @@ impl Tree for ObjectTree {
         let Some(found) = self.directory(directory)? else {
             return Ok(Vec::new());
         };
-        if let Some(odd) = &found.odd {
+        if let Some((odd, _)) = found.odd.last() {
             return Err(Failure::new(format!(
                 "`{}` holds a name that is not UTF-8: `{}`",
                 path::join(&self.place, directory),
@@ -405,30 +352,30 @@ impl Listing for ObjectTree {
         is_wanted: &dyn Fn(&str) -> bool,
         marks: &'static [&'static str],
     ) -> Result<Search<'_>> {
-        let mut wanted = Vec::new();
-        let mut visit = |directory: &str, name: &str, item: &Item| {
-            let path = path::join(directory, name);
-            if matches!(item.entry, Entry::File { .. }) && is_wanted(&path) {
-                wanted.push((path, item.id));
-            }
-        };
+        let mut wanted = Wanted::default();
         for place in places {
             match self.item(place)? {
                 Some(item) if item.entry != Entry::Directory => {
-                    visit(path::parent(place), path::name(place), &item);
+                    let (above, is_it) =
+                        (path::parent(place), |name: &str| name == path::name(place));
+                    if let Some(directory) = self.directory(above)? {
+                        wanted.add(above, &directory, &is_it, is_wanted);
+                    }
                 }
-                _ => self.each(place, &mut visit)?,
+                _ => self.each_directory(place, &mut |place, directory| {
+                    wanted.add(place, directory, &|_| true, is_wanted);
+                })?,
             }
         }
-        wanted.sort();
-        let (paths, ids): (Vec<String>, Vec<ObjectId>) = wanted.into_iter().unzip();
-        let blobs = Arc::new(move |number: usize| ids[number]);
-        let found = self.objects.hold(paths.len(), blobs, marks);
+        let wanted = Arc::new(wanted);
+        let searched = wanted.clone();
+        let blobs = Arc::new(move |file: usize| searched.id(file));
+        let found = self.objects.hold(wanted.count(), blobs, marks);
         Ok(Box::new(move || {
             let found = found().into_iter();
-            Ok(found
-                .filter_map(|number| paths.get(number).cloned())
-                .collect())
+            let mut found: Vec<String> = found.map(|file| wanted.path(file)).collect();
+            found.sort();
+            Ok(found)
         }))
     }
 
@@ -456,34 +403,5 @@ impl Listing for ObjectTree {
         }
         found.sort();
         Ok(found)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use super::*;
-
-    proptest! {
-        #[test]
-        fn of_a_name_the_last_entry_is_found(names in prop::collection::vec("[a-c./-]{0,4}", 0..30)) {
-            let mut directory = Directory::default();
-            let mut expected = std::collections::BTreeMap::new();
-            for (number, name) in names.iter().enumerate() {
-                let item = Item {
-                    entry: Entry::File { executable: false },
-                    id: object_id(&format!("{number:040x}")).unwrap(),
-                };
-                directory.add(name, item).unwrap();
-                expected.insert(name.as_str(), item.id);
-            }
-            directory.sort();
-            let found: Vec<_> = directory.iter().map(|(name, item)| (name, item.id)).collect();
-            prop_assert_eq!(found, expected.clone().into_iter().collect::<Vec<_>>());
-            for name in names.iter().map(String::as_str).chain(["none"]) {
-                prop_assert_eq!(directory.get(name).map(|item| item.id), expected.get(name).copied());
-            }
-        }
     }
 }
