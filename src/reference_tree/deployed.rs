@@ -12,12 +12,15 @@ use crate::reference::{RepoSpec, is_remote_file};
 use crate::targets::built::{Builder, Output};
 use crate::targets::generated::Generated;
 use crate::targets::{Found, Place, Reached, Targets};
-use crate::tree::{Listing, path};
+use crate::tree::{self, Listing, Resolved, path};
 use crate::walk::inputs::{self, Input, Inputs};
 use crate::walk::{Explored, RootId};
 
 /// How often objects that builds make may deploy others that are to be built.
 const DEEPEST: usize = 10;
+
+/// What a component is that is not in the tree, and cannot be in a lock.
+const NOT_LOCKED: &str = "not locked";
 
 /// A walk over a tree without a network.
 pub struct Survey {
@@ -165,19 +168,48 @@ impl Survey {
                 continue;
             };
             let mut reached = reach.from(&target.roots(here, &all));
-            let remote = target.build.components.iter().filter(|component| {
-                let is_here = path::resolve(&here.path, &component.text)
-                    .is_some_and(|place| all.contains(place.as_str()));
-                !is_here
-                    && (RepoSpec::parse(&component.text).is_ok() || is_remote_file(&component.text))
-            });
-            reached.extend(remote.map(|component| Reached {
-                name: redact::url(&component.text),
-                state: "component of the object, not locked".to_owned(),
-            }));
+            for component in &target.build.components {
+                let state = self.state_of_component(&all, &here.path, &component.text)?;
+                let state = state.filter(|state| {
+                    !target.build.ignore_missing_components || *state == NOT_LOCKED
+                });
+                reached.extend(state.map(|state| Reached {
+                    name: redact::url(&component.text),
+                    state: format!("component of the object, {state}"),
+                }));
+            }
             target.reaches = Some(reached);
         }
         Ok(())
+    }
+
+    /// Returns why a component that an object adds to `directory` is not in the tree; none where it is, or where it is a
+    /// pattern or has a variable, so that only the engine knows what it means.
+    fn state_of_component(
+        &self,
+        kustomizations: &BTreeSet<&str>,
+        directory: &str,
+        text: &str,
+    ) -> Result<Option<&'static str>> {
+        let place = path::resolve(directory, text);
+        let is_root = |place: &str| kustomizations.contains(place);
+        if place.as_deref().is_some_and(is_root) {
+            return Ok(None);
+        }
+        if RepoSpec::parse(text).is_ok() || is_remote_file(text) {
+            return Ok(Some(NOT_LOCKED));
+        }
+        if text.contains(['*', '?', '[', '\\', '{', '$']) {
+            return Ok(None);
+        }
+        let Some(place) = place else {
+            return Ok(Some("out of the repository"));
+        };
+        Ok(match tree::resolve(&*self.tree, &place)? {
+            Resolved::Missing { .. } => Some("missing"),
+            Resolved::Directory { path } if !is_root(&path) => Some("without a kustomization"),
+            _ => None,
+        })
     }
 
     /// Returns the directories of all kustomizations of the tree, wherever the walk began.
@@ -380,6 +412,35 @@ spec: {url: 'https://github.com/acme/fleet', ref: {branch: main}}
         assert!(floating.contains(&locked.to_owned()));
         assert!(floating.contains(&"https://example.com/x.yaml: not locked".to_owned()));
         assert_eq!(reached(&targets, "gone"), None);
+    }
+
+    #[test]
+    fn a_component_that_is_not_there_is_reached() {
+        let components = "../parts, ../gone, ../base, ../../out, 'https://example.com/o/r//part', '../all/*', '../${x}'";
+        let reached = |more: &str| {
+            let added = format!("  components: [{components}]\n{more}");
+            let targets = surveyed(&[
+                ("apps.yaml", &target("web", "web").replace("---\n", &added)),
+                ("web/kustomization.yaml", "namePrefix: a-\n"),
+                (
+                    "parts/kustomization.yaml",
+                    "apiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Component\nnamePrefix: b-\n",
+                ),
+                ("base/x.yaml", "kind: X\n"),
+            ]);
+            reached(&targets, "web").unwrap()
+        };
+        let remote = "https://example.com/o/r//part: component of the object, not locked";
+        assert_eq!(
+            reached(""),
+            [
+                "../gone: component of the object, missing",
+                "../base: component of the object, without a kustomization",
+                "../../out: component of the object, out of the repository",
+                remote,
+            ]
+        );
+        assert_eq!(reached("  ignoreMissingComponents: true\n"), [remote]);
     }
 
     #[test]
