@@ -200,7 +200,7 @@ spec:
                 "clusters/prod/kustomization.yaml",
                 "resources: [source.yaml, apps.yaml]\ncomponents: [../../parts/tls]\n",
             ).file("parts/tls/kustomization.yaml", "kind: Component\npatches: [{patch: '[{op: replace, path: /spec/path, value: x}]', target: {kind: Kustomization}}]\n"),
-            scene("nowhere", "").file("overlay/kustomization.yaml", "resources: [../clusters/prod]\nreplacements: [{path: r.yaml}]\n").file("overlay/r.yaml", "").file(
+            scene("nowhere", "").file("overlay/kustomization.yaml", "resources: [../clusters/prod]\nreplacements: [{path: r.yaml}]\n").file("overlay/r.yaml", "targets: [{select: {kind: Kustomization}, fieldPaths: [spec.path]}]\n").file(
                 "clusters/prod/kustomization.yaml",
                 "resources: [source.yaml, apps.yaml]\n",
             ),

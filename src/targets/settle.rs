@@ -316,17 +316,20 @@ fn touches(graph: &Graph, root: RootId, tree: &dyn Tree, fields: &[&str]) -> boo
     let Ok(Some(value)) = read_object(text, 0) else {
         return false;
     };
-    let items = |key: &str| value.get(key).and_then(Value::list).unwrap_or_default();
-    if !items("replacements").is_empty() || !items("transformers").is_empty() {
+    let items = |key: &str| items(&value, key);
+    if !items("transformers").is_empty() {
         return true;
     }
-    let file = |text: &str| -> bool {
+    let in_file = |text: &str, touches: &dyn Fn(&str) -> bool| -> bool {
         let place = path::resolve(&root.directory, text);
         let bytes = place.and_then(|place| tree.read(&place).ok());
         // What is not here, as one by its URL, may change anything.
-        bytes.is_none_or(|bytes| {
-            std::str::from_utf8(&bytes).map_or(true, |text| touches_text(text, fields))
-        })
+        bytes.is_none_or(|bytes| std::str::from_utf8(&bytes).map_or(true, touches))
+    };
+    let file = |text: &str| in_file(text, &|text| touches_text(text, fields));
+    let replaced = |one: &Value| match one.get("path").and_then(Value::text) {
+        Some(path) => in_file(path, &|text| touches_by_replacements(text, fields)),
+        None => touches_by_replacement(one, fields),
     };
     let one = |patch: &Value| -> bool {
         let kind = patch.at(&["target", "kind"]).and_then(Value::text);
@@ -347,7 +350,8 @@ fn touches(graph: &Graph, root: RootId, tree: &dyn Tree, fields: &[&str]) -> boo
         Some(path) => file(path),
         None => false,
     };
-    items("patches").iter().any(one)
+    items("replacements").iter().any(replaced)
+        || items("patches").iter().any(one)
         || items("patchesJson6902").iter().any(one)
         || items("patchesStrategicMerge").iter().any(merged)
 }
@@ -403,9 +407,80 @@ fn touches_by_merge(patch: &Value, fields: &[&str]) -> bool {
             .any(|(key, _)| key == "$patch" || fields.contains(&key.as_str()))
 }
 
+/// Returns whether a file of replacements changes what an object says about what is deployed. One that cannot be read
+/// may.
+fn touches_by_replacements(text: &str, fields: &[&str]) -> bool {
+    documents(text).any(|(before, document)| match read_object(document, before) {
+        Ok(Some(value)) => match &value.data {
+            Data::List(items) => items.iter().any(|one| touches_by_replacement(one, fields)),
+            _ => touches_by_replacement(&value, fields),
+        },
+        Ok(None) => false,
+        Err(_) => true,
+    })
+}
+
+/// Returns the items of a list.
+fn items<'a>(value: &'a Value, key: &str) -> &'a [Value] {
+    value.get(key).and_then(Value::list).unwrap_or_default()
+}
+
+fn touches_by_replacement(replacement: &Value, fields: &[&str]) -> bool {
+    items(replacement, "targets").iter().any(|target| {
+        let kind = target.at(&["select", "kind"]).and_then(Value::text);
+        let is_other = kind.is_some_and(|kind| is_plain(kind) && !KINDS.contains(&kind));
+        let paths = items(target, "fieldPaths");
+        let touches = |path: &Value| path.text().is_none_or(|path| touches_at(path, fields));
+        !is_other && paths.iter().any(touches)
+    })
+}
+
+/// Returns whether a path, as `spec.path`, is that of one of these fields, or may be.
+fn touches_at(path: &str, fields: &[&str]) -> bool {
+    let is_open = |name: &str| name.contains(['*', '[', '\\']);
+    let mut names = path.split('.');
+    match (names.next(), names.next()) {
+        (Some("spec"), Some(field)) => is_open(field) || fields.contains(&field),
+        (Some("spec"), None) => true,
+        (Some(first), _) => is_open(first),
+        _ => false,
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{FIELDS, touches_text};
+    use super::{FIELDS, touches_by_replacements, touches_text};
+
+    #[test]
+    fn only_replacements_in_what_is_deployed_count() {
+        for (kind, path, expected) in [
+            ("Kustomization", "spec.path", true),
+            ("Kustomization", "spec.sourceRef.name", true),
+            ("Application", "spec.source.targetRevision", true),
+            ("Kustomization", "spec", true),
+            ("Kustomization", "spec.*", true),
+            ("Kustom.*", "spec.path", true),
+            ("Kustomization", "spec.targetNamespace", false),
+            ("Kustomization", "metadata.labels.path", false),
+            ("Deployment", "spec.template.x", false),
+        ] {
+            let one =
+                format!("targets: [{{select: {{kind: '{kind}'}}, fieldPaths: ['{path}']}}]\n");
+            let all = format!("- targets: []\n- {one}");
+            for text in [&one, &all] {
+                assert_eq!(touches_by_replacements(text, &FIELDS), expected, "{text}");
+            }
+        }
+        assert!(touches_by_replacements(
+            "targets: [{fieldPaths: [spec.path]}]\n",
+            &FIELDS
+        ));
+        assert!(touches_by_replacements("[\n", &FIELDS));
+        assert!(!touches_by_replacements(
+            "targets: [{select: {}}]\n",
+            &FIELDS
+        ));
+    }
 
     #[test]
     fn only_patches_of_what_is_deployed_count() {
