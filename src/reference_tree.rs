@@ -566,7 +566,8 @@ impl Maker<'_> {
             return self.node(shown, "broken", NodeKind::Broken("left as it is"));
         };
         let locked = self.lock.and_then(|lock| wanted.locked(lock));
-        let digest = locked.map(Remote::digest);
+        let held = locked.filter(|remote| wanted.unlocked_directory(remote).is_none());
+        let digest = held.map(Remote::digest);
         let repository = match locked {
             Some(Remote::File(_) | Remote::Chart(_)) => None,
             Some(Remote::Git(_)) => wanted.spec.as_ref(),

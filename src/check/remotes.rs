@@ -7,7 +7,7 @@ use super::ambiguous_path::Ambiguity;
 use crate::config::Config;
 use crate::failure::{argument, pathspec};
 use crate::finding::Rule;
-use crate::record::{self, GitRemote, Index, LOCK_NAME};
+use crate::record::{self, Index, LOCK_NAME};
 use crate::reference::localized_path::LOCALIZED_FILES;
 use crate::reference::{self, Pin, RepoSpec};
 use crate::tree::{Tree, path};
@@ -71,15 +71,9 @@ impl RemoteUse<'_> {
         self.wanted.text.shown()
     }
 
-    /// Returns the directory that it wants of a repository of which the lock holds others only: what
-    /// this one names in turn was never looked at.
+    /// Returns the directory that it wants of a repository of which the lock holds others only.
     pub(super) fn unlocked_directory(&self) -> Option<String> {
-        match (self.locked, &self.wanted.spec) {
-            (Some(record::Remote::Git(git)), Some(spec)) => {
-                Some(GitRemote::path(&spec.directory())).filter(|path| !git.paths.contains(path))
-            }
-            _ => None,
-        }
+        self.wanted.unlocked_directory(self.locked?)
     }
 
     /// Returns how it is read as a repository, unless it is meant as a file.

@@ -164,7 +164,10 @@ impl Survey {
             let Place::Here(here) = &target.place else {
                 continue;
             };
-            let (Found::Kustomization(_) | Found::Directory(_)) = here.found else {
+            // What is here says nothing of another revision.
+            let (Found::Kustomization(_) | Found::Directory(_), true) =
+                (&here.found, here.revision.is_this)
+            else {
                 continue;
             };
             let mut reached = reach.from(&target.roots(here, &all));
@@ -412,6 +415,42 @@ spec: {url: 'https://github.com/acme/fleet', ref: {branch: main}}
         assert!(floating.contains(&locked.to_owned()));
         assert!(floating.contains(&"https://example.com/x.yaml: not locked".to_owned()));
         assert_eq!(reached(&targets, "gone"), None);
+    }
+
+    #[test]
+    fn a_directory_that_the_lock_does_not_hold_is_not_locked() {
+        let targets = surveyed(&[
+            ("apps.yaml", &target("web", "web")),
+            ("kustomize-localize.lock", LOCK),
+            (
+                "web/kustomization.yaml",
+                "resources:\n- https://github.com/acme/bases//other?ref=v1\n",
+            ),
+        ]);
+        assert_eq!(
+            reached(&targets, "web").unwrap(),
+            ["https://github.com/acme/bases//other?ref=v1: tag, not locked"]
+        );
+    }
+
+    #[test]
+    fn what_is_here_says_nothing_of_another_revision() {
+        let mut all = tree(&[
+            ("apps.yaml", &target("web", "web")),
+            ("web/kustomization.yaml", "namePrefix: a-\n"),
+        ]);
+        Rc::get_mut(&mut all).unwrap().file(
+            "source.yaml",
+            b"apiVersion: source.toolkit.fluxcd.io/v1
+kind: GitRepository
+metadata: {name: flux-system, namespace: flux-system}
+spec: {url: 'https://github.com/acme/fleet', ref: {tag: v1}}
+",
+            false,
+        );
+        let (survey, mut targets) = settled(&all);
+        survey.reaches(&mut targets).unwrap();
+        assert_eq!(reached(&targets, "web"), None);
     }
 
     #[test]

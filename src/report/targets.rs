@@ -132,6 +132,9 @@ fn here_text(here: &Here) -> String {
         } => format!(" at {name}"),
     };
     let found = match &here.found {
+        _ if !here.revision.is_this && here.revision.name.is_some() => {
+            "another revision, not looked at".to_owned()
+        }
         Found::Kustomization(_) => "a kustomization".to_owned(),
         Found::Directory(_) => "a directory without a kustomization".to_owned(),
         Found::Chart(_) => "a chart".to_owned(),

@@ -8,7 +8,7 @@ use crate::config::Leave;
 use crate::failure::Result;
 use crate::finding::{Rule, Subject};
 use crate::kustomization::{Accepts, Reference};
-use crate::record::{Index, LeftWhat, Lock, Remote};
+use crate::record::{GitRemote, Index, LeftWhat, Lock, Remote};
 use crate::redact::{self, SafeUrl};
 use crate::reference::{self, Pin, RepoSpec, Unsafe};
 
@@ -134,6 +134,18 @@ impl RemoteRef {
     pub fn locked<'a>(&self, lock: &'a Lock) -> Option<&'a Remote> {
         let (file, repository) = self.as_locked();
         lock.find(file, repository)
+    }
+
+    /// Returns the directory that it wants of a locked repository of which the lock holds others only: what this one names
+    /// in turn was never looked at.
+    #[must_use]
+    pub fn unlocked_directory(&self, locked: &Remote) -> Option<String> {
+        match (locked, &self.spec) {
+            (Remote::Git(git), Some(spec)) => {
+                Some(GitRemote::path(&spec.directory())).filter(|path| !git.paths.contains(path))
+            }
+            _ => None,
+        }
     }
 
     /// Returns what it may be in a lock: a file by its URL, a repository.

@@ -58,6 +58,19 @@ fn where_all_are_elsewhere_it_says_how_this_repository_is_known() {
 }
 
 #[test]
+fn of_another_revision_nothing_is_said() {
+    let mut found = found();
+    for target in &mut found.targets {
+        if let Place::Here(here) = &mut target.place {
+            here.revision.is_this = false;
+        }
+    }
+    let text = text(&found);
+    assert!(text.contains("  apps/web at HEAD: another revision, not looked at\n"));
+    assert!(text.contains("  apps/none at HEAD: another revision, not looked at\n"));
+}
+
+#[test]
 fn each_target_is_named_and_counted() {
     assert_eq!(
         text(&found()),
