@@ -54,7 +54,8 @@ fn absent(context: &Context<'_>, one: &One<'_>, why: &str) -> Finding {
     let target = one.target;
     let message = format!("{} deploys {}: {why}", target.by(), one.here.shown());
     let mut help = Vec::new();
-    if let Some(like) = like(context, &one.here.path) {
+    // A file is there by its name, and is no directory.
+    if let Some(like) = like(context, &one.here.path).filter(|like| *like != one.here.path) {
         help.push(format!("did you mean `{like}`?"));
     }
     help.push(
@@ -164,6 +165,12 @@ spec:
             "Flux Kustomization apps (clusters/prod/apps.yaml:1) deploys `./apps/prdo`: there is no `apps/prdo`"
         );
         assert_eq!(finding.help[0], "did you mean `apps/prod`?");
+        let file = scene("./apps/prod/x.yaml", "").find(Rule::MissingTarget);
+        assert!(
+            file[0].message.ends_with("`apps/prod/x.yaml` is a file"),
+            "{file:?}"
+        );
+        assert_eq!(file[0].help.len(), 1, "{file:?}");
         assert_eq!(under_caret(finding), "./apps/prdo");
         assert_eq!(finding.path, "clusters/prod/apps.yaml");
     }

@@ -95,8 +95,9 @@ impl<'a> Reader<'a> {
             return self.matrix(children);
         }
         let kinds = generator.mapping().unwrap_or_default();
-        let first = kinds.first().map(|(kind, body)| (kind.as_str(), body));
-        let (kind, body) = first.unwrap_or(("no generator", generator));
+        let Some((kind, body)) = kinds.first() else {
+            return Ok(Given::unknown("it has a generator of no kind"));
+        };
         Ok(Given {
             all: vec![self.with_values(body, Parameters::new())],
             more: Some(format!("only the cluster knows what `{kind}` gives")),

@@ -363,6 +363,11 @@ fn what_only_the_cluster_knows_may_leave_the_place_known() {
             vec!["its matrix is more than names of parameters".to_owned()],
         ),
         (
+            String::new(),
+            "x/{{.a}}",
+            vec!["it has a generator of no kind".to_owned()],
+        ),
+        (
             "list: {elements: [{a: one}]}, selector: {}".to_owned(),
             "{{.a}}",
             vec!["its generator has a `selector`".to_owned()],
