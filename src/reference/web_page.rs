@@ -4,7 +4,7 @@ use percent_encoding::percent_decode_str;
 
 use super::go_url::strip_prefix_ignore_case;
 
-/// Returns what to do about the address of a web page of GitHub, GitLab, Bitbucket or Azure DevOps, as
+/// Returns what to do about the address of a web page of GitHub, GitLab, Bitbucket or Azure DevOps, or of an archive, as
 /// a phrase for a hint that names what to write instead.
 ///
 /// It is a guess by the address alone: a ref with a slash in it is cut at the slash. Nothing of the
@@ -71,6 +71,9 @@ impl<'a> Page<'a> {
         let [owner, repo, kind, reference, path @ ..] = self.segments.as_slice() else {
             return None;
         };
+        if *kind == "archive" {
+            return archive(owner, repo, self.segments.get(3..).unwrap_or_default());
+        }
         if self.marked {
             return None;
         }
@@ -192,6 +195,33 @@ impl<'a> Page<'a> {
     }
 }
 
+/// Returns what to write for a directory of an archive of GitHub, which kustomize could read before version 4: the names
+/// that lead to the archive, one directory that holds all of it, and the way in there.
+fn archive(owner: &str, repo: &str, names: &[&str]) -> Option<String> {
+    let ends = [".zip", ".tar.gz", ".tgz"];
+    let name_of = |name: &&str| {
+        ends.iter()
+            .find_map(|end| name.strip_suffix(end).map(str::to_owned))
+    };
+    let at = names.iter().position(|name| name_of(name).is_some())?;
+    let (before, rest) = names.split_at_checked(at)?;
+    let (file, inside) = rest.split_first()?;
+    let reference: Vec<String> = match before {
+        ["refs", "tags" | "heads", rest @ ..] => rest,
+        all => all,
+    }
+    .iter()
+    .map(|name| (*name).to_owned())
+    .chain(name_of(file))
+    .collect();
+    let path = inside.get(1..).unwrap_or_default().join("/");
+    let separator = if path.is_empty() { "" } else { "//" };
+    Some(format!(
+        "kustomize reads no archives; write https://github.com/{owner}/{repo}{separator}{path}?ref={}",
+        reference.join("/")
+    ))
+}
+
 fn file_hint(url: &str) -> String {
     format!("this is a web page; write {url}")
 }
@@ -287,6 +317,31 @@ mod tests {
             let hint = web_page_hint(text).expect(text);
             assert_eq!(hint, format!("this is a web page; write {instead}"));
         }
+    }
+
+    #[test]
+    fn archives() {
+        for (text, instead) in [
+            (
+                "https://github.com/o/r/archive/v0.5.1.zip//r-0.5.1/config/crd",
+                "https://github.com/o/r//config/crd?ref=v0.5.1",
+            ),
+            (
+                "github.com/o/r/archive/refs/tags/v1.tar.gz//r-1/a?x=y",
+                "https://github.com/o/r//a?ref=v1",
+            ),
+            (
+                "https://github.com/o/r/archive/refs/heads/feature/x.zip",
+                "https://github.com/o/r?ref=feature/x",
+            ),
+        ] {
+            let hint = web_page(text).expect(text);
+            assert_eq!(
+                hint,
+                format!("kustomize reads no archives; write {instead}")
+            );
+        }
+        assert_eq!(web_page("https://github.com/o/r/archive/v1/x.yaml"), None);
     }
 
     #[test]
