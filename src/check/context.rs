@@ -165,7 +165,12 @@ impl<'a> Context<'a> {
         } else {
             line.chars().skip(column.saturating_sub(1)).collect()
         };
-        let value = rest.find(" #").map_or(rest.as_str(), |at| &rest[..at]);
+        let quoted = ['"', '\'']
+            .into_iter()
+            .find_map(|quote| rest.strip_prefix(quote)?.find(quote))
+            .and_then(|at| rest.get(..at + 2));
+        let plain = || rest.find(" #").map_or(rest.as_str(), |at| &rest[..at]);
+        let value = quoted.unwrap_or_else(plain);
         let span = Span {
             line: number,
             column,
@@ -259,7 +264,8 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// Makes a finding about a place of an object that deploys something: from there to the end of the line.
+    /// Makes a finding about a place of an object that deploys something: what stands there in quotes, else all to the end
+    /// of the line.
     pub(super) fn at_object(
         &self,
         rule: Rule,
@@ -274,7 +280,12 @@ impl<'a> Context<'a> {
         } else {
             text.chars().skip(column.saturating_sub(1)).collect()
         };
-        let value = rest.find(" #").map_or(rest.as_str(), |at| &rest[..at]);
+        let quoted = ['"', '\'']
+            .into_iter()
+            .find_map(|quote| rest.strip_prefix(quote)?.find(quote))
+            .and_then(|at| rest.get(..at + 2));
+        let plain = || rest.find(" #").map_or(rest.as_str(), |at| &rest[..at]);
+        let value = quoted.unwrap_or_else(plain);
         let span = Span {
             line,
             column,

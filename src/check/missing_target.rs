@@ -165,6 +165,10 @@ spec:
             "Flux Kustomization apps (clusters/prod/apps.yaml:1) deploys `./apps/prdo`: there is no `apps/prdo`"
         );
         assert_eq!(finding.help[0], "did you mean `apps/prod`?");
+        let components = "  components: ['../gone #1', \"../none\", ../nowhere]\n";
+        let quoted = scene("./apps/prod", components).find(Rule::MissingTarget);
+        let carets: Vec<String> = quoted.iter().map(under_caret).collect();
+        assert_eq!(carets, ["'../gone #1'", "\"../none\"", "../nowhere]"]);
         let file = scene("./apps/prod/x.yaml", "").find(Rule::MissingTarget);
         assert!(
             file[0].message.ends_with("`apps/prod/x.yaml` is a file"),
