@@ -212,8 +212,25 @@ mod tests {
             "[\n{% if a %}",
             "[<% a %>",
             "a\n%{ for a in b ~}",
+            "[\n%{~ if a }",
+            "[\n%{if a}",
+            "[\n%{ else ~}",
+            "[\n%{endif}",
+            "[\n%{~endfor~}",
         ] {
             assert!(!is_found(&template(action)), "{action}");
+        }
+        // Fields in the patterns of Logstash and grok.
+        for field in [
+            "+YYYY.MM.dd",
+            "IP:for",
+            "[a][if]",
+            "if",
+            "iface",
+            "for-a",
+            "else.b",
+        ] {
+            assert!(is_found(&template(&format!("[\n%{{{field}}}"))), "{field}");
         }
         // Of the wrong type, and not broken.
         assert!(!is_found(&template("{{ path }}")));

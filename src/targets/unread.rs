@@ -9,8 +9,11 @@ use crate::kustomization::{Accepts, documents};
 use crate::tree::{Tree, path};
 use crate::walk::Graph;
 
-/// What begins an action in the languages of Helm, Jinja, ERB and Terraform.
-const ACTIONS: [&str; 4] = ["{{", "{%", "<%", "%{"];
+/// What begins an action in the languages of Helm, Jinja and ERB.
+const ACTIONS: [&str; 3] = ["{{", "{%", "<%"];
+
+/// What begins a directive of Terraform, but also a field in the patterns of Logstash and grok.
+const DIRECTIVE: &str = "%{";
 
 /// Why a template is not read.
 const TEMPLATE: &str = "a template, which is filled in elsewhere";
@@ -131,7 +134,26 @@ impl<'a> Templates<'a> {
 
 fn has_action(line: &str) -> bool {
     let line = declared::without_comment(line);
-    ACTIONS.iter().any(|action| line.contains(action))
+    let mut after = line.split(DIRECTIVE).skip(1);
+    ACTIONS.iter().any(|action| line.contains(action)) || after.any(is_directive)
+}
+
+/// Returns whether a text goes on as a directive of Terraform does behind its `%{`.
+fn is_directive(text: &str) -> bool {
+    let text = text.strip_prefix('~').unwrap_or(text).trim_start();
+    let (word, rest) = text.split_at(text.find(|one| !is_of_name(one)).unwrap_or(text.len()));
+    match word {
+        "if" | "for" => rest.starts_with([' ', '\t', '(', '!', '"']),
+        "else" | "endif" | "endfor" => {
+            let rest = rest.trim_start();
+            rest.strip_prefix('~').unwrap_or(rest).starts_with('}')
+        }
+        _ => false,
+    }
+}
+
+fn is_of_name(character: char) -> bool {
+    character.is_alphanumeric() || "_-".contains(character)
 }
 
 /// Returns whether a file is a template of a Helm chart.
