@@ -227,11 +227,13 @@ impl Deployed<'_> {
         if let Some(place) = beside {
             return Ok(Some(Cause::Path(place)));
         }
-        let mut roots = self
-            .roots
-            .iter()
-            .filter(|(root, _)| path::is_in(root, directory) && root_above(root).is_none());
-        Ok(roots.find_map(|(_, root)| self.causes.found[*root].clone()))
+        let of_roots = self.roots.iter().filter_map(|(root, id)| {
+            let cause = self.causes.found[*id].as_ref()?;
+            (path::is_in(root, directory) && root_above(root).is_none()).then_some((root, cause))
+        });
+        // In no order of a map, which is another one in each run.
+        let first = of_roots.min_by_key(|(root, _)| **root);
+        Ok(first.map(|(_, cause)| cause.clone()))
     }
 
     /// Returns what differs for a root that reads the object of a target, and may change it.

@@ -425,6 +425,25 @@ fn what_differs_for_a_target_is_where_it_is_said() {
 }
 
 #[test]
+fn of_many_roots_that_differ_the_first_is_named() {
+    let with = |text: &str| {
+        let directories = ('a'..='z').map(|name| format!("plain/{name}"));
+        let mut all = world(&[("flux.yaml", FLUX)]);
+        all.extend(directories.flat_map(|directory| {
+            let root = format!("{directory}/kustomization.yaml");
+            let patch = format!("{directory}/patch.yaml");
+            world(&[(&root, "patches: [{path: patch.yaml}]\n"), (&patch, text)])
+        }));
+        all
+    };
+    let other = MAP.replace("map", "pam");
+    assert_eq!(
+        touched(&with(MAP), &with(&other)),
+        ["plain 11: plain/a/patch.yaml"]
+    );
+}
+
+#[test]
 fn each_of_several_targets_of_one_object_counts() {
     let sources = |one: &str, two: &str| {
         let source = |path: &str| {
