@@ -11,8 +11,8 @@ use crate::tree::path;
 /// A directory that is copied with all that is in it, from its source and to the artifact.
 struct Copy<'a> {
     alias: &'a str,
-    from: &'a str,
-    to: &'a str,
+    from: String,
+    to: String,
 }
 
 impl<'a> Copy<'a> {
@@ -31,7 +31,11 @@ impl<'a> Copy<'a> {
         };
         let is_plain = |text: &str| !text.contains(['*', '?', '[', '{', '\\', '$']);
         let is_whole = entry.get("exclude").is_none();
-        (is_whole && is_plain(from) && is_plain(to)).then_some(Copy { alias, from, to })
+        if !is_whole || !is_plain(from) || !is_plain(to) {
+            return None;
+        }
+        let [from, to] = [path::resolve("", from)?, path::resolve("", to)?];
+        Some(Copy { alias, from, to })
     }
 }
 
@@ -69,8 +73,8 @@ pub(super) fn bound(sources: &Sources, generator: &Document, artifact: &Value) -
             }
             None => return elsewhere("names a source that it does not have"),
         };
-        let from = path::join(&base, copy.from);
-        let above = match copy.to {
+        let from = path::join(&base, &copy.from);
+        let above = match copy.to.as_str() {
             "" => Some(from.as_str()),
             to if to == from => Some(""),
             to => from

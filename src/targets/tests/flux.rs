@@ -211,6 +211,21 @@ fn what_a_generator_copies_is_here_where_it_lies_as_in_the_repository() {
             format!("{made} names a source that it does not have"),
         ),
         ("", "./", format!("{made} copies nothing")),
+        (
+            "{from: '@repo/./apps//x/../**', to: '@artifact/./'}",
+            "prod",
+            "apps/prod@Some(\"main\")true kustomization".to_owned(),
+        ),
+        (
+            "{from: '@repo/./**', to: '@artifact/'}",
+            "apps/prod",
+            "apps/prod@Some(\"main\")true kustomization".to_owned(),
+        ),
+        (
+            "{from: '@repo/apps/../../apps/**', to: '@artifact/'}",
+            "prod",
+            format!("{made} copies more than whole directories"),
+        ),
     ] {
         let generator = format!(
             "apiVersion: source.extensions.fluxcd.io/v1beta1
