@@ -41,6 +41,8 @@ impl<'a> Copy<'a> {
 
 /// What of this repository is copied.
 struct Ours {
+    /// The first of its sources: the others pack the same, as an artifact has one set of patterns here.
+    source: Bound,
     /// The directory that is the top of the artifact.
     base: String,
     revision: Revision,
@@ -61,19 +63,19 @@ pub(super) fn bound(sources: &Sources, generator: &Document, artifact: &Value) -
     let mut ours: Option<Ours> = None;
     let mut others = Vec::new();
     for copy in copies {
-        let (base, revision, packed) = match source(sources, generator, copy.alias) {
-            Some(Bound::Here {
-                base,
-                revision,
-                artifact,
-            }) => (base, revision, artifact.unwrap_or_default()),
-            Some(other) => {
-                others.push((copy.to, other));
-                continue;
-            }
-            None => return elsewhere("names a source that it does not have"),
+        let Some(source) = source(sources, generator, copy.alias) else {
+            return elsewhere("names a source that it does not have");
         };
-        let from = path::join(&base, &copy.from);
+        let Bound::Here {
+            base,
+            revision,
+            artifact,
+        } = &source
+        else {
+            others.push((copy.to, source));
+            continue;
+        };
+        let from = path::join(base, &copy.from);
         let above = match copy.to.as_str() {
             "" => Some(from.as_str()),
             to if to == from => Some(""),
@@ -86,11 +88,15 @@ pub(super) fn bound(sources: &Sources, generator: &Document, artifact: &Value) -
             revision: revision.clone(),
             artifact: Artifact {
                 copied: Vec::new(),
-                ..Artifact::clone(&packed)
+                ..artifact.as_deref().cloned().unwrap_or_default()
             },
+            source: source.clone(),
         });
-        if above != Some(&*known.base) || revision != known.revision {
+        if above != Some(&*known.base) {
             return elsewhere("arranges its files anew");
+        }
+        if !source.packs_the_same(&known.source) {
+            return elsewhere("copies from sources of this repository that do not pack the same");
         }
         known.artifact.copied.push(format!("{from}/"));
     }

@@ -28,7 +28,7 @@ pub(super) enum Bound {
 
 impl Bound {
     /// Returns whether both are the same files of the same revision, whatever the names of the sources.
-    fn packs_the_same(&self, other: &Bound) -> bool {
+    pub(super) fn packs_the_same(&self, other: &Bound) -> bool {
         let unnamed = |bound: &Bound| {
             let mut bound = bound.clone();
             if let Bound::Here {

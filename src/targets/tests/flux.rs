@@ -149,6 +149,18 @@ fn what_is_not_bound_says_why() {
 #[test]
 fn what_a_generator_copies_is_here_where_it_lies_as_in_the_repository() {
     let made = "external: the ArtifactGenerator `flux-system/made`";
+    let unlike = format!("{made} copies from sources of this repository that do not pack the same");
+    let ours = |name: &str, spec: &str| {
+        let named = SOURCE.replace("name: flux-system", &format!("name: {name}"));
+        format!("---\n{named}{spec}")
+    };
+    let sources = [
+        SOURCE.to_owned(),
+        ours("twin", ""),
+        ours("strict", "  ignore: /apps\n"),
+        ours("sparse", "  sparseCheckout: [base]\n"),
+    ]
+    .concat();
     for (copy, path, expected) in [
         (
             "{from: '@repo/apps/base/**', to: '@artifact/base/'}, {from: '@repo/apps/prod/**', to: '@artifact/prod/'}",
@@ -226,6 +238,26 @@ fn what_a_generator_copies_is_here_where_it_lies_as_in_the_repository() {
             "prod",
             format!("{made} copies more than whole directories"),
         ),
+        (
+            "{from: '@repo/base/**', to: '@artifact/base/'}, {from: '@twin/apps/**', to: '@artifact/apps/'}",
+            "apps/prod",
+            "apps/prod@Some(\"main\")true kustomization".to_owned(),
+        ),
+        (
+            "{from: '@repo/base/**', to: '@artifact/base/'}, {from: '@strict/apps/**', to: '@artifact/apps/'}",
+            "apps/prod",
+            unlike.clone(),
+        ),
+        (
+            "{from: '@strict/base/**', to: '@artifact/base/'}, {from: '@repo/apps/**', to: '@artifact/apps/'}",
+            "apps/prod",
+            unlike.clone(),
+        ),
+        (
+            "{from: '@repo/base/**', to: '@artifact/base/'}, {from: '@sparse/apps/**', to: '@artifact/apps/'}",
+            "apps/prod",
+            unlike.clone(),
+        ),
     ] {
         let generator = format!(
             "apiVersion: source.extensions.fluxcd.io/v1beta1
@@ -235,6 +267,9 @@ spec:
   sources:
   - {{alias: repo, kind: GitRepository, name: flux-system}}
   - {{alias: other, kind: GitRepository, name: other}}
+  - {{alias: twin, kind: GitRepository, name: twin}}
+  - {{alias: strict, kind: GitRepository, name: strict}}
+  - {{alias: sparse, kind: GitRepository, name: sparse}}
   artifacts: [{{name: apps, copy: [{copy}]}}]
 ---
 apiVersion: source.toolkit.fluxcd.io/v1
@@ -247,7 +282,7 @@ spec: {{url: 'https://github.com/acme/other'}}
             "path: {path}, sourceRef: {{kind: ExternalArtifact, name: apps}}"
         ));
         let found = lines(&[
-            ("s.yaml", SOURCE),
+            ("s.yaml", sources.as_str()),
             ("g.yaml", &generator),
             ("a.yml", &text),
             ("apps/prod/kustomization.yaml", ""),
