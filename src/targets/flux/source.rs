@@ -155,7 +155,8 @@ impl Sources {
     }
 
     /// Returns whether a `sourceRef` names what bootstrapping makes, and no object in the tree says what that is: the
-    /// command line of Flux made it elsewhere, or the chart of a `FluxInstance` did.
+    /// command line of Flux made it elsewhere, or the chart of a `FluxInstance` did. A source of nearly that name may be
+    /// meant, but only one that is this repository.
     pub(super) fn is_of_bootstrap(
         &self,
         found: &Document,
@@ -164,10 +165,15 @@ impl Sources {
         name: &str,
     ) -> bool {
         let namespace = in_namespace(found, namespace);
+        let of_kind = self.sources.iter().filter(|source| source.kind == kind);
+        let mut meant = of_kind.filter(|source| {
+            let is_here = matches!(source.bound, Bound::Here { .. });
+            source.name == name || is_here && nearest(name, [source.name.as_str()]).is_some()
+        });
         ["GitRepository", "OCIRepository"].contains(&kind)
             && name == BOOTSTRAPPED
             && ["", BOOTSTRAPPED].contains(&namespace)
-            && self.like(kind, name).is_none()
+            && meant.next().is_none()
     }
 
     /// Returns what an object means by its `sourceRef`.

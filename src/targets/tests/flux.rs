@@ -296,6 +296,8 @@ spec: {{url: 'https://github.com/acme/other'}}
 fn what_bootstrapping_made_is_this_repository_where_its_directories_are_here() {
     let elsewhere = "external: no GitRepository `flux-system` in this repository says what it is";
     let typo = SOURCE.replace("name: flux-system", "name: flux-sytsem");
+    let other = SOURCE.replace("name: flux-system", "name: flux-system2");
+    let other = other.replace("acme/fleet", "acme/other");
     for (apps_are, source, expected) in [
         (
             "apps/kustomization.yaml",
@@ -307,6 +309,11 @@ fn what_bootstrapping_made_is_this_repository_where_its_directories_are_here() {
             "apps/kustomization.yaml",
             typo.as_str(),
             [&*format!("{elsewhere}: did you mean `flux-sytsem`?"); 2],
+        ),
+        (
+            "apps/kustomization.yaml",
+            other.as_str(),
+            ["apps kustomization", "gone nothing"],
         ),
     ] {
         let gone = apps(&format!("path: ./gone, {REF}"));
