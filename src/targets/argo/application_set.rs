@@ -1,5 +1,7 @@
 //! The applications that an `ApplicationSet` makes, as far as the tree tells.
 
+use std::collections::BTreeSet;
+
 use super::super::scan::Document;
 use super::super::{Build, DirectorySet, Engine, Identity, Object, Place, Target, Targets, Unread};
 use super::generator::{MOST, Reader};
@@ -40,23 +42,30 @@ pub(super) fn expand(
     let is_go = go.is_some_and(|go| go.data == Data::Flag(true));
     let mut reader = Reader::new(tree, identity, set, is_go);
     let patch = spec.and_then(|spec| spec.get("templatePatch"));
-    let patched = patch.is_some_and(|patch| patch.text().is_none_or(may_move));
+    let moves = |parameters: &Parameters| {
+        let text = patch.map(Value::text);
+        text.is_some_and(|text| text.is_none_or(|text| may_move(text, parameters, is_go)))
+    };
     let mut count = 0;
     for generator in generators {
         let given = reader.generate(generator)?;
-        if patched {
-            let why = "`templatePatch` may change it";
-            targets.targets.push(unknown(set, generator, why));
-            continue;
-        }
         let mut bodies = generator.mapping().unwrap_or_default().iter();
         let own = bodies.find_map(|(_, body)| body.get("template"));
         let template = own.map_or_else(|| template.clone(), |own| filled_up(own, template));
-        let mut is_told = false;
+        let mut told = BTreeSet::new();
+        let mut tell = |why: &str, targets: &mut Targets| {
+            if told.insert(why.to_owned()) {
+                targets.targets.push(unknown(set, generator, why));
+            }
+        };
         for parameters in given.all {
             count += 1;
             if count > MOST {
                 break;
+            }
+            if moves(&parameters) {
+                tell("`templatePatch` may change it", targets);
+                continue;
             }
             let Some(found) = make(set, &template, &parameters, is_go) else {
                 let why = "its template is more than names of parameters";
@@ -64,12 +73,7 @@ pub(super) fn expand(
                 break;
             };
             match &given.more {
-                Some(why) if !has_place(&found.value) => {
-                    if !is_told {
-                        targets.targets.push(unknown(set, generator, why));
-                    }
-                    is_told = true;
-                }
+                Some(why) if !has_place(&found.value) => tell(why, targets),
                 _ => applications.push(found),
             }
         }

@@ -4,6 +4,9 @@ use std::collections::BTreeMap;
 
 use crate::tree::path;
 
+/// What the fields begin with that say where an application is built from.
+const SOURCE: &str = "source";
+
 /// The parameters that a generator gives one application, by their names in a template: `path.basename`, `cluster`.
 pub(super) type Parameters = BTreeMap<String, String>;
 
@@ -54,18 +57,62 @@ pub(super) fn fill_known(text: &str, parameters: &Parameters, is_go: bool) -> (S
     (filled, is_all)
 }
 
-/// Returns whether a patch may change the source of an application: it names one, or prints more than parameters.
-pub(super) fn may_move(patch: &str) -> bool {
-    let mut actions = patch.split("{{").skip(1).map(|rest| {
-        let action = rest.split("}}").next().unwrap_or(rest);
-        action.trim_start_matches('-').trim_end_matches('-').trim()
-    });
-    let is_control = |action: &str| {
-        let word = action.split(' ').next().unwrap_or(action);
-        ["if", "else", "end", "range", "with"].contains(&word)
+/// Returns whether a patch may change the source of an application: it names one, or prints what is not known.
+pub(super) fn may_move(patch: &str, parameters: &Parameters, is_go: bool) -> bool {
+    let pieces = if is_go {
+        pieces(patch, parameters)
+    } else {
+        fill(patch, parameters, is_go).map(|text| vec![text])
     };
-    patch.to_ascii_lowercase().contains("source")
-        || actions.any(|action| !is_control(action) && go_name(action).is_none())
+    let Some(pieces) = pieces else {
+        return true;
+    };
+    // Keys are read without regard to case.
+    let pieces: Vec<String> = pieces.iter().map(|piece| piece.to_lowercase()).collect();
+    let splits = || (1..SOURCE.len()).map(|at| SOURCE.split_at(at));
+    let names = |piece: &String| {
+        // Another way to write a letter: an escape, a tag as `!!binary`, and what Go takes for an `s` in a key.
+        piece.contains(SOURCE) || piece.contains(['\\', '!', 'ſ'])
+    };
+    let ends = |piece: &String| splits().any(|(head, _)| piece.ends_with(head));
+    let begins = |piece: &String| splits().any(|(_, tail)| piece.starts_with(tail));
+    // Two pieces that do not follow each other do where what is between them prints nothing.
+    pieces.iter().any(names) || (pieces.iter().any(ends) && pieces.iter().any(begins))
+}
+
+/// Returns the texts between what decides in a Go template, with the parameters in them; none where it does more than
+/// decide and print parameters that are known.
+fn pieces(patch: &str, parameters: &Parameters) -> Option<Vec<String>> {
+    let mut pieces = Vec::new();
+    let mut piece = String::new();
+    let mut rest = patch;
+    // In these a name is not that of a parameter.
+    let mut is_inside = false;
+    while let Some((before, opened)) = rest.split_once("{{") {
+        let (action, after) = opened.split_once("}}")?;
+        // The end may be within a text, unless all texts in it end.
+        if action.contains(['`', '\'', '\\']) || action.matches('"').count() % 2 == 1 {
+            return None;
+        }
+        let trimmed = action.strip_prefix('-');
+        piece.push_str(trimmed.map_or(before, |_| before.trim_end()));
+        let action = trimmed.unwrap_or(action);
+        let trimmed = action.strip_suffix('-');
+        rest = trimmed.map_or(after, |_| after.trim_start());
+        let action = trimmed.unwrap_or(action).trim();
+        let word = action.split_whitespace().next().unwrap_or(action);
+        if ["if", "else", "end", "range", "with"].contains(&word) {
+            is_inside |= ["range", "with"].contains(&word) || action.contains(" with ");
+            pieces.push(std::mem::take(&mut piece));
+        } else if is_inside {
+            return None;
+        } else {
+            piece.push_str(parameters.get(&go_name(action)?)?);
+        }
+    }
+    piece.push_str(rest);
+    pieces.push(piece);
+    Some(pieces)
 }
 
 /// Returns the name of the parameter that an action of a Go template prints.
@@ -161,17 +208,57 @@ mod tests {
 
     #[test]
     fn a_patch_that_names_no_source_moves_nothing() {
+        let pairs = [
+            ("prune", "true"),
+            ("patch", "spec: {source: {path: x}}"),
+            ("key", "Source"),
+            ("head", "sour"),
+            ("tail", "ce"),
+            ("escape", "\"\\u0073ource\""),
+        ];
+        let parameters = pairs.map(|(key, value)| (key.to_owned(), value.to_owned()));
+        let parameters = Parameters::from(parameters);
         let harmless =
             "{{- if .auto }}\nspec: {syncPolicy: {automated: {prune: {{ .prune }}}}}\n{{- end }}";
-        assert!(!may_move(harmless));
+        for text in [
+            harmless,
+            "{{ if eq .auto \"yes\" }}spec: {a: {{ .head }}}{{ else if .b }}x: {{ .tail }}{{ end }}",
+            "a: s\n{{- if .auto }}\nenabled: true\n{{- end }}",
+            "spec: {b: [{{ range .all }}1,{{ end }}]}",
+        ] {
+            assert!(!may_move(text, &parameters, true), "{text}");
+        }
+        assert!(!may_move("spec: {a: {{prune}}}", &parameters, false));
         for text in [
             "spec: {source: {path: x}}",
-            "spec: {sources: []}",
+            "spec: {SOURCES: []}",
             "spec: {{ toYaml .spec }}",
             "{{ .spec | indent 2 }}",
             "x: {{ never ends",
+            "{{ .patch }}",
+            "spec:\n  {{ .key }}: {path: x}",
+            "spec:\n  {{ .head }}{{ .tail }}: {path: x}",
+            "spec: {{ .unheardOf }}",
+            "spec:\n  {{ .escape }}: {path: x}",
+            "spec: {\"sourc\\u0065\": {path: x}}",
+            "spec: {!!binary c291cmNl: {path: x}}",
+            "spec: {\u{17f}ource: {path: x}}",
+            "spec: {so{{ if .a }}ur{{ end }}ce: {path: x}}",
+            "spec:\n  sour\n{{- if .a -}}\nce: {path: x}\n{{ end }}",
+            "spec: {sour{{ if .a }}x{{ else }}ce{{ end }}: {path: x}}",
+            "spec: {sour{{ if ne \"}}\" .x }}ce{{ end }}: {path: x}}",
+            "{{ with .a }}x: {{ .prune }}{{ end }}",
+            "{{ if .a }}{{ else with .b }}x: {{ .prune }}{{ end }}",
         ] {
-            assert!(may_move(text), "{text}");
+            assert!(may_move(text, &parameters, true), "{text}");
+        }
+        for text in [
+            "{{patch}}",
+            "{{key}}: x",
+            "spec: {sour{{tail}}: {path: x}}",
+            "{{if .a}}",
+        ] {
+            assert!(may_move(text, &parameters, false), "{text}");
         }
     }
 }

@@ -297,6 +297,16 @@ fn an_application_set_makes_what_the_tree_tells() {
         let patched = format!("{text}  templatePatch: {patch}\n");
         assert_eq!(paths_of(&patched), [expected], "{patch}");
     }
+    let text = set(
+        "list: {elements: [{a: one, patch: 'spec: {source: {path: y}}'}, {a: two, patch: 'spec: {}'}]}",
+        "x/{{.a}}",
+    );
+    let patched = format!("{text}  templatePatch: '{{{{ .patch }}}}'\n");
+    assert_eq!(
+        paths_of(&patched),
+        ["`templatePatch` may change it", "x/two"]
+    );
+    let text = set("list: {elements: [{a: one}]}", "x/{{.a}}");
     let old = text
         .replace("  goTemplate: true\n", "")
         .replace("{{.a}}", "{{a}}");
