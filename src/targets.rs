@@ -55,6 +55,7 @@ use crate::tree::{self, Listing, Resolved, Tree, path};
 pub use argo::{exclusion, override_files};
 pub use identity::Identity;
 pub use ignore::{FILE_NAME as IGNORE_NAME, Ignored, Ignores, SourceIgnore};
+pub use place::link_to;
 pub use read_paths::generate_paths;
 pub use scan::{candidates, candidates_at};
 pub use seen::{Hidden, SeenTree};

@@ -253,9 +253,6 @@ pub enum Resolved {
 /// The longest chain of links that is followed, as on Linux.
 const LINKS: usize = 40;
 
-/// Longer paths are not looked up at once: how deep they are is up to who wrote them.
-const LONGEST: usize = 4096;
-
 /// Follows every link on the way to `path`, inside the tree.
 ///
 /// # Errors
@@ -349,7 +346,7 @@ pub fn resolve(tree: &dyn Tree, path: &str) -> Result<Resolved> {
 
 /// Asks a tree, unless only who wrote the path knows how deep it is.
 fn is_directory(tree: &dyn Tree, path: &str) -> Result<bool> {
-    Ok(path.len() < LONGEST && tree.is_directory(path)?)
+    Ok(path.len() < path::LONGEST && tree.is_directory(path)?)
 }
 
 /// A tree that several owners share.

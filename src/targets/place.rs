@@ -21,19 +21,29 @@ pub(super) fn of_flux(tree: &dyn Tree, base: &str, written: &str) -> Result<(Str
         }
     }
     let place = path::join(base, &below.join("/"));
-    let mut link = None;
-    for above in path::and_above(&place) {
-        if tree.entry(above)? == Some(Entry::Link) {
-            link = Some(format!(
-                "`{above}` is a link, which Flux leaves out of its artifacts"
-            ));
-        }
-    }
-    let found = match link {
-        Some(why) => Found::Nothing(why),
+    let found = match link_to(tree, &place)? {
+        Some(link) => Found::Nothing(format!(
+            "`{link}` is a link, which Flux leaves out of its artifacts"
+        )),
         None => look(tree, &place, Engine::Flux)?,
     };
     Ok((place, found))
+}
+
+/// Returns the link on the way to a path, or at it.
+///
+/// # Errors
+/// When the tree cannot be read.
+pub fn link_to<'a>(tree: &dyn Tree, place: &'a str) -> Result<Option<&'a str>> {
+    let ends = place.match_indices('/').map(|(at, _)| at);
+    for end in ends.chain([place.len()]) {
+        match tree.entry(&place[..end])? {
+            Some(Entry::Link) => return Ok(Some(&place[..end])),
+            Some(Entry::Directory) => {}
+            _ => return Ok(None),
+        }
+    }
+    Ok(None)
 }
 
 /// Returns what is at a path that is joined to `base` lexically.

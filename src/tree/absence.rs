@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use super::ignored::Ignores;
 use super::objects::{ObjectTree, object_id};
-use super::{Entry, SharedTree, Tree};
+use super::{Entry, SharedTree, Tree, path};
 use crate::git::LocalRepo;
 
 /// Why a local file is not in the tree that is looked at.
@@ -69,6 +69,9 @@ impl Absences {
 
     /// Returns why `path` (from the top) is missing.
     pub fn of(&self, path: &str) -> Absence {
+        if path.len() > path::LONGEST {
+            return Absence::Nowhere;
+        }
         if let Some(known) = self.known.borrow().get(path) {
             return known.clone();
         }

@@ -30,36 +30,23 @@ pub(super) struct Ignores {
 impl Ignores {
     /// Returns the rule by which `path` is ignored.
     pub(super) fn rule(&self, tree: &dyn Tree, path: &str, is_directory: bool) -> Option<Ignored> {
+        let mut files = Vec::new();
+        // Below what is no directory of the tree there is no file.
+        let mut is_there = true;
+        let above = path.match_indices('/').map(|(at, _)| (&path[..at], true));
         // Whatever is in an ignored directory is ignored, even if another pattern includes it.
-        let mut above = path.match_indices('/').map(|(at, _)| &path[..at]);
         above
-            .find_map(|directory| self.last(tree, directory, true))
-            .or_else(|| self.last(tree, path, is_directory))
-    }
-
-    /// Returns the rule that has the last word on `path` itself, unless it takes it in again.
-    fn last(&self, tree: &dyn Tree, path: &str, is_directory: bool) -> Option<Ignored> {
-        let mut directory = path;
-        while !directory.is_empty() {
-            directory = path::parent(directory);
-            let Some(file) = self.file(tree, directory) else {
-                continue;
-            };
-            let rest = BStr::new(path::below(path, directory).unwrap_or(path));
-            let found =
-                file.pattern_matching_relative_path(rest, Some(is_directory), Case::Sensitive);
-            if let Some(found) = found {
-                return (!found.pattern.is_negative()).then(|| Ignored {
-                    place: format!(
-                        "{}:{}",
-                        path::join(directory, FILE_NAME),
-                        found.sequence_number
-                    ),
-                    pattern: found.pattern.to_string(),
-                });
-            }
-        }
-        None
+            .chain([(path, is_directory)])
+            .find_map(|(place, is_directory)| {
+                let directory = path::parent(place);
+                is_there = is_there
+                    && (directory.is_empty()
+                        || matches!(tree.entry(directory), Ok(Some(Entry::Directory))));
+                if is_there && let Some(file) = self.file(tree, directory) {
+                    files.push((directory, file));
+                }
+                last(&files, place, is_directory)
+            })
     }
 
     fn file(&self, tree: &dyn Tree, directory: &str) -> Option<Rc<Search>> {
@@ -84,6 +71,24 @@ impl Ignores {
         files.insert(directory.to_owned(), file.clone());
         file
     }
+}
+
+/// Returns the rule that has the last word on `path` itself, unless it takes it in again. `files` are those of the
+/// directories that it is in, the outermost first.
+fn last(files: &[(&str, Rc<Search>)], path: &str, is_directory: bool) -> Option<Ignored> {
+    let (directory, found) = files.iter().rev().find_map(|(directory, file)| {
+        let rest = BStr::new(path::below(path, directory).unwrap_or(path));
+        let found = file.pattern_matching_relative_path(rest, Some(is_directory), Case::Sensitive);
+        Some((directory, found?))
+    })?;
+    (!found.pattern.is_negative()).then(|| Ignored {
+        place: format!(
+            "{}:{}",
+            path::join(directory, FILE_NAME),
+            found.sequence_number
+        ),
+        pattern: found.pattern.to_string(),
+    })
 }
 
 #[cfg(test)]
@@ -127,5 +132,22 @@ mod tests {
         ] {
             assert_eq!(rule(path).as_deref(), expected, "{path}");
         }
+    }
+
+    #[test]
+    fn nothing_is_looked_for_where_there_is_no_directory() {
+        let mut tree = MemoryTree::default();
+        tree.file(".gitignore", b"*.env\n", false);
+        tree.file("a/x", b"", false);
+        let ignores = Ignores::default();
+        let path = format!("{}x.env", "a/".repeat(100));
+        let found = ignores.rule(&tree, &path, false);
+        assert_eq!(
+            found.map(|found| found.place).as_deref(),
+            Some(".gitignore:1")
+        );
+        let mut looked: Vec<String> = ignores.files.into_inner().into_keys().collect();
+        looked.sort();
+        assert_eq!(looked, ["", "a"]);
     }
 }
