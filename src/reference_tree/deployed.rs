@@ -11,7 +11,7 @@ use crate::redact;
 use crate::reference::{RepoSpec, is_remote_file};
 use crate::targets::built::{Builder, Output};
 use crate::targets::generated::Generated;
-use crate::targets::{Found, Place, Reached, Targets};
+use crate::targets::{Engine, Found, Place, Reached, Targets, link_to};
 use crate::tree::{self, Listing, Resolved, path};
 use crate::walk::inputs::{self, Input, Inputs};
 use crate::walk::{Explored, RootId};
@@ -21,6 +21,12 @@ const DEEPEST: usize = 10;
 
 /// What a component is that is not in the tree, and cannot be in a lock.
 const NOT_LOCKED: &str = "not locked";
+/// What a component is where nothing is.
+const MISSING: &str = "missing";
+/// What a component of Flux is behind a link.
+const LEFT_OUT: &str = "a link, which Flux leaves out";
+/// What a component is that no commit can hold.
+const OUTSIDE: &str = "out of the repository";
 
 /// A walk over a tree without a network.
 pub struct Survey {
@@ -172,10 +178,11 @@ impl Survey {
             };
             let mut reached = reach.from(&target.roots(here, &all));
             for component in &target.build.components {
-                let state = self.state_of_component(&all, &here.path, &component.text)?;
-                let state = state.filter(|state| {
-                    !target.build.ignore_missing_components || *state == NOT_LOCKED
-                });
+                let engine = target.engine;
+                let state = self.state_of_component(&all, engine, &here.path, &component.text)?;
+                let may_miss = target.build.ignore_missing_components;
+                let state = state
+                    .filter(|state| !may_miss || ![MISSING, OUTSIDE, LEFT_OUT].contains(state));
                 reached.extend(state.map(|state| Reached {
                     name: redact::url(&component.text),
                     state: format!("component of the object, {state}"),
@@ -191,6 +198,7 @@ impl Survey {
     fn state_of_component(
         &self,
         kustomizations: &BTreeSet<&str>,
+        engine: Engine,
         directory: &str,
         text: &str,
     ) -> Result<Option<&'static str>> {
@@ -206,12 +214,19 @@ impl Survey {
             return Ok(None);
         }
         let Some(place) = place else {
-            return Ok(Some("out of the repository"));
+            return Ok(Some(OUTSIDE));
         };
+        if engine == Engine::Flux && link_to(&*self.tree, &place)?.is_some() {
+            return Ok(Some(LEFT_OUT));
+        }
         Ok(match tree::resolve(&*self.tree, &place)? {
-            Resolved::Missing { .. } => Some("missing"),
-            Resolved::Directory { path } if !is_root(&path) => Some("without a kustomization"),
-            _ => None,
+            Resolved::Directory { path } if is_root(&path) => None,
+            Resolved::Directory { .. } => Some("without a kustomization"),
+            Resolved::File { .. } => Some("not a directory"),
+            Resolved::Missing { .. } => Some(MISSING),
+            Resolved::Leaves { .. } => Some(OUTSIDE),
+            Resolved::Loop { .. } => Some("a loop of links"),
+            Resolved::Submodule { .. } => Some("in a submodule"),
         })
     }
 
@@ -479,7 +494,63 @@ spec: {url: 'https://github.com/acme/fleet', ref: {tag: v1}}
                 remote,
             ]
         );
-        assert_eq!(reached("  ignoreMissingComponents: true\n"), [remote]);
+        // What is there is not left out.
+        let base = "../base: component of the object, without a kustomization";
+        let ignoring = reached("  ignoreMissingComponents: true\n");
+        assert_eq!(ignoring, [base, remote]);
+    }
+
+    #[test]
+    fn a_component_that_is_no_directory_of_the_tree_is_reached() {
+        let flux = target("web", "web").replace(
+            "---\n",
+            "  components: [../link, ../file, ../loop, ../away]\n",
+        );
+        let argo = "apiVersion: argoproj.io/v1alpha1
+kind: Application
+metadata: {name: web}
+spec:
+  source:
+    repoURL: https://github.com/acme/fleet
+    path: web
+    kustomize: {components: [../link, ../file, ../loop, ../away]}
+";
+        let link = "../link: component of the object, a link, which Flux leaves out";
+        for (object, rest) in [
+            (
+                flux.as_str(),
+                [
+                    "../loop: component of the object, a link, which Flux leaves out",
+                    "../away: component of the object, a link, which Flux leaves out",
+                ],
+            ),
+            (
+                argo,
+                [
+                    "../loop: component of the object, a loop of links",
+                    "../away: component of the object, out of the repository",
+                ],
+            ),
+        ] {
+            let mut tree = tree(&[
+                ("apps.yaml", object),
+                ("web/kustomization.yaml", "namePrefix: a-\n"),
+                ("part/kustomization.yaml", "kind: Component\n"),
+                ("file", ""),
+            ]);
+            let links = Rc::get_mut(&mut tree).unwrap();
+            links.link("link", "part");
+            links.link("loop", "loop");
+            links.link("away", "../../part");
+            let (survey, mut targets) = settled(&tree);
+            survey.reaches(&mut targets).unwrap();
+            let file = "../file: component of the object, not a directory";
+            let mut expected = vec![file, rest[0], rest[1]];
+            if object == flux {
+                expected.insert(0, link);
+            }
+            assert_eq!(reached(&targets, "web").unwrap(), expected, "{object}");
+        }
     }
 
     #[test]
