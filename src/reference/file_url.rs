@@ -31,15 +31,11 @@ pub fn file_pin(url: &str) -> Option<(Pin, String)> {
         .or_else(|| parts.query("ref"))
         .or_else(|| parts.query("at"))?;
     let pin = match version.as_str() {
-        "raw" | "refs/heads" => Pin::Branch,
+        "" | "refs/heads" => Pin::Branch,
         version if LATEST.contains(&version) => Pin::Branch,
         version => Pin::of(Some(version)),
     };
-    let named = match version.as_str() {
-        "raw" => String::new(),
-        _ => version,
-    };
-    Some((pin, named))
+    Some((pin, version))
 }
 
 /// The names that the branch has that a repository is made with, in most of them.
@@ -72,7 +68,7 @@ impl<'a> Parts<'a> {
         }
     }
 
-    /// Returns what names the version where a known forge serves raw files; `raw` for a gist without a revision.
+    /// Returns what names the version where a known forge serves raw files; empty for a gist without a revision.
     fn forge(&self) -> Option<String> {
         let segments = self.segments.as_slice();
         let raw = match (self.host.as_str(), segments) {
@@ -86,7 +82,7 @@ impl<'a> Parts<'a> {
             ("gist.githubusercontent.com" | "gist.github.com", [_, _, "raw", rest @ ..]) => {
                 return Some(match rest {
                     [revision, _, ..] => (*revision).to_owned(),
-                    _ => "raw".to_owned(),
+                    _ => String::new(),
                 });
             }
             _ => {

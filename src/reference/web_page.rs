@@ -43,6 +43,8 @@ struct Page<'a> {
     segments: Vec<&'a str>,
     /// Whether the path itself marks where the repository ends.
     marked: bool,
+    /// How many segments stand before the first `//`.
+    before: usize,
     query: &'a str,
 }
 
@@ -59,8 +61,10 @@ impl<'a> Page<'a> {
             .rsplit_once('@')
             .map_or(authority, |(_, host)| host);
         let segments: Vec<&str> = path.split('/').filter(|s| !s.is_empty()).collect();
+        let before = path.split("//").next().unwrap_or_default();
         Some(Page {
             host: host.to_ascii_lowercase(),
+            before: before.split('/').filter(|s| !s.is_empty()).count(),
             marked: path.contains("//") || segments.iter().any(|s| s.ends_with(".git")),
             segments,
             query,
@@ -71,7 +75,8 @@ impl<'a> Page<'a> {
         let [owner, repo, kind, reference, path @ ..] = self.segments.as_slice() else {
             return None;
         };
-        if *kind == "archive" {
+        // Behind `//` it is a directory of that name.
+        if *kind == "archive" && self.before > 2 {
             return archive(owner, repo, self.segments.get(3..).unwrap_or_default());
         }
         if self.marked {
@@ -342,6 +347,8 @@ mod tests {
             );
         }
         assert_eq!(web_page("https://github.com/o/r/archive/v1/x.yaml"), None);
+        let directory = "https://github.com/o/r//archive/v1.zip/base?ref=v1";
+        assert_eq!(web_page(directory), None);
     }
 
     #[test]
