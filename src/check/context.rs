@@ -159,24 +159,7 @@ impl<'a> Context<'a> {
         help: Vec<String>,
     ) -> Finding {
         let line = self.line(file, number);
-        // The rest of an overlong line is skipped: it may hold thousands of such places.
-        let rest: String = if line.len() > LONGEST_LINE {
-            String::new()
-        } else {
-            line.chars().skip(column.saturating_sub(1)).collect()
-        };
-        let quoted = ['"', '\'']
-            .into_iter()
-            .find_map(|quote| rest.strip_prefix(quote)?.find(quote))
-            .and_then(|at| rest.get(..at + 2));
-        let plain = || rest.find(" #").map_or(rest.as_str(), |at| &rest[..at]);
-        let value = quoted.unwrap_or_else(plain);
-        let span = Span {
-            line: number,
-            column,
-            end_line: number,
-            end_column: column + value.trim_end().chars().count().max(1),
-        };
+        let span = value_at(&line, (number, column));
         self.at_span(rule, file, Some(span), message, help)
     }
 
@@ -275,23 +258,7 @@ impl<'a> Context<'a> {
         help: Vec<String>,
     ) -> Finding {
         let text = self.deployed.line(file, line);
-        let rest: String = if text.len() > LONGEST_LINE {
-            String::new()
-        } else {
-            text.chars().skip(column.saturating_sub(1)).collect()
-        };
-        let quoted = ['"', '\'']
-            .into_iter()
-            .find_map(|quote| rest.strip_prefix(quote)?.find(quote))
-            .and_then(|at| rest.get(..at + 2));
-        let plain = || rest.find(" #").map_or(rest.as_str(), |at| &rest[..at]);
-        let value = quoted.unwrap_or_else(plain);
-        let span = Span {
-            line,
-            column,
-            end_line: line,
-            end_column: column + value.trim_end().chars().count().max(1),
-        };
+        let span = value_at(&text, (line, column));
         Finding {
             span: Some(span),
             line_text: text,
@@ -375,6 +342,28 @@ impl<'a> Context<'a> {
             severity: Severity::Warning,
             ..finding
         }
+    }
+}
+
+/// Returns the span of what stands at a place of a line: a quoted value, or the rest of the line without a comment.
+fn value_at(text: &str, (line, column): (usize, usize)) -> Span {
+    // The rest of an overlong line is skipped: it may hold thousands of such places.
+    let rest: String = if text.len() > LONGEST_LINE {
+        String::new()
+    } else {
+        text.chars().skip(column.saturating_sub(1)).collect()
+    };
+    let quoted = ['"', '\'']
+        .into_iter()
+        .find_map(|quote| rest.strip_prefix(quote)?.find(quote))
+        .and_then(|at| rest.get(..at + 2));
+    let plain = || rest.find(" #").map_or(rest.as_str(), |at| &rest[..at]);
+    let value = quoted.unwrap_or_else(plain);
+    Span {
+        line,
+        column,
+        end_line: line,
+        end_column: column + value.trim_end().chars().count().max(1),
     }
 }
 
