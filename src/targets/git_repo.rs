@@ -1,6 +1,7 @@
 //! Fleet: each path of a `GitRepo` is a bundle, also where there is no `fleet.yaml`.
 
-use std::collections::BTreeSet;
+use std::collections::hash_map::Entry;
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use super::argo::Pattern;
 use super::flux::{Word, text, texts};
@@ -18,6 +19,11 @@ pub(super) fn find(
     objects: &[Document],
     targets: &mut Targets,
 ) -> Result<()> {
+    let mut paths_of = Paths {
+        tree,
+        directories: HashMap::new(),
+        bundles: HashMap::new(),
+    };
     for found in objects.iter().filter(|one| one.object.kind == "GitRepo") {
         let unread = &mut targets.unread;
         let fields = ["repo", "branch", "revision"]
@@ -33,7 +39,7 @@ pub(super) fn find(
             continue;
         };
         let revision = revision.or(branch).map_or("", |(text, _)| text);
-        let places = places(tree, identity, url, revision, &paths)?;
+        let places = places(&mut paths_of, identity, url, revision, &paths)?;
         targets
             .targets
             .extend(places.into_iter().map(|(spot, place)| {
@@ -49,7 +55,7 @@ pub(super) fn find(
 
 /// Returns what is deployed of the paths of a repository, and where that is said.
 fn places(
-    tree: &dyn Listing,
+    paths_of: &mut Paths<'_>,
     identity: &Identity,
     (url, spot): Word<'_>,
     revision: &str,
@@ -74,11 +80,19 @@ fn places(
         written.push(("", spot));
     }
     let mut places = Vec::new();
+    let mut seen = HashSet::new();
     for (written, spot) in written {
-        for directory in directories(tree, base, written)? {
-            let (path, found) = place::of_path(tree, base, &directory, Engine::Fleet)?;
+        for directory in paths_of.meant(base, written)? {
+            let (path, found) = place::of_path(paths_of.tree, base, &directory, Engine::Fleet)?;
+            let is_there = !matches!(found, Found::Nothing(_));
+            // What leads out of the repository has no path.
+            let is_out = !is_there && path.is_empty();
+            let named = if is_out { directory } else { path.clone() };
+            if !seen.insert(named) {
+                continue;
+            }
             // What is not there makes no bundle, but was meant to.
-            if !matches!(found, Found::Nothing(_)) && !is_bundle(tree, &path)? {
+            if is_there && !paths_of.is_bundle(&path)? {
                 continue;
             }
             let here = Here {
@@ -94,26 +108,56 @@ fn places(
     Ok(places)
 }
 
-/// Returns the directories that a path means: itself, or all that match where it is a pattern.
-fn directories(tree: &dyn Listing, base: &str, written: &str) -> Result<BTreeSet<String>> {
-    let written = written.trim_matches('/');
-    if !written.contains(['*', '?', '[']) {
-        return Ok(BTreeSet::from([written.to_owned()]));
-    }
-    let mut all = BTreeSet::new();
-    let Some(pattern) = Pattern::new(written) else {
-        return Ok(all);
-    };
-    for file in tree.below(base)? {
-        let Some(inside) = path::below(&file, base) else {
-            continue;
+/// What paths lead to: each is looked at once, however many objects name it.
+struct Paths<'a> {
+    tree: &'a dyn Listing,
+    /// The directories below one, which holds the repository.
+    directories: HashMap<String, BTreeSet<String>>,
+    /// Whether a directory is a bundle by itself.
+    bundles: HashMap<String, bool>,
+}
+
+impl Paths<'_> {
+    /// Returns the directories that a path means: itself, or all that match where it is a pattern.
+    fn meant(&mut self, base: &str, written: &str) -> Result<Vec<String>> {
+        let Some(written) = path::resolve("", written) else {
+            return Ok(vec![written.to_owned()]);
         };
-        let directories = path::and_above(path::parent(inside));
-        all.extend(
-            directories
-                .filter(|one| pattern.matches(one))
-                .map(str::to_owned),
-        );
+        if !written.contains(['*', '?', '[', '\\']) {
+            return Ok(vec![written]);
+        }
+        let Some(pattern) = Pattern::new(&written) else {
+            return Ok(Vec::new());
+        };
+        let all = match self.directories.entry(base.to_owned()) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(new) => new.insert(directories(self.tree, base)?),
+        };
+        let matching = all.iter().filter(|one| pattern.matches(one));
+        Ok(matching.cloned().collect())
+    }
+
+    fn is_bundle(&mut self, directory: &str) -> Result<bool> {
+        if let Some(known) = self.bundles.get(directory) {
+            return Ok(*known);
+        }
+        let is_one = is_bundle(self.tree, directory)?;
+        self.bundles.insert(directory.to_owned(), is_one);
+        Ok(is_one)
+    }
+}
+
+/// Returns all directories below one, as they are named from there.
+fn directories(tree: &dyn Listing, base: &str) -> Result<BTreeSet<String>> {
+    let mut all = BTreeSet::new();
+    for file in tree.below(base)? {
+        let inside = path::below(&file, base).unwrap_or_default();
+        for directory in path::and_above(path::parent(inside)) {
+            // So are those above.
+            if !all.insert(directory.to_owned()) {
+                break;
+            }
+        }
     }
     Ok(all)
 }

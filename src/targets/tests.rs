@@ -162,6 +162,21 @@ spec: {{{rest}}}
             format!("{here}, paths: ['envs/*']"),
             vec!["envs/a kustomization", "envs/b directory"],
         ),
+        // Each is one bundle, however it is written, and however often.
+        (
+            format!(
+                "{here}, paths: ['envs/*', web, /web/, ./web, 'envs/..//web', './envs/*', envs/b]"
+            ),
+            vec![
+                "envs/a kustomization",
+                "envs/b directory",
+                "web kustomization",
+            ],
+        ),
+        (
+            format!("{here}, paths: [., gone, ./gone, ../web, ../web, ../envs]"),
+            vec![" directory", "gone nothing", " nothing", " nothing"],
+        ),
         // That of the file is one, and all YAML in it.
         (format!("{here}, paths: [bundle]"), vec![]),
         (format!("{here}, paths: [above]"), vec![]),
