@@ -12,8 +12,8 @@ pub(super) const DEFINITION: Definition = Definition {
     is_off: false,
     summary: "an object that says what is deployed, and cannot be read",
     explanation: r"
-An object of Flux, Argo CD or Fleet is not YAML, or has a field of the wrong type, so that it is not known what it deploys.
-Its engine stops as well, or deploys what it did before. Fix it.
+An object of Flux, Argo CD or Fleet is not YAML, or has a field of the wrong type or a broken pattern, so that it is not
+known what it deploys. Its engine stops as well, or deploys what it did before. Fix it.
 
 ```yaml
 apiVersion: kustomize.toolkit.fluxcd.io/v1

@@ -6,7 +6,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use super::argo::Pattern;
 use super::flux::{Word, text, texts};
 use super::scan::Document;
-use super::{Build, Engine, Found, Here, Identity, Place, Targets, Text, fleet, place};
+use super::{Build, Engine, Found, Here, Identity, Place, Targets, Text, Unread, fleet, place};
 use crate::failure::Result;
 use crate::record::LoadRestrictor;
 use crate::redact;
@@ -39,7 +39,16 @@ pub(super) fn find(
             continue;
         };
         let revision = revision.or(branch).map_or("", |(text, _)| text);
-        let places = places(&mut paths_of, identity, url, revision, &paths)?;
+        let broken = |pattern: &str, line: usize| {
+            let object = &found.object;
+            let message = format!(
+                "{} {}: `{pattern}` in `spec.paths` is a broken pattern",
+                object.kind,
+                object.full_name()
+            );
+            unread.push(Unread::wrong(&object.file, line, message));
+        };
+        let places = places(&mut paths_of, identity, url, revision, &paths, broken)?;
         targets
             .targets
             .extend(places.into_iter().map(|(spot, place)| {
@@ -53,13 +62,15 @@ pub(super) fn find(
     Ok(())
 }
 
-/// Returns what is deployed of the paths of a repository, and where that is said.
+/// Returns what is deployed of the paths of a repository, and where that is said; tells which are broken patterns, for
+/// which Fleet stops.
 fn places(
     paths_of: &mut Paths<'_>,
     identity: &Identity,
     (url, spot): Word<'_>,
     revision: &str,
     paths: &[Text],
+    mut broken: impl FnMut(&str, usize),
 ) -> Result<Vec<((usize, usize), Place)>> {
     let mut texts = [url, revision]
         .into_iter()
@@ -82,7 +93,11 @@ fn places(
     let mut places = Vec::new();
     let mut seen = HashSet::new();
     for (written, spot) in written {
-        for directory in paths_of.meant(base, written)? {
+        let Some(meant) = paths_of.meant(base, written)? else {
+            broken(written, spot.0);
+            continue;
+        };
+        for directory in meant {
             let (path, found) = place::of_path(paths_of.tree, base, &directory, Engine::Fleet)?;
             let is_there = !matches!(found, Found::Nothing(_));
             // What leads out of the repository has no path.
@@ -118,23 +133,24 @@ struct Paths<'a> {
 }
 
 impl Paths<'_> {
-    /// Returns the directories that a path means: itself, or all that match where it is a pattern.
-    fn meant(&mut self, base: &str, written: &str) -> Result<Vec<String>> {
+    /// Returns the directories that a path means: itself, or all that match where it is a pattern; none where that
+    /// is broken.
+    fn meant(&mut self, base: &str, written: &str) -> Result<Option<Vec<String>>> {
         let Some(written) = path::resolve("", written) else {
-            return Ok(vec![written.to_owned()]);
+            return Ok(Some(vec![written.to_owned()]));
         };
         if !written.contains(['*', '?', '[', '\\']) {
-            return Ok(vec![written]);
+            return Ok(Some(vec![written]));
         }
         let Some(pattern) = Pattern::new(&written) else {
-            return Ok(Vec::new());
+            return Ok(None);
         };
         let all = match self.directories.entry(base.to_owned()) {
             Entry::Occupied(known) => known.into_mut(),
             Entry::Vacant(new) => new.insert(directories(self.tree, base)?),
         };
         let matching = all.iter().filter(|one| pattern.matches(one));
-        Ok(matching.cloned().collect())
+        Ok(Some(matching.cloned().collect()))
     }
 
     fn is_bundle(&mut self, directory: &str) -> Result<bool> {

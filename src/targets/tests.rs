@@ -215,6 +215,42 @@ spec: {{{rest}}}
 }
 
 #[test]
+fn a_broken_pattern_of_a_git_repo_cannot_be_read() {
+    let repo = format!(
+        "apiVersion: fleet.cattle.io/v1alpha1
+kind: GitRepo
+metadata: {{name: all, namespace: fleet-default}}
+spec:
+  repo: {HERE}
+  paths:
+  - web
+  - apps/[x
+  - apps/x\\
+"
+    );
+    let of_another = repo.replace(HERE, "https://github.com/acme/other");
+    for (text, broken) in [
+        (repo, &[(8, "apps/[x"), (9, "apps/x\\")][..]),
+        (of_another, &[]),
+    ] {
+        let files = [
+            ("repo.yaml", text.as_str()),
+            ("web/kustomization.yaml", ""),
+            ("apps/x/y.yaml", ""),
+        ];
+        let broken: Vec<String> = broken
+            .iter()
+            .map(|(line, pattern)| {
+                let why = format!("`{pattern}` in `spec.paths` is a broken pattern");
+                format!("repo.yaml:{line}: GitRepo fleet-default/all: {why}")
+            })
+            .collect();
+        assert_eq!(unread(&files), broken);
+        assert_eq!(lines(&files).len(), 1);
+    }
+}
+
+#[test]
 fn what_is_excluded_is_no_target() {
     let config = Config::parse(b"exclude: ['**/testdata']\n", ".kustomize-localize").unwrap();
     let tree = tree(&[

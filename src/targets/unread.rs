@@ -36,7 +36,7 @@ pub struct Unread {
 pub enum Why {
     /// Its text is not YAML.
     NotYaml,
-    /// A value has the wrong type.
+    /// A value has the wrong type, or is a broken pattern.
     WrongType,
     /// It is a template: something else makes objects of it.
     Template,
@@ -47,7 +47,7 @@ pub enum Why {
 }
 
 impl Unread {
-    /// Returns a value of the wrong type.
+    /// Returns a value that is wrong.
     pub(super) fn wrong(file: &str, line: usize, message: impl Into<String>) -> Unread {
         Unread {
             file: file.to_owned(),
