@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::super::scan::Document;
 use super::super::{Build, DirectorySet, Engine, Identity, Object, Place, Target, Targets, Unread};
-use super::generator::{MOST, Reader};
+use super::generator::{MOST, Reader, kinds};
 use super::pattern::Pattern;
 use super::template::{Parameters, fill_known, may_move};
 use crate::failure::Result;
@@ -47,10 +47,14 @@ pub(super) fn expand(
         text.is_some_and(|text| text.is_none_or(|text| may_move(text, parameters, is_go)))
     };
     let mut count = 0;
-    for generator in generators {
-        let given = reader.generate(generator)?;
-        let mut bodies = generator.mapping().unwrap_or_default().iter();
-        let own = bodies.find_map(|(_, body)| body.get("template"));
+    let kinds = |generator| {
+        kinds(generator)
+            .into_iter()
+            .map(move |kind| (generator, kind))
+    };
+    for (generator, (kind, body)) in generators.iter().flat_map(kinds) {
+        let given = reader.generate(generator, kind, body)?;
+        let own = body.get("template");
         let template = own.map_or_else(|| template.clone(), |own| filled_up(own, template));
         let mut told = BTreeSet::new();
         let mut tell = |why: &str, targets: &mut Targets| {

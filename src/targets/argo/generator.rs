@@ -64,44 +64,42 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Returns the parameters of each application that a generator makes.
-    pub(super) fn generate(&mut self, generator: &Value) -> Result<Given> {
+    /// Returns the parameters of each application that a generator makes as one of its [`kinds`].
+    pub(super) fn generate(
+        &mut self,
+        generator: &Value,
+        kind: &str,
+        body: &Value,
+    ) -> Result<Given> {
         if generator.get("selector").is_some() {
             return Ok(Given::unknown("its generator has a `selector`"));
         }
-        if let Some(list) = generator.get("list") {
-            if list.get("elementsYaml").is_some() {
-                return Ok(Given::unknown("its list is made of a template"));
+        let list = |key: &str| body.get(key).and_then(Value::list);
+        match kind {
+            "" => Ok(Given::unknown("it has a generator of no kind")),
+            "list" if body.get("elementsYaml").is_some() => {
+                Ok(Given::unknown("its list is made of a template"))
             }
-            let elements = list
-                .get("elements")
-                .and_then(Value::list)
-                .unwrap_or_default();
-            let elements: Vec<Parameters> = elements.iter().map(flat).collect();
-            return Ok(elements.into());
+            "list" => {
+                let elements = list("elements").unwrap_or_default();
+                Ok(elements.iter().map(flat).collect::<Vec<_>>().into())
+            }
+            "git" => {
+                let all = match self.git(body)? {
+                    Ok(all) => all,
+                    Err(why) => return Ok(Given::unknown(why)),
+                };
+                let all = all.into_iter().map(|one| self.with_values(body, one));
+                Ok(all.collect::<Vec<_>>().into())
+            }
+            "matrix" if list("generators").is_some() => {
+                self.matrix(list("generators").unwrap_or_default())
+            }
+            _ => Ok(Given {
+                all: vec![self.with_values(body, Parameters::new())],
+                more: Some(format!("only the cluster knows what `{kind}` gives")),
+            }),
         }
-        if let Some(git) = generator.get("git") {
-            let all = match self.git(git)? {
-                Ok(all) => all,
-                Err(why) => return Ok(Given::unknown(why)),
-            };
-            let all = all.into_iter().map(|one| self.with_values(git, one));
-            return Ok(all.collect::<Vec<_>>().into());
-        }
-        if let Some(children) = generator
-            .at(&["matrix", "generators"])
-            .and_then(Value::list)
-        {
-            return self.matrix(children);
-        }
-        let kinds = generator.mapping().unwrap_or_default();
-        let Some((kind, body)) = kinds.first() else {
-            return Ok(Given::unknown("it has a generator of no kind"));
-        };
-        Ok(Given {
-            all: vec![self.with_values(body, Parameters::new())],
-            more: Some(format!("only the cluster knows what `{kind}` gives")),
-        })
     }
 
     /// Combines two generators; the second may name the parameters of the first.
@@ -109,11 +107,14 @@ impl<'a> Reader<'a> {
         let [one, two] = children else {
             return Ok(Given::unknown("a matrix has two generators"));
         };
-        if [one, two].iter().any(|child| child.get("matrix").is_some()) {
+        let (&[(one_kind, one_body)], &[(two_kind, _)]) = (&*kinds(one), &*kinds(two)) else {
+            return Ok(Given::unknown("a generator of its matrix is of two kinds"));
+        };
+        if [one_kind, two_kind].contains(&"matrix") {
             return Ok(Given::unknown("its matrix holds another"));
         }
-        let first = self.generate(one)?;
-        let is_read = ["git", "list"].iter().any(|key| two.get(key).is_some());
+        let first = self.generate(one, one_kind, one_body)?;
+        let is_read = ["git", "list"].contains(&two_kind);
         let (mut all, mut more) = (Vec::new(), first.more);
         for outer in first.all.into_iter().take(MOST) {
             let mut is_known = true;
@@ -123,7 +124,8 @@ impl<'a> Reader<'a> {
                 filled
             });
             let second = if is_known || !is_read {
-                self.generate(&filled)?
+                let body = filled.get(two_kind).unwrap_or(&filled);
+                self.generate(&filled, two_kind, body)?
             } else {
                 Given::unknown("its matrix is more than names of parameters")
             };
@@ -198,6 +200,18 @@ impl<'a> Reader<'a> {
         parameters.extend(values);
         parameters
     }
+}
+
+/// Returns the kinds of an entry of `generators` with what stands behind each: Argo CD runs all of them. One without a
+/// name where there is none.
+pub(super) fn kinds(generator: &Value) -> Vec<(&str, &Value)> {
+    let pairs = generator.mapping().unwrap_or_default().iter();
+    let given = pairs.filter(|(key, body)| key != "selector" && body.data != Data::Null);
+    let mut kinds: Vec<(&str, &Value)> = given.map(|(key, body)| (&**key, body)).collect();
+    if kinds.is_empty() {
+        kinds.push(("", generator));
+    }
+    kinds
 }
 
 /// Returns the scalars of an element by the keys that lead to them.

@@ -378,6 +378,36 @@ fn what_only_the_cluster_knows_may_leave_the_place_known() {
             vec!["it has a generator of no kind".to_owned()],
         ),
         (
+            "list: {elements: [{name: one}]}, clusters: {}".to_owned(),
+            "x/{{.name}}",
+            vec![why("clusters"), "x/one".to_owned()],
+        ),
+        (
+            "list: {elements: []}, clusters: {}".to_owned(),
+            "x",
+            vec!["x".to_owned()],
+        ),
+        (
+            "list: {elements: [{name: one}]}, clusters: ~".to_owned(),
+            "x/{{.name}}",
+            vec!["x/one".to_owned()],
+        ),
+        (
+            format!(
+                "list: {{elements: [{{name: one}}], template: {{spec: {{source: {{path: own}}}}}}}}, git: {{repoURL: '{HERE}', directories: [{{path: apps/*}}]}}"
+            ),
+            "{{.path.path}}",
+            ["own", "apps/db", "apps/web"].map(str::to_owned).into(),
+        ),
+        (
+            both(
+                "{clusters: {}, list: {elements: [{a: b}]}}",
+                &dirs("apps/*"),
+            ),
+            "{{.path.path}}",
+            vec!["a generator of its matrix is of two kinds".to_owned()],
+        ),
+        (
             "list: {elements: [{a: one}]}, selector: {}".to_owned(),
             "{{.a}}",
             vec!["its generator has a `selector`".to_owned()],
