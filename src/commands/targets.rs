@@ -124,8 +124,8 @@ pub fn build(request: &Request, name: &str) -> Result<Vec<u8>, Failures> {
     )?)
 }
 
-/// Returns the target that a name means: that of its object, with or without its namespace, else its directory. What is
-/// not here cannot be built, and is meant only where nothing else is.
+/// Returns the target that a name means: that of its object, with or without its namespace, else its directory, which
+/// also tells those of one object apart. What is not here cannot be built, and is meant only where nothing else is.
 #[cfg(feature = "localize")]
 fn named<'a>(found: &'a Targets, name: &str) -> Result<&'a Target> {
     let of_object = |target: &Target| {
@@ -136,6 +136,9 @@ fn named<'a>(found: &'a Targets, name: &str) -> Result<&'a Target> {
     let mut meant: Vec<&Target> = found.targets.iter().filter(|one| of_object(one)).collect();
     if meant.iter().any(|one| directory(one).is_some()) {
         meant.retain(|one| directory(one).is_some());
+    }
+    if meant.len() > 1 && meant.iter().any(of_directory) {
+        meant.retain(of_directory);
     }
     if meant.is_empty() {
         meant = found.targets.iter().filter(of_directory).collect();
@@ -169,10 +172,11 @@ fn named<'a>(found: &'a Targets, name: &str) -> Result<&'a Target> {
     }
 }
 
-/// Returns the directory that a target deploys, where it is here.
+/// Returns the name of the directory that a target deploys, where it is here.
 #[cfg(feature = "localize")]
 fn directory(target: &Target) -> Option<&str> {
     match &target.place {
+        Place::Here(here) if here.path.is_empty() => Some("."),
         Place::Here(here) => Some(&here.path),
         Place::External(_) | Place::Templated(_) => None,
     }

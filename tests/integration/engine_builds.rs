@@ -150,6 +150,23 @@ spec:
         .fails(2)
         .stderr_has("Argo CD Application both (argo/both.yaml:1) deploys `apps/one` and `apps/two`")
         .stderr_has("hint: name one of the directories");
+    // One that has the name of its object can be named, and so can the top.
+    work.write(
+        "argo/same.yaml",
+        many("same", &two).replace("apps/one", "same"),
+    );
+    work.write("same/kustomization.yaml", "resources: [../example/base]\n");
+    work.write("argo/top.yaml", many("top", &two).replace("apps/one", "."));
+    work.write("kustomization.yaml", "resources: [example/base]\n");
+    work.commit("Deploy the top");
+    for name in ["same", "."] {
+        work.run(&["targets", "--build", name])
+            .success()
+            .stdout_has("  name: base\n");
+    }
+    work.run(&["targets", "--build", "top"])
+        .fails(2)
+        .stderr_has("deploys `.` and `apps/two`");
 }
 
 #[test]
