@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::super::scan::Document;
 use super::super::{Build, DirectorySet, Engine, Identity, Object, Place, Target, Targets, Unread};
-use super::generator::{MOST, Reader, kinds};
+use super::generator::{Listed, MOST, Reader, kinds};
 use super::pattern::Pattern;
 use super::template::{Parameters, fill_known, may_move};
 use crate::failure::Result;
@@ -173,38 +173,28 @@ impl DirectorySet {
     /// # Errors
     /// When the tree cannot be read.
     pub fn directories(&self, tree: &dyn Listing) -> Result<Vec<String>> {
-        let mut all = std::collections::BTreeSet::new();
-        for file in tree.below(&self.base)? {
-            let Some(inside) = path::below(&file, &self.base) else {
-                continue;
-            };
-            let mut directory = path::parent(inside);
-            while !directory.is_empty() && !all.contains(directory) {
-                all.insert(directory.to_owned());
-                directory = path::parent(directory);
-            }
-        }
-        Ok(all
-            .into_iter()
-            .filter(|directory| self.takes(directory))
-            .collect())
+        Ok(Listed::of(tree, &self.base)?.taken_by(self))
     }
 
     /// Returns whether it makes an application of a directory, named from the top of what it reads.
     #[must_use]
     pub fn takes(&self, directory: &str) -> bool {
-        if path::components(directory).any(|name| name.starts_with('.')) {
-            return false;
+        self.matcher()(directory)
+    }
+
+    /// Returns [`DirectorySet::takes`] for many directories.
+    pub(super) fn matcher(&self) -> impl Fn(&str) -> bool {
+        let patterns = self.patterns.iter();
+        let patterns = patterns.filter_map(|(one, excludes)| Some((Pattern::new(one)?, *excludes)));
+        let patterns: Vec<(Pattern, bool)> = patterns.collect();
+        move |directory| {
+            let matches = |exclude: bool| {
+                let mut patterns = patterns.iter().filter(|(_, excludes)| *excludes == exclude);
+                patterns.any(|(pattern, _)| pattern.matches(directory))
+            };
+            let is_hidden = path::components(directory).any(|name| name.starts_with('.'));
+            !is_hidden && matches(false) && !matches(true)
         }
-        let matches = |exclude: bool| {
-            let mut patterns = self
-                .patterns
-                .iter()
-                .filter(|(_, excludes)| *excludes == exclude);
-            patterns
-                .any(|(one, _)| Pattern::new(one).is_some_and(|pattern| pattern.matches(directory)))
-        };
-        matches(false) && !matches(true)
     }
 }
 

@@ -3,45 +3,45 @@
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 
 use super::super::Unread;
-use super::generator::flat;
+use super::generator::{Listed, flat};
 use super::template::{self, Parameters, Style};
 use crate::failure::Result;
 use crate::kustomization::{Data, Value, read_object};
 use crate::tree::{Entry, Listing, path};
 
-/// How many files one generator reads.
+/// How many files the generators of one set read, one that is read again counted again.
 const MOST: usize = 10_000;
 
 /// Returns the parameters of each application; as the error the reason why they are not known.
 pub(super) fn parameters(
     tree: &dyn Listing,
-    base: &str,
+    listed: &Listed,
     patterns: &[Value],
     style: Style<'_>,
+    read: &mut usize,
     unread: &mut Vec<Unread>,
 ) -> Result<std::result::Result<Vec<Parameters>, String>> {
     let (Some(wanted), Some(unwanted)) = (globs(patterns, false), globs(patterns, true)) else {
         return Ok(Err("a pattern of its generator cannot be read".to_owned()));
     };
     let mut all = Vec::new();
-    let mut read = 0;
-    for file in tree.below(base)? {
-        let Some(inside) = path::below(&file, base) else {
+    for file in &listed.files {
+        let Some(inside) = path::below(file, &listed.base) else {
             continue;
         };
         if !wanted.is_match(inside) || unwanted.is_match(inside) {
             continue;
         }
-        if !matches!(tree.entry(&file)?, Some(Entry::File { .. })) {
+        if !matches!(tree.entry(file)?, Some(Entry::File { .. })) {
             continue;
         }
-        read += 1;
-        if read > MOST {
-            return Ok(Err(format!("its generator reads more than {MOST} files")));
+        *read += 1;
+        if *read > MOST {
+            return Ok(Err(format!("its generators read more than {MOST} files")));
         }
-        let bytes = tree.read(&file)?;
+        let bytes = tree.read(file)?;
         let Ok(text) = std::str::from_utf8(&bytes) else {
-            unread.push(Unread::not_yaml(&file, 0, "not UTF-8"));
+            unread.push(Unread::not_yaml(file, 0, "not UTF-8"));
             return Ok(Err(format!("`{file}` is not UTF-8")));
         };
         let value = match read_object(text, 0) {
@@ -53,7 +53,7 @@ pub(super) fn parameters(
                 data: Data::Null,
             },
             Err((line, message)) => {
-                unread.push(Unread::not_yaml(&file, line, message));
+                unread.push(Unread::not_yaml(file, line, message));
                 return Ok(Err(format!("`{file}:{line}` is not YAML")));
             }
         };

@@ -1,15 +1,27 @@
 //! The generators of an `ApplicationSet`: what each gives, as far as the tree tells.
 
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
+
 use super::super::scan::Document;
 use super::super::{DirectorySet, Identity, Unread};
 use super::files;
 use super::template::{self, Parameters, fill, fill_known};
 use crate::failure::Result;
 use crate::kustomization::{Data, Value};
-use crate::tree::Listing;
+use crate::tree::{Listing, path};
 
 /// How many applications are made of one set.
 pub(super) const MOST: usize = 10_000;
+
+/// How much the generators of one set may do: paths that are compared with patterns, rounds of a matrix.
+const MOST_WORK: usize = 10_000_000;
+
+/// How many paths a pattern weighs by itself, and how many bytes of a generator that is filled in weigh as one.
+const WEIGHT: usize = 100;
+
+/// Why a generator is not read further.
+const TOO_MUCH: &str = "its generators take too much work";
 
 /// What stops a generator from being read, as a reason.
 type Unknown = String;
@@ -38,11 +50,52 @@ impl From<Vec<Parameters>> for Given {
     }
 }
 
+/// What lies below the top of what a generator reads.
+pub(super) struct Listed {
+    pub(super) base: String,
+    /// From the top of the repository.
+    pub(super) files: Vec<String>,
+    /// From the top of what it reads.
+    directories: BTreeSet<String>,
+}
+
+impl Listed {
+    pub(super) fn of(tree: &dyn Listing, base: &str) -> Result<Listed> {
+        let files = tree.below(base)?;
+        let mut directories = BTreeSet::new();
+        for inside in files.iter().filter_map(|file| path::below(file, base)) {
+            let mut directory = path::parent(inside);
+            while !directory.is_empty() && !directories.contains(directory) {
+                directories.insert(directory.to_owned());
+                directory = path::parent(directory);
+            }
+        }
+        Ok(Listed {
+            base: base.to_owned(),
+            files,
+            directories,
+        })
+    }
+
+    /// Returns the directories of which a set makes applications.
+    pub(super) fn taken_by(&self, set: &DirectorySet) -> Vec<String> {
+        let takes = set.matcher();
+        let taken = self.directories.iter().filter(|path| takes(path));
+        taken.cloned().collect()
+    }
+}
+
 pub(super) struct Reader<'a> {
     tree: &'a dyn Listing,
     identity: &'a Identity,
     set: &'a Document,
     is_go: bool,
+    /// A matrix reads the same again and again.
+    listed: BTreeMap<String, Rc<Listed>>,
+    /// What was done of [`MOST_WORK`].
+    work: usize,
+    /// How many files were read.
+    read: usize,
     pub(super) sets: Vec<DirectorySet>,
     pub(super) unread: Vec<Unread>,
 }
@@ -59,6 +112,9 @@ impl<'a> Reader<'a> {
             identity,
             set,
             is_go,
+            listed: BTreeMap::new(),
+            work: 0,
+            read: 0,
             sets: Vec::new(),
             unread: Vec::new(),
         }
@@ -116,7 +172,14 @@ impl<'a> Reader<'a> {
         let first = self.generate(one, one_kind, one_body)?;
         let is_read = ["git", "list"].contains(&two_kind);
         let (mut all, mut more) = (Vec::new(), first.more);
-        for outer in first.all.into_iter().take(MOST) {
+        let size = two.json().to_string().len() / WEIGHT + 1;
+        for (round, outer) in first.all.into_iter().enumerate() {
+            if round == MOST || !self.may_do(size) {
+                let rest = Given::unknown(TOO_MUCH);
+                all.extend(rest.all);
+                more = more.or(rest.more);
+                break;
+            }
             let mut is_known = true;
             let filled = two.map_texts(&mut |text| {
                 let (filled, is_all) = fill_known(text, &outer, self.is_go);
@@ -142,6 +205,21 @@ impl<'a> Reader<'a> {
         Ok(Given { all, more })
     }
 
+    /// Adds to what was done, and returns whether that is not too much.
+    fn may_do(&mut self, work: usize) -> bool {
+        self.work = self.work.saturating_add(work);
+        self.work <= MOST_WORK
+    }
+
+    fn listed(&mut self, base: &str) -> Result<Rc<Listed>> {
+        if let Some(listed) = self.listed.get(base) {
+            return Ok(listed.clone());
+        }
+        let listed = Rc::new(Listed::of(self.tree, base)?);
+        self.listed.insert(base.to_owned(), listed.clone());
+        Ok(listed)
+    }
+
     fn git(&mut self, git: &Value) -> Result<std::result::Result<Vec<Parameters>, Unknown>> {
         let text = |key: &str| git.get(key).and_then(Value::text);
         let url = text("repoURL").unwrap_or_default();
@@ -159,6 +237,7 @@ impl<'a> Reader<'a> {
             is_go: self.is_go,
             prefix: text("pathParamPrefix").unwrap_or_default(),
         };
+        let listed = self.listed(base)?;
         if let Some(directories) = git.get("directories").and_then(Value::list) {
             let patterns: Vec<(String, bool)> = directories
                 .iter()
@@ -175,14 +254,21 @@ impl<'a> Reader<'a> {
                 patterns,
                 revision,
             };
-            let found = set.directories(self.tree)?;
-            let found = found.iter().map(|path| template::of_path(path, style));
-            let found = found.collect();
+            let work = (listed.directories.len() + WEIGHT).saturating_mul(set.patterns.len());
+            let found = self.may_do(work).then(|| listed.taken_by(&set));
+            // Also where it is too much: localizing adds directories.
             self.sets.push(set);
-            return Ok(Ok(found));
+            let found = found.ok_or_else(|| TOO_MUCH.to_owned());
+            let given = |path: &String| template::of_path(path, style);
+            return Ok(found.map(|found| found.iter().map(given).collect()));
         }
         if let Some(patterns) = git.get("files").and_then(Value::list) {
-            return files::parameters(self.tree, base, patterns, style, &mut self.unread);
+            let work = (listed.files.len() + WEIGHT).saturating_mul(patterns.len());
+            if !self.may_do(work) {
+                return Ok(Err(TOO_MUCH.to_owned()));
+            }
+            let (read, unread) = (&mut self.read, &mut self.unread);
+            return files::parameters(self.tree, &listed, patterns, style, read, unread);
         }
         Ok(Err(
             "its generator names neither directories nor files".to_owned()

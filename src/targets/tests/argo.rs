@@ -442,6 +442,45 @@ fn too_many_applications_are_bounded() {
 }
 
 #[test]
+fn the_rounds_of_a_matrix_are_bounded() {
+    let matrix = |count: usize, second: &str| {
+        let elements: String = (0..count).map(|n| format!("{{a: '{n}'}}, ")).collect();
+        let git = format!("git: {{repoURL: '{HERE}', {second}}}");
+        format!("matrix: {{generators: [{{list: {{elements: [{elements}]}}}}, {{{git}}}]}}")
+    };
+    let too_much = "its generators take too much work";
+    let nothing = |count| format!("directories: [{}]", "{path: '{{.a}}/*'}, ".repeat(count));
+    let files = "files: [{path: 'clusters/a/*'}, {path: '{{.a}}'}]";
+    let read = "its generators read more than 10000 files";
+    for (count, second, path, expected) in [
+        (1000, nothing(2).as_str(), "{{.path.path}}", &[][..]),
+        (10_001, &nothing(1), "{{.path.path}}", &[too_much]),
+        (10_000, &nothing(20), "{{.path.path}}", &[too_much]),
+        (
+            10_001,
+            "files: [{path: none}]",
+            "{{.path.path}}",
+            &[too_much],
+        ),
+        (10_000, &nothing(20), "same", &["same", "same"]),
+    ] {
+        let found = paths_of(&set(&matrix(count, second), path));
+        assert_eq!(found, expected, "{count} {second}");
+    }
+    let empty = set(&matrix(6000, files), "x/{{.path.path}}");
+    let two = [
+        ("set.yaml", &*empty),
+        ("clusters/a/one.json", "[]"),
+        ("clusters/a/two.json", "[]"),
+    ];
+    let found = find_in(&two);
+    let [target] = &found.targets[..] else {
+        panic!()
+    };
+    assert!(line(target).ends_with(&format!("templated: {read}")));
+}
+
+#[test]
 fn a_directory_set_takes_what_go_would_match() {
     let text = set(
         &format!("git: {{repoURL: '{HERE}', directories: [{{path: 'apps/*/*'}}]}}"),
