@@ -39,9 +39,13 @@ fn find(context: &Context<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
     let sets = context.deployed.targets.sets.iter();
     // Asked for by the directories that hold the objects only, as long as paths narrow the check.
-    for set in sets.filter(|set| context.complete && set.revision.is_this) {
-        match in_set(context, set) {
-            Ok(found) => findings.extend(found),
+    let mut sets = sets.filter(|set| context.complete && set.revision.is_this);
+    if let Some(first) = sets.next() {
+        match made(context) {
+            Ok(made) => {
+                let sets = std::iter::once(first).chain(sets);
+                findings.extend(sets.filter_map(|set| in_set(context, set, &made)));
+            }
             Err(failure) => context.failures.borrow_mut().push(failure),
         }
     }
@@ -54,24 +58,39 @@ fn find(context: &Context<'_>) -> Vec<Finding> {
     findings
 }
 
+/// Returns the directories that localizing made.
+fn made(context: &Context<'_>) -> Result<BTreeSet<String>> {
+    let mut made = BTreeSet::new();
+    for file in context.tree.below("")? {
+        for directory in path::and_above(path::parent(&file)) {
+            let is_made = path::components(directory).any(|name| name == LOCALIZED_FILES)
+                || context.locks.iter().any(|(copy, _)| copy == directory);
+            if is_made && !made.contains(directory) {
+                made.insert(directory.to_owned());
+            }
+        }
+    }
+    Ok(made)
+}
+
 /// Finds what a set makes applications of.
-fn in_set(context: &Context<'_>, set: &DirectorySet) -> Result<Option<Finding>> {
-    let taken = set.directories(context.tree)?;
-    let is_made = |directory: &&String| {
+fn in_set(context: &Context<'_>, set: &DirectorySet, made: &BTreeSet<String>) -> Option<Finding> {
+    let takes = set.matcher();
+    let is_made = |directory: &&str| {
         path::components(directory).any(|name| name == LOCALIZED_FILES)
             || context.locks.iter().any(|(copy, lock)| {
                 let target = lock.target.as_deref();
                 let from = |place| path::below(place, &set.base);
                 let original = target.and_then(&from);
                 // A copy is meant to be deployed, but not beside its original.
-                from(copy) == Some(directory.as_str())
-                    && original.is_some_and(|original| set.takes(original))
+                from(copy) == Some(*directory) && original.is_some_and(&takes)
             })
     };
-    let made: BTreeSet<&String> = taken.iter().filter(is_made).collect();
-    let Some(first) = made.first() else {
-        return Ok(None);
-    };
+    let inside = made
+        .iter()
+        .filter_map(|place| path::below(place, &set.base));
+    let made: BTreeSet<&str> = inside.filter(|one| takes(one) && is_made(one)).collect();
+    let first = made.first()?;
     let more = match made.len() {
         1 => String::new(),
         count => format!(" and of {} more", count - 1),
@@ -89,13 +108,7 @@ fn in_set(context: &Context<'_>, set: &DirectorySet) -> Result<Option<Finding>> 
         excluded.join(", ")
     )];
     let spot = (object.line, 1);
-    Ok(Some(context.at_object(
-        Rule::DirectoryApp,
-        &object.file,
-        spot,
-        message,
-        help,
-    )))
+    Some(context.at_object(Rule::DirectoryApp, &object.file, spot, message, help))
 }
 
 /// Finds localized files that an application with `directory.recurse` takes for manifests.

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::super::scan::Document;
 use super::super::{Build, DirectorySet, Engine, Identity, Object, Place, Target, Targets, Unread};
-use super::generator::{Listed, MOST, Reader, kinds};
+use super::generator::{MOST, Reader, kinds};
 use super::pattern::Pattern;
 use super::template::{Parameters, fill_known, may_move};
 use crate::failure::Result;
@@ -168,14 +168,6 @@ fn filled_up(own: &Value, of_set: &Value) -> Value {
 }
 
 impl DirectorySet {
-    /// Returns the directories of a tree of which it makes applications, from the top of what it reads, sorted.
-    ///
-    /// # Errors
-    /// When the tree cannot be read.
-    pub fn directories(&self, tree: &dyn Listing) -> Result<Vec<String>> {
-        Ok(Listed::of(tree, &self.base)?.taken_by(self))
-    }
-
     /// Returns whether it makes an application of a directory, named from the top of what it reads.
     #[must_use]
     pub fn takes(&self, directory: &str) -> bool {
@@ -183,7 +175,7 @@ impl DirectorySet {
     }
 
     /// Returns [`DirectorySet::takes`] for many directories.
-    pub(super) fn matcher(&self) -> impl Fn(&str) -> bool {
+    pub fn matcher(&self) -> impl Fn(&str) -> bool {
         let patterns = self.patterns.iter();
         let patterns = patterns.filter_map(|(one, excludes)| Some((Pattern::new(one)?, *excludes)));
         let patterns: Vec<(Pattern, bool)> = patterns.collect();

@@ -60,7 +60,7 @@ pub(super) struct Listed {
 }
 
 impl Listed {
-    pub(super) fn of(tree: &dyn Listing, base: &str) -> Result<Listed> {
+    fn of(tree: &dyn Listing, base: &str) -> Result<Listed> {
         let files = tree.below(base)?;
         let mut directories = BTreeSet::new();
         for inside in files.iter().filter_map(|file| path::below(file, base)) {
@@ -78,7 +78,7 @@ impl Listed {
     }
 
     /// Returns the directories of which a set makes applications.
-    pub(super) fn taken_by(&self, set: &DirectorySet) -> Vec<String> {
+    fn taken_by(&self, set: &DirectorySet) -> Vec<String> {
         let takes = set.matcher();
         let taken = self.directories.iter().filter(|path| takes(path));
         taken.cloned().collect()
