@@ -39,13 +39,12 @@ fn find(context: &Context<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
     let sets = context.deployed.targets.sets.iter();
     // Asked for by the directories that hold the objects only, as long as paths narrow the check.
-    let mut sets = sets.filter(|set| context.complete && set.revision.is_this);
-    if let Some(first) = sets.next() {
+    let mut sets = sets
+        .filter(|set| context.complete && set.revision.is_this)
+        .peekable();
+    if sets.peek().is_some() {
         match made(context) {
-            Ok(made) => {
-                let sets = std::iter::once(first).chain(sets);
-                findings.extend(sets.filter_map(|set| in_set(context, set, &made)));
-            }
+            Ok(made) => findings.extend(sets.filter_map(|set| in_set(context, set, &made))),
             Err(failure) => context.failures.borrow_mut().push(failure),
         }
     }
@@ -60,17 +59,14 @@ fn find(context: &Context<'_>) -> Vec<Finding> {
 
 /// Returns the directories that localizing made.
 fn made(context: &Context<'_>) -> Result<BTreeSet<String>> {
-    let mut made = BTreeSet::new();
-    for file in context.tree.below("")? {
-        for directory in path::and_above(path::parent(&file)) {
-            let is_made = path::components(directory).any(|name| name == LOCALIZED_FILES)
-                || context.locks.iter().any(|(copy, _)| copy == directory);
-            if is_made && !made.contains(directory) {
-                made.insert(directory.to_owned());
-            }
-        }
-    }
-    Ok(made)
+    let files = context.tree.below("")?;
+    let is_made = |directory: &&str| {
+        path::components(directory).any(|name| name == LOCALIZED_FILES)
+            || context.locks.iter().any(|(copy, _)| copy == directory)
+    };
+    let directories = path::directories(files.iter().map(String::as_str));
+    let made = directories.into_iter().filter(is_made);
+    Ok(made.map(str::to_owned).collect())
 }
 
 /// Finds what a set makes applications of.

@@ -70,18 +70,17 @@ fn applications(
     tree: &dyn Listing,
     written: &BTreeSet<String>,
 ) -> Result<Vec<Failure>> {
-    let mut new = BTreeSet::new();
-    for file in written {
-        for directory in path::and_above(path::parent(file)) {
-            if !new.contains(directory) && tree.entry(directory)? != Some(tree::Entry::Directory) {
-                new.insert(directory.to_owned());
-            }
+    let mut new = Vec::new();
+    for directory in path::directories(written.iter().map(String::as_str)) {
+        if tree.entry(directory)? != Some(tree::Entry::Directory) {
+            new.push(directory);
         }
     }
     let mut failures = Vec::new();
     for set in targets.sets.iter().filter(|set| set.revision.is_this) {
         let inside = new.iter().filter_map(|place| path::below(place, &set.base));
-        let taken: Vec<&str> = inside.filter(|place| set.takes(place)).collect();
+        let takes = set.matcher();
+        let taken: Vec<&str> = inside.filter(|place| takes(place)).collect();
         let Some(first) = taken.first() else {
             continue;
         };

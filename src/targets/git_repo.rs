@@ -1,7 +1,7 @@
 //! Fleet: each path of a `GitRepo` is a bundle, also where there is no `fleet.yaml`.
 
 use std::collections::hash_map::Entry;
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 
 use super::argo::Pattern;
 use super::flux::{Word, text, texts};
@@ -127,7 +127,7 @@ fn places(
 struct Paths<'a> {
     tree: &'a dyn Listing,
     /// The directories below one, which holds the repository.
-    directories: HashMap<String, BTreeSet<String>>,
+    directories: HashMap<String, Vec<String>>,
     /// Whether a directory is a bundle by itself.
     bundles: HashMap<String, bool>,
 }
@@ -163,19 +163,12 @@ impl Paths<'_> {
     }
 }
 
-/// Returns all directories below one, as they are named from there.
-fn directories(tree: &dyn Listing, base: &str) -> Result<BTreeSet<String>> {
-    let mut all = BTreeSet::new();
-    for file in tree.below(base)? {
-        let inside = path::below(&file, base).unwrap_or_default();
-        for directory in path::and_above(path::parent(inside)) {
-            // So are those above.
-            if !all.insert(directory.to_owned()) {
-                break;
-            }
-        }
-    }
-    Ok(all)
+/// Returns all directories below one, as they are named from there, sorted.
+fn directories(tree: &dyn Listing, base: &str) -> Result<Vec<String>> {
+    let files = tree.below(base)?;
+    let inside = files.iter().filter_map(|file| path::below(file, base));
+    let directories = path::directories(inside).into_iter();
+    Ok(directories.map(str::to_owned).collect())
 }
 
 /// Returns whether a directory is a bundle by itself: it has no `fleet.yaml`, but YAML that no such file below it covers.

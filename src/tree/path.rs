@@ -1,5 +1,7 @@
 //! Paths inside a tree: relative to its top, with `/`, without `.` and `..`; the top is `""`.
 
+use std::collections::BTreeSet;
+
 /// Longer paths are not looked up at once, in bytes: how deep they are is up to who wrote them.
 pub const LONGEST: usize = 4096;
 
@@ -110,9 +112,27 @@ pub fn and_above(path: &str) -> impl Iterator<Item = &str> {
     })
 }
 
+/// Returns all directories that some files lie in, at any depth, without the top.
+pub fn directories<'a>(files: impl IntoIterator<Item = &'a str>) -> BTreeSet<&'a str> {
+    let mut all = BTreeSet::new();
+    for file in files {
+        // Those above one that is known are, too.
+        let mut above = and_above(parent(file));
+        while above.next().is_some_and(|directory| all.insert(directory)) {}
+    }
+    all
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn directories_of_files_are_found_at_any_depth() {
+        let files = ["a/b/c/x", "a/b/y", "z", "d/x", "a/e/x"];
+        let expected = ["a", "a/b", "a/b/c", "a/e", "d"];
+        assert_eq!(directories(files), BTreeSet::from(expected));
+    }
 
     #[test]
     fn the_innermost_directory_of_two_paths_is_found() {

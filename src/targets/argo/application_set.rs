@@ -168,13 +168,7 @@ fn filled_up(own: &Value, of_set: &Value) -> Value {
 }
 
 impl DirectorySet {
-    /// Returns whether it makes an application of a directory, named from the top of what it reads.
-    #[must_use]
-    pub fn takes(&self, directory: &str) -> bool {
-        self.matcher()(directory)
-    }
-
-    /// Returns [`DirectorySet::takes`] for many directories.
+    /// Returns what tells whether it makes an application of a directory, named from the top of what it reads.
     pub fn matcher(&self) -> impl Fn(&str) -> bool {
         let patterns = self.patterns.iter();
         let patterns = patterns.filter_map(|(one, excludes)| Some((Pattern::new(one)?, *excludes)));

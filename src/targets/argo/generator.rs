@@ -1,6 +1,6 @@
 //! The generators of an `ApplicationSet`: what each gives, as far as the tree tells.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use super::super::scan::Document;
@@ -56,24 +56,18 @@ pub(super) struct Listed {
     /// From the top of the repository.
     pub(super) files: Vec<String>,
     /// From the top of what it reads.
-    directories: BTreeSet<String>,
+    directories: Vec<String>,
 }
 
 impl Listed {
     fn of(tree: &dyn Listing, base: &str) -> Result<Listed> {
         let files = tree.below(base)?;
-        let mut directories = BTreeSet::new();
-        for inside in files.iter().filter_map(|file| path::below(file, base)) {
-            let mut directory = path::parent(inside);
-            while !directory.is_empty() && !directories.contains(directory) {
-                directories.insert(directory.to_owned());
-                directory = path::parent(directory);
-            }
-        }
+        let inside = files.iter().filter_map(|file| path::below(file, base));
+        let directories = path::directories(inside);
         Ok(Listed {
             base: base.to_owned(),
+            directories: directories.into_iter().map(str::to_owned).collect(),
             files,
-            directories,
         })
     }
 
