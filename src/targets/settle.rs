@@ -364,14 +364,19 @@ fn is_plain(text: &str) -> bool {
 
 /// Returns whether a patch changes what an object says about what is deployed. One that cannot be read may.
 fn touches_text(text: &str, fields: &[&str]) -> bool {
+    any_document(text, &|value| match &value.data {
+        Data::List(operations) => operations
+            .iter()
+            .any(|one| touches_by_operation(one, fields)),
+        Data::Mapping(_) => touches_by_merge(value, fields),
+        _ => true,
+    })
+}
+
+/// Returns whether this holds for a document of a text, or may: for one that cannot be read.
+fn any_document(text: &str, holds: &dyn Fn(&Value) -> bool) -> bool {
     documents(text).any(|(before, document)| match read_object(document, before) {
-        Ok(Some(value)) => match &value.data {
-            Data::List(operations) => operations
-                .iter()
-                .any(|one| touches_by_operation(one, fields)),
-            Data::Mapping(_) => touches_by_merge(&value, fields),
-            _ => true,
-        },
+        Ok(Some(value)) => holds(&value),
         Ok(None) => false,
         Err(_) => true,
     })
@@ -410,13 +415,9 @@ fn touches_by_merge(patch: &Value, fields: &[&str]) -> bool {
 /// Returns whether a file of replacements changes what an object says about what is deployed. One that cannot be read
 /// may.
 fn touches_by_replacements(text: &str, fields: &[&str]) -> bool {
-    documents(text).any(|(before, document)| match read_object(document, before) {
-        Ok(Some(value)) => match &value.data {
-            Data::List(items) => items.iter().any(|one| touches_by_replacement(one, fields)),
-            _ => touches_by_replacement(&value, fields),
-        },
-        Ok(None) => false,
-        Err(_) => true,
+    any_document(text, &|value| match &value.data {
+        Data::List(items) => items.iter().any(|one| touches_by_replacement(one, fields)),
+        _ => touches_by_replacement(value, fields),
     })
 }
 
