@@ -219,12 +219,12 @@ fn archive(owner: &str, repo: &str, names: &[&str]) -> Option<String> {
     .map(|name| (*name).to_owned())
     .chain(name_of(file))
     .collect();
-    let path = inside.get(1..).unwrap_or_default().join("/");
-    let separator = if path.is_empty() { "" } else { "//" };
-    Some(format!(
-        "kustomize reads no archives; write https://github.com/{owner}/{repo}{separator}{path}?ref={}",
-        reference.join("/")
-    ))
+    let root = root_url(
+        &format!("https://github.com/{owner}/{repo}"),
+        inside.get(1..).unwrap_or_default(),
+        &reference.join("/"),
+    );
+    Some(format!("kustomize reads no archives; write {root}"))
 }
 
 fn file_hint(url: &str) -> String {
@@ -232,9 +232,14 @@ fn file_hint(url: &str) -> String {
 }
 
 fn root_hint(repository: &str, path: &[&str], reference: &str) -> String {
+    let root = root_url(repository, path, reference);
+    format!("this is a web page; write {root}")
+}
+
+fn root_url(repository: &str, path: &[&str], reference: &str) -> String {
     let separator = if path.is_empty() { "" } else { "//" };
     let path = path.join("/");
-    format!("this is a web page; write {repository}{separator}{path}?ref={reference}")
+    format!("{repository}{separator}{path}?ref={reference}")
 }
 
 fn is_kustomization(name: &str) -> bool {
