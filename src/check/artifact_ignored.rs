@@ -69,13 +69,7 @@ fn look(context: &Context<'_>, one: &One<'_>, ignores: &Ignores, findings: &mut 
             rule.place
         )
     };
-    let help = |path: &str, rule: &Ignored| {
-        vec![if rule.is_pattern {
-            format!("take it in again, by a later pattern: `!/{path}`")
-        } else {
-            "name a directory there that holds it".to_owned()
-        }]
-    };
+    let help = |path: &str, rule: &Ignored| vec![rule.help("it", &format!("/{path}"))];
     let out = |file: FileId| -> Option<(&str, Ignored)> {
         let path = context.graph.own_path(file)?;
         Some((path, ignores.rule(path)?))

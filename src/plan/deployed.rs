@@ -247,12 +247,7 @@ fn left_out(
                 rule.pattern,
                 rule.place
             );
-            let hint = if rule.is_pattern {
-                "take localized files in again, by a later pattern: `!localized-files/`"
-            } else {
-                "name a directory there that holds it"
-            };
-            let hint = hint.to_owned();
+            let hint = rule.help("localized files", "localized-files/");
             failures.push(failure(&target.object, message, hint));
         }
     }

@@ -78,7 +78,19 @@ pub struct Ignored {
     /// Where it stands, as `.sourceignore:3`.
     pub place: String,
     /// Whether a later pattern takes it in again.
-    pub is_pattern: bool,
+    is_pattern: bool,
+}
+
+impl Ignored {
+    /// Returns how to take `what` in again, of which `pattern` says where it is.
+    #[must_use]
+    pub fn help(&self, what: &str, pattern: &str) -> String {
+        if self.is_pattern {
+            format!("take {what} in again, by a later pattern: `!{pattern}`")
+        } else {
+            "name a directory there that holds it".to_owned()
+        }
+    }
 }
 
 /// What every `.sourceignore` of a tree says, for all sources.
