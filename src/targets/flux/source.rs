@@ -59,12 +59,25 @@ struct Source {
 /// The sources of a tree.
 pub(super) struct Sources {
     sources: Vec<Source>,
-    /// Whether the one that bootstrapping made is this repository, although no object in the tree says so.
+    /// The kinds of which no object in the tree says what bootstrapping made.
+    unsaid: Vec<&'static str>,
+    /// Whether that is this repository.
     pub(super) is_bootstrapped: bool,
 }
 
 /// The name and the namespace of the source that bootstrapping makes of the repository of a cluster.
 const BOOTSTRAPPED: &str = "flux-system";
+
+/// Returns whether a source of this kind is what bootstrapping makes. One of nearly that name may be meant, but only if
+/// it is this repository.
+fn says(sources: &[Source], kind: &str) -> bool {
+    let mut of_kind = sources.iter().filter(|source| source.kind == kind);
+    of_kind.any(|source| {
+        let is_here = matches!(source.bound, Bound::Here { .. });
+        source.name == BOOTSTRAPPED
+            || is_here && nearest(BOOTSTRAPPED, [source.name.as_str()]).is_some()
+    })
+}
 
 /// Returns the namespace that an object means: its own where it names none.
 fn in_namespace<'a>(found: &'a Document, namespace: &'a str) -> &'a str {
@@ -122,7 +135,9 @@ impl Sources {
                 bound,
             });
         }
+        let kinds = ["GitRepository", "OCIRepository"].into_iter();
         Sources {
+            unsaid: kinds.filter(|kind| !says(&sources, kind)).collect(),
             sources,
             is_bootstrapped: false,
         }
@@ -155,8 +170,7 @@ impl Sources {
     }
 
     /// Returns whether a `sourceRef` names what bootstrapping makes, and no object in the tree says what that is: the
-    /// command line of Flux made it elsewhere, or the chart of a `FluxInstance` did. A source of nearly that name may be
-    /// meant, but only one that is this repository.
+    /// command line of Flux made it elsewhere, or the chart of a `FluxInstance` did.
     pub(super) fn is_of_bootstrap(
         &self,
         found: &Document,
@@ -164,16 +178,9 @@ impl Sources {
         namespace: &str,
         name: &str,
     ) -> bool {
-        let namespace = in_namespace(found, namespace);
-        let of_kind = self.sources.iter().filter(|source| source.kind == kind);
-        let mut meant = of_kind.filter(|source| {
-            let is_here = matches!(source.bound, Bound::Here { .. });
-            source.name == name || is_here && nearest(name, [source.name.as_str()]).is_some()
-        });
-        ["GitRepository", "OCIRepository"].contains(&kind)
+        self.unsaid.contains(&kind)
             && name == BOOTSTRAPPED
-            && ["", BOOTSTRAPPED].contains(&namespace)
-            && meant.next().is_none()
+            && ["", BOOTSTRAPPED].contains(&in_namespace(found, namespace))
     }
 
     /// Returns what an object means by its `sourceRef`.
