@@ -39,6 +39,58 @@ fn in_use(tree: &ObjectTree, used: &BTreeSet<String>) -> BTreeSet<String> {
     all
 }
 
+/// Returns the source and the top of what people see on disk, where both should be the same.
+fn seen(workspace: &Workspace) -> Option<(&ObjectTree, &Path)> {
+    match &workspace.files {
+        Files::Commit {
+            is_head: true,
+            tree,
+            repo,
+            ..
+        } => Some((tree, repo.top.as_deref()?)),
+        _ => None,
+    }
+}
+
+/// Refuses a configuration or a lock that is something else on disk: whoever follows a hint and edits it would get the
+/// same answer again.
+fn refuse_undecided(workspace: &Workspace) -> Result<()> {
+    let Some((tree, top)) = seen(workspace) else {
+        return Ok(());
+    };
+    let mut differ = BTreeSet::new();
+    for name in DECISIVE {
+        let committed = match tree.entry(name)? {
+            Some(_) => Some(tree.read(name)?),
+            None => None,
+        };
+        if std::fs::read(top.join(name)).ok() != committed {
+            differ.insert(name.to_owned());
+        }
+    }
+    let Some(repo) = workspace.repo().filter(|_| !differ.is_empty()) else {
+        return Ok(());
+    };
+    // A sparse checkout may leave it out, and line ends may differ. What git does not track, it passes over.
+    let changed = repo.changed_paths(&differ, None)?;
+    let is_new = |name: &String| matches!(tree.entry(name), Ok(None)) && top.join(name).is_file();
+    differ.retain(|name| changed.contains(name) || is_new(name));
+    if differ.is_empty() {
+        return Ok(());
+    }
+    let names: Vec<String> = differ.iter().map(|name| pathspec(name)).collect();
+    let differ: Vec<String> = differ.into_iter().collect();
+    Err(Failure::new(format!(
+        "uncommitted changes decide how the branch is made: {}",
+        listed(&differ)
+    ))
+    .hint(format!(
+        "commit them: git add -f -- {} && git commit",
+        names.join(" ")
+    ))
+    .hint("to use what is committed: --rev HEAD"))
+}
+
 /// Which branch, and how it is committed to.
 #[derive(Debug, Clone, Default)]
 pub struct BranchOptions {
@@ -100,6 +152,7 @@ impl OnBranch {
         else {
             return Err(Failure::new("only a commit can be localized on a branch"));
         };
+        refuse_undecided(workspace)?;
         let into = new_dir.map(|shown| into(workspace, shown)).transpose()?;
         let source = source_name.as_deref();
         if source.is_none() {
@@ -286,7 +339,7 @@ impl OnBranch {
         workspace: &Workspace,
         used: &BTreeSet<String>,
     ) -> Option<Status> {
-        let (tree, _) = self.seen(workspace)?;
+        let (tree, _) = seen(workspace)?;
         Some(self.repo.begin_status(in_use(tree, used)))
     }
 
@@ -297,22 +350,9 @@ impl OnBranch {
         plan: &Plan,
         begun: Option<Status>,
     ) -> Result<()> {
-        let Some((tree, top)) = self.seen(workspace) else {
+        let Some((tree, _)) = seen(workspace) else {
             return Ok(());
         };
-        // What they say counts, and that there is one.
-        for name in DECISIVE {
-            if tree.entry(name)?.is_none() && top.join(name).is_file() {
-                return Err(Failure::new(format!(
-                    "`{name}` is not committed, so it would not be used"
-                ))
-                .hint(format!(
-                    "commit it: git add -f -- {} && git commit",
-                    pathspec(name)
-                ))
-                .hint("to do without it: --rev HEAD"));
-            }
-        }
         let used = in_use(tree, &plan.used);
         let changed = self.repo.changed_paths(&used, begun)?;
         if changed.is_empty() {
@@ -323,18 +363,6 @@ impl OnBranch {
                 listed(&changed)
             ))
             .hint("commit or stash them; to use the committed files: --rev HEAD"))
-        }
-    }
-
-    /// Returns the source and the top of what people see on disk, where both should be the same.
-    fn seen<'a>(&'a self, workspace: &'a Workspace) -> Option<(&'a ObjectTree, &'a Path)> {
-        match &workspace.files {
-            Files::Commit {
-                is_head: true,
-                tree,
-                ..
-            } => Some((tree, self.repo.top.as_deref()?)),
-            _ => None,
         }
     }
 

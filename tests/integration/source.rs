@@ -58,15 +58,14 @@ fn a_lock_or_a_configuration_that_is_not_committed_is_not_passed_over() {
     let work = &project.work;
     work.run(&["lock"]).success();
     work.write(".kustomize-localize", "pin: true\n");
-    for file in ["kustomize-localize.lock", ".kustomize-localize"] {
-        let message = format!("`{file}` is not committed, so it would not be used");
-        let add = format!("git add -f -- :/{file}");
-        let words = [
-            message,
-            format!("hint: commit it: {add} && git commit"),
-            "hint: to do without it: --rev HEAD".to_owned(),
-        ];
-        let words = words.each_ref().map(String::as_str);
+    for (file, differ) in [
+        (
+            "kustomize-localize.lock",
+            "`.kustomize-localize`, `kustomize-localize.lock`",
+        ),
+        (".kustomize-localize", "`.kustomize-localize`"),
+    ] {
+        let words = [differ, "git add -f -- :/", "&& git commit", "--rev HEAD"];
         for args in [&OVERLAY[..], &["--in-place"]] {
             refused(work, args, &words);
             work.run(&[args, &["--dry-run", "--rev", "HEAD"]].concat())
@@ -77,10 +76,42 @@ fn a_lock_or_a_configuration_that_is_not_committed_is_not_passed_over() {
         work.git(&["commit", "--quiet", "--message", file]);
     }
     work.run(&["--in-place", "--dry-run"]).success();
-    work.write(".kustomize-localize", "pin: false\n");
-    let words = "files in use have uncommitted changes: `.kustomize-localize`";
-    refused(work, &OVERLAY, &[words]);
-    refused(work, &["--in-place"], &[words]);
+    let differs = "decide how the branch is made: `.kustomize-localize`\n";
+    for change in [Some("pin: false\n"), None] {
+        match change {
+            Some(text) => work.write(".kustomize-localize", text),
+            None => work.remove(".kustomize-localize"),
+        }
+        refused(work, &OVERLAY, &[differs]);
+        refused(work, &["--in-place"], &[differs]);
+    }
+}
+
+/// Who follows the hint of a failure and edits the configuration is told that it has to be committed, and not the same
+/// failure again.
+#[test]
+fn a_configuration_that_is_not_committed_is_named_before_anything_is_resolved() {
+    let project = Project::new();
+    let work = &project.work;
+    let gone = format!("file://{}/gone", project.sandbox.path("").display());
+    work.write(
+        "gone/kustomization.yaml",
+        format!("resources: ['{gone}?ref=v1']\n"),
+    );
+    work.commit("gone");
+    work.run(&["--in-place"]).fails(2).stderr_has("/gone");
+    work.write(
+        ".kustomize-localize",
+        format!("allow:\n- {{url: '{gone}', refs: any, leave: true, reason: it is ours}}\n"),
+    );
+    let output = work.run(&["--in-place"]);
+    output
+        .fails(2)
+        .stderr_has("git add -f -- :/.kustomize-localize && git commit")
+        .lacks("/gone");
+    work.git(&["add", "-f", "--", ":/.kustomize-localize"]);
+    work.git(&["commit", "--quiet", "--message", "leave it"]);
+    work.run(&["--in-place", "--no-verify"]).success();
 }
 
 #[test]
