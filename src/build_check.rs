@@ -33,6 +33,7 @@ mod proxy;
 #[cfg(feature = "localize")]
 mod runner;
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -85,7 +86,7 @@ pub struct Job<'a> {
     targets: Vec<Target>,
     /// What engines build.
     engines: Vec<EngineBuild>,
-    /// Those that are not built, because they lack something that was accepted.
+    /// Those that are not built, because they need something that stays remote or may be missing.
     skipped: Vec<TargetCheck>,
     earlier: Option<Earlier>,
     /// The search for the program, if it has begun.
@@ -119,7 +120,10 @@ impl<'a> Job<'a> {
             };
             // One build would reach out, and the other could not.
             match reached_left(graph, affected.root, &plan.lock.left) {
-                Some(why) => skipped.push(TargetCheck::not_built(&target, &why)),
+                Some(reason) => skipped.push(TargetCheck::without_build(
+                    &target,
+                    Verdict::Skipped { reason },
+                )),
                 None => targets.push(target),
             }
         }
@@ -267,14 +271,16 @@ impl BuildCheck {
         let same = |target: &&TargetCheck| target.verdict.is_same();
         let same = self.targets.iter().filter(same).count();
         // What an engine cannot build, it does not deploy.
-        let not_built = |target: &&TargetCheck| {
-            matches!(target.verdict, Verdict::NotBuilt { .. }) && !target.is_engine
-        };
-        let not_built = self.targets.iter().filter(not_built);
+        let not_built = self.targets.iter().filter(|target| {
+            let verdict = &target.verdict;
+            matches!(verdict, Verdict::NotBuilt { .. } | Verdict::Skipped { .. })
+                && !target.is_engine
+        });
+        let not_built: BTreeSet<String> = not_built.map(|target| target.target.clone()).collect();
         match &self.by {
-            Some(by) if same > 0 => Verified::Identical {
+            Some(by) if same > 0 || !not_built.is_empty() => Verified::Identical {
                 same,
-                not_built: not_built.map(|target| target.target.clone()).collect(),
+                not_built,
                 by: by.recorded(),
             },
             _ => Verified::NotBuilt,
@@ -296,25 +302,14 @@ impl TargetCheck {
         }
     }
 
-    /// Returns the check of a target that was not built because it lacks something that was accepted; `why` explains
-    /// it.
-    #[cfg(feature = "localize")]
-    fn not_built(target: &Target, why: &str) -> TargetCheck {
-        let reason = format!("{why}, {ACCEPTED}");
-        TargetCheck::without_build(target, Verdict::NotBuilt { reason })
-    }
-
-    /// Returns whether it was not built because it lacks something that was accepted.
-    #[must_use]
-    pub fn lacks_accepted(&self) -> bool {
-        matches!(&self.verdict, Verdict::NotBuilt { reason } if reason.ends_with(ACCEPTED))
-    }
-
     /// Returns what to do about the verdict.
     #[must_use]
     pub fn next_steps(&self) -> Vec<String> {
         let steps: &[&str] = match &self.verdict {
-            Verdict::Identical | Verdict::AnnotationsOnly | Verdict::VerifiedBefore => &[],
+            Verdict::Identical
+            | Verdict::AnnotationsOnly
+            | Verdict::VerifiedBefore
+            | Verdict::Skipped { .. } => &[],
             Verdict::Differs(_) => &["to accept the difference: --no-verify"],
             Verdict::Unsteady(_) => &[
                 "let it build to the same each time (charts need a release name, functions no clock), or leave it unverified: --no-verify",
@@ -330,9 +325,6 @@ impl TargetCheck {
         steps.iter().map(|step| (*step).to_owned()).collect()
     }
 }
-
-/// Shown for a target that lacks something that was accepted.
-const ACCEPTED: &str = "as accepted";
 
 /// Messages of kustomize about a missing input, and what to do about each.
 const NEXT_STEPS: [(&str, &str); 7] = [

@@ -93,13 +93,22 @@ impl Failure {
     }
 }
 
+impl Failure {
+    /// Returns where it is, with the field.
+    #[must_use]
+    pub fn place(&self) -> Option<String> {
+        let location = self.location.as_ref()?;
+        Some(match location.field.as_str() {
+            "" => location.to_string(),
+            field => format!("{location}: {field}"),
+        })
+    }
+}
+
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if let Some(location) = &self.location {
-            write!(f, "{location}: ")?;
-            if !location.field.is_empty() {
-                write!(f, "{}: ", location.field)?;
-            }
+        if let Some(place) = self.place() {
+            write!(f, "{place}: ")?;
         }
         f.write_str(&self.message)
     }

@@ -85,12 +85,17 @@ pub fn counted_warnings(warnings: &[Warning]) -> String {
 
 /// Writes how many warnings there are, if there are any.
 #[cfg(feature = "localize")]
-fn write_warnings(out: &mut String, warnings: &[Warning]) -> std::fmt::Result {
+fn write_warnings(out: &mut String, warnings: &[Warning], verbose: bool) -> std::fmt::Result {
     use std::fmt::Write;
 
-    match warnings {
-        [] => Ok(()),
-        warnings => writeln!(out, "  {}", counted_warnings(warnings)),
+    if warnings.is_empty() {
+        return Ok(());
+    }
+    let all = counted_warnings(warnings);
+    if messages::shown(warnings, verbose).len() < warnings.len() {
+        writeln!(out, "  {all}: -v shows each")
+    } else {
+        writeln!(out, "  {all}")
     }
 }
 

@@ -16,7 +16,7 @@ use crate::plan::{Original, Writes};
 use crate::reference::RepoSpec;
 use crate::tree::{Entry, Tree, path};
 use crate::walk::{
-    CarriedId, FileId, Graph, Origin, Place, RemoteFile, Root, RootId, Source, SourceId,
+    CarriedId, FileId, Graph, Named, Origin, Place, RemoteFile, Root, RootId, Source, SourceId,
     Target as Leads,
 };
 
@@ -134,7 +134,9 @@ impl BuildInputs {
 
     /// Returns what a build said without the temporary directories that it names, on one line.
     pub(super) fn plain(&self, said: &str) -> String {
-        let mut text = said.to_owned();
+        // What is deprecated is no reason, and kustomize says it before the reason.
+        let said = said.lines().filter(|line| !line.starts_with("# Warning:"));
+        let mut text = said.collect::<Vec<_>>().join("\n");
         for place in [&self.original, &self.input.join("localized")] {
             let place = place.display().to_string();
             let place = place.trim_end_matches('/');
@@ -409,9 +411,23 @@ fn write_inputs(
             }
         }
     }
-    let stored = std::mem::take(&mut outs[0].stored);
-    put_charts(graph, place)?;
-    Ok(stored)
+    for chart in graph.named_charts()? {
+        let (root, source) = (chart.noted.root, graph.roots[chart.noted.root].source);
+        let Source {
+            tree, repository, ..
+        } = &graph.sources[source];
+        match &chart.place {
+            // A walk without a network looks for it, and not into it.
+            Place::There(directory) if repository.is_none() && !left_out.roots.contains(&root) => {
+                for named in files_below(&**tree, directory)? {
+                    put(source, &named, None)?;
+                }
+            }
+            Place::Missing(directory) => put_chart(graph, &chart, directory, &place(source))?,
+            _ => {}
+        }
+    }
+    Ok(std::mem::take(&mut outs[0].stored))
 }
 
 /// Returns the files and links of a directory that the walk did not look into.
@@ -431,22 +447,19 @@ fn files_below(tree: &dyn Tree, directory: &str) -> Result<Vec<String>> {
     Ok(files)
 }
 
-/// Puts the charts that were pulled where kustomize looks for them, so that it pulls none itself.
-fn put_charts(graph: &Graph, place: &dyn Fn(SourceId) -> PathBuf) -> Result<()> {
-    for named in graph.named_charts()? {
-        let chart = graph.charts.iter().find(|chart| chart.note == named.note);
-        let brought = chart.and_then(|chart| chart.brought.as_ref());
-        let (Some((archive, _)), Place::Missing(directory)) = (brought, &named.place) else {
-            continue;
-        };
-        let source = graph.roots[named.noted.root].source;
-        let Some(inside) = path::below(directory, &graph.sources[source].scope) else {
-            continue;
-        };
-        for (name, bytes) in &archive.files {
-            let to = place(source).join(inside).join(name);
-            write(&to, bytes, false).map_err(|error| not_put(&error))?;
-        }
+/// Puts a chart that was pulled where kustomize looks for it, so that it pulls none itself. `top` is where its source
+/// lies.
+fn put_chart(graph: &Graph, named: &Named<'_>, directory: &str, top: &Path) -> Result<()> {
+    let chart = graph.charts.iter().find(|chart| chart.note == named.note);
+    let brought = chart.and_then(|chart| chart.brought.as_ref());
+    let source = graph.roots[named.noted.root].source;
+    let inside = path::below(directory, &graph.sources[source].scope);
+    let (Some((archive, _)), Some(inside)) = (brought, inside) else {
+        return Ok(());
+    };
+    for (name, bytes) in &archive.files {
+        let to = top.join(inside).join(name);
+        write(&to, bytes, false).map_err(|error| not_put(&error))?;
     }
     Ok(())
 }

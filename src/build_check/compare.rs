@@ -68,6 +68,11 @@ pub enum Verdict {
         /// Why.
         reason: String,
     },
+    /// It was not built: something that it needs stays remote, or may be missing.
+    Skipped {
+        /// What that is.
+        reason: String,
+    },
 }
 
 impl Verdict {
@@ -79,7 +84,8 @@ impl Verdict {
             Verdict::Differs(_)
             | Verdict::Unsteady(_)
             | Verdict::Broken { .. }
-            | Verdict::NotBuilt { .. } => false,
+            | Verdict::NotBuilt { .. }
+            | Verdict::Skipped { .. } => false,
         }
     }
 
@@ -91,7 +97,8 @@ impl Verdict {
             Verdict::Identical
             | Verdict::AnnotationsOnly
             | Verdict::VerifiedBefore
-            | Verdict::NotBuilt { .. } => false,
+            | Verdict::NotBuilt { .. }
+            | Verdict::Skipped { .. } => false,
         }
     }
 
@@ -106,6 +113,7 @@ impl Verdict {
             Verdict::Unsteady(_) => "unsteady",
             Verdict::Broken { .. } => "broken",
             Verdict::NotBuilt { .. } => "not-built",
+            Verdict::Skipped { .. } => "skipped",
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-use super::{Job, Target};
+use super::{Job, Target, Verdict};
 use crate::failure::Result;
 use crate::kustomization::FILE_NAMES;
 use crate::plan::{Original, Writes, git_remote};
@@ -27,19 +27,35 @@ pub struct Earlier {
 }
 
 impl Earlier {
-    /// Returns which targets are built by `by` from nothing but what they were built from when the record was made.
+    /// Returns what the record says of each target that is built by `by` from nothing but what it was built from then.
     ///
     /// # Errors
     /// When a tree cannot be read.
-    pub(super) fn covered(&self, job: &Job<'_>, by: &Builder) -> Result<Vec<bool>> {
-        self.covers(job, by, &job.targets)
+    pub(super) fn covered(&self, job: &Job<'_>, by: &Builder) -> Result<Vec<Option<Verdict>>> {
+        let verdict = |target: &Target| {
+            if self.verified.has_not_built(&target.name) {
+                Verdict::NotBuilt {
+                    reason: NOT_BUILT_BEFORE.to_owned(),
+                }
+            } else {
+                Verdict::VerifiedBefore
+            }
+        };
+        let covered = self.covers(job, by, &job.targets)?;
+        let covered = covered.into_iter().zip(&job.targets);
+        let covered = covered.map(|(is_covered, target)| is_covered.then(|| verdict(target)));
+        Ok(covered.collect())
     }
 
-    /// Returns which of what engines build is built from nothing else: from the same roots, by the same object.
+    /// Returns the same of what engines build: it is built from the same roots, by the same object.
     ///
     /// # Errors
     /// When a tree cannot be read.
-    pub(super) fn covered_engines(&self, job: &Job<'_>, by: &Builder) -> Result<Vec<bool>> {
+    pub(super) fn covered_engines(
+        &self,
+        job: &Job<'_>,
+        by: &Builder,
+    ) -> Result<Vec<Option<Verdict>>> {
         let mut covered = Vec::new();
         for build in &job.engines {
             let root = |directory: &String| Target {
@@ -59,12 +75,11 @@ impl Earlier {
             let sees_same = build.hidden.patterns().is_none_or(|files| {
                 files.iter().all(is_same) && !self.source.iter().any(is_pattern)
             });
-            covered.push(
-                !roots.is_empty()
-                    && sees_same
-                    && build.declared.iter().all(is_same)
-                    && self.covers(job, by, &roots)?.iter().all(|root| *root),
-            );
+            let is_covered = !roots.is_empty()
+                && sees_same
+                && build.declared.iter().all(is_same)
+                && self.covers(job, by, &roots)?.iter().all(|root| *root);
+            covered.push(is_covered.then_some(Verdict::VerifiedBefore));
         }
         Ok(covered)
     }
@@ -80,7 +95,7 @@ impl Earlier {
                 Some(_) => before.root(&target.localized),
                 None => Some(0),
             };
-            let Some(root) = root.filter(|_| self.verified.covers(&target.name, by)) else {
+            let Some(root) = root.filter(|_| self.verified.holds_for(by)) else {
                 return false;
             };
             let original = before.inputs(root);
@@ -108,6 +123,10 @@ impl Earlier {
         Ok(targets.iter().map(covers).collect())
     }
 }
+
+/// Why a target is not built again that did not build.
+const NOT_BUILT_BEFORE: &str =
+    "it did not build in an earlier run, from the same inputs (--verify builds it again)";
 
 /// A graph, to be asked for what its roots are built from.
 struct Reach<'a> {

@@ -30,7 +30,7 @@ pub(super) const TIMEOUT: Duration = Duration::from_secs(300);
 pub fn check_builds(mut job: Job<'_>, options: &Options) -> Result<BuildCheck> {
     let mut skipped = std::mem::take(&mut job.skipped);
     let mut checked = if job.targets.is_empty() && !skipped.is_empty() {
-        BuildCheck::without("what is built lacks something, as accepted")
+        BuildCheck::default()
     } else {
         let searching = job.searching.take();
         checked(&job, searching, options)?
@@ -61,7 +61,7 @@ fn checked(job: &Job<'_>, searching: Option<Searching>, options: &Options) -> Re
     }
     let covered = match &job.earlier {
         Some(earlier) => earlier.covered(job, &by)?,
-        None => vec![false; job.targets.len()],
+        None => vec![None; job.targets.len()],
     };
     let mut checked = BuildCheck::default();
     let verdict_of_all = |verdict: Verdict| {
@@ -73,16 +73,13 @@ fn checked(job: &Job<'_>, searching: Option<Searching>, options: &Options) -> Re
     let engines: Vec<Target> = job.engines.iter().map(EngineBuild::target).collect();
     let covered_engines = match &job.earlier {
         Some(earlier) => earlier.covered_engines(job, &by)?,
-        None => vec![false; engines.len()],
+        None => vec![None; engines.len()],
     };
-    if covered
-        .iter()
-        .chain(&covered_engines)
-        .all(|is_covered| *is_covered)
-    {
-        let both = job.targets.iter().chain(&engines);
+    let all_covered = covered.iter().chain(&covered_engines).cloned();
+    if let Some(verdicts) = all_covered.collect::<Option<Vec<Verdict>>>() {
+        let both = job.targets.iter().chain(&engines).zip(verdicts);
         checked.targets = both
-            .map(|target| TargetCheck::without_build(target, Verdict::VerifiedBefore))
+            .map(|(target, verdict)| TargetCheck::without_build(target, verdict))
             .collect();
         checked.by = Some(by);
         return Ok(checked);
@@ -111,7 +108,7 @@ fn checked(job: &Job<'_>, searching: Option<Searching>, options: &Options) -> Re
     }
     let scratch = Scratch::new().map_err(|error| unusable(&error))?;
     let todo: Vec<&Target> = (job.targets.iter().zip(&covered))
-        .filter(|(_, is_covered)| !**is_covered)
+        .filter(|(_, covered)| covered.is_none())
         .map(|(target, _)| target)
         .collect();
     let inputs = BuildInputs::put(job, &todo, scratch.path())?;
@@ -200,8 +197,8 @@ impl Runner<'_> {
         self,
         job: &Job<'_>,
         todo: &[&Target],
-        covered: &[bool],
-        covered_engines: &[bool],
+        covered: &[Option<Verdict>],
+        covered_engines: &[Option<Verdict>],
         mut checked: BuildCheck,
     ) -> Result<BuildCheck> {
         let mut built = self.all(todo)?.into_iter();
@@ -209,8 +206,8 @@ impl Runner<'_> {
         let mut engines = Vec::new();
         for (number, build) in job.engines.iter().enumerate() {
             let target = build.target();
-            engines.push(if covered_engines.get(number) == Some(&true) {
-                TargetCheck::without_build(&target, Verdict::VerifiedBefore)
+            engines.push(if let Some(Some(verdict)) = covered_engines.get(number) {
+                TargetCheck::without_build(&target, verdict.clone())
             } else {
                 let _both = Both::put(self.inputs, build)?;
                 self.one(todo.len() + number, &target, &build.original.made.arguments)?
@@ -218,12 +215,9 @@ impl Runner<'_> {
         }
         self.progress.clear();
         let targets = job.targets.iter().zip(covered);
-        let targets = targets.filter_map(|(target, is_covered)| {
-            if *is_covered {
-                Some(TargetCheck::without_build(target, Verdict::VerifiedBefore))
-            } else {
-                built.next()
-            }
+        let targets = targets.filter_map(|(target, covered)| match covered {
+            Some(verdict) => Some(TargetCheck::without_build(target, verdict.clone())),
+            None => built.next(),
         });
         checked.targets = targets.collect();
         checked.targets.append(&mut engines);

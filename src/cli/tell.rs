@@ -24,7 +24,8 @@ pub(super) fn tell<T: Tell>(args: &OutputArgs, outcome: Result<T, Failures>) -> 
             print(&report.human(args.verbose));
         }
         if !args.quiet || refused.is_some() {
-            say(&messages::warnings(report.warnings()));
+            let verbose = args.verbose || refused.is_some();
+            say(&messages::warnings(report.warnings(), verbose));
         }
     }
     failures(&report.failures());

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use super::Fetching;
-use crate::build_check::{self, BuildCheck, TargetCheck, Verdict};
+use crate::build_check::{self, BuildCheck};
 use crate::config::Strict;
 use crate::failure::{Failure, Location, Result};
 use crate::finding::WarningId;
@@ -69,38 +69,17 @@ impl Builds {
         Ok(variables)
     }
 
-    /// Returns what was not built, as warnings. A missing kustomize is a warning only if warnings are errors: the
-    /// report mentions it anyway.
+    /// Returns that nothing was built, as a warning only if warnings are errors: the report mentions it anyway. What did
+    /// not build before either is no warning.
     pub(super) fn warnings(&self, strict: &Strict, checked: &BuildCheck) -> Vec<Warning> {
-        let warning = |target: &str, message: String| Warning {
-            id: WarningId::NotBuilt,
-            location: Location {
-                file: target.to_owned(),
-                ..Location::default()
-            },
-            message,
-        };
-        let is_accepted =
-            !checked.targets.is_empty() && checked.targets.iter().all(TargetCheck::lacks_accepted);
         let is_strict = strict.takes(WarningId::NotBuilt) && !self.skip;
-        let without = checked.without.as_ref();
-        let without = without.filter(|_| is_strict && !is_accepted);
-        let targets = checked.targets.iter().filter_map(|one| match &one.verdict {
-            // Accepted, so there is nothing to warn about.
-            Verdict::NotBuilt { .. } if one.lacks_accepted() => None,
-            Verdict::NotBuilt { reason } => Some(warning(
-                &one.target,
-                format!(
-                    "the original does not build by itself, so its copy is not verified: {reason}"
-                ),
-            )),
-            _ => None,
+        let without = checked.without.iter().filter(|_| is_strict);
+        let without = without.map(|reason| Warning {
+            id: WarningId::NotBuilt,
+            location: Location::default(),
+            message: format!("the result is not verified by a build: {reason}"),
         });
-        let without = without.map(|reason| {
-            let message = format!("the result is not verified by a build: {reason}");
-            warning("", message)
-        });
-        without.into_iter().chain(targets).collect()
+        without.collect()
     }
 }
 

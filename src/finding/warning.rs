@@ -67,8 +67,10 @@ warnings! {
     LegacyPlugin "legacy-plugin",
     /// in place: the localized branch was merged into its source, with the command that takes that back
     MergedBack "merged-back",
-    /// the original does not build by itself, so its copy is not verified; with `--strict` also that there is no
-    /// kustomize
+    /// `lock`, in place: a path that a kustomization names does not exist, as `check` reports; it is counted, and shown with
+    /// `-v`
+    MissingPath "missing-path",
+    /// with `--strict`: nothing was verified by a build, because there is no kustomize
     NotBuilt "not-built",
     /// `lock`: something in the tree itself is wrong, so that what is behind it is not looked at
     NotFollowed "not-followed",

@@ -277,7 +277,7 @@ impl Walking<'_> {
 fn refuse(troubles: &Troubles, request: &Request) -> Result<(), Failures> {
     let mut failures = troubles.remote.clone();
     if !request.targets.is_empty() {
-        failures.extend(troubles.local.iter().cloned());
+        failures.extend(troubles.local.iter().map(|(_, failure)| failure.clone()));
     }
     if failures.is_empty() {
         return Ok(());

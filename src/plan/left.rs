@@ -73,15 +73,13 @@ pub fn references(graph: &Graph) -> BTreeSet<String> {
         .collect()
 }
 
-/// Returns what a root reaches that its build lacks here because that was accepted: references that stay remote, charts
-/// among `left`, local files that may be missing. None where it reaches nothing of that kind, so that it can be built
-/// without the network.
+/// Returns what a root reaches that its build lacks here: references that stay remote, charts among `left`, local files
+/// that may be missing. None where it reaches nothing of that kind, so that it can be built without the network.
 #[must_use]
 pub fn reached(graph: &Graph, root: RootId, left: &[Left]) -> Option<String> {
-    let accepted: BTreeSet<String> = left
+    let left: HashMap<String, bool> = left
         .iter()
-        .filter(|left| left.accepted)
-        .map(|left| left.what.label())
+        .map(|left| (left.what.label(), left.accepted))
         .collect();
     let mut seen = HashSet::new();
     let mut todo = vec![root];
@@ -90,19 +88,24 @@ pub fn reached(graph: &Graph, root: RootId, left: &[Left]) -> Option<String> {
             continue;
         }
         if let Some(path) = graph.missing.get(&root) {
-            return Some(format!("it needs {path}, which is not there"));
+            return Some(format!("{path} is missing (allowed)"));
         }
-        let stays = |label: &str| Some(format!("it reaches {label}, which stays remote"));
-        let mut charts = graph.charts.iter();
-        let is_left = |chart: &&Chart| {
-            chart.root == root && chart.brought.is_none() && accepted.contains(&chart.label)
-        };
-        if let Some(chart) = charts.find(is_left) {
-            return stays(&chart.label);
+        let of_root = |chart: &&Chart| chart.root == root && chart.brought.is_none();
+        for chart in graph.charts.iter().filter(of_root) {
+            match left.get(&chart.label) {
+                Some(true) => return Some(format!("{} stays remote (allowed)", chart.label)),
+                // The original could pull it, and the result could not: it is read-only, and without a network.
+                Some(false) => {
+                    let label = &chart.label;
+                    return Some(format!("{label} stays remote (`--helm` brings it in)"));
+                }
+                None => {}
+            }
         }
         for (index, edge) in graph.roots[root].edges.iter().enumerate() {
             if graph.left.contains(&(root, index)) {
-                return stays(&redact::url(&edge.reference.text));
+                let url = redact::url(&edge.reference.text);
+                return Some(format!("{url} stays remote (allowed)"));
             }
             if let Target::Root { id, .. } = edge.target {
                 todo.push(id);

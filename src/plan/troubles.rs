@@ -12,7 +12,7 @@ pub(super) struct Troubles {
     /// Something remote could not be brought in: nothing can be said about it.
     pub(super) remote: Vec<Failure>,
     /// Something in the tree itself is wrong. Everything else can still be localized.
-    pub(super) local: Vec<Failure>,
+    pub(super) local: Vec<(WarningId, Failure)>,
     /// The kustomizations that could not be read, so that their references are unknown.
     pub(super) unread: Vec<String>,
 }
@@ -32,10 +32,9 @@ impl Troubles {
         let unnameable = kustomizations.unnameable.iter();
         troubles.local.extend(unnameable.map(|place| {
             let place = failure::shown(place);
-            Failure::new(format!(
-                "`{place}` was not looked at: its path is not UTF-8"
-            ))
-            .hint("rename its directory")
+            let message = format!("`{place}` was not looked at: its path is not UTF-8");
+            let failure = Failure::new(message).hint("rename its directory");
+            (WarningId::NotFollowed, failure)
         }));
         let graph = &explored.graph;
         let mut seen = BTreeSet::new();
@@ -57,7 +56,13 @@ impl Troubles {
             } else if hides {
                 troubles.unread.push(trouble.failure.message.clone());
             }
-            troubles.local.push(trouble.failure.clone());
+            let id = match trouble.kind {
+                TroubleKind::Missing { .. } | TroubleKind::NoKustomization { .. } => {
+                    WarningId::MissingPath
+                }
+                _ => WarningId::NotFollowed,
+            };
+            troubles.local.push((id, trouble.failure.clone()));
         }
         troubles.unread.dedup();
         Ok(troubles)
@@ -65,8 +70,8 @@ impl Troubles {
 
     /// Returns the local ones as warnings.
     pub(super) fn warnings(&self) -> impl Iterator<Item = Warning> {
-        self.local.iter().map(|failure| Warning {
-            id: WarningId::NotFollowed,
+        self.local.iter().map(|(id, failure)| Warning {
+            id: *id,
             location: failure.location.as_deref().cloned().unwrap_or_default(),
             message: failure.message.clone(),
         })

@@ -1,6 +1,6 @@
 //! The report about building original and result.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 use serde::Serialize;
@@ -10,79 +10,98 @@ use crate::build_check::{BuildCheck, Difference, DifferenceKind, TargetCheck, Ve
 use crate::failure::{Failure, short};
 use crate::record::Change;
 
-/// How many objects, or roots, are named before the rest is only counted.
+/// How many objects, roots or reasons are named before the rest is only counted.
 const NAMED: usize = 10;
 
-/// Writes the result of the builds.
-pub(super) fn write_proof(out: &mut String, checked: &BuildCheck) -> std::fmt::Result {
+/// Writes the result of the builds. Why roots were not built is said once for each reason, and with `verbose` for all.
+pub(super) fn write_proof(
+    out: &mut String,
+    checked: &BuildCheck,
+    verbose: bool,
+) -> std::fmt::Result {
     if let Some(reason) = &checked.without {
         return writeln!(out, "  not verified by a build: {}", visible(reason));
     }
-    let program = program(checked);
+    let by = checked.by.iter().map(|by| by.program.clone());
     let network = checked.network.map(|network| network.to_string());
-    let how = format!("{program}, {}", network.unwrap_or_default());
-    let (before, built): (Vec<_>, Vec<_>) = checked
+    let how: Vec<String> = by.chain(network).collect();
+    let how = match how.as_slice() {
+        [] => String::new(),
+        how => format!(" ({})", how.join(", ")),
+    };
+    let is_verified = checked
         .targets
         .iter()
-        .partition(|target| target.verdict == Verdict::VerifiedBefore);
-    let same = built.iter().filter(|target| target.verdict.is_same());
-    let bytes: u64 = same.clone().map(|target| target.size).sum();
-    let annotated = |target: &&&TargetCheck| target.verdict == Verdict::AnnotationsOnly;
-    let but = if same.clone().any(|target| annotated(&target)) {
-        ", but for the annotations that name paths"
-    } else {
-        ""
-    };
-    match (same.count(), checked.targets.len()) {
-        (0, _) => {}
-        (1, 1) => writeln!(
-            out,
-            "  verified: it builds to the same {bytes} bytes{but} ({how})"
-        )?,
-        _ => writeln!(
-            out,
-            "  verified: {} the same {bytes} bytes{but} ({how})",
-            giving(&built)
-        )?,
-    }
-    match (before.len(), checked.targets.len()) {
-        (0, _) => {}
-        (1, 1) => writeln!(out, "  verified before, from the same inputs ({program})")?,
-        (before, _) => writeln!(
-            out,
-            "  verified before: {} from the same inputs ({program})",
-            counted(before, "build")
-        )?,
-    }
-    for target in built {
-        write_target(out, checked, target)?;
-        for step in target.next_steps() {
-            writeln!(out, "  {}{}", which(checked, target), visible(&step))?;
+        .any(|target| target.verdict.is_same());
+    let not = if is_verified { "" } else { "not " };
+    writeln!(out, "  {not}verified: {}{how}", counts(checked))?;
+    let mut unbuilt: BTreeMap<(&str, &str), Vec<&TargetCheck>> = BTreeMap::new();
+    for target in &checked.targets {
+        match &target.verdict {
+            Verdict::NotBuilt { reason } => unbuilt.entry(("did not build", reason)),
+            Verdict::Skipped { reason } => unbuilt.entry(("skipped", reason)),
+            _ => continue,
         }
+        .or_default()
+        .push(target);
+    }
+    if unbuilt.len() > NAMED && !verbose {
+        let reasons = counted(unbuilt.len(), "reason");
+        writeln!(out, "  not built for {reasons}: -v names them")?;
+    } else {
+        for ((what, reason), targets) in &unbuilt {
+            let most = if verbose { targets.len() } else { NAMED };
+            let names = targets.iter().map(|target| visible(&target.target));
+            let mut names: Vec<_> = names.take(most).collect();
+            if let more @ 1.. = targets.len() - names.len() {
+                names.push(format!("{more} more").into());
+            }
+            writeln!(out, "  {what}: {}: {}", names.join(", "), visible(reason))?;
+        }
+    }
+    let steps = checked.targets.iter().flat_map(TargetCheck::next_steps);
+    for step in steps.collect::<BTreeSet<String>>() {
+        writeln!(out, "  {}", visible(&step))?;
+    }
+    for target in &checked.targets {
+        write_live(out, checked, target)?;
     }
     Ok(())
 }
 
-/// Returns how many builds give the same, with the verb; those of what engines deploy are counted by themselves.
-fn giving(built: &[&TargetCheck]) -> String {
-    let counts = |is_engine: bool| {
-        let of_kind = built.iter().filter(|target| target.is_engine == is_engine);
-        let all = of_kind.clone().count();
-        let same = of_kind.filter(|target| target.verdict.is_same()).count();
-        let builds = counted(all, "build");
-        let how = if is_engine { " as deployed" } else { "" };
-        match (same, all) {
-            (_, 0) => None,
-            _ if same == all => Some((same, format!("{builds}{how}"))),
-            _ => Some((same, format!("{same} of {builds}{how}"))),
+/// Returns how many builds came to what.
+fn counts(checked: &BuildCheck) -> String {
+    if let [one] = checked.targets.as_slice()
+        && one.verdict == Verdict::Identical
+    {
+        return format!("builds are identical: {} bytes", one.size);
+    }
+    let mut counts: BTreeMap<_, usize> = BTreeMap::new();
+    for target in &checked.targets {
+        *counts.entry(came_to(target)).or_default() += 1;
+    }
+    let parts = counts
+        .into_iter()
+        .map(|((_, what, how), count)| format!("{} {how}", counted(count, what)));
+    parts.collect::<Vec<_>>().join(", ")
+}
+
+/// Returns what a build came to: its place in a line, what is counted, and how it is.
+fn came_to(target: &TargetCheck) -> (u8, &'static str, &'static str) {
+    match &target.verdict {
+        Verdict::Identical if target.is_engine => (1, "build", "identical as deployed"),
+        Verdict::Identical => (0, "build", "identical"),
+        Verdict::AnnotationsOnly => (
+            2,
+            "build",
+            "identical but for the annotations that name paths",
+        ),
+        Verdict::VerifiedBefore => (3, "build", "verified before, from the same inputs"),
+        Verdict::NotBuilt { .. } => (4, "root", "did not build before either"),
+        Verdict::Skipped { .. } => (5, "root", "skipped"),
+        Verdict::Differs(_) | Verdict::Unsteady(_) | Verdict::Broken { .. } => {
+            (6, "build", "different")
         }
-    };
-    match (counts(false), counts(true)) {
-        (Some((_, plain)), Some((_, engines))) => format!("{plain} and {engines} give"),
-        (Some((same, one)), None) | (None, Some((same, one))) => {
-            format!("{one} {}", if same == 1 { "gives" } else { "give" })
-        }
-        (None, None) => String::new(),
     }
 }
 
@@ -173,12 +192,11 @@ fn write_target(out: &mut String, checked: &BuildCheck, target: &TargetCheck) ->
     let which = which(checked, target);
     let program = program(checked);
     match &target.verdict {
-        Verdict::Identical | Verdict::AnnotationsOnly | Verdict::VerifiedBefore => {}
-        Verdict::NotBuilt { reason } => writeln!(
-            out,
-            "  not verified: {which}{program} does not build the original: {}",
-            visible(reason)
-        )?,
+        Verdict::Identical
+        | Verdict::AnnotationsOnly
+        | Verdict::VerifiedBefore
+        | Verdict::NotBuilt { .. }
+        | Verdict::Skipped { .. } => {}
         Verdict::Broken { reason } => writeln!(
             out,
             "  {which}the original builds, the result does not: {}",
@@ -204,7 +222,13 @@ fn write_target(out: &mut String, checked: &BuildCheck, target: &TargetCheck) ->
             write_difference(out, difference)?;
         }
     }
+    write_live(out, checked, target)
+}
+
+/// Writes why the original was built with its live upstream, if it was.
+fn write_live(out: &mut String, checked: &BuildCheck, target: &TargetCheck) -> std::fmt::Result {
     if let Some(live) = &target.live {
+        let which = which(checked, target);
         let live = visible(live);
         writeln!(
             out,
@@ -292,9 +316,9 @@ impl<'a> From<&'a TargetCheck> for JsonTarget<'a> {
     fn from(target: &'a TargetCheck) -> Self {
         let (reason, difference) = match &target.verdict {
             Verdict::Identical | Verdict::AnnotationsOnly | Verdict::VerifiedBefore => (None, None),
-            Verdict::Broken { reason } | Verdict::NotBuilt { reason } => {
-                (Some(reason.as_str()), None)
-            }
+            Verdict::Broken { reason }
+            | Verdict::NotBuilt { reason }
+            | Verdict::Skipped { reason } => (Some(reason.as_str()), None),
             Verdict::Differs(difference) | Verdict::Unsteady(difference) => {
                 (None, Some(difference))
             }
@@ -329,7 +353,7 @@ mod tests {
     use crate::record::Builder;
 
     #[test]
-    fn builds_are_counted_with_those_of_engines() {
+    fn builds_are_counted_by_what_came_of_them() {
         let target = |is_engine, verdict| TargetCheck {
             target: "apps".to_owned(),
             is_engine,
@@ -338,34 +362,29 @@ mod tests {
             live: None,
             kept: None,
         };
+        let reason = || "no".to_owned();
         let plain = target(false, Verdict::Identical);
         let engine = target(true, Verdict::Identical);
         let before = target(false, Verdict::VerifiedBefore);
-        let broken = target(
-            false,
-            Verdict::NotBuilt {
-                reason: "no".to_owned(),
-            },
-        );
+        let broken = target(false, Verdict::NotBuilt { reason: reason() });
+        let skipped = target(false, Verdict::Skipped { reason: reason() });
         for (targets, line) in [
-            (vec![plain.clone()], "it builds to the same 50 bytes"),
+            (
+                vec![plain.clone()],
+                "verified: builds are identical: 50 bytes",
+            ),
             (
                 vec![plain.clone(), engine.clone()],
-                "1 build and 1 build as deployed give the same 100 bytes",
+                "verified: 1 build identical, 1 build identical as deployed",
             ),
             (
-                vec![broken.clone(), plain.clone(), engine.clone()],
-                "1 of 2 builds and 1 build as deployed give the same 100 bytes",
+                vec![broken.clone(), plain.clone(), before.clone(), skipped],
+                "verified: 1 build identical, 1 build verified before, from the same inputs, 1 root did not build before either, 1 root skipped",
             ),
             (
-                vec![before.clone(), engine],
-                "1 build as deployed gives the same 50 bytes",
+                vec![broken.clone(), broken],
+                "not verified: 2 roots did not build before either",
             ),
-            (
-                vec![plain.clone(), before],
-                "1 build gives the same 50 bytes",
-            ),
-            (vec![plain, broken], "1 of 2 builds gives the same 50 bytes"),
         ] {
             let checked = BuildCheck {
                 by: Some(Builder::default()),
@@ -373,8 +392,8 @@ mod tests {
                 ..BuildCheck::default()
             };
             let mut out = String::new();
-            write_proof(&mut out, &checked).unwrap();
-            assert!(out.starts_with(&format!("  verified: {line} (")), "{out}");
+            write_proof(&mut out, &checked, false).unwrap();
+            assert!(out.starts_with(&format!("  {line} (")), "{out}");
         }
     }
 }

@@ -101,7 +101,7 @@ impl Outcome {
             counted(self.rewritten.len(), "reference")
         )?;
         self.write_remotes(out)?;
-        self.write_notes(out)?;
+        self.write_notes(out, verbose)?;
         if verbose || self.status == Status::DryRun {
             writeln!(out, "  files:")?;
             for (path, size) in files {
@@ -119,12 +119,12 @@ impl Outcome {
     }
 
     /// Writes how it was built, what was accepted, and how many warnings there are.
-    fn write_notes(&self, out: &mut String) -> std::fmt::Result {
+    fn write_notes(&self, out: &mut String, verbose: bool) -> std::fmt::Result {
         if let Some(builds) = &self.builds {
-            write_proof(out, builds)?;
+            write_proof(out, builds, verbose)?;
         }
         write_accepted(out, &self.left)?;
-        write_warnings(out, &self.warnings)
+        write_warnings(out, &self.warnings, verbose)
     }
 
     fn write_remotes(&self, out: &mut String) -> std::fmt::Result {
@@ -224,11 +224,11 @@ impl Outcome {
             ..
         } = changed;
         if self.status == Status::Unchanged {
-            return self.write_unchanged(out, *updated);
+            return self.write_unchanged(out, *updated, verbose);
         }
         self.write_headline(out, changed)?;
         write_changes(out, &self.changes)?;
-        self.write_notes(out)?;
+        self.write_notes(out, verbose)?;
         if verbose || self.status == Status::DryRun {
             writeln!(out, "  files:")?;
             for (path, size) in written {
@@ -258,7 +258,8 @@ impl Outcome {
             None => Ok(()),
         }
     }
-    fn write_unchanged(&self, out: &mut String, updated: bool) -> std::fmt::Result {
+
+    fn write_unchanged(&self, out: &mut String, updated: bool, verbose: bool) -> std::fmt::Result {
         if let Some(branch) = &self.branch {
             writeln!(
                 out,
@@ -268,7 +269,7 @@ impl Outcome {
                 short(&branch.source)
             )?;
             write_worktree(out, branch)?;
-            self.write_notes(out)?;
+            self.write_notes(out, verbose)?;
             return write_left(out, &self.left);
         }
         if updated {
@@ -277,7 +278,7 @@ impl Outcome {
             writeln!(out, "nothing to do: nothing remote is referenced")?
         }
         write_accepted(out, &self.left)?;
-        write_warnings(out, &self.warnings)
+        write_warnings(out, &self.warnings, verbose)
     }
 
     fn write_headline(&self, out: &mut String, changed: &InPlaceOutcome) -> std::fmt::Result {

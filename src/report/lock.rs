@@ -100,7 +100,7 @@ impl Outcome {
             }
             Status::Unchanged if self.remotes.is_empty() => {
                 writeln!(out, "nothing to do: nothing remote is referenced")?;
-                return write_warnings(out, &self.warnings);
+                return write_warnings(out, &self.warnings, verbose);
             }
             Status::Unchanged => writeln!(out, "nothing to do: {LOCK_NAME} holds {count}")?,
             Status::Written => writeln!(out, "wrote {LOCK_NAME}: it holds {count}")?,
@@ -114,7 +114,7 @@ impl Outcome {
         }
         write_changes(out, &self.changes)?;
         write_accepted(out, &self.left)?;
-        write_warnings(out, &self.warnings)?;
+        write_warnings(out, &self.warnings, verbose)?;
         if verbose {
             for remote in &self.remotes {
                 let digest = remote.digest();

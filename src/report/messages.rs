@@ -1,36 +1,51 @@
 //! Messages on standard error: failures with their hints, and warnings.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt::Write as _;
 
 use console::Style;
 
-use super::{counted_warnings, visible};
+use super::{counted, counted_warnings, visible};
 use crate::config::Strict;
 use crate::failure::{Failure, Failures};
 use crate::finding::WarningId;
 use crate::walk::Warning;
 
-/// Returns what stopped the work, each with what to do about it.
+/// How many places of one failure, or warnings of one id, are named before the rest is only counted.
+const NAMED: usize = 5;
+
+/// Returns what stopped the work, each with what to do about it. What failed for one reason in several places is one.
 #[must_use]
 pub fn failures(failures: &Failures) -> String {
     let mark = Style::new().for_stderr().red().bold();
     let hint = Style::new().for_stderr().cyan().bold();
     // Writing to a string cannot fail.
     let mut out = String::new();
-    for (index, failure) in failures.0.iter().enumerate() {
-        let _ = writeln!(
-            out,
-            "{} {}",
-            mark.apply_to("error:"),
-            visible(&failure.to_string())
-        );
+    let groups = by_reason(failures);
+    for (index, group) in groups.iter().enumerate() {
+        let Some((failure, others)) = group.split_first() else {
+            continue;
+        };
+        let what = match others {
+            [] => failure.to_string(),
+            _ => failure.message.clone(),
+        };
+        let _ = writeln!(out, "{} {}", mark.apply_to("error:"), visible(&what));
+        if !others.is_empty() {
+            for one in group.iter().take(NAMED) {
+                let place = one.place().unwrap_or_default();
+                let _ = writeln!(out, "  at {}", visible(&place));
+            }
+            if let more @ 1.. = group.len().saturating_sub(NAMED) {
+                let _ = writeln!(out, "  and in {}", counted(more, "more place"));
+            }
+        }
         if !failure.chain.is_empty() {
             let chain: Vec<String> = failure.chain.iter().map(ToString::to_string).collect();
             let _ = writeln!(out, "  reached from {}", visible(&chain.join(" -> ")));
         }
         // The same hint for several in a row is printed once, below them.
-        let next = failures.0.get(index + 1);
+        let next = groups.get(index + 1).and_then(|next| next.first());
         if next.is_some_and(|next| next.hints == failure.hints) {
             continue;
         }
@@ -39,6 +54,25 @@ pub fn failures(failures: &Failures) -> String {
         }
     }
     out
+}
+
+/// Returns the failures, those that differ in their places alone together, in the order of the first of each.
+fn by_reason(failures: &Failures) -> Vec<Vec<&Failure>> {
+    let mut groups: Vec<Vec<&Failure>> = Vec::new();
+    let mut known = HashMap::new();
+    for failure in &failures.0 {
+        if failure.location.is_none() {
+            groups.push(vec![failure]);
+            continue;
+        }
+        let reason = (&failure.message, &failure.hints, &failure.chain);
+        let at = *known.entry(reason).or_insert_with(|| {
+            groups.push(Vec::new());
+            groups.len() - 1
+        });
+        groups[at].push(failure);
+    }
+    groups
 }
 
 /// Returns the failure that warnings are errors.
@@ -70,13 +104,27 @@ pub fn too_strict(strict: &Strict, warnings: &[Warning]) -> Failure {
         .hint(format!("to accept them, {accept}"))
 }
 
-/// Returns warnings, a line each.
+/// Returns the warnings that are shown: without `verbose` a few of each id, and no missing path, which `check` reports.
+pub(super) fn shown(warnings: &[Warning], verbose: bool) -> Vec<&Warning> {
+    let mut counts: BTreeMap<WarningId, usize> = BTreeMap::new();
+    let mut is_shown = |warning: &&Warning| {
+        let count = counts.entry(warning.id).or_default();
+        *count += 1;
+        verbose || (*count <= NAMED && warning.id != WarningId::MissingPath)
+    };
+    warnings
+        .iter()
+        .filter(|warning| is_shown(warning))
+        .collect()
+}
+
+/// Returns those warnings that are [`shown`], a line each.
 #[must_use]
-pub fn warnings(warnings: &[Warning]) -> String {
+pub fn warnings(warnings: &[Warning], verbose: bool) -> String {
     let mark = Style::new().for_stderr().yellow().bold();
     // Writing to a string cannot fail.
     let mut out = String::new();
-    for warning in warnings {
+    for warning in shown(warnings, verbose) {
         let place = match warning.location.to_string().as_str() {
             "" => String::new(),
             _ => format!("{}: ", warning.location),

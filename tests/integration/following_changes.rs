@@ -221,7 +221,7 @@ fn strict_commits_nothing_with_warnings() {
     output
         .fails(1)
         .stdout_has("not done, because it comes with warnings: the repository in place on branch localized/main")
-        .stderr_has("warning[not-followed]: other/kustomization.yaml:1:13")
+        .stderr_has("warning[missing-path]: other/kustomization.yaml:1:13")
         .stderr_has("`--strict` lets none pass");
     let output = work.run_unchanged(&[&strict[..], &["--format", "json"]].concat());
     let report: serde_json::Value = serde_json::from_str(&output.fails(1).stdout).unwrap();

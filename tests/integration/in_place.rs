@@ -326,10 +326,10 @@ fn trouble_in_the_tree_is_a_warning_but_in_a_target_an_error() {
         .stderr_has("there is no directory `nowhere` for the target")
         .stderr_has("there is no NEW_DIR");
     refused(&world, &["overlays"]).stderr_has("no kustomization file in `overlays`");
-    let output = in_place(&world.work, &[]);
+    let output = in_place(&world.work, &["-v"]);
     output
         .success()
-        .stderr_has("warning[not-followed]: overlays/prod/kustomization.yaml:3:3");
+        .stderr_has("warning[missing-path]: overlays/prod/kustomization.yaml:3:3");
     assert_eq!(
         world.work.read("overlays/prod/kustomization.yaml"),
         "resources:\n- ../../base\n- missing.yaml\n- localized-files/files.example.com/v1/app.yaml\n"

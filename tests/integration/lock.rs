@@ -487,9 +487,9 @@ fn trouble_in_the_tree_keeps_nothing_else_from_being_locked() {
         "overlays/prod/kustomization.yaml",
         "resources:\n- ../../base\n- missing.yaml\n- https://github.com/acme/lib//other?ref=v1\n",
     );
-    let output = world.work.run(&["lock"]);
+    let output = world.work.run(&["lock", "-v"]);
     output.success().stderr_has(
-        "warning[not-followed]: overlays/prod/kustomization.yaml:3:3: resources[1]: `missing.yaml` does not exist",
+        "warning[missing-path]: overlays/prod/kustomization.yaml:3:3: resources[1]: `missing.yaml` does not exist",
     );
     let lock = world.work.read(LOCK);
     assert!(lock.contains("paths: [other, web]"), "{lock}");

@@ -73,7 +73,7 @@ fn repositories_of_configurations_come_along() {
     output
         .success()
         .lacks("warning")
-        .stdout_has("verified: it builds to the same");
+        .stdout_has("verified: builds are identical: ");
     let copy = world.clone_of_branch();
     assert_eq!(
         copy.read("localized-app/kustomization.yaml"),
@@ -173,9 +173,9 @@ fn missing_local_plugin_files_stop_nothing() {
                 ("app/gen.yaml", configuration),
             ]);
             let run = |args: &[&str]| world.work.run(&[args, more].concat());
-            run(&["--in-place", "--no-verify"])
+            run(&["--in-place", "--no-verify", "-v"])
                 .success()
-                .stderr_has("warning[not-followed]: ");
+                .stderr_has("warning[");
             let place = "app/localized-files/files.example.com/app.yaml";
             match more {
                 [] => world

@@ -165,7 +165,11 @@ impl HttpError {
     /// The message names the redacted URL.
     #[must_use]
     pub fn into_failure(self, url: &str) -> Failure {
-        let failure = Failure::new(format!("cannot fetch {}: {self}", redact::url(url)));
+        let failure = match self {
+            // One failure for all that is there.
+            HttpError::Dns { .. } | HttpError::Connect { .. } => Failure::new(self.to_string()),
+            _ => Failure::new(format!("cannot fetch {}: {self}", redact::url(url))),
+        };
         self.hints().into_iter().fold(failure, Failure::hint)
     }
 

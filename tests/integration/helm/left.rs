@@ -341,3 +341,34 @@ fn an_edited_record_accepts_nothing() {
     stage.work.commit("mine");
     stage.work.run(&["verify"]).fails(1);
 }
+
+/// The original could pull the chart into its clone, and the result, which is read-only, could not: there is nothing to
+/// compare, and the user's arguments do not make that a difference.
+#[test]
+fn a_root_with_a_chart_that_stays_remote_is_not_compared() {
+    let stage = stage(&[("kustomization.yaml", CHART)]);
+    if stage.sandbox.builds().is_none() {
+        return;
+    }
+    let helm = stage.sandbox.path("bin/helm");
+    let helm = format!("--build-arg=--helm-command={}", helm.display());
+    for args in [
+        &["--in-place"][..],
+        &["--in-place", "--build-arg=--enable-helm", &helm],
+        &["app", "--branch=copy", "--build-arg=--enable-helm", &helm],
+    ] {
+        stage
+            .work
+            .run(args)
+            .success()
+            .stdout_has("1 root skipped")
+            .stdout_has(LABEL)
+            .stdout_has("`--helm`");
+        assert_eq!(stage.pulls(), [""; 0], "{args:?}");
+    }
+    stage
+        .work
+        .run(&["--in-place", "--helm", "--build-arg=--enable-helm", &helm])
+        .success()
+        .stdout_has("verified: builds are identical: ");
+}

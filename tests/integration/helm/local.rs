@@ -88,7 +88,7 @@ fn an_absolute_home_becomes_a_relative_one() {
         .work
         .run(&[&args[..], &[helm.as_str()]].concat())
         .success()
-        .stdout_has("verified: it builds to the same");
+        .stdout_has("verified: builds are identical: ");
 }
 
 #[test]

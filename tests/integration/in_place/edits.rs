@@ -130,11 +130,11 @@ fn manually_removed_files_are_reported_and_restored() {
     world.work.commit("localized");
     std::fs::remove_dir_all(world.work.path().join("base/localized-files")).unwrap();
     let lock = world.work.read(LOCK);
-    let output = in_place(&world.work, &[]);
+    let output = in_place(&world.work, &["-v"]);
     output
         .success()
         .stdout_has("nothing to do")
-        .stderr_has("warning[not-followed]: base/kustomization.yaml:3:3");
+        .stderr_has("warning[missing-path]: base/kustomization.yaml:3:3");
     assert_eq!(world.work.read(LOCK), lock);
     in_place(&world.work, &["--overwrite"]).success();
     assert_eq!(world.work.git(&["status", "--porcelain"]), "");

@@ -95,7 +95,7 @@ fn in_place_only_what_reaches_a_change_is_built() {
     work.run(&IN_PLACE)
         .success()
         .stdout_has("nothing to do")
-        .stdout_has("  verified before: 3 builds from the same inputs (kustomize/");
+        .stdout_has("  verified: 3 builds verified before, from the same inputs (kustomize/");
     work.run(&["--in-place", "--format=json"])
         .success()
         .stdout_has("\"verdict\": \"verified-before\"");
@@ -169,7 +169,18 @@ fn unverified_roots_are_built() {
         work.git(&["log", "-1", format, "localized/main"]),
         "example/twice"
     );
+    // Nor is one that did not build: what it is built from is the same.
+    assert_eq!(built(&IN_PLACE), [""; 0]);
+    work.run(&IN_PLACE)
+        .success()
+        .stdout_has("1 root did not build before either");
+    assert_eq!(built(&["--in-place", "--verify"]), four);
+    logged.commit(
+        "example/twice/kustomization.yaml",
+        "resources: [../base, ../base]\nnamePrefix: x-\n",
+    );
     assert_eq!(built(&IN_PLACE), ["twice"]);
+    assert_eq!(built(&IN_PLACE), [""; 0]);
 
     // With other arguments, or another kustomize, it is another build.
     let helm = ["--in-place", "--build-arg=--enable-helm"];
@@ -181,7 +192,7 @@ fn unverified_roots_are_built() {
         "{}",
         logged.verified()
     );
-    assert_eq!(built(&helm), ["twice"]);
+    assert_eq!(built(&helm), [""; 0]);
     assert_eq!(built(&IN_PLACE), four);
     let script = logged.project.sandbox.path("bin/kustomize");
     let text = fs::read_to_string(&script).unwrap();
@@ -254,7 +265,7 @@ fn a_copy_is_built_once() {
     assert_eq!(logged.built(&overlay), [""; 0]);
     work.run(&overlay)
         .success()
-        .stdout_has("  verified before, from the same inputs (kustomize/");
+        .stdout_has("verified: 1 build verified before, from the same inputs (kustomize/");
     // Another copy on the same branch, and something that neither reaches.
     assert_eq!(logged.built(&production), ["production"]);
     logged.commit("README.md", "Changed.\n");

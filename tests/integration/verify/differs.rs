@@ -119,7 +119,8 @@ fn missing_build_inputs_are_explained() {
         project
             .overlay(&["--no-commit", "plain", "--overwrite"])
             .success()
-            .stdout_has("does not build the original: ")
+            .stdout_has("1 root did not build before either")
+            .stdout_has("did not build: ")
             .stdout_has(step);
     }
 }
@@ -144,7 +145,10 @@ fn functions_that_are_left_out_are_no_success() {
         .stdout_has("--build-arg=--enable-exec");
     let format = "--format=%(trailers:key=Kustomize-Localize-Verified,valueonly)";
     let trailer = work.git(&["log", "-1", format, "localized/main"]);
-    assert_eq!(trailer, "not built");
+    assert!(
+        trailer.starts_with("identical 0/1, not built 1 "),
+        "{trailer}"
+    );
 }
 
 #[test]

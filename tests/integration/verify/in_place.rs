@@ -17,7 +17,7 @@ fn every_affected_root_that_no_other_names_is_built() {
     work.commit("production");
     work.run(&IN_PLACE)
         .success()
-        .stdout_has("  verified: 2 builds give the same ");
+        .stdout_has("  verified: 2 builds identical");
     // Nothing changed: nothing is built.
     work.run(&IN_PLACE).success().lacks("verified");
 }
@@ -35,8 +35,8 @@ fn a_root_that_never_built_is_reported_and_blocks_nothing() {
     work.commit("the same name twice");
     work.run(&IN_PLACE)
         .success()
-        .stdout_has("  verified: 1 of 2 builds gives the same ")
-        .stdout_has("  not verified: example/twice: kustomize/")
+        .stdout_has("  verified: 1 build identical, 1 root did not build before either")
+        .stdout_has("  did not build: example/twice: ")
         .stdout_has("may not add resource with an already registered id");
     assert!(work.path().join("example/base/localized-files").is_dir());
 }

@@ -21,7 +21,7 @@ fn upstream_is_asked_once() {
     let output = world.work.run(&["app"]);
     output
         .success()
-        .stdout_has("  verified: it builds to the same ")
+        .stdout_has("  verified: builds are identical: ")
         .lacks("live upstream");
     assert_eq!(world.server.log().len(), 2, "{:?}", world.server.log());
     assert_eq!(world.sandbox.leftovers(), [""; 0]);
@@ -44,7 +44,7 @@ fn nothing_is_asked_offline_and_it_is_verified() {
         .work
         .run(&["app", "--offline"])
         .success()
-        .stdout_has("  verified: it builds to the same ");
+        .stdout_has("  verified: builds are identical: ");
     assert_eq!(world.server.log(), [""; 0]);
 }
 

@@ -244,7 +244,7 @@ fn a_remote_target_is_built_by_its_url() {
             .work
             .run(&args)
             .success()
-            .stdout_has("  verified: it builds to the same ");
+            .stdout_has("  verified: builds are identical: ");
     }
 }
 
@@ -347,7 +347,7 @@ fn an_upstream_that_is_gone_fails_a_full_verification() {
     project
         .overlay(&["--verify"])
         .success()
-        .stdout_has("  verified: it builds to the same ");
+        .stdout_has("  verified: builds are identical: ");
 }
 
 #[test]
