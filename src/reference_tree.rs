@@ -507,7 +507,7 @@ impl Maker<'_> {
     /// Adds the charts that roots name. They are no references of kustomize, which leaves them to helm.
     fn charts(&mut self, ids: &[usize]) {
         let graph = self.graph;
-        for chart in graph.named_charts().unwrap_or_default() {
+        for chart in graph.named_charts() {
             let root = chart.noted.root;
             let to = match (&chart.place, chart.wanted()) {
                 (Place::There(path), _) => self.directory(graph.roots[root].source, path),

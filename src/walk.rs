@@ -183,6 +183,7 @@ pub fn explore(
         }
         walker.resolve_pending(remotes);
     }
+    walker.find_charts();
     if let Some(remotes) = remotes {
         walker.bring_charts(remotes);
     }

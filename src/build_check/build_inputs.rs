@@ -411,7 +411,7 @@ fn write_inputs(
             }
         }
     }
-    for chart in graph.named_charts()? {
+    for chart in graph.named_charts() {
         let (root, source) = (chart.noted.root, graph.roots[chart.noted.root].source);
         let Source {
             tree, repository, ..

@@ -3,7 +3,6 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use super::{Job, Target, Verdict};
-use crate::failure::Result;
 use crate::kustomization::FILE_NAMES;
 use crate::plan::{Original, Writes, git_remote};
 use crate::record::{Builder, Digest, RemoteTrailer, Verified};
@@ -28,10 +27,7 @@ pub struct Earlier {
 
 impl Earlier {
     /// Returns what the record says of each target that is built by `by` from nothing but what it was built from then.
-    ///
-    /// # Errors
-    /// When a tree cannot be read.
-    pub(super) fn covered(&self, job: &Job<'_>, by: &Builder) -> Result<Vec<Option<Verdict>>> {
+    pub(super) fn covered(&self, job: &Job<'_>, by: &Builder) -> Vec<Option<Verdict>> {
         let verdict = |target: &Target| {
             if self.verified.has_not_built(&target.name) {
                 Verdict::NotBuilt {
@@ -41,21 +37,14 @@ impl Earlier {
                 Verdict::VerifiedBefore
             }
         };
-        let covered = self.covers(job, by, &job.targets)?;
+        let covered = self.covers(job, by, &job.targets);
         let covered = covered.into_iter().zip(&job.targets);
         let covered = covered.map(|(is_covered, target)| is_covered.then(|| verdict(target)));
-        Ok(covered.collect())
+        covered.collect()
     }
 
     /// Returns the same of what engines build: it is built from the same roots, by the same object.
-    ///
-    /// # Errors
-    /// When a tree cannot be read.
-    pub(super) fn covered_engines(
-        &self,
-        job: &Job<'_>,
-        by: &Builder,
-    ) -> Result<Vec<Option<Verdict>>> {
+    pub(super) fn covered_engines(&self, job: &Job<'_>, by: &Builder) -> Vec<Option<Verdict>> {
         let mut covered = Vec::new();
         for build in &job.engines {
             let root = |directory: &String| Target {
@@ -78,16 +67,16 @@ impl Earlier {
             let is_covered = !roots.is_empty()
                 && sees_same
                 && build.declared.iter().all(is_same)
-                && self.covers(job, by, &roots)?.iter().all(|root| *root);
+                && self.covers(job, by, &roots).iter().all(|root| *root);
             covered.push(is_covered.then_some(Verdict::VerifiedBefore));
         }
-        Ok(covered)
+        covered
     }
 
-    fn covers(&self, job: &Job<'_>, by: &Builder, targets: &[Target]) -> Result<Vec<bool>> {
-        let before = Reach::new(&job.plan.before)?;
+    fn covers(&self, job: &Job<'_>, by: &Builder, targets: &[Target]) -> Vec<bool> {
+        let before = Reach::new(&job.plan.before);
         let after = match &job.plan.writes {
-            Writes::InPlace { after: graph, .. } => Some(Reach::new(graph)?),
+            Writes::InPlace { after: graph, .. } => Some(Reach::new(graph)),
             Writes::Copy { .. } => None,
         };
         let covers = |target: &Target| {
@@ -120,7 +109,7 @@ impl Earlier {
                 && !original.are_among(&self.source)
                 && original.remotes.is_subset(&self.remotes)
         };
-        Ok(targets.iter().map(covers).collect())
+        targets.iter().map(covers).collect()
     }
 }
 
@@ -148,12 +137,12 @@ struct Inputs {
 }
 
 impl<'a> Reach<'a> {
-    fn new(graph: &'a Graph) -> Result<Self> {
-        Ok(Reach {
+    fn new(graph: &'a Graph) -> Self {
+        Reach {
             graph,
-            charts: graph.named_charts()?,
+            charts: graph.named_charts(),
             roots: graph.own_roots(),
-        })
+        }
     }
 
     /// Returns the root of a directory of the user's tree.

@@ -60,7 +60,7 @@ fn checked(job: &Job<'_>, searching: Option<Searching>, options: &Options) -> Re
         by.see(variable);
     }
     let covered = match &job.earlier {
-        Some(earlier) => earlier.covered(job, &by)?,
+        Some(earlier) => earlier.covered(job, &by),
         None => vec![None; job.targets.len()],
     };
     let mut checked = BuildCheck::default();
@@ -72,7 +72,7 @@ fn checked(job: &Job<'_>, searching: Option<Searching>, options: &Options) -> Re
     };
     let engines: Vec<Target> = job.engines.iter().map(EngineBuild::target).collect();
     let covered_engines = match &job.earlier {
-        Some(earlier) => earlier.covered_engines(job, &by)?,
+        Some(earlier) => earlier.covered_engines(job, &by),
         None => vec![None; engines.len()],
     };
     let all_covered = covered.iter().chain(&covered_engines).cloned();

@@ -83,7 +83,7 @@ pub(super) fn entries(context: &Context<'_>) -> BTreeSet<usize> {
     for one in &context.remotes {
         used.extend(config.leaving(Rule::RemoteReference, &one.wanted.subject()));
     }
-    for chart in context.graph.named_charts().unwrap_or_default() {
+    for chart in context.graph.named_charts() {
         let wanted = chart.wanted();
         used.extend(wanted.and_then(|one| config.leaving(Rule::RemoteChart, &one.subject())));
     }

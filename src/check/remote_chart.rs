@@ -213,8 +213,7 @@ fn charts<'a>(context: &Context<'a>) -> Vec<Chart<'a>> {
 
 /// Returns the charts with which something is wrong.
 fn all<'a>(context: &Context<'a>) -> Vec<Chart<'a>> {
-    // A tree that cannot be read is reported elsewhere.
-    let named = context.graph.named_charts().unwrap_or_default();
+    let named = context.graph.named_charts();
     let has_target = context.lock().is_some_and(|lock| lock.target.is_some());
     let lock = context.locked.as_ref().filter(|_| !has_target);
     named

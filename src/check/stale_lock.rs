@@ -49,7 +49,6 @@ fn find(context: &Context<'_>) -> Vec<Finding> {
     let charts: HashSet<String> = context
         .graph
         .named_charts()
-        .unwrap_or_default()
         .iter()
         .filter_map(|chart| Some(chart.wanted()?.label()))
         .collect();

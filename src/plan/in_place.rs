@@ -431,7 +431,7 @@ fn relocked(
     let named = lock::still_named(&after.graph, &before);
     let keep = !troubles.unread.is_empty();
     let (mut lock, unsure) = lock::merged(&before, found, &named, &BTreeSet::new(), keep);
-    lock::leave(&mut lock, &after.graph, None, leave)?;
+    lock::leave(&mut lock, &after.graph, None, leave);
     if options.trailers {
         lock.trailers = !lock.files.is_empty()
     } else {

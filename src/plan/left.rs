@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 
 use super::remotes;
 use crate::config::{Leave, UrlGlob};
-use crate::failure::Result;
 use crate::finding::{Rule, Subject};
 use crate::kustomization::RemoteFunction;
 use crate::record::{Left, LeftWhat};
@@ -22,14 +21,11 @@ type Chains = BTreeSet<Vec<String>>;
 /// lead to does not count.
 ///
 /// `brought` returns what a file of the first tree was brought in from, if it was.
-///
-/// # Errors
-/// When a tree cannot be read.
 pub fn left(
     graph: &Graph,
     leave: Option<&Leave<'_>>,
     brought: &dyn Fn(&str) -> Option<String>,
-) -> Result<Vec<Left>> {
+) -> Vec<Left> {
     let mut all = All {
         graph,
         leave,
@@ -39,9 +35,9 @@ pub fn left(
     };
     all.references();
     all.unresolved();
-    all.charts()?;
+    all.charts();
     all.functions();
-    Ok(all.found.into_values().collect())
+    all.found.into_values().collect()
 }
 
 /// Returns how a lock names a reference of an upstream that could not be resolved; none where no lock can name it.
@@ -200,9 +196,9 @@ impl All<'_> {
         }
     }
 
-    fn charts(&mut self) -> Result<()> {
+    fn charts(&mut self) {
         let graph = self.graph;
-        for chart in graph.named_charts()? {
+        for chart in graph.named_charts() {
             let Some(wanted) = chart.wanted() else {
                 continue;
             };
@@ -230,7 +226,6 @@ impl All<'_> {
             let place = (chart.noted.root, chart.noted.file);
             self.add(what, Rule::RemoteChart, &subject, place, reason);
         }
-        Ok(())
     }
 
     fn functions(&mut self) {

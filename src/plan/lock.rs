@@ -89,7 +89,7 @@ pub fn up_to_date(
             Remote::File(_) | Remote::Chart(_) => true,
         });
     let asked = unfollowed(&explored.graph, &lock);
-    self::leave(&mut lock, &explored.graph, whole.as_ref(), leave)?;
+    self::leave(&mut lock, &explored.graph, whole.as_ref(), leave);
     let fits = fits && !lock.left.iter().any(|left| is_to_ask(left, helm, &asked));
     Ok(fits.then(|| Relocked {
         lock,
@@ -147,8 +147,7 @@ fn direct_remotes(
 
 /// Returns the charts of repositories that the tree itself names, and whether each is in the tree.
 fn charts(graph: &Graph) -> Vec<(ChartRef, bool)> {
-    // A tree that cannot be read is a trouble of the walk.
-    let charts = graph.named_charts().unwrap_or_default();
+    let charts = graph.named_charts();
     charts
         .iter()
         .filter_map(|chart| Some((chart.wanted()?, matches!(chart.place, Place::There(_)))))
@@ -234,7 +233,7 @@ pub fn relock(
         lock.options.helm = false;
     }
     let whole = whole.map(|whole| whole.graph);
-    self::leave(&mut lock, graph, whole.as_ref(), leave)?;
+    self::leave(&mut lock, graph, whole.as_ref(), leave);
     for left in lock.left.iter_mut().filter(|left| !left.accepted) {
         if lock.options.helm && matches!(left.what, LeftWhat::Chart { .. }) {
             left.reason = plan::UNRESOLVED.to_owned();
@@ -373,15 +372,7 @@ pub(super) fn merged(
 
 /// Records what stays remote of a tree, and drops the globs that nothing is left for. `whole` is all of the tree where
 /// `graph` is a part. What lies behind references that were not followed is unknown here: its record stays.
-///
-/// # Errors
-/// When a tree cannot be read.
-pub(super) fn leave(
-    lock: &mut Lock,
-    graph: &Graph,
-    whole: Option<&Graph>,
-    leave: &Leave<'_>,
-) -> Result<()> {
+pub(super) fn leave(lock: &mut Lock, graph: &Graph, whole: Option<&Graph>, leave: &Leave<'_>) {
     let old = std::mem::take(&mut lock.left);
     let seen = plan::references(graph);
     let mut unseen = unfollowed(graph, lock);
@@ -401,7 +392,7 @@ pub(super) fn leave(
     let brought = |path: &str| origins.get(path).map(|label| (*label).to_owned());
     let mut left = Vec::new();
     for graph in std::iter::once(graph).chain(whole) {
-        for one in plan::left(graph, Some(leave), &brought)? {
+        for one in plan::left(graph, Some(leave), &brought) {
             add(&mut left, one);
         }
     }
@@ -432,7 +423,6 @@ pub(super) fn leave(
     lock.options.leave_remote = plan::named_left(leave, &left);
     lock.left = left;
     lock.sort();
-    Ok(())
 }
 
 /// Adds what stays remote, unless it is there for other references already.

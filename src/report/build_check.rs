@@ -54,7 +54,7 @@ pub(super) fn write_proof(
             let names = targets.iter().map(|target| visible(&target.target));
             let mut names: Vec<_> = names.take(most).collect();
             if let more @ 1.. = targets.len() - names.len() {
-                names.push(format!("{more} more").into());
+                names.push(format!("{more} more"));
             }
             writeln!(out, "  {what}: {}: {}", names.join(", "), visible(reason))?;
         }

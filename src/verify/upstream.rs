@@ -152,7 +152,7 @@ fn needed(
         let wanted = remote.filter_map(|edge| edge.remote.as_ref());
         needed.extend(wanted.filter_map(|wanted| Some(wanted.locked(lock)?.label())));
     }
-    let charts = graph.named_charts()?;
+    let charts = graph.named_charts();
     needed.extend(
         charts
             .iter()

@@ -208,56 +208,68 @@ pub enum Place {
 
 impl Graph {
     /// Returns the charts that roots name, in the order of the notes.
-    ///
-    /// # Errors
-    /// When a tree cannot be read.
-    pub fn named_charts(&self) -> Result<Vec<Named<'_>>> {
-        let mut charts = Vec::new();
+    #[must_use]
+    pub fn named_charts(&self) -> Vec<Named<'_>> {
         let homes = self.chart_homes();
-        for (note, noted) in self.notes.iter().enumerate() {
-            let (repo, name, version) = match &noted.note.kind {
-                NoteKind::RemoteChart {
-                    repo,
-                    name,
-                    version,
-                    ..
-                } => (Some(repo.as_str()), name, version),
-                NoteKind::LocalChart { name, version, .. } => (None, name, version),
-                _ => continue,
-            };
-            if name.is_empty() {
-                continue;
-            }
-            let home = homes.find(noted);
-            let below = match (repo, version.as_str()) {
-                (Some(_), version) if !version.is_empty() => format!("{name}-{version}/{name}"),
-                _ => name.clone(),
-            };
-            let tree = &*self.sources[self.roots[noted.root].source].tree;
-            let place = match self
-                .local_path(noted.root, home.0)
-                .and_then(|home| path::resolve(&home, &below))
-            {
-                None => Place::Outside,
-                Some(place) => match tree::resolve(tree, &place)? {
-                    Resolved::Missing { path } => Place::Missing(path),
-                    Resolved::Submodule { path } => Place::Submodule(path),
-                    Resolved::Leaves { .. } => Place::Outside,
-                    _ => Place::There(place),
-                },
-            };
-            charts.push(Named {
+        let notes = self.notes.iter().enumerate();
+        let charts = notes.filter_map(|(note, noted)| {
+            let (repo, name, version) = named(noted)?;
+            Some(Named {
                 note,
                 noted,
                 repo,
                 name,
                 version,
-                home,
-                place,
-            });
-        }
-        Ok(charts)
+                home: homes.find(noted),
+                place: self.places.get(&note)?.clone(),
+            })
+        });
+        charts.collect()
     }
+
+    /// Returns where each chart is looked for, by its note, or why the tree cannot tell.
+    fn chart_places(&self) -> Vec<(usize, Result<Place>)> {
+        let homes = self.chart_homes();
+        let notes = self.notes.iter().enumerate();
+        let places = notes.filter_map(|(note, noted)| {
+            let (repo, name, version) = named(noted)?;
+            let below = match (repo, version) {
+                (Some(_), version) if !version.is_empty() => format!("{name}-{version}/{name}"),
+                _ => name.to_owned(),
+            };
+            let (home, _) = homes.find(noted);
+            let tree = &*self.sources[self.roots[noted.root].source].tree;
+            let place = self
+                .local_path(noted.root, home)
+                .and_then(|home| path::resolve(&home, &below));
+            let place = match place.map(|place| Ok((tree::resolve(tree, &place)?, place))) {
+                None => Ok(Place::Outside),
+                Some(resolved) => resolved.map(|(resolved, place)| match resolved {
+                    Resolved::Missing { path } => Place::Missing(path),
+                    Resolved::Submodule { path } => Place::Submodule(path),
+                    Resolved::Leaves { .. } => Place::Outside,
+                    _ => Place::There(place),
+                }),
+            };
+            Some((note, place))
+        });
+        places.collect()
+    }
+}
+
+/// Returns the repository, the name and the version of a chart as a note has them.
+fn named(noted: &Noted) -> Option<(Option<&str>, &str, &str)> {
+    let (repo, name, version) = match &noted.note.kind {
+        NoteKind::RemoteChart {
+            repo,
+            name,
+            version,
+            ..
+        } => (Some(repo.as_str()), name, version),
+        NoteKind::LocalChart { name, version, .. } => (None, name, version),
+        _ => return None,
+    };
+    (!name.is_empty()).then_some((repo, name, version))
 }
 
 /// A chart of the tree at hand, by its place and what names it.
@@ -273,59 +285,64 @@ struct Missing {
 }
 
 impl Walker<'_> {
+    /// Looks where charts are.
+    pub(super) fn find_charts(&mut self) {
+        for (note, place) in self.graph.chart_places() {
+            match place {
+                Ok(place) => {
+                    self.graph.places.insert(note, place);
+                }
+                Err(failure) => self.chart_trouble(note, failure.into()),
+            }
+        }
+    }
+
     /// Brings along the charts that are in the tree, and brings in those that are not.
     pub(super) fn bring_charts(&mut self, remotes: &mut dyn Remotes) {
         let (mut locals, mut missing, mut absent) = (Vec::new(), Vec::new(), Vec::new());
-        match self.graph.named_charts() {
-            Ok(charts) => {
-                let mut stops = Vec::new();
-                for chart in charts {
-                    let note = chart.note;
-                    match (&chart.place, chart.wanted()) {
-                        (Place::There(path), _) => {
-                            let path = path.clone();
-                            locals.push(Local { note, path });
+        let mut stops = Vec::new();
+        for chart in self.graph.named_charts() {
+            let note = chart.note;
+            match (&chart.place, chart.wanted()) {
+                (Place::There(path), _) => {
+                    let path = path.clone();
+                    locals.push(Local { note, path });
+                }
+                (_, Some(wanted)) => match wanted.refuse_unsafe() {
+                    Ok(()) => missing.push(Missing { note, wanted }),
+                    // That concerns the text, not what it leads to.
+                    Err(failure) => {
+                        let kind = Box::new(TroubleKind::Refused);
+                        stops.push((note, WalkError { kind, failure }));
+                    }
+                },
+                (Place::Missing(path), None) => {
+                    let source = self.graph.roots[chart.noted.root].source;
+                    match self.judge_missing(source, path) {
+                        config::Missing::Wrong => {
+                            let stop = no_chart(&self.graph, note, chart.name, path);
+                            stops.push((note, stop));
                         }
-                        (_, Some(wanted)) => match wanted.refuse_unsafe() {
-                            Ok(()) => missing.push(Missing { note, wanted }),
-                            // That concerns the text, not what it leads to.
-                            Err(failure) => {
-                                let kind = Box::new(TroubleKind::Refused);
-                                stops.push((note, WalkError { kind, failure }));
-                            }
-                        },
-                        (Place::Missing(path), None) => {
-                            let source = self.graph.roots[chart.noted.root].source;
-                            match self.judge_missing(source, path) {
-                                config::Missing::Wrong => {
-                                    let stop = no_chart(&self.graph, note, chart.name, path);
-                                    stops.push((note, stop));
-                                }
-                                may => {
-                                    absent.push((note, chart.name.to_owned(), path.clone(), may))
-                                }
-                            }
-                        }
-                        (Place::Submodule(path), None) => {
-                            let shown = &chart.name;
-                            let stop = WalkError::new(
-                                TroubleKind::Submodule { path: path.clone() },
-                                format!(
-                                    "the chart `{shown}` lies in the submodule `{path}`, whose files this repository does not hold"
-                                ),
-                            );
-                            stops.push((note, stop.hint("copy the chart into this repository")));
-                        }
-                        (Place::Outside, None) => {
-                            stops.push((note, outside(chart.name, chart.home.0)));
-                        }
+                        may => absent.push((note, chart.name.to_owned(), path.clone(), may)),
                     }
                 }
-                for (note, stop) in stops {
-                    self.chart_trouble(note, stop);
+                (Place::Submodule(path), None) => {
+                    let shown = &chart.name;
+                    let stop = WalkError::new(
+                        TroubleKind::Submodule { path: path.clone() },
+                        format!(
+                            "the chart `{shown}` lies in the submodule `{path}`, whose files this repository does not hold"
+                        ),
+                    );
+                    stops.push((note, stop.hint("copy the chart into this repository")));
+                }
+                (Place::Outside, None) => {
+                    stops.push((note, outside(chart.name, chart.home.0)));
                 }
             }
-            Err(failure) => self.trouble(failure.into(), None, None),
+        }
+        for (note, stop) in stops {
+            self.chart_trouble(note, stop);
         }
         for (note, name, path, may) in absent {
             let root = self.graph.notes[note].root;

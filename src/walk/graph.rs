@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::rc::Rc;
 
 use super::LONGEST;
-use super::chart::{Archive, Chart};
+use super::chart::{Archive, Chart, Place};
 use super::remote_ref::RemoteRef;
 use crate::failure::Location;
 use crate::finding::WarningId;
@@ -44,6 +44,9 @@ pub struct Graph {
     pub warnings: Vec<Warning>,
     /// What kustomize accepts although it deserves a note, with the data that rules need.
     pub notes: Vec<Noted>,
+    /// Where the charts that notes name are looked for, by the index of the note; none where the tree could not tell,
+    /// which is among the troubles.
+    pub(super) places: HashMap<usize, Place>,
 }
 
 /// A note and where it stands.

@@ -63,7 +63,7 @@ impl<'a> Inputs<'a> {
             notes.entry(noted.root).or_default().push(index);
         }
         let mut charts: HashMap<RootId, Vec<Chart>> = HashMap::new();
-        for named in graph.named_charts()? {
+        for named in graph.named_charts() {
             let root = named.noted.root;
             charts.entry(root).or_default().push(Chart {
                 home: graph.local_path(root, named.home.0),

@@ -6,14 +6,14 @@ use std::collections::{BTreeSet, HashMap};
 use super::restore::Restored;
 use crate::failure::{Failure, Failures, Location, Result, listed, pathspec};
 use crate::finding::WarningId;
-use crate::kustomization::FILE_NAMES;
 use crate::plan::Change;
+use crate::plan::troubles::Troubles;
 use crate::plan::{Localized, ResultFile, Rewritten};
 use crate::record::stored::home;
 use crate::record::{Lock, StoredFile, sha256_hex};
 use crate::reference::localized_path::LOCALIZED_FILES;
 use crate::tree::{Entry, license, path};
-use crate::walk::{Explored, Graph, Origin, Place, TroubleKind, Warning};
+use crate::walk::{Explored, Graph, Place, TroubleKind, Warning};
 use crate::workspace::{Files, Workspace};
 
 /// What is at the place of a file.
@@ -237,7 +237,6 @@ impl<'a> WritePlan<'a> {
     /// Returns the entries of the lock that stay: the files that something of `after`, the walk after the changes,
     /// references or may reference.
     pub(super) fn kept(&self, after: &Explored) -> Result<Vec<&'a StoredFile>> {
-        let kustomizations = self.workspace.kustomizations()?;
         let graph = &after.graph;
         let used: BTreeSet<&str> = graph.own_paths().collect();
         // Carried directories and charts are only of use as a whole.
@@ -247,27 +246,19 @@ impl<'a> WritePlan<'a> {
             .filter(|carried| carried.source == 0)
             .map(|carried| carried.path.clone())
             .collect();
-        for chart in graph.named_charts().unwrap_or_default() {
+        for chart in graph.named_charts() {
             if let Place::There(path) = chart.place {
                 whole.push(path);
             }
         }
         let mut missing: Vec<&str> = Vec::new();
-        let mut unread: Vec<&str> = Vec::new();
+        // What could not be read may use anything.
+        let mut is_unread = !Troubles::of(self.workspace, after)?.unread.is_empty();
         for trouble in &after.troubles {
             match &trouble.kind {
                 TroubleKind::Missing { path, .. } => missing.push(path),
                 TroubleKind::NoKustomization { directory } => missing.push(directory),
-                TroubleKind::Problem(_)
-                | TroubleKind::Failed
-                | TroubleKind::Refused
-                | TroubleKind::Reshaped(_)
-                | TroubleKind::SeveralKustomizations { .. } => {
-                    let file = trouble.file.map(|file| &graph.files[file].origin);
-                    if let Some(Origin::Tree { path, .. }) = file {
-                        unread.push(path);
-                    }
-                }
+                TroubleKind::Refused => is_unread = true,
                 _ => {}
             }
         }
@@ -276,9 +267,10 @@ impl<'a> WritePlan<'a> {
             .iter()
             .map(|root| root.directory.as_str())
             .collect();
-        let roots = kustomizations.roots();
+        let roots = self.workspace.kustomizations()?.roots();
         let may_be_used = |file: &StoredFile| {
-            if used.contains(file.path.as_str())
+            if is_unread
+                || used.contains(file.path.as_str())
                 || whole.iter().any(|path| path::is_in(&file.path, path))
                 || missing.iter().any(|path| path::is_in(&file.path, path))
             {
@@ -287,16 +279,8 @@ impl<'a> WritePlan<'a> {
             let Some(home) = home(&file.path).map(path::parent) else {
                 return false;
             };
-            // A root that is not a starting point, or is not checked out, may use its neighbours.
-            let is_left_out = roots.contains(home) && !reached.contains(home);
-            let is_hidden = kustomizations
-                .hidden
-                .iter()
-                .any(|path| path::parent(path) == home);
-            let is_unread = unread
-                .iter()
-                .any(|path| path::parent(path) == home || !FILE_NAMES.contains(&path::name(path)));
-            is_left_out || is_hidden || is_unread
+            // A root that is not a starting point may use its neighbours.
+            roots.contains(home) && !reached.contains(home)
         };
         let brought: BTreeSet<&str> = self.brought().map(|(place, _)| place).collect();
         let mut kept: Vec<&StoredFile> = ours(self.held)

@@ -372,3 +372,28 @@ fn a_root_with_a_chart_that_stays_remote_is_not_compared() {
         .success()
         .stdout_has("verified: builds are identical: ");
 }
+
+/// A tree that cannot be read may use anything: what was brought in stays, and no gate passes.
+#[test]
+fn nothing_is_removed_where_a_chart_cannot_be_looked_for() {
+    let stage = stage(&[("kustomization.yaml", CHART)]);
+    let args = ["--in-place", "--no-commit", "--no-verify", "--helm"];
+    stage.work.run(&args).success();
+    stage.work.commit("localized");
+    let chart = "app/localized-files/example.com/acme/base/v1/charts/nginx/Chart.yaml";
+    let there = stage.work.read(chart);
+    let lock = stage.work.read("kustomize-localize.lock");
+    // No file system takes a name of this length.
+    let text = format!(
+        "helmCharts: [{{name: {}, releaseName: r}}]\n",
+        "x".repeat(300)
+    );
+    stage.work.write("other/kustomization.yaml", text);
+    stage.work.write("other/charts/web/Chart.yaml", "name: web\n");
+    stage.work.run(&args);
+    assert_eq!(stage.work.read(chart), there);
+    assert_eq!(stage.work.read("kustomize-localize.lock"), lock);
+    stage.work.run(&["check", "--working-tree"]).fails(2);
+    stage.work.run(&["lock"]);
+    assert_eq!(stage.work.read("kustomize-localize.lock"), lock);
+}

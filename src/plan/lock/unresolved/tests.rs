@@ -92,7 +92,7 @@ fn relocked(mut upstreams: Upstreams, held: &Lock) -> (Lock, Vec<String>) {
     assert_eq!(asked.unresolved == 0, explored.troubles.is_empty());
     let found = plan::remotes(&explored.graph).unwrap();
     let (mut lock, _) = merged(held, found, &asked.not_asked, &asked.not_asked, false);
-    leave(&mut lock, &explored.graph, None, &leaving).unwrap();
+    leave(&mut lock, &explored.graph, None, &leaving);
     lock.render().unwrap();
     let mut said: Vec<String> = lock.remotes.iter().map(|remote| remote.label()).collect();
     for left in &lock.left {
