@@ -42,9 +42,7 @@ pub(super) fn find(
     let mut templated = Vec::new();
     let unread = &mut targets.unread;
     let all = variables::fill(tree, identity, objects, &mut templated, unread)?;
-    let mut sources = Sources::of(&all, identity);
-    sources.is_bootstrapped = is_bootstrapped(tree, &sources, &all)?;
-    sources.add_copied(&all);
+    let sources = sources(tree, identity, all.iter())?;
     for found in &all {
         let target = match found.object.kind.as_str() {
             "Kustomization" => kustomization(tree, &sources, found, &mut targets.unread)?,
@@ -57,25 +55,31 @@ pub(super) fn find(
     Ok(all)
 }
 
-/// Returns whether the source that bootstrapping made is this repository: a directory that is deployed from it is here.
-fn is_bootstrapped(tree: &dyn Listing, sources: &Sources, all: &[Document]) -> Result<bool> {
-    for found in all {
+/// Returns the sources. What bootstrapping made, where no object says what that is, is this repository, unless none of
+/// the paths that are deployed from it is here.
+fn sources<'a>(
+    tree: &dyn Listing,
+    identity: &Identity,
+    objects: impl Iterator<Item = &'a Document> + Clone,
+) -> Result<Sources> {
+    let declared = Sources::of(objects.clone(), identity, false);
+    let assumed = Sources::of(objects.clone(), identity, true);
+    for found in objects.filter(|found| found.object.kind == "Kustomization") {
         let text = |keys: &[&str]| found.value.at(keys).and_then(Value::text);
         let reference = ["kind", "namespace", "name"].map(|key| text(&["spec", "sourceRef", key]));
         let [kind, namespace, name] = reference.map(Option::unwrap_or_default);
-        if found.object.kind != "Kustomization"
-            || !sources.is_of_bootstrap(found, kind, namespace, name)
-        {
+        let bound = assumed.bind(found, kind, namespace, name);
+        if bound == declared.bind(found, kind, namespace, name) {
             continue;
         }
         let written = text(&["spec", "path"]).unwrap_or_default();
-        let (path, there) = place::of_flux(tree, "", written)?;
-        // The top is in every repository.
-        if !path.is_empty() && !matches!(there, Found::Nothing(_)) {
-            return Ok(true);
+        if let Place::Here(here) = from(tree, bound, written)?
+            && !matches!(here.found, Found::Nothing(_))
+        {
+            return Ok(assumed);
         }
     }
-    Ok(false)
+    Ok(declared)
 }
 
 /// A text with its line and column.

@@ -1,5 +1,7 @@
 //! `targets`, and what depends on it, as people run it.
 
+use std::collections::BTreeSet;
+
 use serde_json::Value;
 
 use crate::support::{Repo, Sandbox, World, config, config_map};
@@ -148,4 +150,135 @@ spec:
     );
     work.commit("Exclude");
     work.run(&["--in-place", "--no-verify"]).success();
+}
+
+/// Returns an object of Flux in the namespace of bootstrapping.
+fn of_flux(version: &str, kind: &str, name: &str, spec: &str) -> String {
+    format!(
+        "---\napiVersion: {version}\nkind: {kind}\nmetadata: {{name: '{name}', namespace: flux-system}}\nspec: {{{spec}}}\n"
+    )
+}
+
+fn kustomization(name: &str, spec: &str) -> String {
+    of_flux(
+        "kustomize.toolkit.fluxcd.io/v1",
+        "Kustomization",
+        name,
+        spec,
+    )
+}
+
+/// Writes clusters as the example of Flux has them: an ArtifactGenerator copies out of `flux-system`, which is declared
+/// nowhere before it is bootstrapped.
+fn clusters_of_generators(repo: &Repo) {
+    for cluster in ["production", "staging"] {
+        let generator = format!(
+            "sources: [{{alias: monorepo, kind: GitRepository, name: flux-system}}], artifacts: [{{name: apps, originRevision: '@monorepo', copy: [{{from: '@monorepo/apps/base/**', to: '@artifact/base/'}}, {{from: '@monorepo/apps/{cluster}/**', to: '@artifact/{cluster}/'}}]}}, {{name: infra, copy: [{{from: '@monorepo/infra/**', to: '@artifact/'}}]}}]"
+        );
+        let artifact = |name: &str, path: &str, more: &str| {
+            let spec =
+                format!("sourceRef: {{kind: ExternalArtifact, name: {name}}}, path: {path}{more}");
+            kustomization(name, &spec)
+        };
+        let files = [
+            (
+                "flux-system/gotk-sync.yaml",
+                "# flux bootstrap writes this file.\n".to_owned(),
+            ),
+            (
+                "artifacts.yaml",
+                of_flux(
+                    "source.extensions.fluxcd.io/v1beta1",
+                    "ArtifactGenerator",
+                    "flux-system",
+                    &generator,
+                ),
+            ),
+            ("apps.yaml", artifact("apps", &format!("./{cluster}"), "")),
+            (
+                "infra.yaml",
+                artifact(
+                    "infra",
+                    "./configs",
+                    ", postBuild: {substitute: {team: acme}}",
+                ),
+            ),
+        ];
+        for (name, text) in files {
+            repo.write(&format!("clusters/{cluster}/{name}"), text);
+        }
+        repo.write(
+            &format!("apps/{cluster}/kustomization.yaml"),
+            "resources: [../base/web]\n",
+        );
+    }
+    repo.write(
+        "apps/base/web/kustomization.yaml",
+        "resources: [map.yaml]\n",
+    );
+    repo.write("apps/base/web/map.yaml", config("web"));
+    let team = kustomization(
+        "${team}",
+        "path: './teams/${team}', sourceRef: {kind: GitRepository, name: flux-system}",
+    );
+    repo.write("infra/configs/team.yaml", team);
+    repo.write("teams/acme/map.yaml", config("acme"));
+}
+
+/// Returns the names and directories of what is deployed, each once; that of another repository has none.
+fn deployed(repo: &Repo) -> BTreeSet<(String, String)> {
+    let output = repo.run(&["targets", "--format", "json"]);
+    let json: Value = serde_json::from_str(&output.success().stdout).unwrap();
+    let text = |one: &Value, key: &str| one[key].as_str().unwrap_or_default().to_owned();
+    let targets = json["targets"].as_array().unwrap().iter();
+    targets
+        .map(|one| (text(one, "name"), text(one, "path")))
+        .collect()
+}
+
+#[test]
+fn what_bootstrapping_is_going_to_declare_is_this_repository() {
+    let sandbox = Sandbox::new();
+    let repo = sandbox.repo("work");
+    clusters_of_generators(&repo);
+    repo.commit("Begin");
+    let expected = [
+        ("acme", "teams/acme"),
+        ("apps", "apps/production"),
+        ("apps", "apps/staging"),
+        ("infra", "infra/configs"),
+    ];
+    let expected = expected.map(|(name, path)| (name.to_owned(), path.to_owned()));
+    assert_eq!(deployed(&repo), expected.into());
+    repo.write("apps/base/web/map.yaml", config("changed"));
+    repo.write(
+        "apps/staging/kustomization.yaml",
+        "resources: [gone.yaml, ../base/web]\n",
+    );
+    repo.commit("Change");
+    let affected = repo.run(&["affected", "--since", "HEAD^"]);
+    let affected = affected.success().stdout.clone();
+    for cluster in ["production", "staging"] {
+        let name = format!("Flux Kustomization apps (clusters/{cluster}/apps.yaml:");
+        assert!(affected.contains(&name), "{affected}");
+    }
+    let told = repo
+        .run(&["check", "--targets-only"])
+        .fails(1)
+        .stdout
+        .clone();
+    assert!(
+        told.contains("apps/staging/kustomization.yaml:1:"),
+        "{told}"
+    );
+    // What is deployed from the top is here, too; where no path is, the source is another repository.
+    for (path, is_here) in [("./", true), ("./nowhere", false)] {
+        let repo = sandbox.repo(&format!("deploys-{is_here}"));
+        let spec = format!("path: {path}, sourceRef: {{kind: GitRepository, name: flux-system}}");
+        repo.write("cluster.yaml", kustomization("cluster", &spec));
+        repo.commit("Begin");
+        let output = repo.run(&["targets", "--format", "json"]);
+        let json: Value = serde_json::from_str(&output.success().stdout).unwrap();
+        assert_eq!(json["counts"]["here"], u64::from(is_here), "{json}");
+    }
 }

@@ -59,10 +59,8 @@ struct Source {
 /// The sources of a tree.
 pub(super) struct Sources {
     sources: Vec<Source>,
-    /// The kinds of which no object in the tree says what bootstrapping made.
-    unsaid: Vec<&'static str>,
-    /// Whether that is this repository.
-    pub(super) is_bootstrapped: bool,
+    /// The kinds of what bootstrapping made of this repository.
+    bootstrapped: Vec<&'static str>,
 }
 
 /// The name and the namespace of the source that bootstrapping makes of the repository of a cluster.
@@ -79,26 +77,21 @@ fn says(sources: &[Source], kind: &str) -> bool {
     })
 }
 
-/// Returns the namespace that an object means: its own where it names none.
-fn in_namespace<'a>(found: &'a Document, namespace: &'a str) -> &'a str {
-    match namespace {
-        "" => &found.object.namespace,
-        namespace => namespace,
-    }
-}
-
 /// Returns what a URL of another repository is.
 pub(super) fn elsewhere(url: &str) -> Bound {
     Bound::Elsewhere(format!("it is in {}", redact::url(url)))
 }
 
 impl Sources {
+    /// Finds what the objects say. With `is_bootstrapped`, what bootstrapping made is this repository where no object
+    /// says what it is: the command line of Flux made it elsewhere, or the chart of a `FluxInstance` did.
     pub(super) fn of<'a>(
-        objects: impl IntoIterator<Item = &'a Document>,
+        objects: impl Iterator<Item = &'a Document> + Clone,
         identity: &Identity,
+        is_bootstrapped: bool,
     ) -> Self {
         let mut sources = Vec::new();
-        for found in objects {
+        for found in objects.clone() {
             let object = &found.object;
             let (kind, name, bound) = match object.kind.as_str() {
                 "GitRepository" | "OCIRepository" => {
@@ -136,18 +129,18 @@ impl Sources {
             });
         }
         let kinds = ["GitRepository", "OCIRepository"].into_iter();
-        Sources {
-            unsaid: kinds.filter(|kind| !says(&sources, kind)).collect(),
+        let bootstrapped = kinds.filter(|kind| is_bootstrapped && !says(&sources, kind));
+        let mut sources = Sources {
+            bootstrapped: bootstrapped.collect(),
             sources,
-            is_bootstrapped: false,
-        }
+        };
+        sources.add_copied(objects);
+        sources
     }
 
     /// Adds what each `ArtifactGenerator` makes of these sources.
-    pub(super) fn add_copied(&mut self, objects: &[Document]) {
-        let generators = objects
-            .iter()
-            .filter(|found| found.object.kind == "ArtifactGenerator");
+    fn add_copied<'a>(&mut self, objects: impl Iterator<Item = &'a Document>) {
+        let generators = objects.filter(|found| found.object.kind == "ArtifactGenerator");
         let mut made = Vec::new();
         for found in generators {
             let artifacts = found.value.at(&["spec", "artifacts"]);
@@ -169,27 +162,21 @@ impl Sources {
         self.sources.extend(made);
     }
 
-    /// Returns whether a `sourceRef` names what bootstrapping makes, and no object in the tree says what that is: the
-    /// command line of Flux made it elsewhere, or the chart of a `FluxInstance` did.
-    pub(super) fn is_of_bootstrap(
-        &self,
-        found: &Document,
-        kind: &str,
-        namespace: &str,
-        name: &str,
-    ) -> bool {
-        self.unsaid.contains(&kind)
-            && name == BOOTSTRAPPED
-            && ["", BOOTSTRAPPED].contains(&in_namespace(found, namespace))
-    }
-
     /// Returns what an object means by its `sourceRef`.
     ///
     /// A namespace need not be written: a kustomization gives it. Of several sources of one name, as in a repository
     /// with many clusters, the nearest counts: one of the same build, else one whose directory is near, of these one of the
     /// same file.
     pub(super) fn bind(&self, found: &Document, kind: &str, namespace: &str, name: &str) -> Bound {
-        if self.is_bootstrapped && self.is_of_bootstrap(found, kind, namespace, name) {
+        // Its own where it names none.
+        let namespace = match namespace {
+            "" => &found.object.namespace,
+            namespace => namespace,
+        };
+        if self.bootstrapped.contains(&kind)
+            && name == BOOTSTRAPPED
+            && ["", BOOTSTRAPPED].contains(&namespace)
+        {
             return Bound::Here {
                 base: String::new(),
                 revision: Revision {
@@ -199,7 +186,6 @@ impl Sources {
                 artifact: Some(Rc::default()),
             };
         }
-        let namespace = in_namespace(found, namespace);
         let fits = |source: &&Source| {
             source.kind == kind
                 && source.name == name

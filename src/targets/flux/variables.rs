@@ -6,8 +6,7 @@ use std::rc::Rc;
 use super::super::Unread;
 use super::super::scan::{Document, Via};
 use super::super::{Found, Here, Identity, Target};
-use super::source::Sources;
-use super::{is_variable, kustomization, resource_set};
+use super::{is_variable, kustomization, resource_set, sources};
 use crate::failure::Result;
 use crate::kustomization::{self, Data, FILE_NAMES, Value};
 use crate::tree::{self, Entry, Listing, Resolved, Tree, path};
@@ -150,7 +149,7 @@ impl Filling<'_> {
     /// Returns what the objects that are known now make of those that wait.
     fn round(&mut self) -> Result<Vec<(usize, usize, Document)>> {
         let documents = self.known.iter().map(|one| &one.found);
-        let sources = Sources::of(documents, self.identity);
+        let sources = sources(self.tree, self.identity, documents)?;
         let mut made = Vec::new();
         for above in 0..self.known.len() {
             if self.known[above].is_done {

@@ -329,14 +329,11 @@ fn what_bootstrapping_made_is_this_repository_where_its_directories_are_here() {
             .collect();
         assert_eq!(found, expected, "{apps_are}");
     }
-    // The top is in every repository.
-    let top = lines(&[("a.yml", &apps(REF))]);
-    assert_eq!(
-        top,
-        [format!(
-            "Kustomization flux-system/apps (a.yml:1) {elsewhere}"
-        )]
-    );
+    // The top is here.
+    for spec in [REF, &format!("path: ./, {REF}")] {
+        let top = lines(&[("a.yml", &apps(spec))]);
+        assert_eq!(top, ["Kustomization flux-system/apps (a.yml:1)  directory"]);
+    }
 }
 
 #[test]
