@@ -9,7 +9,7 @@ use crate::config::Config;
 use crate::failure::Result;
 use crate::kustomization::FILE_NAMES;
 use crate::record::{Change, LOCK_NAME, Lock, Remote};
-use crate::targets::{self, Identity, Targets};
+use crate::targets::{self, IGNORE_NAME, Identity, Targets};
 use crate::tree::{self, Entry, Listing, Resolved, path};
 use crate::walk::inputs::Input;
 
@@ -23,6 +23,8 @@ pub struct Changes {
     paths: BTreeSet<String>,
     /// The directories below which a checkout may convert files otherwise.
     attributes: BTreeSet<String>,
+    /// A file with patterns of Flux that is different, or is there no longer, or only now.
+    pub ignores: Option<String>,
     /// The remotes that are something else now, or reach something that is, as either lock lists them.
     moved: Lock,
 }
@@ -43,6 +45,7 @@ impl Changes {
         let is_attributes = |place: &&String| path::name(place) == ".gitattributes";
         let attributes = paths.iter().filter(is_attributes);
         Ok(Changes {
+            ignores: ignores(&[&*old, &*new], &paths)?,
             attributes: attributes
                 .map(|place| path::parent(place).to_owned())
                 .collect(),
@@ -98,13 +101,6 @@ impl Changes {
             }
         }
         Ok(None)
-    }
-
-    /// Returns the first path of this name that is different.
-    #[must_use]
-    pub fn named(&self, name: &str) -> Option<String> {
-        let mut paths = self.paths.iter();
-        paths.find(|place| path::name(place) == name).cloned()
     }
 
     /// Returns whether a directory was a root.
@@ -209,6 +205,22 @@ impl Changes {
         Ok(matches!(self.new.entry(place)?, Some(Entry::File { .. }))
             && self.old.read(place)? != self.new.read(place)?)
     }
+}
+
+/// Returns the first file with patterns of Flux in what differs: also in a directory that only one of the trees has.
+fn ignores(trees: &[&dyn Listing], paths: &BTreeSet<String>) -> Result<Option<String>> {
+    let is_one = |place: &&String| path::name(place) == IGNORE_NAME;
+    for place in paths {
+        if is_one(&place) {
+            return Ok(Some(place.clone()));
+        }
+        for tree in trees {
+            if let Some(file) = tree.below(place)?.iter().find(is_one) {
+                return Ok(Some(file.clone()));
+            }
+        }
+    }
+    Ok(None)
 }
 
 /// Returns the remotes that are something else in the other lock, and those through which these were found.

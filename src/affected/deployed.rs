@@ -203,10 +203,9 @@ impl Deployed<'_> {
         {
             return Ok(Some(cause));
         }
-        // It may hide something, or no longer.
-        let ignores = here.artifact.as_ref();
-        let ignores = ignores.and_then(|_| self.changes.named(".sourceignore"));
-        Ok(ignores.map(Cause::Path))
+        // It may hide something, or no longer: that there is one anywhere turns the defaults of Flux off.
+        let ignores = here.artifact.as_ref().and(self.changes.ignores.as_ref());
+        Ok(ignores.cloned().map(Cause::Path))
     }
 
     /// Returns what differs for the kustomization that Flux makes of a directory without one: its resources are the roots

@@ -386,6 +386,14 @@ fn targets_are_touched_by_what_they_build_and_by_how() {
             "Changed Flux plain: web/.sourceignore"
         ]
     );
+    let new = "docs/new/.sourceignore";
+    assert_eq!(
+        changed(new, "", "x"),
+        [
+            format!("Changed Flux web: {new}"),
+            format!("Changed Flux plain: {new}")
+        ]
+    );
     assert_eq!(
         changed("web/kustomization.yaml", "", "gone"),
         ["Changed Argo CD web: web", "Changed Flux web: web"]

@@ -234,3 +234,47 @@ fn a_path_that_an_overlay_gives_is_followed() {
     let names: Vec<&Value> = unbuilt.iter().map(|one| &one["name"]).collect();
     assert_eq!(names, ["api", "web", "x"]);
 }
+
+#[test]
+fn patterns_of_flux_that_come_or_go_touch_all_that_it_deploys() {
+    let sandbox = Sandbox::new();
+    if sandbox.builds().is_none() {
+        return;
+    }
+    let repo = sandbox.repo("fleet");
+    repo.git(&["remote", "add", "origin", "https://github.com/acme/fleet"]);
+    let mut objects = "apiVersion: source.toolkit.fluxcd.io/v1\nkind: GitRepository\nmetadata: {name: fleet}\nspec: {url: 'https://github.com/acme/fleet'}\n".to_owned();
+    for app in APPS {
+        objects.push_str(&format!(
+            "---\napiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nmetadata: {{name: {app}}}\nspec: {{path: deploy/{app}, sourceRef: {{kind: GitRepository, name: fleet}}}}\n"
+        ));
+        // Flux leaves pictures out of its artifacts, unless something says what it leaves out.
+        let text = "configMapGenerator: [{name: logo, files: [logo.png]}]\n";
+        repo.write(&format!("deploy/{app}/kustomization.yaml"), text);
+        repo.write(&format!("deploy/{app}/logo.png"), "a picture\n");
+    }
+    repo.write("clusters/flux.yaml", objects);
+    repo.write("clusters/argo.yaml", application("argo-api"));
+    repo.commit("Begin");
+    let is_built = || repo.run(&["targets", "--build", "web"]).status == 0;
+    let flux = || {
+        let named = lines(&repo, &["--since", "HEAD^"]);
+        assert!(
+            named.iter().all(|line| line.starts_with("Flux")),
+            "{named:?}"
+        );
+        named.len()
+    };
+    assert!(!is_built());
+    repo.write("docs/guide/index.md", "No build reads it.\n");
+    repo.commit("Explain");
+    assert_eq!(flux(), 0);
+    repo.write("notes/old/.sourceignore", "drafts/\n");
+    repo.commit("Leave out drafts");
+    assert!(is_built());
+    assert_eq!(flux(), APPS.len());
+    repo.git(&["rm", "-q", "-r", "notes"]);
+    repo.commit("Remove the notes");
+    assert!(!is_built());
+    assert_eq!(flux(), APPS.len());
+}
