@@ -118,7 +118,7 @@ pub fn affected(
         let cause = match root {
             Some(root) => causes.found[root].clone(),
             // Several kustomizations, or one that cannot be read.
-            None => changes.first_of(&inputs::of_no_root(&*changes.new, directory)?)?,
+            None => changes.first_of(&inputs::of_no_root(&*changes.new, directory, &[])?)?,
         };
         if let Some(cause) = cause {
             affected.roots.push(AffectedRoot {

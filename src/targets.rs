@@ -14,7 +14,7 @@
 //! | `git_repo` | Fleet: `GitRepo`, for directories without a `fleet.yaml` |
 //! | `identity` | which URLs are this repository |
 //! | [`generated`] | the kustomization that an engine builds |
-//! | `read_paths` | what Argo CD has to watch |
+//! | `read_paths` | what engines read, and what Argo CD has to watch |
 //! | `place` | what the tree holds where a target says |
 //! | `settle` | which objects a build may change before they are deployed |
 //! | [`built`] | what builds make of these objects |
@@ -52,11 +52,11 @@ use crate::failure::Result;
 use crate::record::LoadRestrictor;
 use crate::tree::{self, Listing, Resolved, Tree, path};
 
-pub use argo::{exclusion, override_files};
+pub use argo::{GENERATE_PATHS, exclusion, override_files};
 pub use identity::Identity;
 pub use ignore::{FILE_NAME as IGNORE_NAME, Ignored, Ignores, SourceIgnore};
 pub use place::link_to;
-pub use read_paths::generate_paths;
+pub use read_paths::{generate_paths, inputs};
 pub use scan::{candidates, candidates_at};
 pub use seen::{Hidden, SeenTree};
 pub use settle::roots_that_read;
@@ -230,6 +230,8 @@ pub struct Build {
     /// What the object changes in the kustomization, under the names of the engine: `targetNamespace`, `namePrefix`,
     /// `nameSuffix`, `patches`, `images`, `commonLabels` and so on. Without `components`.
     pub overrides: Map<String, Json>,
+    /// The files from which a chart takes values, from the top; of a pattern the directory that it begins with.
+    pub values: Vec<String>,
     /// How Argo CD reads a directory without a kustomization; none for others.
     pub directory: Option<Directory>,
     /// The values of `argocd.argoproj.io/manifest-generate-paths`, as written.

@@ -8,7 +8,7 @@ use super::changes::Changes;
 use super::{AffectedTarget, Cause, Causes, Status};
 use crate::config::{Config, Engine};
 use crate::failure::Result;
-use crate::targets::{self, Found, Here, Object, Place, Target, Targets};
+use crate::targets::{self, Found, Object, Place, Target, Targets};
 use crate::tree::path;
 use crate::walk::inputs::{self, Input};
 use crate::walk::{Graph, RootId, Target as Leads};
@@ -182,7 +182,8 @@ impl Deployed<'_> {
         let Place::Here(here) = &target.place else {
             return Ok(None);
         };
-        if let Some(cause) = self.changes.first_of(&own(target, here))? {
+        let own = targets::inputs(&*self.changes.new, target, here)?;
+        if let Some(cause) = self.changes.first_of(&own)? {
             return Ok(Some(cause));
         }
         let directories = targets::roots(&*self.changes.new, target, here);
@@ -192,7 +193,7 @@ impl Deployed<'_> {
                     return Ok(Some(cause.clone()));
                 }
             } else {
-                let inputs = inputs::of_no_root(&*self.changes.new, directory)?;
+                let inputs = inputs::of_no_root(&*self.changes.new, directory, &[])?;
                 if let Some(cause) = self.changes.first_of(&inputs)? {
                     return Ok(Some(cause));
                 }
@@ -270,26 +271,6 @@ enum Builder<'a> {
     Root(Option<Cause>),
     /// What is deployed.
     Target(&'a Target),
-}
-
-/// Returns what an engine reads for a target besides roots.
-fn own(target: &Target, here: &Here) -> Vec<Input> {
-    let mut inputs = vec![Input::At(here.path.clone())];
-    match &here.found {
-        // Flux does not take all of it.
-        Found::Directory(_) if target.engine == Engine::Flux => {}
-        Found::Directory(directory) | Found::Chart(directory) | Found::Plugin(directory) => {
-            inputs.push(Input::Below(directory.clone()));
-        }
-        Found::Kustomization(_) | Found::Submodule(_) | Found::Nothing(_) => {}
-    }
-    // A bundle holds everything beside its file, or in its directory.
-    if target.object.kind == "fleet.yaml" {
-        inputs.push(Input::Below(path::parent(&target.object.file).to_owned()));
-    } else if target.engine == Engine::Fleet {
-        inputs.push(Input::Below(here.path.clone()));
-    }
-    inputs
 }
 
 /// Returns a target without the places where things stand.

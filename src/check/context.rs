@@ -30,6 +30,8 @@ pub(super) struct Context<'a> {
     pub(super) troubles: &'a [Trouble],
     /// The tree.
     pub(super) tree: &'a dyn Listing,
+    /// The same, for another walk.
+    pub(super) shared_tree: &'a Rc<dyn Listing>,
     /// What the team decided.
     pub(super) config: &'a Config,
     /// Returns what a missing path means.
@@ -102,6 +104,7 @@ impl<'a> Context<'a> {
             graph: &explored.graph,
             troubles: &explored.troubles,
             tree: &*input.tree,
+            shared_tree: &input.tree,
             config: input.config,
             missing,
             complete: input.paths.is_empty(),

@@ -2,13 +2,11 @@
 //!
 //! Off by default: without a webhook or `--repo-server` settings of some sort the annotation has no effect.
 
-use std::collections::BTreeSet;
-
 use super::Context;
 use super::deployed::One;
 use super::rule::{Allow, Definition, Find};
 use crate::finding::{Finding, Rule, Severity};
-use crate::targets::Engine;
+use crate::targets::{self, Found, GENERATE_PATHS};
 use crate::tree::path;
 
 pub(super) const DEFINITION: Definition = Definition {
@@ -17,9 +15,9 @@ pub(super) const DEFINITION: Definition = Definition {
     is_off: true,
     summary: "an annotation of an Application that leaves out what its build reads",
     explanation: r"
-`argocd.argoproj.io/manifest-generate-paths` tells Argo CD which changes matter to an Application. A directory that the
-build reads and that is not in it, as a shared base, can change without being deployed. The help has the value that
-covers all that the build reads.
+`argocd.argoproj.io/manifest-generate-paths` tells Argo CD which changes matter to an Application. What the build reads
+and is not in it, for example a shared base or a chart, can change without being deployed. The help has the value that
+covers all that the build reads: `git kustomize-localize targets --manifest-generate-paths` prints it, too.
 
 The rule is off unless the configuration gives it a severity:
 
@@ -33,79 +31,50 @@ rules:
     find: Find::Here(find),
 };
 
-/// The annotation.
-const ANNOTATION: &str = "argocd.argoproj.io/manifest-generate-paths";
-
 fn find(context: &Context<'_>) -> Vec<Finding> {
     if !context.config.rules.contains_key(&Rule::GeneratePaths) {
         return Vec::new();
     }
-    let here = context.deployed.here();
-    here.filter_map(|one| uncovered(context, &one)).collect()
-}
-
-fn uncovered(context: &Context<'_>, one: &One<'_>) -> Option<Finding> {
-    let annotation = one.target.build.generate_paths.as_ref()?;
-    if one.target.engine != Engine::ArgoCd || one.starts.is_empty() {
-        return None;
-    }
-    let written: Vec<&str> = annotation
-        .split(';')
-        .filter(|path| !path.is_empty())
-        .collect();
-    // What a glob covers is up to Argo CD's version.
-    if written.iter().any(|path| path.contains(['*', '?', '['])) {
-        return None;
-    }
-    let covered: Vec<String> = written
-        .iter()
-        .filter_map(|path| match path.strip_prefix('/') {
-            Some(from_top) => path::resolve("", from_top),
-            None => path::resolve(&one.here.path, path),
-        })
-        .collect();
-    let read = directories(context, one);
-    let is_covered = |place: &&String| covered.iter().any(|covered| path::is_in(place, covered));
-    let first = read.iter().find(|place| !is_covered(place))?;
-    let message = format!(
-        "{} reads `{first}`, which `{ANNOTATION}` leaves out",
-        one.target.by()
-    );
-    let help = vec![format!(
-        "write: {ANNOTATION}: {}",
-        value(&one.here.path, &read)
-    )];
-    let file = &one.target.object.file;
-    let place = (one.target.object.line, 1);
-    Some(context.at_object(Rule::GeneratePaths, file, place, message, help))
-}
-
-/// Returns the directories that a build reads files of, without those in others of them.
-fn directories(context: &Context<'_>, one: &One<'_>) -> BTreeSet<String> {
-    let mut all = BTreeSet::new();
-    for root in one.roots {
-        let root = &context.graph.roots[*root];
-        all.insert(root.directory.clone());
-        for edge in &root.edges {
-            if let Some(path) = context.graph.own_file(edge) {
-                all.insert(path::parent(path).to_owned());
-            }
+    let values = match targets::generate_paths(context.shared_tree, context.deployed.targets) {
+        Ok(values) => values,
+        Err(failure) => {
+            context.failures.borrow_mut().push(failure);
+            return Vec::new();
         }
-    }
-    let is_inside = |place: &String| {
-        let mut above = path::and_above(path::parent(place));
-        !place.is_empty() && (all.contains("") || above.any(|above| all.contains(above)))
     };
-    all.iter()
-        .filter(|place| !is_inside(place))
-        .cloned()
+    let here = context.deployed.here();
+    here.filter_map(|one| uncovered(context, &one, values.get(&one.target.object)?))
         .collect()
 }
 
-/// Returns the value that covers directories, relative to the path of an application.
-fn value(from: &str, directories: &BTreeSet<String>) -> String {
-    let paths = directories.iter().map(|place| path::relative(from, place));
-    paths.collect::<Vec<_>>().join(";")
+fn uncovered(context: &Context<'_>, one: &One<'_>, value: &str) -> Option<Finding> {
+    let (target, here) = (one.target, one.here);
+    let annotation = target.build.generate_paths.as_ref()?;
+    // What a glob covers is up to Argo CD's version; what is not there is another rule's.
+    if annotation.contains(['*', '?', '[']) || matches!(here.found, Found::Nothing(_)) {
+        return None;
+    }
+    let covered = places(annotation, &here.path);
+    let is_covered = |place: &&String| covered.iter().any(|covered| path::is_in(place, covered));
+    let read = places(value, &here.path);
+    let first = read.iter().find(|place| !is_covered(place))?;
+    let message = format!(
+        "{} reads `{first}`, which `{GENERATE_PATHS}` leaves out",
+        target.by()
+    );
+    let help = vec![format!("write: {GENERATE_PATHS}: {value}")];
+    let (file, place) = (&target.object.file, (target.object.line, 1));
+    Some(context.at_object(Rule::GeneratePaths, file, place, message, help))
+}
+
+/// Returns what the annotation of an application at `from` covers, from the top.
+fn places(annotation: &str, from: &str) -> Vec<String> {
+    let written = annotation.split(';').filter(|path| !path.is_empty());
+    let places = written.filter_map(|path| match path.strip_prefix('/') {
+        Some(from_top) => path::resolve("", from_top),
+        None => path::resolve(from, path),
+    });
+    places.collect()
 }
 
 #[cfg(test)]
@@ -116,7 +85,7 @@ mod tests {
     fn found(annotation: &str, config: &str) -> Vec<String> {
         let text = argo("path: apps/web").replace(
             "namespace: argocd",
-            &format!("namespace: argocd, annotations: {{{ANNOTATION}: '{annotation}'}}"),
+            &format!("namespace: argocd, annotations: {{{GENERATE_PATHS}: '{annotation}'}}"),
         );
         let findings = Scene::default()
             .file("a.yaml", &text)
@@ -149,7 +118,7 @@ mod tests {
             let found = found(annotation, on);
             assert_eq!(found.len(), expected, "{annotation}");
             for help in found {
-                assert_eq!(help, format!("write: {ANNOTATION}: .;../../base"));
+                assert_eq!(help, format!("write: {GENERATE_PATHS}: .;/base"));
             }
         }
         assert!(found(".", "").is_empty());

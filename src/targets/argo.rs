@@ -21,7 +21,7 @@ pub use application_set::exclusion;
 pub(super) use pattern::Pattern;
 
 /// The annotation that says which paths matter to an application.
-pub(super) const GENERATE_PATHS: &str = "argocd.argoproj.io/manifest-generate-paths";
+pub const GENERATE_PATHS: &str = "argocd.argoproj.io/manifest-generate-paths";
 
 /// The fields of `source.kustomize` that change nothing of the kustomization.
 const NOT_OVERRIDES: [&str; 3] = ["components", "ignoreMissingComponents", "version"];
@@ -197,9 +197,10 @@ fn of_source(
         return Ok(target(Place::Templated(why), Build::default()));
     }
     let merged = overridden(tree, found, source, &path, unread)?;
-    let Some(build) = build(found, &merged, options, unread) else {
+    let Some(mut build) = build(found, &merged, options, unread) else {
         return Ok(None);
     };
+    build.values = values(identity, found, &merged, base, &path);
     let here = Here {
         written: written.to_owned(),
         path,
@@ -351,4 +352,38 @@ fn build(
     let annotation = found.value.at(&["metadata", "annotations", GENERATE_PATHS]);
     build.generate_paths = annotation.and_then(Value::text).map(str::to_owned);
     Some(build)
+}
+
+/// Returns the files from which a source takes the values of a chart, which may lie in a source that is named: `$REF/…`.
+fn values(
+    identity: &Identity,
+    found: &Document,
+    source: &Value,
+    base: &str,
+    directory: &str,
+) -> Vec<String> {
+    let list = |value: Option<&'_ Value>| value.and_then(Value::list).unwrap_or_default().to_vec();
+    let named = |name: &str| {
+        let all = list(found.value.at(&["spec", "sources"]));
+        let is_it = |one: &&Value| one.get("ref").and_then(Value::text) == Some(name);
+        let url = all.iter().find(is_it)?.get("repoURL")?.text()?;
+        identity.directory_of(url)
+    };
+    let files = list(source.at(&["helm", "valueFiles"])).into_iter();
+    let parameters = list(source.at(&["helm", "fileParameters"])).into_iter();
+    let files = files.chain(parameters.filter_map(|one| one.get("path").cloned()));
+    let files = files.filter_map(|file| {
+        let text = file.text().filter(|text| !text.contains("://"))?;
+        let (from, text) = match text.strip_prefix('$').and_then(|text| text.split_once('/')) {
+            Some((name, text)) => (named(name)?, text),
+            None if text.starts_with('/') => (base, text),
+            None => (directory, text),
+        };
+        let plain = match text.find(['*', '?', '[']) {
+            Some(end) => text[..end].rsplit_once('/').map_or("", |(plain, _)| plain),
+            None => text,
+        };
+        path::resolve(from, plain)
+    });
+    files.collect()
 }

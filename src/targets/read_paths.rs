@@ -1,16 +1,69 @@
-//! What Argo CD has to watch for an application: the value of `argocd.argoproj.io/manifest-generate-paths`.
+//! What an engine reads for a target, and what Argo CD has to watch for that reason: the value of
+//! `argocd.argoproj.io/manifest-generate-paths`.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::rc::Rc;
 
-use super::{Engine, Here, Object, Place, Target, Targets};
+use super::{Engine, Found, Here, Object, Place, Target, Targets, fleet};
 use crate::failure::Result;
-use crate::tree::{Entry, Listing, path};
+use crate::kustomization::{Value, read_object};
+use crate::tree::{self, Entry, Listing, Resolved, path};
 use crate::walk::RootId;
 use crate::walk::inputs::{self, Input, Inputs};
 
-/// Returns the value for each application that lies in the repository. `.` is the path of the application itself, what
-/// begins with a slash is seen from the top.
+/// The files that say what a chart depends on.
+const CHARTS: [&str; 2] = ["Chart.yaml", "requirements.yaml"];
+
+/// Returns what an engine reads for a target besides roots.
+///
+/// # Errors
+/// When the tree cannot be read.
+pub fn inputs(tree: &dyn Listing, target: &Target, here: &Here) -> Result<Vec<Input>> {
+    let mut whole = target.build.values.clone();
+    match &here.found {
+        // Flux does not take all of it.
+        Found::Directory(_) if target.engine == Engine::Flux => {}
+        Found::Chart(directory) => whole.extend(charts(tree, directory)?),
+        Found::Directory(directory) | Found::Plugin(directory) => whole.push(directory.clone()),
+        Found::Kustomization(_) | Found::Submodule(_) | Found::Nothing(_) => {}
+    }
+    // A bundle holds everything beside its file, or in its directory.
+    if target.object.kind == fleet::FILE_NAME {
+        whole.push(path::parent(&target.object.file).to_owned());
+    } else if target.engine == Engine::Fleet {
+        whole.push(here.path.clone());
+    }
+    inputs::of_no_root(tree, &here.path, &whole)
+}
+
+/// Returns the directories of a chart and of those in the repository that it depends on.
+fn charts(tree: &dyn Listing, directory: &str) -> Result<Vec<String>> {
+    let mut charts = Vec::new();
+    let mut todo = vec![directory.to_owned()];
+    while let Some(chart) = todo.pop() {
+        for name in CHARTS {
+            let place = path::join(&chart, name);
+            let Resolved::File { path: place, .. } = tree::resolve(tree, &place)? else {
+                continue;
+            };
+            let text = tree.read(&place)?;
+            let read = read_object(&String::from_utf8_lossy(&text), 0);
+            let read = read.ok().flatten();
+            let dependencies = read.as_ref().and_then(|read| read.get("dependencies"));
+            let dependencies = dependencies.and_then(Value::list).unwrap_or_default();
+            let beside = dependencies.iter().filter_map(|one| {
+                let url = one.get("repository")?.text()?;
+                path::resolve(&chart, url.strip_prefix("file://")?)
+            });
+            todo.extend(beside.filter(|one| !charts.contains(one)));
+        }
+        charts.push(chart);
+    }
+    Ok(charts)
+}
+
+/// Returns the value for each application that lies in the repository: it covers every file of it that makes a
+/// difference. `.` is the path of the application itself, what begins with a slash is seen from the top.
 ///
 /// # Errors
 /// When the tree cannot be read.
@@ -34,7 +87,7 @@ pub fn generate_paths(
         .collect();
     let starts: Vec<String> = starts.into_iter().collect();
     let explored = inputs::explore(tree.clone(), &starts);
-    let inputs = Inputs::of(&**tree, &explored.graph)?;
+    let of_roots = Inputs::of(&**tree, &explored.graph)?;
     let known: HashMap<&str, RootId> = starts
         .iter()
         .map(String::as_str)
@@ -44,9 +97,10 @@ pub fn generate_paths(
     let mut paths: BTreeMap<Object, BTreeSet<String>> = BTreeMap::new();
     for (target, here) in applications {
         let mut read = BTreeSet::new();
+        add(&**tree, inputs(&**tree, target, here)?, &mut read)?;
         for directory in roots(target, here) {
             match known.get(directory.as_str()) {
-                Some(root) => read.extend(of_root(&**tree, &inputs, *root)?),
+                Some(root) => add_root(&**tree, &of_roots, *root, &mut read)?,
                 None => {
                     read.insert(directory);
                 }
@@ -70,32 +124,37 @@ pub fn generate_paths(
     Ok(values.collect())
 }
 
-/// Returns the directories and files that the build of a root reads.
-fn of_root(tree: &dyn Listing, inputs: &Inputs<'_>, root: RootId) -> Result<BTreeSet<String>> {
-    let mut read = BTreeSet::new();
+/// Adds the directories and files that the build of a root reads.
+fn add_root(
+    tree: &dyn Listing,
+    inputs: &Inputs<'_>,
+    root: RootId,
+    read: &mut BTreeSet<String>,
+) -> Result<()> {
     let mut seen = BTreeSet::new();
     let mut todo = vec![root];
     while let Some(root) = todo.pop() {
-        if !seen.insert(root) {
-            continue;
-        }
-        let found = inputs.of_root(root)?;
-        read.insert(inputs.directory(root).to_owned());
-        todo.extend(found.roots);
-        for input in found.own {
-            match input {
-                Input::At(place) => {
-                    // A directory is there as long as something is in it.
-                    if tree.entry(&place)? != Some(Entry::Directory) {
-                        read.insert(place);
-                    }
-                }
-                Input::Below(directory) => {
-                    read.insert(directory);
-                }
-                Input::Remote(_) | Input::Chart(_) => {}
-            }
+        if seen.insert(root) {
+            let found = inputs.of_root(root)?;
+            read.insert(inputs.directory(root).to_owned());
+            todo.extend(found.roots);
+            add(tree, found.own, read)?;
         }
     }
-    Ok(read)
+    Ok(())
+}
+
+/// Adds the directories and files that are inputs.
+fn add(tree: &dyn Listing, inputs: Vec<Input>, read: &mut BTreeSet<String>) -> Result<()> {
+    for input in inputs {
+        match input {
+            // A directory is there as long as something is in it.
+            Input::At(place) if tree.entry(&place)? == Some(Entry::Directory) => {}
+            Input::At(place) | Input::Below(place) => {
+                read.insert(place);
+            }
+            Input::Remote(_) | Input::Chart(_) => {}
+        }
+    }
+    Ok(())
 }

@@ -198,13 +198,16 @@ pub fn explore(tree: Rc<dyn Listing>, directories: &[String]) -> Explored {
     super::explore(source, directories, None, &options)
 }
 
-/// Returns what the build of a directory reads that is no root.
+/// Returns what the build of a directory reads that is no root, and all of the files and directories `whole`.
 ///
 /// # Errors
 /// When the tree cannot be read.
-pub fn of_no_root(tree: &dyn Listing, directory: &str) -> Result<Vec<Input>> {
-    let reader = Reader::new(tree);
+pub fn of_no_root(tree: &dyn Listing, directory: &str, whole: &[String]) -> Result<Vec<Input>> {
+    let mut reader = Reader::new(tree);
     reader.kustomization(directory)?;
+    for place in whole {
+        reader.named(place)?;
+    }
     Ok(reader.finish())
 }
 

@@ -1,6 +1,6 @@
 //! `targets`, and what depends on it, as people run it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
@@ -281,4 +281,170 @@ fn what_bootstrapping_is_going_to_declare_is_this_repository() {
         let json: Value = serde_json::from_str(&output.success().stdout).unwrap();
         assert_eq!(json["counts"]["here"], u64::from(is_here), "{json}");
     }
+}
+
+/// Writes applications of Argo CD that use what does not lie in their directories.
+fn applications_that_share(repo: &Repo) {
+    let here = "repoURL: 'https://github.com/acme/fleet', targetRevision: main";
+    let application = |name: &str, spec: &str| {
+        repo.write(
+            &format!("argo/{name}.yaml"),
+            format!("apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {{name: {name}, annotations: {{argocd.argoproj.io/manifest-generate-paths: .}}}}\nspec: {{{spec}}}\n"),
+        );
+    };
+    for (name, path) in [("web", "apps/web"), ("linked", "apps/linked")] {
+        application(name, &format!("source: {{{here}, path: {path}}}"));
+    }
+    let values =
+        "valueFiles: [own.yaml, ../../values/prod.yaml, /values/all.yaml, '../../values/*/x.yaml']";
+    application(
+        "shop",
+        &format!("source: {{{here}, path: charts/shop, helm: {{{values}}}}}"),
+    );
+    let values = "valueFiles: [$values/values/other.yaml], fileParameters: [{name: a, path: ../../values/file.txt}]";
+    application(
+        "many",
+        &format!(
+            "sources: [{{{here}, path: charts/many, helm: {{{values}}}}}, {{{here}, ref: values}}]"
+        ),
+    );
+    for (file, text) in [
+        (
+            "apps/web/kustomization.yaml",
+            "resources: [../base]\nhelmGlobals: {chartHome: ../../charts}\nhelmCharts: [{name: web, valuesFile: ../../values/web.yaml}]\n",
+        ),
+        ("apps/base/kustomization.yaml", "resources: [map.yaml]\n"),
+        ("apps/base/map.yaml", &config("base")),
+        ("charts/web/Chart.yaml", "name: web\nversion: 1.0.0\n"),
+        ("charts/web/templates/map.yaml", &config("web")),
+        ("real/linked/kustomization.yaml", "resources: [map.yaml]\n"),
+        ("real/linked/map.yaml", &config("linked")),
+        (
+            "charts/shop/Chart.yaml",
+            "name: shop\nversion: 1.0.0\ndependencies: [{name: common, repository: file://../common}]\n",
+        ),
+        (
+            "charts/common/Chart.yaml",
+            "name: common\nversion: 1.0.0\ndependencies: [{name: shop, repository: file://../shop}]\n",
+        ),
+        ("charts/many/Chart.yaml", "name: many\nversion: 1.0.0\n"),
+        ("values/web.yaml", "a: b\n"),
+        ("values/prod.yaml", "a: b\n"),
+        ("values/all.yaml", "a: b\n"),
+        ("values/some/x.yaml", "a: b\n"),
+        ("values/other.yaml", "a: b\n"),
+        ("values/file.txt", "a\n"),
+        ("README.md", "No application uses it.\n"),
+    ] {
+        repo.write(file, text);
+    }
+    std::os::unix::fs::symlink("../real/linked", repo.path().join("apps/linked")).unwrap();
+    repo.write(".kustomize-localize", "rules: {generate-paths: error}\n");
+}
+
+/// Returns whether Argo CD looks again at an application when a file changes, as its webhook decides that.
+fn is_watched(value: &str, own: &str, file: &str) -> bool {
+    value.split(';').any(|item| {
+        let item = match item.strip_prefix('/') {
+            Some(item) => item,
+            None => own,
+        };
+        file == item
+            || file
+                .strip_prefix(item)
+                .is_some_and(|rest| rest.starts_with('/'))
+    })
+}
+
+#[test]
+fn what_argo_cd_watches_covers_every_file_that_makes_a_difference() {
+    let sandbox = Sandbox::new();
+    let repo = sandbox.repo("work");
+    repo.git(&["remote", "add", "origin", "git@github.com:acme/fleet.git"]);
+    applications_that_share(&repo);
+    repo.commit("Begin");
+    let shown = || {
+        repo.run(&["targets", "--manifest-generate-paths"])
+            .success()
+            .stdout
+            .clone()
+    };
+    let printed = shown();
+    let lines: Vec<&str> = printed.lines().collect();
+    let names = lines
+        .iter()
+        .step_by(2)
+        .map(|line| line.rsplit(' ').next().unwrap());
+    let values = lines.iter().skip(1).step_by(2);
+    let values = values.map(|line| line.rsplit(' ').next().unwrap());
+    let values: BTreeMap<&str, &str> = names.zip(values).collect();
+    assert_eq!(values.len(), 4, "{printed}");
+    let told = || repo.run(&["check"]).stdout.clone();
+    let before = told();
+    for (name, value) in &values {
+        assert!(
+            before.contains(&format!(
+                "write: argocd.argoproj.io/manifest-generate-paths: {value}\n"
+            )),
+            "{name} {value}: {before}"
+        );
+    }
+    let all = repo.git(&["ls-files"]);
+    let mut uses: BTreeSet<(String, String)> = BTreeSet::new();
+    let others = ["argo/", ".kustomize-localize", "apps/linked"];
+    let files = all
+        .lines()
+        .filter(|file| !others.iter().any(|other| file.starts_with(other)));
+    for file in files.chain(["apps/linked"]) {
+        if file == "apps/linked" {
+            repo.remove(file);
+            repo.write(file, "no link\n");
+        } else {
+            let text = std::fs::read_to_string(repo.path().join(file)).unwrap();
+            repo.write(file, format!("{text}# changed\n"));
+        }
+        repo.commit(&format!("Change {file}"));
+        let output = repo.run(&["affected", "--since", "HEAD^"]);
+        let touched = output.success().stdout.clone();
+        for (name, value) in &values {
+            if touched.contains(&format!("Argo CD Application {name} (")) {
+                let own = match *name {
+                    "web" | "linked" => format!("apps/{name}"),
+                    _ => format!("charts/{name}"),
+                };
+                assert!(is_watched(value, &own, file), "{name} {value}: {file}");
+                uses.insert(((*name).to_owned(), file.to_owned()));
+            }
+        }
+    }
+    for (name, file) in [
+        ("web", "charts/web/templates/map.yaml"),
+        ("web", "values/web.yaml"),
+        ("web", "apps/base/map.yaml"),
+        ("linked", "apps/linked"),
+        ("linked", "real/linked/map.yaml"),
+        ("shop", "charts/common/Chart.yaml"),
+        ("shop", "values/prod.yaml"),
+        ("shop", "values/all.yaml"),
+        ("shop", "values/some/x.yaml"),
+        ("many", "values/other.yaml"),
+        ("many", "values/file.txt"),
+    ] {
+        assert!(
+            uses.contains(&(name.to_owned(), file.to_owned())),
+            "{name} {file}"
+        );
+    }
+    assert!(!uses.iter().any(|(_, file)| file == "README.md"));
+    // What the help says is enough.
+    repo.git(&["checkout", "-q", "HEAD", "."]);
+    for (name, value) in &values {
+        let file = format!("argo/{name}.yaml");
+        let text = std::fs::read_to_string(repo.path().join(&file)).unwrap();
+        let text = text.replace("generate-paths: .", &format!("generate-paths: '{value}'"));
+        repo.write(&file, text);
+    }
+    repo.git(&["add", "--all"]);
+    let after = told();
+    assert!(!after.contains("error[generate-paths]"), "{after}");
 }
