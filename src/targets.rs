@@ -21,6 +21,7 @@
 //! | `declared` | what a text that cannot be read seems to declare |
 //! | `ignore` | what Flux leaves out of an artifact |
 //! | `seen` | what an engine gets to see of the repository |
+//! | `undeployed` | which objects nothing deploys |
 //! | `unread` | what could not be read |
 
 mod argo;
@@ -37,6 +38,7 @@ mod read_paths;
 mod scan;
 mod seen;
 mod settle;
+mod undeployed;
 mod unread;
 
 use std::collections::BTreeSet;

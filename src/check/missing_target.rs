@@ -28,6 +28,10 @@ spec:
   path: ./apps/prod        # not ./apps/prdo
 ```
 
+Where what is deployed reaches other objects, one that it does not reach is a warning: nothing deploys it, for example
+because it is archived. To leave it out, add its directory to `exclude` in the configuration. One in whose directory
+another one that nothing reaches deploys something may be deployed by hand as that is, and stays an error.
+
 What the tree does not tell is no finding: a path that only the cluster knows (`${VAR}`, a template), an object that a
 build may patch before it is deployed, another repository, a tag or another branch than the one that is checked.
 ",
@@ -47,7 +51,34 @@ fn find(context: &Context<'_>) -> Vec<Finding> {
             findings.extend(components(context, &one));
         }
     }
-    findings
+    if findings.is_empty() {
+        return findings;
+    }
+    match context.deployed.targets.undeployed(context.tree) {
+        Ok(undeployed) => findings
+            .into_iter()
+            .map(|finding| match undeployed.get(&finding.path) {
+                Some(directory) => undeployed_object(finding, directory),
+                None => finding,
+            })
+            .collect(),
+        Err(failure) => {
+            context.failures.borrow_mut().push(failure);
+            findings
+        }
+    }
+}
+
+/// Makes a warning of a finding about an object that nothing deploys, as nothing in `directory`.
+fn undeployed_object(finding: Finding, directory: &str) -> Finding {
+    let help = format!(
+        "nothing here deploys what is in `{directory}`: if it is kept for later, add `{}` to `exclude` in .kustomize-localize",
+        globset::escape(directory)
+    );
+    Finding {
+        help: vec![help],
+        ..Context::warning(finding)
+    }
 }
 
 fn absent(context: &Context<'_>, one: &One<'_>, why: &str) -> Finding {

@@ -18,6 +18,7 @@ use crate::redact;
 use crate::tree::Listing;
 use source::{Bound, Sources};
 use std::rc::Rc;
+pub(super) use variables::files_of;
 
 /// The fields of a `Kustomization` that change what is built, as Flux writes them into the kustomization.
 const OVERRIDES: [&str; 8] = [

@@ -448,3 +448,76 @@ fn what_argo_cd_watches_covers_every_file_that_makes_a_difference() {
     let after = told();
     assert!(!after.contains("error[generate-paths]"), "{after}");
 }
+
+#[test]
+fn what_nothing_deploys_is_a_warning_that_names_the_way_out() {
+    let sandbox = Sandbox::new();
+    let repo = sandbox.repo("work");
+    let deploys = |name: &str, path: &str| {
+        let spec = format!("path: {path}, sourceRef: {{kind: GitRepository, name: flux-system}}");
+        kustomization(name, &spec)
+    };
+    repo.write(
+        "kubernetes/flux/cluster/ks.yaml",
+        deploys("cluster-apps", "./kubernetes/apps"),
+    );
+    repo.write(
+        "kubernetes/apps/default/kustomization.yaml",
+        "resources: [web/ks.yaml]\n",
+    );
+    let web = "kubernetes/apps/default/web/ks.yaml";
+    repo.write(web, deploys("web", "./kubernetes/apps/default/web/app"));
+    repo.write("kubernetes/apps/default/web/app/map.yaml", config("web"));
+    for name in ["old", "older"] {
+        let app = format!("./kubernetes/apps/default/{name}/app");
+        let both = deploys(name, &app) + &deploys(&format!("{name}-db"), &app);
+        repo.write(&format!("kubernetes/archive/default/{name}/ks.yaml"), both);
+    }
+    repo.write(
+        "kubernetes/archive/default/kustomization.yaml",
+        "resources: [old/ks.yaml]\n",
+    );
+    let found = |status: i32, warnings: usize, errors: usize| {
+        repo.git(&["add", "--all"]);
+        for arguments in [&["check"][..], &["check", "kubernetes/archive"]] {
+            let output = repo.run(arguments);
+            let told = &output.stdout;
+            assert_eq!(
+                told.matches("warning[missing-target]").count(),
+                warnings,
+                "{told}"
+            );
+        }
+        let told = repo.run(&["check"]);
+        assert_eq!(told.status, status, "{}", told.stdout);
+        assert_eq!(told.stdout.matches("error[missing-target]").count(), errors);
+        told.stdout.clone()
+    };
+    let told = found(0, 4, 0);
+    assert!(
+        told.contains("add `kubernetes/archive` to `exclude`"),
+        "{told}"
+    );
+    // What is deployed fails, and so does what may be deployed by hand as what is beside it.
+    repo.write(web, deploys("web", "./kubernetes/apps/default/wbe"));
+    repo.write(
+        "kubernetes/flux/cluster/more.yaml",
+        deploys("more", "./kubernetes/mroe"),
+    );
+    found(1, 4, 2);
+    repo.write(".kustomize-localize", "exclude: [kubernetes/archive]\n");
+    let told = found(1, 0, 2);
+    assert!(!told.contains("archive"), "{told}");
+    // Where no object is reached, all are deployed from elsewhere.
+    repo.git(&[
+        "rm",
+        "-q",
+        "-r",
+        "-f",
+        "kubernetes/flux",
+        ".kustomize-localize",
+    ]);
+    repo.write(web, deploys("web", "./kubernetes/apps/default/web/app"));
+    let told = found(1, 0, 4);
+    assert!(!told.contains("`exclude`"), "{told}");
+}

@@ -247,7 +247,7 @@ fn is_kept(value: &Value) -> bool {
 
 /// Returns the files of the tree that the build of a directory reads: those that its kustomization leads to, or that
 /// Flux finds where there is none.
-fn files_of(tree: &dyn Tree, directory: &str) -> Result<BTreeSet<String>> {
+pub(in super::super) fn files_of(tree: &dyn Tree, directory: &str) -> Result<BTreeSet<String>> {
     let mut files = BTreeSet::new();
     let mut seen = BTreeSet::new();
     let mut todo = vec![(directory.to_owned(), true)];

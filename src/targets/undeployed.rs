@@ -1,0 +1,59 @@
+//! Which objects nothing deploys: what is archived names directories that are no longer there.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::flux::files_of;
+use super::{Found, Targets};
+use crate::failure::Result;
+use crate::tree::{Tree, path};
+
+impl Targets {
+    /// Returns the files of objects that nothing deploys, each with the topmost directory of which nothing is deployed;
+    /// none where what is deployed reaches no object, so that all are deployed from elsewhere. An object may be so, too,
+    /// in whose directory there is another one that nothing reaches, and that deploys something.
+    ///
+    /// # Errors
+    /// When the tree cannot be read.
+    pub fn undeployed(&self, tree: &dyn Tree) -> Result<BTreeMap<String, String>> {
+        let mut reached = BTreeSet::new();
+        let mut deploying = BTreeSet::new();
+        for (target, here) in self.here() {
+            let (Found::Kustomization(directory)
+            | Found::Directory(directory)
+            | Found::Chart(directory)
+            | Found::Plugin(directory)) = &here.found
+            else {
+                continue;
+            };
+            deploying.insert(target.object.file.as_str());
+            let components = target.build.components.iter();
+            let components = components.filter_map(|one| path::resolve(&here.path, &one.text));
+            for directory in components.chain([directory.clone()]) {
+                reached.extend(files_of(tree, &directory)?);
+                reached.insert(directory);
+            }
+        }
+        // What the configuration declares is deployed because it says so.
+        let objects = self.targets.iter().map(|target| &target.object);
+        let objects = objects.filter(|object| object.kind != "target");
+        let files: BTreeSet<&str> = objects.map(|object| object.file.as_str()).collect();
+        if !files.iter().any(|file| reached.contains(*file)) {
+            return Ok(BTreeMap::new());
+        }
+        let by_hand = deploying.iter().filter(|file| !reached.contains(**file));
+        let by_hand: BTreeSet<&str> = by_hand.map(|file| path::parent(file)).collect();
+        let is_used = |directory: &str| {
+            let mut used = reached.iter().map(String::as_str).chain(deploying.clone());
+            used.any(|file| path::is_in(file, directory))
+        };
+        let undeployed = files.into_iter().filter_map(|file| {
+            if reached.contains(file) || by_hand.contains(path::parent(file)) {
+                return None;
+            }
+            let above = path::and_above(path::parent(file));
+            let unused = above.take_while(|above| !is_used(above)).last()?;
+            Some((file.to_owned(), unused.to_owned()))
+        });
+        Ok(undeployed.collect())
+    }
+}
