@@ -30,7 +30,8 @@ pub fn url(text: &str) -> String {
     Shown::of(text).text
 }
 
-/// A URL, or any other reference, that may hold a secret. It is shown as by [`url()`], also by `{:?}`.
+/// A URL, or any other reference, that may hold a secret. `{:?}` shows it as [`url()`] does. There is no `{}`: who prints
+/// it and who passes it on need different texts.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct SafeUrl(String);
 
@@ -63,12 +64,6 @@ impl From<String> for SafeUrl {
 impl From<&str> for SafeUrl {
     fn from(url: &str) -> SafeUrl {
         SafeUrl(url.to_owned())
-    }
-}
-
-impl fmt::Display for SafeUrl {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.shown())
     }
 }
 

@@ -161,7 +161,7 @@ fn explicit(spec: &RepoSpec, text: &str) -> String {
     let separator = if directory.is_empty() { "" } else { "//" };
     redact::url(&format!(
         "{}{separator}{directory}{query}",
-        spec.clone_spec()
+        spec.clone_spec().exposed()
     ))
 }
 

@@ -244,7 +244,7 @@ pub(super) fn pull(
             .arg("--")
             .arg(format!("{repository}/{}", chart.name));
     } else {
-        command.arg(format!("--repo={}", chart.repo));
+        command.arg(format!("--repo={}", chart.repo.exposed()));
         command.arg("--").arg(&chart.name);
     }
     let limits = Limits {

@@ -85,7 +85,7 @@ fn candidate(graph: &Graph, index: usize, edge: &Edge) -> Result<Option<Candidat
                 identity: format!("{} {}", repository.version_name(), repository.commit),
                 seed: format!(
                     "{}?ref={} {}",
-                    repository.version.url,
+                    repository.version.url.shown(),
                     repository.version_name(),
                     repository.commit
                 ),

@@ -217,7 +217,8 @@ impl Walker<'_> {
 pub fn no_directory(repository: &Repository, directory: &str) -> Failure {
     let failure = Failure::new(format!(
         "there is no directory `{directory}` in {} at {}",
-        repository.version.url, repository.commit
+        repository.version.url.shown(),
+        repository.commit
     ));
     match instead_of(&*repository.tree, directory) {
         Some(hint) => failure.hint(hint),

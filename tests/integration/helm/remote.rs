@@ -295,3 +295,28 @@ fn both_builds_see_the_same_archive() {
     // kustomize had no chart to pull.
     assert_eq!(stage.pulls().len(), 1);
 }
+
+#[test]
+fn helm_gets_the_login_of_a_url_and_nobody_else_does() {
+    let stage = Stage::new();
+    let with_login = "https://me:s3cr3t@charts.example/stable?token=s3cr3t-query";
+    stage.serve(with_login, "nginx", "1.2.3");
+    stage.work.write(
+        "app/kustomization.yaml",
+        format!("helmCharts:\n- {{name: nginx, repo: '{with_login}', version: 1.2.3, releaseName: one}}\n"),
+    );
+    stage.work.commit("chart");
+    let args = ["app", "--helm", "--no-verify", "-v"];
+    let output = stage.work.run(&args);
+    output.success().lacks("s3cr3t");
+    assert_eq!(stage.pulls(), [format!("pull {with_login} nginx 1.2.3")]);
+    let branch = "localized/main";
+    for file in stage.work.files(branch) {
+        let path = file.split_once(' ').unwrap().1;
+        let text = stage.work.show(branch, path);
+        assert!(
+            path == "app/kustomization.yaml" || !text.contains("s3cr3t"),
+            "{path}\n{text}"
+        );
+    }
+}
