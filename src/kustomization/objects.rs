@@ -234,7 +234,7 @@ impl Reader<'_> {
         let data = match &node.kind {
             NodeKind::Scalar { value, .. } => match document.scalar_type(id, Dialect::Objects) {
                 Some(Type::Null) => Data::Null,
-                Some(Type::Bool) => Data::Flag(value.eq_ignore_ascii_case("true")),
+                Some(Type::Bool(flag)) => Data::Flag(flag),
                 Some(Type::Integer | Type::Float) => Data::Number(value.clone()),
                 _ => Data::Text(value.clone()),
             },

@@ -85,15 +85,15 @@ impl<'d> Reader<'d> {
         }
         match shape {
             Shape::Text(role) => self.text(*role, layers, field),
-            Shape::Bool => self.plain(layers, field, "a boolean", &[Type::Bool]),
+            Shape::Bool => self.boolean(layers, field),
             Shape::Devel => {
-                let devel = self.plain(layers, field, "a boolean", &[Type::Bool]);
+                let devel = self.boolean(layers, field);
                 if let Some(chart) = self.chart.as_mut().filter(|_| !self.dead) {
                     chart.devel = devel;
                 }
                 devel
             }
-            Shape::Integer => self.plain(layers, field, "a whole number", &[Type::Integer]),
+            Shape::Integer => self.integer(layers, field),
             // Where all of its texts are empty, it is as if it were not there.
             Shape::List(item @ Shape::Text(Role::PatchOrFile)) | Shape::Folded(item) => {
                 self.list(item, layers, field)
@@ -320,21 +320,33 @@ impl<'d> Reader<'d> {
         }
     }
 
-    fn plain(&mut self, layers: &[Place], field: &str, wanted: &str, types: &[Type]) -> bool {
+    fn boolean(&mut self, layers: &[Place], field: &str) -> bool {
+        let mut value = false;
+        for layer in layers {
+            match self.document.scalar_type(layer.node, self.dialect) {
+                Some(Type::Bool(found)) => value = found,
+                _ => self.wrong_type(layer, field, "a boolean"),
+            }
+        }
+        value
+    }
+
+    fn integer(&mut self, layers: &[Place], field: &str) -> bool {
         let mut filled = false;
         for layer in layers {
-            let found = self.document.scalar_type(layer.node, self.dialect);
             let text = self.document.scalar(layer.node).unwrap_or_default();
-            // `encoding/json` sees 2.0 and 1e2 as whole numbers, because they are written out as such.
-            let whole = found == Some(Type::Float)
-                && types.contains(&Type::Integer)
-                && text
+            let whole = match self.document.scalar_type(layer.node, self.dialect) {
+                Some(Type::Integer) => true,
+                // `encoding/json` sees 2.0 and 1e2 as whole numbers, because they are written out as such.
+                Some(Type::Float) => text
                     .parse::<f64>()
-                    .is_ok_and(|n| n.fract() == 0.0 && n.abs() < 1e18);
-            if !whole && !found.is_some_and(|found| types.contains(&found)) {
-                self.wrong_type(layer, field, wanted);
+                    .is_ok_and(|n| n.fract() == 0.0 && n.abs() < 1e18),
+                _ => false,
+            };
+            if !whole {
+                self.wrong_type(layer, field, "a whole number");
             }
-            filled = !matches!(text, "0" | "false" | "False" | "FALSE");
+            filled = text != "0";
         }
         filled
     }

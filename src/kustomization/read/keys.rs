@@ -47,12 +47,7 @@ impl Reader<'_> {
                     self.problem(*key_node, field, ProblemKind::WrongType, message, vec![]);
                     continue;
                 }
-                Some(Type::Bool) => {
-                    let word = document.scalar(*key_node).unwrap_or_default();
-                    let truth =
-                        word.starts_with(['y', 'Y', 't', 'T']) || word.eq_ignore_ascii_case("on");
-                    truth.to_string()
-                }
+                Some(Type::Bool(value)) => value.to_string(),
                 Some(_) => document.scalar(*key_node).unwrap_or_default().to_owned(),
             };
             let entry = Entry {

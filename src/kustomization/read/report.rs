@@ -15,7 +15,7 @@ impl Reader<'_> {
         let is = match (&self.document.resolved(place.node).kind, found) {
             (NodeKind::Sequence(_), _) => "a list".to_owned(),
             (NodeKind::Mapping(_), _) => "a mapping".to_owned(),
-            (_, Some(Type::Bool)) => format!("the boolean `{text}`"),
+            (_, Some(Type::Bool(_))) => format!("the boolean `{text}`"),
             (_, Some(Type::Integer | Type::Float)) => format!("the number `{text}`"),
             (_, Some(Type::Null)) => "nothing".to_owned(),
             (_, Some(Type::Invalid)) => "a value that does not fit its tag".to_owned(),
@@ -23,7 +23,7 @@ impl Reader<'_> {
         };
         let mut hints = Vec::new();
         match found {
-            Some(Type::Bool | Type::Integer | Type::Float) if wanted == "a string" => {
+            Some(Type::Bool(_) | Type::Integer | Type::Float) if wanted == "a string" => {
                 hints.push(format!("quote it: `\"{text}\"`"));
             }
             Some(Type::Text) if wanted.starts_with("a list") => {

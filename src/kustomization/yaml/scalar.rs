@@ -17,7 +17,8 @@ pub(in crate::kustomization) enum Dialect {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::kustomization) enum Type {
     Null,
-    Bool,
+    /// A boolean, with its value.
+    Bool(bool),
     /// An integer, as Go's `json` sees it.
     Integer,
     /// Any other number.
@@ -45,7 +46,7 @@ impl Document {
         let when = |fits: bool, then: Type| if fits { then } else { Type::Invalid };
         Some(match tag {
             Some("null") => when(found == Type::Null, Type::Null),
-            Some("bool") => when(found == Type::Bool, Type::Bool),
+            Some("bool") => when(matches!(found, Type::Bool(_)), found),
             Some("int") => when(found == Type::Integer, Type::Integer),
             Some("float") => when(matches!(found, Type::Integer | Type::Float), Type::Float),
             Some("binary") => Type::Binary,
@@ -68,12 +69,17 @@ impl Document {
 pub(in crate::kustomization) fn plain_type(value: &str, dialect: Dialect) -> Type {
     match value {
         "" | "~" | "null" | "Null" | "NULL" => return Type::Null,
-        "true" | "True" | "TRUE" | "false" | "False" | "FALSE" => return Type::Bool,
-        "y" | "Y" | "yes" | "Yes" | "YES" | "on" | "On" | "ON" | "n" | "N" | "no" | "No" | "NO"
-        | "off" | "Off" | "OFF"
+        "true" | "True" | "TRUE" => return Type::Bool(true),
+        "false" | "False" | "FALSE" => return Type::Bool(false),
+        "y" | "Y" | "yes" | "Yes" | "YES" | "on" | "On" | "ON"
             if dialect == Dialect::Kustomization =>
         {
-            return Type::Bool;
+            return Type::Bool(true);
+        }
+        "n" | "N" | "no" | "No" | "NO" | "off" | "Off" | "OFF"
+            if dialect == Dialect::Kustomization =>
+        {
+            return Type::Bool(false);
         }
         ".inf" | ".Inf" | ".INF" | "+.inf" | "+.Inf" | "+.INF" | "-.inf" | "-.Inf" | "-.INF"
         | ".nan" | ".NaN" | ".NAN" => return Type::Float,
@@ -158,7 +164,10 @@ mod tests {
     /// The output of kustomize 5.8.1 for `namePrefix: WORD`.
     #[test]
     fn plain_words_have_the_types_that_kustomize_gives_them() {
-        let bools = "yes Yes YES y Y n N no No NO on On ON off OFF true True TRUE false False";
+        let (yes, no) = (
+            "yes Yes YES y Y on On ON true True TRUE",
+            "n N no No NO off Off OFF false False FALSE",
+        );
         let numbers = "1 01 010 0o10 0x1F 0X1F 0b101 0B1 1_000 1_ 1__0 +1 -1 .5 5. 1.5 1e3 1e+3 1E3 1.e3 \
             1_0.5 08 09 -0x1 +0x1 -0b1 -0o7 123456789012345678901234567890 18446744073709551615 \
             18446744073709551616 -9223372036854775809 0777 0_7 +0o7 -010 0x_1 0b_1 0_ 1e1_0 1e-5 +1.5 -.5 -1e3";
@@ -166,8 +175,10 @@ mod tests {
             +.nan 2020-01-01 2020-1-1 2001-12-14t21:59:43.10-05:00 1,000 1e400 0x1p3 1e3e ._5 .1_ 1.2.3 1.0.0 v1 \
             1a 1/2 Infinity NaN TRue 0xFFFFFFFFFFFFFFFFF 0b";
         let type_of = |word| plain_type(word, Dialect::Kustomization);
-        for word in bools.split_whitespace() {
-            assert_eq!(type_of(word), Type::Bool, "{word}");
+        for (words, value) in [(yes, true), (no, false)] {
+            for word in words.split_whitespace() {
+                assert_eq!(type_of(word), Type::Bool(value), "{word}");
+            }
         }
         for word in numbers.split_whitespace() {
             let number = matches!(type_of(word), Type::Integer | Type::Float);
@@ -184,7 +195,7 @@ mod tests {
     #[test]
     fn objects_know_fewer_booleans() {
         assert_eq!(plain_type("yes", Dialect::Objects), Type::Text);
-        assert_eq!(plain_type("true", Dialect::Objects), Type::Bool);
+        assert_eq!(plain_type("true", Dialect::Objects), Type::Bool(true));
         assert_eq!(plain_type("0777", Dialect::Objects), Type::Integer);
     }
 }

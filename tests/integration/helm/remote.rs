@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use super::{REPO, Stage, read};
+use super::{REPO, STAND_IN, Stage, read};
 
 #[test]
 fn a_remote_chart_is_pulled_once_and_built_without_its_repository() {
@@ -318,5 +318,61 @@ fn helm_gets_the_login_of_a_url_and_nobody_else_does() {
             path == "app/kustomization.yaml" || !text.contains("s3cr3t"),
             "{path}\n{text}"
         );
+    }
+}
+
+#[test]
+fn the_newest_version_may_be_in_development_only_where_devel_is_true() {
+    // The booleans of YAML 1.1, and no strings.
+    let values = [
+        ("true", true),
+        ("yes", true),
+        ("On", true),
+        ("y", true),
+        ("false", false),
+        ("no", false),
+        ("off", false),
+        ("N", false),
+        ("null", false),
+    ];
+    let stage = Stage::new();
+    stage.serve(REPO, "nginx", "1.2.3");
+    stage.sandbox.script(
+        "helm",
+        &format!("[ \"$1\" != pull ] || echo \"$*\" >>\"$STAND_IN_HELM/args\"\n{STAND_IN}"),
+    );
+    for (value, is_devel) in values {
+        let chart = format!("{{name: nginx, repo: '{REPO}', devel: {value}}}");
+        let text = format!("helmCharts:\n- {chart}\n");
+        stage.work.write("app/kustomization.yaml", text);
+        let log = stage.sandbox.path("served/args");
+        let _ = fs::remove_file(&log);
+        let _ = fs::remove_file(stage.work.path().join("kustomize-localize.lock"));
+        stage.work.run(&["lock", "--helm"]).success();
+        assert_eq!(
+            read(&log).contains("--devel"),
+            is_devel,
+            "{value}: {}",
+            read(&log)
+        );
+        // As the real one does.
+        fs::remove_file(&log).unwrap();
+        let app = stage.work.path().join("app");
+        if stage.build(&app).is_some() {
+            let _ = fs::remove_dir_all(app.join("charts"));
+            assert_eq!(
+                read(&log).contains("--devel"),
+                is_devel,
+                "{value}: {}",
+                read(&log)
+            );
+        }
+    }
+    for value in ["'no'", "\"true\"", "0"] {
+        let chart = format!("{{name: nginx, repo: '{REPO}', devel: {value}}}");
+        let text = format!("helmCharts:\n- {chart}\n");
+        stage.work.write("app/kustomization.yaml", text);
+        stage.work.git(&["add", "--all"]);
+        stage.work.run(&["check"]).fails(1).stdout_has("devel");
     }
 }
