@@ -14,7 +14,7 @@ use std::fmt;
 pub(crate) use self::visible::{REPLACED, is_invisible, shown};
 pub use self::visible::{inert, is_hidden, visible};
 
-use self::token::{hide_tokens, is_credential, is_known_token};
+use self::token::{hide_tokens, is_known_token};
 
 /// What stands in place of a hidden value.
 const HIDDEN: &str = "REDACTED";
@@ -23,8 +23,8 @@ const HIDDEN: &str = "REDACTED";
 ///
 /// - Userinfo goes; for ssh, file and scp-like texts a plain user name stays (`git@host:o/r`).
 /// - The fragment of a URL goes.
-/// - Query keys stay. So do the values of a few keys that kustomize and forges use (`ref`, `path` …) and
-///   those that look harmless; a value whose key or form says that it is a secret becomes `REDACTED`.
+/// - Query keys stay, and so do values; a value whose key says that it is a secret, and one that holds a known token or
+///   a login, becomes `REDACTED`. No value is hidden because it looks random: two files must not become one.
 /// - Control characters and surrounding blanks go; known tokens (`ghp_…`) are hidden wherever they stand.
 pub fn url(text: &str) -> String {
     Shown::of(text).text
@@ -224,13 +224,8 @@ impl Shown {
             .or(named.find("%3a"))
             .or(named.find("%3A"));
         let name = &named[..colon.unwrap_or(named.len())];
-        // A token is a secret even alone. Elsewhere than over http a name alone opens nothing, and AWS
-        // gives out names that look like tokens.
-        let is_token = if kind == Kind::Url {
-            is_credential(name)
-        } else {
-            is_known_token(name)
-        };
+        // A token is a secret even alone. Elsewhere than over http a name alone opens nothing.
+        let is_token = is_known_token(name) || (kind == Kind::Url && is_no_user(name));
         self.secret |= colon.is_some() || is_token;
         if kind != Kind::Url && !is_token && is_plain_name(name) {
             self.text.push_str(name);
@@ -305,6 +300,12 @@ pub(crate) fn is_no_host(text: &str) -> bool {
     text.is_empty()
         || !host.chars().all(in_name)
         || port.is_some_and(|port| !port.bytes().all(|b| b.is_ascii_digit()))
+}
+
+/// Returns whether a text that stands for a user is a token: no forge gives out such long names, and tokens without a
+/// known beginning are at least as long (old ones of GitHub, those of Azure DevOps).
+fn is_no_user(name: &str) -> bool {
+    name.len() >= 40 && name.bytes().all(|b| b.is_ascii_alphanumeric())
 }
 
 /// Returns whether a user name can be shown: short, of letters, digits and `._-`.

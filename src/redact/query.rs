@@ -3,14 +3,7 @@
 use percent_encoding::percent_decode_str;
 
 use super::HIDDEN;
-use super::token::{is_credential, is_known_token};
-
-/// Keys whose values are shown even when they look like a token: versions are often commit ids.
-#[rustfmt::skip]
-const SHOWN_KEYS: [&str; 10] = [
-    "ref", "version", "timeout", "submodules", "at", "path", "commit", "sha", "rev",
-    "versiondescriptor.version",
-];
+use super::token::is_known_token;
 
 /// Keys that are secret as a whole: of signed URLs (Azure, CloudFront, Google), and usual short names.
 #[rustfmt::skip]
@@ -59,10 +52,6 @@ pub(super) fn redact(query: &str, shown: &mut String) -> bool {
 
 fn is_secret_pair(key: &str, value: &str) -> bool {
     let key = decode(key).to_ascii_lowercase();
-    if SHOWN_KEYS.contains(&key.as_str()) {
-        let value = decode(value);
-        return is_known_token(&value) || holds_userinfo(&value);
-    }
     SECRET_KEYS.contains(&key.as_str())
         || SECRET_PARTS.iter().any(|part| key.contains(part))
         || SECRET_PREFIXES.iter().any(|prefix| key.starts_with(prefix))
@@ -71,7 +60,7 @@ fn is_secret_pair(key: &str, value: &str) -> bool {
 
 fn is_secret_value(value: &str) -> bool {
     let value = decode(value);
-    is_credential(&value) || holds_userinfo(&value)
+    is_known_token(&value) || holds_userinfo(&value)
 }
 
 /// Returns whether a value may itself hold a URL or an scp-like text with a password.

@@ -140,7 +140,10 @@ fn queries() {
         ),
         ("ghp_0123456789abcdefABCDEF0123456789abcd", "REDACTED"),
         ("x=eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.c2ln", "x=REDACTED"),
-        ("x=9f86d081884c7d659a2feaa0c55ad015", "x=REDACTED"),
+        (
+            "file=manifests/production-cluster-2024.yaml&x=9f86d081884c7d659a2feaa0c55ad015",
+            "file=manifests/production-cluster-2024.yaml&x=9f86d081884c7d659a2feaa0c55ad015",
+        ),
         ("u=https://a:hunter2@h/", "u=REDACTED"),
         ("path=https%3A%2F%2Fa%3Ahunter2%40h", "path=REDACTED"),
         ("u=https%253A%252F%252Fa%253Ahunter2%2540h", "u=REDACTED"),

@@ -29,16 +29,6 @@ pub(super) fn is_known_token(text: &str) -> bool {
         })
 }
 
-/// Returns whether a text is probably a token: a known one, or at least 20 characters of an encoding,
-/// letters and digits mixed, that hardly repeat.
-pub(super) fn is_credential(text: &str) -> bool {
-    let encoded = |b: u8| b.is_ascii_alphanumeric() || b"-_.+/=~%".contains(&b);
-    let mixed =
-        text.bytes().any(|b| b.is_ascii_digit()) && text.bytes().any(|b| b.is_ascii_alphabetic());
-    is_known_token(text)
-        || (text.len() >= 20 && text.bytes().all(encoded) && mixed && entropy(text) >= 3.0)
-}
-
 /// Adds a text to `shown` with the tokens of well-known services hidden; returns whether there were any.
 pub(super) fn hide_tokens(text: &str, shown: &mut String) -> bool {
     let mut secret = false;
@@ -51,18 +41,4 @@ pub(super) fn hide_tokens(text: &str, shown: &mut String) -> bool {
         secret |= hide;
     }
     secret
-}
-
-/// Returns the Shannon entropy in bits per byte: about 3.6 for 32 random hex digits, 4.5 for base64.
-fn entropy(text: &str) -> f64 {
-    let mut counts = [0_u32; 256];
-    for byte in text.bytes() {
-        counts[usize::from(byte)] += 1;
-    }
-    let length = text.len() as f64;
-    let bits = counts.iter().filter(|count| **count > 0).map(|count| {
-        let share = f64::from(*count) / length;
-        -share * share.log2()
-    });
-    bits.sum()
 }

@@ -252,3 +252,30 @@ fn a_failure_shows_no_secret_either() {
     }
     world.assert_kept(&[&repo.path().join("app/kustomization.yaml")]);
 }
+
+#[test]
+fn what_only_looks_random_is_no_secret() {
+    let sandbox = Sandbox::new();
+    let server = Server::start();
+    let repo = sandbox.repo("work");
+    let urls = ["production", "staging"].map(|name| {
+        let path = format!("/raw?file=manifests/{name}-cluster-2024.yaml&x=9f86d081884c7d659a2f");
+        server.route(&path, Reply::ok(config_map(name)));
+        format!("{}{}", server.url(), &path[1..])
+    });
+    let list = urls.each_ref().map(|url| format!("- {url}\n")).concat();
+    repo.write("app/kustomization.yaml", format!("resources:\n{list}"));
+    repo.commit("source");
+    let output = repo.run(&["lock"]);
+    output.success().lacks("REDACTED");
+    let lock = repo.read("kustomize-localize.lock");
+    let check = repo.run(&["check", "--format", "json"]);
+    check.lacks("REDACTED").lacks("unsafe-reference");
+    repo.commit("locked");
+    repo.run(&["--in-place", "-v"]).success().lacks("REDACTED");
+    let localized = repo.git(&["show", "localized/main:kustomize-localize.lock"]);
+    for url in &urls {
+        assert!(lock.contains(url.as_str()), "{lock}");
+        assert!(localized.contains(url.as_str()), "{localized}");
+    }
+}
