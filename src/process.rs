@@ -44,6 +44,46 @@ pub struct Output {
     pub stderr: String,
 }
 
+impl Output {
+    /// Returns whether the program says one of these phrases, given in lower case, about itself. What it quotes, URLs and
+    /// paths are not its words: a repository called `not found` is no answer. So a phrase has a blank, which the name of
+    /// a repository or a ref has not.
+    #[must_use]
+    pub fn says(&self, phrases: &[&str]) -> bool {
+        let words = own_words(&self.stderr);
+        phrases.iter().any(|phrase| words.contains(phrase))
+    }
+}
+
+/// Returns a text in lower case, a blank between words, without what is in quotes and without words with a slash.
+fn own_words(text: &str) -> String {
+    let mut words = String::with_capacity(text.len());
+    for line in text.lines() {
+        let mut unquoted = String::with_capacity(line.len());
+        let mut rest = line;
+        while let Some(at) = rest.find(['\'', '"']) {
+            let (before, quoted) = rest.split_at(at);
+            let (quote, after) = quoted.split_at(1);
+            unquoted.push_str(before);
+            let is_apostrophe = before.ends_with(char::is_alphanumeric);
+            rest = match after.split_once(quote) {
+                Some((_, rest)) if !is_apostrophe => rest,
+                _ => {
+                    unquoted.push_str(quote);
+                    after
+                }
+            };
+        }
+        unquoted.push_str(rest);
+        let own = unquoted
+            .split_whitespace()
+            .filter(|word| !word.contains('/'));
+        words.extend(own.flat_map(|word| [word, " "]));
+        words.push('\n');
+    }
+    words.to_lowercase()
+}
+
 /// Why there is no [`Output`].
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -442,6 +482,25 @@ mod tests {
         let mut command = Command::new("sh");
         command.args(["-c", script]);
         command
+    }
+
+    #[test]
+    fn what_is_quoted_and_what_holds_a_slash_is_not_said() {
+        for (text, words) in [
+            (
+                "fatal: repository 'https://h/o/not found/' not found",
+                "fatal: repository not found ",
+            ),
+            (
+                "fatal: Couldn't find 'a b'; it's \"c d\".",
+                "fatal: couldn't find ; it's . ",
+            ),
+            ("ERROR: https://h/x  Not\tFound", "error: not found "),
+            ("an 'open end", "an 'open end "),
+            ("don't: can't 'x", "don't: can't 'x "),
+        ] {
+            assert_eq!(own_words(text), format!("{words}\n"), "{text}");
+        }
     }
 
     #[test]

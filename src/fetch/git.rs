@@ -436,9 +436,9 @@ impl GitRemotes {
         output: &Output,
     ) -> Result<Option<(String, Access)>, FetchFailure> {
         const ASKED: &str = "/info/refs";
-        let stderr = output.stderr.to_lowercase();
         let codes = [301, 302, 303, 307, 308];
-        let is_redirect = |code| stderr.contains(&format!("requested url returned error: {code}"));
+        let is_redirect =
+            |code| output.says(&[&format!("requested url returned error: {code}") as &str]);
         if !codes.into_iter().any(is_redirect) {
             return Ok(None);
         }
@@ -519,7 +519,7 @@ impl GitRemotes {
             if output.status.success() {
                 return Ok(scratch);
             }
-            if !output.stderr.contains("mismatched algorithms") {
+            if !output.says(&["mismatched algorithms"]) {
                 return Err(self.explain(request, first, &output));
             }
         }
@@ -571,7 +571,7 @@ impl Extent {
 
 /// Returns whether a server gives whole commits only, and says so. One that does not know of filters ignores them.
 fn refuses_filter(output: &Output) -> bool {
-    output.stderr.to_lowercase().contains("filter")
+    output.says(&["remote error: filter", "invalid filter"])
 }
 
 /// Returns a commit that a fetch brought in, tags followed, and whether it was a tag.

@@ -20,7 +20,7 @@ use crate::config::is_one_version;
 use crate::failure::{Failure, Result, argument};
 use crate::interrupt::{Scratch, unusable};
 use crate::parallel::side_by_side;
-use crate::process::{self, Limits, Terminal};
+use crate::process::{self, Limits, Output, Terminal};
 use crate::record::{ChartRemote, Lock, sha256_hex};
 use crate::redact;
 use crate::walk::{Archive, ChartRef, NamedBy, Pulled};
@@ -263,7 +263,7 @@ pub(super) fn pull(
     };
     if !output.status.success() {
         let said = said(&output.stderr);
-        let trouble = if says_that_it_is_gone(&said) {
+        let trouble = if says_that_it_is_gone(&output) {
             Trouble::NotInRepository
         } else {
             Trouble::Other
@@ -298,16 +298,14 @@ fn said(stderr: &str) -> String {
 }
 
 /// Returns whether the repository answered, and has no such chart. helm has one exit status for everything.
-fn says_that_it_is_gone(said: &str) -> bool {
-    let said = said.to_lowercase();
-    let has = |texts: &[&str]| texts.iter().any(|text| said.contains(text));
-    has(&[
+fn says_that_it_is_gone(output: &Output) -> bool {
+    output.says(&[
         "not found",
         "no chart name found",
         "no chart version found",
         "manifest unknown",
         "410 gone",
-    ]) && !has(&["no such host", "dial tcp", "executable file not found"])
+    ]) && !output.says(&["no such host", "dial tcp", "executable file not found"])
 }
 
 /// The command that a person can run.

@@ -147,9 +147,9 @@ impl LocalRepo {
             None,
         )?;
         // Without a working tree git answers all but the last question, and fails.
-        let bare = output.stderr.contains("must be run in a work tree");
+        let bare = output.says(&["must be run in a work tree"]);
         if !output.status.success() && !bare {
-            return if output.stderr.contains("not a git repository") {
+            return if output.says(&["not a git repository"]) {
                 Ok(None)
             } else {
                 Err(Failure::new(format!(
@@ -640,14 +640,12 @@ impl LocalRepo {
 /// Returns whether git stopped because it does not know the committer.
 fn is_nameless(output: &Output) -> bool {
     !output.status.success()
-        && [
+        && output.says(&[
             "tell me who you are",
             "ident name",
             "no email was given",
             "no name was given",
-        ]
-        .iter()
-        .any(|words| output.stderr.contains(words))
+        ])
 }
 
 fn nameless() -> Failure {
@@ -664,14 +662,11 @@ fn moved_meanwhile(name: &str) -> Failure {
 
 /// Explains why a ref was not moved: another process moved it, a lock is in the way, or the message of git.
 fn not_moved(name: &str, output: &Output) -> Failure {
-    if [
+    if output.says(&[
         "but expected",
         "reference already exists",
         "unable to resolve reference",
-    ]
-    .iter()
-    .any(|words| output.stderr.contains(words))
-    {
+    ]) {
         return moved_meanwhile(name);
     }
     let failure = Failure::new(format!("git could not move `{name}`: {}", said(output)));

@@ -71,10 +71,8 @@ impl GitRemotes {
         output: &Output,
     ) -> FetchFailure {
         let shown = request.url.shown();
-        let stderr = output.stderr.to_lowercase();
-        let has = |texts: &[&str]| texts.iter().any(|text| stderr.contains(text));
         let said = git::said(output);
-        if has(&[
+        if output.says(&[
             "couldn't find remote ref",
             "could not find remote ref",
             "not our ref",
@@ -82,7 +80,7 @@ impl GitRemotes {
         ]) {
             return self.no_such_ref(request, reference);
         }
-        if has(&[
+        if output.says(&[
             "authentication failed",
             "could not read username",
             "could not read password",
@@ -98,13 +96,13 @@ impl GitRemotes {
                 )
                 .because(Trouble::Login);
         }
-        if has(&["host key verification failed"]) {
+        if output.says(&["host key verification failed"]) {
             return Failure::new(format!("could not fetch {shown}: {said}"))
                 .hint("connect once with ssh to accept the host's key")
                 .because(Trouble::Login);
         }
         let failure = Failure::new(format!("could not fetch {shown}: {said}"));
-        if has(&[
+        if output.says(&[
             "could not resolve host",
             "name or service not known",
             "failed to connect to",
@@ -118,14 +116,20 @@ impl GitRemotes {
                 .hint("check the host's name, the network and the proxy")
                 .because(Trouble::NoAnswer);
         }
-        if has(&["certificate"]) {
+        if output.says(&[
+            "certificate problem",
+            "certificate verif",
+            "certificate chain",
+            "certificate subject",
+            "peer certificate",
+        ]) {
             return failure
                 .hint(
                     "if the host uses a private CA, name its certificate in git's `http.sslCAInfo`",
                 )
                 .into();
         }
-        if has(&[
+        if output.says(&[
             "not found",
             "could not be found",
             "does not exist",
@@ -134,14 +138,14 @@ impl GitRemotes {
             "returned error: 410",
         ]) {
             // A program that is missing at the other end gives the same message.
-            let trouble = if has(&["command not found"]) {
+            let trouble = if output.says(&["command not found"]) {
                 Trouble::Other
             } else {
                 Trouble::NoRepository
             };
             return failure.hint(CHECK_URL).because(trouble);
         }
-        if has(&["no space left"]) {
+        if output.says(&["no space left"]) {
             failure.hint(self.cache.room())
         } else {
             failure

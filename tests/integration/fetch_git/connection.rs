@@ -366,3 +366,82 @@ fn a_certificate_that_is_not_trusted_is_explained() {
     sandbox.trust(&server);
     repo.run(&["app"]).success();
 }
+
+#[test]
+fn the_name_of_a_repository_explains_nothing() {
+    for name in ["certificates", "certificate", "filter-plugin", "filter"] {
+        let sandbox = Sandbox::new();
+        let server = Server::start();
+        let path = format!("srv/acme/{name}");
+        upstream(&sandbox, &path);
+        server.serve_git("/git/", &sandbox.path("srv"));
+        let url = format!("{}acme/{name}.git", server.git_url());
+        let repo = naming(&sandbox, &[&format!("{url}?ref=main")]);
+        repo.run(&["lock"]).success();
+        repo.commit("locked");
+        fs::remove_dir_all(sandbox.path(&path)).unwrap();
+        fs::remove_dir_all(sandbox.path("cache")).unwrap();
+        let log = count_git(&sandbox);
+        fs::rename(
+            repo.path().join("kustomize-localize.lock"),
+            sandbox.path("lock"),
+        )
+        .unwrap();
+        let output = repo.run(&["lock"]);
+        output.fails(1).lacks("http.sslCAInfo");
+        output.stderr_has("hint: check the URL");
+        let fetches = taken(&log, "fetch");
+        assert!(fetches.len() < 2, "{fetches:?}");
+        fs::rename(
+            sandbox.path("lock"),
+            repo.path().join("kustomize-localize.lock"),
+        )
+        .unwrap();
+        repo.run(&["verify", "--upstream"])
+            .fails(1)
+            .stdout_has(": gone: ");
+    }
+}
+
+#[test]
+fn what_is_said_about_a_repository_is_told_from_its_name() {
+    let sandbox = Sandbox::new();
+    sandbox.set("GIT_SSH_COMMAND", "fake-ssh");
+    let url = "git@git.example.com:acme/base";
+    let repo = naming(&sandbox, &[&format!("{url}?ref=main")]);
+    repo.write(
+        "kustomize-localize.lock",
+        format!(
+            "version: 1\nremotes:\n- url: {url}\n  ref: main\n  commit: {}\n  paths: [.]\n",
+            "1".repeat(40)
+        ),
+    );
+    repo.commit("locked");
+    // Azure DevOps names a repository without quotes.
+    for (said, status) in [
+        (
+            "remote: TF401019: The Git repository with name or identifier certificate does not exist",
+            1,
+        ),
+        (
+            "fatal: \"/srv/permission denied (x)\" does not appear to be a git repository",
+            1,
+        ),
+        ("ERROR: Repository not found.", 1),
+        (
+            "fatal: unable to access \"https://h/does not exist\": it is too slow",
+            2,
+        ),
+        (
+            "fatal: unable to access \"https://h/o/r\": SSL certificate problem: not found",
+            2,
+        ),
+    ] {
+        let said = said.replace('"', "'\\''");
+        sandbox.script(
+            "fake-ssh",
+            &format!("printf '%s\\n' '{said}' >&2; exit 255"),
+        );
+        repo.run(&["verify", "--upstream"]).fails(status);
+    }
+}
