@@ -11,21 +11,12 @@ use crate::git::LocalRepo;
 pub const PREFIX: &str = "localized/";
 
 /// Returns whether a ref is a localized branch, local or remote-tracking, by its full name.
-#[must_use]
-pub fn is_ours(name: &str) -> bool {
-    let of_remote = |name: &str| {
-        Some(
-            name.strip_prefix("refs/remotes/")?
-                .split_once('/')?
-                .1
-                .to_owned(),
-        )
-    };
-    let branch = match name.strip_prefix("refs/heads/") {
-        Some(branch) => Some(branch.to_owned()),
-        None => of_remote(name),
-    };
-    branch.is_some_and(|branch| branch.starts_with(PREFIX))
+///
+/// # Errors
+/// When git cannot read its configuration.
+pub fn is_ours(here: &LocalRepo, name: &str) -> Result<bool> {
+    let branch = here.branch_of(name)?;
+    Ok(branch.is_some_and(|branch| branch.starts_with(PREFIX)))
 }
 
 /// Returns what to say where a localized branch, by its short name, would be the source.
@@ -40,7 +31,7 @@ pub fn not_a_source(branch: &str) -> Failure {
 /// When it is one by its name or, where HEAD is detached, if no branch but such ones is there.
 pub fn refuse_checked_out(here: &LocalRepo) -> Result<()> {
     match here.ref_of("HEAD")? {
-        Some(name) if is_ours(&name) => Err(instead(not_a_source(
+        Some(name) if is_ours(here, &name)? => Err(instead(not_a_source(
             name.trim_start_matches("refs/heads/"),
         ))),
         Some(_) => Ok(()),
@@ -59,7 +50,12 @@ pub fn refuse_tip(here: &LocalRepo, commit: &str, shown: &str) -> Result<()> {
     let mut refs = here.refs(&["refs/heads/", "refs/remotes/"])?;
     // One that was merged by moving a branch is a source again.
     refs.retain(|_, found| found.id == commit && found.other_name.is_none());
-    if refs.is_empty() || !refs.keys().all(|name| is_ours(name)) {
+    for name in refs.keys() {
+        if !is_ours(here, name)? {
+            return Ok(());
+        }
+    }
+    if refs.is_empty() {
         return Ok(());
     }
     Err(instead(Failure::new(format!(

@@ -63,7 +63,10 @@ pub fn verify(here: &Rc<LocalRepo>, request: &Request<'_>) -> Result<Verified, F
         &places,
         request.own_changes,
     )?;
-    let is_ours = name.is_some_and(|name| history::is_ours(&name));
+    let is_ours = match name {
+        Some(name) => history::is_ours(here, &name)?,
+        None => false,
+    };
     let locks = verifier.locks(&places, history.is_in_place())?;
     verifier.refuse_nothing(request, &locks)?;
     let mut records = Vec::new();
@@ -223,8 +226,9 @@ fn at_remotes(here: &LocalRepo, rev: &str) -> Vec<String> {
     if !git::is_branch_name(rev) {
         return Vec::new();
     }
+    let patterns = here.at_remotes(rev).unwrap_or_default();
     let refs = here
-        .refs(&[&format!("refs/remotes/*/{rev}")])
+        .refs(&Vec::from_iter(patterns.iter().map(String::as_str)))
         .unwrap_or_default();
     let names = refs
         .keys()

@@ -26,39 +26,34 @@ impl Branch {
     }
 }
 
-/// Returns the name of the branch to commit to. `source` is the full name of the ref that the
-/// source commit was named by; none when it was named otherwise or HEAD is detached.
+/// Returns the name of the branch to commit to. `source` is the branch that the source commit was named by; none when it
+/// was named otherwise or HEAD is detached. `is_here` says whether that is a branch of this repository, not of a remote.
 ///
 /// # Errors
 /// When a name is required, when the source is a localized branch, or the very branch to commit to.
-pub(super) fn choose(asked: Option<&str>, source: Option<&str>) -> Result<String> {
-    let remote = source
-        .and_then(|name| name.strip_prefix("refs/remotes/"))
-        .and_then(|name| name.split_once('/'))
-        .map(|(_, branch)| branch);
-    let source = source.and_then(|name| name.strip_prefix("refs/heads/"));
-    if let Some(source) = source.or(remote)
+pub(super) fn choose(asked: Option<&str>, source: Option<&str>, is_here: bool) -> Result<String> {
+    if let Some(source) = source
         && source.starts_with(PREFIX)
     {
         return Err(not_a_source(source).hint("name the branch it was made from: `--rev BRANCH`"));
     }
     let asked = asked.map(|asked| asked.strip_prefix("refs/heads/").unwrap_or(asked));
     match (asked, source) {
-        (Some(asked), _) if source.or(remote) == Some(asked) => Err(Failure::new(format!(
+        (Some(asked), _) if source == Some(asked) => Err(Failure::new(format!(
             "`{asked}` is the source, and cannot be the branch to commit to"
         ))
         .hint(format!("commit to another one: --branch {PREFIX}{asked}"))),
         (Some(asked), _) => Ok(asked.to_owned()),
-        (None, Some(source)) => Ok(format!("{PREFIX}{source}")),
-        (None, None) => Err(Failure::new(
+        (None, Some(source)) if is_here => Ok(format!("{PREFIX}{source}")),
+        (None, _) => Err(Failure::new(
             "the source commit is not named by a branch, so the branch to commit to has no name",
         )
         .hint("say where to commit: `--branch NAME`")),
     }
 }
 
-/// Looks at the branch: whether it may be moved, and where it is. `source` as in [`choose`]; `worktree` may have
-/// it checked out.
+/// Looks at the branch: whether it may be moved, and where it is. `source` is the full name of the ref that the source
+/// commit was named by; `worktree` may have the branch checked out.
 ///
 /// # Errors
 /// When it has no legal name, cannot exist beside another one, is checked out somewhere, or is
@@ -167,10 +162,8 @@ pub(super) fn refuse_checked_out(
 /// name at remotes.
 fn related(here: &LocalRepo, name: &str) -> Result<BTreeMap<String, Ref>> {
     // The first matches what lies below, too.
-    let mut patterns = vec![
-        format!("refs/heads/{name}"),
-        format!("refs/remotes/*/{name}"),
-    ];
+    let mut patterns = here.at_remotes(name)?;
+    patterns.push(format!("refs/heads/{name}"));
     patterns.extend(above(name).map(|above| format!("refs/heads/{above}")));
     let patterns: Vec<&str> = patterns.iter().map(String::as_str).collect();
     here.refs(&patterns)
@@ -262,26 +255,21 @@ mod tests {
 
     #[test]
     fn the_branch_is_named_after_the_source() {
-        assert_eq!(
-            choose(None, Some("refs/heads/main")).unwrap(),
-            "localized/main"
-        );
-        assert_eq!(
-            choose(None, Some("refs/heads/a/b")).unwrap(),
-            "localized/a/b"
-        );
-        assert_eq!(choose(Some("x"), Some("refs/heads/main")).unwrap(), "x");
-        assert_eq!(choose(Some("refs/heads/x"), None).unwrap(), "x");
+        assert_eq!(choose(None, Some("main"), true).unwrap(), "localized/main");
+        assert_eq!(choose(None, Some("a/b"), true).unwrap(), "localized/a/b");
+        assert_eq!(choose(Some("x"), Some("main"), true).unwrap(), "x");
+        assert_eq!(choose(Some("refs/heads/x"), None, false).unwrap(), "x");
     }
 
     #[test]
     fn a_source_that_cannot_name_a_branch_is_refused() {
-        assert!(choose(None, None).is_err());
-        assert!(choose(Some("x"), Some("refs/heads/localized/main")).is_err());
-        assert!(choose(None, Some("refs/heads/localized/main")).is_err());
-        for source in ["refs/heads/main", "refs/remotes/origin/main"] {
+        assert!(choose(None, None, false).is_err());
+        assert!(choose(None, Some("main"), false).is_err());
+        for is_here in [true, false] {
+            assert!(choose(Some("x"), Some("localized/main"), is_here).is_err());
+            assert!(choose(None, Some("localized/main"), is_here).is_err());
             for asked in ["main", "refs/heads/main"] {
-                let failure = choose(Some(asked), Some(source)).unwrap_err();
+                let failure = choose(Some(asked), Some("main"), is_here).unwrap_err();
                 assert!(failure.to_string().contains("`main` is the source"));
             }
         }

@@ -159,7 +159,12 @@ impl OnBranch {
             let shown = if *is_head { "HEAD" } else { "the revision" };
             history::refuse_tip(repo, &id.commit, shown)?;
         }
-        let name = branch::choose(options.name.as_deref(), source)?;
+        let named = match source {
+            Some(source) => repo.branch_of(source)?,
+            None => None,
+        };
+        let is_here = source.is_some_and(|name| name.starts_with("refs/heads/"));
+        let name = branch::choose(options.name.as_deref(), named, is_here)?;
         let (branch, worktree) = {
             // While another run makes a worktree, its state is unknown.
             let _alone = repo.alone()?;

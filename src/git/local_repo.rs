@@ -10,7 +10,7 @@ pub use hooks::Hooks;
 pub use worktrees::{Amid, Listed};
 
 use std::cell::{OnceCell, RefCell};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ffi::OsStr;
 use std::path::PathBuf;
 use std::process::Command;
@@ -473,17 +473,47 @@ impl LocalRepo {
     /// When git cannot read its refs.
     pub fn main_branches(&self) -> Result<Vec<String>> {
         let mut names: Vec<String> = self.ref_of("HEAD")?.into_iter().collect();
-        let heads = self.refs(&["refs/remotes/*/HEAD"])?;
+        let patterns = self.at_remotes("HEAD")?;
+        let heads = self.refs(&Vec::from_iter(patterns.iter().map(String::as_str)))?;
         names.extend(heads.into_values().filter_map(|head| head.other_name));
-        let short = |name: String| {
-            let remote = name.strip_prefix("refs/remotes/");
-            let branch = remote
-                .and_then(|name| name.split_once('/'))
-                .map(|(_, name)| name);
-            let branch = branch.or_else(|| name.strip_prefix("refs/heads/"));
-            branch.map(str::to_owned)
+        let mut branches = Vec::new();
+        for name in &names {
+            branches.extend(self.branch_of(name)?.map(str::to_owned));
+        }
+        Ok(branches)
+    }
+
+    /// Returns the names of the remotes, as configured.
+    fn remotes(&self) -> Result<BTreeSet<&str>> {
+        let settings = self.settings()?.iter();
+        let named = settings.filter_map(|one| one.key.strip_prefix("remote.")?.rsplit_once('.'));
+        Ok(named.map(|(name, _)| name).collect())
+    }
+
+    /// Returns the short name of the branch that a ref is, here or at a remote, by its full name; none for other refs.
+    ///
+    /// # Errors
+    /// When git cannot read its configuration.
+    pub fn branch_of<'n>(&self, full: &'n str) -> Result<Option<&'n str>> {
+        let Some(tracked) = full.strip_prefix("refs/remotes/") else {
+            return Ok(full.strip_prefix("refs/heads/"));
         };
-        Ok(names.into_iter().filter_map(short).collect())
+        // The name of a remote may hold slashes. One that is not configured any more leaves its refs.
+        let remotes = self.remotes()?.into_iter();
+        let configured =
+            remotes.filter_map(|remote| tracked.strip_prefix(remote)?.strip_prefix('/'));
+        let first = tracked.split_once('/').map(|(_, branch)| branch);
+        Ok(configured.min_by_key(|branch| branch.len()).or(first))
+    }
+
+    /// Returns patterns for [`refs`](Self::refs) that match a branch of that name at each remote.
+    ///
+    /// # Errors
+    /// When git cannot read its configuration.
+    pub fn at_remotes(&self, branch: &str) -> Result<Vec<String>> {
+        let remotes = self.remotes()?.into_iter().chain(["*"]);
+        let pattern = |remote| format!("refs/remotes/{remote}/{branch}");
+        Ok(remotes.map(pattern).collect())
     }
 
     /// Returns whether a configuration key (in lower case) is set to something that git takes for true.

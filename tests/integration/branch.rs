@@ -222,6 +222,45 @@ fn a_localized_branch_cannot_be_the_source() {
 }
 
 #[test]
+fn the_name_of_a_remote_may_hold_slashes() {
+    let project = Project::new();
+    project.overlay(&[]).success();
+    for remote in ["origin", "team/origin", "a/localized/b"] {
+        let clone = project.sandbox.clone_of(
+            &project.work,
+            &format!("clone-{}", remote.replace('/', "-")),
+        );
+        if remote != "origin" {
+            clone.git(&["remote", "rename", "origin", remote]);
+        }
+        let tracking = format!("{remote}/localized/main");
+        let overlay = |more: &[&str]| clone.run(&[&OVERLAY, more].concat());
+        overlay(&["--rev", &tracking])
+            .fails(2)
+            .stderr_has("`localized/main` is a localized branch, not a source");
+        overlay(&["--rev", &format!("{remote}/main"), "--branch", "main"])
+            .fails(2)
+            .stderr_has("`main` is the source");
+        clone
+            .run(&["verify", "localized/main"])
+            .fails(2)
+            .stderr_has(&tracking);
+        clone.git(&["switch", "--quiet", "--detach", &tracking]);
+        clone
+            .run(&["lock"])
+            .fails(2)
+            .stderr_has("HEAD is a commit of a localized branch, not a source");
+        // A commit that a source is at as well, wherever that is.
+        clone.git(&["switch", "--quiet", "--detach", "main"]);
+        clone.run(&["lock"]).success();
+        clone.git(&["switch", "--quiet", "--discard-changes", "main"]);
+        clone.git(&["clean", "--force", "--quiet"]);
+        // The branch goes on where the remote has it.
+        overlay(&[]).success().stdout_has("nothing to do");
+    }
+}
+
+#[test]
 fn a_branch_above_or_below_is_in_the_way() {
     let project = Project::new();
     let work = &project.work;
