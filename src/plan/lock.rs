@@ -234,8 +234,13 @@ pub fn relock(
     }
     let whole = whole.map(|whole| whole.graph);
     self::leave(&mut lock, graph, whole.as_ref(), leave);
-    for left in lock.left.iter_mut().filter(|left| !left.accepted) {
-        if lock.options.helm && matches!(left.what, LeftWhat::Chart { .. }) {
+    if held.options.helm {
+        // As any reference that could not be resolved: the lock names those of upstreams, `check` those of the user.
+        let is_unresolved =
+            |left: &Left| !left.accepted && matches!(left.what, LeftWhat::Chart { .. });
+        lock.left
+            .retain(|left| !is_unresolved(left) || !left.through.is_empty());
+        for left in lock.left.iter_mut().filter(|left| is_unresolved(left)) {
             left.reason = plan::UNRESOLVED.to_owned();
         }
     }

@@ -397,3 +397,39 @@ fn nothing_is_removed_where_a_chart_cannot_be_looked_for() {
     stage.work.run(&["lock"]);
     assert_eq!(stage.work.read("kustomize-localize.lock"), lock);
 }
+
+#[test]
+fn a_chart_that_helm_was_asked_for_is_not_left_for_want_of_helm() {
+    // Of the user, and of an upstream.
+    for own in [true, false] {
+        let stage = stage(&[("kustomization.yaml", CHART)]);
+        if own {
+            stage.work.write("app/kustomization.yaml", CHART);
+            stage.work.commit("own");
+        }
+        stage.work.run(&["lock"]).success();
+        let before = stage.work.read("kustomize-localize.lock");
+        assert!(before.contains("`--helm` only"), "{before}");
+        for is_there in [true, false] {
+            if !is_there {
+                stage.work.remove("kustomize-localize.lock");
+            }
+            std::fs::remove_dir_all(stage.sandbox.path("served")).unwrap();
+            std::fs::create_dir(stage.sandbox.path("served")).unwrap();
+            stage
+                .work
+                .run(&["lock", "--helm"])
+                .fails(1)
+                .stderr_has(LABEL);
+            let lock = stage.work.path().join("kustomize-localize.lock");
+            let lock = std::fs::read_to_string(lock).unwrap_or_default();
+            assert!(!lock.contains("`--helm` only"), "{lock}");
+            assert_eq!(lock.contains("could not be resolved"), !own, "{lock}");
+            assert_eq!(
+                lock.contains(BASE.trim_end_matches("?ref=v1")),
+                !own,
+                "{lock}"
+            );
+        }
+    }
+}
