@@ -146,6 +146,7 @@ pub fn check(input: Input<'_>) -> Result<Checked> {
         missing: (!matches!(input.checking, Checking::WorkingTree)).then(|| used.borrow().clone()),
     };
     suppression::apply(&mut findings, texts, input.config, how);
+    floating_ref::leave_out_remote(&mut findings);
     findings.sort_by(|one, other| {
         let place = |finding: &Finding| (finding.span, finding.rule);
         let paths = one.path.cmp(&other.path);
@@ -345,6 +346,7 @@ impl Checked {
     /// Takes back what only comments allow that did not allow the same in `old`, what was found in `base`.
     pub fn take_back(&mut self, old: &[Finding], config: &Config, base: &str) {
         suppression::take_back(&mut self.findings, old, config, base);
+        floating_ref::leave_out_remote(&mut self.findings);
     }
 
     /// Returns how many findings of this severity count.

@@ -293,7 +293,7 @@ mod tests {
             "scopes",
             "new-only",
             "load-restrictor",
-            "pin",
+            "url",
             "NamespaceTransformer",
         ];
         for (word, meant) in [
@@ -303,7 +303,7 @@ mod tests {
             ("loadRestrictor", Some("load-restrictor")),
             ("Scope", Some("scopes")),
             ("namespacetransformr", Some("NamespaceTransformer")),
-            ("pni", None),
+            ("rlu", None),
             ("command", None),
             ("", None),
             (&"rules".repeat(20), None),

@@ -68,10 +68,8 @@ pub struct Options {
     pub max_file_size: Option<u64>,
     /// Fetch what an upstream names also where it lies further inwards than that upstream.
     pub allow_private: bool,
-    /// Accept remote roots without a ref.
-    pub pin: bool,
-    /// A lock whose remote roots without a ref were accepted: they still are.
-    pub accepted: Option<Rc<Lock>>,
+    /// A lock that decides nothing: what it holds was there once.
+    pub before: Option<Rc<Lock>>,
     /// Fail where something would have to be resolved that no lock holds.
     pub locked: bool,
     /// Use only what locks, tip and cache hold.
@@ -281,16 +279,6 @@ impl Fetcher {
             .map(|entry| entry.sha256.clone())
     }
 
-    /// Returns whether a repository is named with a ref, or may be named without.
-    fn is_named(&self, spec: &RepoSpec) -> bool {
-        let accepted = || {
-            let url = spec.clone_spec().shown();
-            let lock = self.options.accepted.as_ref()?;
-            lock.find_git(&url, None, spec.submodules)
-        };
-        spec.reference.is_some() || self.options.pin || accepted().is_some()
-    }
-
     /// Returns the ways to bring in what is wanted, in the order in which they decide.
     fn ways(&self, wanted: &RemoteRef) -> &'static [Way] {
         let text = wanted.text.exposed();
@@ -298,14 +286,15 @@ impl Fetcher {
             (Wants::File, _) | (_, None) => &[Way::File],
             (Wants::Root, _) => &[Way::Root],
             (Wants::Either, Some(spec)) => {
-                let named = self.is_named(spec);
                 match self.locks.iter().find_map(|lock| wanted.locked(lock)) {
                     Some(Remote::File(_)) => &[Way::File],
                     Some(Remote::Git(_)) => &[Way::Root, Way::File],
                     Some(Remote::Chart(_)) => &[Way::File, Way::Root],
-                    None if named && reference::has_git_marker(text) => &[Way::Root, Way::File],
-                    // As a repository it would be refused, and was not meant.
-                    None if reference::looks_like_file(text) && !named => &[Way::File],
+                    None if reference::has_git_marker(text) => &[Way::Root, Way::File],
+                    // It was not meant as a repository.
+                    None if reference::looks_like_file(text) && spec.reference.is_none() => {
+                        &[Way::File]
+                    }
                     None => &[Way::File, Way::Root],
                 }
             }
@@ -344,19 +333,15 @@ impl Fetcher {
                 access: self.reach.access(&wanted.by, wanted.text.exposed()),
             });
         }
-        let spec = wanted.spec.as_ref()?;
+        let spec = wanted.spec.as_ref().filter(|spec| !spec.query_dropped)?;
         let key = spec.repo_ref();
-        let mut what = if beside {
+        let what = if beside {
             Git::Unless(wanted.text.clone())
         } else {
             Git::Fetch
         };
         let locked = self.locked_commit(&key);
-        if locked.is_none() && !self.is_named(spec) {
-            what = Git::Refuse {
-                query_dropped: spec.query_dropped,
-            };
-        } else if let Err(failure) = self.refuse(&key) {
+        if let Err(failure) = self.refuse(&key) {
             self.repositories.insert(key, Err(failure.into()));
             return None;
         }
@@ -598,7 +583,16 @@ impl Fetcher {
     fn outcome(&self, wanted: &RemoteRef, way: Way) -> Option<Result<Found, FetchFailure>> {
         match way {
             Way::Root => {
-                let root = self.repositories.get(&wanted.spec.as_ref()?.repo_ref())?;
+                let spec = wanted.spec.as_ref()?;
+                if spec.query_dropped {
+                    let shown = wanted.text.shown();
+                    let message =
+                        format!("{shown}: the query cannot be parsed, so kustomize builds HEAD");
+                    return Some(Err(Failure::new(message)
+                        .hint(reference::PLAIN_QUERY)
+                        .into()));
+                }
+                let root = self.repositories.get(&spec.repo_ref())?;
                 Some(root.clone().map(Found::Root))
             }
             Way::File => Some(self.files.get(&wanted.text)?.clone().and_then(|file| {
@@ -688,7 +682,7 @@ impl Fetcher {
             mut failure,
             trouble,
         } = failed;
-        let mut locks = self.locks.iter().chain(&self.options.accepted);
+        let mut locks = self.locks.iter().chain(&self.options.before);
         if locks.any(|lock| wanted.locked(lock).is_some()) {
             // It was there, so neither is the URL mistyped, nor is it to stay remote.
             for hint in &mut failure.hints {
@@ -743,10 +737,8 @@ impl Fetcher {
                 }
                 let job = self.job(one, *way, false);
                 // In parallel with the GET, unless it is clearly a file.
-                let named = one.spec.as_ref().is_some_and(|spec| self.is_named(spec));
                 if **ways == [Way::File, Way::Root]
                     && round == 0
-                    && named
                     && !reference::looks_like_file(one.text.exposed())
                     && job.is_some()
                 {

@@ -25,6 +25,7 @@ pub use classify::{has_git_marker, is_remote_file, unsupported_scheme};
 pub use file_url::{file_pin, looks_like_file};
 pub use localized_path::default_new_dir;
 pub use pin::Pin;
+pub use query::PLAIN_QUERY;
 pub use spec::{NotGit, RepoRef, RepoSpec};
 pub use unsafe_text::{Part, Unsafe, refuse_unsafe};
 pub use web_page::{subgroup_hint, web_page, web_page_hint};

@@ -1,13 +1,13 @@
 //! What a rule looks at, and how it makes a finding of what it saw.
 
 use std::cell::{OnceCell, RefCell};
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 use std::sync::Arc;
 
 use super::deployed::Deployed;
 use super::lines::Lines;
-use super::remotes::{self, InPlace, RemoteUse};
+use super::remotes::{self, RemoteUse};
 use super::{Checking, Input};
 use crate::config::{Config, Missing};
 use crate::failure::{Failure, Result};
@@ -50,8 +50,6 @@ pub(super) struct Context<'a> {
     pub(super) broken_lock: bool,
     /// Every reference that leads out of the tree.
     pub(super) remotes: Vec<RemoteUse<'a>>,
-    /// The roots that name something remote without a ref, where that is not accepted and not locked.
-    pub(super) unpinned: BTreeSet<RootId>,
     /// What is deployed.
     pub(super) deployed: Deployed<'a>,
     /// What the lock at the top holds, by what references name.
@@ -63,8 +61,8 @@ pub(super) struct Context<'a> {
     directories: HashMap<&'a str, RootId>,
     /// The names in directories that were requested.
     names: RefCell<HashMap<String, Rc<[String]>>>,
-    /// What was requested of [`Context::in_place`], by root.
-    in_place: RefCell<HashMap<RootId, Rc<InPlace>>>,
+    /// What was requested of [`Context::changed_in_place`].
+    changed_in_place: RefCell<HashMap<RootId, Option<Rc<str>>>>,
     source_ignore: OnceCell<SourceIgnore>,
     /// What rules could not look at.
     pub(super) failures: RefCell<Vec<Failure>>,
@@ -113,7 +111,6 @@ impl<'a> Context<'a> {
             absences: input.absences,
             locks,
             broken_lock,
-            unpinned: remotes::unpinned(&remotes, input.config),
             remotes,
             deployed: Deployed::new(targets, &explored.graph, &*input.tree, input.paths),
             locked,
@@ -121,7 +118,7 @@ impl<'a> Context<'a> {
             lines: Lines::default(),
             directories,
             names: RefCell::default(),
-            in_place: RefCell::default(),
+            changed_in_place: RefCell::default(),
             source_ignore: OnceCell::new(),
             failures: RefCell::default(),
         }
@@ -299,14 +296,15 @@ impl<'a> Context<'a> {
         self.lines.get(file, bytes, number)
     }
 
-    /// Returns what localizing a root in place takes. Asked for by every remote reference of the root, so it is found
-    /// out once.
-    pub(super) fn in_place(&self, root: RootId) -> Rc<InPlace> {
-        if let Some(known) = self.in_place.borrow().get(&root) {
+    /// Returns what changes when a root is localized in place, as [`remotes::changed_in_place`]. Asked for by every
+    /// remote reference of the root, so it is found out once.
+    pub(super) fn changed_in_place(&self, root: RootId) -> Option<Rc<str>> {
+        if let Some(known) = self.changed_in_place.borrow().get(&root) {
             return known.clone();
         }
-        let found = Rc::new(remotes::in_place(self, root, None));
-        self.in_place.borrow_mut().insert(root, found.clone());
+        let found = remotes::changed_in_place(self, root, None).map(Rc::from);
+        let mut known = self.changed_in_place.borrow_mut();
+        known.insert(root, found.clone());
         found
     }
 

@@ -144,13 +144,11 @@ fn again_in_place(context: &Context<'_>, home: &str) -> String {
         let start = if start.is_empty() { "." } else { start };
         return format!("bring back the kustomization in `{start}`, which these files belong to");
     };
-    let in_place = remotes::in_place(context, root, Some(home));
-    let pin = if in_place.needs_pin { " --pin" } else { "" };
     let command = format!(
-        "git kustomize-localize --in-place --no-commit --overwrite{pin} {}",
+        "git kustomize-localize --in-place --no-commit --overwrite {}",
         argument(&format!(":/{start}"))
     );
-    match in_place.changes {
+    match remotes::changed_in_place(context, root, Some(home)) {
         Some(paths) => format!("{command} && git add -f -- {paths}"),
         None => format!("write it again, and stage what that changes, as it says: {command}"),
     }
@@ -172,9 +170,6 @@ fn again(context: &Context<'_>, directory: &str, lock: &Lock, place: &str) -> St
     let from_top = |path: &str| format!(":/{}", if path == "." { "" } else { path });
     if let Some(scope) = &lock.options.scope {
         add(&["--scope", &from_top(scope)]);
-    }
-    if lock.options.pin {
-        add(&["--pin"]);
     }
     if lock.options.no_licenses {
         add(&["--no-licenses"]);
@@ -278,7 +273,6 @@ mod tests {
             ..Lock::default()
         };
         lock.options.scope = Some(".".to_owned());
-        lock.options.pin = true;
         lock.options.leave_missing.insert("*.env".to_owned());
         lock.options.helm = true;
         lock.options.trust_exec.insert("bin/*".to_owned());
@@ -287,7 +281,7 @@ mod tests {
             .file("copy/kustomize-localize.lock", &lock.render().unwrap());
         assert_eq!(
             found(scene)[0].help[0],
-            "git kustomize-localize --no-commit --overwrite --scope :/ --pin --helm --leave-missing '*.env' --trust-exec 'bin/*' -- :/app :/copy && git add -f -- :/copy"
+            "git kustomize-localize --no-commit --overwrite --scope :/ --helm --leave-missing '*.env' --trust-exec 'bin/*' -- :/app :/copy && git add -f -- :/copy"
         );
     }
 }

@@ -1,31 +1,36 @@
-//! `floating-ref`: a remote reference that can mean something else tomorrow.
+//! `floating-ref`: a remote reference that may stay remote, and can mean something else tomorrow.
 //!
-//! Reported in addition to `remote-reference`: that something is remote and that it moves are two things, and allowing
-//! one (by a comment, by `allow` with a policy for refs, by a severity) does not allow the other. A locked reference
-//! does not float. Files below `localized-files` are skipped: their refs cannot be changed here.
+//! That something is remote and that it moves are two things: allowing one (by a comment, by `allow` with a policy for
+//! refs, by a severity) does not allow the other. A locked reference does not float, and one that is neither locked nor
+//! allowed is a finding of `remote-reference` alone: one lock clears both. Files below `localized-files` are skipped:
+//! their refs cannot be changed here.
 //!
 //! Offline, only the text can tell ([`Pin`], [`reference::file_pin`]).
 
+use std::collections::HashSet;
+
 use super::Context;
-use super::remote_reference::PLAIN_QUERY;
 use super::remotes::RemoteUse;
 use super::rule::{Allow, Definition, Find};
 use crate::finding::{Finding, Rule, Severity};
 use crate::redact;
-use crate::reference::{self, Pin};
+use crate::reference::{self, PLAIN_QUERY, Pin};
 
 pub(super) const DEFINITION: Definition = Definition {
     id: "floating-ref",
-    severity: Severity::Error,
+    severity: Severity::Warning,
     is_off: false,
-    summary: "a remote reference that can mean something else tomorrow",
+    summary: "a reference that may stay remote, and can mean something else tomorrow",
     explanation: r"
-A remote reference names a branch, an abbreviated commit, a query that kustomize drops, or nothing at all: what it means
-can change without any change here. Name a tag or a full commit id, or lock it, which holds the commit:
+A reference that an exception leaves remote names a branch, an abbreviated commit, a query that kustomize drops, or
+nothing at all: what it means can change without any change here. Name a tag or a full commit id, or take the exception
+away and lock it, which holds the commit:
 
 ```yaml
 resources:
+# kustomize-localize: allow[remote-reference] deployed by hand
 - https://github.com/acme/bases//web?ref=main     # floats
+# kustomize-localize: allow[remote-reference] deployed by hand
 - https://github.com/acme/bases//web?ref=v1.2.0   # does not
 ```
 
@@ -35,8 +40,8 @@ Without a network only the text tells. A ref without a digit is a branch (`main`
 when it has such a ref where GitHub, GitLab and Bitbucket have it, is that of `releases/latest`, or has a directory
 `main`, `master`, `trunk`, `develop`, `HEAD` or `latest`.
 
-This rule is reported beside [`remote-reference`](remote_reference.rs): a reference that is allowed to be remote is not
-yet allowed to move.
+What the lock holds does not float. What neither a lock nor an exception holds is a finding of
+[`remote-reference`](remote_reference.rs) alone.
 ",
     allow: Allow::Always,
     in_localized_files: false,
@@ -61,9 +66,18 @@ fn find(context: &Context<'_>) -> Vec<Finding> {
         .collect()
 }
 
+/// Leaves out what is about a reference that is a finding of `remote-reference`.
+pub(super) fn leave_out_remote(findings: &mut Vec<Finding>) {
+    let place = |finding: &Finding| (finding.path.clone(), finding.span);
+    let is_remote = |finding: &&Finding| finding.rule == Rule::RemoteReference;
+    let counting = findings.iter().filter(|finding| finding.allowed.is_none());
+    let remote: HashSet<_> = counting.filter(is_remote).map(place).collect();
+    findings
+        .retain(|finding| finding.rule != Rule::FloatingRef || !remote.contains(&place(finding)));
+}
+
 fn tell(one: &RemoteUse<'_>) -> Option<(String, &'static str)> {
     const FULL_ID: &str = "write the commit id in full, 40 digits";
-    const NAME_ONE: &str = "name a tag or a full commit id, or lock it";
     let shown = one.shown();
     let pin = one.pin().filter(|pin| pin.floats())?;
     let Some(spec) = one.repository() else {
@@ -80,12 +94,12 @@ fn tell(one: &RemoteUse<'_>) -> Option<(String, &'static str)> {
         if version.is_empty() {
             return Some((
                 format!("`{shown}` is a file that moves: it names no revision"),
-                "write the full id of its revision after `raw/`, or lock it",
+                "write the full id of its revision after `raw/`, or take the exception away and lock it",
             ));
         }
         return Some((
             format!("`{shown}` is a file that moves: `{version}` is whatever it is today"),
-            "name a tag, a release or a full commit id in its place, or lock it",
+            "name a tag, a release or a full commit id in its place, or take the exception away and lock it",
         ));
     };
     let reference = redact::url(spec.reference.as_deref().unwrap_or_default());
@@ -98,7 +112,7 @@ fn tell(one: &RemoteUse<'_>) -> Option<(String, &'static str)> {
         ),
         Pin::None => (
             format!("`{shown}` names no ref: it is whatever HEAD is today"),
-            "add `?ref=TAG-OR-COMMIT`, or lock it",
+            "add `?ref=TAG-OR-COMMIT`, or take the exception away and lock it",
         ),
         Pin::ShortCommit => (
             format!(
@@ -108,7 +122,7 @@ fn tell(one: &RemoteUse<'_>) -> Option<(String, &'static str)> {
         ),
         _ => (
             format!("`{reference}` of `{shown}` looks like a branch: it is whatever it is today"),
-            NAME_ONE,
+            "name a tag or a full commit id, or take the exception away and lock it",
         ),
     })
 }
@@ -122,8 +136,11 @@ mod tests {
         scene.find(Rule::FloatingRef)
     }
 
+    /// Every remote reference may stay.
+    const REMOTE: &str = "rules: {remote-reference: off}\n";
+
     fn resource(text: &str) -> Scene {
-        Scene::of(&format!("resources:\n- '{text}'\n"))
+        Scene::of(&format!("resources:\n- '{text}'\n")).config(REMOTE)
     }
 
     #[test]
@@ -132,17 +149,17 @@ mod tests {
             (
                 "https://github.com/o/r//a",
                 "`https://github.com/o/r//a` names no ref: it is whatever HEAD is today",
-                "add `?ref=TAG-OR-COMMIT`, or lock it",
+                "add `?ref=TAG-OR-COMMIT`, or take the exception away and lock it",
             ),
             (
                 "git@github.com:o/r?ref=main",
                 "`main` of `git@github.com:o/r?ref=main` looks like a branch: it is whatever it is today",
-                "name a tag or a full commit id, or lock it",
+                "name a tag or a full commit id, or take the exception away and lock it",
             ),
             (
                 "github.com/o/r?ref=feature/v2",
                 "`feature/v2` of `github.com/o/r?ref=feature/v2` looks like a branch: it is whatever it is today",
-                "name a tag or a full commit id, or lock it",
+                "name a tag or a full commit id, or take the exception away and lock it",
             ),
             (
                 "https://github.com/o/r?ref=abc1234",
@@ -157,7 +174,7 @@ mod tests {
             (
                 "https://raw.githubusercontent.com/o/r/main/x.yaml",
                 "`https://raw.githubusercontent.com/o/r/main/x.yaml` is a file that moves: `main` is whatever it is today",
-                "name a tag, a release or a full commit id in its place, or lock it",
+                "name a tag, a release or a full commit id in its place, or take the exception away and lock it",
             ),
             (
                 "https://raw.githubusercontent.com/o/r/abc1234/x.yaml",
@@ -167,12 +184,12 @@ mod tests {
             (
                 "https://gist.githubusercontent.com/u/1/raw/x.yaml",
                 "`https://gist.githubusercontent.com/u/1/raw/x.yaml` is a file that moves: it names no revision",
-                "write the full id of its revision after `raw/`, or lock it",
+                "write the full id of its revision after `raw/`, or take the exception away and lock it",
             ),
             (
                 "https://github.com/o/r/releases/latest/download/x.yaml",
                 "`https://github.com/o/r/releases/latest/download/x.yaml` is a file that moves: `releases/latest` is whatever it is today",
-                "name a tag, a release or a full commit id in its place, or lock it",
+                "name a tag, a release or a full commit id in its place, or take the exception away and lock it",
             ),
         ] {
             let findings = find(resource(text));
@@ -214,64 +231,75 @@ mod tests {
             "patches: [{path: 'https://raw.githubusercontent.com/o/r/HEAD/x.yaml'}]",
             "configMapGenerator: [{name: a, files: ['k=https://example.com/latest/x']}]",
         ] {
-            assert_eq!(find(Scene::of(text)).len(), 1, "{text}");
+            assert_eq!(find(Scene::of(text).config(REMOTE)).len(), 1, "{text}");
         }
         // A repository is not a file, whatever is in its path.
         let text = "patches: [{path: 'https://example.com/o/r'}]";
-        assert_eq!(find(Scene::of(text)), []);
+        assert_eq!(find(Scene::of(text).config(REMOTE)), []);
     }
 
     #[test]
     fn a_locked_ref_does_not_float() {
         let both =
             "resources: ['https://github.com/o/r?ref=main', 'https://example.com/latest/x.yaml']\n";
+        let of = |text: &str| Scene::of(text).config(REMOTE);
         let locked = |text: &str| {
-            Scene::of(text)
+            of(text)
                 .git("https://github.com/o/r", Some("main"))
                 .http("https://example.com/latest/x.yaml")
         };
-        assert_eq!(find(Scene::of(both)).len(), 2);
+        assert_eq!(find(of(both)).len(), 2);
         assert_eq!(find(locked(both)), []);
         assert_eq!(find(locked(both).config("locked: error\n")), []);
         let other = "resources: ['https://github.com/o/r?ref=master']\n";
         assert_eq!(find(locked(other)).len(), 1);
-        let broken = Scene::of(both).file("kustomize-localize.lock", "version: 1\nremotes: x\n");
+        let broken = of(both).file("kustomize-localize.lock", "version: 1\nremotes: x\n");
         assert_eq!(find(broken), []);
     }
 
     #[test]
     fn allowing_a_remote_reference_does_not_allow_it_to_float() {
-        let fails = |scene: Scene| -> Vec<&'static str> {
+        let counting = |scene: Scene| -> Vec<(&'static str, Severity)> {
             let findings = scene.check().findings;
-            let failing = findings.iter().filter(|finding| finding.fails());
-            failing.map(|finding| finding.rule.id()).collect()
+            let counting = findings.iter().filter(|finding| finding.allowed.is_none());
+            counting
+                .map(|finding| (finding.rule.id(), finding.severity))
+                .collect()
         };
-        let text = "resources:\n- https://github.com/o/r?ref=main # kustomize-localize: allow[remote-reference] ours\n";
-        assert_eq!(fails(Scene::of(text)), ["floating-ref"]);
-        let allow = |refs: &str| {
-            resource("https://github.com/o/r?ref=main").config(&format!(
-                "allow: [{{url: github.com/o, refs: {refs}, reason: ours}}]\n"
-            ))
-        };
-        assert_eq!(fails(allow("tag")), ["remote-reference", "floating-ref"]);
-        assert_eq!(fails(allow("branch")), [""; 0]);
-        let off =
-            resource("https://github.com/o/r?ref=main").config("rules: {remote-reference: off}\n");
-        assert_eq!(fails(off), ["floating-ref"]);
+        let floats = [("floating-ref", Severity::Warning)];
+        let remote = [("remote-reference", Severity::Error)];
+        let of = |text: &str| Scene::of(&format!("resources:\n- https://github.com/o/r{text}\n"));
+        for reference in ["", "?ref=main"] {
+            let comment = "# kustomize-localize: allow[remote-reference] ours";
+            assert_eq!(counting(of(&format!("{reference} {comment}"))), floats);
+            let allow = |rest: &str| {
+                let entry = format!("allow: [{{url: github.com/o, {rest}, reason: ours}}]\n");
+                of(reference).config(&entry)
+            };
+            let by_rule = allow("refs: any, rules: [remote-reference]");
+            assert_eq!(counting(by_rule), floats);
+            assert_eq!(counting(allow("refs: any")), []);
+            assert_eq!(counting(of(reference).config(REMOTE)), floats);
+            // What nothing accepts is one finding, and so is what is accepted as a tag only.
+            assert_eq!(counting(of(reference)), remote);
+            let as_tag = counting(allow("refs: tag"));
+            assert_eq!(as_tag, [("stale-allow", Severity::Warning), remote[0]]);
+        }
     }
 
     #[test]
     fn localized_files_are_skipped() {
         let place = "localized-files/a/kustomization.yaml";
         let text = "resources: ['https://github.com/o/r?ref=main']\n";
-        let mut scene = Scene::default().file(place, text);
-        scene.lock.files.push(crate::record::StoredFile {
+        let scene = || Scene::default().file(place, text).config(REMOTE);
+        let mut localized = scene();
+        localized.lock.files.push(crate::record::StoredFile {
             path: place.into(),
             sha256: crate::record::sha256_hex(text.as_bytes()),
             ..Default::default()
         });
-        assert_eq!(find(scene), []);
-        assert_eq!(find(Scene::default().file(place, text)).len(), 1);
+        assert_eq!(find(localized), []);
+        assert_eq!(find(scene()).len(), 1);
     }
 
     #[test]

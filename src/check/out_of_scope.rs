@@ -571,7 +571,7 @@ mod tests {
             "if this is built with `--load-restrictor LoadRestrictionsNone`, as Flux does: write `load-restrictor: none` into .kustomize-localize"
         );
         let other =
-            scene("resources: [../shared/x.yaml]\n").file(".kustomize-localize", "pin: true");
+            scene("resources: [../shared/x.yaml]\n").file(".kustomize-localize", "new-only: true");
         assert!(one(other).help[2].contains("printf '\\nload-restrictor: none\\n'"));
     }
 }

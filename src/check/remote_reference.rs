@@ -10,7 +10,7 @@ use super::rule::{Allow, Definition, Find};
 use crate::config::{FILE_NAME, Locked};
 use crate::finding::{Finding, Rule, Severity};
 use crate::redact;
-use crate::reference::{self, Pin, RepoSpec};
+use crate::reference::{self, PLAIN_QUERY, RepoSpec};
 
 pub(super) const DEFINITION: Definition = Definition {
     id: "remote-reference",
@@ -37,9 +37,6 @@ even that. What a locked root references in turn is in the lock, too. What
     in_localized_files: true,
     find: Find::Here(find),
 };
-
-/// What to do about a query that Go cannot parse.
-pub(super) const PLAIN_QUERY: &str = "write `?ref=TAG-OR-COMMIT` without `;`, and a `%` as `%25`";
 
 fn find(context: &Context<'_>) -> Vec<Finding> {
     if context.broken_lock && context.config.locked == Locked::Allow {
@@ -113,17 +110,11 @@ fn help(context: &Context<'_>, one: &RemoteUse<'_>) -> Vec<String> {
     if one.repository().is_some_and(RepoSpec::is_file) {
         help.push("name it by a URL that others can reach, as https://HOST/ORG/REPO".to_owned());
     }
-    match (one.repository().is_some(), one.pin()) {
-        (true, Some(Pin::None)) => {
-            help.push("say which version: add `?ref=TAG-OR-COMMIT`".to_owned());
-        }
-        (true, Some(Pin::ShortCommit)) => {
-            help.push("write the commit id in full, 40 digits: git fetches no other".to_owned());
-        }
-        _ => {}
+    if one.is_short_commit() {
+        help.push("write the commit id in full, 40 digits: git fetches no other".to_owned());
     }
     if context.config.locked == Locked::Allow {
-        help.extend(one.lock_command(context));
+        help.extend(one.lock_command());
     }
     help.extend(one.in_place_command(context));
     if one.repository().is_some() {
@@ -266,13 +257,7 @@ mod tests {
     #[test]
     fn help_fits_what_is_wrong() {
         let help = |text: &str| resource(text).remove(0).help;
-        let none = help("https://github.com/o/r");
-        assert_eq!(none[0], "say which version: add `?ref=TAG-OR-COMMIT`");
-        assert!(none[1].contains(" lock --pin && "), "{none:?}");
-        assert!(none[2].contains(" --no-commit --pin :/ && "), "{none:?}");
-        let pinned = Scene::of("resources: [https://github.com/o/r]\n").config("pin: true\n");
-        let pinned = find(pinned).remove(0).help;
-        assert_eq!(pinned[1..], [LOCK, HERE]);
+        assert_eq!(help("https://github.com/o/r"), [LOCK, HERE]);
         assert_eq!(
             help("https://github.com/o/r?ref=abc1234"),
             ["write the commit id in full, 40 digits: git fetches no other"]
@@ -290,33 +275,6 @@ mod tests {
         let here = help("file:///srv/repo//x?ref=v1");
         assert!(here[0].starts_with("name it by a URL that others can reach"));
         assert_eq!(here[1..], [LOCK, HERE]);
-    }
-
-    #[test]
-    fn one_without_a_ref_is_in_the_way_of_the_others() {
-        let scene = Scene::of("resources: [a, b]\n")
-            .file("a/kustomization.yaml", "resources: [https://h/x.yaml]\n")
-            .file(
-                "b/kustomization.yaml",
-                "resources: ['https://github.com/o/r']\n",
-            );
-        let findings = find(scene);
-        let [a, b] = findings.as_slice() else {
-            panic!("{findings:?}");
-        };
-        // The command locks all of them, and the other one brings in what its own root reaches.
-        let pinned = LOCK.replace(" lock && ", " lock --pin && ");
-        assert_eq!(a.help[0], pinned);
-        assert!(a.help[1].contains(" --no-commit :/a && "), "{a:?}");
-        assert!(b.help[1].ends_with(pinned.split_once(": ").unwrap().1));
-        assert!(b.help[2].contains(" --no-commit --pin :/b && "), "{b:?}");
-    }
-
-    #[test]
-    fn one_without_a_ref_that_stays_remote_is_not() {
-        let scene = Scene::of("resources: [https://h/x.yaml, 'https://github.com/o/r']\n")
-            .config("allow: [{url: github.com/o/r, refs: any, leave: true, reason: r}]\n");
-        assert_eq!(find(scene)[0].help, [LOCK, HERE]);
     }
 
     #[test]

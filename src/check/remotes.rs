@@ -4,9 +4,7 @@ use std::collections::BTreeSet;
 
 use super::Context;
 use super::ambiguous_path::Ambiguity;
-use crate::config::Config;
 use crate::failure::{argument, pathspec};
-use crate::finding::Rule;
 use crate::record::{self, Index, LOCK_NAME};
 use crate::reference::localized_path::LOCALIZED_FILES;
 use crate::reference::{self, Pin, RepoSpec};
@@ -81,17 +79,6 @@ impl RemoteUse<'_> {
         self.wanted.repository()
     }
 
-    /// Returns whether it is resolved, and that only with `--pin`.
-    fn needs_pin(&self, config: &Config) -> bool {
-        let is_without = self.repository().is_some() && self.pin() == Some(Pin::None);
-        is_without
-            && !config.pin
-            && (self.locked.is_none() || self.unlocked_directory().is_some())
-            && config
-                .leaving(Rule::RemoteReference, &self.wanted.subject())
-                .is_none()
-    }
-
     /// Returns how firmly it is pinned; `None` for a file whose URL does not tell.
     pub(super) fn pin(&self) -> Option<Pin> {
         match self.repository() {
@@ -100,39 +87,32 @@ impl RemoteUse<'_> {
         }
     }
 
+    /// Returns whether it can be neither locked nor brought in: git fetches no short commit id.
+    pub(super) fn is_short_commit(&self) -> bool {
+        self.repository().is_some() && self.pin() == Some(Pin::ShortCommit)
+    }
+
     /// Returns the commands that lock it, after a phrase; `None` when that cannot be.
-    pub(super) fn lock_command(&self, context: &Context<'_>) -> Option<String> {
-        // It locks everything: what has no ref stands in the way of the others, too.
-        let command = if context.unpinned.is_empty() {
-            "git kustomize-localize lock"
-        } else {
-            "git kustomize-localize lock --pin"
-        };
-        let what = match (self.repository().is_some(), self.pin()) {
-            (true, Some(Pin::ShortCommit)) => return None,
-            (true, Some(Pin::None)) if !context.config.pin => {
-                "or keep the URL, and lock what its HEAD is now"
-            }
-            _ => "keep the URL, and lock what it is now",
-        };
-        Some(format!("{what}: {command} && git add -f -- :/{LOCK_NAME}"))
+    pub(super) fn lock_command(&self) -> Option<String> {
+        (!self.is_short_commit()).then(|| {
+            format!(
+                "keep the URL, and lock what it is now: git kustomize-localize lock && git add -f -- :/{LOCK_NAME}"
+            )
+        })
     }
 
     /// Returns the commands that bring it in, after a phrase, and everything that comes with it.
     pub(super) fn in_place_command(&self, context: &Context<'_>) -> Option<String> {
-        let is_short = self.repository().is_some() && self.pin() == Some(Pin::ShortCommit);
-        if is_short || context.is_owned(context.path(self.edge.from)) {
+        if self.is_short_commit() || context.is_owned(context.path(self.edge.from)) {
             return None;
         }
         let start = &context.graph.roots[self.root];
-        let in_place = context.in_place(self.root);
-        let pin = if in_place.needs_pin { " --pin" } else { "" };
         // Must work from any directory: git starts a hook at the top, the person who commits may be elsewhere.
         let command = format!(
-            "git kustomize-localize --in-place --no-commit{pin} {}",
+            "git kustomize-localize --in-place --no-commit {}",
             argument(&format!(":/{}", start.directory))
         );
-        Some(match &in_place.changes {
+        Some(match context.changed_in_place(self.root) {
             Some(paths) => format!("or bring it in, here: {command} && git add -f -- {paths}"),
             None => {
                 format!("or bring it in, here, and stage what that changes, as it says: {command}")
@@ -141,22 +121,13 @@ impl RemoteUse<'_> {
     }
 }
 
-/// Returns the roots with a reference that is resolved only with `--pin`.
-pub(super) fn unpinned(all: &[RemoteUse<'_>], config: &Config) -> BTreeSet<RootId> {
-    let all = all.iter().filter(|one| one.needs_pin(config));
-    all.map(|one| one.root).collect()
-}
-
-/// What localizing a root in place takes.
-pub(super) struct InPlace {
-    /// What changes, as arguments of `git add`; none where that is too much for a line.
-    pub(super) changes: Option<String>,
-    /// Whether something that it reaches is resolved only with `--pin`.
-    pub(super) needs_pin: bool,
-}
-
-/// Returns what localizing a root in place takes, which also changes the directory `more`.
-pub(super) fn in_place(context: &Context<'_>, root: RootId, more: Option<&str>) -> InPlace {
+/// Returns what changes when a root is localized in place, which also changes the directory `more`, as arguments of
+/// `git add`; none where that is too much for a line.
+pub(super) fn changed_in_place(
+    context: &Context<'_>,
+    root: RootId,
+    more: Option<&str>,
+) -> Option<String> {
     let graph = context.graph;
     let mut paths = BTreeSet::from([LOCK_NAME.to_owned()]);
     paths.extend(more.map(str::to_owned));
@@ -176,15 +147,9 @@ pub(super) fn in_place(context: &Context<'_>, root: RootId, more: Option<&str>) 
             }
         }
         if paths.len() > MOST_PATHS || seen.len() > MOST_ROOTS {
-            return InPlace {
-                changes: None,
-                needs_pin: !context.unpinned.is_empty(),
-            };
+            return None;
         }
     }
     let paths: Vec<String> = paths.iter().map(|path| pathspec(path)).collect();
-    InPlace {
-        changes: Some(paths.join(" ")),
-        needs_pin: !context.unpinned.is_disjoint(&seen),
-    }
+    Some(paths.join(" "))
 }

@@ -24,10 +24,6 @@ pub(super) struct LeaveArgs {
 /// How remote references are brought in.
 #[derive(Debug, Clone, Args)]
 pub(super) struct FetchArgs {
-    /// Accept a remote root without a ref: take what HEAD is now, and record it
-    #[arg(long, hide_short_help = true)]
-    pub(super) pin: bool,
-
     /// Bring in the Helm charts of repositories, with the `helm` on PATH
     ///
     /// Kept in the lock, so that later runs need not say it.
@@ -78,7 +74,6 @@ impl FetchArgs {
     /// Returns what these arguments say about fetching.
     pub(super) fn fetching(&self, output: &OutputArgs) -> Fetching {
         Fetching {
-            pin: self.pin,
             helm: match (self.helm, self.no_helm) {
                 (false, false) => None,
                 (helm, _) => Some(helm),

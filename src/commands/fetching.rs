@@ -12,8 +12,6 @@ use crate::record::Lock;
 /// How remote references are brought in.
 #[derive(Debug, Clone, Default)]
 pub struct Fetching {
-    /// Accept remote roots without a ref.
-    pub pin: bool,
     /// Bring in charts, or leave them remote; none: as a lock says.
     pub helm: Option<bool>,
     /// How long one repository or file may take.
@@ -34,16 +32,10 @@ impl Fetching {
         self.helm.unwrap_or(so_far)
     }
 
-    /// Returns whether remote roots without a ref are accepted.
-    pub(super) fn pin(&self, config: &Config) -> bool {
-        self.pin || config.pin
-    }
-
     /// Returns what the fetcher is to do. `helm` is from [`Fetching::helm`].
     pub(super) fn options(&self, config: &Config, helm: bool) -> fetch::Options {
         fetch::Options {
             timeout: self.timeout,
-            pin: self.pin(config),
             helm,
             no_helm: self.helm == Some(false),
             max_file_size: self.max_file_size,

@@ -213,7 +213,7 @@ impl<'a> Run<'a> {
         let workspace = workspace(request)?;
         let builds = &request.builds;
         let searching = (!builds.skip).then(|| Searching::begin(builds.program.clone()));
-        let subject = Subject::find(&request.what, &workspace, request.fetch.pin)?;
+        let subject = Subject::find(&request.what, &workspace)?;
         let (new_dir, overwrite) = (subject.new_dir(), request.overwrite);
         let destination = Destination::open(&workspace, &request.to, new_dir, overwrite)?;
         let held = destination.held(&workspace)?;
@@ -435,7 +435,6 @@ fn options(
         hydrator_metadata: request
             .hydrator_metadata
             .unwrap_or_else(|| so_far.iter().any(|options| options.hydrator_metadata)),
-        pin: request.fetch.pin(&workspace.config),
         helm: request
             .fetch
             .helm(so_far.iter().any(|options| options.helm)),
@@ -469,7 +468,7 @@ fn fetcher(
     fetching::fetcher(
         workspace.repo(),
         fetch::Options {
-            accepted: held
+            before: held
                 .lock
                 .clone()
                 .filter(|_| is_in_place && destination.branch().is_some()),

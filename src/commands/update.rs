@@ -57,7 +57,7 @@ pub fn update(request: &Request) -> Result<Outcome, Failures> {
     let mut fetcher = fetching::fetcher(
         workspace.repo(),
         fetch::Options {
-            accepted: Some(before.clone()),
+            before: Some(before.clone()),
             ..request.fetch.options(config, helm)
         },
         vec![held],

@@ -15,7 +15,7 @@ use crate::yaml::{self, Mark, Reader, at_line};
 const MAX_BYTES: usize = 256 << 10;
 
 /// The keys of the configuration.
-pub(super) const KEYS: [&str; 15] = [
+pub(super) const KEYS: [&str; 14] = [
     "rules",
     "locked",
     "scopes",
@@ -26,7 +26,6 @@ pub(super) const KEYS: [&str; 15] = [
     "strict",
     "comments",
     "new-only",
-    "pin",
     "load-restrictor",
     "allow-private",
     "repository",
@@ -136,7 +135,6 @@ fn top(
                 Ok(())
             }
             "new-only" => flag(reader, &mut config.new_only),
-            "pin" => flag(reader, &mut config.pin),
             "allow-private" => flag(reader, &mut config.allow_private),
             "repository" => entries(reader, &mut inner, |reader, failures| {
                 config

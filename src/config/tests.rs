@@ -98,6 +98,6 @@ leave-missing:
   reason: made   by each cluster
 strict: [not-built, 'left-missing']
 new-only: true
-pin: true
+allow-private: true
 load-restrictor: none
 "#;

@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::git::{Batch, FetchFailure, Fetched, GitRemotes, GitRequest, Trouble};
 use super::reach::Access;
 use super::{Progress, http};
-use crate::failure::{Failure, Result};
+use crate::failure::Result;
 use crate::kustomization;
 use crate::parallel::side_by_side;
 use crate::process::Terminal;
@@ -15,8 +15,6 @@ use crate::redact::SafeUrl;
 use crate::reference::RepoRef;
 use crate::walk::NamedBy;
 
-/// How long a server is asked for what would only be a hint.
-const HINT_TIMEOUT: Duration = Duration::from_secs(20);
 /// How many things are fetched side by side.
 pub(super) const SIDE_BY_SIDE: usize = 8;
 
@@ -40,11 +38,6 @@ pub(super) enum Git {
     Fetch,
     /// Fetch it, unless this URL turns out to be a file meanwhile.
     Unless(SafeUrl),
-    /// It is named without a ref: only ask what its HEAD is, to say so.
-    Refuse {
-        /// Whether a ref was written that kustomize does not see.
-        query_dropped: bool,
-    },
 }
 
 /// The result.
@@ -68,11 +61,6 @@ pub(super) fn work(
         let what = job.label();
         progress.begin(&what);
         let done = match job {
-            Job::Git {
-                request,
-                what: Git::Refuse { query_dropped },
-                ..
-            } => Done::Git(Err(unversioned(git, request, *query_dropped))),
             Job::Git {
                 request, timeout, ..
             } => Done::Git(git.fetch(
@@ -211,27 +199,6 @@ pub(super) fn files(
         progress.end(&what);
         done
     })
-}
-
-/// Asks for the HEAD of a repository that was named without a ref, and adds it to the message.
-fn unversioned(git: &GitRemotes, request: &GitRequest, query_dropped: bool) -> FetchFailure {
-    let shown = request.url.shown();
-    let failure = Failure::new(if query_dropped {
-        format!("{shown}: the query cannot be parsed, so kustomize builds HEAD")
-    } else {
-        format!("{shown} is named without a ref")
-    });
-    let pin = "or take what HEAD is now, and record it: `--pin`";
-    match git.resolve(request, HINT_TIMEOUT) {
-        Ok(commit) => failure
-            .hint(format!("what it is now: add `?ref={commit}`"))
-            .hint(pin)
-            .because(Trouble::NotInRepository),
-        Err(_) => failure
-            .hint("say which version: add `?ref=TAG-OR-COMMIT`")
-            .hint(pin)
-            .into(),
-    }
 }
 
 /// How a repository at a ref is shown: its URL without secrets, and the ref.

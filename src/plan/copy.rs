@@ -72,7 +72,6 @@ pub fn plan(
         trailers: options.trailers,
         options: LockOptions {
             scope: target.scope,
-            pin: options.pin,
             helm: options.helm,
             no_licenses: options.no_licenses,
             // A branch of copies has several sources.

@@ -23,8 +23,6 @@ pub struct Options {
     pub no_licenses: bool,
     /// Whether a branch that is localized in place gets a `hydrator.metadata`.
     pub hydrator_metadata: bool,
-    /// Whether remote roots without a ref are accepted.
-    pub pin: bool,
     /// Whether charts are brought in.
     pub helm: bool,
     /// Whether edits in localized files are discarded.
@@ -59,7 +57,6 @@ impl Options {
             trust_exec: Patterns::new("--trust-exec", &options.trust_exec)?,
             no_licenses: options.no_licenses,
             hydrator_metadata: options.hydrator_metadata,
-            pin: options.pin || !is_copy,
             helm: options.helm,
             overwrite: false,
             trailers: lock.trailers,

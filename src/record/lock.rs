@@ -12,7 +12,6 @@
 //! trailers: true                     # the message of the commit that wrote this holds the record, too; only when true
 //! options:                           # what changes the result; defaults are left out
 //!   scope: example
-//!   pin: true
 //!   helm: true
 //!   no-licenses: true
 //!   hydrator-metadata: true
@@ -112,8 +111,6 @@ pub struct LockOptions {
     /// The directory that bounds what a local target may reach, when it was given: a path from the
     /// top of the repository, `.` for the top.
     pub scope: Option<String>,
-    /// Whether a remote root without a ref was accepted.
-    pub pin: bool,
     /// Whether remote charts are brought in.
     pub helm: bool,
     /// Whether the licences of what is brought in are left out.

@@ -151,7 +151,9 @@ impl RemoteRef {
     /// Returns what it may be in a lock: a file by its URL, a repository.
     fn as_locked(&self) -> (Option<&str>, Option<&RepoSpec>) {
         let file = self.wants != Wants::Root;
-        let repository = self.spec.as_ref().filter(|_| self.wants != Wants::File);
+        // What kustomize cannot read of a query is not what a lock holds for the HEAD that it builds instead.
+        let is_repository = |spec: &&RepoSpec| self.wants != Wants::File && !spec.query_dropped;
+        let repository = self.spec.as_ref().filter(is_repository);
         (file.then_some(self.text.exposed()), repository)
     }
 

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::support::{Repo, Sandbox, config};
 
-const ALLOWED: &str = "resources:\n- https://example.com/acme/base?ref=v1 # kustomize-localize: allow[remote-reference, floating-ref] ours\n";
+const ALLOWED: &str = "resources:\n- https://example.com/acme/base?ref=main # kustomize-localize: allow[remote-reference, floating-ref] ours\n";
 
 fn work() -> (Sandbox, Repo) {
     let sandbox = Sandbox::new();
@@ -25,10 +25,11 @@ fn a_comment_that_the_change_adds_does_not_count() {
     check("HEAD^")
         .fails(1)
         .stdout_has("remote-reference")
+        .lacks("[floating-ref]")
         .stdout_has("the comment at app/kustomization.yaml:2 does not count yet: in `HEAD^` no comment allows this");
     // Where it is in the base, it counts, also for another version of the same.
     check("HEAD").success();
-    repo.write("app/kustomization.yaml", ALLOWED.replace("v1", "v2"));
+    repo.write("app/kustomization.yaml", ALLOWED.replace("main", "trunk"));
     repo.commit("bump");
     check("HEAD^").success();
     repo.write("app/kustomization.yaml", ALLOWED.replace("acme", "evil"));

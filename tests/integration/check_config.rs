@@ -146,7 +146,7 @@ fn an_unknown_configuration_key_stops_the_check() {
             ("a/kustomization.yaml", "resources: []\n"),
             (
                 FILE,
-                "pin: true\nexec: [rm, -rf, /]\nrules:\n  remote-refrence: off\nallow:\n- url: github.com\n",
+                "new-only: true\nexec: [rm, -rf, /]\nrules:\n  remote-refrence: off\nallow:\n- url: github.com\n",
             ),
         ],
     );

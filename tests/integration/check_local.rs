@@ -512,7 +512,7 @@ fn the_ways_out_of_a_file_outside_of_its_root() {
             repo.git(&["add", "a"]);
         }
     };
-    for more in ["", "pin: true", "pin: true\n"] {
+    for more in ["", "locked: allow", "locked: allow\n"] {
         ways_out(
             |repo| {
                 repo.write("a/kustomization.yaml", "resources: [../files/map.yaml]\n");

@@ -45,22 +45,6 @@ fn the_load_restrictor_of_the_configuration_holds_unless_another_is_given() {
     }
 }
 
-#[test]
-fn a_configuration_that_pins_lets_roots_without_a_ref_in() {
-    for way in ways(&[]) {
-        let world = World::new();
-        world.upstream_of("acme/base", &[("kustomization.yaml", "resources: []\n")]);
-        world.commit(&[(
-            "app/kustomization.yaml",
-            "resources: [https://github.com/acme/base]\n",
-        )]);
-        world.work.run(&way).fails(2).stderr_has("--pin");
-        world.work.write(".kustomize-localize", "pin: true\n");
-        world.work.commit("configuration");
-        world.work.run(&way).success();
-    }
-}
-
 /// Also for a URL on the command line.
 #[test]
 fn the_lock_of_the_repository_decides_what_a_remote_target_is() {

@@ -257,7 +257,7 @@ fn a_ref_that_is_not_there_is_named() {
 }
 
 #[test]
-fn without_a_ref_the_hint_is_the_pinned_url() {
+fn without_a_ref_it_is_what_head_is() {
     let sandbox = Sandbox::new();
     let server = Server::start();
     let up = upstream(&sandbox, "srv/acme/base");
@@ -272,37 +272,62 @@ fn without_a_ref_the_hint_is_the_pinned_url() {
     ] {
         let repo = naming(&sandbox, &[&text, &format!("{text}?timeout=9")]);
         taken(&log, "");
-        let output = repo.run(&["app"]);
-        output
-            .fails(2)
-            .stderr_has("is named without a ref")
-            .stderr_has("--pin");
-        output
-            .stderr_has(&format!("add `?ref={id}`"))
-            .lacks("HTML")
-            .lacks("404");
-        assert_eq!(taken(&log, "ls-remote").len(), 1, "HEAD is asked for once");
+        repo.run(&["app"]).success();
+        let asked = fs::read_to_string(&log).unwrap();
+        let times = [" ls-remote ", " fetch "].map(|command| asked.matches(command).count());
+        assert_eq!(
+            times.iter().sum::<usize>(),
+            1,
+            "HEAD is asked for once: {asked}"
+        );
+        assert!(lock(&repo).contains(&format!("commit: {id}\n")), "{text}");
     }
-    let file = format!("file://{}?ref=v1;x", up.path().display());
-    let output = naming(&sandbox, &[&file]).run(&["app"]);
-    output
-        .fails(2)
-        .stderr_has("the query cannot be parsed, so kustomize builds HEAD");
-    output.stderr_has(&format!("add `?ref={id}`"));
 
     let repo = naming(&sandbox, &[&format!("{url}//base")]);
-    repo.run(&["app", "--pin"]).success();
-    assert!(lock(&repo).contains(&format!("commit: {id}\n")));
-    // Upstream renames its default branch and moves on: the lock keeps what was pinned.
+    repo.run(&["app"]).success();
+    // Upstream renames its default branch and moves on: the lock keeps what was there.
     up.git(&["switch", "-q", "-c", "trunk"]);
     up.write("base/cm.yaml", config_map("two"));
     let new = up.commit("two");
     up.git(&["branch", "-q", "-D", "main"]);
-    repo.run(&["app", "--pin"])
-        .success()
-        .stdout_has("nothing to do");
-    repo.run(&["app", "--pin", "--update"]).success();
+    repo.run(&["app"]).success().stdout_has("nothing to do");
+    repo.run(&["app", "--update"]).success();
     assert!(lock(&repo).contains(&format!("commit: {new}\n")));
+}
+
+#[test]
+fn a_query_that_kustomize_ignores_is_no_way_to_say_head() {
+    let sandbox = Sandbox::new();
+    let up = upstream(&sandbox, "srv/acme/base");
+    let url = format!("file://{}", up.path().display());
+    let dropped = format!("{url}?ref=v1;x");
+    let said = "the query cannot be parsed, so kustomize builds HEAD";
+    let hint = "write `?ref=TAG-OR-COMMIT` without `;`";
+    let repo = naming(&sandbox, &[&url, &dropped]);
+    for command in [&["app"][..], &["lock"], &["--in-place"]] {
+        let output = repo.run(command);
+        assert_ne!(output.status, 0);
+        output.stderr_has(said).stderr_has(hint);
+        // The one beside it is not to blame.
+        assert_eq!(
+            output.stderr.matches(": resources[").count(),
+            1,
+            "{output:?}"
+        );
+    }
+    // What the lock holds for HEAD is not what this one says.
+    let repo = naming(&sandbox, &[&url]);
+    repo.run(&["lock"]).success();
+    repo.write(
+        "app/kustomization.yaml",
+        format!("resources: ['{url}', '{dropped}']\n"),
+    );
+    repo.git(&["add", "--all"]);
+    let output = repo.run(&["check"]);
+    output
+        .fails(1)
+        .stdout_has("with a query that kustomize ignores");
+    assert_eq!(output.stdout.matches("error[").count(), 1, "{output:?}");
 }
 
 #[test]

@@ -164,13 +164,12 @@ fn locked_versions_stay_until_they_are_updated() {
 }
 
 #[test]
-fn an_accepted_reference_without_a_ref_survives_an_update() {
+fn a_reference_without_a_ref_is_taken_as_a_branch_is() {
     let project = Project::new();
     let work = &project.work;
     work.write(BASE, base_of("v1").replace("?ref=v1", ""));
     work.commit("no ref");
-    follow(work, &[]).fails(2).stderr_has("--pin");
-    follow(work, &["--pin"]).success();
+    follow(work, &[]).success();
     let service = || {
         let paths = work.git(&["ls-tree", "-r", "--name-only", BRANCH]);
         let place = paths.lines().find(|path| path.ends_with("service.yaml"));

@@ -212,13 +212,7 @@ fn tried(kustomize: &Kustomize, plans: &[RootPlan], in_place: bool) -> Vec<Verdi
         .collect();
     // One run, but twice the builds.
     if !targets.is_empty() && (in_place || plans.len() == 1) {
-        let args = [
-            "--in-place",
-            "--no-commit",
-            "--no-verify",
-            "--pin",
-            "--quiet",
-        ];
+        let args = ["--in-place", "--no-commit", "--no-verify", "--quiet"];
         let run = world.work.run(&[&args, &targets[..]].concat());
         for ((one, verdict), before) in written.iter().zip(&mut verdicts).zip(&builds) {
             if verdict.is_some() {
@@ -265,7 +259,6 @@ fn copied(
         &one.scope,
         "--no-commit",
         "--no-verify",
-        "--pin",
         "--quiet",
     ];
     let run = world.work.run(&args);

@@ -128,7 +128,10 @@ fn the_judge_sees_a_hole() {
         assert!(verdict.to_string().contains(what), "{what}: {verdict}");
     }
     // Half of what a rule finds is enough for a hole.
-    let one = judge.judge(&variants, "rules: {remote-reference: off}\n");
+    let one = judge.judge(
+        &variants,
+        "rules: {remote-reference: off, floating-ref: error}\n",
+    );
     assert_eq!(reached(&one), ["https", "http", "http"]);
 }
 

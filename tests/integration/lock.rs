@@ -516,19 +516,12 @@ fn trouble_in_the_tree_keeps_nothing_else_from_being_locked() {
 }
 
 #[test]
-fn a_root_without_a_ref_is_refused_or_pinned() {
+fn a_root_without_a_ref_is_locked_as_a_branch_is() {
     let world = world();
     let text = "resources:\n- https://github.com/acme/lib//web\n";
     world.work.write("base/kustomization.yaml", text);
     let lib = id(&world, "acme/lib");
-    world
-        .work
-        .run(&["lock"])
-        .fails(1)
-        .stderr_has("base/kustomization.yaml:2:3: resources[0]: https://github.com/acme/lib is named without a ref")
-        .stderr_has(&format!("add `?ref={lib}`"))
-        .stderr_has("--pin");
-    world.work.run(&["lock", "--pin"]).success();
+    world.work.run(&["lock"]).success();
     let lock = world.work.read(LOCK);
     assert!(
         lock.contains(&format!(
@@ -536,17 +529,11 @@ fn a_root_without_a_ref_is_refused_or_pinned() {
         )),
         "{lock}"
     );
-    // It is locked now, and needs no leave any more.
     world
         .work
         .run(&["lock"])
         .success()
         .stdout_has("nothing to do");
-
-    std::fs::remove_file(world.work.path().join(LOCK)).unwrap();
-    world.work.write(".kustomize-localize", "pin: true\n");
-    world.work.run(&["lock"]).success();
-    assert_eq!(world.work.read(LOCK), lock);
 }
 
 #[test]

@@ -248,7 +248,6 @@ fn locked_and_offline_report_what_they_lack() {
     assert_eq!(world.server().log(), [""; 0]);
     before.assert_same(&repo.state());
 
-    // Not even for a hint.
     repo.write(
         "app/kustomization.yaml",
         format!("resources: ['{base}acme/inner//base']\n"),
@@ -256,8 +255,9 @@ fn locked_and_offline_report_what_they_lack() {
     repo.commit("no ref");
     repo.run(&["app", "--offline"])
         .fails(2)
-        .stderr_has(&format!("{base}acme/inner is named without a ref"))
-        .stderr_has("hint: say which version: add `?ref=TAG-OR-COMMIT`");
+        .stderr_has(&format!(
+            "{base}acme/inner: `HEAD` cannot be resolved offline"
+        ));
     assert_eq!(world.server().log(), [""; 0]);
 
     // With the commit in the cache, its id is enough.

@@ -57,7 +57,7 @@ fn a_lock_or_a_configuration_that_is_not_committed_is_not_passed_over() {
     let project = Project::new();
     let work = &project.work;
     work.run(&["lock"]).success();
-    work.write(".kustomize-localize", "pin: true\n");
+    work.write(".kustomize-localize", "allow-private: true\n");
     for (file, differ) in [
         (
             "kustomize-localize.lock",
@@ -77,7 +77,7 @@ fn a_lock_or_a_configuration_that_is_not_committed_is_not_passed_over() {
     }
     work.run(&["--in-place", "--dry-run"]).success();
     let differs = "decide how the branch is made: `.kustomize-localize`\n";
-    for change in [Some("pin: false\n"), None] {
+    for change in [Some("allow-private: false\n"), None] {
         match change {
             Some(text) => work.write(".kustomize-localize", text),
             None => work.remove(".kustomize-localize"),

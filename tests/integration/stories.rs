@@ -335,7 +335,7 @@ fn a_remote_target_takes_no_scope() {
 }
 
 #[test]
-fn a_remote_target_needs_a_ref_or_pin() {
+fn a_remote_target_without_a_ref_needs_a_new_dir() {
     let world = World::new();
     let upstream = world.upstream_of(
         "acme/shop",
@@ -346,13 +346,7 @@ fn a_remote_target_needs_a_ref_or_pin() {
     );
     let id = upstream.id("HEAD");
     world.commit(&[("README.md", "ours\n")]);
-    let output = world.refused(&["https://github.com/acme/shop", "out"]);
-    output
-        .stderr_has("https://github.com/acme/shop is named without a ref")
-        .stderr_has(&format!("?ref={id}"))
-        .stderr_has("--pin");
-
-    let clone = world.localized(&["https://github.com/acme/shop", "out", "--pin"]);
+    let clone = world.localized(&["https://github.com/acme/shop", "out"]);
     assert_eq!(clone.read("out/map.yaml"), config_map("shop"));
     assert!(
         clone
@@ -361,13 +355,13 @@ fn a_remote_target_needs_a_ref_or_pin() {
     );
     // Its name must be given: there is no ref to derive one from.
     world
-        .refused(&["https://github.com/acme/shop", "--pin"])
+        .refused(&["https://github.com/acme/shop"])
         .stderr_has("NEW_DIR has no name")
         .stderr_has("hint: give NEW_DIR");
 }
 
 #[test]
-fn a_remote_root_without_a_ref_is_refused_or_pinned() {
+fn a_remote_root_without_a_ref_is_what_head_is() {
     let world = World::new();
     let upstream = world.upstream_of(
         "acme/lib",
@@ -381,12 +375,7 @@ fn a_remote_root_without_a_ref_is_refused_or_pinned() {
         "app/kustomization.yaml",
         "resources:\n- https://github.com/acme/lib\n",
     )]);
-    world
-        .refused(&["app"])
-        .stderr_has("app/kustomization.yaml:2:3: resources[0]: ")
-        .stderr_has("https://github.com/acme/lib is named without a ref")
-        .stderr_has(&format!("add `?ref={id}`"));
-    let clone = world.localized(&["app", "--pin"]);
+    let clone = world.localized(&["app"]);
     let place = format!("localized-app/localized-files/github.com/acme/lib/{id}");
     assert!(fs::exists(clone.path().join(place).join("map.yaml")).unwrap());
     world.same_build("app", &clone, "localized-app");

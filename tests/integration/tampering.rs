@@ -61,7 +61,7 @@ impl Branch {
         } else {
             world.work.run(
                 &[
-                    &["app", "out", "--scope", ".", "--pin"][..],
+                    &["app", "out", "--scope", "."][..],
                     &["--load-restrictor", "none", "--leave-missing", "*.json"],
                     &trust,
                 ]
@@ -315,7 +315,6 @@ fn every_edit_of_the_lock_of_a_copy_is_named() {
             "version version",
             "target target",
             "options scope",
-            "options pin",
             "options load-restrictor",
             "options leave-missing",
             "options trust-exec",

@@ -378,12 +378,11 @@ fn a_remote_configuration_comes_with_its_files() {
 }
 
 #[test]
-fn an_accepted_reference_without_a_ref_stays_accepted() {
+fn a_reference_without_a_ref_is_updated_as_a_branch_is() {
     let world = world();
     let text = "resources:\n- https://github.com/acme/lib//web\n";
     world.work.write("pinned/kustomization.yaml", text);
-    world.work.run(&["lock"]).fails(1);
-    world.work.run(&["lock", "--pin"]).success();
+    world.work.run(&["lock"]).success();
     let (_, new) = move_branch(&world);
     update(&world, &[])
         .success()
@@ -393,14 +392,6 @@ fn an_accepted_reference_without_a_ref_stays_accepted() {
     upstream.write("web/map.yaml", config_map("three"));
     upstream.commit("three");
     update(&world, &["https://github.com/acme/lib//web"]).success();
-    // One that was not accepted is not.
-    let other = "resources:\n- https://github.com/acme/other//web\n";
-    world.upstream_of("acme/other", &[("web/kustomization.yaml", "{}\n")]);
-    world.work.write("other/kustomization.yaml", other);
-    update(&world, &[])
-        .fails(1)
-        .stderr_has("other/kustomization.yaml:2:3")
-        .lacks("acme/lib is named without a ref");
 }
 
 #[test]

@@ -20,7 +20,7 @@ fn locked(sandbox: &Sandbox, references: &[String]) -> Repo {
         "app/kustomization.yaml",
         format!("resources:\n{}", list.concat()),
     );
-    repo.run(&["lock", "--pin"]).success();
+    repo.run(&["lock"]).success();
     repo.commit("locked");
     repo
 }

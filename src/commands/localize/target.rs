@@ -56,8 +56,8 @@ pub(super) fn refuse_nothing(what: &What) -> Result<()> {
 }
 
 impl Subject {
-    /// Finds it. `pin` is whether a remote target may be named without a ref.
-    pub(super) fn find(what: &What, workspace: &Workspace, pin: bool) -> Result<Subject> {
+    /// Finds it.
+    pub(super) fn find(what: &What, workspace: &Workspace) -> Result<Subject> {
         match what {
             What::Copy {
                 target,
@@ -70,7 +70,7 @@ impl Subject {
                     None => local(target, scope.as_deref(), workspace)?,
                 };
                 Ok(Subject::Copy(Copied {
-                    new_dir: self::new_dir(new_dir.as_deref(), target, &place, pin)?,
+                    new_dir: self::new_dir(new_dir.as_deref(), target, &place)?,
                     named: target.to_owned(),
                     place,
                 }))
@@ -277,23 +277,15 @@ fn if_missing(what: &str, text: &str, workspace: &Workspace) -> String {
 }
 
 /// Returns NEW_DIR as the user would name it.
-fn new_dir(given: Option<&str>, target: &str, place: &Place, pin: bool) -> Result<String> {
+fn new_dir(given: Option<&str>, target: &str, place: &Place) -> Result<String> {
     match (given, place) {
         (Some(""), _) => Err(Failure::new("NEW_DIR is empty")),
         (Some(given), _) => Ok(given.to_owned()),
-        (None, Place::Remote(spec)) if spec.reference.is_none() => {
-            let failure = Failure::new(format!(
-                "`{}` is named without a ref, so NEW_DIR has no name",
-                redact::url(target)
-            ));
-            Err(if pin {
-                failure.hint("give NEW_DIR")
-            } else {
-                failure
-                    .hint("say which version: add `?ref=TAG-OR-COMMIT`")
-                    .hint("or take what HEAD is now: `--pin`, with a NEW_DIR")
-            })
-        }
+        (None, Place::Remote(spec)) if spec.reference.is_none() => Err(Failure::new(format!(
+            "`{}` is named without a ref, so NEW_DIR has no name",
+            redact::url(target)
+        ))
+        .hint("give NEW_DIR, or say which version: add `?ref=TAG-OR-COMMIT`")),
         (None, Place::Remote(spec)) => Ok(default_new_dir(None, Some(spec))),
         (None, Place::Local { directory, .. }) => match path::name(directory) {
             "" => Err(Failure::new(

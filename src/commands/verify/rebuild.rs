@@ -43,7 +43,6 @@ pub(super) fn rebuild(
     let options = recorded(lock, &workspace)?;
     let fetching = fetch::Options {
         timeout,
-        pin: options.pin,
         helm: options.helm,
         locked: true,
         allow_private: workspace.config.allow_private,

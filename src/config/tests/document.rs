@@ -98,7 +98,7 @@ fn the_schema_and_the_program_accept_the_same() {
         "rules: {cycle: off, stale-lock: error}\n",
         "strict: []\nleave-missing: []\n",
         "strict: [not-built, left-missing]\nleave-missing: [{path: '**/a*/.x', reason: r}]\n",
-        "allow: []\nlocked: allow\npin: false\nload-restrictor: root-only\n",
+        "allow: []\nlocked: allow\nallow-private: false\nload-restrictor: root-only\n",
         "allow: [{url: 'file:///srv/*', reason: x, refs: commit, rules: [function]}]\n",
         "repository: [{url: 'oci://a.example/b', path: a/.b}, {url: x}]\n",
         "targets: [{path: '.', engine: flux}, {path: a/b, engine: kustomize}]\n",
@@ -161,7 +161,8 @@ fn the_schema_and_the_program_accept_the_same() {
         "allow: [{url: a.example, reason: r, command: x}]",
         "new-only: 'true'",
         "new-only: main",
-        "pin: 1",
+        "allow-private: 1",
+        "pin: true",
         "load-restrictor: LoadRestrictionsNone",
         "repository: https://a.example/b",
         "repository: [https://a.example/b]",
@@ -177,7 +178,7 @@ fn the_schema_and_the_program_accept_the_same() {
         "targets: [{path: ./a, engine: flux}]",
         "targets: [{path: a, engine: argo}]",
         "targets: [{path: a, engine: flux, x: y}]",
-        "pin: ~",
+        "allow-private: ~",
         "rules:",
     ] {
         assert!(Config::parse(text.as_bytes(), "x").is_err(), "{text}");

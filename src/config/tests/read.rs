@@ -29,7 +29,7 @@ fn every_key_is_read() {
         assert_eq!(texts(&config.scopes), ["apps/*", "clusters/**"]);
         assert_eq!(texts(&config.include), ["clusters"]);
         assert_eq!(texts(&config.exclude), ["**/templates", "."]);
-        assert!(config.new_only && config.pin);
+        assert!(config.new_only && config.allow_private);
         assert_eq!(config.load_restrictor, LoadRestrictor::None);
         let [own, charts] = &config.allow[..] else {
             panic!("{:?}", config.allow)
@@ -77,7 +77,7 @@ fn a_file_without_content_is_the_default() {
 #[test]
 fn unknown_keys_are_refused_with_their_place() {
     is_refused_for(
-        "pin: true\nnewOnly: true\n",
+        "allow-private: true\nnewOnly: true\n",
         &[
             "2:1: newOnly: this key is not known",
             "(did you mean `new-only`?)",
@@ -110,7 +110,7 @@ fn unknown_keys_are_refused_with_their_place() {
         &["leave-missing[0]: an entry has a `reason` (give in one line why this may be missing"],
     );
     is_refused_for(
-        "exec:\n  - {a: [b, {c: d}]}\npin: true\n",
+        "exec:\n  - {a: [b, {c: d}]}\nallow-private: true\n",
         &["1:1: exec: this key"],
     );
     is_refused_for(
@@ -145,7 +145,10 @@ fn unknown_keys_are_refused_with_their_place() {
         "scopes: [[apps]]\n",
         &["1:10: scopes[0]: a list where a text should be"],
     );
-    is_refused_for("pin: 'true'\n", &["1:6: pin: is not `true` or `false`"]);
+    is_refused_for(
+        "allow-private: 'true'\n",
+        &["1:16: allow-private: is not `true` or `false`"],
+    );
     is_refused_for(
         "new-only: main\n",
         &["1:11: new-only: is not `true` or `false`"],
@@ -159,17 +162,23 @@ fn unknown_keys_are_refused_with_their_place() {
         &["is none of `root-only`, `none`"],
     );
     is_refused_for(
-        "pin: true\npin: false\n",
-        &["2:1: the key `pin` is there twice"],
+        "allow-private: true\nallow-private: false\n",
+        &["2:1: the key `allow-private` is there twice"],
     );
     is_refused_for(
         "rules:\n  cycle: off\n  cycle: off\n",
         &["3:3: rules: the key `cycle` is there twice"],
     );
     is_refused_for("- a\n", &["1:1: a list where a mapping should be"]);
-    is_refused_for("pin: true\n---\npin: true\n", &["2:1", "second document"]);
+    is_refused_for(
+        "allow-private: true\n---\nallow-private: true\n",
+        &["2:1", "second document"],
+    );
     is_refused_for("scopes: [a\n", &["not YAML"]);
-    is_refused_for("pin: true\n<<<<<<< ours\n", &["2: holds a merge conflict"]);
+    is_refused_for(
+        "allow-private: true\n<<<<<<< ours\n",
+        &["2: holds a merge conflict"],
+    );
 }
 
 #[test]
@@ -272,7 +281,7 @@ fn hostile_files_end_in_an_error() {
         &"#".repeat(300 << 10),
         &["more than the 262144 that are read"],
     );
-    let failures = Config::parse(b"pin: true\n\xff", "x").unwrap_err();
+    let failures = Config::parse(b"allow-private: true\n\xff", "x").unwrap_err();
     assert_eq!(failures.0[0].to_string(), "x:2: not UTF-8");
     assert_eq!(failures.0[0].hints, ["save the file as UTF-8"]);
     assert!(Config::parse(b"\0", "x").is_err());

@@ -176,7 +176,6 @@ fn a_copy_holds_everything_and_leaves_the_source_alone() {
 fn the_locked_versions_give_the_same_result() {
     let options = Options {
         no_licenses: true,
-        pin: true,
         ..Options::default()
     };
     let first = copied(repository(APP), &options, &mut Upstream).unwrap();

@@ -92,13 +92,11 @@ impl Lock {
 fn options(lock: &mut Lock, base: Option<&Lock>, theirs: &Lock) {
     let (old, new) = (base.map(|base| &base.options), &theirs.options);
     let ours = &mut lock.options;
-    let flag = |base: Option<bool>, ours: bool, theirs: bool| match base {
-        Some(base) if base == ours => theirs,
-        Some(_) => ours,
-        None => ours || theirs,
+    ours.helm = match old.map(|old| old.helm) {
+        Some(base) if base == ours.helm => new.helm,
+        Some(_) => ours.helm,
+        None => ours.helm || new.helm,
     };
-    ours.pin = flag(old.map(|old| old.pin), ours.pin, new.pin);
-    ours.helm = flag(old.map(|old| old.helm), ours.helm, new.helm);
     if old.is_some_and(|old| old.load_restrictor == ours.load_restrictor) {
         ours.load_restrictor = new.load_restrictor;
     }
@@ -364,21 +362,20 @@ mod tests {
 
     #[test]
     fn options_are_those_of_both() {
-        let with = |pin: bool, helm: bool, trusted: &[&str]| {
+        let with = |helm: bool, trusted: &[&str]| {
             let mut lock = Lock::default();
-            (lock.options.pin, lock.options.helm) = (pin, helm);
+            lock.options.helm = helm;
             lock.options.trust_exec = trusted.iter().map(|one| (*one).to_owned()).collect();
             lock
         };
-        let base = with(false, true, &["a", "b"]);
-        let (ours, theirs) = (
-            with(true, true, &["b", "o"]),
-            with(false, false, &["a", "b"]),
-        );
+        let base = with(true, &["a", "b"]);
+        let (ours, theirs) = (with(true, &["b", "o"]), with(false, &["a", "b"]));
         let merged = Lock::merge(Some(&base), &ours, &theirs).lock;
-        assert_eq!(merged, with(true, false, &["b", "o"]));
+        assert_eq!(merged, with(false, &["b", "o"]));
         let merged = Lock::merge(None, &ours, &theirs).lock;
-        assert_eq!(merged, with(true, true, &["a", "b", "o"]));
+        assert_eq!(merged, with(true, &["a", "b", "o"]));
+        let merged = Lock::merge(Some(&with(false, &[])), &ours, &theirs).lock;
+        assert!(merged.options.helm);
     }
 
     #[test]

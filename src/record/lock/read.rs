@@ -148,7 +148,6 @@ fn options(reader: &mut Reader<'_>, options: &mut LockOptions) -> Result<Mark> {
     reader.mapping(|reader, key, mark| {
         match key {
             "scope" => options.scope = Some(text_of(reader)?),
-            "pin" => options.pin = reader.flag()?,
             "helm" => options.helm = reader.flag()?,
             "no-licenses" => options.no_licenses = reader.flag()?,
             "hydrator-metadata" => options.hydrator_metadata = reader.flag()?,

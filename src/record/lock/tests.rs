@@ -43,7 +43,6 @@ fn full() -> Lock {
         trailers: true,
         options: LockOptions {
             scope: Some("example".into()),
-            pin: true,
             helm: true,
             no_licenses: true,
             hydrator_metadata: true,
@@ -139,7 +138,6 @@ target: example/overlay
 trailers: true
 options:
   scope: example
-  pin: true
   helm: true
   no-licenses: true
   hydrator-metadata: true

@@ -59,7 +59,6 @@ fn options(out: &mut Writer, options: &LockOptions) {
     }
     let LockOptions {
         scope,
-        pin,
         helm,
         no_licenses,
         hydrator_metadata,
@@ -71,9 +70,6 @@ fn options(out: &mut Writer, options: &LockOptions) {
     out.line("options:");
     if let Some(scope) = scope {
         out.field("  ", "scope", scalar(scope));
-    }
-    if *pin {
-        out.field("  ", "pin", true);
     }
     if *helm {
         out.field("  ", "helm", true);

@@ -265,7 +265,7 @@ mod tests {
             finding.message = format!("{url} is neither");
             finding.subject = Subject::Http { url: url.clone() };
             finding.reference = url;
-            finding.help[0] = format!("keep the URL: {LOCK}--pin && git add");
+            finding.help[0] = format!("keep the URL: {LOCK}&& git add");
             finding
         };
         let mut findings: Vec<Finding> = (0..count).map(one).collect();
@@ -306,7 +306,7 @@ mod tests {
         assert_eq!(text.matches("error[").count(), 3, "{text}");
         let end = "117 more findings not shown here: --all shows everything\n\n\
             to begin:\n  \
-            keep the URLs, and lock what they are now: git kustomize-localize lock --pin && git add\n  \
+            keep the URLs, and lock what they are now: git kustomize-localize lock && git add\n  \
             let only what is new fail: write `new-only: true` into .kustomize-localize\n  \
             allow what is to stay remote, in .kustomize-localize:\n    \
             allow:\n      - url: h0.example\n        reason: WHY\n\n\

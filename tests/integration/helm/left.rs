@@ -389,7 +389,9 @@ fn nothing_is_removed_where_a_chart_cannot_be_looked_for() {
         "x".repeat(300)
     );
     stage.work.write("other/kustomization.yaml", text);
-    stage.work.write("other/charts/web/Chart.yaml", "name: web\n");
+    stage
+        .work
+        .write("other/charts/web/Chart.yaml", "name: web\n");
     stage.work.run(&args);
     assert_eq!(stage.work.read(chart), there);
     assert_eq!(stage.work.read("kustomize-localize.lock"), lock);

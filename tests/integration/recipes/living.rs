@@ -217,7 +217,7 @@ fn main_can_go_back_to_urls() {
     run(&project, work, &blocks("Localized files on main", "sh")[0]).success();
     work.git(&["revert", "--no-edit", "HEAD"]);
     assert_eq!(work.show("HEAD", BASE), base_of("v1"));
-    work.write(".kustomize-localize", "pin: true\n");
+    work.write(".kustomize-localize", "allow-private: true\n");
     work.commit("configure");
     run(&project, work, &blocks("Leaving", "sh")[1]).success();
     let files = work.files("HEAD").join("\n");

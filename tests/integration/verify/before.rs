@@ -123,7 +123,7 @@ fn in_place_only_what_reaches_a_change_is_built() {
     logged.commit("example/staging/.gitattributes", "*.yaml text\n");
     assert_eq!(logged.built(&IN_PLACE), ["staging"]);
     // What decides which roots there are.
-    logged.commit(".kustomize-localize", "pin: true\n");
+    logged.commit(".kustomize-localize", "allow-private: true\n");
     let four = ["fourth", "overlay", "production", "staging"];
     assert_eq!(logged.built(&IN_PLACE), four);
     // Another upstream, which all of them reach.

@@ -212,16 +212,10 @@ fn an_upstream_that_moves_after_the_fetch_is_not_seen() {
         );
         project.work.commit("another ref");
         let place = format!("copy-{number}");
-        verified(&[
-            "example/overlay",
-            &place,
-            "--scope=example",
-            "--no-commit",
-            "--pin",
-        ]);
-        verified(&["--in-place", "--pin", "--branch", &place]);
+        verified(&["example/overlay", &place, "--scope=example", "--no-commit"]);
+        verified(&["--in-place", "--branch", &place]);
         let target = format!("{url}{end}");
-        verified(&[&target, &format!("remote-{number}"), "--no-commit", "--pin"]);
+        verified(&[&target, &format!("remote-{number}"), "--no-commit"]);
     }
 }
 

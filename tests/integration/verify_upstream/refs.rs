@@ -304,7 +304,7 @@ fn a_ref_that_was_not_written_is_head() {
         &tree,
     ]);
     up.git(&["reset", "--quiet", "--hard", &merge]);
-    repo.run(&["update", "--pin"]).success();
+    repo.run(&["update"]).success();
     repo.commit("updated");
     let tree = up.id("HEAD^{tree}");
     let merge = up.git(&[

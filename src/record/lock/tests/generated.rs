@@ -160,7 +160,6 @@ fn locks() -> impl Strategy<Value = Lock> {
         any::<bool>(),
         any::<bool>(),
         any::<bool>(),
-        any::<bool>(),
         btree_set(accepted(valid::text_without_controls), 0..3),
         btree_set(accepted(valid::url), 0..3),
         btree_set(accepted(valid::text_without_controls), 0..3),
@@ -168,7 +167,6 @@ fn locks() -> impl Strategy<Value = Lock> {
         .prop_map(
             |(
                 scope,
-                pin,
                 helm,
                 no_licenses,
                 hydrator_metadata,
@@ -179,7 +177,6 @@ fn locks() -> impl Strategy<Value = Lock> {
             )| {
                 LockOptions {
                     scope,
-                    pin,
                     helm,
                     no_licenses,
                     hydrator_metadata,
@@ -235,7 +232,6 @@ fn value(lock: &Lock) -> Value {
     let options = (*options != LockOptions::default()).then(|| {
         mapping(vec![
             ("scope", maybe(&options.scope)),
-            ("pin", options.pin.then_some(Value::Bool(true))),
             ("helm", options.helm.then_some(Value::Bool(true))),
             (
                 "no-licenses",

@@ -53,7 +53,7 @@ fn unknown_syntax_is_refused() {
             "not `true` or `false`",
         ),
         (
-            "version: 1\noptions:\n  pin: yes\n".into(),
+            "version: 1\noptions:\n  no-licenses: yes\n".into(),
             3,
             "not `true` or `false`",
         ),

@@ -57,7 +57,7 @@ fn help_is_given_once() {
         ..finding()
     };
     let other = Finding {
-        help: vec!["pin it".to_owned(), "lock it".to_owned()],
+        help: vec!["name a tag".to_owned(), "lock it".to_owned()],
         ..finding()
     };
     let helps = |shown| {
@@ -70,7 +70,7 @@ fn help_is_given_once() {
         )
     };
     let (once, is_told) = helps(PLAIN);
-    assert_eq!(once, ["lock it", "or bring it in: a", "pin it"]);
+    assert_eq!(once, ["lock it", "or bring it in: a", "name a tag"]);
     assert!(is_told);
     let (all, is_told) = helps(Shown {
         verbose: true,
@@ -79,12 +79,12 @@ fn help_is_given_once() {
     assert_eq!(all.len(), 6);
     assert!(!is_told);
     // What only one of them needs is not lost.
-    let pinned = Finding {
-        help: vec!["lock it".to_owned(), "or take HEAD: lock --pin".to_owned()],
+    let other = Finding {
+        help: vec!["lock it".to_owned(), "or write it anew".to_owned()],
         ..finding()
     };
-    let text = human(&checked(vec![here("a"), pinned]), PLAIN);
-    assert!(text.contains("help: or take HEAD: lock --pin"), "{text}");
+    let text = human(&checked(vec![here("a"), other]), PLAIN);
+    assert!(text.contains("help: or write it anew"), "{text}");
     // A finding that is left out and reads the same is no loss.
     let text = human(&checked(vec![here("a"), here("a")]), PLAIN);
     assert_eq!(text.matches("lock it").count(), 1, "{text}");
