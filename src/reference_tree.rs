@@ -474,9 +474,12 @@ impl Maker<'_> {
     fn root(&mut self, id: RootId) -> usize {
         let root = &self.graph.roots[id];
         let kind = NodeKind::Root {
-            component: root.kind == Kind::Component,
+            component: root.kind == Some(Kind::Component),
             localized: self.origin(root.file),
-            broken: self.broken.get(&root.file).copied(),
+            broken: match root.kind {
+                None => Some(self.broken.get(&root.file).copied().unwrap_or("unreadable")),
+                Some(_) => self.broken.get(&root.file).copied(),
+            },
         };
         let name = match root.directory.as_str() {
             "" => ".".to_owned(),

@@ -33,7 +33,7 @@ use crate::config::{Leave, Missing};
 use crate::failure::{Failure, Failures, Location, Result};
 use crate::finding::{Rule, WarningId};
 use crate::kustomization::{
-    self, Accepts, FunctionRuntime, Kind, NoteKind, PluginUse, Problem, Reference,
+    self, Accepts, FunctionRuntime, NoteKind, PluginUse, Problem, Reference,
 };
 use crate::record::LoadRestrictor;
 use crate::redact::SafeUrl;
@@ -162,7 +162,6 @@ pub fn explore(
         carried: HashMap::new(),
         code: HashSet::new(),
         troubles: Vec::new(),
-        unread: HashSet::new(),
     };
     walker.graph.sources.push(source);
     let chunks = directories.chunks(AT_ONCE);
@@ -240,8 +239,6 @@ struct Walker<'a> {
     /// What is carried, by source, path and bound.
     carried: HashMap<(SourceId, String, String), CarriedId>,
     troubles: Vec<Trouble>,
-    /// Roots whose kustomization cannot be read, so that their kind is unknown.
-    unread: HashSet<RootId>,
 }
 
 impl Walker<'_> {
@@ -300,7 +297,7 @@ impl Walker<'_> {
             directory: directory.to_owned(),
             file_name,
             file,
-            kind: Kind::Kustomization,
+            kind: None,
             edges: Vec::new(),
             carries: Vec::new(),
         });
@@ -314,7 +311,7 @@ impl Walker<'_> {
     fn fill(&mut self, id: RootId, file: FileId, read: ahead::Read) {
         match read {
             Ok(read) => {
-                self.graph.roots[id].kind = read.kind;
+                self.graph.roots[id].kind = Some(read.kind);
                 for note in read.notes {
                     self.note(id, file, note);
                 }
@@ -324,10 +321,7 @@ impl Walker<'_> {
                     self.add_edge(id, file, reference);
                 }
             }
-            Err(problems) => {
-                self.unread.insert(id);
-                self.problems(file, problems);
-            }
+            Err(problems) => self.problems(file, problems),
         }
     }
 
@@ -366,7 +360,11 @@ impl Walker<'_> {
         }
         let shown = tree.label(directory);
         match found.as_slice() {
-            [(name, path, executable)] => Ok((*name, self.file(source, path, *executable)?)),
+            [(name, path, executable)] => {
+                // What is read comes later: a root that cannot be is there all the same.
+                let (file, _) = self.unloaded(source, path, *executable);
+                Ok((*name, file))
+            }
             [] => Err(WalkError::new(
                 TroubleKind::NoKustomization {
                     directory: directory.to_owned(),
@@ -397,9 +395,10 @@ impl Walker<'_> {
         }
     }
 
-    fn file(&mut self, source: SourceId, path: &str, executable: bool) -> Result<FileId> {
+    /// Returns a file of the graph, and whether it is new, of which nothing is read.
+    fn unloaded(&mut self, source: SourceId, path: &str, executable: bool) -> (FileId, bool) {
         let number = match self.files.find(&self.graph.files, source, path) {
-            Ok(known) => return Ok(known),
+            Ok(known) => return (known, false),
             Err(number) => number,
         };
         let id = self.graph.files.len();
@@ -412,12 +411,17 @@ impl Walker<'_> {
             executable,
         });
         self.files.add(number, id);
+        (id, true)
+    }
+
+    fn file(&mut self, source: SourceId, path: &str, executable: bool) -> Result<FileId> {
+        let (id, is_new) = self.unloaded(source, path, executable);
         let load = match self.options.contents {
             Contents::All => true,
             Contents::Configurations => false,
             Contents::Fetched => self.graph.sources[source].repository.is_some(),
         };
-        if load {
+        if is_new && load {
             self.load(id)?;
         }
         Ok(id)
@@ -425,7 +429,7 @@ impl Walker<'_> {
 
     /// Returns the bytes of a kustomization or plugin configuration.
     fn bytes(&mut self, file: FileId) -> Result<Rc<[u8]>> {
-        if self.options.contents != Contents::All && self.graph.files[file].bytes.is_empty() {
+        if self.graph.files[file].bytes.is_empty() {
             self.load(file)?;
         }
         let bytes = self.graph.files[file].bytes.clone();

@@ -60,7 +60,7 @@ fn scan(
     for root in one.starts {
         let root = &context.graph.roots[*root];
         // The object may add components of its own.
-        if root.kind == Kind::Component && path::is_in(&root.directory, directory) {
+        if root.kind == Some(Kind::Component) && path::is_in(&root.directory, directory) {
             let message = format!(
                 "{by} makes the kustomization of `{}`, and takes this Component for a resource",
                 shown(directory)

@@ -88,7 +88,7 @@ impl Targets {
                 let is_top = !users.contains_key(&root);
                 let found = &graph.roots[root];
                 if is_top
-                    && found.kind == Kind::Kustomization
+                    && found.kind != Some(Kind::Component)
                     && !deployed.contains(&found.directory)
                 {
                     let builder = plain(graph, tree, root, load_restrictor);

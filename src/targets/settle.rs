@@ -247,7 +247,7 @@ fn changed_files(
         let mut tops = vec![root];
         let mut seen = HashSet::new();
         while let Some(top) = tops.pop() {
-            if seen.insert(top) && graph.roots[top].kind == Kind::Component {
+            if seen.insert(top) && graph.roots[top].kind == Some(Kind::Component) {
                 tops.extend(users.get(&top).into_iter().flatten());
             }
         }
@@ -291,7 +291,7 @@ fn deciding(
     while let Some(root) = todo.pop() {
         for edge in &graph.roots[root].edges {
             if let Leads::Root { id, .. } = edge.target
-                && graph.roots[id].kind == Kind::Component
+                && graph.roots[id].kind == Some(Kind::Component)
                 && found.insert(id)
             {
                 todo.push(id);

@@ -98,8 +98,8 @@ pub struct Root {
     pub file_name: &'static str,
     /// The kustomization file.
     pub file: FileId,
-    /// Kustomization or Component.
-    pub kind: Kind,
+    /// Kustomization or Component; none where the file could not be read.
+    pub kind: Option<Kind>,
     /// Every reference of the kustomization and of the plugin configurations that it lists.
     pub edges: Vec<Edge>,
     /// What it needs besides, although nothing names it.

@@ -325,12 +325,9 @@ impl Walker<'_> {
             Accepts::Root { component: true } => Kind::Component,
             _ => Kind::Kustomization,
         };
-        if self.unread.contains(&id) {
-            return Ok(());
-        }
         let shown = || redact::url(text);
         match (expected, self.graph.roots[id].kind) {
-            (Kind::Component, Kind::Kustomization) => Err(WalkError::new(
+            (Kind::Component, Some(Kind::Kustomization)) => Err(WalkError::new(
                 TroubleKind::Refused,
                 format!(
                     "`{}` is a Kustomization, but `components` takes a Component",
@@ -338,7 +335,7 @@ impl Walker<'_> {
                 ),
             )
             .hint("name it in `resources`")),
-            (Kind::Kustomization, Kind::Component) => Err(WalkError::new(
+            (Kind::Kustomization, Some(Kind::Component)) => Err(WalkError::new(
                 TroubleKind::Refused,
                 format!(
                     "`{}` is a Component, which only `components` takes",

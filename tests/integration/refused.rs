@@ -478,10 +478,11 @@ fn a_url_that_begins_one_on_its_chain() {
     world.same_build("app", &clone, "localized-app");
 }
 
+const POINTER: &str = "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a214614ab2935c943f9e0ff69d22eadbb8f32b1258daaa5e2ca24d17e2393\nsize 12345\n";
+
 #[test]
 fn lfs_pointers() {
     let world = World::new();
-    let pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a214614ab2935c943f9e0ff69d22eadbb8f32b1258daaa5e2ca24d17e2393\nsize 12345\n";
     world.upstream_of(
         "acme/base",
         &[
@@ -489,19 +490,57 @@ fn lfs_pointers() {
                 "kustomization.yaml",
                 "configMapGenerator:\n- {name: a, files: [big.bin]}\n",
             ),
-            ("big.bin", pointer),
+            ("big.bin", POINTER),
         ],
     );
     with(
         &world,
         "resources: ['https://github.com/acme/base?ref=v1']\nconfigMapGenerator:\n- {name: a, files: [big.bin]}\n",
     );
-    world.commit(&[("app/big.bin", pointer)]);
+    world.commit(&[("app/big.bin", POINTER)]);
     world
         .refused(&["app"])
         .stderr_has("app/kustomization.yaml:3:21: configMapGenerator[0].files[0]: `app/big.bin` is a Git LFS pointer, not the file itself")
         .stderr_has("`https://github.com/acme/base?ref=v1: big.bin` is a Git LFS pointer")
         .stderr_has("hint: keep files that a build reads out of Git LFS");
+}
+
+#[test]
+fn a_component_that_cannot_be_read_has_no_kind() {
+    let component = "apiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Component\n";
+    let large = format!("{component}{}", "# \n".repeat(3_400_000));
+    for (text, problem) in [
+        (POINTER, "`c/kustomization.yaml` is a Git LFS pointer"),
+        (&large, "`c/kustomization.yaml` is larger than 10 MB"),
+    ] {
+        let world = World::new();
+        let user = "components: [../c]\n";
+        world.commit(&[
+            ("a/kustomization.yaml", user),
+            ("b/kustomization.yaml", user),
+            ("c/kustomization.yaml", text),
+            ("top/kustomization.yaml", "resources: [../a, ../b, ../c]\n"),
+        ]);
+        for command in [
+            &["check"][..],
+            &["check", "top"],
+            &["lock"],
+            &["--in-place", "--dry-run", "--no-verify"],
+            &["top", "--scope", "."],
+        ] {
+            let output = world.work.run(command);
+            let said = format!("{}{}", output.stdout, output.stderr);
+            assert_eq!(said.matches(problem).count(), 1, "{command:?}: {said}");
+            for other in ["takes a Component", "is empty"] {
+                assert!(!said.contains(other), "{command:?}: {said}");
+            }
+        }
+        world
+            .work
+            .run(&["tree"])
+            .success()
+            .stdout_has("c (unreadable)");
+    }
 }
 
 #[test]
