@@ -51,7 +51,7 @@ use crate::kustomization::{self, ProblemKind};
 use crate::record::{Added, LOCK_NAME, Lock};
 use crate::targets::Identity;
 use crate::tree::absence::Absences;
-use crate::tree::{Listing, path};
+use crate::tree::{Entry, Listing, path};
 use crate::walk::{self, Contents, Explored, FileId, Graph, Target, TroubleKind};
 
 use context::Context;
@@ -125,19 +125,15 @@ pub fn check(input: Input<'_>) -> Result<Checked> {
     let mut findings = find(&context);
     failures.append(&mut context.failures.borrow_mut());
     context.deployed.name(&mut findings);
-    let objects = context.deployed.texts(&findings);
+    let others = others(&context, &findings);
     let texts = explored
         .graph
         .files
         .iter()
         .enumerate()
         .map(|(id, file)| (context.path(id), &*file.bytes))
-        .filter(|(path, _)| !context.is_owned(path))
-        .chain(
-            objects
-                .iter()
-                .map(|(path, text)| (path.as_str(), text.as_bytes())),
-        );
+        .chain(others.iter().map(|(path, text)| (&**path, &**text)))
+        .filter(|(path, _)| !context.is_owned(path));
     let how = Apply {
         no_allow: input.no_allow,
         complete: input.paths.is_empty() && !input.targets_only && failures.is_empty(),
@@ -223,6 +219,23 @@ fn find(context: &Context<'_>) -> Vec<Finding> {
         ))
     });
     findings
+}
+
+/// Returns the texts of files that findings are about and that are no kustomizations of the walk: it may not have read
+/// them. A lock is ours, so that no comment in it lasts.
+fn others(context: &Context<'_>, findings: &[Finding]) -> Vec<(String, Vec<u8>)> {
+    let mut paths: BTreeSet<&str> = findings.iter().map(|one| one.path.as_str()).collect();
+    for root in &context.graph.roots {
+        paths.remove(context.path(root.file));
+    }
+    let is_file = |path: &&str| {
+        let entry = context.tree.entry(path);
+        path::name(path) != LOCK_NAME && matches!(entry, Ok(Some(Entry::File { .. })))
+    };
+    let texts = paths.into_iter().filter(is_file);
+    texts
+        .filter_map(|path| Some((path.to_owned(), context.tree.read(path).ok()?)))
+        .collect()
 }
 
 /// Returns how many references there are. Those of a plugin configuration are there once for each root

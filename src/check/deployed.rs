@@ -315,18 +315,6 @@ impl<'a> Deployed<'a> {
         }
     }
 
-    /// Returns the texts of the files that hold objects which findings are about.
-    pub(super) fn texts(&self, findings: &[Finding]) -> Vec<(String, Rc<str>)> {
-        let texts = self.texts.borrow();
-        let wanted: BTreeSet<&str> = findings.iter().map(|one| one.path.as_str()).collect();
-        let texts = texts
-            .iter()
-            .filter(|(file, _)| wanted.contains(file.as_str()));
-        texts
-            .map(|(file, text)| (file.clone(), text.clone()))
-            .collect()
-    }
-
     /// Returns a line of a file that an object stands in; 1-based, without its end.
     pub(super) fn line(&self, file: &str, number: usize) -> Arc<str> {
         let mut texts = self.texts.borrow_mut();

@@ -524,3 +524,59 @@ fn a_broken_file_is_allowed_where_it_begins() {
     assert_eq!(of("d"), allowed, "{found:?}");
     assert_eq!(of("e"), allowed, "{found:?}");
 }
+
+#[test]
+fn the_head_of_a_file_allows_what_is_about_all_of_it() {
+    let flux = "apiVersion: source.toolkit.fluxcd.io/v1
+kind: GitRepository
+metadata: {name: flux-system, namespace: flux-system}
+spec: {url: 'https://github.com/acme/fleet'}
+---
+apiVersion: kustomize.toolkit.fluxcd.io/v1
+kind: Kustomization
+metadata: {name: apps, namespace: flux-system}
+spec: {path: ./apps, sourceRef: {kind: GitRepository, name: flux-system}}
+";
+    let two = |comment: &str| format!("{comment}resources: []\n");
+    let none = |comment: &str| format!("{comment}replicas: 2\n");
+    let sandbox = Sandbox::new();
+    let repo = repo(
+        &sandbox,
+        &[
+            ("clusters/apps.yaml", flux),
+            ("apps/values.yaml", &none("")),
+            ("two/kustomization.yaml", &two("")),
+            ("two/kustomization.yml", "resources: []\n"),
+        ],
+    );
+    repo.git(&["remote", "add", "origin", "https://github.com/acme/fleet"]);
+    let places = [
+        "scanned-file apps/values.yaml:0",
+        "invalid-kustomization two/kustomization.yaml:0",
+    ];
+    assert_eq!(found(&repo, &[]), places.map(|place| format!("!{place}")));
+    let comment = |rule: &str| format!("# kustomize-localize: allow[{rule}] on trial\n");
+    repo.write("apps/values.yaml", none(&comment("scanned-file")));
+    repo.write(
+        "two/kustomization.yaml",
+        two(&comment("invalid-kustomization")),
+    );
+    repo.git(&["add", "--all"]);
+    assert_eq!(found(&repo, &[]), places.map(|place| format!("~{place}")));
+    let all = found(&repo, &["--no-allow"]);
+    assert_eq!(all, places.map(|place| format!("!{place}")));
+    // Below the head, and about another rule, it allows nothing.
+    let below = format!("replicas: 2\n{}", comment("scanned-file"));
+    repo.write("apps/values.yaml", below);
+    repo.write("two/kustomization.yaml", two(&comment("cycle")));
+    repo.git(&["add", "--all"]);
+    assert_eq!(
+        found(&repo, &[]),
+        [
+            &format!("!{}", places[0]),
+            "stale-allow apps/values.yaml:2",
+            &format!("!{}", places[1]),
+            "stale-allow two/kustomization.yaml:1",
+        ]
+    );
+}
