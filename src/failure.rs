@@ -58,6 +58,21 @@ pub struct Failure {
     pub message: String,
     /// What to do, each an imperative phrase or an exact command.
     pub hints: Vec<String>,
+    /// What else can be done where something remote cannot be resolved: leave it. Boxed as the place is.
+    pub exception: Option<Box<Exception>>,
+}
+
+/// An entry of `allow` that leaves something remote.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Exception {
+    /// Which refs it has to be about, by name.
+    pub refs: &'static str,
+    /// The rule that it has to name; empty for none.
+    pub rule: &'static str,
+    /// The repository, or the directory, that holds it: entries about one are told as one.
+    pub repository: String,
+    /// The glob that matches it.
+    pub url: String,
 }
 
 impl Failure {
@@ -68,6 +83,7 @@ impl Failure {
             chain: Vec::new(),
             message: message.into(),
             hints: Vec::new(),
+            exception: None,
         }
     }
 

@@ -36,7 +36,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use crate::config::{Config, FILE_NAME};
+use crate::config::Config;
 use crate::failure::{Failure, Result};
 use crate::finding::Rule;
 use crate::git::RemoteGit;
@@ -547,9 +547,8 @@ impl Fetcher {
         let bytes = answer.map_err(|error| {
             let trouble = match error {
                 http::HttpError::Deadline { .. } => Trouble::NoAnswer,
-                http::HttpError::Dns { .. } | http::HttpError::Connect { .. } => {
-                    Trouble::NoConnection
-                }
+                http::HttpError::Dns { .. } => Trouble::NoConnection,
+                _ if error.is_transient() => Trouble::NoConnection,
                 _ => Trouble::Other,
             };
             error.into_failure(url).because(trouble)
@@ -694,18 +693,12 @@ impl Fetcher {
             }
             return failure;
         }
-        let how = match trouble {
-            // A ref to be corrected, here.
-            Trouble::NotInRepository if wanted.by == NamedBy::User => return failure,
-            Trouble::NoAnswer | Trouble::NoConnection => {
-                "if it can never be reached from here, leave it remote"
-            }
-            _ => "or leave it remote",
-        };
-        match Config::entry_leaving(Rule::RemoteReference, &wanted.subject()) {
-            Some(entry) => failure.hint(format!("{how}: add to `allow` in `{FILE_NAME}`: {entry}")),
-            None => failure,
+        // What cannot be reached today is there tomorrow.
+        if !trouble.is_outage() {
+            let exception = Config::exception(Rule::RemoteReference, &wanted.subject());
+            failure.exception = exception.map(Box::new);
         }
+        failure
     }
 
     /// Brings in what references name: one answer for each, in their order.

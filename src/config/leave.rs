@@ -1,9 +1,9 @@
 //! References that stay remote by decision.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Config, RefPolicy, UrlGlob};
-use crate::failure::{Failure, Result, shown};
+use crate::failure::{Exception, Failure, Result, shown};
 use crate::finding::{Rule, Subject};
 use crate::redact;
 
@@ -74,21 +74,66 @@ impl Config {
         })
     }
 
-    /// Returns an entry of `allow` that lets the subject of a rule stay remote, as YAML; none where no entry can name
-    /// it.
+    /// Returns what lets the subject of a rule stay remote; none where no entry can name it.
+    #[must_use]
+    pub fn exception(rule: Rule, subject: &Subject) -> Option<Exception> {
+        let url = UrlGlob::naming(subject)?;
+        let inside = match subject {
+            Subject::Git { path, .. } => path.split('/').filter(|name| !name.is_empty()).count(),
+            Subject::Http { .. } | Subject::Helm { .. } => 1,
+            Subject::Image { .. } | Subject::Local => 0,
+        };
+        let repository = url.rsplitn(inside + 1, '/').last().unwrap_or_default();
+        Some(Exception {
+            refs: RefPolicy::of(rule, subject).name(),
+            rule: if rule.is_allowed_by_default() {
+                ""
+            } else {
+                rule.id()
+            },
+            repository: repository.to_owned(),
+            url,
+        })
+    }
+
+    /// Returns the entry of `allow` that [`Config::exception`] stands for, as YAML.
     #[must_use]
     pub fn entry_leaving(rule: Rule, subject: &Subject) -> Option<String> {
-        let url = UrlGlob::naming(subject)?;
-        let mut entry = format!("- {{url: {}", quoted(&url));
-        let refs = RefPolicy::of(rule, subject);
-        if refs != RefPolicy::default() {
-            entry.push_str(&format!(", refs: {}", refs.name()));
+        Config::entries(&[&Config::exception(rule, subject)?]).pop()
+    }
+
+    /// Returns the entries of `allow` for all of these, as YAML, one for each repository: about what several have in
+    /// common.
+    #[must_use]
+    pub fn entries(exceptions: &[&Exception]) -> Vec<String> {
+        let mut groups: BTreeMap<(&str, &str), Vec<&Exception>> = BTreeMap::new();
+        for one in exceptions {
+            let kind = (one.repository.as_str(), one.rule);
+            groups.entry(kind).or_default().push(one);
         }
-        if !rule.is_allowed_by_default() {
-            entry.push_str(&format!(", rules: [{rule}]"));
-        }
-        entry.push_str(", leave: true, reason: WHY}");
-        Some(entry)
+        let entries = groups.into_iter().map(|((repository, rule), group)| {
+            let urls: BTreeSet<&str> = group.iter().map(|one| one.url.as_str()).collect();
+            let url = match urls.first() {
+                Some(url) if urls.len() == 1 => url,
+                _ => repository,
+            };
+            let is_of = |policy: &&RefPolicy| group.iter().any(|one| one.refs == policy.name());
+            let refs = RefPolicy::ALL
+                .iter()
+                .find(is_of)
+                .copied()
+                .unwrap_or_default();
+            let mut entry = format!("- {{url: {}", quoted(url));
+            if refs != RefPolicy::default() {
+                entry.push_str(&format!(", refs: {}", refs.name()));
+            }
+            if !rule.is_empty() {
+                entry.push_str(&format!(", rules: [{rule}]"));
+            }
+            entry.push_str(", leave: true, reason: WHY}");
+            entry
+        });
+        entries.collect()
     }
 }
 

@@ -85,10 +85,17 @@ pub enum Trouble {
     NoRepository,
     /// No answer, or not in time.
     NoAnswer,
-    /// No connection for a file; git may have a proxy of its own.
+    /// No connection for a file, or none that held; git may have a proxy of its own.
     NoConnection,
     /// Anything else.
     Other,
+}
+
+impl Trouble {
+    /// Returns whether the same may be answered another time.
+    pub(in crate::fetch) fn is_outage(self) -> bool {
+        matches!(self, Trouble::NoAnswer | Trouble::NoConnection)
+    }
 }
 
 impl From<Failure> for FetchFailure {

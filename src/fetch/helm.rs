@@ -16,8 +16,9 @@ use super::budget::Budget;
 use super::git::{FetchFailure, RELOCK, Trouble};
 use super::reach::Reach;
 use super::{Cache, Progress, Tip};
-use crate::config::is_one_version;
+use crate::config::{Config, is_one_version};
 use crate::failure::{Failure, Result, argument};
+use crate::finding::Rule;
 use crate::interrupt::{Scratch, unusable};
 use crate::parallel::side_by_side;
 use crate::process::{self, Limits, Output, Terminal};
@@ -152,7 +153,15 @@ impl Charts<'_> {
             progress.begin(&shown);
             let got = pull(job.chart, job.named, timeout, budget);
             progress.end(&shown);
-            got.map_err(|failure| failure.failure)
+            got.map_err(|failed| {
+                let exception = Config::exception(Rule::RemoteChart, &job.chart.subject());
+                Failure {
+                    exception: exception
+                        .filter(|_| !failed.trouble.is_outage())
+                        .map(Box::new),
+                    ..failed.failure
+                }
+            })
         });
         progress.clear();
         got

@@ -4,6 +4,8 @@ use std::collections::BTreeSet;
 
 use serde::Serialize;
 
+use super::messages::leave_hint;
+use crate::config::Config;
 use crate::failure::{Failure, Failures, Location};
 use crate::record::{Left, LeftWhat};
 use crate::redact::is_hidden;
@@ -132,8 +134,8 @@ pub(super) struct JsonMessage<'a> {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     chain: Vec<JsonPlace<'a>>,
     message: &'a str,
-    #[serde(skip_serializing_if = "<[String]>::is_empty")]
-    hints: &'a [String],
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    hints: Vec<String>,
 }
 
 impl<'a> From<&'a Warning> for JsonMessage<'a> {
@@ -143,7 +145,7 @@ impl<'a> From<&'a Warning> for JsonMessage<'a> {
             place: Some((&warning.location).into()),
             chain: Vec::new(),
             message: &warning.message,
-            hints: &[],
+            hints: Vec::new(),
         }
     }
 }
@@ -169,12 +171,15 @@ pub fn failures_json(failures: &Failures) -> String {
 
 impl<'a> From<&'a Failure> for JsonMessage<'a> {
     fn from(failure: &'a Failure) -> Self {
+        let entries = failure.exception.as_deref().into_iter();
+        let entries = Config::entries(&entries.collect::<Vec<_>>()).into_iter();
+        let leave = entries.map(|entry| format!("{} {entry}", leave_hint(1)));
         JsonMessage {
             id: None,
             place: failure.location.as_deref().map(JsonPlace::from),
             chain: failure.chain.iter().map(JsonPlace::from).collect(),
             message: &failure.message,
-            hints: &failure.hints,
+            hints: failure.hints.iter().cloned().chain(leave).collect(),
         }
     }
 }

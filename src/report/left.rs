@@ -2,8 +2,9 @@
 
 use std::fmt::Write;
 
+use super::messages::leave_hint;
 use super::{counted, visible};
-use crate::config::{Config, FILE_NAME};
+use crate::config::Config;
 use crate::record::{Left, LeftWhat};
 use crate::walk;
 
@@ -23,24 +24,26 @@ pub(super) fn write_accepted(out: &mut String, left: &[Left]) -> std::fmt::Resul
 /// Writes what was not accepted, how to bring it in or to accept it, and what happens otherwise: the last line.
 pub(super) fn write_left(out: &mut String, left: &[Left]) -> std::fmt::Result {
     let left: Vec<&Left> = left.iter().filter(|left| !left.accepted).collect();
-    let Some(first) = left.first() else {
+    if left.is_empty() {
         return Ok(());
-    };
+    }
     if left
         .iter()
         .any(|left| matches!(left.what, LeftWhat::Chart { .. }))
     {
         writeln!(out, "  to bring charts in: --helm")?;
     }
-    let entry = walk::rules(&first.what)
-        .first()
-        .and_then(|rule| Config::entry_leaving(*rule, &walk::subject(&first.what)));
-    if let Some(entry) = entry {
-        let entry = visible(&entry);
-        writeln!(
-            out,
-            "  to leave it remote, add to `allow` in `{FILE_NAME}`: {entry}"
-        )?;
+    let exceptions = left.iter().filter_map(|left| {
+        let rule = walk::rules(&left.what).first()?;
+        Config::exception(*rule, &walk::subject(&left.what))
+    });
+    let exceptions: Vec<_> = exceptions.collect();
+    let entries = Config::entries(&exceptions.iter().collect::<Vec<_>>());
+    if !entries.is_empty() {
+        writeln!(out, "  {}", leave_hint(entries.len()))?;
+    }
+    for entry in entries {
+        writeln!(out, "    {}", visible(&entry))?;
     }
     writeln!(
         out,

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use console::Style;
 
 use super::{counted, counted_warnings, visible};
-use crate::config::Strict;
+use crate::config::{Config, FILE_NAME, Strict};
 use crate::failure::{Failure, Failures};
 use crate::finding::WarningId;
 use crate::walk::Warning;
@@ -53,7 +53,22 @@ pub fn failures(failures: &Failures) -> String {
             let _ = writeln!(out, "  {} {}", hint.apply_to("hint:"), visible(text));
         }
     }
+    let exceptions = failures.0.iter().filter_map(|one| one.exception.as_deref());
+    let entries = Config::entries(&exceptions.collect::<Vec<_>>());
+    if !entries.is_empty() {
+        let hint = hint.apply_to("hint:");
+        let _ = writeln!(out, "{hint} {}", leave_hint(entries.len()));
+    }
+    for entry in entries {
+        let _ = writeln!(out, "  {}", visible(&entry));
+    }
     out
+}
+
+/// Returns what to do with entries that follow.
+pub(super) fn leave_hint(entries: usize) -> String {
+    let what = if entries == 1 { "it" } else { "them" };
+    format!("to leave {what} remote, add to `allow` in `{FILE_NAME}`:")
 }
 
 /// Returns the failures, those that differ in their places alone together, in the order of the first of each.

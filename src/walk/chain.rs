@@ -2,18 +2,42 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use super::{Edge, FileId, Graph, Target, Trouble};
-use crate::failure::Location;
+use super::{Edge, FileId, Graph, Target, Trouble, TroubleKind};
+use crate::config::Config;
+use crate::finding::Rule;
 
-/// Adds to each trouble in an upstream the references that lead to it.
+/// Adds to each trouble in an upstream the references that lead to it, and to each that a reference to something remote
+/// leads to how that reference can stay. What was not fetched has its own answer.
 pub(super) fn tell(graph: &Graph, troubles: &mut [Trouble]) {
-    if !troubles.iter().any(|trouble| is_upstream(graph, trouble)) {
-        return;
-    }
-    let ways = ways(graph);
+    let ways = if troubles.iter().any(|trouble| is_upstream(graph, trouble)) {
+        ways(graph)
+    } else {
+        HashMap::new()
+    };
     for trouble in troubles {
+        let mut way = Vec::new();
         if let Some(file) = trouble.file.filter(|_| is_upstream(graph, trouble)) {
-            trouble.failure.chain = chain(graph, &ways, file);
+            way = self::way(&ways, file);
+            let locations = way
+                .iter()
+                .map(|edge| graph.location(edge.from, &edge.reference));
+            trouble.failure.chain = locations.collect();
+        }
+        let can_stay = !matches!(
+            trouble.kind,
+            TroubleKind::Failed
+                | TroubleKind::Chart
+                | TroubleKind::Unsafe
+                | TroubleKind::Unsupported
+        );
+        let named = trouble
+            .edge
+            .map(|(root, edge)| &graph.roots[root].edges[edge]);
+        let mut remote = named.into_iter().chain(way);
+        let remote = remote.find_map(|edge| edge.remote.as_ref());
+        if let Some(wanted) = remote.filter(|_| can_stay) {
+            let exception = Config::exception(Rule::RemoteReference, &wanted.subject());
+            trouble.failure.exception = exception.map(Box::new);
         }
     }
 }
@@ -48,15 +72,16 @@ fn ways(graph: &Graph) -> HashMap<FileId, &Edge> {
     ways
 }
 
-fn chain(graph: &Graph, ways: &HashMap<FileId, &Edge>, file: FileId) -> Vec<Location> {
-    let mut chain = Vec::new();
+/// Returns the references that lead to a file.
+fn way<'a>(ways: &HashMap<FileId, &'a Edge>, file: FileId) -> Vec<&'a Edge> {
+    let mut way = Vec::new();
     let mut at = file;
     while let Some(edge) = ways.get(&at) {
-        chain.push(graph.location(edge.from, &edge.reference));
+        way.push(*edge);
         at = edge.from;
     }
-    chain.reverse();
-    chain
+    way.reverse();
+    way
 }
 
 #[cfg(test)]

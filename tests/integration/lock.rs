@@ -191,10 +191,11 @@ fn an_unresolvable_reference_does_not_block_the_others() {
         .stderr_has("404")
         .stderr_has("overlays/prod/kustomization.yaml:3:3: resources[1]: cannot fetch https://github.com/acme/none?ref=v1")
         .stderr_has("overlays/prod/kustomization.yaml:4:3: resources[2]: `https://github.com/acme/lib//nowhere?ref=v1`: there is no directory `nowhere`");
-    let last = output.stderr.lines().next_back();
-    assert_eq!(
-        last,
-        Some("error: 3 of 6 remote references could not be resolved")
+    assert!(
+        output
+            .stderr
+            .contains("error: 3 of 6 remote references could not be resolved\nhint: "),
+        "{output:?}"
     );
     assert_eq!(world.work.read(LOCK), expected(&world));
     // No output claims that it is done while it is not, and the gate stays closed.
@@ -384,7 +385,7 @@ fn an_entry_that_cannot_be_asked_again_stays() {
         .lacks("dropped")
         // They were resolved once.
         .stderr_has("hint: it was there when it was locked: ask where it is now")
-        .lacks("leave it remote")
+        .lacks("remote, add to `allow`")
         .stderr_has("error: 2 of 3 remote references could not be resolved; the lock keeps them as they were\n");
     let after = world.work.read(LOCK);
     for entry in before.split("  - url: ").skip(1) {
@@ -403,10 +404,10 @@ fn help_fits_why_it_could_not_be_resolved() {
     lock("https://github.com/acme/lib//web?ref=v9")
         .fails(1)
         .stderr_has("hint: list what there is: git ls-remote https://github.com/acme/lib")
-        .lacks("leave it remote");
+        .stderr_has("{url: github.com/acme/lib/web, leave: true, reason: WHY}");
     lock("https://github.com/acme/nowhere//web?ref=v1")
         .fails(1)
-        .stderr_has("hint: or leave it remote: add to `allow` in `.kustomize-localize`: - {url: github.com/acme/nowhere/web, leave: true, reason: WHY}");
+        .stderr_has("hint: to leave it remote, add to `allow` in `.kustomize-localize`:\n  - {url: github.com/acme/nowhere/web, leave: true, reason: WHY}");
     let commit = "0".repeat(40);
     lock(&format!(
         "https://github.com/acme/nowhere//web?ref={commit}"
@@ -416,10 +417,11 @@ fn help_fits_why_it_could_not_be_resolved() {
     lock("https://127.0.0.1:1/acme/lib//web?ref=v1")
         .fails(1)
         .stderr_has("hint: check the host's name, the network and the proxy")
-        .stderr_has("hint: if it can never be reached from here, leave it remote: ");
+        .lacks("remote, add to `allow`");
     lock("https://github.com/acme/lib//ohter?ref=v1")
         .fails(1)
-        .stderr_has("hint: did you mean `other`?");
+        .stderr_has("hint: did you mean `other`?")
+        .stderr_has("{url: github.com/acme/lib/ohter, leave: true, reason: WHY}");
     // A target is no reference.
     let target = |url: &str| world.work.run(&[url, "out", "--no-commit"]);
     target("https://github.com/acme/nowhere//web?ref=v1")
@@ -674,4 +676,50 @@ fn secrets_are_not_written() {
         .run(&["lock"])
         .success()
         .stdout_has("nothing to do");
+}
+
+/// Whatever keeps something remote from being brought in, the entries that are printed are the way out, all at once.
+#[test]
+fn the_printed_entries_let_all_that_cannot_be_resolved_stay() {
+    let world = world();
+    world.upstream_of(
+        "acme/odd",
+        &[
+            ("plain/x.yaml", "x"),
+            ("broken/kustomization.yaml", "resources: [\n"),
+            ("lacking/kustomization.yaml", "resources: [gone.yaml]\n"),
+        ],
+    );
+    let commit = "1".repeat(40);
+    let odd = "https://github.com/acme/odd";
+    let urls = [
+        format!("{odd}//plain?ref=v1"),
+        format!("{odd}//broken?ref=v1"),
+        format!("{odd}//lacking?ref=v1"),
+        format!("{odd}//nowhere?ref=v1"),
+        format!("{odd}//plain?ref=v9"),
+        format!("{odd}//plain?ref={commit}"),
+        format!("https://github.com/acme/lib//web?ref={commit}"),
+        "https://github.com/acme/none?ref=v1".to_owned(),
+        "https://files.example.com/gone.yaml".to_owned(),
+    ];
+    let text: String = urls.iter().map(|url| format!("- {url}\n")).collect();
+    world.commit(&[(
+        "overlays/odd/kustomization.yaml",
+        &format!("resources:\n{text}"),
+    )]);
+    let output = world.work.run(&["lock"]);
+    let output = output.fails(1);
+    let (_, entries) = output
+        .stderr
+        .split_once("add to `allow` in `.kustomize-localize`:\n")
+        .unwrap();
+    // One for each repository, and one for the file.
+    assert_eq!(entries.lines().count(), 4, "{output:?}");
+    let entries = entries.replace("reason: WHY", "reason: they are gone");
+    world.commit(&[(".kustomize-localize", &format!("allow:\n{entries}"))]);
+    world.work.run(&["lock"]).success();
+    world.work.commit("lock");
+    world.work.run(&["check"]).success();
+    world.work.run(&["--in-place", "--no-verify"]).success();
 }

@@ -571,14 +571,15 @@ fn texts_that_git_or_a_terminal_could_misread() {
     );
     let output = world.refused(&["app"]);
     output
-        .stderr_has("app/kustomization.yaml:2:3: resources[0]: the reference holds control characters")
-        .stderr_has("app/kustomization.yaml:3:3: resources[1]: the reference holds control characters")
+        .stderr_has("error: the reference holds control characters\n")
+        .stderr_has("  at app/kustomization.yaml:2:3: resources[0]\n")
+        .stderr_has("  at app/kustomization.yaml:3:3: resources[1]\n")
         .stderr_has("app/kustomization.yaml:4:3: resources[2]: `https://github.com/acme/base?ref=-x` is refused: ")
         .stderr_has("app/kustomization.yaml:5:3: resources[3]: ")
         .stderr_has("app/kustomization.yaml:6:3: resources[4]: ")
         .stderr_has("app/kustomization.yaml:7:3: resources[5]: ")
         .stderr_has("app/kustomization.yaml:8:3: resources[6]: ")
-        .stderr_has("app/kustomization.yaml:10:9: patches[0].path: the reference holds control characters")
+        .stderr_has("  at app/kustomization.yaml:10:9: patches[0].path\n")
         .lacks("\u{1b}[31m");
     assert_eq!(world.server.log(), [""; 0]);
     // Nothing was started for any of these.

@@ -144,7 +144,7 @@ impl HttpError {
     }
 
     /// Whether the same request may succeed a moment later.
-    pub(super) fn is_transient(&self) -> bool {
+    pub(in crate::fetch) fn is_transient(&self) -> bool {
         match self {
             HttpError::Status { code, .. } => matches!(code, 408 | 429 | 500..=599),
             HttpError::Truncated { .. } | HttpError::Connect { .. } | HttpError::Lost { .. } => {

@@ -73,7 +73,7 @@ fn both_gates_report_a_chart_of_an_upstream_until_it_is_accepted() {
     );
     assert!(
         said.contains(
-            "to leave it remote, add to `allow` in `.kustomize-localize`: - {url: charts.example/stable/nginx, leave: true, reason: WHY}"
+            "to leave it remote, add to `allow` in `.kustomize-localize`:\n    - {url: charts.example/stable/nginx, leave: true, reason: WHY}"
         ),
         "{said}"
     );

@@ -58,6 +58,7 @@ fn hostile_text_ends_no_command_and_begins_none() {
             field: HOSTILE.to_owned(),
         })),
         chain: Vec::new(),
+        exception: None,
     }];
     let text = log(&checked);
     let commands = commands(&text);
