@@ -92,7 +92,7 @@ pub(super) fn run(args: &TreeArgs) -> ExitCode {
             });
             ExitCode::SUCCESS
         }
-        Err(failures) => output::failed(&failures, false),
+        Err(failures) => output::failed(&failures, args.format == Format::Json),
     }
 }
 

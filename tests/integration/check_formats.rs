@@ -193,6 +193,35 @@ fn json_is_one_object_whatever_happens() {
 }
 
 #[test]
+fn a_failure_is_json_for_every_command() {
+    let sandbox = Sandbox::new();
+    let repo = repository(&sandbox);
+    repo.commit("Begin");
+    for args in [
+        &["check", "--rev", "no-such"][..],
+        &["tree", "--rev", "no-such"],
+        &["targets", "--rev", "no-such"],
+        &["affected", "--since", "no-such"],
+        &["verify", "no-such"],
+        &["lock", "no/such/path"],
+        &["update", "no-such"],
+        &["no/such/path"],
+        &["--in-place", "--rev", "no-such"],
+    ] {
+        let output = repo.run(&[args, &["--format", "json"]].concat());
+        output.fails(2).stderr_has("error: ");
+        let value: Value = serde_json::from_str(&output.stdout)
+            .unwrap_or_else(|error| panic!("{error}: {output:?}"));
+        let failures = value.get("failures").or(value.get("errors"));
+        let message = failures.and_then(|failures| failures[0]["message"].as_str());
+        assert!(
+            message.is_some_and(|it| it.contains("no")),
+            "{args:?}: {value}"
+        );
+    }
+}
+
+#[test]
 fn sarif_is_sarif() {
     let sandbox = Sandbox::new();
     let repo = repository(&sandbox);
