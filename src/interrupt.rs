@@ -2,7 +2,7 @@
 //!
 //! Ctrl-C (and SIGTERM, SIGHUP) ends the program at once, whatever the threads are waiting for:
 //! the handler stops every registered process group, removes every registered directory and exits
-//! with the status a shell expects.
+//! with the status that a shell gives a program which that signal ended.
 
 use std::collections::BTreeSet;
 use std::fs::{File, TryLockError};
@@ -28,9 +28,6 @@ const MARK: &str = ".gitignore";
 const MARKED: &str = "*\n";
 /// After this time a directory whose run cannot be looked up is assumed to be abandoned.
 const ABANDONED: Duration = Duration::from_secs(24 * 60 * 60);
-
-/// The status of a program ended by SIGINT, as shells report it.
-const INTERRUPTED: i32 = 130;
 
 static GROUPS: Mutex<BTreeSet<u32>> = Mutex::new(BTreeSet::new());
 static DIRECTORIES: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
@@ -70,27 +67,42 @@ pub fn signal_group(leader: u32, signal: Signal) {
     }
 }
 
-/// Installs the handler. Called once, first thing in `main`; a second call does nothing.
+/// Installs the handler. Called once, first thing in `main`.
 pub fn install() {
-    // An error means that there is a handler already, which cleans up.
-    let _ = ctrlc::set_handler(|| {
-        // Both stay locked to the end: a thread whose child was ended cannot start another.
-        let groups = locked(&GROUPS);
-        let directories = locked(&DIRECTORIES);
-        for group in groups.iter() {
-            signal_group(*group, Signal::Terminate);
+    #[cfg(unix)]
+    {
+        use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+        // Without a handler the signals end the program as they end any other.
+        if let Ok(mut signals) = signal_hook::iterator::Signals::new([SIGHUP, SIGINT, SIGTERM]) {
+            std::thread::spawn(move || signals.forever().next().map(end));
         }
-        if !groups.is_empty() {
-            std::thread::sleep(Duration::from_millis(100));
-        }
-        for group in groups.iter() {
-            signal_group(*group, Signal::Kill);
-        }
-        for directory in directories.iter() {
-            remove(directory);
-        }
-        std::process::exit(INTERRUPTED);
-    });
+    }
+    #[cfg(not(unix))]
+    {
+        /// The number of SIGINT everywhere else.
+        const SIGINT: i32 = 2;
+        let _ = ctrlc::set_handler(|| end(SIGINT));
+    }
+}
+
+/// Cleans up, and ends the program as a signal with this number does.
+fn end(signal: i32) {
+    // Both stay locked to the end: a thread whose child was ended cannot start another.
+    let groups = locked(&GROUPS);
+    let directories = locked(&DIRECTORIES);
+    for group in groups.iter() {
+        signal_group(*group, Signal::Terminate);
+    }
+    if !groups.is_empty() {
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    for group in groups.iter() {
+        signal_group(*group, Signal::Kill);
+    }
+    for directory in directories.iter() {
+        remove(directory);
+    }
+    std::process::exit(128 + signal);
 }
 
 /// Lets an interruption wait until what this returns is dropped: for steps that belong together. No

@@ -379,23 +379,26 @@ fn a_copy_is_never_missing_while_it_is_replaced() {
 
 #[test]
 fn an_interrupted_run_leaves_nothing() {
-    let project = Project::new();
-    let mark = project.sandbox.path("asked");
-    project
-        .sandbox
-        .script("ssh", &format!("touch {}; exec sleep 30", mark.display()));
-    project.work.write(
-        "other/kustomization.yaml",
-        "resources: ['ssh://git@example.org/acme/slow.git?ref=v1']\n",
-    );
-    let before = project.work.state();
-    let running = project.work.start(&["other", "--no-commit"]);
-    let start = Instant::now();
-    while !mark.exists() && start.elapsed() < Duration::from_secs(20) {
-        std::thread::sleep(Duration::from_millis(5));
+    use rustix::process::Signal;
+    for (signal, status) in [(Signal::INT, 130), (Signal::TERM, 143), (Signal::HUP, 129)] {
+        let project = Project::new();
+        let mark = project.sandbox.path("asked");
+        project
+            .sandbox
+            .script("ssh", &format!("touch {}; exec sleep 30", mark.display()));
+        project.work.write(
+            "other/kustomization.yaml",
+            "resources: ['ssh://git@example.org/acme/slow.git?ref=v1']\n",
+        );
+        let before = project.work.state();
+        let running = project.work.start(&["other", "--no-commit"]);
+        let start = Instant::now();
+        while !mark.exists() && start.elapsed() < Duration::from_secs(20) {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        running.signal(signal);
+        running.wait().fails(status);
+        before.assert_same(&project.work.state());
+        assert_eq!(project.sandbox.leftovers(), Vec::<String>::new());
     }
-    running.interrupt();
-    running.wait().fails(130);
-    before.assert_same(&project.work.state());
-    assert_eq!(project.sandbox.leftovers(), Vec::<String>::new());
 }

@@ -123,7 +123,7 @@ impl Running {
         rustix::process::kill_process_group(pid, rustix::process::Signal::KILL).ok();
     }
 
-    fn signal(&self, signal: rustix::process::Signal) {
+    pub(crate) fn signal(&self, signal: rustix::process::Signal) {
         let pid = rustix::process::Pid::from_child(&self.child);
         rustix::process::kill_process(pid, signal).unwrap();
     }
