@@ -159,6 +159,29 @@ pub fn short(id: &str) -> &str {
     id.get(..12).unwrap_or(id)
 }
 
+/// Returns a command for a hint: its beginning as it stands, which holds no value, then each word quoted for a shell.
+/// Paths, refs, URLs come into a command here and nowhere else, so that none of them is taken for anything but a word.
+#[must_use]
+pub fn command(
+    beginning: &'static str,
+    words: impl IntoIterator<Item = impl AsRef<str>>,
+) -> String {
+    words
+        .into_iter()
+        .fold(beginning.to_owned(), |mut all, word| {
+            all.push(' ');
+            all.push_str(&argument(word.as_ref()));
+            all
+        })
+}
+
+/// Returns the command that stages files, given from the top of the repository, also those that git ignores.
+#[must_use]
+pub fn stage(places: impl IntoIterator<Item = impl AsRef<str>>) -> String {
+    let specs = places.into_iter().map(|place| pathspec(place.as_ref()));
+    command("git add -f --", specs)
+}
+
 /// Returns `text` as one word of a command in a hint, quoted for a shell where that is needed. It is one line,
 /// and shows every character: what would not be seen is left to `printf`.
 #[must_use]
@@ -228,17 +251,17 @@ pub(crate) fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) 
     (distance <= 3 && distance * 2 <= found.len()).then_some(found)
 }
 
-/// Returns a path (from the top of the repository) as an argument of git, wherever git is started.
+/// Returns a path (from the top of the repository) as git takes it, wherever git is started.
 #[must_use]
 pub fn pathspec(place: &str) -> String {
     // After `:/` git takes most signs for more of that kind.
     let is_sign = |c: char| !c.is_alphanumeric() && c != '.';
     let is_plain = !place.starts_with(is_sign);
-    argument(&if is_plain && !place.contains(['*', '?', '[', '\\']) {
+    if is_plain && !place.contains(['*', '?', '[', '\\']) {
         format!(":/{place}")
     } else {
         format!(":(top,literal){place}")
-    })
+    }
 }
 
 /// The result of anything that can only fail for one reason at a time.
@@ -292,11 +315,11 @@ mod tests {
     fn a_path_is_named_from_the_top_and_means_only_itself() {
         for (place, word) in [
             ("a/b.yaml", ":/a/b.yaml"),
-            ("a b", "':/a b'"),
-            ("a[1]/b", "':(top,literal)a[1]/b'"),
+            ("a b", ":/a b"),
+            ("a[1]/b", ":(top,literal)a[1]/b"),
             (".a/b", ":/.a/b"),
-            ("_a/b", "':(top,literal)_a/b'"),
-            ("!a", "':(top,literal)!a'"),
+            ("_a/b", ":(top,literal)_a/b"),
+            ("!a", ":(top,literal)!a"),
         ] {
             assert_eq!(pathspec(place), word);
         }

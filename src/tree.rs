@@ -20,7 +20,7 @@ pub mod working;
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
-use crate::failure::{Result, argument};
+use crate::failure::Result;
 
 /// What a tree holds at a path, the last component not followed if it is a link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -93,9 +93,9 @@ pub trait Tree {
     /// Returns `path` as the user would name it.
     fn label(&self, path: &str) -> String;
 
-    /// Returns `path` as a word of one of our commands, wherever that is run in the repository.
+    /// Returns `path` as one of our commands takes it, wherever that is run in the repository.
     fn word(&self, path: &str) -> String {
-        argument(&format!(":/{path}"))
+        format!(":/{path}")
     }
 }
 

@@ -12,7 +12,7 @@ use std::rc::Rc;
 
 use crate::check::{self, Checking, Input};
 use crate::config::{Config, Locked};
-use crate::failure::{Failure, Failures, Result, argument, short, shown};
+use crate::failure::{Failure, Failures, Result, command, short, shown};
 use crate::finding::{Finding, Rule, Severity, Subject};
 use crate::git::{self, CommitId, LocalRepo};
 use crate::history;
@@ -108,8 +108,8 @@ pub fn verify(here: &Rc<LocalRepo>, request: &Request<'_>) -> Result<Verified, F
     }
     let hint = history.has_own_changes.then(|| {
         format!(
-            "to accept changes to your own files, as on a branch that took this one in: git kustomize-localize verify --own-changes {}",
-            argument(request.rev)
+            "to accept changes to your own files, as on a branch that took this one in: {}",
+            command("git kustomize-localize verify --own-changes", [request.rev])
         )
     });
     Ok(Verified {
@@ -141,8 +141,8 @@ pub fn verify_directory(
         return Err(Failure::new(format!("`{shown}` holds no `{LOCK_NAME}`"))
             .hint("name a directory that `--no-commit` wrote")
             .hint(format!(
-                "what a commit holds there: git kustomize-localize verify -- {}",
-                argument(directory)
+                "what a commit holds there: {}",
+                command("git kustomize-localize verify --", [directory])
             ))
             .into());
     }
@@ -212,8 +212,8 @@ fn no_commit(here: &LocalRepo, rev: &str) -> Failure {
     let failure = Failure::new(format!("`{rev}` names no commit"));
     match at_remotes(here, rev).as_slice() {
         [] if std::path::Path::new(rev).exists() => failure.hint(format!(
-            "put paths after `--`: git kustomize-localize verify -- {}",
-            argument(rev)
+            "put paths after `--`: {}",
+            command("git kustomize-localize verify --", [rev])
         )),
         [] if rev == "HEAD" => failure.hint("commit first: nothing is committed yet"),
         [] => failure.hint("fetch it first, or name another one"),
@@ -355,8 +355,8 @@ impl<'a> Verifier<'a> {
                     shown(path)
                 ))
                 .hint(format!(
-                    "see what it holds: git ls-tree -r --name-only {}",
-                    argument(request.rev)
+                    "see what it holds: {}",
+                    command("git ls-tree -r --name-only", [request.rev])
                 )));
             }
         }

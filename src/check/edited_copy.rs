@@ -8,7 +8,7 @@ use std::collections::HashMap;
 
 use super::rule::{Allow, Definition, Find};
 use super::{Context, remotes};
-use crate::failure::{argument, pathspec, short};
+use crate::failure::{command, pathspec, short, stage};
 use crate::finding::{Finding, Rule, Severity};
 use crate::record::stored::{self, Difference};
 use crate::record::{LOCK_NAME, LoadRestrictor, Lock, StoredFile};
@@ -78,7 +78,7 @@ fn finding(
             if on_disk {
                 (
                     format!("`{place}` is on disk, but not staged, although `{name}` lists it"),
-                    vec![format!("git add -f -- {}", pathspec(place))],
+                    vec![stage([place])],
                 )
             } else {
                 (
@@ -118,8 +118,8 @@ fn finding(
         Difference::Unlisted { remote } => (
             format!("`{name}` says that `{place}` is from `{remote}`, which it does not list"),
             vec![format!(
-                "the lock was edited; to take it as it was: git checkout HEAD -- {}",
-                pathspec(&name)
+                "the lock was edited; to take it as it was: {}",
+                command("git checkout HEAD --", [pathspec(&name)])
             )],
         ),
         Difference::Added => (
@@ -127,7 +127,7 @@ fn finding(
                 "`{name}` does not list `{place}`: it was added by hand, or is left of a run that was undone"
             ),
             vec![
-                format!("git rm -f -- {}", pathspec(place)),
+                command("git rm -f --", [pathspec(place)]),
                 "what you need beside the localized files belongs in a directory of your own"
                     .to_owned(),
             ],
@@ -144,12 +144,12 @@ fn again_in_place(context: &Context<'_>, home: &str) -> String {
         let start = if start.is_empty() { "." } else { start };
         return format!("bring back the kustomization in `{start}`, which these files belong to");
     };
-    let command = format!(
-        "git kustomize-localize --in-place --no-commit --overwrite {}",
-        argument(&format!(":/{start}"))
+    let command = command(
+        "git kustomize-localize --in-place --no-commit --overwrite",
+        [format!(":/{start}")],
     );
     match remotes::changed_in_place(context, root, Some(home)) {
-        Some(paths) => format!("{command} && git add -f -- {paths}"),
+        Some(stage) => format!("{command} && {stage}"),
         None => format!("write it again, and stage what that changes, as it says: {command}"),
     }
 }
@@ -159,13 +159,8 @@ fn again(context: &Context<'_>, directory: &str, lock: &Lock, place: &str) -> St
     let Some(target) = &lock.target else {
         return again_in_place(context, stored::home(place).unwrap_or(directory));
     };
-    let mut command = "git kustomize-localize --no-commit --overwrite".to_owned();
-    let mut add = |words: &[&str]| {
-        for word in words {
-            command.push(' ');
-            command.push_str(&argument(word));
-        }
-    };
+    let mut words: Vec<String> = Vec::new();
+    let mut add = |more: &[&str]| words.extend(more.iter().map(|word| (*word).to_owned()));
     // Must work from any directory: git starts a hook at the top, the person who commits may be elsewhere.
     let from_top = |path: &str| format!(":/{}", if path == "." { "" } else { path });
     if let Some(scope) = &lock.options.scope {
@@ -191,7 +186,8 @@ fn again(context: &Context<'_>, directory: &str, lock: &Lock, place: &str) -> St
         Err(_) => from_top(target),
     };
     add(&["--", &target, &from_top(directory)]);
-    format!("{command} && git add -f -- {}", pathspec(directory))
+    let command = command("git kustomize-localize --no-commit --overwrite", words);
+    format!("{command} && {}", stage([directory]))
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use super::Context;
 use super::missing_path::{self, Absent};
 use super::rule::{Allow, Definition, Find};
 use crate::config::{Config, FILE_NAME};
-use crate::failure::pathspec;
+use crate::failure::stage;
 use crate::finding::{Finding, Rule, Severity};
 use crate::tree::absence::Absence;
 
@@ -47,8 +47,8 @@ fn find(context: &Context<'_>) -> Vec<Finding> {
             let mut help = Vec::new();
             if on_disk {
                 help.push(format!(
-                    "if it holds no secret, commit it: git add -f -- {}",
-                    pathspec(&place)
+                    "if it holds no secret, commit it: {}",
+                    stage([&place])
                 ));
             }
             help.push(format!(

@@ -7,7 +7,7 @@ use std::collections::HashSet;
 
 use super::Context;
 use super::rule::{Allow, Definition, Find};
-use crate::failure::pathspec;
+use crate::failure::{command, pathspec};
 use crate::finding::{Finding, Rule, Severity};
 use crate::kustomization::{FILE_NAMES, NoteKind, ProblemKind};
 use crate::tree::{self, Entry, Resolved, path};
@@ -104,10 +104,9 @@ fn several(context: &Context<'_>, directory: &str, names: &[&str]) -> Option<Fin
         let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
         names.join(" and ")
     };
-    let specs: Vec<String> = rest
+    let specs = rest
         .iter()
-        .map(|name| pathspec(&path::join(directory, name)))
-        .collect();
+        .map(|name| pathspec(&path::join(directory, name)));
     Some(context.at_path(
         RULE,
         &path::join(directory, first),
@@ -117,8 +116,8 @@ fn several(context: &Context<'_>, directory: &str, names: &[&str]) -> Option<Fin
             shown(names)
         ),
         vec![format!(
-            "keep one of them, as `{first}`: git rm --cached -- {}",
-            specs.join(" ")
+            "keep one of them, as `{first}`: {}",
+            command("git rm --cached --", specs)
         )],
     ))
 }

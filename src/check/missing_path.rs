@@ -5,7 +5,7 @@
 
 use super::rule::{Allow, Definition, Find};
 use super::{Checking, Context, remote_chart};
-use crate::failure::{argument, nearest, pathspec};
+use crate::failure::{argument, command, nearest, pathspec, stage};
 use crate::finding::{Finding, Rule, Severity};
 use crate::kustomization::{Accepts, FILE_NAMES};
 use crate::tree::absence::Absence;
@@ -134,24 +134,25 @@ fn words(context: &Context<'_>, absent: &Absent<'_>) -> (String, Vec<String>) {
     let place = &absent.place;
     if absent.why == Absence::Untracked {
         // A directory may hold what is ignored for good reason: only a file is added by force.
-        let force = match absent.edge.reference.accepts {
-            Accepts::File | Accepts::Program => "-f ",
-            _ if absent.directory.is_some() || path::name(place).contains('.') => "-f ",
-            _ => "",
-        };
-        return (
-            format!("`{place}` is on disk, but not staged"),
-            vec![format!("git add {force}-- {}", pathspec(place))],
+        let is_file = matches!(
+            absent.edge.reference.accepts,
+            Accepts::File | Accepts::Program
         );
+        let add = if is_file || absent.directory.is_some() || path::name(place).contains('.') {
+            stage([place])
+        } else {
+            command("git add --", [pathspec(place)])
+        };
+        return (format!("`{place}` is on disk, but not staged"), vec![add]);
     }
     if let Some(directory) = absent.directory {
         let shown = if directory.is_empty() { "." } else { directory };
         let mut help = Vec::new();
         if !matches!(context.checking, Checking::Commit { .. }) {
             help.push(format!(
-                "make it a root: (cd \"$(git rev-parse --show-toplevel)\"/{} && kustomize create --autodetect) && git add -f -- {}",
+                "make it a root: (cd \"$(git rev-parse --show-toplevel)\"/{} && kustomize create --autodetect) && {}",
                 argument(shown),
-                pathspec(&path::join(directory, FILE_NAMES[0]))
+                stage([path::join(directory, FILE_NAMES[0])])
             ));
         }
         help.push("or name its files one by one".to_owned());
@@ -170,8 +171,8 @@ fn words(context: &Context<'_>, absent: &Absent<'_>) -> (String, Vec<String>) {
     if is_deleted {
         let or = if help.is_empty() { "" } else { "or " };
         help.push(format!(
-            "{or}bring it back: git restore --staged --worktree -- {}",
-            pathspec(place)
+            "{or}bring it back: {}",
+            command("git restore --staged --worktree --", [pathspec(place)])
         ));
     }
     if help.is_empty() {

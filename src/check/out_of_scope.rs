@@ -5,7 +5,7 @@
 use super::rule::{Allow, Definition, Find};
 use super::{Checking, Context, remote_chart};
 use crate::config::FILE_NAME;
-use crate::failure::{Result, argument, pathspec};
+use crate::failure::{Result, command, stage};
 use crate::finding::{Finding, Rule, Severity};
 use crate::kustomization::{Accepts, FILE_NAMES};
 use crate::tree::{self, Resolved, Tree, path};
@@ -209,10 +209,10 @@ impl One<'_> {
             return None;
         }
         Some(format!(
-            "copy it into its root{rest}: (cd {TOP} && rm -f -- {to} && cp -- {real} {to}) && git add -f -- {}",
-            pathspec(&to),
-            to = argument(&to),
-            real = argument(real),
+            "copy it into its root{rest}: (cd {TOP} && {} && {}) && {}",
+            command("rm -f --", [&to]),
+            command("cp --", [real, &to]),
+            stage([&to])
         ))
     }
 
@@ -236,8 +236,8 @@ impl One<'_> {
             "\\n"
         };
         format!(
-            "{why}: printf '{newline}load-restrictor: none\\n' >> {TOP}/{FILE_NAME} && git add -f -- {}",
-            pathspec(FILE_NAME)
+            "{why}: printf '{newline}load-restrictor: none\\n' >> {TOP}/{FILE_NAME} && {}",
+            stage([FILE_NAME])
         )
     }
 
@@ -281,11 +281,13 @@ impl One<'_> {
         let help = match self.context.checking {
             Checking::Commit { .. } => "replace the link by what it names".to_owned(),
             _ => {
-                let copy = argument(&format!("{link}.copy"));
-                let place = argument(link);
+                let copy = format!("{link}.copy");
                 format!(
-                    "replace the link by what it names: (cd {TOP} && cp -RL -- {place} {copy} && rm -- {place} && mv -- {copy} {place}) && git add -f -- {}",
-                    pathspec(link)
+                    "replace the link by what it names: (cd {TOP} && {} && {} && {}) && {}",
+                    command("cp -RL --", [link, &copy]),
+                    command("rm --", [link]),
+                    command("mv --", [&copy, link]),
+                    stage([link])
                 )
             }
         };

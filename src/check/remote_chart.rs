@@ -13,7 +13,7 @@
 use super::Context;
 use super::rule::{Allow, Definition, Find};
 use crate::config::{Config, FILE_NAME, Locked, Missing};
-use crate::failure::{argument, pathspec};
+use crate::failure::{argument, stage};
 use crate::finding::{Finding, Rule, Severity, Subject};
 use crate::kustomization::NoteKind;
 use crate::record::LoadRestrictor;
@@ -142,9 +142,9 @@ pub(super) fn find_refused(context: &Context<'_>, rule: Rule) -> Vec<Finding> {
                     ),
                     vec![
                         format!(
-                            "add it, be it empty: touch -- \"$(git rev-parse --show-toplevel)\"/{} && git add -f -- {}",
+                            "add it, be it empty: touch -- \"$(git rev-parse --show-toplevel)\"/{} && {}",
                             argument(path),
-                            pathspec(path)
+                            stage([path])
                         ),
                         own.clone(),
                     ],
@@ -321,7 +321,7 @@ impl Chart<'_> {
                 ];
             }
         };
-        let add = format!("git add -f -- {}", argument(&format!(":/{directory}")));
+        let add = stage([directory]);
         let absence = context.absences.map(|absences| {
             let inside = path::join(directory, "Chart.yaml");
             (absences.is_on_disk(directory), absences.of(&inside))

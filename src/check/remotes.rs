@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::Context;
 use super::ambiguous_path::Ambiguity;
-use crate::failure::{argument, pathspec};
+use crate::failure::{command, stage};
 use crate::record::{self, Index, LOCK_NAME};
 use crate::reference::localized_path::LOCALIZED_FILES;
 use crate::reference::{self, Pin, RepoSpec};
@@ -108,12 +108,12 @@ impl RemoteUse<'_> {
         }
         let start = &context.graph.roots[self.root];
         // Must work from any directory: git starts a hook at the top, the person who commits may be elsewhere.
-        let command = format!(
-            "git kustomize-localize --in-place --no-commit {}",
-            argument(&format!(":/{}", start.directory))
+        let command = command(
+            "git kustomize-localize --in-place --no-commit",
+            [format!(":/{}", start.directory)],
         );
         Some(match context.changed_in_place(self.root) {
-            Some(paths) => format!("or bring it in, here: {command} && git add -f -- {paths}"),
+            Some(stage) => format!("or bring it in, here: {command} && {stage}"),
             None => {
                 format!("or bring it in, here, and stage what that changes, as it says: {command}")
             }
@@ -121,8 +121,8 @@ impl RemoteUse<'_> {
     }
 }
 
-/// Returns what changes when a root is localized in place, which also changes the directory `more`, as arguments of
-/// `git add`; none where that is too much for a line.
+/// Returns what changes when a root is localized in place, which also changes the directory `more`, as the command
+/// that stages it; none where that is too much for a line.
 pub(super) fn changed_in_place(
     context: &Context<'_>,
     root: RootId,
@@ -150,6 +150,5 @@ pub(super) fn changed_in_place(
             return None;
         }
     }
-    let paths: Vec<String> = paths.iter().map(|path| pathspec(path)).collect();
-    Some(paths.join(" "))
+    Some(stage(&paths))
 }

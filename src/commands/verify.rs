@@ -9,7 +9,7 @@ use std::path::Path;
 use std::rc::Rc;
 use std::time::Duration;
 
-use crate::failure::{Failure, Failures, Result, argument};
+use crate::failure::{Failure, Failures, Result, command};
 use crate::git::LocalRepo;
 use crate::record::LOCK_NAME;
 use crate::tree::objects::{ObjectTree, object_id};
@@ -128,8 +128,8 @@ fn directory<'a>(request: &'a Request, here: Option<&LocalRepo>) -> Result<Optio
             "`{text}` names both a commit and a directory with a `{LOCK_NAME}`"
         ))
         .hint(format!(
-            "the directory: git kustomize-localize verify {}",
-            argument(&format!("./{text}"))
+            "the directory: {}",
+            command("git kustomize-localize verify", [format!("./{text}")])
         ))
         .hint(format!(
             "the commit: git kustomize-localize verify {}",

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::worktree::{self, Linked};
-use crate::failure::{Failure, Result, argument};
+use crate::failure::{Failure, Result, command};
 use crate::git::{self, LocalRepo, Ref};
 use crate::history::{PREFIX, not_a_source};
 
@@ -42,7 +42,10 @@ pub(super) fn choose(asked: Option<&str>, source: Option<&str>, is_here: bool) -
         (Some(asked), _) if source == Some(asked) => Err(Failure::new(format!(
             "`{asked}` is the source, and cannot be the branch to commit to"
         ))
-        .hint(format!("commit to another one: --branch {PREFIX}{asked}"))),
+        .hint(format!(
+            "commit to another one: {}",
+            command("--branch", [format!("{PREFIX}{asked}")])
+        ))),
         (Some(asked), _) => Ok(asked.to_owned()),
         (None, Some(source)) if is_here => Ok(format!("{PREFIX}{source}")),
         (None, _) => Err(Failure::new(
@@ -75,7 +78,7 @@ pub(super) fn open(
     if let Some(target) = found.and_then(|found| found.other_name.as_ref()) {
         return Err(
             Failure::new(format!("branch `{name}` is another name of `{target}`"))
-                .hint(format!("git symbolic-ref --delete {full}")),
+                .hint(command("git symbolic-ref --delete", [&full])),
         );
     }
     // A branch that is not there yet may be the one that HEAD is on.
@@ -91,10 +94,11 @@ pub(super) fn open(
         let short = tracking.trim_start_matches("refs/remotes/");
         return Err(if here.is_ancestor(local, remote)? {
             Failure::new(format!("branch `{name}` is behind `{short}`"))
-                .hint(format!("git fetch . {tracking}:{full}"))
+                .hint(command("git fetch .", [format!("{tracking}:{full}")]))
         } else {
             Failure::new(format!("branch `{name}` and `{short}` have diverged")).hint(format!(
-                "to give up the local commits: git branch -f {name} {short}"
+                "to give up the local commits: {}",
+                command("git branch -f", [name, short])
             ))
         });
     }
@@ -134,8 +138,8 @@ pub(super) fn refuse_checked_out(
                 failure
                     .hint("it is locked, as on a drive that is not always there: attach that")
                     .hint(format!(
-                        "{forget}git worktree unlock {} && git worktree prune",
-                        argument(&directory)
+                        "{forget}{} && git worktree prune",
+                        command("git worktree unlock", [&directory])
                     ))
             } else {
                 failure.hint(format!("{forget}git worktree prune"))
@@ -149,8 +153,8 @@ pub(super) fn refuse_checked_out(
             match index {
                 0 => failure,
                 _ => failure.hint(format!(
-                    "or bring its files up to date as well: --worktree {}",
-                    argument(&directory)
+                    "or bring its files up to date as well: {}",
+                    command("--worktree", [&directory])
                 )),
             }
         });
@@ -183,7 +187,10 @@ fn in_the_way(refs: &BTreeMap<String, Ref>, name: &str) -> Result<()> {
         return Err(Failure::new(format!(
             "branch `{above}` is there, so git cannot have a branch `{name}`"
         ))
-        .hint(format!("rename it: git branch -m {above} NEW_NAME"))
+        .hint(format!(
+            "rename it: {}",
+            command("git branch -m", [above, "NEW_NAME"])
+        ))
         .hint("or commit to another branch: `--branch NAME`"));
     }
     let below = format!("refs/heads/{name}/");
@@ -243,7 +250,8 @@ fn tracking(
                 names.join(", ")
             ))
             .hint(format!(
-                "say which one to follow: git branch --track {name} REMOTE/{name}"
+                "say which one to follow: {}",
+                command("git branch --track", [name, &format!("REMOTE/{name}")])
             )))
         }
     }

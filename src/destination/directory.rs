@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use crate::failpoint;
-use crate::failure::{Failure, Result, argument};
+use crate::failure::{Failure, Result, command};
 use crate::history;
 use crate::interrupt::Scratch;
 use crate::plan::ResultFile;
@@ -91,8 +91,8 @@ fn place(from: &Path, shown: &str) -> Result<PathBuf> {
         Ok(parent) if parent.is_dir() => Ok(parent.join(name)),
         _ => Err(
             Failure::new(format!("there is no directory to put `{shown}` into")).hint(format!(
-                "make it first: mkdir -p -- {}",
-                argument(&above.to_string_lossy())
+                "make it first: {}",
+                command("mkdir -p --", [above.to_string_lossy()])
             )),
         ),
     }

@@ -15,7 +15,7 @@ use super::worktree::Linked;
 use super::{Held, merged};
 use crate::build_check::{BuildCheck, Earlier};
 use crate::config::FILE_NAME;
-use crate::failure::{Failure, Result, listed, pathspec, short};
+use crate::failure::{Failure, Result, listed, short, stage};
 use crate::fetch::{History, Move, Tip};
 use crate::git::{CommitId, LocalRepo, Status};
 use crate::history;
@@ -78,16 +78,13 @@ fn refuse_undecided(workspace: &Workspace) -> Result<()> {
     if differ.is_empty() {
         return Ok(());
     }
-    let names: Vec<String> = differ.iter().map(|name| pathspec(name)).collect();
+    let commit = format!("commit them: {} && git commit", stage(&differ));
     let differ: Vec<String> = differ.into_iter().collect();
     Err(Failure::new(format!(
         "uncommitted changes decide how the branch is made: {}",
         listed(&differ)
     ))
-    .hint(format!(
-        "commit them: git add -f -- {} && git commit",
-        names.join(" ")
-    ))
+    .hint(commit)
     .hint("to use what is committed: --rev HEAD"))
 }
 

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::failpoint;
-use crate::failure::{Failure, Result, argument};
+use crate::failure::{Failure, Result, command};
 use crate::git::{Amid, Listed, LocalRepo};
 
 /// Names the commit whose files are being checked out, in the worktree alone: a run that is killed then has left the
@@ -146,17 +146,20 @@ impl Linked {
 
     fn has_changes(&self) -> Failure {
         let shown = self.directory.display().to_string();
-        let at = argument(&shown);
+        let at = [shown.as_str()];
         match self.stage {
             Stage::Unfinished => Failure::new(format!(
                 "the worktree `{shown}` was left unfinished by a run that was killed"
             ))
             .hint(format!(
-                "look whether it holds anything of yours, then remove it: git worktree remove --force --force {at}"
+                "look whether it holds anything of yours, then remove it: {}",
+                command("git worktree remove --force --force", at)
             )),
             _ => Failure::new(format!("the worktree `{shown}` has changes of its own")).hint(
                 format!(
-                    "look at them, then discard them: git -C {at} status; git -C {at} reset --hard"
+                    "look at them, then discard them: {} status; {} reset --hard",
+                    command("git -C", at),
+                    command("git -C", at)
                 ),
             ),
         }
@@ -245,8 +248,8 @@ pub(super) fn amid(listed: &Listed) -> Option<Failure> {
     };
     Some(
         Failure::new(format!("branch `{name}` is being {doing} at `{directory}`")).hint(format!(
-            "finish that, or give it up: git -C {} {end}",
-            argument(directory)
+            "finish that, or give it up: {} {end}",
+            command("git -C", [directory])
         )),
     )
 }

@@ -271,8 +271,8 @@ fn refuse_shared(directory: &Path) -> Result<()> {
     Err(
         Failure::new(format!("the cache `{shown}` {problem}, so it is not used"))
             .hint(format!(
-                "remove it: rm -rf {}",
-                crate::failure::argument(&shown)
+                "remove it: {}",
+                crate::failure::command("rm -rf", [&shown])
             ))
             .hint("or set XDG_CACHE_HOME to a directory of your own"),
     )

@@ -17,7 +17,7 @@ use super::git::{FetchFailure, RELOCK, Trouble};
 use super::reach::Reach;
 use super::{Cache, Progress, Tip};
 use crate::config::{Config, is_one_version};
-use crate::failure::{Failure, Result, argument};
+use crate::failure::{Failure, Result, command};
 use crate::finding::Rule;
 use crate::interrupt::{Scratch, unusable};
 use crate::parallel::side_by_side;
@@ -320,20 +320,17 @@ fn says_that_it_is_gone(output: &Output) -> bool {
 /// The command that a person can run.
 fn by_hand(chart: &ChartRef) -> String {
     let shown = chart.repo.shown();
-    let version = match chart.version.as_str() {
-        "" => String::new(),
-        version => format!(" --version {}", argument(version)),
-    };
-    if chart.is_oci() {
-        let name = format!("{}/{}", shown.trim_end_matches('/'), chart.name);
-        format!("helm pull{version} {}", argument(&name))
-    } else {
-        format!(
-            "helm pull{version} --repo {} {}",
-            argument(&shown),
-            argument(&chart.name)
-        )
+    let mut words = Vec::new();
+    if !chart.version.is_empty() {
+        words.extend(["--version", &chart.version]);
     }
+    let name = format!("{}/{}", shown.trim_end_matches('/'), chart.name);
+    if chart.is_oci() {
+        words.push(&name);
+    } else {
+        words.extend(["--repo", &shown, &chart.name]);
+    }
+    command("helm pull", words)
 }
 
 /// Returns the one archive that helm left.

@@ -17,7 +17,7 @@ use std::process::Command;
 
 use super::{command, is_object_id, not_run, said};
 use crate::failpoint;
-use crate::failure::{Failure, Result};
+use crate::failure::{self, Failure, Result};
 use crate::parallel::Ahead;
 use crate::process::{self, Conversation, Limits, Output, Terminal};
 
@@ -706,7 +706,8 @@ fn not_moved(name: &str, output: &Output) -> Failure {
         .and_then(|(_, rest)| rest.split_once("': File exists"));
     match lock {
         Some((lock, _)) => failure.hint(format!(
-            "if no git is running, remove the lock: rm '{lock}'"
+            "if no git is running, remove the lock: {}",
+            failure::command("rm", [lock])
         )),
         None => failure,
     }

@@ -8,7 +8,7 @@ use gix::objs::tree::EntryKind;
 
 use super::records::{Found, HISTORY, Recorded, Records};
 use super::trees::{differences, entries, lookup};
-use crate::failure::{Failure, Result, argument};
+use crate::failure::{Failure, Result, command};
 use crate::git::LocalRepo;
 use crate::record::{LOCK_NAME, Lock, TargetTrailer, Trailers, stored};
 use crate::tree::objects::{ObjectTree, object_id};
@@ -120,8 +120,8 @@ fn holds_copies(branch: &str, made: TargetTrailer) -> Failure {
     ))
     .hint("localize in place on another branch: `--branch NAME`")
     .hint(format!(
-        "or begin this one again, if the copies are not in use: git branch -D {}",
-        argument(branch)
+        "or begin this one again, if the copies are not in use: {}",
+        command("git branch -D", [branch])
     ))
 }
 

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::Hook;
 use super::script::Manager;
-use crate::failure::{Failure, Failures, Result, argument};
+use crate::failure::{Failure, Failures, Result, command};
 use crate::git::{Hooks, LocalRepo};
 
 /// Where the hooks of a repository are.
@@ -93,8 +93,11 @@ impl Directory {
         let own = self.hooks.common.join("hooks");
         Err(failure
             .hint(format!(
-                "for hooks of this repository alone: git config --local core.hooksPath {}",
-                argument(&real(&own).display().to_string())
+                "for hooks of this repository alone: {}",
+                command(
+                    "git config --local core.hooksPath",
+                    [real(&own).display().to_string()]
+                )
             ))
             .into())
     }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::script::{self, Manager, Split};
 use super::{Directory, Hook};
-use crate::failure::{Failure, Location, Result, argument};
+use crate::failure::{Failure, Location, Result, command};
 
 /// What was done to a hook.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -133,7 +133,7 @@ pub(super) fn plan_install(directory: &Directory, hook: Hook, force: bool) -> Re
         Failure::new(format!(
             "`{shown}` is not executable, so git does not run it"
         ))
-        .hint(format!("chmod +x {}", argument(&shown.to_string())))
+        .hint(command("chmod +x", [shown.to_string()]))
     };
     if let Some(split) = halves(&path, &bytes)? {
         let text = split.with(hook);

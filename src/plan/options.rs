@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use globset::{GlobSet, GlobSetBuilder};
 
 use crate::config::path_glob;
-use crate::failure::{Failure, Result, argument};
+use crate::failure::{Failure, Result, command};
 use crate::record::{LoadRestrictor, Lock};
 
 /// How to localize.
@@ -67,11 +67,15 @@ impl Options {
     /// Returns the same command line, which then trusts what a pattern matches.
     pub(super) fn command_trusting(&self, pattern: &str) -> String {
         let mut given = self.arguments.iter().peekable();
-        let mut command = vec!["git kustomize-localize".to_owned()];
-        command.extend(given.next_if(|given| *given == "localize").cloned());
-        command.push(format!("--trust-exec {}", argument(pattern)));
-        command.extend(given.map(|given| argument(given).to_string()));
-        command.join(" ")
+        let mut words: Vec<&str> = Vec::new();
+        words.extend(
+            given
+                .next_if(|given| *given == "localize")
+                .map(String::as_str),
+        );
+        words.extend(["--trust-exec", pattern]);
+        words.extend(given.map(String::as_str));
+        command("git kustomize-localize", words)
     }
 }
 

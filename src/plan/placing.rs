@@ -7,7 +7,7 @@ use super::layout;
 use super::remotes;
 use super::result::{Builder, Instance, Needed, Placed, PlacedEdit};
 use super::spelling::{is_remote, new_text, text_to, value, whole};
-use crate::failure::{Failure, Result};
+use crate::failure::{Failure, Result, command};
 use crate::kustomization::Accepts;
 use crate::reference::localized_path::LOCALIZED_FILES;
 use crate::tree::{Entry, path};
@@ -334,7 +334,10 @@ impl Builder<'_> {
         ));
         Err(match source.repository {
             Some(_) => failure.hint("its repository has files there already; name another version, or copy what you need from it"),
-            None => failure.hint(format!("rename it: git mv {shown} NEW_NAME")),
+            None => failure.hint(format!(
+                "rename it: {}",
+                command("git mv --", [&shown, "NEW_NAME"])
+            )),
         })
     }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::config::is_one_version;
-use crate::failure::{Failure, Failures, Result, argument, listed, short};
+use crate::failure::{Failure, Failures, Result, command, listed, short};
 use crate::record::{Change, GitRemote, Lock, Remote};
 use crate::redact;
 use crate::reference::{Pin, RepoSpec, file_pin};
@@ -211,8 +211,8 @@ pub fn refuse_moved(
                     short(new.hex())
                 ))
                 .hint(format!(
-                    "find out why; if it is meant: git kustomize-localize update --accept-moved {}",
-                    argument(label)
+                    "find out why; if it is meant: {}",
+                    command("git kustomize-localize update --accept-moved", [label])
                 )),
             );
         }

@@ -14,7 +14,7 @@ use super::{Tell, by_id, counted, visible, write_warnings};
 use crate::commands::Status;
 use crate::commands::localize::{BranchOutcome, CopyOutcome, InPlaceOutcome, Localized, Outcome};
 use crate::config::Strict;
-use crate::failure::{Failure, pathspec, short};
+use crate::failure::{Failure, short, stage};
 use crate::plan::Rewritten;
 use crate::record::{Change, Remote};
 use crate::walk::Warning;
@@ -371,11 +371,7 @@ impl InPlaceOutcome {
         if self.stage.is_empty() {
             return Vec::new();
         }
-        let paths: Vec<String> = self.stage.iter().map(|path| pathspec(path)).collect();
-        vec![
-            format!("git add -f -- {}", paths.join(" ")),
-            "git commit".to_owned(),
-        ]
+        vec![stage(&self.stage), "git commit".to_owned()]
     }
 }
 

@@ -12,7 +12,7 @@ use super::{Tell, by_id, counted, visible, write_warnings};
 use crate::commands::Status;
 use crate::commands::lock::Outcome;
 use crate::config::Strict;
-use crate::failure::{Failure, Failures, pathspec, short};
+use crate::failure::{Failure, Failures, short, stage};
 use crate::plan::lock::Unresolved;
 use crate::record::LOCK_NAME;
 use crate::walk::Warning;
@@ -127,7 +127,7 @@ impl Outcome {
             }
         }
         if self.status == Status::Written {
-            writeln!(out, "  to stage it: git add -f -- {}", pathspec(LOCK_NAME))?;
+            writeln!(out, "  to stage it: {}", stage([LOCK_NAME]))?;
         }
         Ok(())
     }

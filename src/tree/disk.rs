@@ -4,7 +4,7 @@ use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
 use super::{Entry, Tree, path};
-use crate::failure::{Failure, Result, argument};
+use crate::failure::{Failure, Result};
 
 /// The files of this machine, as they are on disk now. Paths are those of the file system without the root, so that a
 /// reference may lead out of any directory and back into it.
@@ -93,7 +93,12 @@ impl Tree for DiskTree {
     }
 
     fn word(&self, path: &str) -> String {
-        argument(&self.label(path))
+        let label = self.label(path);
+        if label.starts_with('-') {
+            // An option would begin so.
+            return format!("./{label}");
+        }
+        label
     }
 }
 

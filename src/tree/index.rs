@@ -20,7 +20,7 @@ use super::recent::Recent;
 use super::store::Objects;
 use super::top::Top;
 use super::{Entry, LOCK_NAME, Listing, MERGE_LOCK, Search, Tree, path};
-use crate::failure::{Failure, Result, argument};
+use crate::failure::{Failure, Result, command, pathspec};
 use crate::git::LocalRepo;
 
 /// The files of the index, as they are stored.
@@ -238,8 +238,8 @@ impl Tree for IndexTree {
             .hint(match path {
                 LOCK_NAME => MERGE_LOCK.to_owned(),
                 path => format!(
-                    "resolve the conflict, then: git add -- {}",
-                    argument(&format!(":/{path}"))
+                    "resolve the conflict, then: {}",
+                    command("git add --", [pathspec(path)])
                 ),
             })),
             Some(entry) => self.objects.read("blob", self.entries.id(entry), path),
@@ -467,8 +467,8 @@ fn ask(here: &LocalRepo, hash: gix::hash::Kind) -> Result<(Entries, i64)> {
     // git reads past the end of a file that was cut off, and only mentions it in passing.
     taken(&state).ok_or_else(|| {
         Failure::new(format!("the index `{}` is damaged", here.index.display())).hint(format!(
-            "make it again from HEAD: rm {} && git reset",
-            argument(&here.index.display().to_string())
+            "make it again from HEAD: {} && git reset",
+            command("rm", [here.index.display().to_string()])
         ))
     })
 }

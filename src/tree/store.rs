@@ -8,7 +8,7 @@ use std::thread::{self, JoinHandle};
 
 use gix::ObjectId;
 
-use crate::failure::{Failure, Result, argument};
+use crate::failure::{Failure, Result, command};
 use crate::git::LocalRepo;
 use crate::parallel::processors;
 
@@ -102,8 +102,8 @@ pub fn proven(repository: &gix::Repository, kind: &str, id: ObjectId) -> Result<
         "{kind} {id} in `{directory}` is not what its id says: the cache was changed"
     ))
     .hint(format!(
-        "remove it, and run the command again: rm -rf {}",
-        argument(&directory.to_string())
+        "remove it, and run the command again: {}",
+        command("rm -rf", [directory.to_string()])
     )))
 }
 

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use super::trouble::{Beyond, TroubleKind, WalkError, WalkResult};
 use super::{Absence, LoadRestrictor, RootId, SourceId, Target, Walker, Warning};
 use crate::config::{FILE_NAME, Missing};
-use crate::failure::{Location, Result, argument};
+use crate::failure::{Location, Result, command, stage};
 use crate::finding::WarningId;
 use crate::kustomization::{Accepts, Kind};
 use crate::redact;
@@ -23,8 +23,8 @@ pub(super) fn wider(tree: &dyn tree::Tree, scope: &str, path: Option<&str>) -> S
             "name a directory that holds both with `--scope DIR`".to_owned()
         }
         common => format!(
-            "name a directory that holds both: --scope {}",
-            tree.word(common)
+            "name a directory that holds both: {}",
+            command("--scope", [tree.word(common)])
         ),
     }
 }
@@ -305,17 +305,14 @@ impl Walker<'_> {
                 kind,
                 format!("`{text}` is not committed: `{shown}` is on disk only"),
             )
-            .hint(format!(
-                "git add -f -- {} && git commit",
-                argument(&format!(":/{shown}"))
-            )),
+            .hint(format!("{} && git commit", stage([&shown]))),
             Absence::Ignored(place, pattern) => WalkError::new(
                 kind,
                 format!("`{text}` is kept out of git: `{shown}` matches `{pattern}` ({place})"),
             )
             .hint(format!(
-                "to leave the reference as it is: --leave-missing {}, or `leave-missing` in `{FILE_NAME}`",
-                argument(&shown)
+                "to leave the reference as it is: {}, or `leave-missing` in `{FILE_NAME}`",
+                command("--leave-missing", [&shown])
             )),
         }
     }

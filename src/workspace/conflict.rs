@@ -1,6 +1,6 @@
 //! The lock in the middle of a merge or a rebase, where git left two sides of it.
 
-use crate::failure::{Failure, Result, argument, short};
+use crate::failure::{Failure, Result, command, short};
 use crate::git::LocalRepo;
 use crate::record::lock::{Both, Merged, Sides};
 use crate::record::{LOCK_NAME, Lock};
@@ -53,8 +53,8 @@ pub(super) fn unclear(both: &Both) -> Failure {
         short(both.theirs.hex())
     ))
     .hint(format!(
-        "resolve it again: git kustomize-localize update {}",
-        argument(&both.label)
+        "resolve it again: {}",
+        command("git kustomize-localize update", [&both.label])
     ))
 }
 

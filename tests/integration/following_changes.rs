@@ -367,7 +367,7 @@ fn obstacles_are_named() {
     work.write("example/base/localized-files/mine.txt", "mine\n");
     refused(
         "`example/base/localized-files` is needed",
-        "git mv example/base/localized-files NEW_NAME",
+        "git mv -- example/base/localized-files NEW_NAME",
     );
     work.git(&["rm", "-r", "--quiet", "example/base/localized-files"]);
     work.write("example/base/localized-files", "mine\n");

@@ -487,7 +487,7 @@ fn a_localized_files_that_is_not_ours() {
     world
         .refused(&["app"])
         .stderr_has("`app/localized-files` is needed for what this kustomization references, and was not made by this tool")
-        .stderr_has("hint: rename it: git mv app/localized-files");
+        .stderr_has("hint: rename it: git mv -- app/localized-files");
 }
 
 #[test]

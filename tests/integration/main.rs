@@ -45,6 +45,7 @@ mod generate;
 mod generated;
 mod gitops;
 mod helm;
+mod hints;
 mod hook;
 mod hydrator;
 mod in_place;

@@ -1,7 +1,7 @@
 //! Why a fetch failed, and what to do about it.
 
 use super::{Clock, FetchFailure, GitRemotes, GitRequest, Trouble};
-use crate::failure::Failure;
+use crate::failure::{Failure, command};
 use crate::git;
 use crate::process::{self, Output};
 use crate::reference::Pin;
@@ -58,8 +58,10 @@ impl GitRemotes {
             Pin::Commit => Failure::new(format!("{shown} gives no commit {reference}")).hint(
                 "it may be gone: name a commit that a branch or a tag of the repository reaches",
             ),
-            _ => Failure::new(format!("{shown} has no ref `{reference}`"))
-                .hint(format!("list what there is: git ls-remote {shown}")),
+            _ => Failure::new(format!("{shown} has no ref `{reference}`")).hint(format!(
+                "list what there is: {}",
+                command("git ls-remote", [&shown])
+            )),
         };
         failure.because(Trouble::NotInRepository)
     }

@@ -4,7 +4,7 @@
 use std::collections::{BTreeSet, HashMap};
 
 use super::restore::Restored;
-use crate::failure::{Failure, Failures, Location, Result, listed, pathspec};
+use crate::failure::{Failure, Failures, Location, Result, listed, stage};
 use crate::finding::WarningId;
 use crate::plan::Change;
 use crate::plan::troubles::Troubles;
@@ -216,13 +216,12 @@ impl<'a> WritePlan<'a> {
         if differ.is_empty() {
             return Ok(None);
         }
-        let paths: Vec<String> = differ.iter().map(|place| pathspec(place)).collect();
         Ok(Some(
             Failure::new(format!(
                 "these files would be edited, and differ from the index: {}",
                 listed(&differ)
             ))
-            .hint(format!("git add -f -- {}", paths.join(" "))),
+            .hint(stage(&differ)),
         ))
     }
 

@@ -53,7 +53,7 @@ fn other_peoples_files_are_left_alone() {
     world.work.write("base/localized-files/mine.yaml", "mine\n");
     refused(&world, &[])
         .stderr_has("`base/localized-files` is needed for what this kustomization references, and was not made by this tool")
-        .stderr_has("git mv base/localized-files NEW_NAME");
+        .stderr_has("git mv -- base/localized-files NEW_NAME");
     world.work.remove("base/localized-files/mine.yaml");
     in_place(&world.work, &[]).success();
     world.work.commit("localized");
