@@ -77,6 +77,9 @@ pub use strict::Strict;
 /// The name of the configuration, at the top of the tree.
 pub const FILE_NAME: &str = ".kustomize-localize";
 
+/// What a hint shows where a reason goes.
+pub const PLACEHOLDER: &str = "WHY";
+
 /// The JSON Schema (draft 7) of the configuration, for editors.
 pub const SCHEMA: &str = include_str!("config/schema.json");
 
@@ -236,6 +239,14 @@ impl RefPolicy {
     }
 }
 
+/// Returns whether a reason is what somebody else wrote where one goes.
+#[must_use]
+pub fn is_placeholder(reason: &str) -> bool {
+    let word = reason.trim_matches(|c: char| !c.is_alphanumeric());
+    let mut known = [PLACEHOLDER, "REASON", "TODO", "FIXME", "TBD", "XXX", ""].into_iter();
+    known.any(|one| one.eq_ignore_ascii_case(word))
+}
+
 /// Returns whether helm takes a version for itself, not for a range of versions.
 pub(crate) fn is_one_version(version: &str) -> bool {
     let version = version.strip_prefix('v').unwrap_or(version);
@@ -336,6 +347,18 @@ impl Config {
         self.exclude.iter().any(|glob| glob.covers(directory))
     }
 
+    /// Returns where the entries stand whose reason is a placeholder, which accept nothing: the place, its line, and the
+    /// reason.
+    pub fn unreasoned(&self) -> impl Iterator<Item = (Span, &str, &str)> {
+        let allow = self.allow.iter();
+        let allow = allow.map(|one| (one.span, &*one.line_text, &*one.reason));
+        let missing = self.leave_missing.iter();
+        let missing = missing.map(|one| (one.span, &*one.line_text, &*one.reason));
+        allow
+            .chain(missing)
+            .filter(|(_, _, reason)| is_placeholder(reason))
+    }
+
     /// Returns the first entry of `allow` that accepts a finding: its rule, the URL of what it is about
     /// and how firmly that is named.
     #[must_use]
@@ -348,7 +371,8 @@ impl Config {
     pub fn allowed_by(&self, finding: &Finding) -> Option<usize> {
         let refs = RefPolicy::of(finding.rule, &finding.subject);
         self.allow.iter().position(|allow| {
-            allow.rules.contains(&finding.rule)
+            !is_placeholder(&allow.reason)
+                && allow.rules.contains(&finding.rule)
                 && allow.refs <= refs
                 && allow.url.matches(&finding.subject)
         })

@@ -6,7 +6,7 @@
 use super::Context;
 use super::missing_path::{self, Absent};
 use super::rule::{Allow, Definition, Find};
-use crate::config::{Config, FILE_NAME};
+use crate::config::{Config, FILE_NAME, PLACEHOLDER};
 use crate::failure::stage;
 use crate::finding::{Finding, Rule, Severity};
 use crate::tree::absence::Absence;
@@ -52,7 +52,7 @@ fn find(context: &Context<'_>) -> Vec<Finding> {
                 ));
             }
             help.push(format!(
-                "if it is made where it is built: # kustomize-localize: allow[{}] REASON",
+                "if it is made where it is built: # kustomize-localize: allow[{}] {PLACEHOLDER}",
                 Rule::IgnoredPath
             ));
             help.push(format!(

@@ -4,7 +4,7 @@
 
 use super::rule::{Allow, Definition, Find};
 use super::{Checking, Context, remote_chart};
-use crate::config::FILE_NAME;
+use crate::config::{FILE_NAME, PLACEHOLDER};
 use crate::failure::{Result, command, stage};
 use crate::finding::{Finding, Rule, Severity};
 use crate::kustomization::{Accepts, FILE_NAMES};
@@ -344,7 +344,7 @@ impl One<'_> {
         let help = vec![
             format!("bring what it names below `{}`", shown(&scope)),
             format!(
-                "or say why it may: # kustomize-localize: allow[{}] REASON",
+                "or say why it may: # kustomize-localize: allow[{}] {PLACEHOLDER}",
                 Rule::OutOfScope
             ),
         ];

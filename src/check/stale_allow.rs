@@ -1,14 +1,17 @@
 //! `stale-allow`: a comment or an entry of the configuration that allows nothing, because it is malformed or because
-//! there is nothing to allow.
+//! there is nothing to allow, or gives no reason.
 //!
 //! Only the configuration can silence it.
 
 use super::rule::{Allow, Definition, Find};
 use super::suppression::Comment;
+use crate::config::Config;
+use crate::failure::shown;
 use crate::finding::{Finding, Rule, Severity, Span, Subject};
+use crate::redact;
 
 /// The form that the help for a malformed comment shows.
-pub(super) const FORM: &str = "write `# kustomize-localize: allow[RULE] REASON`";
+pub(super) const FORM: &str = "write `# kustomize-localize: allow[RULE]`, and say why behind it";
 
 pub(super) const DEFINITION: Definition = Definition {
     id: "stale-allow",
@@ -17,7 +20,8 @@ pub(super) const DEFINITION: Definition = Definition {
     summary: "a suppression that suppresses nothing",
     explanation: r"
 A [comment](../manual/configuration.md#allowing-a-finding) or an entry of the configuration allows what is not found any
-more, or cannot be read. Remove it before it hides something else.
+more, cannot be read, or has a placeholder for a reason, as hints show one. Remove it before it hides something else, or
+say why.
 
 Entries that allow nothing are reported when everything is checked, not with `PATH`s. Only `rules` in the
 [configuration](../manual/configuration.md) can silence this rule.
@@ -26,6 +30,18 @@ Entries that allow nothing are reported when everything is checked, not with `PA
     in_localized_files: false,
     find: Find::AfterAll,
 };
+
+/// Returns what is stale about the entries of the configuration that give no reason.
+pub(super) fn stale_reasons(config: &Config) -> impl Iterator<Item = Finding> {
+    config.unreasoned().map(|(span, line_text, reason)| {
+        let message = format!(
+            "this entry allows nothing: `{}` is a placeholder, not a reason",
+            shown(reason)
+        );
+        let help = "say why, for those who review it".to_owned();
+        stale(&config.file, span, redact::text(line_text), message, help)
+    })
+}
 
 /// Returns what is stale about a comment.
 pub(super) fn stale_comment(

@@ -4,6 +4,7 @@
 
 use super::Context;
 use super::rule::{Allow, Definition, Find};
+use crate::config::PLACEHOLDER;
 use crate::finding::{Finding, Rule, Severity};
 use crate::walk::TroubleKind;
 
@@ -43,7 +44,7 @@ fn find(context: &Context<'_>) -> Vec<Finding> {
             format!("`{text}` lies in the submodule `{path}`, whose files this repository does not hold"),
             vec![
                 "copy the files into this repository, or name the submodule's repository by URL, with its commit".to_owned(),
-                format!("where submodules are always checked out: # kustomize-localize: allow[{}] REASON", Rule::SubmodulePath),
+                format!("where submodules are always checked out: # kustomize-localize: allow[{}] {PLACEHOLDER}", Rule::SubmodulePath),
             ],
         ));
     }

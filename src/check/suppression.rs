@@ -19,8 +19,8 @@ use std::collections::{BTreeSet, HashMap};
 
 use granit_parser::{Event, Parser};
 
-use super::stale_allow::{stale, stale_comment};
-use crate::config::Config;
+use super::stale_allow::{stale, stale_comment, stale_reasons};
+use crate::config::{Config, is_placeholder};
 use crate::failure::{nearest, shown};
 use crate::finding::{Allowed, Finding, Rule, Span, Subject};
 use crate::redact;
@@ -215,6 +215,12 @@ fn said(text: &str) -> Result<Said, String> {
     if !reason.contains(char::is_alphanumeric) {
         return Err("no reason is given".to_owned());
     }
+    if is_placeholder(reason) {
+        return Err(format!(
+            "`{}` is a placeholder, not a reason",
+            shown(reason)
+        ));
+    }
     Ok(Said {
         rules,
         reason: redact::text(reason),
@@ -293,9 +299,11 @@ fn allow(
             }));
         }
     }
+    findings.extend(stale_reasons(config));
     if let Some(used) = how.missing.as_ref().filter(|_| complete) {
         let entries = config.leave_missing.iter().enumerate();
-        for (_, entry) in entries.filter(|(index, _)| !used.contains(index)) {
+        let unused = entries.filter(|(index, _)| !used.contains(index));
+        for (_, entry) in unused.filter(|(_, entry)| !is_placeholder(&entry.reason)) {
             findings.push(stale(
                 &config.file,
                 entry.span,
@@ -310,7 +318,7 @@ fn allow(
     }
     if complete {
         for (index, entry) in config.allow.iter().enumerate() {
-            if !used_entries.contains(&index) {
+            if !used_entries.contains(&index) && !is_placeholder(&entry.reason) {
                 findings.push(stale(
                     &config.file,
                     entry.span,

@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Config, RefPolicy, UrlGlob};
-use crate::failure::{Exception, Failure, Result, shown};
+use super::{Config, PLACEHOLDER, RefPolicy, UrlGlob, is_placeholder};
+use crate::failure::{Exception, Failure, Location, Result, shown};
 use crate::finding::{Rule, Subject};
 use crate::redact;
 
@@ -19,8 +19,22 @@ impl<'a> Leave<'a> {
     /// Takes what the configuration says, and `named`, the globs of `--leave-remote` ([`Leave::glob`]).
     ///
     /// # Errors
-    /// When one of these is not a glob.
+    /// When one of these is not a glob, or an entry of the configuration has a placeholder for a reason.
     pub fn new(config: &'a Config, named: &BTreeSet<String>) -> Result<Leave<'a>> {
+        if let Some((span, _, reason)) = config.unreasoned().next() {
+            let failure = Failure::new(format!(
+                "`{}` is a placeholder, not a reason",
+                shown(reason)
+            ));
+            return Err(failure
+                .hint("say why, for those who review it")
+                .at(Location {
+                    file: config.file.clone(),
+                    line: span.line,
+                    column: span.column,
+                    ..Location::default()
+                }));
+        }
         let globs = named.iter().map(|text| {
             UrlGlob::parse(text).map_err(|why| {
                 Failure::new(format!(
@@ -68,6 +82,7 @@ impl Config {
         let refs = RefPolicy::of(rule, subject);
         self.allow.iter().position(|allow| {
             allow.leave
+                && !is_placeholder(&allow.reason)
                 && allow.rules.contains(&rule)
                 && allow.refs <= refs
                 && allow.url.matches(subject)
@@ -130,7 +145,7 @@ impl Config {
             if !rule.is_empty() {
                 entry.push_str(&format!(", rules: [{rule}]"));
             }
-            entry.push_str(", leave: true, reason: WHY}");
+            entry.push_str(&format!(", leave: true, reason: {PLACEHOLDER}}}"));
             entry
         });
         entries.collect()
@@ -202,12 +217,15 @@ mod tests {
         ] {
             let entry = Config::entry_leaving(rule, &subject);
             let entry = entry.unwrap_or_else(|| panic!("{subject:?}"));
-            let text = format!("allow:\n{entry}\n");
+            let printed = format!("allow:\n{entry}\n");
+            let config = Config::parse(printed.as_bytes(), "x").unwrap();
+            assert_eq!(config.leaving(rule, &subject), None, "{entry}");
+            let text = printed.replace(PLACEHOLDER, "ours");
             let config = Config::parse(text.as_bytes(), "x").unwrap();
             assert_eq!(config.leaving(rule, &subject), Some(0), "{entry}");
             let none = BTreeSet::new();
             let leave = Leave::new(&config, &none).unwrap();
-            assert_eq!(leave.accepts(rule, &subject).as_deref(), Some("WHY"));
+            assert_eq!(leave.accepts(rule, &subject).as_deref(), Some("ours"));
             let without = text.replace(", leave: true", "");
             let config = Config::parse(without.as_bytes(), "x").unwrap();
             assert_eq!(config.leaving(rule, &subject), None, "{entry}");

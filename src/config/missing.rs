@@ -2,8 +2,8 @@
 
 use globset::{Glob, GlobBuilder, GlobMatcher};
 
-use super::Config;
 use super::leave::quoted;
+use super::{Config, PLACEHOLDER, is_placeholder};
 use crate::finding::Span;
 
 /// The longest glob, in bytes.
@@ -70,14 +70,14 @@ impl Config {
     #[must_use]
     pub fn may_be_missing(&self, path: &str) -> Option<usize> {
         let mut entries = self.leave_missing.iter();
-        entries.position(|entry| entry.path.is_match(path))
+        entries.position(|entry| entry.path.is_match(path) && !is_placeholder(&entry.reason))
     }
 
     /// Returns an entry of `leave-missing` that allows a path from the top to be missing, as YAML.
     #[must_use]
     pub fn entry_missing(path: &str) -> String {
         let path = quoted(&globset::escape(path));
-        format!("- {{path: {path}, reason: WHY}}")
+        format!("- {{path: {path}, reason: {PLACEHOLDER}}}")
     }
 
     /// Returns what a missing path from the top means; `is_left` is whether it may be missing in this run.

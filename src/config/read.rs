@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 
 use super::deployed;
 use super::{
-    Allow, Comments, Config, Glob, LeaveMissing, Level, Locked, RefPolicy, Strict, UrlGlob,
+    Allow, Comments, Config, Glob, LeaveMissing, Level, Locked, PLACEHOLDER, RefPolicy, Strict,
+    UrlGlob,
 };
 use crate::failure::{Failure, Failures, Result, nearest, shown};
 use crate::finding::{Rule, Span, WarningId};
@@ -398,7 +399,7 @@ fn url_rule(
                     format!("`{rule}` is about no URL, so no entry of `allow` can be about it"),
                 )
                 .hint(format!(
-                    "name some of {}; allow others where they are found, by a comment `# kustomize-localize: allow[{rule}] REASON`",
+                    "name some of {}; allow others where they are found, by a comment `# kustomize-localize: allow[{rule}] {PLACEHOLDER}`",
                     known.join(", ")
                 )));
         }

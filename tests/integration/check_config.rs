@@ -321,6 +321,78 @@ patches:
 }
 
 #[test]
+fn a_placeholder_is_no_reason() {
+    let text = |reason: &str| {
+        format!(
+            "resources:\n- https://example.com/x.yaml # kustomize-localize: allow[remote-reference] {reason}\n"
+        )
+    };
+    let comment = |reason: &str| found_in(&Memory::of(&[("kustomization.yaml", &text(reason))]));
+    let entry = |reason: &str| {
+        let allow = format!("- {{url: example.com, leave: true, reason: '{reason}'}}\n");
+        let missing = format!("- {{path: app/gone.yaml, reason: '{reason}'}}\n");
+        let sandbox = Sandbox::new();
+        let repo = repo(
+            &sandbox,
+            &[
+                (FILE, &format!("allow:\n{allow}leave-missing:\n{missing}")),
+                (
+                    "app/kustomization.yaml",
+                    "resources: ['https://example.com/x.yaml', gone.yaml]\n",
+                ),
+            ],
+        );
+        let found = found(&repo, &[]);
+        repo.commit("entries");
+        let ways = [
+            &["lock"][..],
+            &["--in-place", "--no-verify"],
+            &["app", "--no-verify", "--branch", "copy"],
+        ];
+        for way in ways {
+            let output = repo.run(way);
+            if found.iter().any(|one| one.starts_with('!')) {
+                // It would be in the lock for good.
+                output.fails(2).stderr_has(&format!("{FILE}:2:3: "));
+                assert!(!repo.path().join("kustomize-localize.lock").exists());
+            } else {
+                let lock = repo.read("kustomize-localize.lock");
+                assert!(output.success().stderr.is_empty() && lock.contains(reason));
+                repo.git(&["add", "--all"]);
+                repo.git(&["commit", "--quiet", "--allow-empty", "--message", "lock"]);
+            }
+        }
+        found
+    };
+    for reason in ["WHY", "why?", "TODO", "todo:", "<REASON>", "FIXME"] {
+        assert_eq!(
+            comment(reason),
+            [
+                "!remote-reference kustomization.yaml:2",
+                "stale-allow kustomization.yaml:2"
+            ],
+            "{reason}"
+        );
+        assert_eq!(
+            entry(reason),
+            [
+                &format!("stale-allow {FILE}:2"),
+                &format!("stale-allow {FILE}:4"),
+                "!remote-reference app/kustomization.yaml:1",
+                "!missing-path app/kustomization.yaml:1",
+            ],
+            "{reason}"
+        );
+    }
+    for reason in ["why not", "ours", "TODO by Bob: vendor it"] {
+        let allowed = ["~remote-reference kustomization.yaml:2"];
+        assert_eq!(comment(reason), allowed, "{reason}");
+        let allowed = ["~remote-reference app/kustomization.yaml:1"];
+        assert_eq!(entry(reason), allowed, "{reason}");
+    }
+}
+
+#[test]
 fn excluded_roots_are_still_followed() {
     let text = format!("resources:\n- {REMOTE}\n");
     let repo = Memory::of(&[

@@ -226,7 +226,7 @@ fn an_entry_of_allow_says_which_and_why() {
         "allow:\n- {url: a.example, reason: r, rules: [missing-path]}\n",
         &[
             "allow[0].rules[0]: `missing-path` is about no URL",
-            "allow[missing-path] REASON",
+            "allow[missing-path] WHY",
         ],
     );
     is_refused_for(

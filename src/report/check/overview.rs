@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt::Write;
 
 use super::counted;
-use crate::config::FILE_NAME;
+use crate::config::{FILE_NAME, PLACEHOLDER};
 use crate::finding::{Finding, Rule, Severity, Span, Subject};
 use crate::report::visible;
 
@@ -161,7 +161,7 @@ impl<'a> Overview<'a> {
             lines.push(format!("allow what is to stay remote, in {FILE_NAME}:"));
             lines.push("  allow:".to_owned());
             lines.push(format!("    - url: {}", entry(upstream)));
-            lines.push("      reason: WHY".to_owned());
+            lines.push(format!("      reason: {PLACEHOLDER}"));
         }
         lines
     }
@@ -366,7 +366,7 @@ mod tests {
             },
         ] {
             let entry = entry(&upstream(&subject).unwrap());
-            let text = format!("allow:\n- url: {entry}\n  reason: WHY\n");
+            let text = format!("allow:\n- url: {entry}\n  reason: ours\n");
             let config = crate::config::Config::parse(text.as_bytes(), "c").unwrap();
             assert!(config.allow[0].url.matches(&subject), "{entry} {subject:?}");
         }
