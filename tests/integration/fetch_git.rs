@@ -304,7 +304,7 @@ fn a_query_that_kustomize_ignores_is_no_way_to_say_head() {
     let said = "the query cannot be parsed, so kustomize builds HEAD";
     let hint = "write `?ref=TAG-OR-COMMIT` without `;`";
     let repo = naming(&sandbox, &[&url, &dropped]);
-    for command in [&["app"][..], &["lock"], &["--in-place"]] {
+    for command in [&["app"][..], &["--in-place"], &["lock"]] {
         let output = repo.run(command);
         assert_ne!(output.status, 0);
         output.stderr_has(said).stderr_has(hint);
