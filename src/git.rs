@@ -66,6 +66,12 @@ pub(crate) fn said(output: &Output) -> String {
                 .find_map(|prefix| line.strip_prefix(prefix))
                 .unwrap_or(line)
         })
+        // Who reports it has named the URL.
+        .map(|line| {
+            let rest = line.strip_prefix("unable to access '");
+            let why = rest.and_then(|rest| rest.split_once("': "));
+            why.map_or(line, |(_, why)| why)
+        })
         .collect();
     match lines.as_slice() {
         [] => format!("git ended with {}", output.status),

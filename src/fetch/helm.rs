@@ -274,6 +274,8 @@ pub(super) fn pull(
         let said = said(&output.stderr);
         let trouble = if says_that_it_is_gone(&output) {
             Trouble::NotInRepository
+        } else if output.says(NOT_ANSWERED) {
+            Trouble::NoConnection
         } else {
             Trouble::Other
         };
@@ -306,6 +308,19 @@ fn said(stderr: &str) -> String {
     }
 }
 
+/// What helm says where nothing answered, or not for want of the chart.
+const NOT_ANSWERED: &[&str] = &[
+    "no such host",
+    "dial tcp",
+    "timeout exceeded",
+    "deadline exceeded",
+    "connection reset",
+    "internal server error",
+    "bad gateway",
+    "service unavailable",
+    "gateway timeout",
+];
+
 /// Returns whether the repository answered, and has no such chart. helm has one exit status for everything.
 fn says_that_it_is_gone(output: &Output) -> bool {
     output.says(&[
@@ -314,7 +329,8 @@ fn says_that_it_is_gone(output: &Output) -> bool {
         "no chart version found",
         "manifest unknown",
         "410 gone",
-    ]) && !output.says(&["no such host", "dial tcp", "executable file not found"])
+    ]) && !output.says(NOT_ANSWERED)
+        && !output.says(&["executable file not found"])
 }
 
 /// The command that a person can run.

@@ -417,6 +417,13 @@ fn help_fits_why_it_could_not_be_resolved() {
     lock("https://127.0.0.1:1/acme/lib//web?ref=v1")
         .fails(1)
         .stderr_has("hint: check the host's name, the network and the proxy")
+        .stderr_has("could not fetch https://127.0.0.1:1/acme/lib: Failed to connect")
+        .lacks("remote, add to `allow`");
+    let away = "https://files.example.com/away.yaml";
+    world.server.route(away, Reply::status(503));
+    lock(away)
+        .fails(1)
+        .stderr_has("503")
         .lacks("remote, add to `allow`");
     lock("https://github.com/acme/lib//ohter?ref=v1")
         .fails(1)

@@ -118,6 +118,11 @@ impl GitRemotes {
                 .hint("check the host's name, the network and the proxy")
                 .because(Trouble::NoAnswer);
         }
+        if output.says(&["the requested url returned error: 5"]) {
+            return failure
+                .hint("try again later: the server could not answer")
+                .because(Trouble::NoConnection);
+        }
         if output.says(&[
             "certificate problem",
             "certificate verif",

@@ -435,3 +435,32 @@ fn a_chart_that_helm_was_asked_for_is_not_left_for_want_of_helm() {
         }
     }
 }
+
+/// What may be there again tomorrow is no reason for an exception.
+#[test]
+fn an_exception_is_offered_for_a_chart_that_is_gone_and_not_for_an_outage() {
+    let stage = stage(&[("kustomization.yaml", CHART)]);
+    for (said, is_offered) in [
+        (
+            "chart \"nginx\" version \"1.2.3\" not found in repository",
+            true,
+        ),
+        (
+            "looks like it is no repository: dial tcp: lookup charts.example: no such host",
+            false,
+        ),
+        (
+            "failed to fetch index.yaml : 503 Service Unavailable",
+            false,
+        ),
+    ] {
+        let script = format!("[ $1 = version ] || {{ echo 'Error: {said}' >&2; exit 1; }}");
+        stage.sandbox.script("helm", &script);
+        let output = stage.work.run(&["lock", "--helm"]);
+        let offered = output
+            .fails(1)
+            .stderr
+            .contains("- {url: charts.example/stable/nginx, ");
+        assert_eq!(offered, is_offered, "{output:?}");
+    }
+}
