@@ -21,6 +21,7 @@
 //! strict: [not-built]         # warnings that are errors where something is brought in
 //! comments: base              # or accept: allow comments that a change adds count in its own gate
 //! new-only: false             # only findings that the base does not have
+//! helm: false                 # charts of repositories are brought in
 //! load-restrictor: root-only  # or none, as Flux and Argo CD can build
 //! allow-private: false        # what an upstream names may lie at a private address
 //! repository:                 # URLs under which this repository is deployed, besides its remotes
@@ -108,6 +109,8 @@ pub struct Config {
     pub comments: Comments,
     /// Whether only findings count that the base does not have.
     pub new_only: bool,
+    /// Whether charts of repositories are brought in, whatever a lock says.
+    pub helm: bool,
     /// Which files a kustomization root may load.
     pub load_restrictor: LoadRestrictor,
     /// Whether what an upstream names may lie further inwards than that upstream.

@@ -1,7 +1,7 @@
 //! What a rule looks at, and how it makes a finding of what it saw.
 
 use std::cell::{OnceCell, RefCell};
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -62,7 +62,7 @@ pub(super) struct Context<'a> {
     /// The names in directories that were requested.
     names: RefCell<HashMap<String, Rc<[String]>>>,
     /// What was requested of [`Context::changed_in_place`].
-    changed_in_place: RefCell<HashMap<RootId, Option<Rc<str>>>>,
+    changed_in_place: RefCell<HashMap<RootId, Option<Rc<BTreeSet<String>>>>>,
     source_ignore: OnceCell<SourceIgnore>,
     /// What rules could not look at.
     pub(super) failures: RefCell<Vec<Failure>>,
@@ -298,11 +298,11 @@ impl<'a> Context<'a> {
 
     /// Returns what changes when a root is localized in place, as [`remotes::changed_in_place`]. Asked for by every
     /// remote reference of the root, so it is found out once.
-    pub(super) fn changed_in_place(&self, root: RootId) -> Option<Rc<str>> {
+    pub(super) fn changed_in_place(&self, root: RootId) -> Option<Rc<BTreeSet<String>>> {
         if let Some(known) = self.changed_in_place.borrow().get(&root) {
             return known.clone();
         }
-        let found = remotes::changed_in_place(self, root, None).map(Rc::from);
+        let found = remotes::changed_in_place(self, root).map(Rc::new);
         let mut known = self.changed_in_place.borrow_mut();
         known.insert(root, found.clone());
         found

@@ -148,7 +148,7 @@ fn again_in_place(context: &Context<'_>, home: &str) -> String {
         "git kustomize-localize --in-place --no-commit --overwrite",
         [format!(":/{start}")],
     );
-    match remotes::changed_in_place(context, root, Some(home)) {
+    match remotes::stage_in_place(context, root, &[home]) {
         Some(stage) => format!("{command} && {stage}"),
         None => format!("write it again, and stage what that changes, as it says: {command}"),
     }

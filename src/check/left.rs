@@ -7,6 +7,7 @@
 use std::collections::{BTreeSet, HashMap};
 
 use super::Context;
+use super::remote_chart;
 use super::remote_reference::is_fulfilled;
 use super::remotes::RemoteUse;
 use crate::config::{Config, FILE_NAME};
@@ -124,12 +125,7 @@ fn finding(
 ) -> Finding {
     let label = left.what.label();
     let (what, help) = match left.what {
-        LeftWhat::Chart { .. } => (
-            "the chart",
-            format!(
-                "bring its charts in, too: git kustomize-localize lock --helm && git add -f -- :/{LOCK_NAME}"
-            ),
-        ),
+        LeftWhat::Chart { .. } => ("the chart", remote_chart::lock_charts(context.config)),
         LeftWhat::Image { .. } => (
             "the image",
             "name a version of it whose functions are pinned by their digests and need no network"

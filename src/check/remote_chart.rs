@@ -11,12 +11,13 @@
 //! is `out-of-scope`.
 
 use super::Context;
+use super::remotes;
 use super::rule::{Allow, Definition, Find};
 use crate::config::{Config, FILE_NAME, Locked, Missing};
 use crate::failure::{argument, stage};
 use crate::finding::{Finding, Rule, Severity, Subject};
 use crate::kustomization::NoteKind;
-use crate::record::LoadRestrictor;
+use crate::record::{LOCK_NAME, LoadRestrictor};
 use crate::redact;
 use crate::tree::absence::Absence;
 use crate::tree::{self, Resolved, path};
@@ -29,9 +30,9 @@ pub(super) const DEFINITION: Definition = Definition {
     summary: "a Helm chart that is not in the tree",
     explanation: r"
 A Helm chart has a `repo`, and the chart is not in the tree: helm downloads it during the build, and only a version pins
-what it downloads. Commit the chart below the chart home, where helm finds it without the network:
-`git kustomize-localize --in-place --no-commit --helm` puts it there. An entry of the lock at the top (`lock --helm`)
-satisfies the rule too, unless the configuration says `locked: error`.
+what it downloads. With `helm: true` in the [configuration](../manual/configuration.md) `git kustomize-localize lock`
+records what the chart is, which satisfies the rule unless the configuration says `locked: error`, and localizing puts it
+below the chart home, where helm finds it without the network. Or an entry of `allow` says why it stays remote.
 
 ```yaml
 helmCharts:
@@ -293,19 +294,8 @@ impl Chart<'_> {
 
     fn help(&self, context: &Context<'_>) -> Vec<String> {
         if self.is_owned(context) {
-            let subject = Subject::Helm {
-                url: redact::url(self.repo.unwrap_or_default()),
-                chart: self.name.to_owned(),
-                version: self.version.to_owned(),
-            };
-            let entry = Config::entry_leaving(Rule::RemoteChart, &subject);
-            let leave =
-                |entry| format!("or leave it remote: add to `allow` in `{FILE_NAME}`: {entry}");
-            let bring =
-                "bring its charts in, too: localize with `--helm`, which is kept in the lock";
-            return std::iter::once(bring.to_owned())
-                .chain(entry.map(leave))
-                .collect();
+            let bring = format!("localize again, with `helm: true` in {FILE_NAME}");
+            return std::iter::once(bring).chain(self.leave()).collect();
         }
         let directory = match &self.place {
             Place::Missing(directory)
@@ -334,28 +324,49 @@ impl Chart<'_> {
                 _ => format!("it is there, but not added: {add}"),
             }];
         }
-        let Some(repo) = self.repo else {
+        if self.repo.is_none() {
             return vec!["put the chart there, or name its `repo`".to_owned()];
-        };
-        let shown = redact::url(repo);
-        let words = [self.name, self.version, &shown, directory];
-        if words.iter().any(|word| word.starts_with('-')) || redact::has_secret(repo) {
-            return vec![format!("put the chart there, then: {add}")];
         }
-        let version = match self.version {
-            "" => String::new(),
-            version => format!(" --version {}", argument(version)),
+        let bring = match context.config.locked {
+            Locked::Allow => lock_charts(context.config),
+            Locked::Error => {
+                let first = configure(context.config);
+                let mut more = vec![directory.as_str()];
+                more.extend(first.map(|_| FILE_NAME));
+                let what = format!("{}bring it in", first.unwrap_or_default());
+                remotes::in_place_command(context, self.noted.root, &what, &more)
+            }
         };
-        let chart = if shown.starts_with("oci://") {
-            argument(&format!("{}/{}", shown.trim_end_matches('/'), self.name))
-        } else {
-            format!("--repo {} {}", argument(&shown), argument(self.name))
-        };
-        vec![format!(
-            "put the chart there: helm pull --untar --untardir \"$(git rev-parse --show-toplevel)\"/{}{version} {chart} && {add}",
-            argument(path::parent(directory))
-        )]
+        std::iter::once(bring).chain(self.leave()).collect()
     }
+
+    /// Returns the entry that leaves it remote, after a phrase; none where no entry can name it.
+    fn leave(&self) -> Option<String> {
+        let subject = Subject::Helm {
+            url: redact::url(self.repo?),
+            chart: self.name.to_owned(),
+            version: self.version.to_owned(),
+        };
+        let entry = Config::entry_leaving(Rule::RemoteChart, &subject)?;
+        Some(format!(
+            "or leave it remote: add to `allow` in `{FILE_NAME}`: {entry}"
+        ))
+    }
+}
+
+/// Returns how the charts of the repository are locked.
+pub(super) fn lock_charts(config: &Config) -> String {
+    let first = configure(config);
+    let stage = stage(first.map(|_| FILE_NAME).into_iter().chain([LOCK_NAME]));
+    format!(
+        "{}lock it: git kustomize-localize lock && {stage}",
+        first.unwrap_or_default()
+    )
+}
+
+/// Returns what has to be done first, so that charts are brought in.
+fn configure(config: &Config) -> Option<&'static str> {
+    (!config.helm).then_some("write `helm: true` into .kustomize-localize, and ")
 }
 
 #[cfg(test)]
@@ -381,10 +392,30 @@ mod tests {
             finding.message,
             "the chart `nginx` 1.2.3 of https://charts.example is not in the tree: helm downloads it to `apps/web/charts/nginx-1.2.3/nginx`"
         );
+        let leave = "or leave it remote: add to `allow` in `.kustomize-localize`: - {url: charts.example/nginx, leave: true, reason: WHY}";
+        let lock = "lock it: git kustomize-localize lock && git add -f -- ";
         assert_eq!(
             finding.help,
             [
-                "put the chart there: helm pull --untar --untardir \"$(git rev-parse --show-toplevel)\"/apps/web/charts/nginx-1.2.3 --version 1.2.3 --repo https://charts.example nginx && git add -f -- :/apps/web/charts/nginx-1.2.3/nginx"
+                &format!(
+                    "write `helm: true` into .kustomize-localize, and {lock}:/.kustomize-localize :/kustomize-localize.lock"
+                ),
+                leave
+            ]
+        );
+        let help = |config: &str| {
+            let scene = Scene::default().file("apps/web/kustomization.yaml", CHART);
+            find(scene.config(config)).remove(0).help
+        };
+        assert_eq!(
+            help("helm: true\n"),
+            [&format!("{lock}:/kustomize-localize.lock"), leave]
+        );
+        assert_eq!(
+            help("helm: true\nlocked: error\n"),
+            [
+                "bring it in: git kustomize-localize --in-place --no-commit :/apps/web && git add -f -- :/apps/web/charts/nginx-1.2.3/nginx :/kustomize-localize.lock",
+                leave
             ]
         );
         assert_eq!(finding.field, "helmCharts[0]");
@@ -445,11 +476,9 @@ mod tests {
             found[0].message,
             "the chart `nginx` in its newest version of oci://ghcr.io/o/ is not in the tree: helm downloads it to `charts/nginx`"
         );
-        assert_eq!(
-            found[0].help,
-            [
-                "put the chart there: helm pull --untar --untardir \"$(git rev-parse --show-toplevel)\"/charts oci://ghcr.io/o/nginx && git add -f -- :/charts/nginx"
-            ]
+        assert!(
+            found[0].help[1].contains("{url: ghcr.io/o/nginx, refs: any, leave: true"),
+            "{found:?}"
         );
     }
 
@@ -491,7 +520,7 @@ mod tests {
             found[0].message,
             "the chart `nginx` 1.2.3 of https://charts.example is looked for in `../c`, out of the repository, and downloaded there"
         );
-        assert!(!found[0].help[0].contains("helm pull"));
+        assert!(!found[0].help[0].contains("git "), "{found:?}");
     }
 
     #[test]
@@ -573,12 +602,11 @@ mod tests {
     }
 
     #[test]
-    fn no_secret_is_shown_and_no_option_is_suggested() {
-        let text = "helmCharts: [{name: nginx, repo: 'https://me:hunter2@charts.example'}, {name: -x, repo: 'https://h'}]\n";
+    fn no_secret_is_shown() {
+        let text = "helmCharts: [{name: nginx, repo: 'https://me:hunter2@charts.example'}]\n";
         let found = find(Scene::of(text));
-        assert_eq!(found.len(), 2);
+        assert_eq!(found.len(), 1);
         assert!(!shown(&found).contains("hunter2"), "{found:?}");
-        assert!(!shown(&found).contains("helm pull"), "{found:?}");
     }
 
     #[test]
@@ -592,6 +620,6 @@ mod tests {
         });
         let findings = find(scene);
         assert_eq!(findings.len(), 1, "{findings:?}");
-        assert!(findings[0].help[0].contains("`--helm`"));
+        assert!(findings[0].help[0].contains("`helm: true`"));
     }
 }

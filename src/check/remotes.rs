@@ -106,31 +106,42 @@ impl RemoteUse<'_> {
         if self.is_short_commit() || context.is_owned(context.path(self.edge.from)) {
             return None;
         }
-        let start = &context.graph.roots[self.root];
-        // Must work from any directory: git starts a hook at the top, the person who commits may be elsewhere.
-        let command = command(
-            "git kustomize-localize --in-place --no-commit",
-            [format!(":/{}", start.directory)],
-        );
-        Some(match context.changed_in_place(self.root) {
-            Some(stage) => format!("or bring it in, here: {command} && {stage}"),
-            None => {
-                format!("or bring it in, here, and stage what that changes, as it says: {command}")
-            }
-        })
+        let what = "or bring it in, here";
+        Some(in_place_command(context, self.root, what, &[]))
     }
 }
 
-/// Returns what changes when a root is localized in place, which also changes the directory `more`, as the command
-/// that stages it; none where that is too much for a line.
-pub(super) fn changed_in_place(
+/// Returns the commands that localize a root in place, which also changes `more`, after the phrase `what`.
+pub(super) fn in_place_command(
     context: &Context<'_>,
     root: RootId,
-    more: Option<&str>,
-) -> Option<String> {
+    what: &str,
+    more: &[&str],
+) -> String {
+    // Must work from any directory: git starts a hook at the top, the person who commits may be elsewhere.
+    let command = command(
+        "git kustomize-localize --in-place --no-commit",
+        [format!(":/{}", context.graph.roots[root].directory)],
+    );
+    match stage_in_place(context, root, more) {
+        Some(stage) => format!("{what}: {command} && {stage}"),
+        None => format!("{what}, and stage what that changes, as it says: {command}"),
+    }
+}
+
+/// Returns the command that stages what changes when a root is localized in place, which also changes `more`; none where
+/// that is too much for a line.
+pub(super) fn stage_in_place(context: &Context<'_>, root: RootId, more: &[&str]) -> Option<String> {
+    let changed = context.changed_in_place(root)?;
+    let mut paths: BTreeSet<&str> = changed.iter().map(String::as_str).collect();
+    paths.extend(more);
+    Some(stage(paths))
+}
+
+/// Returns the paths that change when a root is localized in place; none where they are more than people read.
+pub(super) fn changed_in_place(context: &Context<'_>, root: RootId) -> Option<BTreeSet<String>> {
     let graph = context.graph;
     let mut paths = BTreeSet::from([LOCK_NAME.to_owned()]);
-    paths.extend(more.map(str::to_owned));
     let mut seen = BTreeSet::from([root]);
     let mut todo = vec![root];
     while let Some(id) = todo.pop() {
@@ -150,5 +161,5 @@ pub(super) fn changed_in_place(
             return None;
         }
     }
-    Some(stage(&paths))
+    Some(paths)
 }

@@ -26,11 +26,11 @@ pub(super) struct LeaveArgs {
 pub(super) struct FetchArgs {
     /// Bring in the Helm charts of repositories, with the `helm` on PATH
     ///
-    /// Kept in the lock, so that later runs need not say it.
+    /// Kept in the lock, so that later runs need not say it. The same as `helm: true` in the configuration.
     #[arg(long, overrides_with = "no_helm")]
     pub(super) helm: bool,
 
-    /// Leave the Helm charts of repositories remote, whatever a lock says
+    /// Leave the Helm charts of repositories remote, whatever configuration or lock say
     ///
     /// Turns `--helm` off again; `lock` drops those that are locked.
     #[arg(long, overrides_with = "helm", hide_short_help = true)]

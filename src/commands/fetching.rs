@@ -12,7 +12,7 @@ use crate::record::Lock;
 /// How remote references are brought in.
 #[derive(Debug, Clone, Default)]
 pub struct Fetching {
-    /// Bring in charts, or leave them remote; none: as a lock says.
+    /// Bring in charts, or leave them remote; none: as configuration or lock say.
     pub helm: Option<bool>,
     /// How long one repository or file may take.
     pub timeout: Option<Duration>,
@@ -28,8 +28,8 @@ pub struct Fetching {
 
 impl Fetching {
     /// Returns whether charts are brought in, where they were `so_far`.
-    pub(super) fn helm(&self, so_far: bool) -> bool {
-        self.helm.unwrap_or(so_far)
+    pub(super) fn helm(&self, config: &Config, so_far: bool) -> bool {
+        self.helm.unwrap_or(config.helm || so_far)
     }
 
     /// Returns what the fetcher is to do. `helm` is from [`Fetching::helm`].

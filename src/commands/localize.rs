@@ -437,7 +437,7 @@ fn options(
             .unwrap_or_else(|| so_far.iter().any(|options| options.hydrator_metadata)),
         helm: request
             .fetch
-            .helm(so_far.iter().any(|options| options.helm)),
+            .helm(&workspace.config, so_far.iter().any(|one| one.helm)),
         overwrite: request.overwrite && destination.branch().is_none(),
         trailers: destination.branch().is_some(),
         arguments: request.arguments.clone(),

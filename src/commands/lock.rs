@@ -67,7 +67,7 @@ pub fn lock(request: &Request) -> Result<Outcome, Failures> {
     let before = workspace.lock.clone().unwrap_or_default();
     let leave_remote = leave_remote(&request.leave_remote, Some(&before));
     let leave = Leave::new(config, &leave_remote)?;
-    let helm = request.fetch.helm(before.options.helm);
+    let helm = request.fetch.helm(config, before.options.helm);
     let strict = config.strict.and(&request.strict);
     if let Some(relocked) = up_to_date(&workspace, &paths, helm, &leave)? {
         return finish(&workspace, request.dry_run, strict, &before, relocked);

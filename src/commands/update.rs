@@ -51,7 +51,7 @@ pub fn update(request: &Request) -> Result<Outcome, Failures> {
             .hint("git kustomize-localize lock")
     })?;
     let config = &workspace.config;
-    let helm = request.fetch.helm(before.options.helm);
+    let helm = request.fetch.helm(config, before.options.helm);
     let selected = update::select(&before, &request.urls)?;
     let held = Rc::new(update::without(&before, &selected));
     let mut fetcher = fetching::fetcher(

@@ -16,7 +16,7 @@ use crate::yaml::{self, Mark, Reader, at_line};
 const MAX_BYTES: usize = 256 << 10;
 
 /// The keys of the configuration.
-pub(super) const KEYS: [&str; 14] = [
+pub(super) const KEYS: [&str; 15] = [
     "rules",
     "locked",
     "scopes",
@@ -27,6 +27,7 @@ pub(super) const KEYS: [&str; 14] = [
     "strict",
     "comments",
     "new-only",
+    "helm",
     "load-restrictor",
     "allow-private",
     "repository",
@@ -136,6 +137,7 @@ fn top(
                 Ok(())
             }
             "new-only" => flag(reader, &mut config.new_only),
+            "helm" => flag(reader, &mut config.helm),
             "allow-private" => flag(reader, &mut config.allow_private),
             "repository" => entries(reader, &mut inner, |reader, failures| {
                 config

@@ -98,6 +98,7 @@ leave-missing:
   reason: made   by each cluster
 strict: [not-built, 'left-missing']
 new-only: true
+helm: true
 allow-private: true
 load-restrictor: none
 "#;

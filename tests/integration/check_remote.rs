@@ -14,13 +14,11 @@ const FILE: &str = "https://files.example.com/v1/app.yaml";
 fn world() -> World {
     let world = World::acme();
     world.sandbox.offer_itself();
-    // The files that `helm pull --untar` leaves behind.
+    // The archive that `helm pull` leaves behind.
     world.sandbox.script(
         "helm",
-        "test \"$1 $2 $3\" = 'pull --untar --untardir' || exit 64\n\
-         directory=$4\n\
-         for last; do :; done\n\
-         mkdir -p \"$directory/${last##*/}\" && echo 'name: x' > \"$directory/${last##*/}/Chart.yaml\" && echo 'a: b' > \"$directory/${last##*/}/values.yaml\"",
+        "test \"$1 $2\" = 'pull --destination' || exit 64\n\
+         cd \"$3\" && mkdir nginx && printf 'name: nginx\\nversion: 1.2.3\\n' > nginx/Chart.yaml && echo 'a: b' > nginx/values.yaml && tar -czf nginx-1.2.3.tgz nginx && rm -r nginx",
     );
     world.file(
         "https://files.example.com/latest/app.yaml",
@@ -45,7 +43,7 @@ fn commands(findings: &[Value]) -> Vec<String> {
         .flat_map(|finding| finding["help"].as_array().unwrap())
         .filter_map(|help| {
             let help = help.as_str().unwrap();
-            ["git ", "helm ", "touch "].iter().find_map(|program| {
+            ["git ", "touch "].iter().find_map(|program| {
                 let at = help.find(&format!(": {program}"))?;
                 Some(help[at + 2..].to_owned())
             })
@@ -243,14 +241,23 @@ fn the_way_out_of_charts() {
         ", repo: 'https://charts.example'",
         ", repo: 'oci://ghcr.io/acme'",
     ] {
-        let commands = ways_out(
-            &[
-                (".gitignore", "charts/\n"),
-                ("a b/kustomization.yaml", &chart(repo)),
-            ],
-            1,
-        );
-        assert!(commands[0].starts_with("helm pull "), "{commands:?}");
+        for config in ["", "locked: error\n"] {
+            let world = world();
+            let commands = blocked(
+                &world,
+                &[
+                    (".gitignore", "charts/\n"),
+                    (".kustomize-localize", config),
+                    ("a b/kustomization.yaml", &chart(repo)),
+                ],
+            );
+            assert_eq!(commands.len(), 1, "{commands:#?}");
+            let said = findings(&world.work)[0]["help"][0].to_string();
+            assert!(said.starts_with("\"write `helm: true` into"), "{said}");
+            let config = format!("{config}helm: true\n");
+            world.work.write(".kustomize-localize", config);
+            each_leads_out(&world, &commands);
+        }
     }
     // kustomize reads the values of a chart, even of one that has none.
     let taken = ways_out(

@@ -29,7 +29,7 @@ fn every_key_is_read() {
         assert_eq!(texts(&config.scopes), ["apps/*", "clusters/**"]);
         assert_eq!(texts(&config.include), ["clusters"]);
         assert_eq!(texts(&config.exclude), ["**/templates", "."]);
-        assert!(config.new_only && config.allow_private);
+        assert!(config.new_only && config.helm && config.allow_private);
         assert_eq!(config.load_restrictor, LoadRestrictor::None);
         let [own, charts] = &config.allow[..] else {
             panic!("{:?}", config.allow)
@@ -84,9 +84,9 @@ fn unknown_keys_are_refused_with_their_place() {
         ],
     );
     is_refused_for(
-        "shell: rm -rf /\n",
+        "program: rm -rf /\n",
         &[
-            "1:1: shell: this key is not known",
+            "1:1: program: this key is not known",
             "the keys are rules, locked",
         ],
     );

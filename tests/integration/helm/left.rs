@@ -129,8 +129,10 @@ fn charts_that_are_brought_in_later_belong_to_the_localized_files() {
     let args = ["--in-place", "--no-commit", "--no-verify"];
     stage.work.run(&args).success();
     stage.work.commit("localized");
-    stage.work.run(&["check"]).fails(1).stdout_has("`--helm`");
-    stage.work.run(&[&args[..], &["--helm"]].concat()).success();
+    let output = stage.work.run(&["check"]);
+    output.fails(1).stdout_has("`helm: true`");
+    stage.work.write(".kustomize-localize", "helm: true\n");
+    stage.work.run(&args).success();
     stage.work.commit("charts");
     stage.work.run(&["check"]).success();
     let lock = stage.work.read("kustomize-localize.lock");

@@ -52,6 +52,47 @@ fn a_remote_chart_is_pulled_once_and_built_without_its_repository() {
 }
 
 #[test]
+fn the_configuration_brings_charts_in() {
+    let stage = Stage::new();
+    stage.serve(REPO, "nginx", "1.2.3");
+    let chart = format!("helmCharts:\n- {{name: nginx, repo: '{REPO}', version: 1.2.3}}\n");
+    stage.work.write("app/kustomization.yaml", chart);
+    stage.work.write(".kustomize-localize", "helm: true\n");
+    stage.work.commit("chart");
+    let ways = [
+        &["--in-place", "--no-verify", "--branch", "placed"][..],
+        &["app", "copied", "--no-verify", "--branch", "copied"],
+        &["lock"],
+        &["update"],
+    ];
+    for way in ways {
+        let output = stage.work.run(way);
+        assert_eq!(output.success().stderr, "", "{way:?}");
+    }
+    for chart in [
+        "placed:app/charts/nginx-1.2.3/nginx",
+        "copied:copied/charts/nginx",
+    ] {
+        stage
+            .work
+            .git(&["cat-file", "-e", &format!("{chart}/Chart.yaml")]);
+    }
+    let lock = read(&stage.work.path().join("kustomize-localize.lock"));
+    assert!(
+        lock.contains(&format!("url: {REPO}\n    chart: nginx\n")),
+        "{lock}"
+    );
+    stage.work.git(&["add", "--all"]);
+    stage.work.run(&["check"]).success();
+    // An option is for one run.
+    stage
+        .work
+        .run(&["lock", "--no-helm"])
+        .success()
+        .stdout_has("dropped");
+}
+
+#[test]
 fn two_versions_of_one_chart_keep_their_repository() {
     let stage = Stage::new();
     stage.serve(REPO, "nginx", "1.2.3");
