@@ -354,7 +354,7 @@ const NEXT_STEPS: [(&str, &str); 7] = [
     ),
     (
         "did not finish within",
-        "give it more time: --timeout SECONDS",
+        "give it more time: --verify --timeout SECONDS",
     ),
 ];
 

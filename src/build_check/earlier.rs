@@ -115,7 +115,7 @@ impl Earlier {
 
 /// Why a target is not built again that did not build.
 const NOT_BUILT_BEFORE: &str =
-    "it did not build in an earlier run, from the same inputs (--verify builds it again)";
+    "as in an earlier run, from the same inputs (--verify builds it again)";
 
 /// A graph, to be asked for what its roots are built from.
 struct Reach<'a> {

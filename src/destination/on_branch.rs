@@ -81,7 +81,7 @@ fn refuse_undecided(workspace: &Workspace) -> Result<()> {
     let commit = format!("commit them: {} && git commit", stage(&differ));
     let differ: Vec<String> = differ.into_iter().collect();
     Err(Failure::new(format!(
-        "uncommitted changes decide how the branch is made: {}",
+        "uncommitted changes in {}: the branch is made from what is committed",
         listed(&differ)
     ))
     .hint(commit)

@@ -76,7 +76,7 @@ fn a_lock_or_a_configuration_that_is_not_committed_is_not_passed_over() {
         work.git(&["commit", "--quiet", "--message", file]);
     }
     work.run(&["--in-place", "--dry-run"]).success();
-    let differs = "decide how the branch is made: `.kustomize-localize`\n";
+    let differs = "uncommitted changes in `.kustomize-localize`: ";
     for change in [Some("allow-private: false\n"), None] {
         match change {
             Some(text) => work.write(".kustomize-localize", text),

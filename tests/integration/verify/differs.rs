@@ -163,7 +163,7 @@ fn a_build_that_takes_too_long_is_ended() {
         .fails(1)
         .stdout_has("the result does not: `")
         .stdout_has("did not finish within 1 s")
-        .stderr_has("hint: give it more time: --timeout SECONDS\n");
+        .stderr_has("hint: give it more time: --verify --timeout SECONDS\n");
 }
 
 #[test]
