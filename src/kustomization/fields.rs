@@ -258,7 +258,11 @@ pub(super) static BUILTIN_PLUGINS: &[(&str, PluginUse, &Struct)] = &[
     ("ReplicaCountTransformer", PluginUse::Transformer, &NO_PATHS),
     ("SecretGenerator", PluginUse::Generator, &GENERATOR_PLUGIN),
     ("SuffixTransformer", PluginUse::Transformer, &NO_PATHS),
-    ("ValueAddTransformer", PluginUse::Transformer, &NO_PATHS),
+    (
+        "ValueAddTransformer",
+        PluginUse::Transformer,
+        &VALUE_ADD_PLUGIN,
+    ),
 ];
 
 static NO_PATHS: Struct = record(&[]);
@@ -284,6 +288,8 @@ static MERGE_PLUGIN: Struct = one_of(
 
 static REPLACEMENT_PLUGIN: Struct =
     record(&[("replacements", Shape::List(&Shape::Struct(&REPLACEMENT)))]);
+
+static VALUE_ADD_PLUGIN: Struct = record(&[("targetFilePath", FILE)]);
 
 static HELM_PLUGIN: Struct = Struct {
     chart: true,

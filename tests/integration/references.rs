@@ -44,6 +44,10 @@ pub(crate) fn contents() -> Vec<(&'static str, String)> {
                 "source: {kind: Custom, name: custom, fieldPath: spec.map}\ntargets:\n- select: {kind: ConfigMap, name: the-map}\n  fieldPaths: [data.replaced]\n  options: {create: true}\n",
             ),
         ),
+        (
+            "targets.yaml",
+            text("targets:\n- selector: {kind: Custom}\n  fieldPath: spec/added\n"),
+        ),
         ("data.txt", text("some text\n")),
         ("one.env", text("ONE=1\n")),
         ("two.env", text("TWO=2\r\n")),
@@ -56,7 +60,7 @@ pub(crate) fn contents() -> Vec<(&'static str, String)> {
         (
             "transformer.yaml",
             text(
-                "apiVersion: builtin\nkind: PatchTransformer\nmetadata:\n  name: t1\npath: PLACE/patch.yaml\ntarget: {kind: Secret}\n---\napiVersion: builtin\nkind: PatchJson6902Transformer\nmetadata:\n  name: t2\npath: PLACE/patch.yaml\ntarget: {kind: Custom, name: custom}\n---\napiVersion: builtin\nkind: PatchStrategicMergeTransformer\nmetadata:\n  name: t3\npaths:\n- PLACE/merge.yaml\n---\napiVersion: builtin\nkind: ReplacementTransformer\nmetadata:\n  name: t4\nreplacements:\n- path: PLACE/replacement.yaml\n",
+                "apiVersion: builtin\nkind: PatchTransformer\nmetadata:\n  name: t1\npath: PLACE/patch.yaml\ntarget: {kind: Secret}\n---\napiVersion: builtin\nkind: PatchJson6902Transformer\nmetadata:\n  name: t2\npath: PLACE/patch.yaml\ntarget: {kind: Custom, name: custom}\n---\napiVersion: builtin\nkind: PatchStrategicMergeTransformer\nmetadata:\n  name: t3\npaths:\n- PLACE/merge.yaml\n---\napiVersion: builtin\nkind: ReplacementTransformer\nmetadata:\n  name: t4\nreplacements:\n- path: PLACE/replacement.yaml\n---\napiVersion: builtin\nkind: ValueAddTransformer\nmetadata:\n  name: t5\nvalue: added\ntargetFilePath: PLACE/targets.yaml\n",
             ),
         ),
         (

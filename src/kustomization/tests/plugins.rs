@@ -59,6 +59,11 @@ fn every_path_of_the_built_in_plugins_is_found() {
             "name: x\nvaluesFile: a\nadditionalValuesFiles: [b]",
             "valuesFile=a additionalValuesFiles[0]=b",
         ),
+        (
+            "ValueAddTransformer",
+            "targetFilePath: a\nvalue: b\ntargets: [{fieldPath: c}]",
+            "targetFilePath=a",
+        ),
         ("PrefixTransformer", "path: a\nfiles: [b]", ""),
         ("LabelTransformer", "path: a", ""),
         ("NamespaceTransformer", "path: a", ""),

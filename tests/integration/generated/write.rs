@@ -571,7 +571,7 @@ impl Writer<'_> {
         let base = format!("base-{}", root.number);
         let named = |kind: &str| json!({"apiVersion": "builtin", "kind": kind, "metadata": {"name": format!("plugin-{number}")}});
         let (mut plugin, field, how);
-        match (list, which % 4) {
+        match (list, which % 5) {
             (PluginList::Generators, which) => {
                 let kind = pick(&["ConfigMapGenerator", "SecretGenerator"], which);
                 plugin = named(kind);
@@ -606,6 +606,16 @@ impl Writer<'_> {
                 plugin = named("ReplacementTransformer");
                 plugin["replacements"] = json!([{"path": text}]);
                 (field, how) = ("ReplacementTransformer.replacements[].path".to_owned(), at);
+            }
+            (PluginList::Transformers, 4) => {
+                let content = format!(
+                    "targets:\n- selector: {{kind: ConfigMap}}\n  fieldPath: data/added{number}\n"
+                );
+                let (text, at) = self.put(root, at, &content);
+                plugin = named("ValueAddTransformer");
+                plugin["value"] = json!("added");
+                plugin["targetFilePath"] = json!(text);
+                (field, how) = ("ValueAddTransformer.targetFilePath".to_owned(), at);
             }
             (list, _) => {
                 let content = format!(
