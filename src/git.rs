@@ -25,11 +25,12 @@ use crate::process::{self, Output};
 use crate::redact;
 
 /// A `git` command with what every one of them needs: messages that we can read, no locks taken
-/// for mere queries, no terminal prompt.
+/// for mere queries, no terminal prompt, and objects that are what their ids say.
 fn command() -> Command {
     let mut command = Command::new("git");
     command
         .env("LC_ALL", "C")
+        .env("GIT_NO_REPLACE_OBJECTS", "1")
         .env("GIT_OPTIONAL_LOCKS", "0")
         .env("GIT_TERMINAL_PROMPT", "0");
     command

@@ -1,6 +1,6 @@
 //! What a hook that runs has to judge, and against what.
 
-use crate::failure::{Failure, Result};
+use crate::failure::{Failure, Result, shown};
 use crate::git::LocalRepo;
 use crate::record::is_object_id;
 
@@ -113,6 +113,16 @@ pub fn received(here: &LocalRepo, lines: &str) -> Result<Vec<Judged>> {
         })
         .collect::<Option<Vec<_>>>()
         .ok_or_else(|| not_refs("<old object> <new object> <ref>"))?;
+    if let Some(replaced) = updates
+        .iter()
+        .find(|update| update.new.is_some() && update.name.starts_with("refs/replace/"))
+    {
+        return Err(Failure::new(format!(
+            "`{}` would show other files than those of the commits here",
+            shown(replaced.name)
+        ))
+        .hint("push the changed files as a commit"));
+    }
     // Findings of another branch are not old for this one: there, another configuration applied.
     let known = |update: &Update<'_>| update.old.is_none().then_some("--all");
     judged(here, &updates, known, |update| {

@@ -61,7 +61,10 @@ pub fn open_fetched(git_dir: &Path, most: u64) -> Result<gix::Repository> {
 }
 
 fn opened(git_dir: &Path, options: gix::open::Options) -> Result<gix::Repository> {
-    let options = options.with(gix::sec::Trust::Full);
+    // What `git replace` puts in place of an object, others do not see.
+    let options = options
+        .with(gix::sec::Trust::Full)
+        .cli_overrides(["core.useReplaceRefs=false"]);
     let mut repository = gix::open_opts(git_dir, options).map_err(|error| {
         Failure::new(format!(
             "could not open the repository at `{}`: {error}",

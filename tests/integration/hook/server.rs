@@ -333,3 +333,30 @@ fn a_push_does_not_slip_past() {
         .stderr_has("new in the lock")
         .stderr_has("https://github.com/o/r?ref=v1");
 }
+
+/// A replacement shows other bytes under an id: to whoever has it, and to nobody else.
+#[test]
+fn an_object_that_is_replaced_is_judged_as_it_is() {
+    let (sandbox, work) = served();
+    let local = work.git(&["rev-parse", "HEAD:app/kustomization.yaml"]);
+    change(&work, REMOTE);
+    let remote = work.git(&["rev-parse", "HEAD:app/kustomization.yaml"]);
+    work.git(&["replace", &remote, &local]);
+    for args in [&["check"][..], &["check", "--rev", "HEAD"]] {
+        work.run(args).fails(1).stdout_has("remote-reference");
+    }
+    let before = refs(&sandbox);
+    refused(&work.try_git(&["push", "origin", "main"]));
+    // Pushed together or first, it would hide what follows from those who build there.
+    for refspecs in [&["refs/replace/*"][..], &["main", "refs/replace/*"]] {
+        let output = work.try_git(&[&["push", "origin"], refspecs].concat());
+        assert_ne!(output.status, 0, "{output:?}");
+        output.stderr_has("refs/replace/");
+    }
+    assert_eq!(refs(&sandbox), before);
+    // One that is on the server already makes no difference there.
+    let server = sandbox.path("server.git");
+    let name = format!("refs/replace/{remote}");
+    sandbox.git(&server, &["update-ref", &name, &local]);
+    refused(&work.try_git(&["push", "origin", "main"]));
+}
