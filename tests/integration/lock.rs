@@ -685,6 +685,30 @@ fn secrets_are_not_written() {
         .stdout_has("nothing to do");
 }
 
+#[test]
+fn an_upstream_that_fails_is_told_once_with_all_that_name_it() {
+    let world = world();
+    for name in ["one", "two"] {
+        let text = format!(
+            "resources: ['https://127.0.0.1:1/acme/lib//{name}?ref=v1', 'https://127.0.0.1:1/{name}.yaml']\n"
+        );
+        world
+            .work
+            .write(&format!("overlays/{name}/kustomization.yaml"), text);
+    }
+    let output = world.work.run(&["lock"]);
+    output
+        .fails(1)
+        .stderr_has("  at overlays/one/kustomization.yaml:1:13: resources[0]\n")
+        .stderr_has("  at overlays/two/kustomization.yaml:1:13: resources[0]\n");
+    for message in [
+        "could not fetch https://127.0.0.1:1/acme/lib: ",
+        "cannot connect to 127.0.0.1:1: ",
+    ] {
+        assert_eq!(output.stderr.matches(message).count(), 1, "{output:?}");
+    }
+}
+
 /// Whatever keeps something remote from being brought in, the entries that are printed are the way out, all at once.
 #[test]
 fn the_printed_entries_let_all_that_cannot_be_resolved_stay() {
