@@ -270,11 +270,9 @@ impl BuildCheck {
     pub fn verified(&self) -> Verified {
         let same = |target: &&TargetCheck| target.verdict.is_same();
         let same = self.targets.iter().filter(same).count();
-        // What an engine cannot build, it does not deploy.
         let not_built = self.targets.iter().filter(|target| {
             let verdict = &target.verdict;
             matches!(verdict, Verdict::NotBuilt { .. } | Verdict::Skipped { .. })
-                && !target.is_engine
         });
         let not_built: BTreeSet<String> = not_built.map(|target| target.target.clone()).collect();
         match &self.by {
@@ -354,7 +352,7 @@ const NEXT_STEPS: [(&str, &str); 7] = [
     ),
     (
         "did not finish within",
-        "give it more time: --verify --timeout SECONDS",
+        "give it more time: --timeout SECONDS",
     ),
 ];
 

@@ -24,6 +24,8 @@ pub(super) struct Build {
     pub(super) said: String,
     /// Whether it ended with status 0.
     pub(super) success: bool,
+    /// Whether it was ended because it took too long, which says nothing about what is built.
+    pub(super) is_late: bool,
 }
 
 /// Which git a build finds.
@@ -129,12 +131,14 @@ pub(super) fn build(
         Ok(output) => Ok(Build {
             said: redact::text(&output.stderr),
             success: output.status.success(),
+            is_late: false,
             stdout: output.stdout,
         }),
         Err(error @ process::Error::Deadline(..)) => Ok(Build {
             stdout: Vec::new(),
             said: error.to_string(),
             success: false,
+            is_late: true,
         }),
         Err(error) => Err(Failure::new(error.to_string())),
     }

@@ -28,19 +28,21 @@ pub struct Earlier {
 impl Earlier {
     /// Returns what the record says of each target that is built by `by` from nothing but what it was built from then.
     pub(super) fn covered(&self, job: &Job<'_>, by: &Builder) -> Vec<Option<Verdict>> {
-        let verdict = |target: &Target| {
-            if self.verified.has_not_built(&target.name) {
-                Verdict::NotBuilt {
-                    reason: NOT_BUILT_BEFORE.to_owned(),
-                }
-            } else {
-                Verdict::VerifiedBefore
-            }
-        };
         let covered = self.covers(job, by, &job.targets);
         let covered = covered.into_iter().zip(&job.targets);
-        let covered = covered.map(|(is_covered, target)| is_covered.then(|| verdict(target)));
+        let covered = covered.map(|(is_covered, target)| is_covered.then(|| self.verdict(target)));
         covered.collect()
+    }
+
+    /// Returns what the record says of a target that it covers.
+    fn verdict(&self, target: &Target) -> Verdict {
+        if self.verified.has_not_built(&target.name) {
+            Verdict::NotBuilt {
+                reason: NOT_BUILT_BEFORE.to_owned(),
+            }
+        } else {
+            Verdict::VerifiedBefore
+        }
     }
 
     /// Returns the same of what engines build: it is built from the same roots, by the same object.
@@ -68,7 +70,7 @@ impl Earlier {
                 && sees_same
                 && build.declared.iter().all(is_same)
                 && self.covers(job, by, &roots).iter().all(|root| *root);
-            covered.push(is_covered.then_some(Verdict::VerifiedBefore));
+            covered.push(is_covered.then(|| self.verdict(&build.target())));
         }
         covered
     }

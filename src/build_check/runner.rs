@@ -315,6 +315,14 @@ impl Runner<'_> {
         if !first.success && self.full && original("fetched", false)?.success {
             return Err(unreachable(&target.name, &inputs.plain(&first.said)));
         }
+        if first.is_late {
+            return Err(Failure::new(format!(
+                "{}: the original could not be built: {}",
+                target.name, first.said
+            ))
+            .hint("give it more time: --timeout SECONDS")
+            .hint("to do without the proof: --no-verify"));
+        }
         let mut verdict = self.verdict(target, &first, &localized);
         if let Verdict::Differs(difference) = &verdict {
             let again = original("again", self.full || unknown.is_some())?;

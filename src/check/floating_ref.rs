@@ -7,7 +7,7 @@
 //!
 //! Offline, only the text can tell ([`Pin`], [`reference::file_pin`]).
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 
 use super::Context;
 use super::remotes::RemoteUse;
@@ -66,14 +66,18 @@ fn find(context: &Context<'_>) -> Vec<Finding> {
         .collect()
 }
 
-/// Leaves out what is about a reference that is a finding of `remote-reference`.
+/// Leaves out what is about a reference that is a finding of `remote-reference`, and matters no more than that.
 pub(super) fn leave_out_remote(findings: &mut Vec<Finding>) {
     let place = |finding: &Finding| (finding.path.clone(), finding.span);
-    let is_remote = |finding: &&Finding| finding.rule == Rule::RemoteReference;
     let counting = findings.iter().filter(|finding| finding.allowed.is_none());
-    let remote: HashSet<_> = counting.filter(is_remote).map(place).collect();
-    findings
-        .retain(|finding| finding.rule != Rule::FloatingRef || !remote.contains(&place(finding)));
+    let remote = counting.filter(|finding| finding.rule == Rule::RemoteReference);
+    let remote: HashMap<_, _> = remote.map(|one| (place(one), one.severity)).collect();
+    findings.retain(|finding| {
+        finding.rule != Rule::FloatingRef
+            || remote
+                .get(&place(finding))
+                .is_none_or(|severity| finding.severity < *severity)
+    });
 }
 
 fn tell(one: &RemoteUse<'_>) -> Option<(String, &'static str)> {

@@ -78,7 +78,17 @@ fn refuse_undecided(workspace: &Workspace) -> Result<()> {
     if differ.is_empty() {
         return Ok(());
     }
-    let commit = format!("commit them: {} && git commit", stage(&differ));
+    let tracked = repo.tracked_paths()?;
+    let is_there = |name: &&String| tracked.contains_key(*name) || top.join(name).is_file();
+    let commit = match differ
+        .iter()
+        .filter(is_there)
+        .collect::<Vec<_>>()
+        .as_slice()
+    {
+        [] => "commit them: git commit".to_owned(),
+        names => format!("commit them: {} && git commit", stage(names)),
+    };
     let differ: Vec<String> = differ.into_iter().collect();
     Err(Failure::new(format!(
         "uncommitted changes in {}: the branch is made from what is committed",

@@ -97,10 +97,13 @@ fn came_to(target: &TargetCheck) -> (u8, &'static str, &'static str) {
             "identical but for the annotations that name paths",
         ),
         Verdict::VerifiedBefore => (3, "build", "verified before, from the same inputs"),
+        Verdict::NotBuilt { .. } if target.is_engine => {
+            (5, "build", "as deployed did not work before either")
+        }
         Verdict::NotBuilt { .. } => (4, "root", "did not build before either"),
-        Verdict::Skipped { .. } => (5, "root", "skipped"),
+        Verdict::Skipped { .. } => (6, "root", "skipped"),
         Verdict::Differs(_) | Verdict::Unsteady(_) | Verdict::Broken { .. } => {
-            (6, "build", "different")
+            (7, "build", "different")
         }
     }
 }

@@ -1,5 +1,6 @@
 //! `check`: what is remote, and every way out of it that is printed, taken.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
@@ -169,6 +170,15 @@ fn a_reference_that_floats_is_one_finding() {
         work.run(&["check"]).success();
         write(" # kustomize-localize: allow[remote-reference, floating-ref] ours");
         assert_eq!(told(), [""; 0]);
+        // What matters less does not stand for what matters more.
+        write("");
+        let rules = "rules: {remote-reference: warning, floating-ref: error}\n";
+        work.write(".kustomize-localize", rules);
+        work.git(&["add", "--all"]);
+        let both = ["error[floating-ref]", "warning[remote-reference]"];
+        assert_eq!(BTreeSet::from_iter(told()), both.map(str::to_owned).into());
+        work.run(&["check"]).fails(1);
+        work.git(&["rm", "--quiet", "-f", ".kustomize-localize"]);
         // What the lock holds does not float.
         write("");
         work.run(&["lock"]).success();

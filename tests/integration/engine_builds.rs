@@ -612,3 +612,50 @@ patches:
         }
     }
 }
+
+/// What did not build is not verified before, whoever builds it.
+#[test]
+fn a_build_of_an_engine_that_failed_is_never_verified_before() {
+    let project = Project::new();
+    if project.sandbox.builds().is_none() {
+        return;
+    }
+    let work = &project.work;
+    work.git(&["remote", "add", "origin", "git@github.com:acme/fleet.git"]);
+    work.write(
+        "ks.yaml",
+        format!(
+            "apiVersion: source.toolkit.fluxcd.io/v1
+kind: GitRepository
+metadata: {{name: fleet, namespace: flux-system}}
+spec: {{url: {HERE}, ref: {{branch: main}}}}
+---
+apiVersion: kustomize.toolkit.fluxcd.io/v1
+kind: Kustomization
+metadata: {{name: overlay, namespace: flux-system}}
+spec:
+  path: ./example/overlay
+  sourceRef: {{kind: GitRepository, name: fleet}}
+  namePrefix: x-
+  patches:
+    - patch: |
+        apiVersion: v1
+        kind: ConfigMap
+        metadata: {{name: nowhere}}
+"
+        ),
+    );
+    work.commit("A patch that matches nothing");
+    let same = |said: &str| {
+        said.matches("as deployed did not work before either")
+            .count()
+    };
+    let first = work.run(&["--in-place"]);
+    assert_eq!(same(&first.success().stdout), 1, "{first:?}");
+    for _ in 0..2 {
+        let again = work.run(&["--in-place"]);
+        assert_eq!(same(&again.success().stdout), 1, "{again:?}");
+        work.write("README.md", "Another text\n");
+        work.commit("Nothing that is built");
+    }
+}

@@ -87,6 +87,16 @@ fn a_lock_or_a_configuration_that_is_not_committed_is_not_passed_over() {
     }
 }
 
+#[test]
+fn a_removal_that_is_staged_is_committed_as_the_hint_says() {
+    let project = Project::new();
+    let work = &project.work;
+    work.write(".kustomize-localize", "allow-private: true\n");
+    work.commit("configured");
+    work.git(&["rm", "--quiet", ".kustomize-localize"]);
+    refused(work, &["--in-place"], &["hint: commit them: git commit\n"]);
+}
+
 /// Who follows the hint of a failure and edits the configuration is told that it has to be committed, and not the same
 /// failure again.
 #[test]

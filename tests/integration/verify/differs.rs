@@ -151,6 +151,27 @@ fn functions_that_are_left_out_are_no_success() {
     );
 }
 
+/// It says nothing about what is built, so that no record may hold it.
+#[test]
+fn an_original_that_takes_too_long_is_no_root_that_did_not_build() {
+    let project = Project::new();
+    if project.sandbox.builds().is_none() {
+        return;
+    }
+    let script = "[ $1 = version ] && { echo v9.9.9; exit; }; sleep 30";
+    project.sandbox.script("kustomize", script);
+    let slow = project.sandbox.path("bin/kustomize");
+    project.sandbox.set("KUSTOMIZE", slow);
+    let before = project.work.state();
+    project
+        .work
+        .run(&["--in-place", "--timeout=1"])
+        .fails(2)
+        .stderr_has("did not finish within 1 s")
+        .stderr_has("--timeout SECONDS");
+    before.assert_same(&project.work.state());
+}
+
 #[test]
 fn a_build_that_takes_too_long_is_ended() {
     let project = Project::new();
@@ -163,7 +184,7 @@ fn a_build_that_takes_too_long_is_ended() {
         .fails(1)
         .stdout_has("the result does not: `")
         .stdout_has("did not finish within 1 s")
-        .stderr_has("hint: give it more time: --verify --timeout SECONDS\n");
+        .stderr_has("hint: give it more time: --timeout SECONDS\n");
 }
 
 #[test]
