@@ -135,8 +135,10 @@ impl BuildInputs {
     /// Returns what a build said without the temporary directories that it names, on one line.
     pub(super) fn plain(&self, said: &str) -> String {
         // What is deprecated is no reason, and kustomize says it before the reason.
-        let is_cause =
-            |line: &&str| !line.starts_with("# Warning:") && !line.contains(" has been deprecated");
+        let is_cause = |line: &&str| {
+            let is_flag = line.starts_with("Flag --") && line.contains(" has been deprecated");
+            !is_flag && !line.starts_with("# Warning:")
+        };
         let said = said.lines().filter(is_cause);
         let mut text = said.collect::<Vec<_>>().join("\n");
         for place in [&self.original, &self.input.join("localized")] {

@@ -19,7 +19,7 @@ pub enum Verified {
     Identical {
         /// The number of targets that do.
         same: usize,
-        /// The targets whose original does not build, as the record names them.
+        /// The targets whose original does not build or was not built, as the record names them.
         not_built: BTreeSet<String>,
         /// What built them.
         by: Builder,

@@ -4,8 +4,7 @@ use std::collections::BTreeSet;
 
 use serde::Serialize;
 
-use super::messages::leave_hint;
-use crate::config::Config;
+use super::messages::leave;
 use crate::failure::{Failure, Failures, Location};
 use crate::record::{Left, LeftWhat};
 use crate::redact::is_hidden;
@@ -171,9 +170,11 @@ pub fn failures_json(failures: &Failures) -> String {
 
 impl<'a> From<&'a Failure> for JsonMessage<'a> {
     fn from(failure: &'a Failure) -> Self {
-        let entries = failure.exception.as_deref().into_iter();
-        let entries = Config::entries(&entries.collect::<Vec<_>>()).into_iter();
-        let leave = entries.map(|entry| format!("{} {entry}", leave_hint(1)));
+        let leave = failure.exception.as_deref().map(|one| {
+            let lines = leave(&[one]);
+            let lines: Vec<&str> = lines.iter().map(|line| line.trim()).collect();
+            lines.join(" ")
+        });
         JsonMessage {
             id: None,
             place: failure.location.as_deref().map(JsonPlace::from),

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::messages::leave_hint;
+use super::messages::leave;
 use super::{counted, visible};
 use crate::config::Config;
 use crate::record::{Left, LeftWhat};
@@ -38,12 +38,8 @@ pub(super) fn write_left(out: &mut String, left: &[Left]) -> std::fmt::Result {
         Config::exception(*rule, &walk::subject(&left.what))
     });
     let exceptions: Vec<_> = exceptions.collect();
-    let entries = Config::entries(&exceptions.iter().collect::<Vec<_>>());
-    if !entries.is_empty() {
-        writeln!(out, "  {}", leave_hint(entries.len()))?;
-    }
-    for entry in entries {
-        writeln!(out, "    {}", visible(&entry))?;
+    for line in leave(&exceptions.iter().collect::<Vec<_>>()) {
+        writeln!(out, "  {}", visible(&line))?;
     }
     writeln!(
         out,

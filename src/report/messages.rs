@@ -7,7 +7,7 @@ use console::Style;
 
 use super::{counted, counted_warnings, visible};
 use crate::config::{Config, FILE_NAME, Strict};
-use crate::failure::{Failure, Failures};
+use crate::failure::{Exception, Failure, Failures};
 use crate::finding::WarningId;
 use crate::walk::Warning;
 
@@ -54,21 +54,27 @@ pub fn failures(failures: &Failures) -> String {
         }
     }
     let exceptions = failures.0.iter().filter_map(|one| one.exception.as_deref());
-    let entries = Config::entries(&exceptions.collect::<Vec<_>>());
-    if !entries.is_empty() {
-        let hint = hint.apply_to("hint:");
-        let _ = writeln!(out, "{hint} {}", leave_hint(entries.len()));
+    let leave = leave(&exceptions.collect::<Vec<_>>());
+    if !leave.is_empty() {
+        let _ = write!(out, "{} ", hint.apply_to("hint:"));
     }
-    for entry in entries {
-        let _ = writeln!(out, "  {}", visible(&entry));
+    for line in leave {
+        let _ = writeln!(out, "{}", visible(&line));
     }
     out
 }
 
-/// Returns what to do with entries that follow.
-pub(super) fn leave_hint(entries: usize) -> String {
-    let what = if entries == 1 { "it" } else { "them" };
-    format!("to leave {what} remote, add to `allow` in `{FILE_NAME}`:")
+/// Returns how these are left remote: a line that says what to do, then the entries; nothing where there are none.
+pub(super) fn leave(exceptions: &[&Exception]) -> Vec<String> {
+    let entries = Config::entries(exceptions);
+    let what = match entries.len() {
+        0 => return Vec::new(),
+        1 => "it",
+        _ => "them",
+    };
+    let hint = format!("to leave {what} remote, add to `allow` in `{FILE_NAME}`:");
+    let entries = entries.into_iter().map(|entry| format!("  {entry}"));
+    std::iter::once(hint).chain(entries).collect()
 }
 
 /// Returns the failures, those that differ in their places alone together, in the order of the first of each.
