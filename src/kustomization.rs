@@ -6,8 +6,9 @@
 //! reference *means* is the business of `crate::reference`.
 //!
 //! The rules are those of kustomize 5.8.1, measured with the real program: the first document only,
-//! keys compared as Go's `encoding/json` does (case-insensitive, unknown ones refused), the last of two
-//! equal keys wins, YAML 1.1 words such as `yes` are no strings. A file is read twice, with a parser
+//! keys compared as Go's `encoding/json` does (case-insensitive, unknown ones refused), YAML 1.1 words such as `yes` are
+//! no strings. A key twice is refused, and so is YAML in plugin configurations and other objects that their readers
+//! may understand in different ways ([`ProblemKind::NotPlain`]). A file is read twice, with a parser
 //! that knows positions and with a port of libyaml (the ancestor of the parser in kustomize); where the two
 //! disagree nothing is believed. A file of a shape about which they cannot disagree is read once, and fast.
 //!
@@ -247,8 +248,10 @@ pub enum ProblemKind {
     WrongType,
     /// `kind` or `apiVersion` is not what kustomize wants.
     WrongKind,
-    /// Two equal keys where kustomize allows none (plugin configurations).
+    /// Two equal keys, also in different case.
     DuplicateKey,
+    /// YAML of an object that its readers may understand in different ways: tags, merge keys and the like.
+    NotPlain,
     /// An entry that is empty, or two entries in one, or nothing where kustomize needs one of several fields.
     Entry,
     /// A generator's file source that does not split into key and path.
@@ -276,28 +279,9 @@ pub struct Note {
     pub message: String,
 }
 
-impl Note {
-    /// Makes something that is refused of it.
-    fn into_problem(self, kind: ProblemKind) -> Problem {
-        Problem {
-            line: self.line,
-            column: self.column,
-            field: self.field,
-            message: self.message,
-            hints: vec!["remove one of them".to_owned()],
-            kind,
-        }
-    }
-}
-
 /// The sorts of [`Note`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum NoteKind {
-    /// A value that a later (or, in another case, a greater) equal key replaces; the note stands at the loser.
-    DuplicateKey {
-        /// Line of the key that wins.
-        winner: usize,
-    },
     /// A document after the first, which kustomize does not read.
     ExtraDocument,
     /// A generator source without a key whose text holds a `=` of a query: kustomize takes what stands before

@@ -683,14 +683,13 @@ fn left_behind(kind: &NoteKind) -> Option<&'static str> {
             FunctionRuntime::Unknown => "; left as it is: the copy does not hold its code",
         },
         NoteKind::LegacyPlugin { .. } => " (a Go plugin with `.so`): the copy does not hold it",
-        NoteKind::DuplicateKey { .. } | NoteKind::ExtraDocument | NoteKind::SplitUrl => "",
+        NoteKind::ExtraDocument | NoteKind::SplitUrl => "",
     })
 }
 
 /// The stable id of the warning that a note becomes, if it becomes one at once.
 fn warning_id(kind: &NoteKind) -> Option<WarningId> {
     Some(match kind {
-        NoteKind::DuplicateKey { .. } => WarningId::DuplicateKey,
         NoteKind::ExtraDocument => WarningId::ExtraDocument,
         NoteKind::SplitUrl => WarningId::SplitUrl,
         // It is a trouble.

@@ -65,8 +65,7 @@ fn plugins(context: &Context<'_>, one: &One<'_>, findings: &mut Vec<Finding>) {
                 format!("{engine} runs no plugins, and `{kind}` is one"),
                 "run it before, and commit what it prints",
             ),
-            NoteKind::DuplicateKey { .. }
-            | NoteKind::ExtraDocument
+            NoteKind::ExtraDocument
             | NoteKind::SplitUrl
             | NoteKind::Misleading { .. }
             | NoteKind::ChartHome { .. }

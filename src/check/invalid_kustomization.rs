@@ -165,9 +165,6 @@ fn no_files(context: &Context<'_>, directory: &str) -> Vec<Finding> {
 
 fn note(context: &Context<'_>, noted: &Noted) -> Option<Finding> {
     let help = match &noted.note.kind {
-        NoteKind::DuplicateKey { winner } => {
-            format!("put both into one field, or remove this one: only line {winner} counts")
-        }
         NoteKind::ExtraDocument => {
             "remove it, or put it into a kustomization of its own".to_owned()
         }
@@ -416,13 +413,6 @@ mod tests {
 
     #[test]
     fn misleading_yaml_is_a_warning() {
-        let twice = one(Scene::of("namePrefix: a-\nnamePrefix: b-\n"));
-        assert_eq!(twice.severity, Severity::Warning);
-        assert_eq!(twice.span.unwrap().line, 1);
-        assert_eq!(
-            twice.message,
-            "replaced by the same field in line 2; kustomize does not say so"
-        );
         let second = one(Scene::of("namePrefix: a-\n---\nnamePrefix: b-\n"));
         assert_eq!(second.severity, Severity::Warning);
         assert_eq!(

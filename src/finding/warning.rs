@@ -46,8 +46,6 @@ warnings! {
     /// a function or plugin has strings that look like paths or URLs: left as they are, and nothing is brought
     /// along for them
     CustomField "custom-field",
-    /// a key occurs twice: kustomize takes the last
-    DuplicateKey "duplicate-key",
     /// in place: a localized file is not what the lock says; `--overwrite` brings that back
     EditedCopy "edited-copy",
     /// a kustomization with several YAML documents: kustomize reads the first

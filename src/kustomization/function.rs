@@ -7,7 +7,7 @@
 use super::fields::FUNCTION;
 use super::read::{Place, Reader};
 use super::yaml::{Dialect, Stream, Type};
-use super::{Accepts, ProblemKind, libyaml_check};
+use super::{Accepts, libyaml_check, plugin};
 use crate::redact;
 
 /// The annotations that make an object a function, in the order in which kustomize looks for them
@@ -70,12 +70,12 @@ pub(super) fn find(reader: &mut Reader<'_>, object: &Place) -> Option<FunctionRu
                 return Some(runtime.unwrap_or(FunctionRuntime::Unknown));
             }
             // Nothing, or what no annotation can be.
-            None if reader.is_null(&at) => {}
+            None if reader.is_null(at.node) => {}
             None => return Some(FunctionRuntime::Unknown),
         }
     }
     if let Some(spec) = reader.at(object, &["metadata", "configFn"])
-        && !reader.is_null(&spec)
+        && !reader.is_null(spec.node)
     {
         let label = reader.whereabouts.label("");
         let mut strict = reader.as_strict(&label);
@@ -104,6 +104,7 @@ fn in_text(
     let spec = document.root().map(Place::root)?;
     let label = reader.whereabouts.label("");
     let whereabouts = reader.within_scalar(at, text, stream).within(&label);
+    plugin::refuse_odd(stream, &whereabouts, reader.found);
     let dialect = Dialect::Kustomization;
     let mut strict = Reader::new(document, 0, dialect, whereabouts, reader.found);
     Some(specified(&mut strict, &spec))
@@ -111,15 +112,7 @@ fn in_text(
 
 /// Reads a specification. An image goes before a program.
 fn specified(reader: &mut Reader<'_>, spec: &Place) -> FunctionRuntime {
-    let noted = reader.found.notes.len();
     reader.root(&FUNCTION, spec.clone());
-    // There was nothing in it but fields that are there twice.
-    for note in reader.found.notes.split_off(noted) {
-        reader
-            .found
-            .problems
-            .push(note.into_problem(ProblemKind::DuplicateKey));
-    }
     if let Some(container) = reader.folded(spec, &["container"])
         && let Some(image) = reader.folded_word(&container, "image")
     {
@@ -205,10 +198,6 @@ fn refuse_option(reader: &mut Reader<'_>, at: &Place, field: &str, image: &str) 
 }
 
 impl Reader<'_> {
-    fn is_null(&self, place: &Place) -> bool {
-        self.document.scalar_type(place.node, Dialect::Objects) == Some(Type::Null)
-    }
-
     /// Returns the word of a field, in any case; none where it is empty.
     fn folded_word(&mut self, place: &Place, name: &str) -> Option<String> {
         let place = self.folded(place, &[name])?;

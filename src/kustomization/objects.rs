@@ -2,13 +2,13 @@
 
 use serde_json::Value as Json;
 
-use super::libyaml_check;
 use super::yaml::{Dialect, Document, NodeId, NodeKind, Type};
+use super::{libyaml_check, plugin};
 
 /// More values than any object has: what aliases expand to counts.
 const MOST: usize = 100_000;
 
-/// A value of a YAML document, aliases and merge keys resolved.
+/// A value of a YAML document, aliases resolved.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Value {
     /// 1-based line.
@@ -196,10 +196,13 @@ pub fn documents(text: &str) -> impl Iterator<Item = (usize, &str)> {
 /// Reads one document that begins after `before` lines; none where it is empty.
 ///
 /// # Errors
-/// The line of what is not YAML, or too much, and why.
+/// The line of what is not plain YAML, or too much, and why.
 pub fn read_object(text: &str, before: usize) -> Result<Option<Value>, (usize, String)> {
     let stream =
         libyaml_check::read(text, 1).map_err(|error| (before + error.line, error.message))?;
+    if let Some(odd) = plugin::not_plain(&stream).into_iter().next() {
+        return Err((before + odd.start.0, odd.message));
+    }
     let Some(document) = stream.documents.first() else {
         return Ok(None);
     };
@@ -255,29 +258,11 @@ impl Reader<'_> {
     }
 
     fn pairs(&mut self, pairs: &[(NodeId, NodeId)]) -> Option<Vec<(String, Value)>> {
-        let mut found: Vec<(String, Value)> = Vec::new();
-        let mut merged = Vec::new();
-        for (key, value) in pairs {
-            let value = self.value(*value)?;
-            if self.document.is_merge_key(*key) {
-                match value.data {
-                    Data::List(items) => merged.extend(items),
-                    _ => merged.push(value),
-                }
-            } else if let Some(key) = self.document.scalar(*key) {
-                found.push((key.to_owned(), value));
-            }
-        }
-        for value in merged {
-            if let Data::Mapping(pairs) = value.data {
-                for (key, value) in pairs {
-                    if !found.iter().any(|(name, _)| *name == key) {
-                        found.push((key, value));
-                    }
-                }
-            }
-        }
-        Some(found)
+        let value = |(key, value): &(NodeId, NodeId)| {
+            let key = self.document.scalar(*key).unwrap_or_default();
+            Some((key.to_owned(), self.value(*value)?))
+        };
+        pairs.iter().map(value).collect()
     }
 }
 
@@ -301,11 +286,11 @@ mod tests {
     }
 
     #[test]
-    fn aliases_and_merge_keys_are_resolved_but_do_not_explode() {
-        let value = read("x: &x {a: 1, b: 2}\ny:\n  <<: *x\n  a: 3\nz: *x\n");
+    fn aliases_are_resolved_but_do_not_explode() {
+        let value = read("x: &x {a: 1, b: 2}\nz: *x\n");
         assert_eq!(
             value.json(),
-            serde_json::json!({"x": {"a": 1, "b": 2}, "y": {"a": 3, "b": 2}, "z": {"a": 1, "b": 2}})
+            serde_json::json!({"x": {"a": 1, "b": 2}, "z": {"a": 1, "b": 2}})
         );
         let mut text = "a: &a0 [x, x, x, x]\n".to_owned();
         for i in 1..40 {

@@ -12,9 +12,6 @@ use super::{
 };
 use crate::failure::nearest;
 
-/// How many objects one file may hold because of aliases.
-const MOST_OBJECTS: usize = 100_000;
-
 /// How many strings of a foreign configuration are noted.
 const MOST_STRINGS: usize = 64;
 
@@ -39,8 +36,8 @@ pub fn read_plugin(bytes: &[u8], listed: Option<PluginUse>) -> Result<PluginFile
     })
 }
 
-/// Reads a string as Kubernetes objects, as kustomize does to distinguish inline configurations and patches from paths.
-/// The error is the reason why it is not a list of objects.
+/// Reads a text that stands in a kustomization as Kubernetes objects. The error is the reason why it is not a list of
+/// objects.
 pub(super) fn objects(text: &str) -> Result<Stream<'_>, String> {
     let stream = libyaml_check::read(text, usize::MAX).map_err(|error| error.message)?;
     collect(&stream).map_err(|(_, _, why)| why)?;
@@ -57,110 +54,133 @@ pub(super) struct Object {
     kind: String,
 }
 
-/// Collects the objects of a stream, those in lists too. The error is the document and node that is none, and why.
+/// Collects the objects of a stream. The error is the document and node that is not one, and why.
+///
+/// `GetValidatedMetadata` (kyaml/yaml/rnode.go): a kind and a name, but a list needs no name. `apiVersion` may be
+/// missing.
 pub(super) fn collect(stream: &Stream<'_>) -> Result<Vec<Object>, (usize, NodeId, String)> {
     let mut objects = Vec::new();
-    let mut visits = 0;
     for (index, document) in stream.documents.iter().enumerate() {
-        if let Some(root) = document.root() {
-            let place = Place::root(root);
-            collect_from(stream, document, index, place, &mut visits, &mut objects)
-                .map_err(|(node, why)| (index, node, why))?;
+        let Some(root) = document.root() else {
+            continue;
+        };
+        let wrong = |what: &str| Err((index, root, what.to_owned()));
+        match &document.resolved(root).kind {
+            NodeKind::Mapping(pairs) if pairs.is_empty() => continue,
+            NodeKind::Mapping(_) => {}
+            NodeKind::Sequence(_) => return wrong("a list instead of an object"),
+            _ if document.scalar_type(root, Dialect::Objects) == Some(Type::Null) => continue,
+            _ => return wrong("text instead of an object"),
         }
+        let place = Place::root(root);
+        let mut scratch = Found::default();
+        let whereabouts = Whereabouts::file(stream);
+        let mut reader = Reader::new(document, index, Dialect::Objects, whereabouts, &mut scratch);
+        let mut word = |keys: &[&str]| reader.word(&place, keys).unwrap_or_default();
+        let (api_version, kind) = (word(&["apiVersion"]), word(&["kind"]));
+        if kind.is_empty() {
+            return wrong("an object without `kind`");
+        }
+        if !kind.ends_with("List") && word(&["metadata", "name"]).is_empty() {
+            return wrong(&format!("an object of kind {kind} without `metadata.name`"));
+        }
+        objects.push(Object {
+            document: index,
+            place,
+            api_version,
+            kind,
+        });
     }
     Ok(objects)
 }
 
-fn collect_from(
-    stream: &Stream<'_>,
-    document: &Document,
-    index: usize,
-    place: Place,
-    visits: &mut usize,
-    objects: &mut Vec<Object>,
-) -> Result<(), (NodeId, String)> {
-    let node = place.node;
-    *visits += 1;
-    if *visits > MOST_OBJECTS + document.nodes().len() {
-        return Err((node, "aliases expand beyond all measure".to_owned()));
-    }
-    if document.scalar_type(node, Dialect::Objects) == Some(Type::Null) {
-        return Ok(());
-    }
-    let what = match &document.resolved(node).kind {
-        NodeKind::Mapping(pairs) if pairs.is_empty() => return Ok(()),
-        NodeKind::Mapping(_) => {
-            return collect_object(stream, document, index, place, visits, objects);
-        }
-        NodeKind::Sequence(_) => "a list",
-        _ => "text",
-    };
-    Err((node, format!("{what} instead of an object")))
+/// Something in the YAML of objects that their readers may understand in different ways.
+pub(super) struct NotPlain {
+    /// Line and column in the stream.
+    pub start: (usize, usize),
+    pub message: String,
+    pub hint: &'static str,
+    pub kind: ProblemKind,
 }
 
-/// `GetValidatedMetadata` (kyaml/yaml/rnode.go): a kind and a name, but a list needs no name. `apiVersion` may be
-/// missing.
-fn collect_object(
-    stream: &Stream<'_>,
-    document: &Document,
-    index: usize,
-    place: Place,
-    visits: &mut usize,
-    objects: &mut Vec<Object>,
-) -> Result<(), (NodeId, String)> {
-    let mut scratch = Found::default();
-    let whereabouts = Whereabouts::file(stream);
-    let mut reader = Reader::new(document, index, Dialect::Objects, whereabouts, &mut scratch);
-    let entries = reader.entries(&place, "").unwrap_or_default();
-    let of = |key: &str| {
-        entries
-            .iter()
-            .find(|entry| entry.key == key)
-            .map(|entry| &entry.place)
+/// Returns what in a stream of objects is not plain YAML. kyaml, go-yaml and the splitters of documents differ about
+/// it, from version to version too, so that only a build could tell what such an object says.
+pub(super) fn not_plain(stream: &Stream<'_>) -> Vec<NotPlain> {
+    let mut found = Vec::new();
+    let mut add = |start, what: &str, hint| {
+        found.push(NotPlain {
+            start,
+            message: format!("not plain YAML: {what}"),
+            hint,
+            kind: ProblemKind::NotPlain,
+        });
     };
-    let mut word = |place: Option<&Place>, keys: &[&str]| {
-        let word = place.and_then(|place| reader.word(place, keys));
-        word.unwrap_or_default()
-    };
-    let kind = word(of("kind"), &[]);
-    if kind.is_empty() {
-        return Err((place.node, "an object without `kind`".to_owned()));
+    for (line, text) in stream.text.lines().enumerate() {
+        let after = text.strip_prefix("---").unwrap_or_default();
+        let is_comment = after.starts_with([' ', '\t']) && after.trim_start().starts_with('#');
+        if !after.trim().is_empty() && !is_comment {
+            let hint = "begin the document on the line after `---`";
+            add((line + 1, 1), "text after `---`", hint);
+        }
     }
-    let is_list = kind.ends_with("List");
-    if let Some(items) = of("items").filter(|_| is_list) {
-        if let NodeKind::Sequence(nodes) = &document.resolved(items.node).kind {
-            for (i, item) in nodes.iter().enumerate() {
-                let item = items.child(*item, i);
-                collect_from(stream, document, index, item, visits, objects)?;
+    for document in &stream.documents {
+        for node in document.nodes() {
+            if let Some(tag) = &node.tag {
+                let tag = tag.replace("tag:yaml.org,2002:", "!!");
+                add(
+                    node.start,
+                    &format!("the tag `{tag}`"),
+                    "write the value without a tag",
+                );
+            }
+            let NodeKind::Mapping(pairs) = &node.kind else {
+                continue;
+            };
+            for (key, _) in pairs {
+                let start = document.node(*key).start;
+                if document.is_merge_key(*key) {
+                    add(start, "the merge key `<<`", "write out what it merges");
+                } else if !document.node(*key).is_word() {
+                    let what = "a key that is not a plain or quoted string";
+                    add(start, what, "write it as `key: value`");
+                }
             }
         }
-        return Ok(());
     }
-    if !is_list && word(of("metadata"), &["name"]).is_empty() {
-        let why = format!("an object of kind {kind} without `metadata.name`");
-        return Err((place.node, why));
+    for document in &stream.documents {
+        for key in duplicate_keys(document) {
+            let word = document.scalar(key).unwrap_or_default();
+            found.push(NotPlain {
+                start: document.node(key).start,
+                message: format!("the key `{word}` is there twice"),
+                hint: "remove one of them",
+                kind: ProblemKind::DuplicateKey,
+            });
+        }
     }
-    objects.push(Object {
-        document: index,
-        api_version: word(of("apiVersion"), &[]),
-        kind,
-        place,
-    });
-    Ok(())
+    found
 }
 
-/// Returns a key that a mapping holds twice, which kyaml refuses.
-pub(super) fn duplicate_key(document: &Document) -> Option<NodeId> {
-    document.nodes().iter().find_map(|node| {
-        let NodeKind::Mapping(pairs) = &node.kind else {
-            return None;
-        };
-        let mut seen = HashSet::new();
-        pairs
-            .iter()
-            .map(|(key, _)| *key)
-            .find(|key| document.scalar(*key).is_some_and(|word| !seen.insert(word)))
-    })
+/// Refuses what in a stream of objects is not plain YAML.
+pub(super) fn refuse_odd(stream: &Stream<'_>, whereabouts: &Whereabouts<'_>, found: &mut Found) {
+    for odd in not_plain(stream) {
+        whereabouts.problem(odd.start, odd.kind, odd.message, odd.hint, found);
+    }
+}
+
+/// Returns the keys that a mapping holds already, which kyaml refuses.
+pub(super) fn duplicate_keys(document: &Document) -> Vec<NodeId> {
+    let mut found = Vec::new();
+    for node in document.nodes() {
+        if let NodeKind::Mapping(pairs) = &node.kind {
+            let mut seen = HashSet::new();
+            let keys = pairs.iter().map(|(key, _)| *key);
+            found.extend(
+                keys.filter(|key| document.scalar(*key).is_some_and(|word| !seen.insert(word))),
+            );
+        }
+    }
+    found
 }
 
 /// Reads the plugin configurations of a stream. `prefix` stands before the kind in every field.
@@ -171,47 +191,17 @@ pub(super) fn read_objects(
     listed: Option<PluginUse>,
     found: &mut Found,
 ) {
+    refuse_odd(stream, whereabouts, found);
     let objects = match collect(stream) {
         Ok(objects) => objects,
         Err((index, node, why)) => {
-            if let Some(document) = stream.documents.get(index) {
-                Reader::new(
-                    document,
-                    index,
-                    Dialect::Objects,
-                    whereabouts.clone(),
-                    found,
-                )
-                .problem(
-                    node,
-                    "",
-                    ProblemKind::WrongType,
-                    format!("not a plugin configuration: {why}"),
-                    vec![],
-                );
-            }
+            let message = format!("not a plugin configuration: {why}");
+            let start = stream.documents[index].node(node).start;
+            let hint = "write one object in each document, with `kind` and `metadata.name`";
+            whereabouts.problem(start, ProblemKind::WrongType, message, hint, found);
             return;
         }
     };
-    for (index, document) in stream.documents.iter().enumerate() {
-        if let Some(key) = duplicate_key(document) {
-            let word = document.scalar(key).unwrap_or_default();
-            Reader::new(
-                document,
-                index,
-                Dialect::Objects,
-                whereabouts.clone(),
-                found,
-            )
-            .problem(
-                key,
-                "",
-                ProblemKind::DuplicateKey,
-                format!("the key `{word}` is there twice"),
-                vec!["remove one of them".to_owned()],
-            );
-        }
-    }
     let many = objects.len() > 1;
     for (i, object) in objects.into_iter().enumerate() {
         let Some(document) = stream.documents.get(object.document) else {
@@ -223,6 +213,13 @@ pub(super) fn read_objects(
             format!("{prefix}{}", object.kind)
         };
         let within = whereabouts.within(&label);
+        if object.kind.ends_with("List") {
+            let start = document.node(object.place.node).start;
+            let message = format!("not plain YAML: a `{}` of objects", object.kind);
+            let hint = "write each object in a document of its own, after `---`";
+            within.problem(start, ProblemKind::NotPlain, message, hint, found);
+            continue;
+        }
         let mut reader = Reader::new(document, object.document, Dialect::Objects, within, found);
         read_object(&mut reader, object, listed);
     }

@@ -189,67 +189,39 @@ fn keys_are_compared_without_case() {
 }
 
 #[test]
-fn the_last_of_equal_keys_wins() {
-    let file = good("resources: [a]\nnamePrefix: x\nresources: [b]\n");
-    assert_eq!(file.references.len(), 1);
-    assert_eq!(file.references[0].text, "b");
-    assert_eq!(file.notes.len(), 1);
-    assert_eq!(file.notes[0].kind, NoteKind::DuplicateKey { winner: 3 });
-    assert_eq!(
-        (file.notes[0].line, file.notes[0].field.as_str()),
-        (1, "resources")
-    );
-}
-
-#[test]
-fn of_keys_in_different_case_the_greatest_wins() {
-    for text in [
-        "resources: [a]\nResources: [b]\n",
-        "Resources: [b]\nresources: [a]\n",
-        "RESOURCES: [b]\nresources: [a]\nrEsources: []\n",
-        "resources: [a]\nRESOURCES: null\n",
-        // The elements of a slice are reused, and null does not change a string.
-        "Resources: [a]\nresources: [null]\n",
+fn a_key_twice_is_refused() {
+    for (text, line, field) in [
+        (
+            "resources: [a]\nnamePrefix: x\nresources: [b]\n",
+            3,
+            "resources",
+        ),
+        ("resources: [a]\nResources: [b]\n", 2, "resources"),
+        ("Resources: [a]\nresources: null\n", 2, "resources"),
+        ("re\u{17f}ources: [a]\nresources: []\n", 2, "resources"),
+        ("OpenAPI: {path: a}\nopenapi: {version: v1}\n", 2, "openapi"),
+        (
+            "configMapGenerator:\n- files: [a]\n  Files: [b]\n",
+            3,
+            "configMapGenerator[0].files",
+        ),
+        ("openapi:\n  path: a\n  path: b\n", 3, "openapi.path"),
+        ("patches:\n- path: a\n  path: a\n", 3, "patches[0].path"),
+        ("resources: [b]\n<<: {resources: [a]}\n", 2, "resources"),
+        ("<<: {resources: [b]}\nResources: [a]\n", 2, "resources"),
+        ("<<: {resources: [b]}\n<<: {crds: [a]}\n", 2, ""),
     ] {
-        assert_eq!(references(text), ["resources[0]=a"], "{text}");
-        let notes = good(text).notes;
-        assert!(
-            notes
-                .iter()
-                .all(|n| matches!(n.kind, NoteKind::DuplicateKey { .. })),
-            "{notes:?}"
-        );
-        assert!(!notes.is_empty());
+        let problems = read(text.as_bytes()).unwrap_err();
+        let found: Vec<_> = problems
+            .iter()
+            .map(|one| (one.kind, one.line, one.field.as_str()))
+            .collect();
+        assert_eq!(found, [(ProblemKind::DuplicateKey, line, field)], "{text}");
     }
-    // null removes a list, an empty list its elements.
+    // Keys of a map are none of a struct.
     assert_eq!(
-        references("Resources: [a]\nresources:\nnamePrefix: x\n"),
-        [""; 0]
-    );
-    assert_eq!(
-        references("CRDS: [b]\nCRDs: []\ncrds: [c]\n"),
-        ["crds[0]=c"]
-    );
-}
-
-#[test]
-fn structs_under_equal_keys_are_merged() {
-    let text =
-        "ConfigMapGenerator: [{envs: [a]}, {envs: [b]}]\nconfigMapGenerator: [{files: [c]}]\n";
-    assert_eq!(
-        references(text),
-        [
-            "configMapGenerator[0].envs[0]=a",
-            "configMapGenerator[0].files[0]=c"
-        ]
-    );
-    assert_eq!(
-        references("OpenAPI: {path: a}\nopenapi: {version: v1}\n"),
-        ["openapi.path=a"]
-    );
-    assert_eq!(
-        references("OpenAPI: {path: a}\nopenapi: null\nresources: []\n"),
-        [""; 0]
+        references("openapi: {Path: a, path: b}\n"),
+        ["openapi.path=b"]
     );
 }
 
@@ -259,9 +231,6 @@ fn merge_keys_are_applied_in_order() {
         references("<<: {resources: [a]}\nresources: [b]\n"),
         ["resources[0]=b"]
     );
-    let file = good("resources: [b]\n<<: {resources: [a]}\n");
-    assert_eq!(file.references[0].text, "a");
-    assert_eq!(file.notes[0].kind, NoteKind::DuplicateKey { winner: 2 });
     let list =
         "configMapGenerator:\n- &a {envs: [a]}\n- &b {envs: [b], files: [c]}\n- {<<: [*a, *b]}\n";
     assert_eq!(

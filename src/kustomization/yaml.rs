@@ -237,6 +237,11 @@ impl<'t> Stream<'t> {
 }
 
 impl Node {
+    /// Whether it is a plain or quoted scalar, and no alias.
+    pub(super) fn is_word(&self) -> bool {
+        matches!(self.kind, NodeKind::Scalar { style, .. } if !style.is_block())
+    }
+
     fn is_block_scalar(&self) -> bool {
         matches!(self.kind, NodeKind::Scalar { style, .. } if style.is_block())
     }

@@ -161,8 +161,7 @@ impl<'a> Inputs<'a> {
                 runtime, strings, ..
             } => (strings, matches!(runtime, FunctionRuntime::Exec { .. })),
             NoteKind::LegacyPlugin { strings, .. } => (strings, true),
-            NoteKind::DuplicateKey { .. }
-            | NoteKind::ExtraDocument
+            NoteKind::ExtraDocument
             | NoteKind::SplitUrl
             | NoteKind::Misleading { .. }
             | NoteKind::RemoteChart { .. }

@@ -5,14 +5,18 @@ use serde_json::{Value, json};
 use crate::support::{Project, World, config_map};
 
 /// Three things that work but should be known, two of one sort.
-const WARNED: &str = "namePrefix: a-\nnamePrefix: b-\nnameSuffix: -a\nnameSuffix: -b\nresources: [config.yaml]\n---\nresources: [other.yaml]\n";
-const COUNTED: &str = "3 warnings (duplicate-key 2, extra-document 1)";
+const WARNED: &str = "resources: [base, config.yaml]\ngenerators: ['{apiVersion: x/v1, kind: Foo, metadata: {name: a}}']\n---\nresources: [other.yaml]\n";
+const COUNTED: &str = "3 warnings (extra-document 2, legacy-plugin 1)";
 
 fn warned() -> World {
     let world = World::new();
     world.commit(&[
         ("app/kustomization.yaml", WARNED),
         ("app/config.yaml", &config_map("app")),
+        (
+            "app/base/kustomization.yaml",
+            "namePrefix: a-\n---\nnamePrefix: b-\n",
+        ),
     ]);
     world
 }
@@ -27,7 +31,7 @@ fn warnings_are_counted() {
     let told: Value = serde_json::from_str(&output.success().stdout).unwrap();
     assert_eq!(
         told["warning_counts"],
-        json!({"duplicate-key": 2, "extra-document": 1})
+        json!({"extra-document": 2, "legacy-plugin": 1})
     );
     assert_eq!(told["warnings"].as_array().unwrap().len(), 3);
 }
@@ -42,7 +46,7 @@ fn strict_commits_nothing() {
             .run(&[&["app", "--strict", "--no-verify"], more].concat());
         output
             .fails(1)
-            .stderr_has("warning[duplicate-key]: app/kustomization.yaml:1:1")
+            .stderr_has("warning[extra-document]: app/kustomization.yaml:3:1")
             .stderr_has(&format!(
                 "error: nothing was written, because of {COUNTED}: `--strict` lets none pass"
             ))
@@ -60,7 +64,7 @@ fn strict_commits_nothing() {
     let told: Value = serde_json::from_str(&output.fails(1).stdout).unwrap();
     assert_eq!(told["outcome"], "warned");
     assert_eq!(told["commit"], Value::Null);
-    assert_eq!(told["warning_counts"]["duplicate-key"], 2);
+    assert_eq!(told["warning_counts"]["extra-document"], 2);
 }
 
 #[test]
@@ -158,41 +162,43 @@ fn only_the_warnings_that_are_named_are_errors() {
     };
     app(&["--strict=not-built,floating-chart"]).success();
     let before = world.work.state();
-    app(&["--strict=not-built,extra-document"])
+    app(&["--strict=not-built,legacy-plugin"])
         .fails(1)
-        .stderr_has("error: nothing was written, because of 1 warning (extra-document 1): `strict` lets none of these pass\n")
-        .stderr_has("warning[duplicate-key]");
-    app(&["--strict=extra-document", "--strict=duplicate-key"])
+        .stderr_has("error: nothing was written, because of 1 warning (legacy-plugin 1): `strict` lets none of these pass\n")
+        .stderr_has("warning[extra-document]");
+    app(&["--strict=legacy-plugin", "--strict=extra-document"])
         .fails(1)
         .stderr_has(COUNTED);
-    app(&["--strict=extra-document", "--strict"])
+    app(&["--strict=legacy-plugin", "--strict"])
         .fails(1)
         .stderr_has("`--strict` lets none pass");
     for wrong in [
-        "--strict=extra-documents",
-        "--strict=not-built,extra-documents",
+        "--strict=legacy-plugins",
+        "--strict=not-built,legacy-plugins",
         "--strict=",
     ] {
-        app(&[wrong]).fails(2).stderr_has("extra-document");
+        app(&[wrong]).fails(2).stderr_has("legacy-plugin");
     }
     before.assert_same(&world.work.state());
     // Warnings that the configuration lists are errors without the option, too.
     world
         .work
-        .write(".kustomize-localize", "strict: [duplicate-key]\n");
+        .write(".kustomize-localize", "strict: [extra-document]\n");
     world.work.commit("strict");
-    app(&[]).fails(1).stderr_has("2 warnings (duplicate-key 2)");
-    app(&["--strict=extra-document"])
+    app(&[])
+        .fails(1)
+        .stderr_has("2 warnings (extra-document 2)");
+    app(&["--strict=legacy-plugin"])
         .fails(1)
         .stderr_has(COUNTED);
     world
         .work
-        .write(".kustomize-localize", "strict: [duplicate-keys]\n");
+        .write(".kustomize-localize", "strict: [extra-documents]\n");
     world.work.commit("wrong");
     app(&[])
         .fails(2)
-        .stderr_has(".kustomize-localize:1:10: strict[0]: there is no warning `duplicate-keys`")
-        .stderr_has("did you mean `duplicate-key`?");
+        .stderr_has(".kustomize-localize:1:10: strict[0]: there is no warning `extra-documents`")
+        .stderr_has("did you mean `extra-document`?");
 }
 
 #[test]

@@ -1,7 +1,5 @@
 //! One value after the other, as Go's `encoding/json` would decode them.
 
-use std::collections::HashMap;
-
 use super::keys::{self, Entry};
 use super::whereabouts::{Place, Whereabouts};
 use super::{Found, MOST_VISITS};
@@ -17,8 +15,6 @@ pub(in crate::kustomization) struct Reader<'d> {
     pub(super) dialect: Dialect,
     pub(in crate::kustomization) whereabouts: Whereabouts<'d>,
     pub(in crate::kustomization) found: &'d mut Found,
-    /// What is read is replaced by something else; only its problems count.
-    pub(super) dead: bool,
     pub(super) chart: Option<Chart>,
 }
 
@@ -46,7 +42,6 @@ impl<'d> Reader<'d> {
             dialect,
             whereabouts,
             found,
-            dead: false,
             chart: None,
         }
     }
@@ -59,67 +54,58 @@ impl<'d> Reader<'d> {
             dialect: Dialect::Kustomization,
             whereabouts: self.whereabouts.within(prefix),
             found: self.found,
-            dead: false,
             chart: None,
         }
     }
 
     /// Reads a whole struct; returns whether anything in it is set. `kind` and `apiVersion` do not count.
     pub(crate) fn root(&mut self, record: &'static Struct, place: Place) -> bool {
-        self.record(record, &[place], "")
+        self.record(record, &place, "")
     }
 
-    /// Decodes one value. Go decodes equal keys one after the other into the same variable; `layers` are these
-    /// values, the last one on top. Returns whether the variable differs from its zero value.
-    fn value(&mut self, shape: &'static Shape, layers: &[Place], field: &str) -> bool {
-        let Some(top) = layers.last() else {
-            return false;
-        };
-        self.found.visits += layers.len();
+    /// Decodes one value. Returns whether it differs from the zero value of its type.
+    fn value(&mut self, shape: &'static Shape, place: &Place, field: &str) -> bool {
+        self.found.visits += 1;
         if self.found.visits > self.most_visits() {
-            if self.found.visits - layers.len() <= self.most_visits() {
+            if self.found.visits == self.most_visits() + 1 {
                 let message = "aliases in this file expand beyond all measure".to_owned();
-                self.problem(top.node, field, ProblemKind::TooLarge, message, vec![]);
+                self.problem(place.node, field, ProblemKind::TooLarge, message, vec![]);
             }
             return true;
         }
         match shape {
-            Shape::Text(role) => self.text(*role, layers, field),
-            Shape::Bool => self.boolean(layers, field),
+            Shape::Text(role) => self.text(*role, place, field),
+            Shape::Bool => self.boolean(place, field),
             Shape::Devel => {
-                let devel = self.boolean(layers, field);
-                if let Some(chart) = self.chart.as_mut().filter(|_| !self.dead) {
+                let devel = self.boolean(place, field);
+                if let Some(chart) = &mut self.chart {
                     chart.devel = devel;
                 }
                 devel
             }
-            Shape::Integer => self.integer(layers, field),
+            Shape::Integer => self.integer(place, field),
             // Where all of its texts are empty, it is as if it were not there.
             Shape::List(item @ Shape::Text(Role::PatchOrFile)) | Shape::Folded(item) => {
-                self.list(item, layers, field)
+                self.list(item, place, field)
             }
             Shape::List(item) => {
-                self.list(item, layers, field);
+                self.list(item, place, field);
                 true
             }
             Shape::Texts(roles) => {
-                self.texts(roles, layers, field);
+                self.texts(roles, place, field);
                 true
             }
             Shape::Values => {
-                for layer in layers {
-                    if !matches!(
-                        self.document.resolved(layer.node).kind,
-                        NodeKind::Mapping(_)
-                    ) {
-                        self.wrong_type(layer, field, "a mapping");
-                    }
+                let kind = &self.document.resolved(place.node).kind;
+                if !matches!(kind, NodeKind::Mapping(_)) {
+                    self.wrong_type(place, field, "a mapping");
                 }
                 true
             }
-            Shape::Struct(record) => self.record(record, layers, field),
+            Shape::Struct(record) => self.record(record, place, field),
             Shape::Pointer(record) => {
-                self.record(record, layers, field);
+                self.record(record, place, field);
                 true
             }
         }
@@ -130,81 +116,57 @@ impl<'d> Reader<'d> {
         MOST_VISITS + self.document.nodes().len()
     }
 
-    fn record(&mut self, record: &'static Struct, layers: &[Place], field: &str) -> bool {
+    fn record(&mut self, record: &'static Struct, place: &Place, field: &str) -> bool {
         let problems = self.found.problems.len();
         let outer = record.chart.then(|| self.chart.replace(Chart::default()));
-        let mut values: Vec<Vec<Place>> = Vec::new();
-        values.resize_with(record.fields.len(), Vec::new);
-        for layer in layers {
-            let Some(mut entries) = self.entries(layer, field) else {
-                self.wrong_type(layer, field, "a mapping");
-                continue;
-            };
-            // The keys reach `encoding/json` in the order of their bytes.
-            entries.sort_by(|a, b| a.key.cmp(&b.key));
-            let mut seen: Vec<(usize, Entry)> = Vec::new();
-            for entry in entries {
-                let known = record
-                    .fields
-                    .iter()
-                    .position(|(name, _)| keys::equal(name, &entry.key));
-                let Some(known) = known else {
-                    if self.dialect == Dialect::Kustomization {
-                        self.unknown_field(record, &entry, field);
+        let mut values: Vec<Option<Entry>> = Vec::new();
+        values.resize_with(record.fields.len(), || None);
+        let Some(entries) = self.entries(place, field) else {
+            self.wrong_type(place, field, "a mapping");
+            return false;
+        };
+        for entry in entries {
+            let known = record
+                .fields
+                .iter()
+                .position(|(name, _)| keys::equal(name, &entry.key));
+            match known {
+                Some(known) => match &values[known] {
+                    Some(other) => {
+                        let field = join(field, record.fields[known].0);
+                        self.duplicate(other.key_node, entry.key_node, &field);
                     }
-                    continue;
-                };
-                let (name, shape) = &record.fields[known];
-                if let Some((_, loser)) = seen.iter().find(|(index, _)| *index == known) {
-                    let field = join(field, name);
-                    self.duplicate(loser.key_node, entry.key_node, &field);
+                    None => values[known] = Some(entry),
+                },
+                None if self.dialect == Dialect::Kustomization => {
+                    self.unknown_field(record, &entry, field);
                 }
-                if self.document.scalar_type(entry.place.node, self.dialect) == Some(Type::Null) {
-                    match shape {
-                        Shape::Text(_)
-                        | Shape::Bool
-                        | Shape::Devel
-                        | Shape::Integer
-                        | Shape::Struct(_) => {}
-                        _ => {
-                            let gone = std::mem::take(&mut values[known]);
-                            self.discard(shape, &gone, &join(field, name));
-                        }
-                    }
-                } else {
-                    values[known].push(entry.place.clone());
-                }
-                seen.retain(|(index, _)| *index != known);
-                seen.push((known, entry));
+                None => {}
             }
         }
         let mut filled = false;
         let mut has_one = false;
-        for ((name, shape), layers) in record.fields.iter().zip(&values) {
-            if !layers.is_empty() {
-                let is_set = self.value(shape, layers, &join(field, name));
+        for ((name, shape), entry) in record.fields.iter().zip(values) {
+            if let Some(entry) = entry.filter(|entry| !self.is_null(entry.place.node)) {
+                let is_set = self.value(shape, &entry.place, &join(field, name));
                 filled |= is_set;
                 has_one |= is_set && record.one_of.contains(name);
             }
         }
-        if let Some(top) = layers.last()
-            && !has_one
-            && self.found.problems.len() == problems
-        {
-            self.needs_one(record, top.node, field);
+        if !has_one && self.found.problems.len() == problems {
+            self.needs_one(record, place.node, field);
         }
-        if let Some(outer) = outer {
-            let chart = std::mem::replace(&mut self.chart, outer);
-            if let (Some(chart), Some(top)) = (chart, layers.last()) {
-                self.note_chart(chart, top, field);
-            }
+        if let Some(outer) = outer
+            && let Some(chart) = std::mem::replace(&mut self.chart, outer)
+        {
+            self.note_chart(chart, place, field);
         }
         filled
     }
 
     /// Refuses a struct without any of the fields of which kustomize needs one.
     fn needs_one(&mut self, record: &Struct, node: NodeId, field: &str) {
-        if self.dead || record.one_of.is_empty() {
+        if record.one_of.is_empty() {
             return;
         }
         let names: Vec<String> = record
@@ -217,138 +179,84 @@ impl<'d> Reader<'d> {
         self.problem(node, field, ProblemKind::Entry, message, hints);
     }
 
-    fn list(&mut self, item: &'static Shape, layers: &[Place], field: &str) -> bool {
-        // One vector for each index: Go decodes into the elements that are already there.
-        let mut items: Vec<Vec<Place>> = Vec::new();
-        let mut length = 0;
-        for layer in layers {
-            let NodeKind::Sequence(nodes) = &self.document.resolved(layer.node).kind else {
-                self.wrong_type(layer, field, item.plural());
-                continue;
-            };
-            length = nodes.len();
-            if length == 0 {
-                for (i, gone) in std::mem::take(&mut items).iter().enumerate() {
-                    self.discard(item, gone, &format!("{field}[{i}]"));
-                }
-            }
-            items.resize_with(items.len().max(length), Vec::new);
-            for (i, node) in nodes.iter().enumerate() {
-                let is_null = self.document.scalar_type(*node, self.dialect) == Some(Type::Null);
-                match item {
-                    _ if !is_null => items[i].push(layer.child(*node, i)),
-                    Shape::Text(_)
-                    | Shape::Bool
-                    | Shape::Devel
-                    | Shape::Integer
-                    | Shape::Struct(_) => {}
-                    _ => {
-                        let gone = std::mem::take(&mut items[i]);
-                        self.discard(item, &gone, &format!("{field}[{i}]"));
-                    }
-                }
-            }
-        }
-        let mut any_is_set = false;
-        let last = layers
-            .last()
-            .map(|layer| self.document.resolved(layer.node));
-        let nodes: &[NodeId] = match last.map(|node| &node.kind) {
-            Some(NodeKind::Sequence(nodes)) => nodes,
-            _ => &[],
+    fn list(&mut self, item: &'static Shape, place: &Place, field: &str) -> bool {
+        let NodeKind::Sequence(nodes) = &self.document.resolved(place.node).kind else {
+            self.wrong_type(place, field, item.plural());
+            return false;
         };
-        for (i, elements) in items.iter().enumerate() {
+        let mut any_is_set = false;
+        for (i, node) in nodes.iter().enumerate() {
             let field = format!("{field}[{i}]");
-            if i < length {
-                let is_set = self.value(item, elements, &field);
-                let node = nodes.get(i).copied();
-                match (item, node.filter(|_| !is_set)) {
-                    (Shape::Text(role), Some(node)) if role.is_never_empty() => {
-                        self.empty_entry(node, &field);
-                    }
-                    (Shape::Struct(record), Some(node)) if elements.is_empty() => {
-                        self.needs_one(record, node, &field);
-                    }
-                    _ => any_is_set |= is_set && !elements.is_empty(),
+            let is_null = self.is_null(*node);
+            let is_set = !is_null && self.value(item, &place.child(*node, i), &field);
+            any_is_set |= is_set;
+            match item {
+                Shape::Text(role) if !is_set && role.is_never_empty() => {
+                    self.empty_entry(*node, &field);
                 }
-            } else {
-                self.discard(item, elements, &field);
+                Shape::Struct(record) if is_null => self.needs_one(record, *node, &field),
+                _ => {}
             }
         }
-        if let (Shape::Text(Role::PatchOrFile), Some(first), false, Dialect::Kustomization) =
-            (item, nodes.first(), any_is_set, self.dialect)
+        if !matches!(item, Shape::Text(Role::PatchOrFile)) {
+            return !nodes.is_empty();
+        }
+        if let (Some(first), false, Dialect::Kustomization) =
+            (nodes.first(), any_is_set, self.dialect)
         {
             self.empty_entry(*first, &format!("{field}[0]"));
         }
-        match item {
-            Shape::Text(Role::PatchOrFile) => any_is_set,
-            _ => length > 0,
-        }
+        any_is_set
     }
 
-    /// Decodes what is replaced by something else: it must have the right type all the same.
-    fn discard(&mut self, shape: &'static Shape, layers: &[Place], field: &str) {
-        let was = std::mem::replace(&mut self.dead, true);
-        self.value(shape, layers, field);
-        self.dead = was;
-    }
-
-    fn texts(&mut self, roles: &'static [(&str, Role)], layers: &[Place], field: &str) {
-        let mut last: HashMap<String, Place> = HashMap::new();
-        for layer in layers {
-            let Some(entries) = self.entries(layer, field) else {
-                self.wrong_type(layer, field, "a mapping of strings");
-                continue;
-            };
-            for entry in entries {
-                // Nothing is an empty string for `encoding/json`.
-                if self.document.scalar_type(entry.place.node, self.dialect) != Some(Type::Null) {
-                    self.string(&entry.place, &join(field, &entry.key));
-                }
-                last.insert(entry.key, entry.place);
-            }
-        }
-        for (name, role) in roles {
-            if let Some(place) = last.remove(*name) {
-                let field = join(field, name);
-                let is_null =
-                    self.document.scalar_type(place.node, self.dialect) == Some(Type::Null);
-                if is_null || !self.text(*role, std::slice::from_ref(&place), &field) {
-                    self.empty_entry(place.node, &field);
-                }
+    fn texts(&mut self, roles: &'static [(&str, Role)], place: &Place, field: &str) {
+        let Some(entries) = self.entries(place, field) else {
+            self.wrong_type(place, field, "a mapping of strings");
+            return;
+        };
+        for entry in entries {
+            let field = join(field, &entry.key);
+            let role = roles.iter().find(|(name, _)| *name == entry.key);
+            // Nothing is an empty string for `encoding/json`.
+            let is_null = self.is_null(entry.place.node);
+            let is_set = !is_null
+                && match role {
+                    Some((_, role)) => self.text(*role, &entry.place, &field),
+                    None => self.string(&entry.place, &field).is_some(),
+                };
+            if role.is_some() && !is_set {
+                self.empty_entry(entry.place.node, &field);
             }
         }
     }
 
-    fn boolean(&mut self, layers: &[Place], field: &str) -> bool {
-        let mut value = false;
-        for layer in layers {
-            match self.document.scalar_type(layer.node, self.dialect) {
-                Some(Type::Bool(found)) => value = found,
-                _ => self.wrong_type(layer, field, "a boolean"),
-            }
+    fn boolean(&mut self, place: &Place, field: &str) -> bool {
+        if let Some(Type::Bool(found)) = self.document.scalar_type(place.node, self.dialect) {
+            return found;
         }
-        value
+        self.wrong_type(place, field, "a boolean");
+        false
     }
 
-    fn integer(&mut self, layers: &[Place], field: &str) -> bool {
-        let mut filled = false;
-        for layer in layers {
-            let text = self.document.scalar(layer.node).unwrap_or_default();
-            let whole = match self.document.scalar_type(layer.node, self.dialect) {
-                Some(Type::Integer) => true,
-                // `encoding/json` sees 2.0 and 1e2 as whole numbers, because they are written out as such.
-                Some(Type::Float) => text
-                    .parse::<f64>()
-                    .is_ok_and(|n| n.fract() == 0.0 && n.abs() < 1e18),
-                _ => false,
-            };
-            if !whole {
-                self.wrong_type(layer, field, "a whole number");
-            }
-            filled = text != "0";
+    fn integer(&mut self, place: &Place, field: &str) -> bool {
+        let text = self.document.scalar(place.node).unwrap_or_default();
+        let whole = match self.document.scalar_type(place.node, self.dialect) {
+            Some(Type::Integer) => true,
+            // `encoding/json` sees 2.0 and 1e2 as whole numbers, because they are written out as such.
+            Some(Type::Float) => text
+                .parse::<f64>()
+                .is_ok_and(|n| n.fract() == 0.0 && n.abs() < 1e18),
+            _ => false,
+        };
+        if !whole {
+            self.wrong_type(place, field, "a whole number");
         }
-        filled
+        text != "0"
+    }
+
+    /// Returns whether a node is nothing.
+    pub(in crate::kustomization) fn is_null(&self, node: NodeId) -> bool {
+        self.document.scalar_type(node, self.dialect) == Some(Type::Null)
     }
 }
 

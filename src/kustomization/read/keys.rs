@@ -26,18 +26,22 @@ impl Reader<'_> {
             return None;
         };
         let mut entries = Entries::default();
-        // go-yaml 3 applies merge keys last.
-        let mut merges = Vec::new();
+        let mut merge = None;
         for (step, (key_node, value_node)) in pairs.iter().enumerate() {
             let value = place.child(*value_node, step);
-            if document.is_merge_key(*key_node) {
-                if self.dialect == Dialect::Objects {
-                    merges.push((*key_node, value));
-                    continue;
+            if self.dialect == Dialect::Kustomization && document.is_merge_key(*key_node) {
+                if let Some(first) = merge.replace(*key_node) {
+                    self.duplicate(first, *key_node, field);
                 }
                 for entry in self.merged(*key_node, &value, field) {
-                    let loser = entries.replace(entry);
-                    self.note_loser(loser, *key_node, place, field);
+                    match entries.get(&entry.key) {
+                        // It would replace what stands before it.
+                        Some(own) => {
+                            let (first, field) = (own.key_node, super::join(field, &entry.key));
+                            self.duplicate(first, *key_node, &field);
+                        }
+                        None => entries.push(entry),
+                    }
                 }
                 continue;
             }
@@ -55,15 +59,16 @@ impl Reader<'_> {
                 key_node: *key_node,
                 place: value,
             };
-            // Equal keys of objects are looked for elsewhere (`plugin::duplicate_key`).
-            let loser = entries.replace(entry);
-            if self.dialect == Dialect::Kustomization {
-                self.note_loser(loser, *key_node, place, field);
-            }
-        }
-        for (key_node, value) in merges {
-            for entry in self.merged(key_node, &value, field) {
-                entries.add(entry);
+            match entries.get(&entry.key) {
+                None => entries.push(entry),
+                // What a merge key brings in is meant to be replaced.
+                Some(other) if other.place.path.len() > entry.place.path.len() => *other = entry,
+                // Those of objects are found by `plugin::not_plain`.
+                Some(first) if self.dialect == Dialect::Kustomization => {
+                    let (first, field) = (first.key_node, super::join(field, &entry.key));
+                    self.duplicate(first, *key_node, &field);
+                }
+                Some(_) => {}
             }
         }
         Some(entries.list)
@@ -84,49 +89,30 @@ impl Reader<'_> {
         Some(place)
     }
 
-    /// Notes that a key which stands in this mapping has no effect. One that a merge key brought in is meant to be replaced.
-    fn note_loser(&mut self, loser: Option<Entry>, winner: NodeId, place: &Place, field: &str) {
-        if let Some(loser) = loser.filter(|loser| loser.place.path.len() == place.path.len() + 1) {
-            let field = super::join(field, &loser.key);
-            self.duplicate(loser.key_node, winner, &field);
-        }
-    }
-
-    /// Returns what a merge key brings in; of equal keys the last one counts.
+    /// Returns what a merge key brings in: a mapping, or several of which the first has precedence.
     fn merged(&mut self, key_node: NodeId, value: &Place, field: &str) -> Vec<Entry> {
-        self.found.visits += 1;
-        if self.found.visits > self.most_visits() {
-            return Vec::new();
+        let mut mappings = self.items(value);
+        if mappings.is_empty() {
+            mappings.push(value.clone());
         }
-        let document = self.document;
-        if let NodeKind::Sequence(items) = &document.resolved(value.node).kind {
-            // The first mapping of a list has precedence.
-            let mut all = Entries::default();
-            for (step, item) in items.iter().enumerate().rev() {
-                match self.entries(&value.child(*item, step), field) {
-                    Some(entries) => entries.into_iter().for_each(|entry| {
-                        all.replace(entry);
-                    }),
-                    None => self.bad_merge(key_node, field),
+        let mut all = Entries::default();
+        for mapping in mappings {
+            let entries = self.entries(&mapping, field).unwrap_or_else(|| {
+                let message = "the merge key `<<` needs a mapping or a list of mappings".to_owned();
+                self.problem(key_node, field, ProblemKind::WrongType, message, vec![]);
+                Vec::new()
+            });
+            self.found.visits += 1 + entries.len();
+            if self.found.visits > self.most_visits() {
+                return Vec::new();
+            }
+            for entry in entries {
+                if all.get(&entry.key).is_none() {
+                    all.push(entry);
                 }
             }
-            return all.list;
         }
-        match self.entries(value, field) {
-            Some(entries) => {
-                self.found.visits += entries.len();
-                entries
-            }
-            None => {
-                self.bad_merge(key_node, field);
-                Vec::new()
-            }
-        }
-    }
-
-    fn bad_merge(&mut self, key_node: NodeId, field: &str) {
-        let message = "the merge key `<<` needs a mapping or a list of mappings".to_owned();
-        self.problem(key_node, field, ProblemKind::WrongType, message, vec![]);
+        all.list
     }
 }
 
@@ -142,30 +128,13 @@ struct Entries {
 }
 
 impl Entries {
-    /// Puts an entry in the place of an equal one, which is returned.
-    fn replace(&mut self, entry: Entry) -> Option<Entry> {
-        match self.find(&entry.key).and_then(|at| self.list.get_mut(at)) {
-            Some(slot) => Some(std::mem::replace(slot, entry)),
-            None => {
-                self.push(entry);
-                None
-            }
-        }
-    }
-
-    /// Adds an entry unless there is an equal one.
-    fn add(&mut self, entry: Entry) {
-        if self.find(&entry.key).is_none() {
-            self.push(entry);
-        }
-    }
-
-    fn find(&self, key: &str) -> Option<usize> {
-        if self.list.len() > FEW {
+    fn get(&mut self, key: &str) -> Option<&mut Entry> {
+        let at = if self.list.len() > FEW {
             self.index.get(key).copied()
         } else {
             self.list.iter().position(|entry| entry.key == key)
-        }
+        };
+        self.list.get_mut(at?)
     }
 
     fn push(&mut self, entry: Entry) {

@@ -61,11 +61,12 @@ impl Reader<'_> {
         );
     }
 
-    pub(super) fn duplicate(&mut self, loser: NodeId, winner: NodeId, field: &str) {
-        let (winner, _) = self.whereabouts.start(self.document.node(winner));
-        let message =
-            format!("replaced by the same field in line {winner}; kustomize does not say so");
-        self.note(loser, field, NoteKind::DuplicateKey { winner }, message);
+    /// Refuses a key that a mapping holds already: kustomize takes one of the two, or part of each.
+    pub(super) fn duplicate(&mut self, first: NodeId, second: NodeId, field: &str) {
+        let (line, _) = self.whereabouts.start(self.document.node(first));
+        let message = format!("the same field is in line {line}");
+        let hints = vec!["put both into one field, or remove one of them".to_owned()];
+        self.problem(second, field, ProblemKind::DuplicateKey, message, hints);
     }
 
     pub(in crate::kustomization) fn note(
@@ -75,9 +76,6 @@ impl Reader<'_> {
         kind: NoteKind,
         message: String,
     ) {
-        if self.dead {
-            return;
-        }
         let (line, column) = self.whereabouts.start(self.document.node(node));
         self.found.notes.push(Note {
             line,

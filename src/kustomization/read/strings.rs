@@ -10,18 +10,12 @@ use crate::kustomization::{
 use crate::redact;
 
 impl<'d> Reader<'d> {
-    pub(super) fn text(&mut self, role: Role, layers: &[Place], field: &str) -> bool {
-        let mut top = None;
-        for layer in layers {
-            if let Some(text) = self.string(layer, field) {
-                top = Some((layer, text));
-            }
-        }
-        let Some((place, text)) = top else {
+    pub(super) fn text(&mut self, role: Role, place: &Place, field: &str) -> bool {
+        let Some(text) = self.string(place, field) else {
             return true;
         };
-        if self.dead || text.is_empty() {
-            return !text.is_empty();
+        if text.is_empty() {
+            return false;
         }
         if role != Role::Plain
             && self.document.scalar_type(place.node, self.dialect) == Some(Type::Binary)
@@ -58,10 +52,14 @@ impl<'d> Reader<'d> {
             Role::BuildMetadata => self.found.build_metadata.push(text.to_owned()),
             Role::Reference(accepts) => self.reference(accepts, place, field, text, None),
             Role::FileSource => self.file_source(place, field, text),
-            Role::PatchOrFile => match plugin::objects(text) {
-                Ok(_) => {}
-                Err(why) => self.path_unless_inline(Accepts::File, place, field, text, &why),
+            Role::PatchOrFile if is_inline(text) => match plugin::objects(text) {
+                Ok(inline) => {
+                    let whereabouts = self.within_scalar(place, text, &inline);
+                    plugin::refuse_odd(&inline, &whereabouts.within(field), self.found);
+                }
+                Err(why) => self.not_inline(place, field, &why),
             },
+            Role::PatchOrFile => self.reference(Accepts::File, place, field, text, None),
             Role::Plugin(listed) => self.plugin(listed, place, field, text),
             Role::ValuesFile => {
                 self.chart_text(role, place, text);
@@ -154,15 +152,17 @@ impl<'d> Reader<'d> {
     }
 
     fn plugin(&mut self, listed: PluginUse, place: &Place, field: &str, text: &str) {
+        if !is_inline(text) {
+            self.reference(Accepts::Plugin(listed), place, field, text, None);
+            return;
+        }
         match plugin::objects(text) {
             Ok(inline) => {
                 let whereabouts = self.within_scalar(place, text, &inline);
                 let prefix = format!("{field}#");
                 plugin::read_objects(&inline, &whereabouts, &prefix, Some(listed), self.found);
             }
-            Err(why) => {
-                self.path_unless_inline(Accepts::Plugin(listed), place, field, text, &why);
-            }
+            Err(why) => self.not_inline(place, field, &why),
         }
     }
 
@@ -180,27 +180,10 @@ impl<'d> Reader<'d> {
             .nested(node, (!is_alias).then_some(node), inline, outer)
     }
 
-    /// A path, if it can be one; otherwise it was meant as an inline configuration.
-    fn path_unless_inline(
-        &mut self,
-        accepts: Accepts,
-        place: &Place,
-        field: &str,
-        text: &str,
-        why: &str,
-    ) {
-        if text.trim_end().contains('\n') {
-            let message = format!("neither a path nor an inline configuration: {why}");
-            self.problem(
-                place.node,
-                field,
-                ProblemKind::InlineConfiguration,
-                message,
-                vec![],
-            );
-        } else {
-            self.reference(accepts, place, field, text, None);
-        }
+    fn not_inline(&mut self, place: &Place, field: &str, why: &str) {
+        let message = format!("neither a path nor an inline configuration: {why}");
+        let kind = ProblemKind::InlineConfiguration;
+        self.problem(place.node, field, kind, message, vec![]);
     }
 
     pub(in crate::kustomization) fn reference(
@@ -296,11 +279,9 @@ impl<'d> Reader<'d> {
 
     /// Refuses an empty text, or nothing: kustomize takes it for the directory itself, not for none.
     pub(super) fn empty_entry(&mut self, node: NodeId, field: &str) {
-        if !self.dead {
-            let message = "an empty entry names nothing".to_owned();
-            let hints = vec!["take it out".to_owned()];
-            self.problem(node, field, ProblemKind::Entry, message, hints);
-        }
+        let message = "an empty entry names nothing".to_owned();
+        let hints = vec!["take it out".to_owned()];
+        self.problem(node, field, ProblemKind::Entry, message, hints);
     }
 
     /// Notes a text that a program would take for something else.
@@ -324,6 +305,17 @@ impl<'d> Reader<'d> {
             }
         }
     }
+}
+
+/// Returns whether kustomize may take a text for YAML, not for a path: every text that can be a mapping. It goes on to the
+/// network with one that looks like a URL and is not an object after all, so that such a text is never a path.
+fn is_inline(text: &str) -> bool {
+    let start = text.trim_start_matches(|c: char| c.is_whitespace() || c == '\u{feff}');
+    let after_colon = |(at, _)| text[at + 1..].starts_with(char::is_whitespace);
+    text.contains(['\n', '\r', '\u{85}', '\u{2028}', '\u{2029}'])
+        || start.starts_with(['{', '[', '!', '&'])
+        || start.starts_with("---")
+        || text.match_indices(':').any(after_colon)
 }
 
 /// Returns two entries of a list that stand in one text, because the second does not begin a line, or is indented

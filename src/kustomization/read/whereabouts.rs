@@ -2,8 +2,9 @@
 
 use std::rc::Rc;
 
-use crate::kustomization::Spot;
+use super::Found;
 use crate::kustomization::yaml::{Literal, Node, NodeId, Stream};
+use crate::kustomization::{Problem, ProblemKind, Spot};
 
 /// A node and the way to it: one index for each pair or item below the root, through aliases and merge keys.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -124,6 +125,26 @@ impl<'s> Whereabouts<'s> {
         } else {
             super::join(&self.prefix, field)
         }
+    }
+
+    /// Adds a problem at a place in the stream.
+    pub(crate) fn problem(
+        &self,
+        start: (usize, usize),
+        kind: ProblemKind,
+        message: String,
+        hint: &str,
+        found: &mut Found,
+    ) {
+        let (line, column) = self.outside(start, |outer| outer.start);
+        found.problems.push(Problem {
+            line,
+            column,
+            field: self.label(""),
+            message,
+            hints: vec![hint.to_owned()],
+            kind,
+        });
     }
 
     /// Returns line and column of the first character of a node.

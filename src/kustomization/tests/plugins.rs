@@ -1,5 +1,7 @@
 use super::{Accepts, GeneratorKey, NoteKind, ProblemKind, good, read, references};
-use crate::kustomization::{Edit, FunctionRuntime, PluginFile, PluginUse, edit, read_plugin};
+use crate::kustomization::{
+    Edit, FunctionRuntime, PluginFile, PluginUse, edit, read_object, read_plugin,
+};
 
 fn plugin(text: &str) -> PluginFile {
     read_plugin(text.as_bytes(), None).unwrap_or_else(|problems| panic!("{text}\n{problems:#?}"))
@@ -91,21 +93,12 @@ fn keys_of_plugins_follow_the_rules_of_objects() {
         ["ConfigMapGenerator.files[0]=a"]
     );
     assert_eq!(
-        plugin_references(&config("Files: [a]\nfiles: [b]")),
-        ["ConfigMapGenerator.files[0]=b"]
-    );
-    assert_eq!(
         plugin_references(&config("unknown: {a: 1}\nfiles: [yes]")),
         ["ConfigMapGenerator.files[0]=yes"]
     );
     assert_eq!(
-        plugin_references(&config("x: &a {files: [b]}\n<<: *a")),
+        plugin_references(&config("x: &a [b]\nfiles: *a")),
         ["ConfigMapGenerator.files[0]=b"]
-    );
-    // A merge key only adds.
-    assert_eq!(
-        plugin_references(&config("x: &a {files: [b]}\nfiles: [c]\n<<: *a")),
-        ["ConfigMapGenerator.files[0]=c"]
     );
     let key = &plugin(&config("files:\n- a/b?c")).references[0].key;
     assert_eq!(*key, Some(GeneratorKey::Implied("b?c".to_owned())));
@@ -116,6 +109,10 @@ fn bad_plugins_are_refused() {
     let config = |rest: &str| builtin("ConfigMapGenerator", rest);
     assert_eq!(
         problem(&config("files: [a]\nfiles: [b]")).1,
+        ProblemKind::DuplicateKey
+    );
+    assert_eq!(
+        problem(&config("Files: [a]\nfiles: [b]")).1,
         ProblemKind::DuplicateKey
     );
     assert_eq!(
@@ -148,24 +145,69 @@ fn bad_plugins_are_refused() {
 }
 
 #[test]
-fn all_documents_and_lists_count() {
+fn all_documents_count() {
     let one = builtin("PatchTransformer", "path: a");
     let two = builtin("PatchTransformer", "path: b");
-    let text = format!("---\n# c\n---\n{one}---\n{{}}\n---\n{two}");
+    let text = format!("---\n# c\n--- # d\n{one}---\t# e\n{{}}\n---\r\n{two}");
     assert_eq!(
         plugin_references(&text),
         ["PatchTransformer[0].path=a", "PatchTransformer[1].path=b"]
     );
-    let list = format!(
-        "kind: FooList\nitems:\n- {}- kind: List\n  items:\n  - {}",
-        one.replace('\n', "\n  ").trim_end_matches(' '),
-        two.replace('\n', "\n    ").trim_end_matches(' ')
-    );
-    assert_eq!(
-        plugin_references(&list),
-        ["PatchTransformer[0].path=a", "PatchTransformer[1].path=b"]
-    );
     assert_eq!(plugin_references(""), [""; 0]);
+}
+
+/// Wherever an object that kustomize reads is written.
+#[test]
+fn objects_are_plain_yaml_or_refused() {
+    let odd = [
+        ("path: !!str a", "the tag `!!str`"),
+        ("path: !!binary YQ==", "the tag `!!binary`"),
+        ("path: ! a", "the tag `!`"),
+        ("path: !x a", "the tag `!x`"),
+        ("path: !<tag:yaml.org,2002:str> a", "the tag `!!str`"),
+        ("!!str path: a", "the tag `!!str`"),
+        ("x: !!map {a: b}", "the tag `!!map`"),
+        ("<<: {path: a}", "the merge key `<<`"),
+        ("x: &x {path: a}\n<<: *x", "the merge key `<<`"),
+        ("x: {y: [{<<: {path: a}}]}", "the merge key `<<`"),
+        ("? [a]\n: b", "a key that is not"),
+        ("? {a: b}\n: b", "a key that is not"),
+        ("? |\n  path\n: b", "a key that is not"),
+        ("x: &x path\n*x : a", "a key that is not"),
+        ("---x: a", "text after `---`"),
+        ("--- {kind: A, metadata: {name: a}}", "text after `---`"),
+    ];
+    for (rest, what) in odd {
+        let text = builtin("PatchTransformer", rest);
+        let positions = [
+            read_plugin(text.as_bytes(), None).unwrap_err(),
+            {
+                let inline = text.replace('\n', "\n  ");
+                read(format!("transformers:\n- |\n  {inline}\n").as_bytes()).unwrap_err()
+            },
+            {
+                let inline = text.replace('\n', "\n  ");
+                let list = format!("patchesStrategicMerge:\n- |\n  {inline}\n");
+                read(list.as_bytes()).unwrap_err()
+            },
+        ];
+        for problems in positions {
+            let problem = problems
+                .iter()
+                .find(|problem| problem.kind == ProblemKind::NotPlain)
+                .unwrap_or_else(|| panic!("{rest}: {problems:?}"));
+            assert!(problem.message.contains(what), "{rest}: {problem:?}");
+        }
+        let (line, why) = read_object(&text, 0).unwrap_err();
+        assert!(why.contains(what) && line > 3, "{rest}: {line} {why}");
+    }
+    for list in ["List", "FooList", "ResourceList"] {
+        let text = format!("kind: {list}\nitems:\n- {{kind: A, metadata: {{name: a}}}}\n");
+        assert_eq!(problem(&text).1, ProblemKind::NotPlain, "{list}");
+    }
+    let odd = "apiVersion: x/v1\nkind: Foo\nmetadata:\n  name: a\n  annotations:\n    config.kubernetes.io/function: |\n      !!map\n      container: {image: x}\n";
+    let found = read_plugin(odd.as_bytes(), None).unwrap_err();
+    assert_eq!(found[0].kind, ProblemKind::NotPlain, "{found:?}");
 }
 
 #[test]
@@ -181,7 +223,7 @@ generators:
   metadata: {name: é}
   files: [a, k=b]
 - \"{apiVersion: builtin, kind: SecretGenerator, metadata: {name: x}, envs: [c]}\"
-validators: ['# nothing', '', '{}']
+validators: ['', '{}']
 ";
     let found: Vec<_> = good(text)
         .references
@@ -237,12 +279,53 @@ validators: ['# nothing', '', '{}']
 }
 
 #[test]
-fn text_that_does_not_parse_as_objects_is_a_path() {
-    assert_eq!(references("generators: ['a: b']\n"), ["generators[0]=a: b"]);
-    assert_eq!(
-        references("patchesStrategicMerge: ['{kind: X}', 'https://h/a']\n").len(),
-        2
-    );
+fn a_text_that_may_be_yaml_is_never_a_path() {
+    let texts = [
+        "a: b",
+        "https://h/a: b",
+        "https://h/a:\tb",
+        "https://h/?a:\u{a0}b",
+        " {a}",
+        "\u{feff}{a}",
+        "!!map {a: b}",
+        "&a {b: c}",
+        "--- {b: c}",
+        "[https://h/a]",
+        "{kind: X}",
+        "kind:\u{85}X",
+        "https://h/a\nb",
+        "https://h/a\n",
+        "https://h/a\rb",
+        "https://h/a\u{2028}b",
+    ];
+    for field in [
+        "generators",
+        "transformers",
+        "validators",
+        "patchesStrategicMerge",
+    ] {
+        for text in texts {
+            let quoted = text
+                .replace('\n', "\\n")
+                .replace('\r', "\\r")
+                .replace('\t', "\\t");
+            let quoted = quoted.replace('\u{85}', "\\N").replace('\u{2028}', "\\L");
+            let found = read(format!("{field}: [\"{quoted}\"]\n").as_bytes()).unwrap_err();
+            assert_eq!(found[0].kind, ProblemKind::InlineConfiguration, "{text}");
+        }
+        for path in [
+            "a",
+            "a:b",
+            "https://h/a?b=c:d",
+            "a[b]",
+            "./{a}",
+            "a b",
+            "a:",
+        ] {
+            let text = format!("{field}: ['{path}']\n");
+            assert_eq!(references(&text), [format!("{field}[0]={path}")]);
+        }
+    }
     let inline = "patchesStrategicMerge:\n- |-\n  kind: X\n  metadata: {name: x}\n  spec: {}\n  ---\n  kind: Y\n  metadata: {name: y}\n";
     assert_eq!(references(inline), [""; 0]);
 }

@@ -164,16 +164,6 @@ fn wrong_types_are_named() {
 }
 
 #[test]
-fn a_value_that_is_replaced_must_have_the_right_type_too() {
-    assert_eq!(
-        problem("Resources: [a, 1]\nresources: [b]\n"),
-        "1:16 resources[1]: expected a string, found the number `1`"
-    );
-    // Of keys that are identical, YAML keeps the last only.
-    assert!(read(b"resources: [1]\nresources: [b]\n").is_ok());
-}
-
-#[test]
 fn kinds_and_versions_must_fit() {
     for (text, wanted) in [
         (
@@ -231,7 +221,6 @@ fn empty_is_what_kustomize_calls_empty() {
         "bases: []\n",
         "imageTags: []\n",
         "helmChartInflationGenerator: []\n",
-        "Resources: [a]\nresources:\n",
     ] {
         assert_eq!(problem(text), "1:1 : kustomization.yaml is empty", "{text}");
         assert_eq!(problems(text)[0].kind, ProblemKind::Empty);

@@ -5,11 +5,10 @@ use super::{Document, NodeId, NodeKind, Style};
 /// Whose rules for plain scalars hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::kustomization) enum Dialect {
-    /// The kustomization file: sigs.k8s.io/yaml, the rules of go-yaml 2 (`yes` is a boolean; of two equal keys
-    /// the last wins; a merge key replaces what stands before it).
+    /// The kustomization file: sigs.k8s.io/yaml, the rules of go-yaml 2 (`yes` is a boolean).
     Kustomization,
-    /// Kubernetes objects and plugin configurations: kyaml, the rules of go-yaml 3 (`yes` is a string; equal
-    /// keys are refused; a merge key only adds).
+    /// Kubernetes objects and plugin configurations: kyaml, the rules of go-yaml 3 (`yes` is a string; merge keys are
+    /// refused before).
     Objects,
 }
 
