@@ -553,26 +553,17 @@ impl Walker<'_> {
                 };
                 self.carry(root, edge, text, within)
             }
-            Accepts::Root { .. } => match wanted {
-                Some(wanted) => self.wait(root, edge, wanted, accepts),
-                None => self.local_root(root, edge, text, accepts),
-            },
-            Accepts::Either | Accepts::Plugin(_) => {
-                if let Some(wanted) = &wanted
-                    && wanted.wants == Wants::Either
-                {
-                    return self.wait(root, edge, wanted.clone(), accepts);
+            Accepts::Root { .. } | Accepts::Either | Accepts::Plugin(_) => {
+                if let Some(wanted) = wanted {
+                    self.refuse_shadowed(root, &wanted)?;
+                    return self.wait(root, edge, wanted, accepts);
                 }
-                if self.is_local_file(root, text)? {
-                    self.graph.roots[root].edges[edge].remote = None;
+                if !matches!(accepts, Accepts::Root { .. }) && self.is_local_file(root, text)? {
                     let target = self.local_file(root, edge, text)?;
                     if let (Some(listed), Target::File(file)) = (accepts.plugin(), target) {
                         self.read_plugin(root, file, listed, &reference.field)?;
                     }
                     return Ok(target);
-                }
-                if let Some(wanted) = wanted {
-                    return self.wait(root, edge, wanted, accepts);
                 }
                 let target = self.local_root(root, edge, text, accepts)?;
                 self.list_plugins(root, reference, target);

@@ -8,11 +8,11 @@
 
 use super::Context;
 use super::rule::{Allow, Definition, Find};
+use crate::failure::Failure;
 use crate::finding::{Finding, Rule, Severity};
 use crate::redact;
 use crate::reference::{self, RepoSpec};
-use crate::tree::{self, Resolved, Tree, path};
-use crate::walk::{RemoteRef, Wants};
+use crate::walk::{RemoteRef, TroubleKind, Wants};
 
 pub(super) const DEFINITION: Definition = Definition {
     id: "ambiguous-path",
@@ -38,51 +38,41 @@ name, after the `.git` of `.github`, needs `//` where the repository ends.
 };
 
 fn find(context: &Context<'_>) -> Vec<Finding> {
-    context
-        .remotes
-        .iter()
-        .filter(|one| !context.is_owned(context.path(one.edge.from)))
-        .filter_map(|one| {
-            let shown = one.shown();
-            let (message, help) = match one.ambiguity.as_ref()? {
-                Ambiguity::Directory(local) => (
-                    format!(
-                        "kustomize takes `{shown}` for a git URL, although `{local}` is there"
-                    ),
-                    vec![
-                        format!("write `./{shown}` for what lies here"),
-                        format!(
-                            "or write `{}` for what lies there",
-                            explicit(one.wanted.spec.as_ref()?, one.wanted.text.exposed())
-                        ),
-                    ],
+    let remotes = context.remotes.iter().filter_map(|one| {
+        let shown = one.shown();
+        let (message, help) = match one.ambiguity.as_ref()? {
+            Ambiguity::NoHost => (
+                format!(
+                    "kustomize takes `{shown}` for a git URL because of its `@`, and it names no host"
                 ),
-                Ambiguity::NoHost => (
-                    format!(
-                        "kustomize takes `{shown}` for a git URL because of its `@`, and it names no host"
-                    ),
-                    vec![
-                        format!("write `./{shown}` if it is a directory"),
-                        format!("or `{}` if it is a repository", shown.replacen('/', ":", 1)),
-                    ],
+                vec![
+                    format!("write `./{shown}` if it is a directory"),
+                    format!("or `{}` if it is a repository", shown.replacen('/', ":", 1)),
+                ],
+            ),
+            Ambiguity::Split { repository, better } => (
+                format!(
+                    "kustomize takes `{repository}` for the repository in `{shown}`, and the rest for a directory"
                 ),
-                Ambiguity::Split { repository, better } => (
-                    format!(
-                        "kustomize takes `{repository}` for the repository in `{shown}`, and the rest for a directory"
-                    ),
-                    vec![format!("say where the repository ends: `{better}`")],
-                ),
-            };
-            Some(context.at_reference(Rule::AmbiguousPath, one.edge, message, help))
-        })
+                vec![format!("say where the repository ends: `{better}`")],
+            ),
+        };
+        Some((one.edge, message, help))
+    });
+    let shadowed = context.troubles.iter().filter_map(|trouble| {
+        let (_, edge) = context.edge_of(trouble)?;
+        let Failure { message, hints, .. } = trouble.failure.clone();
+        (trouble.kind == TroubleKind::Shadowed).then_some((edge, message, hints))
+    });
+    remotes
+        .chain(shadowed)
+        .map(|(edge, message, help)| context.at_reference(Rule::AmbiguousPath, edge, message, help))
         .collect()
 }
 
 /// Why a text that kustomize takes for a git URL was probably meant as something else.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Ambiguity {
-    /// There is such a directory or file, at this path from the top.
-    Directory(String),
     /// It has neither a scheme nor a `:`, so that no git could take it for a URL.
     NoHost,
     /// The repository is cut in the middle of a name.
@@ -95,28 +85,15 @@ pub(super) enum Ambiguity {
 }
 
 impl Ambiguity {
-    /// Looks at a reference of a root in `directory`.
-    pub(super) fn of(tree: &dyn Tree, directory: &str, wanted: &RemoteRef) -> Option<Ambiguity> {
+    pub(super) fn of(wanted: &RemoteRef) -> Option<Ambiguity> {
         let spec = wanted.spec.as_ref()?;
         let text = wanted.text.exposed();
         let forced = text
             .get(.."git::".len())
             .is_some_and(|prefix| prefix.eq_ignore_ascii_case("git::"));
-        if wanted.wants == Wants::Root && !text.contains("://") && !forced {
-            let local = path::resolve(directory, text)
-                .filter(|local| {
-                    matches!(
-                        tree::resolve(tree, local),
-                        Ok(Resolved::Directory { .. } | Resolved::File { .. })
-                    )
-                })
-                .map(Ambiguity::Directory);
-            if local.is_some() {
-                return local;
-            }
-            if !spec.clone_spec().exposed().contains(':') {
-                return Some(Ambiguity::NoHost);
-            }
+        let is_plain = wanted.wants == Wants::Root && !text.contains("://") && !forced;
+        if is_plain && !spec.clone_spec().exposed().contains(':') {
+            return Some(Ambiguity::NoHost);
         }
         if wanted.wants == Wants::File || reference::looks_like_file(text) {
             return None;
@@ -154,17 +131,6 @@ fn split(text: &str, spec: &RepoSpec) -> Option<Ambiguity> {
     })
 }
 
-/// Returns a text without a scheme as the URL that kustomize makes of it.
-fn explicit(spec: &RepoSpec, text: &str) -> String {
-    let query = text.find('?').map_or("", |at| &text[at..]);
-    let directory = spec.directory();
-    let separator = if directory.is_empty() { "" } else { "//" };
-    redact::url(&format!(
-        "{}{separator}{directory}{query}",
-        spec.clone_spec().exposed()
-    ))
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::testing::{Scene, under_caret};
@@ -180,6 +146,9 @@ mod tests {
             )
             .file("a/github.com/o/r/x.yaml", "")
             .file("a/git@h:o/r/kustomization.yaml", "namePrefix: b-\n")
+            .file("a/u@h:a/b.git/x.yaml", "")
+            .file("a/ssh:/h/o/r/kustomization.yaml", "namePrefix: b-\n")
+            .file("a/https:/h/o/r/x.yaml", "")
     }
 
     /// Asserts that there is one finding, not for a remote reference, and returns it.
@@ -197,7 +166,7 @@ mod tests {
         let finding = one(scene("resources", "github.com/o/r/dir"));
         assert_eq!(
             finding.message,
-            "kustomize takes `github.com/o/r/dir` for a git URL, although `a/github.com/o/r/dir` is there"
+            "kustomize takes `github.com/o/r/dir` for a URL, although `a/github.com/o/r/dir` is there"
         );
         assert_eq!(
             finding.help,
@@ -207,16 +176,29 @@ mod tests {
             ]
         );
         assert_eq!(under_caret(&finding), "github.com/o/r/dir");
-        for (field, text) in [
-            ("resources", "app@v1/base/x"),
-            ("resources", "app@v1/base/x/"),
-            ("components", "app@v1/base/x"),
-            ("generators", "app@v1/base/x"),
-            ("resources", "github.com/o/r"),
-            ("components", "github.com/o/r/x.yaml"),
-            ("resources", "git@h:o/r"),
+        for field in [
+            "resources",
+            "components",
+            "bases",
+            "generators",
+            "transformers",
+            "validators",
         ] {
-            one(scene(field, text));
+            for text in [
+                "app@v1/base/x",
+                "app@v1/base/x/",
+                "github.com/o/r",
+                "github.com/o/r/x.yaml",
+                "git@h:o/r",
+                "u@h:a/b.git/x.yaml",
+                "ssh://h/o/r",
+                "https://h/o/r/x.yaml",
+            ] {
+                one(scene(field, text));
+                // A lock says nothing about what lies here.
+                let locked = scene(field, text).git("https://github.com/o/r", None);
+                assert_eq!(locked.find(Rule::AmbiguousPath).len(), 1, "{field}: {text}");
+            }
         }
     }
 
@@ -290,7 +272,7 @@ mod tests {
         for text in [
             "./app@v1/base/x",
             "./github.com/o/r/dir",
-            "github.com/o/r/x.yaml",
+            "./github.com/o/r/x.yaml",
             "github.com/o/other/dir?ref=v1",
             "git@github.com:o/r?ref=v1",
             "git@github.com/o/r?ref=v1",
@@ -309,11 +291,5 @@ mod tests {
         }
         let file = "patches:\n- path: https://example.com/o/.github/x\n";
         assert_eq!(Scene::of(file).find(Rule::AmbiguousPath), []);
-    }
-
-    #[test]
-    fn a_locked_reference_is_not_ambiguous() {
-        let locked = scene("resources", "github.com/o/r/dir").git("https://github.com/o/r", None);
-        assert_eq!(locked.check().findings, []);
     }
 }

@@ -97,7 +97,7 @@ impl<'a> Context<'a> {
         let directories = roots
             .map(|(id, root)| (root.directory.as_str(), id))
             .collect();
-        let remotes = remotes::all(&explored.graph, &*input.tree, locked.as_ref());
+        let remotes = remotes::all(&explored.graph, locked.as_ref());
         Context {
             graph: &explored.graph,
             troubles: &explored.troubles,

@@ -26,29 +26,28 @@ fn find(context: &Context<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
     for one in context.deployed.here() {
         for component in &one.target.build.components {
+            let engine = one.target.engine;
+            // Whatever is here by that name: kustomize is given the text, which is a URL for it.
             let spec = RepoSpec::parse(&component.text).ok();
-            let is_file = is_remote_file(&component.text);
-            if spec.is_none() && !is_file {
-                continue;
-            }
-            // A directory of that name comes first.
-            let is_here = crate::tree::path::resolve(&one.here.path, &component.text)
-                .is_some_and(|place| context.root_in(&place).is_some());
-            if is_here {
+            let is_pattern = engine == Engine::ArgoCd && may_match_url(&component.text);
+            if spec.is_none() && !is_remote_file(&component.text) && !is_pattern {
                 continue;
             }
             let shown = redact::url(&component.text);
-            let what = match one.target.engine {
+            let what = match engine {
+                _ if is_pattern => "a pattern: kustomize takes some names for URLs",
                 Engine::Flux => "which Flux refuses: it must be local and relative",
                 Engine::ArgoCd | Engine::Fleet | Engine::Kustomize => {
                     "which is fetched anew for each build"
                 }
             };
             let message = format!("{} adds the component `{shown}`, {what}", one.target.by());
-            let help = vec![
+            let help = if is_pattern {
+                "begin it with the name of a directory, or name each component"
+            } else {
                 "name it in `components` of the kustomization, where it is localized and locked"
-                    .to_owned(),
-            ];
+            };
+            let help = vec![help.to_owned()];
             let place = (component.line, component.column);
             let subject = match spec {
                 Some(spec) => Subject::Git {
@@ -67,6 +66,14 @@ fn find(context: &Context<'_>) -> Vec<Finding> {
         }
     }
     findings
+}
+
+/// Returns whether a pattern of Argo CD may match a name that is a URL for kustomize: those begin with the host or the
+/// user, and a match with what stands before the first wildcard.
+fn may_match_url(pattern: &str) -> bool {
+    let pattern = pattern.trim_start_matches("./");
+    let first = pattern.split('/').next().unwrap_or_default();
+    first.contains(['*', '?', '[', '\\'])
 }
 
 #[cfg(test)]
@@ -103,8 +110,33 @@ mod tests {
     }
 
     #[test]
+    fn a_directory_of_that_name_does_not_hide_it() {
+        let text = "[github.com/o/r, 'git@h:o/r', '*/*/*', './g?thub.com/o/r', '[g]it@h:o/*']";
+        for object in [
+            argo(&format!("path: apps, kustomize: {{components: {text}}}")),
+            format!("{}  components: {text}\n", flux("apps")),
+        ] {
+            let mut scene = Scene::default()
+                .file("clusters/source.yaml", &source(""))
+                .file("clusters/apps.yaml", &object)
+                .file("apps/kustomization.yaml", "resources: [x.yaml]\n")
+                .file("apps/x.yaml", "");
+            for directory in ["github.com/o/r", "git@h:o/r"] {
+                let part = "kind: Component\nnamePrefix: a-\n";
+                scene = scene.file(&format!("apps/{directory}/kustomization.yaml"), part);
+            }
+            let found = scene.find(Rule::RemoteComponent);
+            // Flux knows no patterns.
+            let count = if object.contains("argoproj") { 5 } else { 2 };
+            assert_eq!(found.len(), count, "{found:?}");
+        }
+    }
+
+    #[test]
     fn a_path_is_none() {
-        let text = argo("path: apps, kustomize: {components: [../parts/tls, '../parts/*', parts]}");
+        let text = argo(
+            "path: apps, kustomize: {components: [../parts/tls, '../parts/*', 'parts/*', parts]}",
+        );
         let findings = Scene::default()
             .file("a.yaml", &text)
             .file("apps/kustomization.yaml", "resources: [x.yaml]\n")

@@ -8,7 +8,7 @@ use crate::failure::{command, stage};
 use crate::record::{self, Index, LOCK_NAME};
 use crate::reference::localized_path::LOCALIZED_FILES;
 use crate::reference::{self, Pin, RepoSpec};
-use crate::tree::{Tree, path};
+use crate::tree::path;
 use crate::walk::{Edge, Graph, RemoteRef, RootId, Target};
 
 /// How many paths a command names; a longer command is unreadable.
@@ -31,11 +31,7 @@ pub(super) struct RemoteUse<'a> {
 }
 
 /// Returns every reference of the tree that leads out of it.
-pub(super) fn all<'a>(
-    graph: &'a Graph,
-    tree: &dyn Tree,
-    lock: Option<&Index<'a>>,
-) -> Vec<RemoteUse<'a>> {
+pub(super) fn all<'a>(graph: &'a Graph, lock: Option<&Index<'a>>) -> Vec<RemoteUse<'a>> {
     let mut all = Vec::new();
     for (id, root) in graph.roots.iter().enumerate() {
         for edge in &root.edges {
@@ -49,7 +45,7 @@ pub(super) fn all<'a>(
             let ambiguity = match locked {
                 // It has been resolved, so it is what it was meant to be.
                 Some(_) => None,
-                None => Ambiguity::of(tree, &root.directory, wanted),
+                None => Ambiguity::of(wanted),
             };
             all.push(RemoteUse {
                 root: id,

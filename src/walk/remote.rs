@@ -12,7 +12,7 @@ use crate::config::Leave;
 use crate::failure::{Failure, Result, listed, nearest};
 use crate::finding::Rule;
 use crate::kustomization::{Accepts, Reference};
-use crate::redact::SafeUrl;
+use crate::redact::{self, SafeUrl};
 use crate::reference::{self, RepoSpec};
 use crate::tree::{self, Entry, Resolved, SharedTree, Tree, path};
 
@@ -99,7 +99,10 @@ impl Walker<'_> {
             let target = match self.arrive(&one, &reference, answer) {
                 Ok(target) => target,
                 Err(mut stop) => {
-                    stop.failure = self.explain(one.root, &reference, stop.failure);
+                    // Other fixes for a page do not make it a file or a root.
+                    if let Some(hint) = reference::web_page_hint(&reference.text) {
+                        stop.failure.hints.insert(0, hint);
+                    }
                     self.trouble(stop, Some((one.root, one.edge)), Some(from));
                     Target::Broken
                 }
@@ -108,29 +111,31 @@ impl Walker<'_> {
         }
     }
 
-    /// Adds what only the tree can tell about a remote reference that failed.
-    pub(super) fn explain(&self, root: RootId, reference: &Reference, failure: Failure) -> Failure {
-        let text = reference.text.as_str();
-        if !text.contains("://")
-            && let Some(path) = self.graph.local_path(root, text)
-            && let Ok(Resolved::Directory { .. }) = tree::resolve(
-                &*self.graph.sources[self.graph.roots[root].source].tree,
-                &path,
-            )
-        {
-            return failure.hint(format!(
-                "kustomize takes `{text}` for a git URL although there is such a directory: write `./{text}`"
-            ));
+    /// Refuses a URL of a root that is also a path here. kustomize takes a file of that name first, and goes on to git
+    /// when it does not load, if only because an object in it is there already.
+    pub(super) fn refuse_shadowed(&self, root: RootId, wanted: &RemoteRef) -> WalkResult<()> {
+        let text = wanted.text.exposed();
+        let tree = &self.graph.sources[self.graph.roots[root].source].tree;
+        let Some(path) = self.graph.local_path(root, text) else {
+            return Ok(());
+        };
+        if let Resolved::Missing { .. } = tree::resolve(&**tree, &path)? {
+            return Ok(());
         }
-        match reference::web_page_hint(text) {
-            Some(hint) => {
-                // Other fixes for a page do not make it a file or a root.
-                let mut failure = failure;
-                failure.hints.insert(0, hint);
-                failure
-            }
-            None => failure,
-        }
+        let shown = wanted.text.shown();
+        let message = format!(
+            "kustomize takes `{shown}` for a URL, although `{}` is there",
+            tree.label(&path)
+        );
+        let stop = WalkError::new(TroubleKind::Shadowed, message)
+            .hint(format!("write `./{shown}` for what lies here"));
+        let explicit = wanted.spec.as_ref().map(|spec| explicit(spec, text));
+        Err(
+            match explicit.filter(|url| url.contains(':') && *url != shown) {
+                Some(url) => stop.hint(format!("or write `{url}` for what lies there")),
+                None => stop.hint("or rename what lies here"),
+            },
+        )
     }
 
     pub(super) fn arrive(
@@ -255,6 +260,17 @@ fn instead_of(tree: &dyn Tree, directory: &str) -> Option<String> {
     (!names.is_empty()).then(|| format!("the directories {place}: {}", listed(&names)))
 }
 
+/// Returns a text without a scheme as the URL that kustomize makes of it.
+fn explicit(spec: &RepoSpec, text: &str) -> String {
+    let query = text.find('?').map_or("", |at| &text[at..]);
+    let directory = spec.directory();
+    let separator = if directory.is_empty() { "" } else { "//" };
+    redact::url(&format!(
+        "{}{separator}{directory}{query}",
+        spec.clone_spec().exposed()
+    ))
+}
+
 /// Refuses what git could take for something else.
 pub(super) fn refuse_unsafe(wanted: &RemoteRef) -> WalkResult<()> {
     let spec = wanted.spec.as_ref();
@@ -324,12 +340,12 @@ mod tests {
             edges,
             [
                 (true, Some(Wants::Either)),
-                // A local file comes before a repository, where a file may stand.
-                (false, None),
+                // What lies here by that name makes it ambiguous.
+                (false, Some(Wants::Root)),
                 (true, Some(Wants::Root)),
                 (false, None),
                 (false, None),
-                (true, Some(Wants::Root)),
+                (false, Some(Wants::Root)),
             ]
         );
     }

@@ -60,8 +60,7 @@ pub struct RemoteRef {
 
 impl RemoteRef {
     /// Returns what kustomize would read over the network for a reference, as far as its text and its
-    /// field tell; `None` for a local path. Where the field takes a file or a root, a local file of that
-    /// name comes before a repository without an http(s) URL.
+    /// field tell; `None` for a local path.
     #[must_use]
     pub(super) fn of(reference: &Reference, by: impl FnOnce() -> NamedBy) -> Option<RemoteRef> {
         let text = reference.text.as_str();

@@ -30,6 +30,8 @@ pub enum TroubleKind {
     Chart,
     /// The reference holds what git or kustomize could take for something else.
     Unsafe,
+    /// The reference is a URL for kustomize, and there is something at the path of that name.
+    Shadowed,
     /// The reference was surely meant to be remote, but kustomize cannot read it.
     Unsupported,
     /// The path leaves what bounds it.
