@@ -18,7 +18,7 @@ mod state;
 mod tool;
 mod world;
 
-pub(crate) use http::{Reply, Server};
+pub(crate) use http::{Reply, Server, base64};
 pub(crate) use kustomize::Kustomize;
 pub(crate) use memory::{Memory, shown};
 pub(crate) use process::{Output, Running};

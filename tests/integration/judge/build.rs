@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use super::call;
 use super::variant::Variant;
-use crate::support::{Kustomize, Repo, Running, Sandbox, Server};
+use crate::support::{Kustomize, Repo, Running, Sandbox, Server, program};
 
 /// The ways to build, with the arguments of each.
 const WAYS: [(&str, &[&str]); 4] = [
@@ -30,6 +30,19 @@ const WAYS: [(&str, &[&str]); 4] = [
     ),
 ];
 
+/// All of these together.
+const ALL: [(&str, &[&str]); 1] = [(
+    "all",
+    &[
+        "--load-restrictor",
+        "LoadRestrictionsNone",
+        "--enable-helm",
+        "--enable-alpha-plugins",
+        "--enable-exec",
+        "--network",
+    ],
+)];
+
 /// How many variants share a commit.
 const TOGETHER: usize = 100;
 
@@ -44,6 +57,8 @@ pub(super) struct Verdict<'a> {
     pub(super) variant: &'a Variant,
     /// The findings of the check, as `error rule`.
     findings: Vec<(bool, String)>,
+    /// Whether it was built: of those that the check refuses, some are.
+    pub(super) is_built: bool,
     /// What was called or asked for, with the way in which it was built.
     pub(super) reached: Vec<(&'static str, String)>,
 }
@@ -89,6 +104,7 @@ pub(super) struct Judge {
     repositories: AtomicUsize,
     /// Of so many roots that the check refuses, one is built: it cannot be a hole, whatever it does.
     refused: usize,
+    ways: &'static [(&'static str, &'static [&'static str])],
 }
 
 impl Judge {
@@ -111,12 +127,18 @@ impl Judge {
             sandbox,
             repositories: AtomicUsize::new(0),
             refused: 1,
+            ways: &WAYS,
         }
     }
 
     /// Builds one of so many roots that the check refuses.
     pub(super) fn sampling(self, refused: usize) -> Judge {
         Judge { refused, ..self }
+    }
+
+    /// Builds with everything allowed, and in no other way.
+    pub(super) fn in_one_way(self) -> Judge {
+        Judge { ways: &ALL, ..self }
     }
 
     /// Returns what comes of each variant in a repository with this configuration.
@@ -176,10 +198,12 @@ impl Judge {
             let mut verdict = Verdict {
                 variant,
                 findings: findings.remove(&directory(index)).unwrap_or_default(),
+                is_built: false,
                 reached: Vec::new(),
             };
             let root = checkout.join(directory(index));
-            if verdict.passes() || index.is_multiple_of(self.refused) {
+            verdict.is_built = verdict.passes() || index.is_multiple_of(self.refused);
+            if verdict.is_built {
                 verdict.reached = self.build(worker, &root, &root, verdict.passes());
             }
             verdicts.push(verdict);
@@ -211,9 +235,9 @@ impl Judge {
         passes: bool,
     ) -> Vec<(&'static str, String)> {
         let mut reached = Vec::new();
-        for (way, arguments) in WAYS {
+        for (way, arguments) in self.ways {
             let what = self.build_in(worker, within, root, arguments);
-            reached.extend(what.into_iter().map(|what| (way, what)));
+            reached.extend(what.into_iter().map(|what| (*way, what)));
             if !passes && !reached.is_empty() {
                 break;
             }
@@ -296,12 +320,8 @@ fn check(sandbox: &Sandbox, repo: &Repo) -> BTreeMap<String, Vec<(bool, String)>
     let timed = r#""$@"; status=$?; times >&2; exit $status"#;
     let mut command = sandbox.command("sh", repo.path());
     command
-        .args([
-            "-c",
-            timed,
-            "check",
-            env!("CARGO_BIN_EXE_git-kustomize-localize"),
-        ])
+        .args(["-c", timed, "check"])
+        .arg(program())
         .args(["check", "--rev", "HEAD", "--format", "json"]);
     let output = Running::start(&mut command).wait();
     assert!((0..=2).contains(&output.status), "{output:?}");

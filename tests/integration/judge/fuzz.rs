@@ -1,170 +1,225 @@
-//! Random changes to the text of kustomizations: whatever two readers of YAML see differently.
+//! Random kustomizations and plugin configurations: objects with references, written in all the ways that YAML has, and
+//! in all places where kustomize reads them. Whatever a build asks for, the check must report.
 //!
-//! They are the same on every machine; `KUSTOMIZE_LOCALIZE_FUZZ` sets how many (default 600). Most of them begin with a
-//! kustomization that has the text of a reference in a place for something else, some with one of the table.
+//! They are the same on every machine; `KUSTOMIZE_LOCALIZE_FUZZ=COUNT` or `FIRST+COUNT` sets which (default 2,000).
 
 use std::env;
+use std::ops::Range;
 
 use super::build::Judge;
 use super::holes;
-use super::table;
 use super::variant::Variant;
 use crate::support::{Kustomize, Random};
 
-/// The reference that is hidden, or shows.
-const URL: &str = "https://h.example/x.yaml";
+mod write;
 
-/// Kustomizations that pass the check. Where `URL` stands in them, nothing reads a reference.
-const HARMLESS: [&str; 16] = [
-    "# URL\nresources: [cm.yaml]\n",
-    "resources:\n- cm.yaml # - URL\n",
-    "# resources:\n# - URL\nresources:\n- cm.yaml\n#- URL\n",
-    "commonAnnotations: {u: 'URL'}\nresources: [cm.yaml]\n",
-    "commonAnnotations:\n  u: &a 'URL'\nresources:\n- &b cm.yaml\n",
-    "commonAnnotations:\n  u: |\n    a\n    resources:\n    - URL\nresources:\n- cm.yaml\n",
-    "commonAnnotations:\n  u: >-\n    a\n    resources: [URL]\nresources:\n- cm.yaml\n",
-    "commonAnnotations:\n  u: \"a\\nresources:\\n- URL\"\nresources:\n- cm.yaml\n",
-    "commonAnnotations: {'resources': 'URL', \"crds\": \"[URL]\"}\nresources: ['cm.yaml']\n",
-    "{\"resources\": [\"cm.yaml\"], \"commonAnnotations\": {\"resources\": \"URL\"}}\n",
-    "metadata:\n  name: a\n  annotations:\n    resources: URL\nresources:\n- cm.yaml\n",
-    "configMapGenerator:\n- name: a\n  literals:\n  - a=URL\n  - \"files=[URL]\"\n",
-    "resources: [cm.yaml]\npatches:\n- patch: |-\n    apiVersion: v1\n    kind: ConfigMap\n    metadata:\n      name: cm\n    data:\n      path: URL\n",
-    "resources:\n- cm.yaml\npatches:\n- target: {kind: ConfigMap}\n  patch: |-\n    - {op: add, path: /data/path, value: URL}\n",
-    "resources: [cm.yaml]\nimages:\n- name: URL\n  newName: b\n",
-    "resources:\n- cm.yaml\ntransformers:\n- |-\n  apiVersion: builtin\n  kind: PrefixTransformer\n  metadata: {name: a, annotations: {path: URL}}\n  prefix: a-\n",
+use write::{Writer, Yaml, list, map, text};
+
+/// What a build asks for, or what looks like it.
+const URLS: [&str; 10] = [
+    "https://h.example/x.yaml",
+    "http://{loopback}/x",
+    "https://h.example/o/r//d?ref=v1",
+    "https://h.example/?a: b",
+    "https://h.example/{kind: List}",
+    "github.com/o/r",
+    "github.com/o/r/x.yaml",
+    "git@h.example:o/r.git/x.yaml",
+    "ssh://git@h.example/o/r",
+    "{\"kind\":\"FooList\"}",
 ];
 
-/// What is put into a text.
-const PIECES: [&str; 48] = [
-    "\n",
-    "\r",
-    "\r\n",
-    "\t",
-    " ",
-    "  ",
-    "-",
-    "- ",
-    ": ",
-    ":",
-    ", ",
-    "[",
-    "]",
-    "{",
-    "}",
-    "\"",
-    "'",
-    "\\",
-    "\\n",
-    "#",
-    " #",
-    "&a ",
-    "*a",
-    "*a : ",
-    "<<: ",
-    "<<: *a\n",
-    "? ",
-    "!!str ",
-    "! ",
-    "!!binary ",
-    "|\n",
-    ">-\n",
-    "|-\n ",
-    "---\n",
-    "...\n",
-    "%YAML 1.1\n",
-    "\u{85}",
-    "\u{a0}",
-    "\u{2028}",
-    "\u{feff}",
-    "\u{0}",
-    "\u{1b}",
-    "~",
-    "resources: ",
-    "\nresources:\n- URL\n",
-    "\nResources: [URL]\n",
-    "\ncrds: *a\n",
-    "URL",
+/// Plugins, and what of them names a file or root; `[]` is a list of such.
+const PLUGINS: [(&str, &str, &str); 9] = [
+    ("generators", "ConfigMapGenerator", "files[]"),
+    ("generators", "SecretGenerator", "envs[]"),
+    ("generators", "HelmChartInflationGenerator", "valuesFile"),
+    ("transformers", "PatchTransformer", "path"),
+    ("transformers", "PatchJson6902Transformer", "path"),
+    ("transformers", "PatchStrategicMergeTransformer", "paths[]"),
+    (
+        "transformers",
+        "ReplacementTransformer",
+        "replacements[].path",
+    ),
+    ("transformers", "ValueAddTransformer", "targetFilePath"),
+    ("validators", "PatchTransformer", "path"),
 ];
 
-fn count() -> usize {
-    let asked = env::var("KUSTOMIZE_LOCALIZE_FUZZ").ok();
-    asked.map_or(600, |asked| asked.parse().unwrap())
+/// Fields of a kustomization.
+const FIELDS: [&str; 12] = [
+    "resources[]",
+    "components[]",
+    "bases[]",
+    "crds[]",
+    "configurations[]",
+    "generators[]",
+    "transformers[]",
+    "patchesStrategicMerge[]",
+    "patches[].path",
+    "replacements[].path",
+    "configMapGenerator[].files[]",
+    "openapi.path",
+];
+
+/// What functions run.
+const SPECS: [&str; 3] = ["exec.path", "container.image", "starlark.url"];
+
+/// What may break a text anywhere.
+const PIECES: [&str; 24] = [
+    "\n", "\r", "\t", " ", "- ", ": ", "[", "{", "}", "\"", "'", "\\", " #", "*a", "<<: ", "? ",
+    "! ", "|\n", "---\n", "...\n", "\u{85}", "\u{a0}", "\u{2028}", "\u{feff}",
+];
+
+fn numbers() -> Range<usize> {
+    let asked = env::var("KUSTOMIZE_LOCALIZE_FUZZ").unwrap_or_else(|_| "2000".to_owned());
+    let (first, count) = asked.split_once('+').unwrap_or(("0", &asked));
+    let first: usize = first.parse().unwrap();
+    first..first + count.parse::<usize>().unwrap()
 }
 
-/// Returns a place in a text, at the border of a word or line three times out of four.
-fn place(random: &mut Random, text: &str) -> usize {
-    let borders = text.char_indices().map(|(index, _)| index);
-    let all: Vec<usize> = borders.chain([text.len()]).collect();
-    let is_border = |index: &&usize| {
-        let before = text[..**index].chars().next_back();
-        before.is_none_or(|last| !last.is_ascii_alphanumeric())
+/// Returns a value with `url` at the place that a field names.
+fn at(field: &str, url: &str) -> Yaml {
+    let (first, rest) = field.split_once('.').unwrap_or((field, ""));
+    let (name, is_list) = match first.strip_suffix("[]") {
+        Some(name) => (name, true),
+        None => (first, false),
     };
-    let words: Vec<usize> = all.iter().filter(is_border).copied().collect();
-    let places = if random.below(4) == 0 { &all } else { &words };
-    places[random.below(places.len())]
+    let mut value = if rest.is_empty() {
+        text(url)
+    } else {
+        at(rest, url)
+    };
+    if is_list {
+        value = list([value]);
+    }
+    map([(name, value)])
 }
 
-/// Moves a line, writes it twice, or indents it otherwise.
-fn change_line(random: &mut Random, text: &str) -> String {
-    let mut lines: Vec<String> = text.split_inclusive('\n').map(str::to_owned).collect();
-    if lines.is_empty() {
-        return String::new();
+/// Returns a plugin configuration that names `url`, and the list that takes it.
+fn plugin(random: &mut Random, url: &str) -> (&'static str, Yaml) {
+    if random.below(3) == 0 {
+        let runs = random_of(random, &SPECS);
+        let spec = Writer::new(random).write(&at(runs, url));
+        let names = ["config.kubernetes.io/function", "config.k8s.io/function"];
+        let annotations = map([(random_of(random, &names), text(&spec))]);
+        let metadata = map([("name", text("a")), ("annotations", annotations)]);
+        let lists = ["generators", "transformers", "validators"];
+        let object = [
+            ("apiVersion", text("a/v1")),
+            ("kind", text("A")),
+            ("metadata", metadata),
+        ];
+        return (random_of(random, &lists), map(object));
     }
-    let line = lines[random.below(lines.len())].clone();
-    let at = random.below(lines.len() + 1);
-    match random.below(3) {
-        0 => lines.insert(at, line),
-        1 => lines.insert(at, format!("  {line}")),
-        _ => {
-            let removed = lines.remove(at % lines.len());
-            lines.insert(random.below(lines.len() + 1), removed);
-        }
+    let (list, kind, field) = PLUGINS[random.below(PLUGINS.len())];
+    let mut object = map([
+        ("apiVersion", text("builtin")),
+        ("kind", text(kind)),
+        ("metadata", map([("name", text("a"))])),
+    ]);
+    object.extend(at(field, url));
+    if field == "path" {
+        object.extend(map([("target", map([("kind", text("ConfigMap"))]))]));
     }
-    lines.concat()
+    (list, object)
 }
 
-/// Returns the text with one random change.
-fn changed(random: &mut Random, text: &str, other: &str) -> String {
-    let at = place(random, text);
-    match random.below(8) {
-        0..4 => [&text[..at], random.one_of(&PIECES), &text[at..]].concat(),
-        4 => {
-            let removed = text[at..].chars().take(random.below(3) + 1);
-            let length: usize = removed.map(char::len_utf8).sum();
-            [&text[..at], &text[at + length..]].concat()
+fn random_of<'a>(random: &mut Random, all: &[&'a str]) -> &'a str {
+    random.one_of(all)
+}
+
+/// Returns objects as kustomize may split, unwrap and merge them.
+fn stream(random: &mut Random, object: &Yaml) -> String {
+    let prefix = "apiVersion: builtin\nkind: PrefixTransformer\nmetadata: {name: p}\nprefix: a-\n";
+    let object = match random.below(12) {
+        0 => {
+            let kinds = ["List", "FooList", "ResourceList", "ConfigMapList"];
+            let items = [
+                ("apiVersion", text("v1")),
+                ("kind", text(random_of(random, &kinds))),
+                ("items", list([object.clone()])),
+            ];
+            map(items)
         }
-        5 => {
-            let mut characters = text[at..].chars();
-            let swapped = characters.next().map_or(String::new(), |character| {
-                if character.is_lowercase() {
-                    character.to_uppercase().to_string()
-                } else {
-                    character.to_lowercase().to_string()
-                }
-            });
-            [&text[..at], &swapped, characters.as_str()].concat()
-        }
-        6 => change_line(random, text),
-        _ => [&text[..at], &other[place(random, other)..]].concat(),
+        _ => object.clone(),
+    };
+    let written = Writer::new(random).write(&object);
+    let separators = [
+        "---\n",
+        "--- # x\n",
+        "---\t\n",
+        "---# x\n",
+        "--- x\n",
+        "---x: y\n",
+        "...\n---\n",
+        "...\n",
+        " ---\n",
+        "---\r\n",
+        "--- !x\n",
+        "--- ",
+    ];
+    match random.below(6) {
+        0 => [prefix, random_of(random, &separators), &written].concat(),
+        1 => [&written, random_of(random, &separators), prefix].concat(),
+        2 => [random_of(random, &separators), &written].concat(),
+        _ => written,
     }
+}
+
+/// Breaks one text of thirty somewhere.
+fn broken(random: &mut Random, text: String) -> String {
+    if random.below(30) > 0 {
+        return text;
+    }
+    let places: Vec<usize> = text.char_indices().map(|(at, _)| at).collect();
+    let Some(at) = (!places.is_empty()).then(|| places[random.below(places.len())]) else {
+        return text;
+    };
+    [&text[..at], random.one_of(&PIECES), &text[at..]].concat()
 }
 
 /// Returns variant `number`.
-fn variant(number: usize, table: &[&Variant]) -> Variant {
-    let mut random = Random::of(&format!("fuzz {number}"));
-    let start = if !number.is_multiple_of(4) {
-        Variant::new("fuzz", "", random.one_of(&HARMLESS).replace("URL", URL))
+fn variant(number: usize) -> Variant {
+    let random = &mut Random::of(&format!("structured {number}"));
+    let url = random_of(random, &URLS);
+    let named = |kustomization: String| Variant::new("fuzz", number.to_string(), kustomization);
+    let variant = if random.below(3) == 0 {
+        let mut kustomization = map([("resources", list([text("cm.yaml")]))]);
+        kustomization.extend(at(random_of(random, &FIELDS), url));
+        let written = Writer::new(random).write(&kustomization);
+        named(broken(random, written))
     } else {
-        random.one_of(table).clone()
+        let (list_of, object) = plugin(random, url);
+        let stream = stream(random, &object);
+        let stream = broken(random, stream);
+        let of = |entry: Yaml| {
+            map([
+                ("resources", list([text("cm.yaml")])),
+                (list_of, list([entry])),
+            ])
+        };
+        let plain = |entry: Yaml| Writer::plain().write(&of(entry));
+        match random.below(4) {
+            0 => named(plain(text("p.yaml"))).with("p.yaml", &stream),
+            1 => named(plain(text("p")))
+                .with("p/kustomization.yaml", "resources: [p.yaml]\n")
+                .with("p/p.yaml", &stream),
+            2 => {
+                let written = Writer::new(random).write(&of(text(&stream)));
+                named(broken(random, written))
+            }
+            _ => named(plain(text(&stream))),
+        }
     };
-    let other = random.one_of(&HARMLESS);
-    let mut text = start.kustomization().unwrap().to_owned();
-    for _ in 0..=random.below(3) / 2 {
-        text = changed(&mut random, &text, other).replace("URL", URL);
+    match random.below(4) {
+        // What lies at the path of a URL hides nothing.
+        0 if !url.starts_with("http") => variant.with(url, "kind: X\n"),
+        1 if !url.starts_with("http") => {
+            variant.with(format!("{url}/kustomization.yaml"), "namePrefix: a-\n")
+        }
+        _ => variant,
     }
-    start
-        .named("fuzz", number.to_string())
-        .with("kustomization.yaml", text)
 }
 
 #[test]
@@ -172,17 +227,23 @@ fn nothing_random_slips_past_the_gate() {
     let Some(kustomize) = Kustomize::find() else {
         return;
     };
-    let table = table::variants();
-    let table: Vec<&Variant> = table
-        .iter()
-        .filter(|variant| variant.kustomization().is_some())
-        .collect();
-    let variants: Vec<Variant> = (0..count()).map(|number| variant(number, &table)).collect();
-    let verdicts = Judge::new(&kustomize).sampling(10).judge(&variants, "");
+    let variants: Vec<Variant> = numbers().map(variant).collect();
+    let judge = Judge::new(&kustomize).sampling(20).in_one_way();
+    let verdicts = judge.judge(&variants, "");
     let passing = verdicts.iter().filter(|verdict| verdict.passes()).count();
-    println!("{passing} of {} pass the check", verdicts.len());
-    // What is refused anyway proves nothing.
-    assert!(passing * 6 > verdicts.len(), "{passing}");
+    let built: Vec<_> = verdicts.iter().filter(|verdict| verdict.is_built).collect();
+    let reaching = built
+        .iter()
+        .filter(|verdict| !verdict.reached.is_empty())
+        .count();
+    println!(
+        "{passing} of {} pass the check; {reaching} of {} that were built reach out",
+        verdicts.len(),
+        built.len()
+    );
     let holes: String = holes(&verdicts).iter().map(ToString::to_string).collect();
     assert!(holes.is_empty(), "{holes}");
+    // What asks for nothing anyway proves nothing.
+    let refused = built.iter().filter(|verdict| !verdict.passes()).count();
+    assert!(reaching * 4 > refused, "{reaching} of {refused}");
 }

@@ -5,6 +5,7 @@ mod charts;
 mod functions;
 mod keys;
 mod links;
+mod odd;
 mod reshaped;
 mod urls;
 mod yaml;
@@ -24,6 +25,7 @@ pub(super) fn variants() -> Vec<Variant> {
     all.extend(charts::variants());
     all.extend(attributes::variants());
     all.extend(links::variants());
+    all.extend(odd::variants());
     all
 }
 

@@ -81,14 +81,6 @@ impl Variant {
             .with(format!("{place}/values.yaml"), "")
     }
 
-    /// Returns its kustomization, where that is text.
-    pub(super) fn kustomization(&self) -> Option<&str> {
-        match self.files.get("kustomization.yaml") {
-            Some(Content::File(bytes)) => std::str::from_utf8(bytes).ok(),
-            _ => None,
-        }
-    }
-
     /// Puts everything into a directory of a repository.
     pub(super) fn write(&self, repo: &Repo, directory: &str, loopback: &str) {
         for (path, content) in &self.files {

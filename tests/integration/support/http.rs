@@ -16,7 +16,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
-pub(crate) use message::{Reply, Request};
+pub(crate) use message::{Reply, Request, base64};
 use tls::Authority;
 
 /// The first byte of a TLS handshake; no HTTP method starts with it.
@@ -156,7 +156,7 @@ impl Server {
 
     /// Asks for this user and password (Basic) wherever the URL starts with `prefix`.
     pub(crate) fn require_password(&self, prefix: &str, user: &str, password: &str) {
-        let credentials = message::base64(format!("{user}:{password}").as_bytes());
+        let credentials = base64(format!("{user}:{password}").as_bytes());
         self.shared.passwords.lock().unwrap().push(Password {
             prefix: prefix.to_owned(),
             authorization: format!("Basic {credentials}"),
