@@ -91,7 +91,7 @@ const COMMON: [&str; 4] = [
 ];
 
 /// What else can stand in the metadata of an object. `SPEC` is the text of a specification, `FLOW` the mapping.
-const METADATA: [(&str, &str); 19] = [
+const METADATA: [(&str, &str); 24] = [
     (
         "function",
         "annotations: {config.kubernetes.io/function: SPEC}",
@@ -149,6 +149,26 @@ const METADATA: [(&str, &str); 19] = [
     (
         "alias",
         "labels: {a: &a SPEC}\n  annotations: {config.kubernetes.io/function: *a}",
+    ),
+    (
+        "binary key",
+        "annotations: {!!binary Y29uZmlnLmt1YmVybmV0ZXMuaW8vZnVuY3Rpb24=: SPEC}",
+    ),
+    (
+        "binary annotations",
+        "!!binary YW5ub3RhdGlvbnM=: {config.kubernetes.io/function: SPEC}",
+    ),
+    (
+        "binary value",
+        "annotations: {config.kubernetes.io/function: !!binary Y29udGFpbmVyOiB7aW1hZ2U6ICJ4OnYxIn0=}",
+    ),
+    (
+        "complex key",
+        "annotations: {? config.kubernetes.io/function : SPEC}",
+    ),
+    (
+        "twice",
+        "annotations: {config.kubernetes.io/function: '', config.kubernetes.io/function: SPEC}",
     ),
     (
         "anchored key",

@@ -90,6 +90,15 @@ pub(super) fn variants() -> Vec<Variant> {
     };
     for rest in ODD {
         all.extend(everywhere(rest, &object(rest)));
+        // Of this one, nothing is missing where no field is seen.
+        let added = object(rest)
+            .replace("PatchTransformer", "ValueAddTransformer")
+            .replace("path", "targetFilePath")
+            .replace("p\\x61th", "targetFil\\x65Path")
+            .replace("Path:", "TargetFilePath:")
+            .replace("targetFileTargetFilePath", "targetFilePath")
+            .replace("cGF0aA==", "dGFyZ2V0RmlsZVBhdGg=");
+        all.extend(everywhere(&format!("added {rest}"), &added));
     }
     let prefix = object("x: y\n").replace("PatchTransformer", "PrefixTransformer");
     for (before, pad) in WRAPPED {
