@@ -20,8 +20,9 @@ pub(super) const DEFINITION: Definition = Definition {
     is_off: false,
     summary: "a local path that kustomize takes for a git URL",
     explanation: r"
-A path was meant as a local directory, but kustomize reads it as the URL of a git repository, and the build fetches it.
-Or a URL is split elsewhere than it looks. Write `./` before a local path, and `//` after the repository in a URL:
+A path was meant as a local file or directory, but kustomize reads it as a URL: it takes a file of that name first, and
+asks git when that does not load. Or a URL is split elsewhere than it looks. Write `./` before a local path, and `//`
+after the repository in a URL:
 
 ```yaml
 resources:
@@ -29,8 +30,8 @@ resources:
 - ./app@v1/base/x       # a local directory
 ```
 
-The same holds for `github.com/acme/app` where there is such a directory. A URL that kustomize cuts in the middle of a
-name, after the `.git` of `.github`, needs `//` where the repository ends.
+The same holds for `github.com/acme/app` where there is such a file or directory, whether it is locked or not. A URL that
+kustomize cuts in the middle of a name, after the `.git` of `.github`, needs `//` where the repository ends.
 ",
     allow: Allow::Never,
     in_localized_files: false,

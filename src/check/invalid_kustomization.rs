@@ -23,6 +23,11 @@ pub(super) const DEFINITION: Definition = Definition {
 empty entry, two entries on one line, a built-in transformer in `generators`, two kustomization files in one directory, a
 key that is there twice. What is built is then nothing, or not what was reviewed. Fix what the message names.
 
+Plugin configurations and functions must be plain YAML: a tag, a merge key, a key that is not a string, a `List` and text
+after `---` are errors there, because the readers of objects understand them in different ways. A text in `generators`,
+`transformers`, `validators` and `patchesStrategicMerge` that may be YAML (with `: ` or a line break in it, or `{` or `[` at
+its beginning) is a configuration or an error, never a path.
+
 ```yaml
 resources:
 - ../base - ../app      # one entry, `../base - ../app`

@@ -13,7 +13,8 @@ pub(super) const DEFINITION: Definition = Definition {
     summary: "an object that says what is deployed, and cannot be read",
     explanation: r"
 An object of Flux, Argo CD or Fleet is not YAML, or has a field of the wrong type or a broken pattern, so that it is not
-known what it deploys. Its engine stops as well, or deploys what it did before. Fix it.
+known what it deploys. Its engine stops as well, or deploys what it did before. Fix it. Tags, merge keys, a key twice and
+text after `---` are errors too, because the readers of such objects understand them in different ways.
 
 ```yaml
 apiVersion: kustomize.toolkit.fluxcd.io/v1
@@ -161,6 +162,37 @@ mod tests {
             found[3],
             "d.yaml:5: Application argocd/web: `path` is a mapping where a text should be"
         );
+    }
+
+    #[test]
+    fn an_object_is_plain_yaml() {
+        for (rest, what) in [
+            ("path: !!str apps", "the tag `!!str`"),
+            ("!!binary cGF0aA==: apps", "the tag `!!binary`"),
+            ("<<: {path: apps}", "the merge key `<<`"),
+            ("? path\n  : apps\n  ? [a]\n  : b", "a key that is not"),
+            ("path: apps\n  path: other", "the key `path` is there twice"),
+        ] {
+            let text = flux("apps").replace("path: apps", rest);
+            let list = format!("kind: List\nitems:\n- {}", text.replace('\n', "\n  "));
+            let in_source = argo("path: apps").replace("path: apps", &rest.replace("\n  ", ", "));
+            let mut texts = vec![text];
+            if !rest.contains('?') {
+                texts.extend([list, in_source]);
+            }
+            for text in texts {
+                let found = found(&[("x.yaml", &text)]);
+                assert!(
+                    found.len() == 1 && found[0].contains(what),
+                    "{text}\n{found:?}"
+                );
+            }
+        }
+        let text = flux("apps").replace("spec:", "---x: y\nspec:");
+        let after = found(&[("x.yaml", &text)]);
+        assert!(after[0].contains("text after `---`"), "{after:?}");
+        let fleet = found(&[("c/fleet.yaml", "kustomize: {<<: {dir: x}}\n")]);
+        assert!(fleet[0].contains("the merge key"), "{fleet:?}");
     }
 
     #[test]

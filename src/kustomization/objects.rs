@@ -198,8 +198,8 @@ pub fn documents(text: &str) -> impl Iterator<Item = (usize, &str)> {
 /// # Errors
 /// The line of what is not plain YAML, or too much, and why.
 pub fn read_object(text: &str, before: usize) -> Result<Option<Value>, (usize, String)> {
-    let stream =
-        libyaml_check::read(text, 1).map_err(|error| (before + error.line, error.message))?;
+    let stream = libyaml_check::read(text, 1)
+        .map_err(|error| (before + error.line, format!("not YAML: {}", error.message)))?;
     if let Some(odd) = plugin::not_plain(&stream).into_iter().next() {
         return Err((before + odd.start.0, odd.message));
     }

@@ -184,6 +184,7 @@ fn keys_are_compared_without_case() {
         references("bases: [a]\n\u{212a}ind: Kustomization\n"),
         ["bases[0]=a"]
     );
+    assert!(read(b"openapi: {!!binary cGF0aA==: a}\n").is_err());
     // Keys of a map are none of a struct.
     assert_eq!(references("openapi: {Path: a}\n"), [""; 0]);
 }

@@ -210,7 +210,7 @@ impl Scan {
                 Ok(None) => {}
                 Err(_) if !declared::matters(document) => {}
                 Err((line, message)) => {
-                    self.pass(file, line, format!("not YAML: {message}"), Why::NotYaml);
+                    self.pass(file, line, message, Why::NotYaml);
                 }
             }
         }

@@ -313,8 +313,11 @@ fn touches(graph: &Graph, root: RootId, tree: &dyn Tree, fields: &[&str]) -> boo
     if !has("atch") && !has("replacements") && !has("transformers") && !has("vars") {
         return false;
     }
-    let Ok(Some(value)) = read_object(text, 0) else {
-        return false;
+    let value = match read_object(text, 0) {
+        Ok(Some(value)) => value,
+        Ok(None) => return false,
+        // A merge key, for example.
+        Err(_) => return true,
     };
     let items = |key: &str| items(&value, key);
     if !items("transformers").is_empty() {

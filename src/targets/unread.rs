@@ -1,7 +1,6 @@
 //! What could not be read, and whether that keeps something from being deployed.
 
 use std::collections::{BTreeMap, HashMap};
-use std::fmt;
 
 use super::{Targets, declared};
 use crate::failure::Result;
@@ -58,10 +57,10 @@ impl Unread {
     }
 
     /// Returns what is not YAML.
-    pub(super) fn not_yaml(file: &str, line: usize, message: impl fmt::Display) -> Unread {
+    pub(super) fn not_yaml(file: &str, line: usize, message: impl Into<String>) -> Unread {
         Unread {
             why: Why::NotYaml,
-            ..Unread::wrong(file, line, format!("not YAML: {message}"))
+            ..Unread::wrong(file, line, message)
         }
     }
 

@@ -46,7 +46,7 @@ impl Reader<'_> {
                 continue;
             }
             let key = match document.scalar_type(*key_node, self.dialect) {
-                None | Some(Type::Null | Type::Invalid) => {
+                None | Some(Type::Null | Type::Invalid | Type::Binary) => {
                     let message = "a key must be a string".to_owned();
                     self.problem(*key_node, field, ProblemKind::WrongType, message, vec![]);
                     continue;

@@ -54,7 +54,7 @@ pub(super) fn parameters(
             },
             Err((line, message)) => {
                 unread.push(Unread::not_yaml(file, line, message));
-                return Ok(Err(format!("`{file}:{line}` is not YAML")));
+                return Ok(Err(format!("`{file}:{line}` is not plain YAML")));
             }
         };
         let elements = match &value.data {

@@ -139,7 +139,7 @@ impl Made<'_> {
                         &found.object.file,
                         found.object.line,
                         format!(
-                            "what ResourceSet {} makes is not YAML: {message}",
+                            "what ResourceSet {} makes is {message}",
                             found.object.full_name()
                         ),
                     )),

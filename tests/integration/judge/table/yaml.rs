@@ -6,7 +6,7 @@ use crate::judge::variant::Variant;
 const URL: &str = "https://h.example/x.yaml";
 
 /// Documents in which `URL` stands for a URL in some way. All but those with a note reach it.
-const DOCUMENTS: [&str; 104] = [
+const DOCUMENTS: [&str; 105] = [
     "resources:\n- URL\n",
     "resources: [URL]\n",
     "resources: ['URL']\n",
@@ -46,6 +46,7 @@ const DOCUMENTS: [&str; 104] = [
     "resources:\n- !<tag:yaml.org,2002:str> URL\n",
     "resources:\n- !!binary aHR0cHM6Ly9oLmV4YW1wbGUveC55YW1s\n",
     "!!binary cmVzb3VyY2Vz:\n- URL\n",
+    "openapi: {!!binary cGF0aA==: URL}\n",
     "!local\nresources: [URL]\n",
     "resources: !local [URL]\n",
     "resources: !!set {URL}\n",
