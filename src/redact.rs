@@ -73,8 +73,8 @@ impl fmt::Debug for SafeUrl {
     }
 }
 
-/// Returns whether [`url()`] hides a secret of this text: a password, a token or a signed query. A plain
-/// user name is none.
+/// Returns whether [`url()`] hides a secret of this text: a login, a token or a signed query. A user name that is shown is
+/// none.
 pub fn has_secret(text: &str) -> bool {
     Shown::of(text).secret
 }
@@ -226,8 +226,9 @@ impl Shown {
         let name = &named[..colon.unwrap_or(named.len())];
         // A token is a secret even alone. Elsewhere than over http a name alone opens nothing.
         let is_token = is_known_token(name) || (kind == Kind::Url && is_no_user(name));
-        self.secret |= colon.is_some() || is_token;
-        if kind != Kind::Url && !is_token && is_plain_name(name) {
+        let is_shown = kind != Kind::Url && !is_token && is_plain_name(name);
+        self.secret |= colon.is_some() || !is_shown;
+        if is_shown {
             self.text.push_str(name);
             self.text.push_str(if colon.is_some() {
                 "@"

@@ -17,7 +17,7 @@ use crate::finding::{Finding, Rule, Severity, Subject};
 use crate::git::{self, CommitId, LocalRepo};
 use crate::history;
 use crate::record::stored::{self, Difference as Stored};
-use crate::record::{LOCK_NAME, Left, LeftWhat, Lock, added};
+use crate::record::{Added, LOCK_NAME, Left, LeftWhat, Lock, added};
 use crate::tree::checkout::CheckedOut;
 use crate::tree::directory::DirectoryTree;
 use crate::tree::objects::{ObjectTree, object_id};
@@ -198,7 +198,9 @@ pub fn verify_since(
         new.extend(added(&*tree, &*before, place)?);
     }
     if let Some(listed) = &mut verifier.listed {
-        listed.retain(|listed| new.contains(listed));
+        let is_at =
+            |listed: &Listed, new: &Added| (&new.lock, new.line) == (&listed.lock, listed.line);
+        listed.retain(|listed| new.iter().any(|new| is_at(listed, new)));
     }
     Ok(Verified {
         rev: request.rev.to_owned(),

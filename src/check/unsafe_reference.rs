@@ -1,7 +1,7 @@
 //! `unsafe-reference`: a reference that nothing should be given: what git could take for an option or
-//! for another place, a scheme that kustomize cannot read, a password in a URL.
+//! for another place, a scheme that kustomize cannot read, a login in a URL.
 //!
-//! A password is reported even if the reference is locked: everybody who can read the repository can read it.
+//! A login is reported even if the reference is locked: everybody who can read the repository can read it.
 
 use super::Context;
 use super::rule::{Allow, Definition, Find};
@@ -17,9 +17,10 @@ pub(super) const DEFINITION: Definition = Definition {
     is_off: false,
     summary: "a reference that git or kustomize could take for something else",
     explanation: r"
-A reference holds a password or token, a scheme that kustomize cannot read, or what git would take for an option. What
-is committed is visible to everybody who can read the repository, and what git takes for an option can run commands.
-Revoke the secret and leave it to a credential helper or netrc; write the reference anew:
+A reference holds a login or a token, a fragment, a blank at its end, a scheme that kustomize cannot read, or what git
+would take for an option. What is committed is visible to everybody who can read the repository, what git takes for an
+option can run commands, and a lock holds the URL without the rest, which may name something else. Revoke the secret and
+leave it to a credential helper or netrc; write the reference anew:
 
 ```yaml
 resources:
@@ -27,7 +28,7 @@ resources:
 - https://git.example.com/acme/bases?ref=v1.2.0      # git asks its credential helper
 ```
 
-A password is an error in locked references as well. Localizing and locking read passwords from git's credential helpers
+A login is an error in locked references as well. Localizing and locking read passwords from git's credential helpers
 and `~/.netrc`.
 
 The rule also reports what begins with `-` and is given to helm (`releaseName`, `namespace`, `apiVersions`, … of a
@@ -120,9 +121,9 @@ fn anew() -> Vec<String> {
 /// Returns the message and help for a secret, of which `shown` shows nothing.
 fn secret(shown: &str) -> (String, Vec<String>) {
     (
-        format!("`{shown}` is written with a password or a token in it"),
+        format!("`{shown}` is written with a login or a token in it"),
         vec![
-            "take it out, and revoke it: it stays in the history".to_owned(),
+            "take it out, and revoke what is secret: it stays in the history".to_owned(),
             "give it to a credential helper of git or to `~/.netrc` instead".to_owned(),
         ],
     )
@@ -283,6 +284,7 @@ mod tests {
     fn passwords_and_tokens() {
         for text in [
             "resources: ['https://me:hunter2@github.com/o/r?ref=v1']",
+            "resources: ['https://hunter2@h/o/r?ref=v1']",
             "resources: ['https://github.com/o/r?ref=v1&access_token=hunter2']",
             "patches: [{path: 'https://h/x.yaml?sig=hunter2'}]",
             "components: ['ssh://git:hunter2@h/o/r?ref=v1']",
@@ -294,7 +296,7 @@ mod tests {
             "generators:\n- |\n  apiVersion: a/v1\n  kind: A\n  metadata: {name: a}\n  argsFromFile: https://me:hunter2@h/x\n",
         ] {
             let findings = find(text);
-            let told = "is written with a password or a token in it";
+            let told = "is written with a login or a token in it";
             let told: Vec<_> = findings
                 .iter()
                 .filter(|finding| finding.message.ends_with(told))
@@ -316,7 +318,7 @@ mod tests {
     #[test]
     fn harmless_references_are_not_reported() {
         for text in [
-            "resources: ['https://github.com/o/r?ref=v1', 'git@github.com:o/r', -x, 'https://git@h/o/r']",
+            "resources: ['https://github.com/o/r?ref=v1', 'git@github.com:o/r', -x, 'ssh://git@h/o/r']",
             "resources: ['https://github.com/o/r?ref=0123456789abcdef0123456789abcdef01234567']",
             "patches: [{path: -x.yaml}, {path: 'a@b:c.yaml'}]",
             "configMapGenerator: [{name: a, files: [ghp_0123456789abcdefghij.txt]}]",

@@ -1,22 +1,24 @@
 //! What a lock lists that it did not list before.
 
-use super::{Lock, Remote};
+use super::{Digest, Lock, Remote};
 use crate::failure::Result;
 use crate::tree::{Entry, Tree};
 
-/// An entry that is new in a lock.
+/// An entry, or a directory of one, that is new in a lock.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Added {
     /// The lock, from the top of the repository.
     pub lock: String,
     /// The line on which the entry begins, from 1.
     pub line: usize,
-    /// The entry.
-    pub remote: Remote,
+    /// The [label](Remote::label) of the entry, or the reference to the directory.
+    pub remote: String,
+    /// What it was resolved to.
+    pub digest: Digest,
 }
 
-/// Returns the entries of the lock at `place` that the lock there of `base` lacks or has otherwise. A lock of the base
-/// that cannot be read holds nothing.
+/// Returns the entries of the lock at `place` that the lock there of `base` lacks or has otherwise, and the directories
+/// that it lacks of those that it has. A lock of the base that cannot be read holds nothing.
 ///
 /// # Errors
 /// When the lock cannot be read.
@@ -29,22 +31,25 @@ pub fn added(tree: &dyn Tree, base: &dyn Tree, place: &str) -> Result<Vec<Added>
             .and_then(|bytes| Lock::parse(&bytes, place)),
         _ => Ok(Lock::default()),
     };
-    let before: Vec<Remote> = before
-        .unwrap_or_default()
-        .remotes
-        .iter()
-        .map(meant)
-        .collect();
+    let before = before.unwrap_or_default().remotes;
     let lines = Lock::lines(&bytes);
     let mut added = Vec::new();
-    for (index, remote) in lock.remotes.into_iter().enumerate() {
-        if !before.contains(&meant(&remote)) {
-            added.push(Added {
-                lock: place.to_owned(),
-                line: lines.get(index).copied().unwrap_or(1),
-                remote,
-            });
-        }
+    for (index, remote) in lock.remotes.iter().enumerate() {
+        let known = before.iter().find(|old| meant(old) == meant(remote));
+        let named = match (known, remote) {
+            (None, _) => vec![remote.label()],
+            (Some(Remote::Git(old)), Remote::Git(git)) => {
+                let paths = git.paths.difference(&old.paths);
+                paths.map(|path| git.reference_to(path)).collect()
+            }
+            _ => Vec::new(),
+        };
+        added.extend(named.into_iter().map(|named| Added {
+            lock: place.to_owned(),
+            line: lines.get(index).copied().unwrap_or(1),
+            remote: named,
+            digest: remote.digest(),
+        }));
     }
     Ok(added)
 }
@@ -87,11 +92,12 @@ mod tests {
         let found = added(&now, &base, LOCK_NAME).unwrap();
         let found: Vec<(String, usize)> = found
             .iter()
-            .map(|added| (added.remote.label(), added.line))
+            .map(|added| (added.remote.clone(), added.line))
             .collect();
         assert_eq!(
             found,
             [
+                ("https://example.com/a//x?ref=v1".to_owned(), 3),
                 ("https://example.com/b?ref=v1".to_owned(), 7),
                 ("https://example.com/c?ref=v1".to_owned(), 10),
             ]

@@ -180,7 +180,7 @@ impl GitRemote {
     #[must_use]
     pub fn reference_to(&self, directory: &str) -> String {
         let mut text = match directory {
-            "" => self.url.clone(),
+            "" | "." => self.url.clone(),
             directory => format!("{}//{directory}", self.url),
         };
         let mut separator = '?';

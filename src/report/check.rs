@@ -95,8 +95,8 @@ fn new_locked(added: &Added) -> String {
         "{}:{}: {} {}",
         visible(&added.lock),
         added.line,
-        visible(&added.remote.label()),
-        added.remote.digest()
+        visible(&added.remote),
+        added.digest
     )
 }
 

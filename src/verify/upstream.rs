@@ -7,7 +7,7 @@ use std::rc::Rc;
 use super::{Difference, Kind};
 use crate::failure::{Failure, Location, Result};
 use crate::record::upstream::{Answer, Verdict};
-use crate::record::{Added, LOCK_NAME, LoadRestrictor, Lock, Remote};
+use crate::record::{LOCK_NAME, LoadRestrictor, Lock, Remote};
 use crate::tree::{Listing, path};
 use crate::walk::{self, Contents, Origin, Source, Target};
 
@@ -61,8 +61,12 @@ impl Upstream {
     }
 }
 
-/// A remote of a lock.
-pub(super) type Listed = Added;
+/// A remote of a lock, and where it stands.
+pub(super) struct Listed {
+    pub(super) lock: String,
+    pub(super) line: usize,
+    pub(super) remote: Remote,
+}
 
 /// Returns the state of a remote.
 pub(super) fn with(listed: Listed, answer: Answer) -> Upstream {

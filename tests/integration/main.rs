@@ -56,6 +56,7 @@ mod layout;
 mod licenses;
 mod lock;
 mod lock_conflicts;
+mod lock_entries;
 mod message;
 mod offline;
 mod packaging;

@@ -130,8 +130,8 @@ fn new_locked(added: &Added) -> NewLocked<'_> {
     NewLocked {
         lock: &added.lock,
         line: added.line,
-        remote: added.remote.label(),
-        digest: added.remote.digest().to_string(),
+        remote: added.remote.clone(),
+        digest: added.digest.to_string(),
     }
 }
 
