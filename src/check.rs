@@ -42,6 +42,7 @@ mod unsafe_reference;
 
 use std::cell::RefCell;
 use std::collections::{BTreeSet, HashSet};
+use std::iter;
 use std::rc::Rc;
 
 use crate::config::{Config, Missing};
@@ -49,6 +50,7 @@ use crate::failure::{Failure, Result, shown};
 use crate::finding::{Finding, Rule, Severity};
 use crate::kustomization::{self, ProblemKind};
 use crate::record::{Added, LOCK_NAME, Lock};
+use crate::redact;
 use crate::targets::Identity;
 use crate::tree::absence::Absences;
 use crate::tree::{Entry, Listing, path};
@@ -204,6 +206,11 @@ fn find(context: &Context<'_>) -> Vec<Finding> {
             findings.extend(find(context));
         }
         findings.extend(left::find(context, *rule));
+    }
+    for finding in &mut findings {
+        for text in iter::once(&mut finding.message).chain(&mut finding.help) {
+            *text = redact::message(text).into_owned();
+        }
     }
     findings.retain(|finding| {
         finding.rule.definition().in_localized_files || !context.is_owned(&finding.path)

@@ -8,8 +8,8 @@ use std::fmt::{self, Write as _};
 
 use strsim::levenshtein;
 
-use crate::redact::is_hidden;
 pub(crate) use crate::redact::shown;
+use crate::redact::{self, is_hidden};
 
 /// The place in a file that a message is about.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
@@ -81,7 +81,7 @@ impl Failure {
         Failure {
             location: None,
             chain: Vec::new(),
-            message: message.into(),
+            message: redact::message(&message.into()).into_owned(),
             hints: Vec::new(),
             exception: None,
         }
@@ -90,7 +90,7 @@ impl Failure {
     /// Adds what to do.
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
-        self.hints.push(hint.into());
+        self.hints.push(redact::message(&hint.into()).into_owned());
         self
     }
 
@@ -104,7 +104,8 @@ impl Failure {
     /// Puts what was being done before the message: `context: message`.
     #[must_use]
     pub fn context(mut self, context: impl fmt::Display) -> Self {
-        self.message = format!("{context}: {}", self.message);
+        let message = format!("{context}: {}", self.message);
+        self.message = redact::message(&message).into_owned();
         self
     }
 }

@@ -284,9 +284,6 @@ pub struct Note {
 pub enum NoteKind {
     /// A document after the first, which kustomize does not read.
     ExtraDocument,
-    /// A generator source without a key whose text holds a `=` of a query: kustomize takes what stands before
-    /// it for the key.
-    SplitUrl,
     /// A value that a program which kustomize starts takes for something else than it is.
     Misleading {
         /// The value.

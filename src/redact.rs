@@ -9,6 +9,7 @@ mod query;
 mod token;
 mod visible;
 
+use std::borrow::Cow;
 use std::fmt;
 
 pub(crate) use self::visible::{REPLACED, is_invisible, shown};
@@ -90,6 +91,14 @@ pub fn lacks_secret(shown: &str) -> bool {
 pub fn text(text: &str) -> String {
     let printable = |c: &char| !c.is_control() || matches!(c, '\n' | '\t');
     let text: String = text.chars().filter(printable).collect();
+    message(&text).into_owned()
+}
+
+/// Returns a message in which every secret is hidden, and everything else is as it was.
+pub fn message(text: &str) -> Cow<'_, str> {
+    if !(text.contains(['@', '?', '#']) || text.contains(ENCODED_AT) || is_known_token(text)) {
+        return Cow::Borrowed(text);
+    }
     let mut shown = String::with_capacity(text.len());
     for piece in text.split_inclusive(char::is_whitespace) {
         let word = piece.trim_end();
@@ -100,19 +109,11 @@ pub fn text(text: &str) -> String {
         let (before, bare) = word.split_at(word.len() - bare.len());
         let bare = bare.trim_end_matches(closing);
         shown.push_str(before);
-        if can_hold_secret(bare) {
-            shown.push_str(&url(bare));
-        } else {
-            shown.push_str(bare);
-        }
+        let hidden = Shown::of(bare);
+        shown.push_str(if hidden.secret { &hidden.text } else { bare });
         shown.push_str(&piece[before.len() + bare.len()..]);
     }
-    shown
-}
-
-/// Returns whether [`url()`] can make another text of a word. Most words of a long line are none that it can.
-fn can_hold_secret(word: &str) -> bool {
-    word.len() >= token::SHORTEST || word.contains(['@', '%', ':', '/', '\\', '?', '#'])
+    Cow::Owned(shown)
 }
 
 /// What may be shown of a text, and whether a secret was left out.
@@ -227,7 +228,9 @@ impl Shown {
         // A token is a secret even alone. Elsewhere than over http a name alone opens nothing.
         let is_token = is_known_token(name) || (kind == Kind::Url && is_no_user(name));
         let is_shown = kind != Kind::Url && !is_token && is_plain_name(name);
-        self.secret |= colon.is_some() || !is_shown;
+        // Before anything but a host, `@` is a character like any other.
+        let is_none = kind == Kind::Bare && name.is_empty();
+        self.secret |= colon.is_some() || !(is_shown || is_none);
         if is_shown {
             self.text.push_str(name);
             self.text.push_str(if colon.is_some() {

@@ -560,7 +560,9 @@ impl Maker<'_> {
         let shown = redact::url(text);
         if edge.target == Target::Broken {
             let name = match path::resolve(&self.graph.roots[root].directory, text) {
-                Some(path) if !reference::is_remote_file(text) => path,
+                Some(path) if !reference::is_remote_file(text) => {
+                    redact::message(&path).into_owned()
+                }
                 _ => shown,
             };
             return self.node(name, "broken", NodeKind::Broken(why(trouble)));

@@ -674,7 +674,7 @@ fn left_behind(kind: &NoteKind) -> Option<&'static str> {
             FunctionRuntime::Unknown => "; left as it is: the copy does not hold its code",
         },
         NoteKind::LegacyPlugin { .. } => " (a Go plugin with `.so`): the copy does not hold it",
-        NoteKind::ExtraDocument | NoteKind::SplitUrl => "",
+        NoteKind::ExtraDocument => "",
     })
 }
 
@@ -682,7 +682,6 @@ fn left_behind(kind: &NoteKind) -> Option<&'static str> {
 fn warning_id(kind: &NoteKind) -> Option<WarningId> {
     Some(match kind {
         NoteKind::ExtraDocument => WarningId::ExtraDocument,
-        NoteKind::SplitUrl => WarningId::SplitUrl,
         // It is a trouble.
         NoteKind::Misleading { .. } => return None,
         // Charts are settled once all of them are known.

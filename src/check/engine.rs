@@ -66,7 +66,6 @@ fn plugins(context: &Context<'_>, one: &One<'_>, findings: &mut Vec<Finding>) {
                 "run it before, and commit what it prints",
             ),
             NoteKind::ExtraDocument
-            | NoteKind::SplitUrl
             | NoteKind::Misleading { .. }
             | NoteKind::ChartHome { .. }
             | NoteKind::ConfigHome { .. } => continue,

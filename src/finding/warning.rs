@@ -81,8 +81,6 @@ warnings! {
     /// a file that is rewritten for what it references is also read as it is, by a generator for instance: its
     /// data will differ
     RewrittenData "rewritten-data",
-    /// a generator takes the text before `=` in a URL for a key, and so does this tool
-    SplitUrl "split-url",
     /// a program from elsewhere has lost its execute bit: with its digest and the command that trusts it
     StrippedExecutable "stripped-executable",
     /// in place: a file among the localized files that the lock does not list

@@ -7,17 +7,16 @@ use super::token::is_known_token;
 
 /// Keys that are secret as a whole: of signed URLs (Azure, CloudFront, Google), and usual short names.
 #[rustfmt::skip]
-const SECRET_KEYS: [&str; 32] = [
-    "key", "sig", "se", "sp", "sv", "sr", "st", "ss", "srt", "sip", "spr", "ske", "skoid", "sks", "skt",
+const SECRET_KEYS: [&str; 31] = [
+    "sig", "se", "sp", "sv", "sr", "st", "ss", "srt", "sip", "spr", "ske", "skoid", "sks", "skt",
     "sktid", "skv", "saoid", "scid", "sdd", "suoid", "sas", "code", "expires", "policy", "key-pair-id",
     "googleaccessid", "pat", "pw", "pass", "otp", "sid",
 ];
 
 /// Parts that make any key secret.
 #[rustfmt::skip]
-const SECRET_PARTS: [&str; 20] = [
-    "token", "secret", "passw", "passphrase", "pwd", "credential", "signature", "apikey", "api_key",
-    "api-key", "accesskey", "access_key", "access-key", "private", "auth", "jwt", "session", "cookie",
+const SECRET_PARTS: [&str; 17] = [
+    "token", "secret", "passw", "passphrase", "pwd", "credential", "signature", "accesskey", "access_key", "access-key", "private", "auth", "jwt", "session", "cookie",
     "bearer", "hmac",
 ];
 
@@ -53,6 +52,7 @@ pub(super) fn redact(query: &str, shown: &mut String) -> bool {
 fn is_secret_pair(key: &str, value: &str) -> bool {
     let key = decode(key).to_ascii_lowercase();
     SECRET_KEYS.contains(&key.as_str())
+        || key.ends_with("key")
         || SECRET_PARTS.iter().any(|part| key.contains(part))
         || SECRET_PREFIXES.iter().any(|prefix| key.starts_with(prefix))
         || is_secret_value(value)

@@ -5,6 +5,8 @@
 
 use std::borrow::Cow;
 
+use super::message;
+
 /// Replaces a hidden character where its escape does not fit.
 pub(crate) const REPLACED: char = '\u{fffd}';
 
@@ -46,15 +48,16 @@ pub(crate) fn is_invisible(c: char) -> bool {
     )
 }
 
-/// Returns the text as it can stand in a line: with what [`is_hidden`] escaped, and without what GitHub Actions take
+/// Returns the text as it can stand in a line: with what [`is_hidden`] escaped, and without secrets and what GitHub Actions take
 /// for a command wherever it stands.
 #[must_use]
 pub fn visible(text: &str) -> String {
-    escaped(text.chars()).replace("##[", INERT)
+    escaped(message(text).chars()).replace("##[", INERT)
 }
 
 /// Returns the text as a message quotes it: as [`visible`], and not too long.
 pub(crate) fn shown(text: &str) -> String {
+    let text = message(text);
     let mut rest = text.chars();
     let mut shown = escaped(rest.by_ref().take(MOST)).replace("##[", INERT);
     if rest.next().is_some() {

@@ -1,5 +1,6 @@
 //! The parts of reports for machines. Fields are only ever added; `version` changes if one goes away.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use serde::Serialize;
@@ -7,7 +8,7 @@ use serde::Serialize;
 use super::messages::leave;
 use crate::failure::{Failure, Failures, Location};
 use crate::record::{Left, LeftWhat};
-use crate::redact::is_hidden;
+use crate::redact::{self, is_hidden};
 use crate::targets::{Target, Unread};
 use crate::walk::Warning;
 
@@ -132,7 +133,7 @@ pub(super) struct JsonMessage<'a> {
     place: Option<JsonPlace<'a>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     chain: Vec<JsonPlace<'a>>,
-    message: &'a str,
+    message: Cow<'a, str>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     hints: Vec<String>,
 }
@@ -143,7 +144,7 @@ impl<'a> From<&'a Warning> for JsonMessage<'a> {
             id: Some(warning.id.id()),
             place: Some((&warning.location).into()),
             chain: Vec::new(),
-            message: &warning.message,
+            message: redact::message(&warning.message),
             hints: Vec::new(),
         }
     }
@@ -179,7 +180,7 @@ impl<'a> From<&'a Failure> for JsonMessage<'a> {
             id: None,
             place: failure.location.as_deref().map(JsonPlace::from),
             chain: failure.chain.iter().map(JsonPlace::from).collect(),
-            message: &failure.message,
+            message: Cow::Borrowed(&failure.message),
             hints: failure.hints.iter().cloned().chain(leave).collect(),
         }
     }

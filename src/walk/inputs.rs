@@ -162,7 +162,6 @@ impl<'a> Inputs<'a> {
             } => (strings, matches!(runtime, FunctionRuntime::Exec { .. })),
             NoteKind::LegacyPlugin { strings, .. } => (strings, true),
             NoteKind::ExtraDocument
-            | NoteKind::SplitUrl
             | NoteKind::Misleading { .. }
             | NoteKind::RemoteChart { .. }
             | NoteKind::LocalChart { .. }

@@ -279,3 +279,156 @@ fn what_only_looks_random_is_no_secret() {
         assert!(localized.contains(url.as_str()), "{localized}");
     }
 }
+
+/// Spellings that are no reference to kustomize, or no URL, and hold a secret all the same.
+const MISTAKEN: [&str; 12] = [
+    "resources: ['a.yaml - http://u:s3cr3t@host.example/x.yaml']",
+    "resources:\n- a.yaml\n  - http://u:s3cr3t@host.example/y.yaml",
+    "resources: ['u:s3cr3t@host:a/b']",
+    "resources: ['a.yaml http://u:s3cr3t@host.example/x.yaml']",
+    "resources: ['https://h.example/o/r?sshkey=s3cr3t&deploy-key=s3cr3t']",
+    "resources: ['git@h.example:o/r?sshkey=s3cr3t']",
+    "components: ['u:s3cr3t@host:a/b']",
+    "generators: ['u:s3cr3t@host/a/b.yaml']",
+    "patches: [{path: 'u:s3cr3t@host:a/b.yaml'}]",
+    "crds: ['x https://u:s3cr3t@host/a b']",
+    "openapi: {path: 'a.yaml,http://u:s3cr3t@host.example/x.yaml'}",
+    "helmCharts: [{name: a, valuesFile: 'u:s3cr3t@host:a/b'}]",
+];
+
+/// The same in lists of generators, which split at `=`.
+const SOURCES: [&str; 8] = [
+    "https://h.example/x.yaml?token=s3cr3t",
+    "h.example/x.yaml?token=s3cr3t",
+    "git@h.example:x?token=s3cr3t",
+    "k=u:s3cr3t@host:a/b",
+    "u:s3cr3t@host:a/b=x",
+    "k=ghp_s3cr3t0123456789abcdef",
+    "k=a/ghp_s3cr3t0123456789abcdef/x",
+    "- http://u:s3cr3t@host.example/z",
+];
+
+#[test]
+fn what_is_no_url_shows_no_secret() {
+    let sandbox = Sandbox::new();
+    let repo = sandbox.repo("work");
+    let generators = ["configMapGenerator", "secretGenerator"];
+    let sources = generators.iter().flat_map(|generator| {
+        let list = move |list: &str, source: &str| {
+            format!("{generator}: [{{name: a, {list}: ['{source}']}}]")
+        };
+        SOURCES
+            .iter()
+            .flat_map(move |source| [list("files", source), list("envs", source)])
+    });
+    for text in MISTAKEN.into_iter().map(str::to_owned).chain(sources) {
+        repo.write("kustomization.yaml", format!("{text}\n"));
+        for format in ["human", "json", "sarif", "github", "gitlab"] {
+            let output = repo.run(&["check", "--working-tree", "--format", format]);
+            assert!(output.status == 1, "{text}\n{output:?}");
+            assert_unsaid(&output);
+        }
+        let out = sandbox.path("out");
+        for args in [
+            ["lock"].as_slice(),
+            &["lock", "--format=json"],
+            &["tree"],
+            &["tree", "--format=json"],
+            &["affected", "HEAD", "--working-tree"],
+            &[
+                "--no-commit",
+                "--no-verify",
+                "--dry-run",
+                ".",
+                out.to_str().unwrap(),
+            ],
+            &["--in-place", "--no-commit", "--no-verify", "--dry-run"],
+            &[
+                "--in-place",
+                "--no-commit",
+                "--no-verify",
+                "--dry-run",
+                "--format=json",
+            ],
+        ] {
+            assert_unsaid(&repo.run(args));
+        }
+    }
+}
+
+/// The arguments of a process are seen by every user of the machine.
+#[test]
+fn no_argument_of_git_holds_a_login() {
+    let world = World::new();
+    let trace = world.sandbox.path("trace");
+    world.sandbox.set("GIT_TRACE2_EVENT", &trace);
+    world.sandbox.set("GIT_TRACE2_REDACT", "0");
+    let repo = world.user();
+    let target = format!("{}private/base//app?ref=main", world.login);
+    let mut ran = String::new();
+    for args in [
+        ["lock"].as_slice(),
+        &["update"],
+        &["app", "--no-verify"],
+        &[&target, "copy", "--no-verify"],
+    ] {
+        repo.run(args).success();
+        if args == ["lock"] {
+            repo.commit("locked");
+        }
+        ran += &fs::read_to_string(&trace).unwrap();
+        fs::remove_file(&trace).unwrap();
+    }
+    // Where a repository has moved, git is asked what it makes of the URL.
+    world.server.route(
+        "/moved/base/info/refs?service=git-upload-pack",
+        Reply::redirect(&format!("{}nowhere/info/refs", world.server.url())),
+    );
+    let moved = format!("resources: ['{}moved/base?ref=main']\n", world.login);
+    repo.write("kustomization.yaml", moved);
+    repo.run(&["lock"]).fails(1);
+    ran += &fs::read_to_string(&trace).unwrap();
+    for part in ["\"ls-remote\"", "\"fetch\"", "remote-http", "--get-url"] {
+        assert!(ran.contains(part), "no {part}\n{ran}");
+    }
+    let telling = ran.lines().find(|line| line.contains(SECRET));
+    assert_eq!(telling, None);
+}
+
+/// A login of a URL is what git sends, whatever helpers there are, and none of them learns it.
+#[test]
+fn the_login_of_a_url_is_sent_and_told_nobody() {
+    let world = World::new();
+    let told = world.sandbox.path("told");
+    let script = format!(
+        "echo \"$1\" >> '{0}'; cat >> '{0}'; echo username=other; echo password=wrong",
+        told.display()
+    );
+    world.sandbox.script("git-credential-spy", &script);
+    world.sandbox.git(
+        &world.sandbox.path(""),
+        &["config", "--global", "credential.helper", "spy"],
+    );
+    let repo = world.sandbox.repo("work");
+    for login in ["me:s3cr3t", "%6de:s3cr3%74"] {
+        let url = world.login.replace("me:s3cr3t", login);
+        repo.write(
+            "kustomization.yaml",
+            format!("resources: ['{url}private/library.git?ref=main']\n"),
+        );
+        repo.run(&["lock"]).success();
+        fs::remove_dir_all(world.sandbox.path("cache")).unwrap();
+        fs::create_dir(world.sandbox.path("cache")).unwrap();
+        fs::remove_file(repo.path().join("kustomize-localize.lock")).unwrap();
+    }
+    assert!(!told.exists(), "{}", fs::read_to_string(&told).unwrap());
+    // With a name alone, a helper is asked for the password to it.
+    let url = world.login.replace("me:s3cr3t", "me");
+    repo.write(
+        "kustomization.yaml",
+        format!("resources: ['{url}private/library.git?ref=main']\n"),
+    );
+    repo.run(&["lock"]).fails(1);
+    let told = fs::read_to_string(&told).unwrap();
+    assert!(told.contains("username=me\n"), "{told}");
+}

@@ -130,12 +130,15 @@ impl<'d> Reader<'d> {
                 "no file path after '='",
                 "write `key=path`, or the path alone",
             ),
+            // What stands behind `=` may be a token.
+            Some((key, _)) if key.contains(['?', '@', ':']) => (
+                format!(
+                    "kustomize takes the text before `=` in `{}` for the key",
+                    redact::url(text)
+                ),
+                vec!["download the file, and name it without `=`".to_owned()],
+            ),
             Some((key, path)) => {
-                if key.contains("://") {
-                    let message =
-                        format!("kustomize takes `{key}` for the key and `{path}` for the file");
-                    self.note(place.node, field, NoteKind::SplitUrl, message);
-                }
                 let key = GeneratorKey::Explicit(key.to_owned());
                 let spot = self.spot(place, text);
                 self.push(Accepts::File, place, field, path, Some(key), spot);

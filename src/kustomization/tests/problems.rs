@@ -307,6 +307,10 @@ fn file_sources_must_split_in_two() {
     for (source, wanted) in [
         ("a=b=c", "key name or file path contains '='"),
         ("https://h/p?a=b&c=d", "key name or file path contains '='"),
+        (
+            "https://h/p?token=hunter2",
+            "kustomize takes the text before `=` in `https://h/p?token=REDACTED` for the key",
+        ),
         ("=a", "no key name before '='"),
         ("a=", "no file path after '='"),
     ] {
