@@ -16,7 +16,7 @@ pub use local_repo::{
     is_branch_name,
 };
 pub(crate) use remote_git::untied;
-pub use remote_git::{Asked, Depth, RefSpec, RemoteGit, Wanted, init};
+pub use remote_git::{Asked, Depth, Pinned, RefSpec, RemoteGit, Wanted, init, is_http};
 
 use std::process::Command;
 

@@ -415,14 +415,14 @@ impl GitRemotes {
         let mut url = request.url.clone();
         let mut redirects = 0;
         loop {
-            self.reach.refuse_repository(url.exposed(), access)?;
+            let pinned = self.reach.judge_repository(url.exposed(), access)?;
             self.refuse_default_login(url.exposed(), access)?;
-            let anonymous = (!access.named).then(|| self.remote_git.anonymous());
-            let output = say(
-                anonymous.as_ref().unwrap_or(&self.remote_git),
-                url.exposed(),
-            )
-            .map_err(|error| self.not_run(request, error, clock))?;
+            let mut remote_git = self.remote_git.pinned(pinned);
+            if !access.named {
+                remote_git = remote_git.anonymous();
+            }
+            let output = say(&remote_git, url.exposed())
+                .map_err(|error| self.not_run(request, error, clock))?;
             if output.status.success() || redirects == MAX_REDIRECTS {
                 return Ok(output);
             }

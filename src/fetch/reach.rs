@@ -12,7 +12,7 @@ use std::sync::{Mutex, PoisonError};
 use url::{Host, Url};
 
 use crate::failure::{Failure, Result};
-use crate::git::RemoteGit;
+use crate::git::{self, Pinned, RemoteGit};
 use crate::redact;
 use crate::reference::RepoSpec;
 use crate::walk::NamedBy;
@@ -195,25 +195,48 @@ impl Reach {
         upstreams.iter().map(zone).max().unwrap_or(Zone::Public)
     }
 
-    /// Refuses a repository that lies further inwards than `access` allows, at any of its addresses. What the
-    /// user's `insteadOf` sends elsewhere goes where the user says.
-    pub(super) fn refuse_repository(&self, url: &str, access: Access) -> Result<()> {
+    /// Refuses a repository that lies further inwards than `access` allows, at any of its addresses. Returns these: the
+    /// name may stand for others as soon as git asks. What the user's `insteadOf` sends elsewhere goes where the user
+    /// says.
+    pub(super) fn judge_repository(&self, url: &str, access: Access) -> Result<Option<Pinned>> {
         if access.most.is_none() || self.remote_git.rewritten(url) != url {
-            Ok(())
-        } else {
-            self.refuse(url, access)
+            return Ok(None);
+        }
+        let addresses = self.refuse(url, access)?;
+        let is_http = git::is_http(url);
+        match host(url) {
+            None if url.starts_with('/') || url.starts_with("file://") => Ok(None),
+            // A proxy may know a name that nobody knows here; ssh has none.
+            Some(Host::Domain(host)) if is_http || !addresses.is_empty() => {
+                let port = Url::parse(url)
+                    .ok()
+                    .and_then(|url| url.port_or_known_default());
+                let port = port.unwrap_or(22);
+                Ok(Some(Pinned {
+                    host,
+                    port,
+                    addresses,
+                }))
+            }
+            Some(Host::Ipv4(_) | Host::Ipv6(_)) => Ok(None),
+            _ => Err(Failure::new(format!(
+                "{} is refused: an upstream names it, and where it lies cannot be told",
+                redact::url(url)
+            ))
+            .hint(ALLOW)),
         }
     }
 
-    /// Refuses a URL that lies further inwards than `access` allows, at any of its addresses.
-    pub(super) fn refuse(&self, url: &str, access: Access) -> Result<()> {
+    /// Refuses a URL that lies further inwards than `access` allows, at any of its addresses, and returns these.
+    pub(super) fn refuse(&self, url: &str, access: Access) -> Result<Vec<IpAddr>> {
         let Some(most) = access.most else {
-            return Ok(());
+            return Ok(Vec::new());
         };
-        let zone = host(url).as_ref().and_then(innermost);
+        let addresses = host(url).as_ref().map(addresses).unwrap_or_default();
+        let zone = addresses.iter().map(|address| Zone::of(*address)).max();
         match zone.filter(|zone| *zone > most) {
             Some(zone) => Err(inwards(&redact::url(url), zone)),
-            None => Ok(()),
+            None => Ok(addresses),
         }
     }
 }
@@ -362,7 +385,7 @@ mod tests {
                 most: Some(most),
                 named: false,
             };
-            let refused = reach.refuse_repository(target, access);
+            let refused = reach.judge_repository(target, access);
             assert_eq!(refused.is_ok(), allowed, "{target} from {most:?}");
         }
     }

@@ -1,12 +1,15 @@
 //! Repositories that are not the user's: what is fetched from, and what is fetched into.
 
 mod fetching;
+mod spoken;
 
 pub use fetching::{Asked, Depth, RefSpec, Wanted};
+pub use spoken::{Pinned, is_http};
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use self::spoken::{REMOTE, Spoken, split_login};
 use super::{command, not_run, said};
 use crate::failpoint;
 use crate::failure::{Failure, Result};
@@ -52,6 +55,9 @@ pub struct RemoteGit {
     settings: Vec<(String, String)>,
     /// Whether no login may be sent.
     anonymous: bool,
+    /// Where the host lies that is spoken to, if its name does not decide.
+    pinned: Option<Pinned>,
+    spoken: Spoken,
 }
 
 impl RemoteGit {
@@ -60,7 +66,7 @@ impl RemoteGit {
     pub fn new(settings: Vec<(String, String)>) -> Self {
         RemoteGit {
             settings,
-            anonymous: false,
+            ..RemoteGit::default()
         }
     }
 
@@ -68,37 +74,29 @@ impl RemoteGit {
     #[must_use]
     pub fn anonymous(&self) -> Self {
         RemoteGit {
-            settings: self.settings.clone(),
             anonymous: true,
+            ..self.clone()
         }
     }
 
     /// Returns the URL that git asks when it is given `url`: as the user's `insteadOf` says.
     #[must_use]
     pub fn rewritten(&self, url: &str) -> String {
-        let mut command = self.nowhere();
-        command.args(["ls-remote", "--get-url", "--end-of-options", url]);
+        let mut command = self.to(url).nowhere();
+        command.args(["ls-remote", "--get-url", "--end-of-options", REMOTE]);
         let limits = Limits {
             timeout: Some(std::time::Duration::from_secs(30)),
             cancel: None,
         };
         match process::run(&mut command, None, limits, Terminal::Detached) {
-            Ok(output) if output.status.success() => String::from_utf8_lossy(&output.stdout)
-                .trim_end()
-                .to_owned(),
+            Ok(output) if output.status.success() => {
+                let to = String::from_utf8_lossy(&output.stdout);
+                match to.trim_end() {
+                    same if same == split_login(url).0 => url.to_owned(),
+                    to => to.to_owned(),
+                }
+            }
             _ => url.to_owned(),
-        }
-    }
-
-    /// Sets which login a command that talks to a server may send, and that it follows no redirect: the caller decides
-    /// where one may lead.
-    fn talking(&self, command: &mut Command, terminal: Terminal) {
-        command.args(["-c", "http.followRedirects=false"]);
-        if self.anonymous {
-            command.args(["-c", "credential.helper=", "-c", "core.askPass="]);
-            command.env("GIT_ASKPASS", "").env("SSH_ASKPASS", "");
-        } else if terminal == Terminal::Shared {
-            command.env_remove("GIT_TERMINAL_PROMPT");
         }
     }
 
@@ -172,10 +170,11 @@ impl RemoteGit {
         limits: Limits<'_>,
         terminal: Terminal,
     ) -> Result<Output, process::Error> {
-        let mut command = self.nowhere();
+        let spoken = self.to(url);
+        let mut command = spoken.nowhere();
         command.args(["-c", "protocol.version=2", "-c", "protocol.ext.allow=never"]);
-        self.talking(&mut command, terminal);
-        command.args(["ls-remote", "--quiet", "--end-of-options", url]);
+        spoken.talking(&mut command, terminal);
+        command.args(["ls-remote", "--quiet", "--end-of-options", REMOTE]);
         for reference in references {
             command.arg(reference).arg(format!("{reference}^{{}}"));
         }

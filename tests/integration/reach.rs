@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::support::{Reply, Repo, Sandbox, Server};
+use crate::support::{Output, Reply, Repo, Sandbox, Server};
 
 fn config_map(name: &str) -> String {
     format!("apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: {name}\n")
@@ -312,6 +312,119 @@ fn charts_of_an_upstream_lead_no_further_inwards() {
             !asked().is_empty() && !asked().contains(&logins),
             "{repo}: {}",
             asked()
+        );
+    }
+}
+
+/// A server on this machine names it by a name, which could stand for another address when git asks for it again. Returns
+/// what git was started with, and the port of the server.
+fn pinned(url: impl Fn(&Server) -> String, config: &str) -> (String, String, Output) {
+    let sandbox = Sandbox::new();
+    let server = Server::start();
+    server.serve_git("/git/", &sandbox.path("srv"));
+    let inside = sandbox.repo("srv/acme/inside");
+    inside.write("kustomization.yaml", "resources: [cm.yaml]\n");
+    inside.write("cm.yaml", config_map("inside"));
+    inside.commit("one");
+    let base = sandbox.repo("srv/acme/base");
+    base.write(
+        "kustomization.yaml",
+        format!("resources: ['{}']\n", url(&server)),
+    );
+    base.commit("one");
+    let seen = sandbox.path("seen");
+    for (program, body) in [("git", "exec \"$GIT\" \"$@\""), ("ssh", "exit 255")] {
+        let body = format!(
+            "{{ echo \"$0 $*\"; env | grep ^GIT_CONFIG; }} >> '{}'; {body}",
+            seen.display()
+        );
+        sandbox.script(program, &body);
+    }
+    sandbox.set("GIT", crate::support::tool("git").unwrap());
+    let work = sandbox.repo("work");
+    work.write(".kustomize-localize", config);
+    work.write(
+        "kustomization.yaml",
+        format!("resources: ['{}acme/base.git']\n", server.git_url()),
+    );
+    work.commit("source");
+    let output = work.run(&["lock"]);
+    let port = server
+        .git_url()
+        .split(':')
+        .nth(2)
+        .unwrap()
+        .split('/')
+        .next()
+        .unwrap()
+        .to_owned();
+    (fs::read_to_string(seen).unwrap(), port, output)
+}
+
+#[test]
+fn git_connects_to_the_address_that_was_judged() {
+    let by_name = |server: &Server| {
+        let url = server.git_url().replace("127.0.0.1", "LocalHost");
+        format!("{url}acme/inside.git?ref=main")
+    };
+    let (seen, port, output) = pinned(by_name, "");
+    output.success();
+    let entry = seen
+        .lines()
+        .find_map(|line| line.split_once(&format!("=localhost:{port}:")));
+    let (_, addresses) = entry.unwrap_or_else(|| panic!("{seen}"));
+    let addresses: Vec<std::net::IpAddr> = addresses
+        .split(',')
+        .map(|one| one.parse().unwrap())
+        .collect();
+    assert!(!addresses.is_empty() && addresses.iter().all(|one| one.is_loopback()));
+    // Who allows every address leaves it to git.
+    let (seen, _, output) = pinned(by_name, "allow-private: true\n");
+    output.success();
+    assert!(!seen.to_lowercase().contains("curloptresolve"), "{seen}");
+}
+
+#[test]
+fn a_name_that_only_a_proxy_may_know_leads_nowhere_else() {
+    let unknown = |_: &Server| "http://no.such.invalid/acme/inside.git?ref=main".to_owned();
+    let (seen, _, output) = pinned(unknown, "");
+    output.fails(1).stderr_has("no.such.invalid");
+    assert!(
+        seen.contains("=no.such.invalid:80:255.255.255.255\n"),
+        "{seen}"
+    );
+    let unknown = |_: &Server| "ssh://git@no.such.invalid/acme/inside?ref=main".to_owned();
+    let (seen, _, output) = pinned(unknown, "");
+    output.fails(1).stderr_has("where it lies cannot be told");
+    assert!(!seen.contains("bin/ssh"), "{seen}");
+}
+
+#[test]
+fn ssh_connects_to_the_address_that_was_judged() {
+    for (url, alias) in [
+        ("ssh://git@localhost/acme/inside?ref=main", "localhost"),
+        ("git@localhost:acme/inside?ref=main", "localhost"),
+        (
+            "ssh://git@localhost:2222/acme/inside?ref=main",
+            "[localhost]:2222",
+        ),
+    ] {
+        let (seen, _, output) = pinned(|_| url.to_owned(), "");
+        output.fails(1);
+        let ssh = seen
+            .lines()
+            .find(|line| line.contains("bin/ssh "))
+            .unwrap_or_else(|| panic!("{seen}"));
+        let judged = ["HostName=127.0.0.1", "HostName=::1"];
+        assert!(
+            judged.iter().any(|one| ssh.contains(&format!("-o {one} "))),
+            "{ssh}"
+        );
+        assert!(ssh.contains(&format!("-o HostKeyAlias={alias} ")), "{ssh}");
+        let (seen, _, _) = pinned(|_| url.to_owned(), "allow-private: true\n");
+        assert!(
+            seen.contains("bin/ssh ") && !seen.contains("HostName="),
+            "{seen}"
         );
     }
 }

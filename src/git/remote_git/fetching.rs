@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use super::{RemoteGit, path_option};
+use super::{REMOTE, RemoteGit, path_option};
 use crate::failpoint;
 use crate::process::{self, Limits, Output, Terminal};
 
@@ -15,10 +15,6 @@ pub enum Asked {
     /// A fetched repository, in its `.gitmodules`.
     ByRepository,
 }
-
-/// What we call the remote that is fetched from in parts. By name: git would write a URL that it is to fetch parts from
-/// into the repository's configuration.
-const REMOTE: &str = "kl";
 
 /// Leaves out the files of 1 KiB and more. Most kustomizations are smaller: with them at hand, what a build reads is
 /// known without another request. In trees, a file costs about 50 bytes itself.
@@ -58,7 +54,7 @@ pub enum Depth {
 }
 
 impl RemoteGit {
-    /// A command that fetches into the bare repository at `directory`.
+    /// A command that fetches into the bare repository at `directory`, from what is spoken to.
     fn fetching(&self, directory: &Path, terminal: Terminal) -> Command {
         let mut command = self.command();
         command
@@ -77,7 +73,7 @@ impl RemoteGit {
         command
     }
 
-    /// The same for a part of what `url` has, which is then the remote [`REMOTE`].
+    /// The same for a part of what `url` has.
     fn fetching_part(
         &self,
         directory: &Path,
@@ -85,19 +81,9 @@ impl RemoteGit {
         filter: &str,
         terminal: Terminal,
     ) -> Command {
-        let remote = [
-            ("url", url),
-            ("promisor", "true"),
-            ("partialclonefilter", filter),
-        ];
-        let remote = RemoteGit {
-            settings: remote
-                .iter()
-                .map(|(key, value)| (format!("remote.{REMOTE}.{key}"), (*value).to_owned()))
-                .chain(self.settings.iter().cloned())
-                .collect(),
-            anonymous: self.anonymous,
-        };
+        let mut remote = self.to(url);
+        remote.set(&format!("remote.{REMOTE}.promisor"), "true");
+        remote.set(&format!("remote.{REMOTE}.partialclonefilter"), filter);
         let mut command = remote.fetching(directory, terminal);
         command.arg(format!("--filter={filter}"));
         command
@@ -126,8 +112,8 @@ impl RemoteGit {
         };
         let mut command = match wanted {
             Wanted::Commits(references) => {
-                let mut command = self.fetching(directory, terminal);
-                command.args(["--depth=1", "--end-of-options", url]);
+                let mut command = self.to(url).fetching(directory, terminal);
+                command.args(["--depth=1", "--end-of-options", REMOTE]);
                 command.args(refspecs(references));
                 command
             }
