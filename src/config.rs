@@ -320,7 +320,7 @@ impl Config {
     /// severity, which may be lower than that of its rule.
     #[must_use]
     pub fn severity(&self, finding: &Finding) -> Option<Severity> {
-        match self.rules.get(&finding.rule) {
+        match self.rules.get(&finding.rule).filter(|_| !finding.unread) {
             None if finding.rule.is_off_by_default() => None,
             None => Some(finding.severity),
             Some(Level::Error) => Some(Severity::Error),

@@ -165,6 +165,8 @@ pub struct Finding {
     /// What to do, each an imperative phrase or exact commands, one below the other. The way that
     /// keeps what the user wrote comes first.
     pub help: Vec<String>,
+    /// Whether something was not read as a whole: it may name more than is known, so nothing leaves this out.
+    pub unread: bool,
     /// Whether and where it is allowed.
     pub allowed: Option<Allowed>,
     /// What deploys the build that it is in, as `Flux Kustomization apps (clusters/prod/apps.yaml:3)`.

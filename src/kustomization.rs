@@ -216,6 +216,15 @@ pub struct Spot {
     text: Arc<str>,
 }
 
+/// A file that kustomize refuses, as `T`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Refused<T> {
+    /// Why, in the order of the text.
+    pub problems: Vec<Problem>,
+    /// What could be read all the same. There may be more in the file.
+    pub read: T,
+}
+
 /// Something in the file that kustomize refuses.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {

@@ -33,7 +33,7 @@ use crate::config::{Leave, Missing};
 use crate::failure::{Failure, Failures, Location, Result};
 use crate::finding::{Rule, WarningId};
 use crate::kustomization::{
-    self, Accepts, FunctionRuntime, NoteKind, PluginUse, Problem, Reference,
+    self, Accepts, FunctionRuntime, NoteKind, PluginUse, Reference, Refused,
 };
 use crate::record::LoadRestrictor;
 use crate::redact::SafeUrl;
@@ -309,19 +309,20 @@ impl Walker<'_> {
 
     /// Gives a root what was read in its kustomization.
     fn fill(&mut self, id: RootId, file: FileId, read: ahead::Read) {
-        match read {
+        let read = match read {
             Ok(read) => {
                 self.graph.roots[id].kind = Some(read.kind);
-                for note in read.notes {
-                    self.note(id, file, note);
-                }
-                let edges = &mut self.graph.roots[id].edges;
-                edges.reserve_exact(read.references.len());
-                for reference in read.references {
-                    self.add_edge(id, file, reference);
-                }
+                read
             }
-            Err(problems) => self.problems(file, problems),
+            Err(refused) => self.problems(file, refused),
+        };
+        for note in read.notes {
+            self.note(id, file, note);
+        }
+        let edges = &mut self.graph.roots[id].edges;
+        edges.reserve_exact(read.references.len());
+        for reference in read.references {
+            self.add_edge(id, file, reference);
         }
     }
 
@@ -624,8 +625,9 @@ impl Walker<'_> {
         self.graph.notes.push(Noted { root, file, note });
     }
 
-    fn problems(&mut self, file: FileId, problems: Vec<Problem>) {
-        for problem in problems {
+    /// Notes what kustomize refuses in a file. Returns what could be read in it.
+    fn problems<T>(&mut self, file: FileId, refused: Refused<T>) -> T {
+        for problem in refused.problems {
             let mut failure = Failure::new(problem.message).at(Location {
                 line: problem.line,
                 column: problem.column,
@@ -641,6 +643,7 @@ impl Walker<'_> {
                 failure,
             });
         }
+        refused.read
     }
 
     /// Lets go of what it took to walk, which is large.

@@ -232,18 +232,9 @@ impl<'a> Context<'a> {
         help: Vec<String>,
     ) -> Finding {
         Finding {
-            rule,
-            severity: rule.default_severity(),
-            path: self.path(file).to_owned(),
             span,
             line_text: span.map_or_else(Default::default, |span| self.line(file, span.line)),
-            field: String::new(),
-            reference: String::new(),
-            subject: Subject::Local,
-            message,
-            help: first_without_or(help),
-            allowed: None,
-            deployed: Vec::new(),
+            ..self.at_path(rule, self.path(file), message, help)
         }
     }
 
@@ -285,6 +276,7 @@ impl<'a> Context<'a> {
             subject: Subject::Local,
             message,
             help: first_without_or(help),
+            unread: false,
             allowed: None,
             deployed: Vec::new(),
         }

@@ -60,6 +60,7 @@ fn find(context: &Context<'_>) -> Vec<Finding> {
             );
             found.push(Finding {
                 field: reshaping.field.to_owned(),
+                unread: true,
                 ..finding
             });
         }
@@ -159,11 +160,14 @@ impl One<'_> {
                 ),
                 vec!["write a program in this repository instead".to_owned()],
             ))),
-            FunctionRuntime::Unknown => found.push(self.finding(
-                kind,
-                format!("the function `{kind}` says neither a program nor an image"),
-                vec!["write `exec: {path: …}` or `container: {image: …}`".to_owned()],
-            )),
+            FunctionRuntime::Unknown => found.push(Finding {
+                unread: true,
+                ..self.finding(
+                    kind,
+                    format!("the function `{kind}` says neither a program nor an image"),
+                    vec!["write `exec: {path: …}` or `container: {image: …}`".to_owned()],
+                )
+            }),
         }
     }
 
@@ -416,7 +420,7 @@ mod tests {
             ("Container: {Image: x}", &[Function]),
             (
                 "container: {PINNED, network: 'true'}",
-                &[InvalidKustomization],
+                &[InvalidKustomization, Function],
             ),
             (
                 "container: {PINNED}\nContainer: {network: true}",
@@ -570,10 +574,16 @@ mod tests {
         assert_eq!(find(function("{}"))[0].0, Error);
         assert_eq!(
             others(function("other: {}")),
-            [(
-                Rule::InvalidKustomization,
-                "unknown field `other`".to_owned()
-            )]
+            [
+                (
+                    Rule::Function,
+                    "the function `Gen` says neither a program nor an image".to_owned()
+                ),
+                (
+                    Rule::InvalidKustomization,
+                    "unknown field `other`".to_owned()
+                )
+            ]
         );
         let plugin = |more: &str| {
             Scene::of("validators: [v.yaml]\n")

@@ -33,6 +33,10 @@ resources:
 - ../base - ../app      # one entry, `../base - ../app`
 ```
 
+What a file that is refused names besides is not known, so such an error always counts: no comment, no `rules` and no base
+leaves it out. What nothing builds, as a fixture, belongs in a directory that is in `exclude` of the
+[configuration](../manual/configuration.md). `function` and `invalid-target` do the same with what they cannot read.
+
 A commit and the index are read as git checks them out, with the encoding and line ends that their `.gitattributes` set.
 A kustomization that goes through a `filter` there, and one larger than 10 MB, cannot be read: `check` then exits with
 status 2. The same holds for plugin configurations.
@@ -50,7 +54,6 @@ fn find(context: &Context<'_>) -> Vec<Finding> {
     for trouble in context.troubles {
         match &trouble.kind {
             TroubleKind::Problem(kind) => findings.extend(problem(context, trouble, *kind)),
-            TroubleKind::Refused => findings.extend(refused(context, trouble)),
             TroubleKind::SeveralKustomizations { directory, names }
                 if told.insert(directory.as_str()) =>
             {
@@ -62,6 +65,12 @@ fn find(context: &Context<'_>) -> Vec<Finding> {
             _ => {}
         }
     }
+    for finding in &mut findings {
+        finding.unread = true;
+    }
+    let troubles = context.troubles.iter();
+    let refusals = troubles.filter(|trouble| trouble.kind == TroubleKind::Refused);
+    findings.extend(refusals.filter_map(|trouble| refused(context, trouble)));
     let notes = context.graph.notes.iter();
     findings.extend(notes.filter_map(|noted| note(context, noted)));
     findings

@@ -105,9 +105,13 @@ fn finding(context: &Context<'_>, unread: &Unread) -> Finding {
         "or, if nothing deploys it, move it to a directory that is in `exclude` of .kustomize-localize"
             .to_owned(),
     ];
-    match line {
+    let finding = match line {
         0 => context.at_path(Rule::InvalidTarget, file, message, help),
         line => context.at_object(Rule::InvalidTarget, file, (*line, 1), message, help),
+    };
+    Finding {
+        unread: true,
+        ..finding
     }
 }
 

@@ -141,6 +141,9 @@ impl Checked {
             .findings
             .iter()
             .map(|finding| {
+                if finding.unread {
+                    return false;
+                }
                 if finding.allowed.is_some() || same.contains(&finding.identity()) {
                     return finding.allowed.is_none();
                 }

@@ -107,6 +107,7 @@ pub(super) fn stale(
         subject: Subject::Local,
         message,
         help: vec![help],
+        unread: false,
         allowed: None,
         deployed: Vec::new(),
     }

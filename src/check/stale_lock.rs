@@ -12,7 +12,6 @@ use super::rule::{Allow, Definition, Find};
 use crate::finding::{Finding, Rule, Severity, Span, Subject};
 use crate::record::{LOCK_NAME, Lock, Remote};
 use crate::reference::Pin;
-use crate::walk::{Trouble, TroubleKind};
 
 pub(super) const DEFINITION: Definition = Definition {
     id: "stale-lock",
@@ -37,7 +36,8 @@ fn find(context: &Context<'_>) -> Vec<Finding> {
         return Vec::new();
     };
     let complete = context.complete && !context.targets_only;
-    if !complete || context.troubles.iter().any(hides_references) {
+    let mut troubles = context.troubles.iter();
+    if !complete || troubles.any(|trouble| trouble.kind.hides_references()) {
         return Vec::new();
     }
     let named: HashSet<*const Remote> = context
@@ -101,17 +101,6 @@ fn find(context: &Context<'_>) -> Vec<Finding> {
             }
         })
         .collect()
-}
-
-/// Returns whether a file could not be read, so that its references are unknown.
-fn hides_references(trouble: &Trouble) -> bool {
-    matches!(
-        trouble.kind,
-        TroubleKind::Failed
-            | TroubleKind::Problem(_)
-            | TroubleKind::Reshaped(_)
-            | TroubleKind::SeveralKustomizations { .. }
-    )
 }
 
 fn subject(remote: &Remote) -> Subject {

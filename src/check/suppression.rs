@@ -273,7 +273,7 @@ fn allow(
     let complete = how.complete;
     let mut used: HashMap<&str, BTreeSet<(usize, Rule)>> = HashMap::new();
     let mut used_entries = how.leaving.clone();
-    for finding in findings.iter_mut() {
+    for finding in findings.iter_mut().filter(|finding| !finding.unread) {
         let mut allowed = None;
         if let Some((path, suppressions)) = files.get_key_value(finding.path.as_str()) {
             for (index, said) in suppressions.allowing(finding) {

@@ -67,6 +67,7 @@ fn finding(rule: Rule, subject: Subject) -> Finding {
         subject,
         message: String::new(),
         help: Vec::new(),
+        unread: false,
         allowed: None,
         deployed: Vec::new(),
     }

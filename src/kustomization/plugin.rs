@@ -7,7 +7,7 @@ use super::fields::BUILTIN_PLUGINS;
 use super::read::{self, Found, Place, Reader, Whereabouts};
 use super::yaml::{Dialect, Document, NodeId, NodeKind, Stream, Type};
 use super::{
-    Accepts, FunctionRuntime, NoteKind, PluginFile, PluginUse, Problem, ProblemKind, function,
+    Accepts, FunctionRuntime, NoteKind, PluginFile, PluginUse, ProblemKind, Refused, function,
     is_pinned, libyaml_check,
 };
 use crate::failure::nearest;
@@ -24,12 +24,14 @@ const LONGEST_NAME: usize = 1024;
 /// # Errors
 ///
 /// Returns everything that kustomize would refuse, in the order of the text.
-pub fn read_plugin(bytes: &[u8], listed: Option<PluginUse>) -> Result<PluginFile, Vec<Problem>> {
-    let stream = read::parse(bytes, usize::MAX).map_err(|problem| vec![problem])?;
+pub fn read_plugin(
+    bytes: &[u8],
+    listed: Option<PluginUse>,
+) -> Result<PluginFile, Refused<PluginFile>> {
+    let stream = read::parse(bytes, usize::MAX)?;
     let mut found = Found::default();
     read_objects(&stream, &Whereabouts::file(&stream), "", listed, &mut found);
-    found.finish()?;
-    Ok(PluginFile {
+    found.finish(|found| PluginFile {
         references: found.references,
         notes: found.notes,
         has_code: found.has_code,

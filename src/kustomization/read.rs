@@ -8,7 +8,9 @@ mod whereabouts;
 
 use super::fields::KUSTOMIZATION;
 use super::yaml::{Dialect, NodeKind, Stream, Type};
-use super::{Kind, Kustomization, Note, NoteKind, Problem, ProblemKind, Reference, Reshaping};
+use super::{
+    Kind, Kustomization, Note, NoteKind, Problem, ProblemKind, Reference, Refused, Reshaping,
+};
 
 pub(super) use decode::{Reader, join};
 pub(super) use strings::base_name;
@@ -27,8 +29,8 @@ const MOST_VISITS: usize = 200_000;
 ///
 /// Returns everything that kustomize would refuse, in the order of the text. Whether a reference leads anywhere is
 /// not looked at.
-pub fn read(bytes: &[u8]) -> Result<Kustomization, Vec<Problem>> {
-    let stream = parse(bytes, 1).map_err(|problem| vec![problem])?;
+pub fn read(bytes: &[u8]) -> Result<Kustomization, Refused<Kustomization>> {
+    let stream = parse(bytes, 1)?;
     let mut found = Found::default();
     let empty = |found: &mut Found| {
         found.problems.push(Problem {
@@ -64,8 +66,7 @@ pub fn read(bytes: &[u8]) -> Result<Kustomization, Vec<Problem>> {
             message: "kustomize reads the first document only, not this one".to_owned(),
         });
     }
-    found.finish()?;
-    Ok(Kustomization {
+    found.finish(|found| Kustomization {
         kind: found.kind,
         references: found.references,
         notes: found.notes,
@@ -198,6 +199,15 @@ fn conflict(text: &str) -> Option<Problem> {
     })
 }
 
+impl<T: Default> From<Problem> for Refused<T> {
+    fn from(problem: Problem) -> Self {
+        Refused {
+            problems: vec![problem],
+            read: T::default(),
+        }
+    }
+}
+
 /// What has been found so far.
 #[derive(Debug, Default)]
 pub(super) struct Found {
@@ -276,15 +286,16 @@ impl Found {
     }
 
     /// Puts everything in the order of the text; the error is what kustomize refuses.
-    pub(super) fn finish(&mut self) -> Result<(), Vec<Problem>> {
+    pub(super) fn finish<T>(mut self, read: impl FnOnce(Self) -> T) -> Result<T, Refused<T>> {
         self.references.sort_by_key(|r| (r.line, r.column));
         self.notes.sort_by_key(|n| (n.line, n.column));
         let mut problems = std::mem::take(&mut self.problems);
+        let read = read(self);
         if problems.is_empty() {
-            return Ok(());
+            return Ok(read);
         }
         problems.sort_by_key(|p| (p.line, p.column));
         problems.dedup();
-        Err(problems)
+        Err(Refused { problems, read })
     }
 }

@@ -208,7 +208,7 @@ fn a_key_twice_is_refused() {
         ("<<: {resources: [b]}\nResources: [a]\n", 2, "resources"),
         ("<<: {resources: [b]}\n<<: {crds: [a]}\n", 2, ""),
     ] {
-        let problems = read(text.as_bytes()).unwrap_err();
+        let problems = read(text.as_bytes()).unwrap_err().problems;
         let found: Vec<_> = problems
             .iter()
             .map(|one| (one.kind, one.line, one.field.as_str()))
@@ -272,7 +272,7 @@ fn nothing_passes_in_silence() {
 
 #[test]
 fn an_empty_entry_is_not_a_root() {
-    let problems = read(b"resources: ['', null, a]\n").unwrap_err();
+    let problems = read(b"resources: ['', null, a]\n").unwrap_err().problems;
     let found: Vec<_> = problems
         .iter()
         .map(|problem| (problem.field.as_str(), problem.message.as_str()))
@@ -401,5 +401,8 @@ fn whatever_comes_in_nothing_panics() {
         let _ = read(&seed.as_bytes()[..end]);
         let _ = super::read_plugin(&seed.as_bytes()[end..], None);
     }
-    assert_eq!(read(b"\xff").unwrap_err()[0].kind, ProblemKind::NotUtf8);
+    assert_eq!(
+        read(b"\xff").unwrap_err().problems[0].kind,
+        ProblemKind::NotUtf8
+    );
 }

@@ -2,11 +2,11 @@
 
 use std::thread;
 
-use crate::kustomization::{self, Kustomization, Problem};
+use crate::kustomization::{self, Kustomization, Refused};
 use crate::parallel::processors;
 
 /// What is read in a kustomization.
-pub(super) type Read = Result<Kustomization, Vec<Problem>>;
+pub(super) type Read = Result<Kustomization, Refused<Kustomization>>;
 
 /// How many kustomizations are worth a thread.
 const SHARE: usize = 250;

@@ -107,14 +107,17 @@ impl Walker<'_> {
         self.not_forbidden(source_id, &path, text)?;
         match tree::resolve(&*tree, &path)? {
             Resolved::File { path, executable } => {
+                self.not_forbidden(source_id, &path, text)?;
                 if !path::is_in(path::parent(&path), &bound) {
-                    return Err(outside(if path::is_in(&path, &bound) {
+                    let stop = outside(if path::is_in(&path, &bound) {
                         "leaves"
                     } else {
                         "lies outside"
-                    }));
+                    });
+                    // Who builds it all the same builds what it names, too.
+                    let from = self.graph.roots[root].edges[edge].from;
+                    self.trouble(stop, Some((root, edge)), Some(from));
                 }
-                self.not_forbidden(source_id, &path, text)?;
                 Ok(Target::File(self.file(source_id, &path, executable)?))
             }
             Resolved::Directory { .. } => Err(WalkError::new(

@@ -46,22 +46,21 @@ impl Walker<'_> {
             return Ok(());
         }
         let bytes = self.bytes(file)?;
-        match kustomization::read_plugin(&bytes, Some(listed)) {
-            // A reference of a function that is listed for both is noted once.
-            Ok(_) if is_known => {}
-            Ok(plugin) => {
-                if plugin.has_code {
-                    self.code.insert(file);
-                }
-                for note in plugin.notes {
-                    self.note(root, file, note);
-                }
-                for mut reference in plugin.references {
-                    reference.field = format!("{field} > {}", reference.field);
-                    self.add_edge(root, file, reference);
-                }
-            }
-            Err(problems) => self.problems(file, problems),
+        let plugin = kustomization::read_plugin(&bytes, Some(listed));
+        let plugin = plugin.unwrap_or_else(|refused| self.problems(file, refused));
+        // A reference of a function that is listed for both is noted once.
+        if is_known {
+            return Ok(());
+        }
+        if plugin.has_code {
+            self.code.insert(file);
+        }
+        for note in plugin.notes {
+            self.note(root, file, note);
+        }
+        for mut reference in plugin.references {
+            reference.field = format!("{field} > {}", reference.field);
+            self.add_edge(root, file, reference);
         }
         Ok(())
     }

@@ -70,6 +70,19 @@ pub enum TroubleKind {
     Refused,
 }
 
+impl TroubleKind {
+    /// Returns whether something was not read as a whole, so that it may name more than is known.
+    pub fn hides_references(&self) -> bool {
+        matches!(
+            self,
+            TroubleKind::Failed
+                | TroubleKind::Problem(_)
+                | TroubleKind::Reshaped(_)
+                | TroubleKind::SeveralKustomizations { .. }
+        )
+    }
+}
+
 /// What a path leaves.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Beyond {

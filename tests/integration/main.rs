@@ -84,6 +84,7 @@ mod support;
 mod tampering;
 mod targets;
 mod tree;
+mod unread;
 mod update;
 mod update_lock;
 mod verify;

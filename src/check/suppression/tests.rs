@@ -39,6 +39,7 @@ fn finding(rule: Rule, line: usize) -> Finding {
         },
         message: String::new(),
         help: Vec::new(),
+        unread: false,
         allowed: None,
         deployed: Vec::new(),
     }

@@ -25,7 +25,7 @@ fn an_empty_group_is_none() {
 
 /// The only problem of a plugin file.
 fn problem(text: &str) -> (usize, ProblemKind, String) {
-    let mut found = read_plugin(text.as_bytes(), None).expect_err(text);
+    let mut found = read_plugin(text.as_bytes(), None).expect_err(text).problems;
     assert_eq!(found.len(), 1, "{found:?}");
     let problem = found.remove(0);
     (problem.line, problem.kind, problem.message)
@@ -180,15 +180,17 @@ fn objects_are_plain_yaml_or_refused() {
     for (rest, what) in odd {
         let text = builtin("PatchTransformer", rest);
         let positions = [
-            read_plugin(text.as_bytes(), None).unwrap_err(),
+            read_plugin(text.as_bytes(), None).unwrap_err().problems,
             {
                 let inline = text.replace('\n', "\n  ");
-                read(format!("transformers:\n- |\n  {inline}\n").as_bytes()).unwrap_err()
+                read(format!("transformers:\n- |\n  {inline}\n").as_bytes())
+                    .unwrap_err()
+                    .problems
             },
             {
                 let inline = text.replace('\n', "\n  ");
                 let list = format!("patchesStrategicMerge:\n- |\n  {inline}\n");
-                read(list.as_bytes()).unwrap_err()
+                read(list.as_bytes()).unwrap_err().problems
             },
         ];
         for problems in positions {
@@ -206,7 +208,7 @@ fn objects_are_plain_yaml_or_refused() {
         assert_eq!(problem(&text).1, ProblemKind::NotPlain, "{list}");
     }
     let odd = "apiVersion: x/v1\nkind: Foo\nmetadata:\n  name: a\n  annotations:\n    config.kubernetes.io/function: |\n      !!map\n      container: {image: x}\n";
-    let found = read_plugin(odd.as_bytes(), None).unwrap_err();
+    let found = read_plugin(odd.as_bytes(), None).unwrap_err().problems;
     assert_eq!(found[0].kind, ProblemKind::NotPlain, "{found:?}");
 }
 
@@ -310,7 +312,9 @@ fn a_text_that_may_be_yaml_is_never_a_path() {
                 .replace('\r', "\\r")
                 .replace('\t', "\\t");
             let quoted = quoted.replace('\u{85}', "\\N").replace('\u{2028}', "\\L");
-            let found = read(format!("{field}: [\"{quoted}\"]\n").as_bytes()).unwrap_err();
+            let found = read(format!("{field}: [\"{quoted}\"]\n").as_bytes())
+                .unwrap_err()
+                .problems;
             assert_eq!(found[0].kind, ProblemKind::InlineConfiguration, "{text}");
         }
         for path in [
@@ -344,7 +348,7 @@ fn broken_inline_configurations_are_noted() {
             } else {
                 text.replace("\n    ", "\n  ")
             };
-            let found = read(text.as_bytes()).unwrap_err();
+            let found = read(text.as_bytes()).unwrap_err().problems;
             assert_eq!(found[0].kind, ProblemKind::InlineConfiguration, "{text}");
             assert!(found[0].message.contains(why), "{found:?}");
         }
@@ -354,7 +358,7 @@ fn broken_inline_configurations_are_noted() {
 #[test]
 fn problems_inside_are_placed_outside() {
     let text = "generators:\n- |\n  apiVersion: builtin\n  kind: ConfigMapGenerator\n  metadata: {name: x}\n  files: [a, [b]]\n";
-    let found = read(text.as_bytes()).unwrap_err();
+    let found = read(text.as_bytes()).unwrap_err().problems;
     assert_eq!((found[0].line, found[0].column), (6, 14));
     assert_eq!(found[0].field, "generators[0]#ConfigMapGenerator.files[1]");
 }

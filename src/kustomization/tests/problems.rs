@@ -2,7 +2,7 @@ use super::{ProblemKind, read};
 use crate::kustomization::Problem;
 
 fn problems(text: &str) -> Vec<Problem> {
-    read(text.as_bytes()).expect_err(text)
+    read(text.as_bytes()).expect_err(text).problems
 }
 
 /// The only problem of a text, as `line:column field: message`.
@@ -263,7 +263,7 @@ fn invalid_yaml_is_refused_with_its_place() {
             "{found:?}"
         );
     }
-    let found = read(b"a\nb\xc3\xa9\xff").unwrap_err();
+    let found = read(b"a\nb\xc3\xa9\xff").unwrap_err().problems;
     assert_eq!((found[0].line, found[0].column), (2, 3));
     assert_eq!(found[0].kind, ProblemKind::NotUtf8);
 }

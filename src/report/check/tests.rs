@@ -42,6 +42,7 @@ pub(super) fn finding() -> Finding {
                 .to_owned(),
             "allow it".to_owned(),
         ],
+        unread: false,
         allowed: None,
         deployed: Vec::new(),
     }
@@ -60,6 +61,7 @@ fn warning() -> Finding {
         subject: Subject::Local,
         message: "nothing references https://example.com/b.yaml".to_owned(),
         help: Vec::new(),
+        unread: false,
         allowed: None,
         deployed: Vec::new(),
     }
