@@ -550,10 +550,10 @@ fn files_outside_of_their_root_can_be_allowed() {
 
 #[test]
 fn a_warning_is_not_an_error_by_default() {
-    let text = "resources:\n- x.yaml\nresources:\n- x.yaml\n";
+    let text = "resources:\n- x.yaml\n---\nresources:\n- x.yaml\n";
     let repo = Memory::of(&[("kustomization.yaml", text), ("x.yaml", "")]);
     let with = |rules: &str| found_in(&repo.with(FILE, format!("rules: {{{rules}}}\n")));
-    let key = "invalid-kustomization kustomization.yaml:1";
+    let key = "invalid-kustomization kustomization.yaml:3";
     assert_eq!(with(""), [key]);
     assert_eq!(with("cycle: error"), [key]);
     assert_eq!(with("invalid-kustomization: warning"), [key]);
