@@ -228,9 +228,7 @@ impl Shown {
         // A token is a secret even alone. Elsewhere than over http a name alone opens nothing.
         let is_token = is_known_token(name) || (kind == Kind::Url && is_no_user(name));
         let is_shown = kind != Kind::Url && !is_token && is_plain_name(name);
-        // Before anything but a host, `@` is a character like any other.
-        let is_none = kind == Kind::Bare && name.is_empty();
-        self.secret |= colon.is_some() || !(is_shown || is_none);
+        self.secret |= colon.is_some() || is_token || (kind != Kind::Bare && !is_shown);
         if is_shown {
             self.text.push_str(name);
             self.text.push_str(if colon.is_some() {

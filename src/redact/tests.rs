@@ -189,7 +189,6 @@ fn secrets() {
         "https://user@host/x",
         "https://@host/x",
         "https://my-organisation-name@dev.azure.com/o/p/_git/r",
-        "user%40corp@host:o/r",
         "https://user%3Ahunter2@host/x",
         "https://0123456789abcdef0123456789abcdef01234567@github.com/o/r",
         "git::https://user:hunter2@host/x",

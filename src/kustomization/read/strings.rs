@@ -131,13 +131,17 @@ impl<'d> Reader<'d> {
                 "write `key=path`, or the path alone",
             ),
             // What stands behind `=` may be a token.
-            Some((key, _)) if key.contains(['?', '@', ':']) => (
-                format!(
-                    "kustomize takes the text before `=` in `{}` for the key",
-                    redact::url(text)
-                ),
-                vec!["download the file, and name it without `=`".to_owned()],
-            ),
+            Some((key, _))
+                if key.contains("://") || (key.contains('?') && redact::has_secret(text)) =>
+            {
+                (
+                    format!(
+                        "kustomize takes the text before `=` in `{}` for the key",
+                        redact::url(text)
+                    ),
+                    vec!["download the file, and name it without `=`".to_owned()],
+                )
+            }
             Some((key, path)) => {
                 let key = GeneratorKey::Explicit(key.to_owned());
                 let spot = self.spot(place, text);
