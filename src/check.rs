@@ -150,16 +150,13 @@ pub fn check(input: Input<'_>) -> Result<Checked> {
         let paths = one.path.cmp(&other.path);
         paths.then_with(|| place(one).cmp(&place(other)))
     });
+    let untold = context.deployed.untold();
     let checked = Checked {
         source: input.checking,
         kustomizations: explored.graph.roots.len() - flux.len(),
         references: references(&explored.graph),
         differing: 0,
-        unbuilt: targets
-            .targets
-            .iter()
-            .filter(|one| one.changed_by.is_some())
-            .count(),
+        untold,
         findings,
         known: None,
         new_locked: Vec::new(),
@@ -327,8 +324,9 @@ pub struct Checked {
     /// The number of kustomizations that differ in the working tree, where a fix may exist but not be staged. Only for
     /// the index.
     pub differing: usize,
-    /// The number of targets that were not looked at, because a build may change the objects that name them.
-    pub unbuilt: usize,
+    /// The targets of which it is not known what is built, each with why: a build may change the objects that name them,
+    /// or something that is not here fills them in.
+    pub untold: Vec<String>,
     /// What was found, by path and place; what is allowed too.
     pub findings: Vec<Finding>,
     /// The number of findings that are left out because the base has them too, and the base.
@@ -348,7 +346,7 @@ impl Checked {
             kustomizations: 0,
             references: 0,
             differing: 0,
-            unbuilt: 0,
+            untold: Vec::new(),
             findings: Vec::new(),
             known: None,
             new_locked: Vec::new(),
@@ -376,6 +374,18 @@ impl Checked {
             .iter()
             .filter(|finding| finding.severity == severity && finding.allowed.is_none())
             .count()
+    }
+
+    /// Makes errors of warnings, and failures of targets of which it is not known what is built.
+    pub fn strictly(&mut self) {
+        for finding in &mut self.findings {
+            finding.severity = Severity::Error;
+        }
+        let untold = self.untold.iter();
+        self.failures.extend(untold.map(|target| {
+            Failure::new(format!("cannot tell what is deployed: {target}"))
+                .hint("write it out, or leave `--strict` out")
+        }));
     }
 
     /// Returns the exit status: 0 clean, 1 findings that fail, 2 something could not be checked.

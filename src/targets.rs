@@ -52,6 +52,7 @@ use crate::config::Config;
 pub use crate::config::Engine;
 use crate::failure::Result;
 use crate::record::LoadRestrictor;
+use crate::redact;
 use crate::tree::{self, Listing, Resolved, Tree, path};
 
 pub use argo::{GENERATE_PATHS, exclusion, override_files};
@@ -59,7 +60,7 @@ pub use identity::Identity;
 pub use ignore::{FILE_NAME as IGNORE_NAME, Ignored, Ignores, SourceIgnore};
 pub use place::link_to;
 pub use read_paths::{generate_paths, inputs};
-pub use scan::{candidates, candidates_at};
+pub use scan::{candidates, candidates_at, is_searched};
 pub use seen::{Hidden, SeenTree};
 pub use settle::roots_that_read;
 pub use unread::{Unread, Why};
@@ -227,7 +228,9 @@ pub struct Build {
     pub options: Vec<String>,
     /// The components that the object adds, as written, with their places in [`Object::file`].
     pub components: Vec<Text>,
-    /// Whether one that is not there is left out.
+    /// The patches that it adds by their paths.
+    pub patches: Vec<Text>,
+    /// Whether a component that is not there is left out.
     pub ignore_missing_components: bool,
     /// What the object changes in the kustomization, under the names of the engine: `targetNamespace`, `namePrefix`,
     /// `nameSuffix`, `patches`, `images`, `commonLabels` and so on. Without `components`.
@@ -346,7 +349,32 @@ impl Object {
     }
 }
 
+impl Build {
+    /// Returns whether the object adds nothing by name.
+    fn is_plain(&self) -> bool {
+        self.components.is_empty() && self.patches.is_empty()
+    }
+}
+
 impl Target {
+    /// Returns why it is not known what is built; none where it is.
+    #[must_use]
+    pub fn untold(&self) -> Option<String> {
+        if let Some(changer) = &self.changed_by {
+            return Some(format!("{} may change it", changer.name));
+        }
+        match &self.place {
+            Place::External(_) => None,
+            Place::Templated(why) => Some(why.clone()),
+            Place::Here(_) => {
+                let texts = self.build.components.iter().chain(&self.build.patches);
+                let mut texts = texts.map(|one| one.text.as_str());
+                let text = texts.find(|text| text.contains("{{") || text.contains("${"))?;
+                Some(format!("`{}` is filled in elsewhere", redact::url(text)))
+            }
+        }
+    }
+
     /// Returns where it lies in this repository, if the revision can be the one that is looked at, and nothing is known
     /// to change its object.
     #[must_use]

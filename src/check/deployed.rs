@@ -8,6 +8,7 @@ use std::sync::Arc;
 use super::Input;
 use crate::failure::{Failure, Result};
 use crate::finding::Finding;
+use crate::kustomization::Accepts;
 use crate::record::LoadRestrictor;
 use crate::targets::{self, Here, Place, Target, Targets, Unread};
 use crate::tree::{Listing, path};
@@ -34,8 +35,14 @@ pub(super) fn walk(
     let walked = own.as_ref().ok().filter(|_| !input.targets_only);
     let walked = walked.map(|own| (own.len(), explore(input, own, options)));
     let found = search.map(|(identity, search)| {
-        let found = search.and_then(|search| search());
-        found.and_then(|found| targets::find_in(&*input.tree, input.config, &found, identity))
+        let mut found = search.and_then(|search| search())?;
+        found.extend(match &walked {
+            Some((_, explored)) => listed(&explored.graph),
+            None => {
+                listed(&walk::inputs::explore(input.tree.clone(), &parents(kustomizations)).graph)
+            }
+        });
+        targets::find_in(&*input.tree, input.config, &found, identity)
     });
     let targets = found.unwrap_or_else(|| Ok(Targets::default()));
     let mut targets = targets.unwrap_or_else(|failure| {
@@ -50,6 +57,22 @@ pub(super) fn walk(
     let explored = unrestricted(input, &targets, &starts, options, explored);
     settle(input, &mut targets, &starts, kustomizations, &explored)?;
     Ok((targets, explored))
+}
+
+/// Returns the files that roots list as resources, and that no search for objects looks into.
+fn listed(graph: &Graph) -> BTreeSet<String> {
+    let edges = graph.roots.iter().flat_map(|root| &root.edges);
+    let edges = edges.filter(|edge| edge.reference.accepts == Accepts::Either);
+    let files = edges.filter_map(|edge| graph.own_file(edge));
+    let files = files.filter(|file| !targets::is_searched(file));
+    files.map(str::to_owned).collect()
+}
+
+fn parents(kustomizations: &[String]) -> Vec<String> {
+    let parents = kustomizations
+        .iter()
+        .map(|place| path::parent(place).to_owned());
+    parents.collect()
 }
 
 /// Returns where the walk starts: at `own`, as the configuration and the paths say, and at every root that is deployed.
@@ -231,6 +254,24 @@ impl<'a> Deployed<'a> {
         })
     }
 
+    /// Returns each target of which it is not known what is built, and why.
+    pub(super) fn untold(&self) -> Vec<String> {
+        let targets = self.targets.targets.iter();
+        let untold = targets.filter_map(|one| Some(format!("{}: {}", one.by(), one.untold()?)));
+        untold.collect()
+    }
+
+    /// Returns every target of which only the cluster knows where it lies. With paths, those whose object lies in one.
+    pub(super) fn templated(&self) -> impl Iterator<Item = &Target> {
+        let targets = self.targets.targets.iter();
+        targets.filter(|target| {
+            let mut paths = self.paths.iter();
+            matches!(target.place, Place::Templated(_))
+                && (self.paths.is_empty()
+                    || paths.any(|path| path::is_in(&target.object.file, path)))
+        })
+    }
+
     /// Returns the objects that cannot be read. With paths, those in one of them.
     pub(super) fn unread(&self) -> impl Iterator<Item = &Unread> {
         let unread = self.targets.unread_objects(self.graph);
@@ -401,10 +442,10 @@ mod tests {
                 .file("clusters/apps.yaml", &flux("./apps"))
                 .file("clusters/kustomization.yaml", "resources: [apps.yaml]\n")
         };
-        assert_eq!(scene().check().unbuilt, 0);
+        assert_eq!(scene().check().untold.len(), 0);
         assert_eq!(scene().find(Rule::MissingTarget).len(), 1);
         let scene = || scene().file("prod/kustomization.yaml", patch);
-        assert_eq!(scene().check().unbuilt, 1);
+        assert_eq!(scene().check().untold.len(), 1);
         assert_eq!(scene().find(Rule::MissingTarget).len(), 0);
     }
 

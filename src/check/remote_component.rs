@@ -1,21 +1,23 @@
-//! `remote-component`: an object adds a component by its URL, which stands in no kustomization.
+//! `remote-component`: an object adds a component or a patch by its URL, which stands in no kustomization.
 
 use super::Context;
 use super::rule::{Allow, Definition, Find};
 use crate::finding::{Finding, Rule, Severity, Subject};
 use crate::redact;
 use crate::reference::{Pin, RepoSpec, is_remote_file};
-use crate::targets::Engine;
+use crate::targets::{Engine, Target, Text};
 
 pub(super) const DEFINITION: Definition = Definition {
     id: "remote-component",
     severity: Severity::Error,
     is_off: false,
-    summary: "a component that an object adds by its URL",
+    summary: "a component or a patch that an object adds by its URL",
     explanation: r"
-An Application names a component by its URL in `kustomize.components`: the build reaches out, and no lock or localized
-branch can hold what stands in no kustomization. Flux refuses such a component. Name it in `components` of the
-kustomization, where it is localized and locked, or name a local path.
+An Application names a component by its URL in `kustomize.components`, or a patch in `kustomize.patches[].path`, or an
+`.argocd-source.yaml` or a `templatePatch` does: the build reaches out, and no lock or localized branch can hold what
+stands in no kustomization. Flux refuses such a component. Name it in the kustomization, where it is localized and locked,
+or name a local path. What is only known once a template or a variable is filled in is counted in the last line of
+`check`, and fails with `--strict`.
 ",
     allow: Allow::Named,
     in_localized_files: false,
@@ -23,46 +25,22 @@ kustomization, where it is localized and locked, or name a local path.
 };
 
 fn find(context: &Context<'_>) -> Vec<Finding> {
+    let here = context.deployed.here().map(|one| one.target);
+    let templated = context.deployed.templated();
     let mut findings = Vec::new();
-    for one in context.deployed.here() {
-        for component in &one.target.build.components {
-            let engine = one.target.engine;
+    for target in here.chain(templated) {
+        for component in &target.build.components {
             // Whatever is here by that name: kustomize is given the text, which is a URL for it.
             let spec = RepoSpec::parse(&component.text).ok();
-            let is_pattern = engine == Engine::ArgoCd && may_match_url(&component.text);
-            if spec.is_none() && !is_remote_file(&component.text) && !is_pattern {
-                continue;
+            let is_pattern = target.engine == Engine::ArgoCd && may_match_url(&component.text);
+            if spec.is_some() || is_remote_file(&component.text) || is_pattern {
+                findings.push(finding(context, target, component, "component", spec));
             }
-            let shown = redact::url(&component.text);
-            let what = match engine {
-                _ if is_pattern => "a pattern: kustomize takes some names for URLs",
-                Engine::Flux => "which Flux refuses: it must be local and relative",
-                Engine::ArgoCd | Engine::Fleet | Engine::Kustomize => {
-                    "which is fetched anew for each build"
-                }
-            };
-            let message = format!("{} adds the component `{shown}`, {what}", one.target.by());
-            let help = if is_pattern {
-                "begin it with the name of a directory, or name each component"
-            } else {
-                "name it in `components` of the kustomization, where it is localized and locked"
-            };
-            let help = vec![help.to_owned()];
-            let place = (component.line, component.column);
-            let subject = match spec {
-                Some(spec) => Subject::Git {
-                    url: redact::url(spec.clone_spec().exposed()),
-                    path: spec.directory(),
-                    pin: Pin::of(spec.reference.as_deref()).name(),
-                    reference: spec.reference,
-                },
-                None => Subject::Http { url: shown.clone() },
-            };
-            findings.push(Finding {
-                reference: shown,
-                subject,
-                ..context.at_object(Rule::RemoteComponent, &component.file, place, message, help)
-            });
+        }
+        for patch in &target.build.patches {
+            if is_remote_file(&patch.text) {
+                findings.push(finding(context, target, patch, "patch", None));
+            }
         }
     }
     findings
@@ -74,6 +52,58 @@ fn may_match_url(pattern: &str) -> bool {
     let pattern = pattern.trim_start_matches("./");
     let first = pattern.split('/').next().unwrap_or_default();
     first.contains(['*', '?', '[', '\\'])
+}
+
+fn finding(
+    context: &Context<'_>,
+    target: &Target,
+    added: &Text,
+    what: &str,
+    spec: Option<RepoSpec>,
+) -> Finding {
+    let shown = redact::url(&added.text);
+    let is_pattern = what == "component" && spec.is_none() && !is_remote_file(&added.text);
+    let why = match target.engine {
+        _ if is_pattern => "a pattern: kustomize takes some names for URLs",
+        Engine::Flux => "which Flux refuses: it must be local and relative",
+        Engine::ArgoCd | Engine::Fleet | Engine::Kustomize => {
+            "which is fetched anew for each build"
+        }
+    };
+    let message = format!("{} adds the {what} `{shown}`, {why}", target.by());
+    let help = if is_pattern {
+        "begin it with the name of a directory, or name each component".to_owned()
+    } else {
+        format!(
+            "name it in `{}` of the kustomization, where it is localized and locked",
+            if what == "patch" {
+                "patches"
+            } else {
+                "components"
+            }
+        )
+    };
+    let place = (added.line, added.column);
+    let subject = match spec {
+        Some(spec) => Subject::Git {
+            url: redact::url(spec.clone_spec().exposed()),
+            path: spec.directory(),
+            pin: Pin::of(spec.reference.as_deref()).name(),
+            reference: spec.reference,
+        },
+        None => Subject::Http { url: shown.clone() },
+    };
+    Finding {
+        reference: shown,
+        subject,
+        ..context.at_object(
+            Rule::RemoteComponent,
+            &added.file,
+            place,
+            message,
+            vec![help],
+        )
+    }
 }
 
 #[cfg(test)]

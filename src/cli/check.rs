@@ -48,6 +48,12 @@ pub(super) struct CheckArgs {
     #[arg(long, hide_short_help = true)]
     no_allow: bool,
 
+    /// Treat warnings as errors, and fail where it is not known what is deployed
+    ///
+    /// The last line counts the targets that only a build or the cluster knows.
+    #[arg(long)]
+    strict: bool,
+
     /// Look at nothing but what Flux, Argo CD and Fleet deploy
     #[arg(long)]
     targets_only: bool,
@@ -112,12 +118,15 @@ enum Format {
 pub(super) fn run(args: &CheckArgs) -> ExitCode {
     args.color.apply();
     let done = request(args).and_then(|request| check(&repository_offline()?, &request));
-    let checked = match done {
+    let mut checked = match done {
         Ok(checked) => checked,
         Err(failures) if args.format == Format::Human => return output::failed(&failures, false),
         // Reports for machines need one all the more.
         Err(failures) => Checked::failed(what(args).checking(), failures.0),
     };
+    if args.strict {
+        checked.strictly();
+    }
     match print(&checked, args) {
         Ok(()) => ExitCode::from(checked.status()),
         Err(failure) => output::failed(&failure.into(), false),

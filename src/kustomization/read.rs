@@ -6,6 +6,8 @@ mod report;
 mod strings;
 mod whereabouts;
 
+pub(super) use keys::equal;
+
 use super::fields::KUSTOMIZATION;
 use super::yaml::{Dialect, NodeKind, Stream, Type};
 use super::{

@@ -78,12 +78,11 @@ fn summary(checked: &Checked) -> String {
     if parts.is_empty() {
         parts.push("nothing found".to_owned());
     }
-    let unbuilt = match checked.unbuilt {
+    let unbuilt = match checked.untold.len() {
         0 => String::new(),
         count => format!(
-            "; not looked at: {} whose {} a build may change",
-            counted(count, "target"),
-            if count == 1 { "object" } else { "objects" }
+            "; not looked at: {} that only a build or the cluster knows",
+            counted(count, "target")
         ),
     };
     format!("{line}: {}{unbuilt}", parts.join(", "))

@@ -15,7 +15,7 @@ use crate::failure::Result;
 use crate::kustomization::{Data, Value, read_object};
 use crate::record::LoadRestrictor;
 use crate::redact;
-use crate::tree::{Entry, Listing, path};
+use crate::tree::{self, Listing, Resolved, path};
 
 pub use application_set::exclusion;
 pub(super) use pattern::Pattern;
@@ -25,6 +25,32 @@ pub const GENERATE_PATHS: &str = "argocd.argoproj.io/manifest-generate-paths";
 
 /// The fields of `source.kustomize` that change nothing of the kustomization.
 const NOT_OVERRIDES: [&str; 3] = ["components", "ignoreMissingComponents", "version"];
+
+/// The keys that say what an application is built from. Argo CD reads them in any case.
+const KEYS: [&str; 22] = [
+    "spec",
+    "source",
+    "sources",
+    "sourceHydrator",
+    "drySource",
+    "repoURL",
+    "path",
+    "chart",
+    "targetRevision",
+    "ref",
+    "kustomize",
+    "components",
+    "patches",
+    "ignoreMissingComponents",
+    "helm",
+    "valueFiles",
+    "fileParameters",
+    "plugin",
+    "directory",
+    "recurse",
+    "include",
+    "exclude",
+];
 
 /// The option of `kustomize build` that lets a root load any file, as people write it.
 const ANY_FILE: &str = "LoadRestrictionsNone";
@@ -49,7 +75,8 @@ pub(super) fn find(
         }
     }
     for found in &all {
-        application(tree, identity, found, options.as_deref(), targets)?;
+        let found = found.template(found.object.clone(), found.value.folded(&KEYS));
+        application(tree, identity, &found, options.as_deref(), targets)?;
     }
     Ok(())
 }
@@ -106,25 +133,7 @@ fn application(
     options: Option<&[String]>,
     targets: &mut Targets,
 ) -> Result<()> {
-    let Some(spec) = found.value.get("spec") else {
-        return Ok(());
-    };
-    let mut sources: Vec<&Value> = Vec::new();
-    match given(spec, &["sources"]) {
-        None => sources.extend(spec.get("source")),
-        Some(value) => match value.list() {
-            Some(items) => sources.extend(items),
-            None => wrong(
-                found,
-                value,
-                &["spec", "sources"],
-                "a list",
-                &mut targets.unread,
-            ),
-        },
-    }
-    sources.extend(spec.at(&["sourceHydrator", "drySource"]));
-    for source in sources {
+    for source in sources(found, &mut targets.unread) {
         // Without a repository it is a patch for one.
         if source.get("repoURL").is_none() {
             continue;
@@ -133,6 +142,36 @@ fn application(
         targets.targets.extend(target);
     }
     Ok(())
+}
+
+/// Returns what an application is built from.
+fn sources<'a>(found: &'a Document, unread: &mut Vec<Unread>) -> Vec<&'a Value> {
+    let Some(spec) = found.value.get("spec") else {
+        return Vec::new();
+    };
+    let mut sources: Vec<&Value> = Vec::new();
+    match given(spec, &["sources"]) {
+        None => sources.extend(spec.get("source")),
+        Some(value) => match value.list() {
+            Some(items) => sources.extend(items),
+            None => wrong(found, value, &["spec", "sources"], "a list", unread),
+        },
+    }
+    sources.extend(spec.at(&["sourceHydrator", "drySource"]));
+    sources
+}
+
+/// Returns what the sources of an application add, wherever it is built from.
+fn added(found: &Document, unread: &mut Vec<Unread>) -> Build {
+    let found = found.template(found.object.clone(), found.value.folded(&KEYS));
+    let mut all = Build::default();
+    for source in sources(&found, unread) {
+        if let Some(build) = build(&found, source, None, unread) {
+            all.components.extend(build.components);
+            all.patches.extend(build.patches);
+        }
+    }
+    all
 }
 
 /// Returns what one source deploys; none for one that only holds values for others.
@@ -182,7 +221,8 @@ fn of_source(
         } else {
             format!("`{}` is filled in elsewhere", redact::url(text))
         };
-        return Ok(target(Place::Templated(why), Build::default()));
+        let build = build(found, source, options, unread);
+        return Ok(target(Place::Templated(why), build.unwrap_or_default()));
     }
     let Some(base) = identity.directory_of(url) else {
         let why = format!("it is in {}", redact::url(url));
@@ -194,7 +234,8 @@ fn of_source(
             "a file beside it changes it by its name, `{}`",
             found.object.name
         );
-        return Ok(target(Place::Templated(why), Build::default()));
+        let build = build(found, source, options, unread);
+        return Ok(target(Place::Templated(why), build.unwrap_or_default()));
     }
     let merged = overridden(tree, found, source, &path, unread)?;
     let Some(mut build) = build(found, &merged, options, unread) else {
@@ -241,9 +282,9 @@ fn overridden(
 ) -> Result<Value> {
     let mut merged = source.clone();
     for file in override_files(directory, &found.object.name) {
-        if !matches!(tree.entry(&file)?, Some(Entry::File { .. })) {
+        let Resolved::File { path: file, .. } = tree::resolve(tree, &file)? else {
             continue;
-        }
+        };
         let bytes = tree.read(&file)?;
         let text = String::from_utf8_lossy(&bytes);
         match read_object(&text, 0) {
@@ -251,6 +292,8 @@ fn overridden(
                 // What says where the files are stays.
                 let kept = ["path", "repoURL", "targetRevision", "chart"];
                 merged = merge(&merged, &patch, (source.line, source.column), &kept);
+                // A key in another case does not stand for the same before it is read.
+                merged = merged.folded(&KEYS);
             }
             Ok(None) => {}
             Err((line, message)) => {
@@ -261,7 +304,8 @@ fn overridden(
     Ok(merged)
 }
 
-/// Returns a value with a JSON merge patch applied, but for some keys. What the patch brings in is put at `place`.
+/// Returns a value with a JSON merge patch applied, but for some keys. What the patch brings in is put at `place`. It
+/// takes nothing away: Argo CD reads what comes out into what was there.
 fn merge(value: &Value, patch: &Value, place: (usize, usize), kept: &[&str]) -> Value {
     let Data::Mapping(changes) = &patch.data else {
         let mut patch = patch.clone();
@@ -275,7 +319,6 @@ fn merge(value: &Value, patch: &Value, place: (usize, usize), kept: &[&str]) -> 
     {
         let old = pairs.iter().position(|(name, _)| name == key);
         if change.data == Data::Null {
-            pairs.retain(|(name, _)| name != key);
             continue;
         }
         let empty = Value {
@@ -339,6 +382,12 @@ fn build(
         }
         let wrapped = found.template(found.object.clone(), kustomize.clone());
         build.components = texts(&wrapped, &["components"], unread)?;
+        let patches = kustomize.get("patches").and_then(Value::list);
+        let paths = patches
+            .into_iter()
+            .flatten()
+            .filter_map(|patch| patch.get("path"));
+        build.patches = paths.filter_map(|path| found.text_at(path)).collect();
         build.ignore_missing_components = kustomize
             .get("ignoreMissingComponents")
             .is_some_and(|flag| flag.data == Data::Flag(true));

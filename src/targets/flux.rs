@@ -251,14 +251,7 @@ pub(super) fn texts(
         return Some(Vec::new());
     };
     let items = value.list().map(|items| {
-        let items = items.iter().map(|item| {
-            Some(Text {
-                text: item.text()?.to_owned(),
-                file: found.object.file.clone(),
-                line: item.line,
-                column: item.column,
-            })
-        });
+        let items = items.iter().map(|item| found.text_at(item));
         items.collect::<Option<Vec<Text>>>()
     });
     match items {

@@ -10,7 +10,7 @@ use crate::tree::{Entry, Listing, Search, path};
 
 use super::declared;
 use super::unread::Why;
-use super::{Build, Engine, Object, Place, Target, Unread};
+use super::{Build, Engine, Object, Place, Target, Text, Unread};
 
 /// What stands in every object that matters, and in few other files.
 pub(super) const MARKS: [&str; 4] = ["fluxcd.", "argoproj.io/", "argocd-cm", "fleet.cattle.io/"];
@@ -104,6 +104,16 @@ impl Document {
         }
     }
 
+    /// Returns a text in it, with its place.
+    pub(super) fn text_at(&self, value: &Value) -> Option<Text> {
+        Some(Text {
+            text: value.text()?.to_owned(),
+            file: self.object.file.clone(),
+            line: value.line,
+            column: value.column,
+        })
+    }
+
     /// Returns what deploys it.
     pub(super) fn deployed_as(&self) -> (Via, &str) {
         let name = match self.via {
@@ -135,7 +145,7 @@ pub fn candidates(tree: &dyn Listing) -> Result<Search<'_>> {
 /// # Errors
 /// When the tree cannot be read.
 pub fn candidates_at<'a>(tree: &'a dyn Listing, places: &BTreeSet<String>) -> Result<Search<'a>> {
-    tree.files_with(places, &is_yaml, &MARKS)
+    tree.files_with(places, &is_searched, &MARKS)
 }
 
 /// Reads every object of a tree that matters.
@@ -161,8 +171,12 @@ pub(super) fn scan_in(tree: &dyn Listing, config: &Config, candidates: &[String]
     Ok(scan)
 }
 
-fn is_yaml(path: &str) -> bool {
-    path.ends_with(".yaml") || path.ends_with(".yml")
+/// Returns whether a search looks into a file, by its name.
+#[must_use]
+pub fn is_searched(path: &str) -> bool {
+    [".yaml", ".yml", ".json"]
+        .iter()
+        .any(|end| path.ends_with(end))
 }
 
 impl Scan {

@@ -28,6 +28,7 @@ mod check_formats;
 mod check_index;
 mod check_local;
 mod check_remote;
+mod check_targets;
 mod clones;
 mod configured;
 mod disk;

@@ -152,7 +152,7 @@ impl Entries {
 }
 
 /// Compares keys as `encoding/json` does: simple case folding, so that `ſ` is `s` and the Kelvin sign is `k`.
-pub(super) fn equal(name: &str, key: &str) -> bool {
+pub(in crate::kustomization) fn equal(name: &str, key: &str) -> bool {
     let fold = |c: char| match c {
         '\u{17f}' => 's',
         '\u{212a}' => 'k',

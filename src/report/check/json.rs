@@ -114,7 +114,7 @@ pub fn json(checked: &Checked) -> String {
             kustomizations: checked.kustomizations,
             references: checked.references,
             differing: checked.differing,
-            unbuilt_targets: checked.unbuilt,
+            unbuilt_targets: checked.untold.len(),
         },
         new_only: checked.known.as_ref().map(|(count, base)| NewOnly {
             base,

@@ -115,7 +115,7 @@ pub(super) fn checked(findings: Vec<Finding>) -> Checked {
         kustomizations: 14,
         references: 52,
         differing: 0,
-        unbuilt: 0,
+        untold: Vec::new(),
         findings,
         known: None,
         new_locked: Vec::new(),

@@ -3,13 +3,16 @@
 use std::collections::BTreeSet;
 
 use super::super::scan::Document;
-use super::super::{Build, DirectorySet, Engine, Identity, Object, Place, Target, Targets, Unread};
+use super::super::{
+    Build, DirectorySet, Engine, Identity, Object, Place, Target, Targets, Text, Unread,
+};
 use super::generator::{MOST, Reader, kinds};
 use super::pattern::Pattern;
-use super::template::{Parameters, fill_known, may_move};
-use crate::failure::Result;
-use crate::kustomization::{Data, Value};
+use super::template::{Parameters, fill, fill_known, may_move};
+use crate::failure;
+use crate::kustomization::{Data, Value, read_object};
 use crate::reference::localized_path::LOCALIZED_FILES;
+use crate::reference::{RepoSpec, is_remote_file};
 use crate::tree::{Listing, path};
 
 /// Adds the applications of a set; those that only the cluster can make become one templated target.
@@ -19,7 +22,7 @@ pub(super) fn expand(
     set: &Document,
     applications: &mut Vec<Document>,
     targets: &mut Targets,
-) -> Result<()> {
+) -> failure::Result<()> {
     let spec = set.value.get("spec");
     // Without generators or a template it is a patch for one.
     let (Some(generators), Some(template)) = (
@@ -42,10 +45,6 @@ pub(super) fn expand(
     let is_go = go.is_some_and(|go| go.data == Data::Flag(true));
     let mut reader = Reader::new(tree, identity, set, is_go);
     let patch = spec.and_then(|spec| spec.get("templatePatch"));
-    let moves = |parameters: &Parameters| {
-        let text = patch.map(Value::text);
-        text.is_some_and(|text| text.is_none_or(|text| may_move(text, parameters, is_go)))
-    };
     let mut count = 0;
     let kinds = |generator| {
         kinds(generator)
@@ -57,9 +56,9 @@ pub(super) fn expand(
         let own = body.get("template");
         let template = own.map_or_else(|| template.clone(), |own| filled_up(own, template));
         let mut told = BTreeSet::new();
-        let mut tell = |why: &str, targets: &mut Targets| {
-            if told.insert(why.to_owned()) {
-                targets.targets.push(unknown(set, generator, why));
+        let mut tell = |why: &str, build: Build, targets: &mut Targets| {
+            if told.insert(why.to_owned()) || !build.is_plain() {
+                targets.targets.push(unknown(set, generator, why, build));
             }
         };
         for parameters in given.all {
@@ -67,17 +66,28 @@ pub(super) fn expand(
             if count > MOST {
                 break;
             }
-            if moves(&parameters) {
-                tell("`templatePatch` may change it", targets);
-                continue;
-            }
-            let Some(found) = make(set, &template, &parameters, is_go) else {
+            let Some(mut found) = make(set, &template, &parameters, is_go) else {
                 let why = "its template is more than names of parameters";
-                targets.targets.push(unknown(set, &template, why));
+                let unknown = unknown(set, &template, why, Build::default());
+                targets.targets.push(unknown);
                 break;
             };
+            if let Some(patch) = patch {
+                match patched(&found, patch, &parameters, is_go) {
+                    Ok(value) => found.value = value,
+                    Err(urls) => {
+                        let mut build = super::added(&found, &mut targets.unread);
+                        build.components.extend(urls);
+                        tell("`templatePatch` may change it", build, targets);
+                        continue;
+                    }
+                }
+            }
             match &given.more {
-                Some(why) if !has_place(&found.value) => tell(why, targets),
+                Some(why) if !has_place(&found.value) => {
+                    let build = super::added(&found, &mut targets.unread);
+                    tell(why, build, targets);
+                }
                 _ => applications.push(found),
             }
         }
@@ -98,9 +108,41 @@ pub(super) fn expand(
 }
 
 /// Names what only the cluster can make.
-fn unknown(set: &Document, at: &Value, why: &str) -> Target {
+fn unknown(set: &Document, at: &Value, why: &str, build: Build) -> Target {
     let (spot, place) = ((at.line, at.column), Place::Templated(why.to_owned()));
-    set.target(Engine::ArgoCd, spot, place, Build::default())
+    set.target(Engine::ArgoCd, spot, place, build)
+}
+
+/// Returns an application as a `templatePatch` changes it. As the error, where it may change what is built and only the
+/// cluster knows how, the URLs that it names besides repositories.
+fn patched(
+    found: &Document,
+    patch: &Value,
+    parameters: &Parameters,
+    is_go: bool,
+) -> Result<Value, Vec<Text>> {
+    let text = patch.text().unwrap_or("{{");
+    let filled = fill(text, parameters, is_go).filter(|filled| !filled.contains("{{"));
+    let place = (patch.line, patch.column);
+    if let Some(Ok(change)) = filled.map(|filled| read_object(&filled, 0)) {
+        let change = change.map(|change| super::merge(&found.value, &change, place, &[]));
+        return Ok(change.unwrap_or_else(|| found.value.clone()));
+    }
+    if !may_move(text, parameters, is_go) {
+        return Ok(found.value.clone());
+    }
+    let lines = text
+        .lines()
+        .filter(|line| !line.to_lowercase().contains("repourl"));
+    let words = lines.flat_map(|line| line.split([' ', '\t', '"', '\'', ',', '[', ']', '{', '}']));
+    let urls = words.filter(|word| is_remote_file(word) || RepoSpec::parse(word).is_ok());
+    Err(urls
+        .filter_map(|url| {
+            let mut word = patch.clone();
+            word.data = Data::Text(url.to_owned());
+            found.text_at(&word)
+        })
+        .collect())
 }
 
 /// Returns an application; none where the template gives it no name.

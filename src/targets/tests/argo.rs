@@ -151,7 +151,8 @@ fn overrides_in_the_repository_are_merged() {
     );
     assert_eq!(
         Json::Object(target.build.overrides.clone()),
-        serde_json::json!({"nameSuffix": "-b", "commonLabels": {"a": "b"}})
+        // Argo CD reads what is merged into what was there: null takes nothing away.
+        serde_json::json!({"namePrefix": "a-", "nameSuffix": "-b", "commonLabels": {"a": "b"}})
     );
     assert_eq!(target.build.components[0].text, "../own");
 }
@@ -291,7 +292,12 @@ fn an_application_set_makes_what_the_tree_tells() {
     assert_eq!(paths_of(&named), ["x/one"]);
     for (patch, expected) in [
         ("'spec: {syncPolicy: {}}'", "x/one"),
-        ("'spec: {source: {}}'", "`templatePatch` may change it"),
+        ("'spec: {source: {}}'", "x/one"),
+        ("'spec: {source: {path: x/two}}'", "x/two"),
+        (
+            "'spec: {source: {path: x/{{.b}}}}'",
+            "`templatePatch` may change it",
+        ),
         ("{}", "`templatePatch` may change it"),
     ] {
         let patched = format!("{text}  templatePatch: {patch}\n");
@@ -302,10 +308,7 @@ fn an_application_set_makes_what_the_tree_tells() {
         "x/{{.a}}",
     );
     let patched = format!("{text}  templatePatch: '{{{{ .patch }}}}'\n");
-    assert_eq!(
-        paths_of(&patched),
-        ["`templatePatch` may change it", "x/two"]
-    );
+    assert_eq!(paths_of(&patched), ["x/two", "y"]);
     let text = set("list: {elements: [{a: one}]}", "x/{{.a}}");
     let old = text
         .replace("  goTemplate: true\n", "")

@@ -182,7 +182,7 @@ fn the_last_line_names_the_source_and_the_result() {
             known: Some((7, "HEAD".to_owned())),
             failures: vec![failure()],
             differing: 2,
-            unbuilt: 2,
+            untold: vec![String::new(); 2],
             ..checked(vec![warning()])
         },
         PLAIN,
@@ -192,7 +192,7 @@ fn the_last_line_names_the_source_and_the_result() {
             "
 note: 2 kustomizations have changes that are not staged: fixes count after `git add`
 for more: git kustomize-localize explain stale-lock
-checked 14 kustomizations with 52 references in the index (2 differ in the working tree): 1 warning, 7 left out that HEAD has too, 1 could not be looked at; not looked at: 2 targets whose objects a build may change
+checked 14 kustomizations with 52 references in the index (2 differ in the working tree): 1 warning, 7 left out that HEAD has too, 1 could not be looked at; not looked at: 2 targets that only a build or the cluster knows
 "
         ),
         "{text}"

@@ -1,0 +1,236 @@
+//! `check`: what the objects of engines add to a build, and what of it nobody here can tell.
+
+use serde_json::Value;
+
+use crate::support::{Repo, Sandbox, config};
+
+const OURS: &str = "https://git.example.com/acme/work";
+const COMPONENT: &str = "https://github.com/acme/parts//tls?ref=v1";
+const PATCH: &str = "https://files.example.com/p.yaml";
+
+fn work(sandbox: &Sandbox) -> Repo {
+    let repo = sandbox.repo("work");
+    repo.git(&["remote", "add", "origin", OURS]);
+    repo.write("apps/kustomization.yaml", "resources: [config.yaml]\n");
+    repo.write("apps/config.yaml", config("app"));
+    repo
+}
+
+/// Checks these files beside those of [`work`]: the status, what is found of `remote-component`, and the last line.
+fn check(repo: &Repo, files: &[(&str, &str)], more: &[&str]) -> (i32, Vec<String>, String) {
+    for (path, text) in files {
+        repo.write(path, text);
+    }
+    let args = [&["check", "--working-tree"], more].concat();
+    let human = repo.run(&args);
+    let json = repo.run(&[&args[..], &["--format=json"]].concat());
+    assert_eq!(human.status, json.status);
+    for (path, _) in files {
+        std::fs::remove_file(repo.path().join(path)).unwrap();
+    }
+    let report: Value = serde_json::from_str(&json.stdout).unwrap();
+    let findings = report["findings"].as_array().unwrap().iter();
+    let findings = findings.filter(|one| one["rule"] == "remote-component");
+    let found = findings.map(|one| one["reference"].as_str().unwrap().to_owned());
+    let last = human.stdout.lines().last().unwrap_or_default().to_owned();
+    (human.status, found.collect(), last)
+}
+
+fn application(source: &str) -> String {
+    format!(
+        "apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {{name: web, namespace: argocd}}\nspec:\n  {source}\n"
+    )
+}
+
+fn set(generator: &str, source: &str, more: &str) -> String {
+    format!(
+        "apiVersion: argoproj.io/v1alpha1\nkind: ApplicationSet\nmetadata: {{name: all, namespace: argocd}}\nspec:\n  goTemplate: true\n  generators: [{generator}]\n  template:\n    metadata: {{name: 'web'}}\n    spec:\n      {source}\n{more}"
+    )
+}
+
+/// Returns the part of a source that adds both, with keys spelled as `spell` does.
+fn kustomize(spell: impl Fn(&str) -> String) -> String {
+    let [kustomize, components, patches, path] =
+        ["kustomize", "components", "patches", "path"].map(spell);
+    format!("{kustomize}: {{{components}: ['{COMPONENT}'], {patches}: [{{{path}: '{PATCH}'}}]}}")
+}
+
+/// How a key may be written that Go reads as this one.
+const SPELLINGS: [fn(&str) -> String; 4] = [
+    str::to_owned,
+    |key| key.to_uppercase(),
+    |key| key[..1].to_uppercase() + &key[1..],
+    |key| key.replace('k', "\u{212a}").replace('s', "\u{17f}"),
+];
+
+const LIST: &str = "{list: {elements: [{name: a}]}}";
+
+#[test]
+fn what_an_application_adds_by_a_url_is_found() {
+    let sandbox = Sandbox::new();
+    let repo = work(&sandbox);
+    let here = format!("repoURL: {OURS}, path: apps");
+    let both = [COMPONENT, PATCH].map(str::to_owned);
+    for spell in SPELLINGS {
+        let adds = kustomize(spell);
+        for text in [
+            application(&format!("source: {{{here}, {adds}}}")),
+            application(&format!("sources: [{{{here}}}, {{{here}, {adds}}}]")),
+            application(&format!(
+                "sourceHydrator: {{drySource: {{{here}, {adds}}}}}"
+            )),
+            set(LIST, &format!("source: {{{here}, {adds}}}"), ""),
+            // Where only the cluster knows what is built, too.
+            set(
+                "{clusters: {}}",
+                &format!("source: {{repoURL: {OURS}, path: '{{{{.name}}}}', {adds}}}"),
+                "",
+            ),
+            set(
+                &format!(
+                    "{{list: {{elements: [{{name: a}}], template: {{spec: {{source: {{{adds}}}}}}}}}}}"
+                ),
+                &format!("source: {{{here}}}"),
+                "",
+            ),
+            set(
+                LIST,
+                &format!("source: {{{here}}}"),
+                &format!("  templatePatch: |\n    spec: {{source: {{{adds}}}}}\n"),
+            ),
+        ] {
+            let (status, mut found, _) = check(&repo, &[("argo/a.yaml", &text)], &[]);
+            found.sort();
+            found.dedup();
+            let mut wanted = both.to_vec();
+            wanted.sort();
+            assert_eq!((status, found), (1, wanted), "{text}");
+        }
+        let plain = application(&format!("source: {{{here}}}"));
+        for name in [".argocd-source.yaml", ".argocd-source-web.yaml"] {
+            let place = format!("apps/{name}");
+            let files = [("argo/a.yaml", &*plain), (&*place, &*adds)];
+            let (status, found, _) = check(&repo, &files, &[]);
+            assert_eq!((status, found.len()), (1, 2), "{place}: {adds}");
+        }
+    }
+}
+
+#[test]
+fn what_is_merged_takes_nothing_away() {
+    let sandbox = Sandbox::new();
+    let repo = work(&sandbox);
+    let adds = kustomize(str::to_owned);
+    let object = application(&format!("source: {{repoURL: {OURS}, path: apps, {adds}}}"));
+    for beside in [
+        "kustomize: null\n",
+        "kustomize: {components: ~, patches: null}\n",
+        "Kustomize: {Components: [], Patches: []}\n",
+    ] {
+        let files = [
+            ("argo/a.yaml", &*object),
+            ("apps/.argocd-source.yaml", beside),
+        ];
+        let (status, found, _) = check(&repo, &files, &[]);
+        assert_eq!(status, 1, "{beside}");
+        assert_eq!(found.len(), 2, "{beside}");
+    }
+    // A link is followed.
+    let plain = application(&format!("source: {{repoURL: {OURS}, path: apps}}"));
+    repo.symlink("apps/.argocd-source.yaml", "../shared.yaml");
+    let files = [("argo/a.yaml", &*plain), ("shared.yaml", &*adds)];
+    assert_eq!(check(&repo, &files, &[]).1.len(), 2);
+}
+
+#[test]
+fn objects_are_read_wherever_they_are_deployed_from() {
+    let sandbox = Sandbox::new();
+    let repo = work(&sandbox);
+    let adds = kustomize(str::to_owned);
+    let yaml = application(&format!("source: {{repoURL: {OURS}, path: apps, {adds}}}"));
+    let json = format!(
+        "{{\n\t\"apiVersion\": \"argoproj.io/v1alpha1\",\n\t\"kind\": \"Application\",\n\t\"metadata\": {{\"name\": \"web\"}},\n\t\"spec\": {{\"source\": {{\"repoURL\": \"{OURS}\", \"path\": \"apps\", \"kustomize\": {{\"components\": [\"{COMPONENT}\"], \"patches\": [{{\"path\": \"{PATCH}\"}}]}}}}}}\n}}\n"
+    );
+    for (path, text) in [
+        ("argo/a.yaml", &yaml),
+        ("argo/a.yml", &yaml),
+        ("argo/a.json", &json),
+        ("argo/a.json", &yaml),
+    ] {
+        assert_eq!(check(&repo, &[(path, text)], &[]).1.len(), 2, "{path}");
+    }
+    for name in ["a.txt", "a", "a.YAML", "a.yaml.tpl", "a.md"] {
+        let path = format!("argo/{name}");
+        let list = format!("resources: [{name}]\n");
+        let listed = ("argo/kustomization.yaml", &*list);
+        for text in [&yaml, &json] {
+            for more in [&[][..], &["--targets-only"]] {
+                let files = [(&*path, &**text), listed];
+                assert_eq!(check(&repo, &files, more).1.len(), 2, "{name} {more:?}");
+            }
+            // Nothing deploys it.
+            assert_eq!(check(&repo, &[(&path, text)], &[]).1.len(), 0, "{name}");
+        }
+    }
+}
+
+#[test]
+fn what_nobody_here_can_tell_is_counted_and_fails_where_that_is_asked_for() {
+    let sandbox = Sandbox::new();
+    let repo = work(&sandbox);
+    let here = format!("repoURL: {OURS}, path: apps");
+    let flux = |component: &str| {
+        format!(
+            "apiVersion: source.toolkit.fluxcd.io/v1\nkind: GitRepository\nmetadata: {{name: work, namespace: flux-system}}\nspec: {{url: {OURS}}}\n---\napiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nmetadata: {{name: apps, namespace: flux-system}}\nspec:\n  path: ./apps\n  sourceRef: {{kind: GitRepository, name: work}}\n  components: ['{component}']\n"
+        )
+    };
+    let unknown = [
+        set(
+            LIST,
+            &format!("source: {{{here}, kustomize: {{components: ['{{{{.part}}}}']}}}}"),
+            "",
+        ),
+        set(
+            LIST,
+            &format!("source: {{{here}, kustomize: {{patches: [{{path: '{{{{.part}}}}'}}]}}}}"),
+            "",
+        ),
+        set(
+            "{clusters: {}}",
+            &format!("source: {{repoURL: {OURS}, path: '{{{{.name}}}}'}}"),
+            "",
+        ),
+        set(
+            LIST,
+            &format!("source: {{{here}}}"),
+            "  templatePatch: |\n    spec: {source: {kustomize: {components: ['{{ .part }}']}}}\n",
+        ),
+        flux("${part}"),
+        flux("../${part}/x"),
+    ];
+    for text in &unknown {
+        let files = [("argo/a.yaml", &**text)];
+        let (status, found, last) = check(&repo, &files, &[]);
+        assert_eq!((status, found.len()), (0, 0), "{text}");
+        let counted = "not looked at: 1 target that only a build or the cluster knows";
+        assert!(last.ends_with(counted), "{last}\n{text}");
+        assert_eq!(check(&repo, &files, &["--strict"]).0, 2, "{text}");
+    }
+    // A patch that is a template, and names a URL.
+    let patch = format!(
+        "  templatePatch: |\n    spec:\n      source:\n        kustomize:\n          components: ['{COMPONENT}']\n          patches: [{{path: \"{PATCH}\"}}]\n    {{{{ if .a }}}}x: y{{{{ end }}}}\n"
+    );
+    let text = set(LIST, &format!("source: {{{here}}}"), &patch);
+    assert_eq!(check(&repo, &[("argo/a.yaml", &text)], &[]).1.len(), 2);
+    // What is told is not counted.
+    for text in [
+        flux("../parts"),
+        application(&format!("source: {{{here}}}")),
+    ] {
+        let (status, _, last) = check(&repo, &[("argo/a.yaml", &text)], &["--strict"]);
+        assert!(
+            !last.contains("not looked at") && status < 2,
+            "{status} {last}"
+        );
+    }
+}
