@@ -34,7 +34,6 @@ The same holds for `github.com/acme/app` where there is such a file or directory
 kustomize cuts in the middle of a name, after the `.git` of `.github`, needs `//` where the repository ends.
 ",
     allow: Allow::Never,
-    in_localized_files: false,
     find: Find::Here(find),
 };
 

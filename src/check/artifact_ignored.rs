@@ -31,7 +31,6 @@ The last pattern that matches decides. Where any pattern is given, the defaults 
 copies out of the repository is an artifact, too: only the directories in its `copy` are in it.
 ",
     allow: Allow::Never,
-    in_localized_files: true,
     find: Find::Here(find),
 };
 

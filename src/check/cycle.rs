@@ -27,7 +27,6 @@ resources: [../base]
 Remove one of the references; what both roots need belongs in a third, which both name.
 ",
     allow: Allow::Never,
-    in_localized_files: false,
     find: Find::Here(find),
 };
 

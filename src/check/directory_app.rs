@@ -31,7 +31,6 @@ generators:
 ```
 "#,
     allow: Allow::Never,
-    in_localized_files: false,
     find: Find::Here(find),
 };
 

@@ -31,7 +31,6 @@ git kustomize-localize --in-place --no-commit --overwrite
 What should differ belongs upstream, or in an overlay.
 ",
     allow: Allow::Never,
-    in_localized_files: true,
     find: Find::Here(find),
 };
 

@@ -23,7 +23,6 @@ A deployed build needs what its engine does not do, although `kustomize build` m
 - Fleet fetches no git repository. Localize the remote root, and deploy the localized branch.
 ",
     allow: Allow::Never,
-    in_localized_files: true,
     find: Find::Here(find),
 };
 

@@ -2,8 +2,7 @@
 //!
 //! That something is remote and that it moves are two things: allowing one (by a comment, by `allow` with a policy for
 //! refs, by a severity) does not allow the other. A locked reference does not float, and one that is neither locked nor
-//! allowed is a finding of `remote-reference` alone: one lock clears both. Files below `localized-files` are skipped:
-//! their refs cannot be changed here.
+//! allowed is a finding of `remote-reference` alone: one lock clears both.
 //!
 //! Offline, only the text can tell ([`Pin`], [`reference::file_pin`]).
 
@@ -44,7 +43,6 @@ What the lock holds does not float. What neither a lock nor an exception holds i
 [`remote-reference`](remote_reference.rs) alone.
 ",
     allow: Allow::Always,
-    in_localized_files: false,
     find: Find::Here(find),
 };
 
@@ -56,7 +54,6 @@ fn find(context: &Context<'_>) -> Vec<Finding> {
         .remotes
         .iter()
         .filter(|one| one.ambiguity.is_none() && one.locked.is_none())
-        .filter(|one| !context.is_owned(context.path(one.edge.from)))
         // The page of a branch is not a file, and `remote-reference` suggests what to write.
         .filter(|one| reference::web_page(one.wanted.text.exposed()).is_none())
         .filter_map(|one| {

@@ -43,7 +43,6 @@ Below `localized-files` only errors are reported; what is behind a locked refere
 a [`missing-path`](missing_path.rs).
 ",
     allow: Allow::Named,
-    in_localized_files: true,
     find: Find::Here(find),
 };
 
@@ -75,14 +74,11 @@ fn find(context: &Context<'_>) -> Vec<Finding> {
             } => found.push(one.plugin(api_version, kind)),
             _ => {}
         }
-        // Localized files are not edited here: certain failures are reported, for the rest there may be a reason.
+        // Localized files are not edited here.
         if context.is_owned(context.path(noted.file)) {
-            let mut own = found.split_off(before);
-            own.retain(|finding| finding.severity == Severity::Error);
-            for finding in &mut own {
+            for finding in &mut found[before..] {
                 finding.help = one.help_upstream(&finding.subject);
             }
-            found.append(&mut own);
         }
     }
     found

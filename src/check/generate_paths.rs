@@ -27,7 +27,6 @@ rules:
 ```
 ",
     allow: Allow::Never,
-    in_localized_files: false,
     find: Find::Here(find),
 };
 

@@ -25,7 +25,6 @@ of the [configuration](../manual/configuration.md), with the reason. Only the `.
 so that every clone gets the same findings.
 ",
     allow: Allow::Never,
-    in_localized_files: false,
     find: Find::Here(find),
 };
 

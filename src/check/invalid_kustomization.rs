@@ -42,7 +42,6 @@ A kustomization that goes through a `filter` there, and one larger than 10 MB, c
 status 2. The same holds for plugin configurations.
 ",
     allow: Allow::Never,
-    in_localized_files: false,
     find: Find::Here(find),
 };
 
@@ -447,15 +446,16 @@ mod tests {
     }
 
     #[test]
-    fn problems_in_localized_files_are_not_reported() {
-        let text = "resource: []\n";
-        let mut scene = Scene::of("resources: [localized-files/h/base]\n")
-            .file("localized-files/h/base/kustomization.yaml", text);
-        scene.lock.files = vec![crate::record::StoredFile {
-            path: "localized-files/h/base/kustomization.yaml".into(),
-            sha256: crate::record::sha256_hex(text.as_bytes()),
-            ..Default::default()
-        }];
-        assert_eq!(told(scene), []);
+    fn only_errors_in_localized_files_are_reported() {
+        let path = "localized-files/h/base/kustomization.yaml";
+        for (text, count) in [("resource: []\n", 1), ("namePrefix: a\nnamePrefix: b\n", 0)] {
+            let mut scene = Scene::of("resources: [localized-files/h/base]\n").file(path, text);
+            scene.lock.files = vec![crate::record::StoredFile {
+                path: path.into(),
+                sha256: crate::record::sha256_hex(text.as_bytes()),
+                ..Default::default()
+            }];
+            assert_eq!(told(scene).len(), count, "{text}");
+        }
     }
 }

@@ -32,7 +32,6 @@ An object in a file over 10 MB, and one of more than 1,000 in one file, are not 
 it does where files are not here, as in a partial clone, if anything is deployed from the repository.
 ",
     allow: Allow::Never,
-    in_localized_files: false,
     find: Find::Here(find),
 };
 

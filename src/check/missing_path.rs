@@ -29,7 +29,6 @@ A file that is missing on purpose, because each cluster makes its own, goes into
 [configuration](../manual/configuration.md), with the reason.
 ",
     allow: Allow::Never,
-    in_localized_files: false,
     find: Find::Here(find),
 };
 

@@ -36,7 +36,6 @@ What the tree does not tell is no finding: a path that only the cluster knows (`
 build may patch before it is deployed, another repository, a tag or another branch than the one that is checked.
 ",
     allow: Allow::Never,
-    in_localized_files: false,
     find: Find::Here(find),
 };
 

@@ -31,7 +31,6 @@ Move what it names, or make a kustomization root of it and name that. `load-rest
 directories may not reach out of themselves.
 ",
     allow: Allow::Never,
-    in_localized_files: true,
     find: Find::Here(find),
 };
 

@@ -48,7 +48,6 @@ localized files is a finding, too; one behind a locked reference is reported
 [at that reference](../manual/remotes.md#what-stays-remote).
 ",
     allow: Allow::Always,
-    in_localized_files: true,
     find: Find::Here(find),
 };
 
@@ -109,7 +108,7 @@ fn find(context: &Context<'_>) -> Vec<Finding> {
 pub(super) fn find_missing(context: &Context<'_>) -> Vec<Finding> {
     charts(context)
         .into_iter()
-        .filter(|chart| chart.repo.is_none() && !chart.is_owned(context))
+        .filter(|chart| chart.repo.is_none())
         .filter_map(|chart| {
             let Place::Missing(directory) = &chart.place else {
                 return None;
@@ -132,7 +131,6 @@ pub(super) fn find_refused(context: &Context<'_>, rule: Rule) -> Vec<Finding> {
     let own = "or name a `valuesFile` below the kustomization root".to_owned();
     all(context)
         .into_iter()
-        .filter(|chart| !chart.is_owned(context))
         .filter_map(|chart| {
             let (wrong, message, help) = match &chart.place {
                 Place::NoValues(path) => (

@@ -20,7 +20,6 @@ or name a local path. What is only known once a template or a variable is filled
 `check`, and fails with `--strict`.
 ",
     allow: Allow::Named,
-    in_localized_files: false,
     find: Find::Here(find),
 };
 

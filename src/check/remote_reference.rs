@@ -34,7 +34,6 @@ even that. What a locked root references in turn is in the lock, too. What
 [stays remote](../manual/remotes.md#what-stays-remote) behind it is a finding.
 ",
     allow: Allow::Always,
-    in_localized_files: true,
     find: Find::Here(find),
 };
 

@@ -19,8 +19,6 @@ pub(super) struct Definition {
     pub(super) explanation: &'static str,
     /// Whether `allow` in the configuration can be about it.
     pub(super) allow: Allow,
-    /// Whether it looks at files that a lock owns. What other rules find there cannot be fixed here.
-    pub(super) in_localized_files: bool,
     /// What finds it.
     pub(super) find: Find,
 }

@@ -20,7 +20,6 @@ Component among them fails the build. Add a kustomization that names what is to 
 line in `.sourceignore`.
 ",
     allow: Allow::Never,
-    in_localized_files: false,
     find: Find::Here(find),
 };
 

@@ -25,7 +25,6 @@ source:
 ```
 ",
     allow: Allow::Never,
-    in_localized_files: false,
     find: Find::Here(find),
 };
 

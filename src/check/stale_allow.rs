@@ -27,7 +27,6 @@ Entries that allow nothing are reported when everything is checked, not with `PA
 [configuration](../manual/configuration.md) can silence this rule.
 ",
     allow: Allow::Never,
-    in_localized_files: false,
     find: Find::AfterAll,
 };
 

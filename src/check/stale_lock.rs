@@ -27,7 +27,6 @@ kustomization cannot be read: it could name any entry. An entry whose localized 
 also where nothing references them any more: `git kustomize-localize --in-place --no-commit` removes both.
 ",
     allow: Allow::Never,
-    in_localized_files: false,
     find: Find::Here(find),
 };
 

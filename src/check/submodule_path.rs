@@ -24,7 +24,6 @@ resources:
 ```
 ",
     allow: Allow::Never,
-    in_localized_files: false,
     find: Find::Here(find),
 };
 

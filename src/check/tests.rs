@@ -225,7 +225,7 @@ fn findings_in_a_plugin_configuration_count_once() {
 }
 
 #[test]
-fn a_file_added_to_localized_files_is_reported_as_that_alone() {
+fn a_file_added_to_localized_files_is_checked_as_any_other() {
     let lock = format!(
         "version: 1\nfiles:\n  - path: localized-files/x.yaml\n    mode: \"100644\"\n    sha256: {}\n",
         crate::record::sha256_hex(b"")
@@ -242,7 +242,11 @@ fn a_file_added_to_localized_files_is_reported_as_that_alone() {
     let path = "localized-files/new/kustomization.yaml";
     assert_eq!(
         found(&checked),
-        [("edited-copy", path, 0), ("out-of-scope", path, 1)]
+        [
+            ("edited-copy", path, 0),
+            ("missing-path", path, 1),
+            ("out-of-scope", path, 1)
+        ]
     );
 }
 

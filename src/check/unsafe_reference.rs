@@ -35,7 +35,6 @@ The rule also reports what begins with `-` and is given to helm (`releaseName`, 
 chart), and to docker: an image that begins with `-`, a comma in a mount.
 ",
     allow: Allow::Named,
-    in_localized_files: false,
     find: Find::Here(find),
 };
 
@@ -48,9 +47,6 @@ fn find(context: &Context<'_>) -> Vec<Finding> {
             continue;
         };
         let edge = &context.graph.roots[root].edges[edge];
-        if context.is_owned(context.path(edge.from)) {
-            continue;
-        }
         let help = match trouble.kind {
             TroubleKind::Unsafe => anew(),
             _ => trouble.failure.hints.clone(),
@@ -69,15 +65,13 @@ fn find(context: &Context<'_>) -> Vec<Finding> {
         }
         let text = edge.reference.text.as_str();
         let is_remote = text.contains("://") || edge.remote.is_some();
-        if is_remote && redact::has_secret(text) && !context.is_owned(context.path(edge.from)) {
+        if is_remote && redact::has_secret(text) {
             let (message, help) = secret(&redact::url(text));
             findings.push(context.at_reference(Rule::UnsafeReference, edge, message, help));
         }
     }
     for noted in &context.graph.notes {
-        if let NoteKind::Misleading { text } = &noted.note.kind
-            && !context.is_owned(context.path(noted.file))
-        {
+        if let NoteKind::Misleading { text } = &noted.note.kind {
             let message = noted.note.message.clone();
             findings.push(Finding {
                 reference: redact::url(text),
@@ -92,9 +86,6 @@ fn find(context: &Context<'_>) -> Vec<Finding> {
             } => url,
             _ => continue,
         };
-        if context.is_owned(context.path(noted.file)) {
-            continue;
-        }
         let shown = redact::url(url);
         let refused = reference::refuse_unsafe(url, None).err();
         let told = [
@@ -329,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn localized_files_are_skipped() {
+    fn localized_files_are_checked_too() {
         let place = "localized-files/a/kustomization.yaml";
         let text = "resources: ['https://github.com/o/r?ref=-x', 'https://me:hunter2@h/x.yaml']\nhelmCharts: [{name: a, repo: 'https://me:hunter2@h'}]\n";
         let mut scene = Scene::default().file(place, text);
@@ -338,8 +329,6 @@ mod tests {
             sha256: "0".repeat(64),
             ..Default::default()
         });
-        assert_eq!(scene.find(Rule::UnsafeReference), []);
-        let ours = Scene::default().file(place, text);
-        assert_eq!(ours.find(Rule::UnsafeReference).len(), 3);
+        assert_eq!(scene.find(Rule::UnsafeReference).len(), 3);
     }
 }
