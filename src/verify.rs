@@ -18,6 +18,7 @@ use crate::git::{self, CommitId, LocalRepo};
 use crate::history;
 use crate::record::stored::{self, Difference as Stored};
 use crate::record::{Added, LOCK_NAME, Left, LeftWhat, Lock, added};
+use crate::targets::Identity;
 use crate::tree::checkout::CheckedOut;
 use crate::tree::directory::DirectoryTree;
 use crate::tree::objects::{ObjectTree, object_id};
@@ -95,13 +96,14 @@ pub fn verify(here: &Rc<LocalRepo>, request: &Request<'_>) -> Result<Verified, F
     if records.is_empty() && is_nothing && !is_enough {
         return Err(no_record(request).into());
     }
-    verifier.remotes(
+    verifier.findings(
         &locks,
         &Checking::Commit {
             rev: id.commit.clone(),
             commit: id.commit.clone(),
         },
         &checked_out,
+        Some(here),
     )?;
     if request.require_signature {
         verifier.signature(here, &id)?;
@@ -166,7 +168,7 @@ pub fn verify_directory(
         .into());
     }
     let tree = verifier.tree.clone();
-    verifier.remotes(&locks, &Checking::WorkingTree, &tree)?;
+    verifier.findings(&locks, &Checking::WorkingTree, &tree, None)?;
     Ok(Verified {
         rev: directory.to_owned(),
         ..verifier.verified(records, upstream)
@@ -401,13 +403,14 @@ impl<'a> Verifier<'a> {
         Ok(())
     }
 
-    /// Finds what is still remote, with the rules of `check`: nothing allows it, and to be locked is not enough.
-    /// `tree` is what a build reads.
-    fn remotes(
+    /// Finds what fails `check`. What is remote nothing allows but the record, and to be locked is not enough. `tree` is
+    /// what a build reads.
+    fn findings(
         &mut self,
         locks: &[(String, Lock)],
         checking: &Checking,
         tree: &Rc<dyn Listing>,
+        here: Option<&LocalRepo>,
     ) -> Result<()> {
         let kustomizations = self.tree.kustomizations()?;
         for (directory, lock) in locks {
@@ -430,40 +433,57 @@ impl<'a> Verifier<'a> {
                     continue;
                 }
             };
-            let config = Config {
-                file: own.file,
-                include: own.include,
-                exclude: own.exclude,
+            let mut config = Config {
                 locked: Locked::Error,
                 load_restrictor: lock.options.load_restrictor,
-                ..Config::default()
+                ..own
             };
+            config.rules.retain(|rule, _| !REMOTE.contains(rule));
+            let identity = here.map(|here| {
+                || {
+                    Ok(Identity::new(
+                        here.remote_urls()?,
+                        &config,
+                        here.main_branches()?,
+                    ))
+                }
+            });
             let inside = [directory.clone()];
             let checked = check::check(Input {
                 checking: checking.clone(),
                 tree: tree.clone(),
                 paths: if directory.is_empty() { &[] } else { &inside },
                 config: &config,
-                no_allow: true,
+                no_allow: false,
                 absences: None,
-                identity: None,
+                identity: identity.as_ref().map(|identity| identity as &dyn Fn() -> _),
                 targets_only: false,
             })?;
             self.failures.extend(checked.failures);
-            let findings = checked.findings.into_iter();
-            let findings: Vec<Finding> = findings.filter(is_remote).collect();
+            let mut findings = checked.findings;
+            // What may be missing in a copy is said where its source is; other files were compared with the lock.
+            findings.retain(|finding| {
+                finding.rule != Rule::EditedCopy
+                    && (finding.fails() || is_remote(finding))
+                    && (finding.rule != Rule::MissingPath || lock.target.is_none())
+            });
             self.left(directory, lock, &findings);
             for finding in findings {
                 let is_accepted = |left: &Left| left.accepted && is_about_left(&finding, left);
                 if self.is_asked(&finding.path) && !lock.left.iter().any(is_accepted) {
+                    let (kind, message) = if is_remote(&finding) {
+                        let reference = &finding.reference;
+                        let message = format!("`{reference}` is still remote ({})", finding.field);
+                        (Kind::Remote, message)
+                    } else {
+                        let message = format!("{} ({})", finding.message, finding.rule);
+                        (Kind::Finding, message)
+                    };
                     self.differences.push(Difference {
-                        kind: Kind::Remote,
+                        kind,
                         path: finding.path,
                         place: finding.span.map(|span| (span.line, span.column)),
-                        message: format!(
-                            "`{}` is still remote ({})",
-                            finding.reference, finding.field
-                        ),
+                        message,
                     });
                 }
             }
@@ -503,6 +523,9 @@ fn files<'a>(directory: &'a str, lock: &'a Lock) -> impl Iterator<Item = String>
     let files = lock.files.iter();
     files.map(move |file| path::join(directory, &file.path))
 }
+
+/// The rules about what is remote.
+const REMOTE: [Rule; 3] = [Rule::RemoteReference, Rule::RemoteChart, Rule::Function];
 
 /// Returns whether a build reaches out for what a finding is about. Of a function that is an image or a script.
 fn is_remote(finding: &Finding) -> bool {

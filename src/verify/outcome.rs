@@ -70,6 +70,8 @@ pub enum Kind {
     Lock,
     /// Something remote is left.
     Remote,
+    /// `check` fails for something else.
+    Finding,
     /// The directory is not the tree that the message names.
     Tree,
     /// Lock and message disagree.
@@ -90,6 +92,7 @@ impl Kind {
             Kind::File => "file",
             Kind::Lock => "lock",
             Kind::Remote => "remote",
+            Kind::Finding => "finding",
             Kind::Tree => "tree",
             Kind::Trailers => "trailers",
             Kind::Rebuilt => "rebuilt",

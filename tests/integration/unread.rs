@@ -164,6 +164,10 @@ impl Position {
 
     /// Checks HEAD, and expects the problem, and what is named beside it.
     fn found(&self, repo: &Repo, arguments: &[&str]) -> usize {
+        self.found_at(self.file, repo, arguments)
+    }
+
+    fn found_at(&self, file: &str, repo: &Repo, arguments: &[&str]) -> usize {
         let arguments = [&["check", "--rev", "HEAD", "--format=json"], arguments].concat();
         let output = repo.run_unchanged(&arguments);
         assert_eq!(output.status, 1, "{}: {arguments:?}: {output:?}", self.name);
@@ -171,7 +175,7 @@ impl Position {
         let found = report["findings"].as_array().unwrap();
         let problem = found
             .iter()
-            .find(|one| one["rule"] == self.rule && one["path"] == self.file);
+            .find(|one| one["rule"] == self.rule && one["path"] == file);
         let problem = problem.unwrap_or_else(|| panic!("{}: {arguments:?}: {found:?}", self.name));
         assert_eq!(problem["severity"], "error", "{}", self.name);
         assert!(problem["allowed"].is_null(), "{}", self.name);
@@ -180,7 +184,7 @@ impl Position {
         };
         let read = found
             .iter()
-            .any(|one| is_remote(one) && one["path"] == self.file);
+            .any(|one| is_remote(one) && one["path"] == file);
         assert_eq!(read, self.is_read, "{}: {found:?}", self.name);
         usize::try_from(problem["line"].as_u64().unwrap_or(1)).unwrap()
     }
@@ -269,4 +273,26 @@ fn what_lies_out_of_its_root_is_read_all_the_same() {
             .stdout_has("t.yaml:4:7")
             .stdout_has("remote-reference");
     }
+}
+
+#[test]
+fn a_lock_that_lists_it_hides_nothing() {
+    for_each(|position, repo| {
+        position.commit(repo, "", (0, ""));
+        for directory in ["app", "clusters"] {
+            if repo.path().join(directory).exists() {
+                let to = format!("x/localized-files/{directory}");
+                std::fs::create_dir_all(repo.path().join("x/localized-files")).unwrap();
+                repo.git(&["mv", directory, &to]);
+            }
+        }
+        repo.list_localized();
+        repo.commit("listed");
+        let file = format!("x/localized-files/{}", position.file);
+        position.found_at(&file, repo, &[]);
+        repo.run_unchanged(&["verify", "HEAD"])
+            .fails(1)
+            .stdout_has(&format!("{file}:"))
+            .stdout_has(&format!("({})\n", position.rule));
+    });
 }

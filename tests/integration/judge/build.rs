@@ -56,14 +56,18 @@ pub(super) struct Verdict<'a> {
     findings: Vec<(bool, String)>,
     /// Whether it was built: of those that the check refuses, some are.
     pub(super) is_built: bool,
+    /// What differs for `verify`, if it was asked.
+    differences: Vec<(bool, String)>,
+    is_verified: bool,
     /// What was called or asked for, with the way in which it was built.
     pub(super) reached: Vec<(&'static str, String)>,
 }
 
 impl Verdict<'_> {
-    /// Whether the check exits 0 for it.
+    /// Whether the check exits 0 for it, or `verify` does.
     pub(super) fn passes(&self) -> bool {
-        !self.findings.iter().any(|(fails, _)| *fails)
+        let passes = |said: &[(bool, String)]| !said.iter().any(|(fails, _)| *fails);
+        passes(&self.findings) || (self.is_verified && passes(&self.differences))
     }
 
     /// Whether the check passes, and the build reaches out all the same.
@@ -77,7 +81,7 @@ impl fmt::Display for Verdict<'_> {
         let Variant { class, name, .. } = self.variant;
         writeln!(f, "({class:?}, {name:?})")?;
         f.write_str(&self.variant.shown())?;
-        for (_, finding) in &self.findings {
+        for (_, finding) in self.findings.iter().chain(&self.differences) {
             writeln!(f, "  found: {finding}")?;
         }
         for (way, what) in &self.reached {
@@ -103,6 +107,8 @@ pub(super) struct Judge {
     refused: usize,
     ways: &'static [(&'static str, &'static [&'static str])],
     together: usize,
+    /// Whether all files lie where a lock lists them, and `verify` judges them, too.
+    listed: bool,
 }
 
 impl Judge {
@@ -127,6 +133,15 @@ impl Judge {
             refused: 1,
             ways: &WAYS,
             together: TOGETHER,
+            listed: false,
+        }
+    }
+
+    /// Judges what a lock lists that says nothing but that.
+    pub(super) fn listed(self) -> Judge {
+        Judge {
+            listed: true,
+            ..self
         }
     }
 
@@ -186,11 +201,24 @@ impl Judge {
         }
         let url = worker.server.url();
         let loopback = url.trim_start_matches("http://").trim_end_matches('/');
+        let below = if self.listed {
+            "/localized-files/x"
+        } else {
+            ""
+        };
         for (index, variant) in variants.iter().enumerate() {
-            variant.write(&repo, &directory(index), loopback);
+            let place = format!("{}{below}", directory(index));
+            variant.write(&repo, &place, loopback);
+        }
+        if self.listed {
+            repo.list_localized();
         }
         repo.commit("variants");
-        let mut findings = check(&self.sandbox, &repo);
+        let mut findings = judged(&self.sandbox, &repo, CHECK_HEAD);
+        let mut differences = BTreeMap::new();
+        if self.listed {
+            differences = judged(&self.sandbox, &repo, VERIFY_HEAD);
+        }
         // As everybody gets it, with what `.gitattributes` does to it.
         let checkout = self
             .sandbox
@@ -203,9 +231,11 @@ impl Judge {
                 variant,
                 findings: findings.remove(&directory(index)).unwrap_or_default(),
                 is_built: false,
+                differences: differences.remove(&directory(index)).unwrap_or_default(),
+                is_verified: self.listed,
                 reached: Vec::new(),
             };
-            let root = checkout.join(directory(index));
+            let root = checkout.join(format!("{}{below}", directory(index)));
             verdict.is_built = verdict.passes() || index.is_multiple_of(self.refused);
             if verdict.is_built {
                 verdict.reached = self.build(worker, &root, &root, verdict.passes());
@@ -318,10 +348,17 @@ fn run(mut command: Command) {
     }
 }
 
-/// Checks the commit. Returns what was found by directory, and whether it fails the check.
-fn check(sandbox: &Sandbox, repo: &Repo) -> BTreeMap<String, Vec<(bool, String)>> {
+const CHECK_HEAD: &[&str] = &["check", "--rev", "HEAD"];
+const VERIFY_HEAD: &[&str] = &["verify", "HEAD"];
+
+/// Judges the commit. Returns what was found by directory, and whether it fails.
+fn judged(
+    sandbox: &Sandbox,
+    repo: &Repo,
+    arguments: &[&str],
+) -> BTreeMap<String, Vec<(bool, String)>> {
     let mut command = sandbox.command(program(), repo.path());
-    command.args(["check", "--rev", "HEAD", "--format", "json"]);
+    command.args(arguments).args(["--format", "json"]);
     let output = Running::start(&mut command).wait();
     assert!((0..=2).contains(&output.status), "{output:?}");
     assert!(!output.stderr.contains("panicked"), "{output:?}");
@@ -335,7 +372,13 @@ fn check(sandbox: &Sandbox, repo: &Repo) -> BTreeMap<String, Vec<(bool, String)>
             .or_default()
             .push((fails, what));
     };
-    for finding in report["findings"].as_array().unwrap() {
+    for difference in report["differences"].as_array().into_iter().flatten() {
+        let text = |key: &str| difference[key].as_str().unwrap_or_default();
+        status = status.max(1);
+        let what = format!("{}: {}", text("kind"), text("message"));
+        add(text("path"), true, what);
+    }
+    for finding in report["findings"].as_array().into_iter().flatten() {
         let text = |key: &str| finding[key].as_str().unwrap_or_default();
         let fails = text("severity") == "error" && finding["allowed"].is_null();
         status = status.max(i32::from(fails));

@@ -4,6 +4,8 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
+use git_kustomize_localize::record::{Lock, StoredFile, sha256_hex};
+
 use super::{Output, Running, Sandbox, State};
 
 /// A repository in a [`Sandbox`].
@@ -102,6 +104,26 @@ impl Repo {
         self.git(&["add", "--all"]);
         self.git(&["commit", "--quiet", "--allow-empty", "-m", message]);
         self.id("HEAD")
+    }
+
+    /// Stages everything, and writes a lock that lists each file of `localized-files` and says nothing else.
+    #[track_caller]
+    pub(crate) fn list_localized(&self) {
+        self.git(&["add", "--all"]);
+        let listed = self.git(&["ls-files", "-z", "--stage"]);
+        let mut lock = Lock::default();
+        for line in listed.split_terminator('\0') {
+            let (entry, path) = line.split_once('\t').unwrap();
+            if entry.starts_with("100") && path.contains("/localized-files/") {
+                lock.files.push(StoredFile {
+                    path: path.to_owned(),
+                    sha256: sha256_hex(&fs::read(self.path().join(path)).unwrap()),
+                    executable: entry.starts_with("100755"),
+                    ..StoredFile::default()
+                });
+            }
+        }
+        self.write("kustomize-localize.lock", lock.render().unwrap());
     }
 
     /// Returns the object id of `revision`.
