@@ -159,6 +159,7 @@ pub fn check(input: Input<'_>) -> Result<Checked> {
         untold,
         findings,
         known: None,
+        new_config: Vec::new(),
         new_locked: Vec::new(),
         failures,
     };
@@ -331,6 +332,9 @@ pub struct Checked {
     pub findings: Vec<Finding>,
     /// The number of findings that are left out because the base has them too, and the base.
     pub known: Option<(usize, String)>,
+    /// The lines of the configuration that a change adds (`+`) or removes (`-`), where it is judged against its base: they
+    /// count from the next change on.
+    pub new_config: Vec<String>,
     /// What the locks list that those of the base do not, where a change is judged against its base.
     pub new_locked: Vec<Added>,
     /// What could not be checked. Everything else was.
@@ -349,6 +353,7 @@ impl Checked {
             untold: Vec::new(),
             findings: Vec::new(),
             known: None,
+            new_config: Vec::new(),
             new_locked: Vec::new(),
             failures,
         }

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Checks the commit that is checked out, against the commit that the change starts from. What cannot be
-# judged fails: nothing here may turn a check of nothing, or of something else, into an all-clear.
+# Checks the commit that is checked out, against the commit that the change starts from, whose configuration counts.
+# What cannot be judged fails: nothing here may turn a check of nothing, or of something else, into an all-clear.
 set -euo pipefail
 
 fail() {
@@ -18,6 +18,15 @@ at_hand() {
   is_commit "$1" || git fetch --quiet --no-tags --depth=1 --no-recurse-submodules origin "$1" ||
     fail "commit $1, which this change starts from, cannot be fetched: give actions/checkout fetch-depth: 2, or 0"
   base=$1
+}
+
+# The default branch: what a new branch, a tag and a run by hand are judged against.
+default_branch() {
+  [[ -n $KL_DEFAULT_BRANCH && $GITHUB_REF != "refs/heads/$KL_DEFAULT_BRANCH" ]] ||
+    fail "the event $GITHUB_EVENT_NAME names no commit to compare with: give base"
+  git fetch --quiet --no-tags --depth=1 --no-recurse-submodules origin "refs/heads/$KL_DEFAULT_BRANCH" ||
+    fail "the branch $KL_DEFAULT_BRANCH, to compare with, cannot be fetched: give base"
+  base=$(git rev-parse --verify FETCH_HEAD)
 }
 
 head=$(git rev-parse --verify 'HEAD^{commit}') || fail 'nothing is checked out: actions/checkout must come first'
@@ -42,18 +51,15 @@ else
     push)
       if [[ $KL_BEFORE =~ [1-9a-f] ]]; then
         at_hand "$KL_BEFORE"
-      elif [[ $GITHUB_REF == refs/heads/* && $GITHUB_REF != "refs/heads/$KL_DEFAULT_BRANCH" ]]; then
-        # A new branch.
-        git fetch --quiet --no-tags --depth=1 --no-recurse-submodules origin "refs/heads/$KL_DEFAULT_BRANCH" ||
-          fail "the branch $KL_DEFAULT_BRANCH, to compare with, cannot be fetched: give base"
-        base=$(git rev-parse --verify FETCH_HEAD)
+      else
+        default_branch
       fi
       ;;
+    *) default_branch ;;
   esac
 fi
 
-args=(check --rev HEAD)
-[[ -z $base ]] || args+=("--base=$base")
+args=(check --rev HEAD "--base=$base")
 paths=()
 while IFS= read -r path; do
   [[ -z $path ]] || paths+=("$path")
@@ -71,7 +77,6 @@ git-kustomize-localize "${args[@]}" --format github -- ${paths[@]+"${paths[@]}"}
 case $KL_VERIFY_LOCK in
   false | '') ;;
   true)
-    [[ -n $base ]] || fail 'verify-lock needs a commit to compare with: give base'
     word=$(head -c 64 /dev/urandom | git hash-object --stdin)
     echo "::stop-commands::$word"
     asked=0
@@ -85,7 +90,7 @@ esac
 
 # What the change touches, and what it names that the base does not, as a picture. GitHub shows no larger ones; without
 # them nothing is missing.
-if [[ -n $base && -n ${GITHUB_STEP_SUMMARY:-} ]]; then
+if [[ -n ${GITHUB_STEP_SUMMARY:-} ]]; then
   touched=$(git-kustomize-localize affected --rev HEAD --since "$base" 2>/dev/null) || touched=
   if [[ -n $touched && ${#touched} -lt 40000 ]]; then
     printf '\n### Kustomizations that may build to something else\n\n~~~text\n%s\n~~~\n' "$touched" >>"$GITHUB_STEP_SUMMARY"

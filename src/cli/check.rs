@@ -39,8 +39,9 @@ pub(super) struct CheckArgs {
 
     /// Judge a change to BASE: its configuration counts, not that of the change
     ///
-    /// Where it says `new-only`, what BASE has too is left out. Comments count where one of BASE allowed the same, and
-    /// what the locks of BASE lack is shown as `new in the lock`. For gates.
+    /// Where it says `new-only`, what BASE has too is left out. Comments count where one of BASE allowed the same. What
+    /// the locks of BASE lack is shown as `new in the lock`, and what the change does to the configuration as `new in
+    /// the configuration`. For gates.
     #[arg(long, value_name = "BASE", conflicts_with = "config")]
     base: Option<String>,
 

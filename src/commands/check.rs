@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use super::targets;
 use crate::check::{self, Checked, Checking, Input, Renames};
-use crate::config::{Comments, Config};
+use crate::config::{Comments, Config, FILE_NAME};
 use crate::failure::{Failure, Failures, Result};
 use crate::git::{LocalRepo, Side};
 use crate::record::added;
@@ -168,7 +168,7 @@ pub fn check(here: &Rc<LocalRepo>, request: &Request) -> Result<Checked, Failure
     Ok(checked)
 }
 
-/// Takes back what the change accepts itself, and finds what is new in its locks.
+/// Takes back what the change accepts itself, and finds what is new in its configuration and its locks.
 fn compare(
     looks: &Looks<'_>,
     opened: &Opened,
@@ -188,6 +188,10 @@ fn compare(
             .at(&base, &[])
             .map_or(Vec::new(), |base| base.findings);
         checked.take_back(&old, config, since);
+    }
+    if let Checking::Commit { commit, .. } = &base.checking {
+        let lines = looks.here.changed_lines(commit, opened.side(), FILE_NAME);
+        checked.new_config = lines?;
     }
     for place in opened.tree.locks()? {
         // One that cannot be read is a failure of the check already.

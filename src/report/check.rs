@@ -19,6 +19,7 @@ use crate::check::{Checked, Checking};
 use crate::failure::short;
 use crate::finding::{Finding, Severity};
 use crate::record::{Added, sha256_hex};
+use crate::redact;
 
 impl Checking {
     /// Returns its name, as in JSON.
@@ -88,15 +89,28 @@ fn summary(checked: &Checked) -> String {
     format!("{line}: {}{unbuilt}", parts.join(", "))
 }
 
-/// Returns what a reviewer looks at: an entry of a lock that the base lacks or has otherwise.
-fn new_locked(added: &Added) -> String {
-    format!(
-        "{}:{}: {} {}",
-        visible(&added.lock),
-        added.line,
-        visible(&added.remote),
-        added.digest
-    )
+/// Returns what a reviewer looks at: what the configuration and the locks say otherwise than those of the base.
+fn news(checked: &Checked) -> [(&'static str, Vec<String>); 2] {
+    let lines = checked.new_config.iter();
+    let locked = |added: &Added| {
+        format!(
+            "{}:{}: {} {}",
+            visible(&added.lock),
+            added.line,
+            visible(&added.remote),
+            added.digest
+        )
+    };
+    [
+        (
+            "new in the configuration",
+            lines.map(|line| visible(&redact::text(line))).collect(),
+        ),
+        (
+            "new in the lock",
+            checked.new_locked.iter().map(locked).collect(),
+        ),
+    ]
 }
 
 /// Returns what to know when the index is not what is on disk: what was fixed there may not be staged.

@@ -49,6 +49,7 @@ pub fn judged(judgement: &Judgement, hook: Running, shown: Shown) -> String {
     };
     let mut findings = checked.findings.iter();
     let speaks = findings.any(|finding| finding.allowed.is_none())
+        || !checked.new_config.is_empty()
         || !checked.new_locked.is_empty()
         || !checked.failures.is_empty();
     if !speaks && hook != Running::Framework {

@@ -252,9 +252,56 @@ fn only_new_findings_count_if_the_base_says_so() {
     runner.sandbox.set("GITHUB_REF", "refs/heads/pull");
     runner.set("github.event.before", "0".repeat(40));
     runner.run().fails(1).lacks("file=old/kustomization.yaml");
-    // Other events have no base: that must not pass as clean.
-    runner.event("schedule", &base, 1);
-    runner.run().fails(2).stdout_has("--new-only=BASE");
+}
+
+#[test]
+fn no_event_is_judged_by_the_configuration_of_the_change() {
+    let mut runner = Runner::new();
+    runner.origin.write("app/kustomization.yaml", REMOTE);
+    runner.origin.write(".kustomize-localize", OFF);
+    let (_, _, merge) = runner.pull_request();
+    runner.set("github.event.before", "0".repeat(40));
+    for event in [
+        "push",
+        "create",
+        "release",
+        "schedule",
+        "workflow_dispatch",
+        "workflow_run",
+        "repository_dispatch",
+        "issue_comment",
+        "pull_request_review",
+        "anything",
+    ] {
+        for name in ["refs/heads/pull", "refs/tags/v1", "refs/pull/1/merge"] {
+            runner.event(event, &merge, 1);
+            runner.sandbox.set("GITHUB_REF", name);
+            runner.run().fails(1).stdout_has("remote-reference");
+        }
+        // The default branch itself starts from nothing that the event names.
+        runner.event(event, &merge, 1);
+        runner.run().fails(2).stdout_has(&format!(
+            "the event {event} names no commit to compare with"
+        ));
+    }
+    // Who asks for it is judged by it.
+    runner.set("inputs.base", &merge);
+    runner.run().success();
+}
+
+#[test]
+fn a_change_that_only_loosens_the_configuration_is_shown() {
+    let mut runner = Runner::new();
+    runner.origin.write(".kustomize-localize", OFF);
+    let (_, _, merge) = runner.pull_request();
+    runner.event("pull_request", &merge, 1);
+    runner
+        .run()
+        .success()
+        .stdout_has("new in the configuration: +  remote-reference: off\n");
+    let summary = runner.file("GITHUB_STEP_SUMMARY");
+    let line = "<p>new in the configuration:</p>\n<ul>\n<li><code>+rules:</code></li>\n<li><code>+  remote-reference: off</code></li>\n";
+    assert!(summary.contains(line), "{summary}");
 }
 
 #[test]
@@ -282,8 +329,8 @@ fn an_event_that_cannot_be_checked_fails() {
     }
     runner.set("inputs.base", "--nonsense");
     runner.run().fails(2).stdout_has("base names no commit");
-    runner.set("inputs.base", "");
     runner.event("schedule", &base, 1);
+    runner.set("inputs.base", &base);
     runner.set("inputs.paths", "nowhere\n");
     runner.run().fails(2);
     runner.set("inputs.paths", "$(touch pwned)\n--quiet\n");
@@ -339,6 +386,7 @@ fn release_of(archive: impl FnOnce(&Sandbox) -> Vec<u8>) -> (Runner, Server, Str
     fs::remove_file(runner.sandbox.path("bin/git-kustomize-localize")).unwrap();
     let commit = runner.origin.id("main");
     runner.event("schedule", &commit, 1);
+    runner.set("inputs.base", commit);
     let server = Server::start();
     runner.sandbox.trust(&server);
     runner
@@ -448,6 +496,7 @@ fn the_source_is_compiled_without_what_a_check_does_not_need() {
     let program = runner.sandbox.path("bin/git-kustomize-localize");
     let commit = runner.origin.id("main");
     runner.event("schedule", &commit, 1);
+    runner.set("inputs.base", commit);
     fs::remove_file(program).unwrap();
     runner.run().fails(2).stdout_has("is not on PATH");
     // A fake cargo prints its arguments, and makes the program.

@@ -72,3 +72,67 @@ fn new_lock_entries_are_shown() {
     );
     assert_eq!(report["new_locked"][0]["line"], 3);
 }
+
+#[test]
+fn what_changes_in_the_configuration_is_shown() {
+    let (_sandbox, repo) = work();
+    let file = ".kustomize-localize";
+    let entry = "- {url: 'https://u:hunter2@h.example/acme', reason: ours}";
+    let both = format!("allow:\n{entry}\nlocked: error\n");
+    // A file that attributes call binary, and one that the user has shown by a program.
+    repo.write(".gitattributes", ".kustomize-localize -diff diff=x\n");
+    repo.git(&["config", "diff.x.textconv", "false"]);
+    repo.git(&["config", "diff.external", "false"]);
+    repo.git(&["config", "color.ui", "always"]);
+    repo.commit("attributes");
+    let mut before = None;
+    for (text, lines) in [
+        (Some("locked: error\n"), &["+locked: error"][..]),
+        (
+            Some(&*both),
+            &[
+                "+allow:",
+                "+- {url: 'https://h.example/acme', reason: ours}",
+            ],
+        ),
+        // The same lines, in another order.
+        (
+            Some("exclude:\n- a\ninclude:\n- app\n"),
+            &["-locked: error", "+exclude:", "+- a", "+- app"],
+        ),
+        (
+            Some("exclude:\n- app/b\ninclude:\n- app\n"),
+            &["-- a", "+- app/b"],
+        ),
+        (
+            Some("include:\n- app\nexclude:\n- app/b\n"),
+            &["-exclude:", "+exclude:"],
+        ),
+        (None, &["-include:", "-exclude:"]),
+        (None, &[]),
+    ] {
+        match text {
+            Some(text) => repo.write(file, text),
+            None if before.is_some() => repo.remove(file),
+            None => {}
+        }
+        before = text;
+        repo.commit("policy");
+        let arguments = ["check", "--rev", "HEAD", "--base", "HEAD^"];
+        let output = repo.run_unchanged(&arguments);
+        assert_eq!(
+            output.stdout.contains("new in the configuration"),
+            !lines.is_empty()
+        );
+        for line in lines {
+            output.stdout_has(&format!("new in the configuration: {line}\n"));
+        }
+        output.lacks("hunter2");
+        let arguments = [&arguments[..], &["--format=json"]].concat();
+        let report: Value = serde_json::from_str(&repo.run(&arguments).stdout).unwrap();
+        let shown = report["new_config"].as_array().unwrap();
+        for line in lines {
+            assert!(shown.iter().any(|one| one == line), "{line}: {shown:?}");
+        }
+    }
+}

@@ -177,13 +177,38 @@ impl LocalRepo {
     }
 
     fn renamed(&self, how: &str, base: &str, side: Side<'_>) -> Result<Vec<u8>> {
+        let options = ["-z", "--name-status", "--diff-filter=R", how];
+        self.diff(&options, base, side, &["--"])
+    }
+
+    /// Returns the lines of a file that changed since the commit `base`, each behind `+` or `-`.
+    ///
+    /// # Errors
+    /// When git cannot compare them.
+    pub fn changed_lines(&self, base: &str, side: Side<'_>, path: &str) -> Result<Vec<String>> {
+        // Whatever attributes and configuration say, the lines themselves.
+        let options = ["-p", "-U0", "--text", "--no-ext-diff", "--no-textconv"];
+        let spec = format!(":(top,literal){path}");
+        let output = self.diff(&options, base, side, &["--", &spec])?;
+        let text = String::from_utf8_lossy(&output);
+        let lines = text.lines().skip_while(|line| !line.starts_with("@@"));
+        let changed = lines.filter(|line| line.starts_with(['+', '-']));
+        Ok(changed.map(str::to_owned).collect())
+    }
+
+    fn diff(
+        &self,
+        options: &[&str],
+        base: &str,
+        side: Side<'_>,
+        paths: &[&str],
+    ) -> Result<Vec<u8>> {
         let (command, revisions): (&[&str], &[&str]) = match side {
             Side::Index => (&["diff-index", "--cached"], &[base]),
             Side::WorkingTree => (&["diff-index"], &[base]),
             Side::Commit(commit) => (&["diff-tree", "-r"], &[base, commit]),
         };
-        let options = ["-z", "--name-status", "--diff-filter=R", how];
-        self.files(&[command, &options, revisions, &["--"]].concat())
+        self.files(&[command, options, revisions, paths].concat())
     }
 
     /// Returns the entries of the index as git reads it, in its order.

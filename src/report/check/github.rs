@@ -6,7 +6,7 @@
 use std::fmt::Write;
 
 use super::overview::Overview;
-use super::{Shown, human, new_locked, summary};
+use super::{Shown, human, summary};
 use crate::check::Checked;
 use crate::failure::Failure;
 use crate::finding::{Finding, Severity};
@@ -18,7 +18,7 @@ use crate::report::visible;
 const ANNOTATIONS: usize = 10;
 /// A summary is shown up to 1 MiB; whoever else writes to it needs some of that.
 const SUMMARY: usize = 1_000_000;
-/// How many entries that are new in a lock a summary lists.
+/// How many lines that are new in a lock or the configuration a summary lists.
 const NEW: usize = 500;
 
 /// Returns what goes to the log: the findings as text, then the commands.
@@ -109,13 +109,14 @@ pub fn github_summary(checked: &Checked, all: bool) -> String {
     }
     let failures = checked.failures.iter().map(failure_row);
     let all = checked.failures.len() + findings.len();
-    if !checked.new_locked.is_empty() {
-        out.push_str("<p>new in the lock:</p>\n<ul>\n");
-        let (shown, left_out) = checked
-            .new_locked
-            .split_at(checked.new_locked.len().min(NEW));
-        for added in shown {
-            let _ = writeln!(out, "<li><code>{}</code></li>", html(&new_locked(added)));
+    for (what, lines) in super::news(checked) {
+        if lines.is_empty() {
+            continue;
+        }
+        let _ = write!(out, "<p>{what}:</p>\n<ul>\n");
+        let (shown, left_out) = lines.split_at(lines.len().min(NEW));
+        for line in shown {
+            let _ = writeln!(out, "<li><code>{}</code></li>", html(line));
         }
         out.push_str("</ul>\n");
         if !left_out.is_empty() {

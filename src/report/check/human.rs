@@ -6,7 +6,7 @@ use console::Style;
 
 use super::excerpt::Excerpt;
 use super::overview::Overview;
-use super::{deployed, new_locked, not_staged, summary, visible};
+use super::{deployed, news, not_staged, summary, visible};
 use crate::check::Checked;
 use crate::finding::{Finding, Rule, Severity};
 
@@ -81,9 +81,11 @@ pub fn human(checked: &Checked, shown: Shown) -> String {
         let ids = ids.join(" ");
         out.push_str(&format!("{mark} git kustomize-localize explain {ids}\n"));
     }
-    for added in &checked.new_locked {
-        let note = styles.help.apply_to("new in the lock:");
-        out.push_str(&format!("{note} {}\n", new_locked(added)));
+    for (what, lines) in news(checked) {
+        for line in lines {
+            let note = styles.help.apply_to(format!("{what}:"));
+            out.push_str(&format!("{note} {line}\n"));
+        }
     }
     out.push_str(&summary(checked));
     out.push('\n');

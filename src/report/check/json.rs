@@ -6,6 +6,7 @@ use serde::Serialize;
 use crate::check::{Checked, Checking};
 use crate::finding::{Finding, Subject};
 use crate::record::Added;
+use crate::redact;
 use crate::report::json::{JsonMessage, TOOL, Tool, render};
 
 #[derive(Serialize)]
@@ -17,6 +18,7 @@ struct JsonChecked<'a> {
     commit: Option<&'a str>,
     checked: Counts,
     new_only: Option<NewOnly<'a>>,
+    new_config: Vec<String>,
     new_locked: Vec<NewLocked<'a>>,
     findings: Vec<JsonFinding<'a>>,
     failures: Vec<JsonMessage<'a>>,
@@ -120,6 +122,11 @@ pub fn json(checked: &Checked) -> String {
             base,
             left_out: *count,
         }),
+        new_config: checked
+            .new_config
+            .iter()
+            .map(|line| redact::text(line))
+            .collect(),
         new_locked: checked.new_locked.iter().map(new_locked).collect(),
         findings: checked.findings.iter().map(finding).collect(),
         failures: checked.failures.iter().map(JsonMessage::from).collect(),

@@ -118,6 +118,7 @@ pub(super) fn checked(findings: Vec<Finding>) -> Checked {
         untold: Vec::new(),
         findings,
         known: None,
+        new_config: Vec::new(),
         new_locked: Vec::new(),
         failures: Vec::new(),
     }

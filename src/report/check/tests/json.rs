@@ -44,6 +44,7 @@ fn the_report_matches_its_documentation() {
             "commit": "1a2b3c4d5e6f708192a3b4c5d6e7f8091a2b3c4d",
             "checked": {"kustomizations": 14, "references": 52, "differing": 0, "unbuilt_targets": 0},
             "new_only": {"base": "HEAD", "left_out": 7},
+            "new_config": [],
             "new_locked": [],
             "findings": [{
                 "rule": "remote-reference",
