@@ -36,7 +36,8 @@ metadata:
 The rule also reports a program that is looked up on the `PATH`, a plugin in the plugin home, a mount of another type
 than `bind`, and a directory of plugin configurations that `patches`, `crds`, `commonAnnotations` or the like change
 before they are used: only a build knows what they run. A program that is named by a URL (kustomize downloads none; a
-localized copy has it) and a function in Starlark are warnings. `rules: {function: warning}` makes all of them warnings.
+localized copy has it) and a function in Starlark are warnings. `rules: {function: warning}` makes all of them warnings,
+but for a function and a directory that cannot be read: what they name is not known.
 
 Below `localized-files` only errors are reported; what is behind a locked reference is reported
 [at that reference](../manual/remotes.md#what-stays-remote). A program, mount or `argsFromFile` that is not in the tree is

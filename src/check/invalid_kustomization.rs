@@ -448,7 +448,10 @@ mod tests {
     #[test]
     fn only_errors_in_localized_files_are_reported() {
         let path = "localized-files/h/base/kustomization.yaml";
-        for (text, count) in [("resource: []\n", 1), ("namePrefix: a\nnamePrefix: b\n", 0)] {
+        for (text, count) in [
+            ("resource: []\n", 1),
+            ("namePrefix: a\n---\nnamePrefix: b\n", 0),
+        ] {
             let mut scene = Scene::of("resources: [localized-files/h/base]\n").file(path, text);
             scene.lock.files = vec![crate::record::StoredFile {
                 path: path.into(),

@@ -68,7 +68,7 @@ fn a_directory_is_verified_wherever_it_lies() {
         .fails(1)
         .stdout_has(&format!("{PLACE}: was changed: its sha256 is "))
         .stdout_has(&format!("{PLACE}.orig: was added"))
-        .stdout_has(": 3 differences\n");
+        .stdout_has(": 4 differences\n");
 }
 
 #[test]
