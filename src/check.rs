@@ -126,7 +126,7 @@ pub fn check(input: Input<'_>) -> Result<Checked> {
     let context = Context::new(&explored, &input, &targets, &locks, broken_lock, &missing);
     let mut findings = find(&context);
     failures.append(&mut context.failures.borrow_mut());
-    context.deployed.name(&mut findings);
+    failures.extend(context.deployed.name(&mut findings).err());
     let others = others(&context, &findings);
     let texts = explored
         .graph
@@ -213,14 +213,25 @@ fn find(context: &Context<'_>) -> Vec<Finding> {
     // What a lock lists is believed in nothing, but others wrote it: there may be a reason for what is no error.
     findings
         .retain(|finding| finding.severity == Severity::Error || !context.is_owned(&finding.path));
-    // A plugin configuration that two roots list is one file.
+    // A plugin configuration that two roots list is one file, whose paths mean something else in each.
+    let edges = context.graph.roots.iter().flat_map(|root| {
+        let plugins = root.edges.iter().filter(|edge| edge.from != root.file);
+        plugins.map(|edge| context.path(edge.from))
+    });
+    let plugins: HashSet<&str> = edges.collect();
     let mut told = HashSet::new();
     findings.retain(|finding| {
+        let is_plugin = finding.span.is_some() && plugins.contains(&*finding.path);
+        let what = if is_plugin {
+            &finding.reference
+        } else {
+            &finding.message
+        };
         told.insert((
             finding.rule,
             finding.path.clone(),
             finding.span,
-            finding.message.clone(),
+            what.clone(),
         ))
     });
     findings

@@ -269,7 +269,7 @@ pub enum ProblemKind {
     InlineConfiguration,
     /// A built-in plugin that does not exist, or not for this field.
     UnknownPlugin,
-    /// Aliases that expand beyond all measure.
+    /// More than what is read of a file: nothing in it is known.
     TooLarge,
 }
 

@@ -54,6 +54,7 @@
 //! | [`git`] | the git executable: for this repository, for a remote one |
 //! | [`process`], [`interrupt`], [`parallel`] | deadlines, process groups, cleanup; work on other threads |
 //! | [`failpoint`] | the moments before a lasting change: a test kills the program at each of them |
+//! | `limits` | how much of anything is taken from outside: one table |
 //! | [`failure`], [`finding`], [`redact`] | what stopped the work, what is wrong with the files, what must not be shown
 //! |
 //!
@@ -85,6 +86,7 @@ pub mod history;
 pub mod hook;
 pub mod interrupt;
 pub mod kustomization;
+mod limits;
 pub mod manual;
 pub mod parallel;
 pub mod plan;

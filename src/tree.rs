@@ -21,6 +21,7 @@ use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use crate::failure::Result;
+use crate::limits::PATH;
 
 /// What a tree holds at a path, the last component not followed if it is a link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -346,7 +347,7 @@ pub fn resolve(tree: &dyn Tree, path: &str) -> Result<Resolved> {
 
 /// Asks a tree, unless only who wrote the path knows how deep it is.
 fn is_directory(tree: &dyn Tree, path: &str) -> Result<bool> {
-    Ok(path.len() < path::LONGEST && tree.is_directory(path)?)
+    Ok(path.len() < PATH.most && tree.is_directory(path)?)
 }
 
 /// A tree that several owners share.

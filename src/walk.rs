@@ -33,8 +33,10 @@ use crate::config::{Leave, Missing};
 use crate::failure::{Failure, Failures, Location, Result};
 use crate::finding::{Rule, WarningId};
 use crate::kustomization::{
-    self, Accepts, FunctionRuntime, NoteKind, PluginUse, Reference, Refused,
+    self, Accepts, FunctionRuntime, NoteKind, PluginFile, PluginUse, ProblemKind, Reference,
+    Refused,
 };
+use crate::limits::{FILE, FINDINGS, RUN};
 use crate::record::LoadRestrictor;
 use crate::redact::SafeUrl;
 pub use crate::tree::absence::Absence;
@@ -44,12 +46,8 @@ use places::Places;
 use plugin::PluginRoot;
 use trouble::{WalkError, WalkResult};
 
-/// The longest kustomization or plugin configuration that is read, in bytes: a longer one takes longer than anybody
-/// waits.
-pub(crate) const LONGEST: usize = 10_000_000;
-
-/// How many kustomizations are read at once, before what they say is kept: that takes less memory.
-const AT_ONCE: usize = 4_000;
+/// How many bytes of kustomizations are read at once, before what they say is kept: that takes less memory.
+const AT_ONCE: usize = 1 << 20;
 
 /// What changes how a walk goes.
 #[derive(Default)]
@@ -159,13 +157,16 @@ pub fn explore(
         plugin_roots: Vec::new(),
         listed: HashSet::new(),
         plugins: HashSet::new(),
+        read_plugins: HashMap::new(),
+        references_read: 0,
+        remotes: 0,
+        is_full: false,
         carried: HashMap::new(),
         code: HashSet::new(),
         troubles: Vec::new(),
     };
     walker.graph.sources.push(source);
-    let chunks = directories.chunks(AT_ONCE);
-    let starts = chunks.flat_map(|some| walker.start(some)).collect();
+    let starts = walker.start(directories);
     let mut remotes = remotes;
     loop {
         while let Some(root) = walker.queue.pop() {
@@ -234,6 +235,14 @@ struct Walker<'a> {
     listed: HashSet<(RootId, RootId, PluginUse)>,
     /// The plugin configurations that were read, each with the root that it is read for.
     plugins: HashSet<(RootId, FileId, PluginUse)>,
+    /// What they say.
+    read_plugins: HashMap<(FileId, PluginUse), Rc<PluginFile>>,
+    /// How many roots and references there are.
+    references_read: usize,
+    /// How many of the references are remote.
+    remotes: usize,
+    /// Whether there were more than there is room for.
+    is_full: bool,
     /// Those that are not all built in.
     code: HashSet<FileId>,
     /// What is carried, by source, path and bound.
@@ -242,22 +251,52 @@ struct Walker<'a> {
 }
 
 impl Walker<'_> {
+    /// Returns whether there is room for more. Where there is none, the walk ends.
+    fn has_room(&mut self) -> bool {
+        let reports = self.remotes + self.graph.notes.len() + self.troubles.len();
+        let counts = [(RUN, self.references_read), (FINDINGS, reports)];
+        let full = counts
+            .into_iter()
+            .find(|(limit, count)| *count >= limit.most);
+        if let Some((limit, _)) = full.filter(|_| !self.is_full) {
+            self.is_full = true;
+            let all = self.graph.sources[0].tree.label("");
+            self.trouble(limit.exceeded(&all).into(), None, None);
+            self.queue.clear();
+            self.pending.clear();
+            self.plugin_roots.clear();
+        }
+        full.is_none()
+    }
+
     /// Makes directories at which the walk starts roots of the graph. Returns the root of each.
     fn start(&mut self, directories: &[String]) -> Vec<Option<RootId>> {
-        let mut unread = Vec::new();
-        let starts = directories
-            .iter()
-            .map(|directory| match self.place(0, directory) {
+        let mut starts = Vec::new();
+        let (mut unread, mut bytes) = (Vec::new(), 0);
+        for directory in directories {
+            starts.push(match self.place(0, directory) {
+                _ if self.is_full => None,
                 Ok((root, file)) => {
                     unread.extend(file.map(|file| (root, file)));
+                    bytes += file.map_or(0, |file| self.graph.files[file].bytes.len());
                     Some(root)
                 }
                 Err(stop) => {
                     self.trouble(stop, None, None);
                     None
                 }
-            })
-            .collect();
+            });
+            if bytes >= AT_ONCE {
+                self.read(std::mem::take(&mut unread));
+                bytes = 0;
+            }
+        }
+        self.read(unread);
+        starts
+    }
+
+    /// Reads kustomizations side by side.
+    fn read(&mut self, unread: Vec<(RootId, FileId)>) {
         let texts: Vec<&[u8]> = unread
             .iter()
             .map(|(_, file)| &*self.graph.files[*file].bytes)
@@ -269,7 +308,6 @@ impl Walker<'_> {
                 *bytes = self.no_bytes.clone();
             }
         }
-        starts
     }
 
     /// Makes the directory (a real path) a root of the graph, whose references are followed later.
@@ -291,6 +329,11 @@ impl Walker<'_> {
             Err(number) => number,
         };
         let (file_name, file) = self.kustomization_file(source, directory)?;
+        if !self.has_room() {
+            return Err(RUN
+                .exceeded(&self.graph.sources[source].tree.label(directory))
+                .into());
+        }
         let id = self.graph.roots.len();
         self.graph.roots.push(Root {
             source,
@@ -327,6 +370,10 @@ impl Walker<'_> {
     }
 
     fn add_edge(&mut self, root: RootId, from: FileId, reference: Reference) {
+        if !self.has_room() {
+            return;
+        }
+        self.references_read += 1;
         let reference = match self.references.get(&reference) {
             Some(known) => known.clone(),
             None => {
@@ -434,15 +481,10 @@ impl Walker<'_> {
             self.load(file)?;
         }
         let bytes = self.graph.files[file].bytes.clone();
-        if bytes.len() > LONGEST {
+        if bytes.len() > FILE.most {
             // Nothing else looks at it, either.
             self.graph.files[file].bytes = self.no_bytes.clone();
-            return Err(Failure::new(format!(
-                "`{}` is larger than {} MB",
-                self.graph.label(file),
-                LONGEST / 1_000_000
-            ))
-            .hint("split it: a kustomization or plugin configuration of that size is not read"));
+            return Err(FILE.exceeded(&self.graph.label(file)));
         }
         Ok(bytes)
     }
@@ -481,7 +523,7 @@ impl Walker<'_> {
     fn read_root(&mut self, root: RootId) {
         // Plugin files add edges while the loop runs.
         let mut index = 0;
-        while index < self.graph.roots[root].edges.len() {
+        while index < self.graph.roots[root].edges.len() && self.has_room() {
             self.follow(root, index);
             index += 1;
         }
@@ -493,6 +535,7 @@ impl Walker<'_> {
             (edge.from, edge.reference.clone())
         };
         let remote = RemoteRef::of(&reference, || self.named_by(from));
+        self.remotes += usize::from(remote.is_some());
         self.graph.roots[root].edges[edge].remote = remote.map(Rc::new);
         let target = match self.target(root, edge, &reference) {
             Ok(target) => target,
@@ -589,6 +632,9 @@ impl Walker<'_> {
     }
 
     fn note(&mut self, root: RootId, file: FileId, note: kustomization::Note) {
+        if !self.has_room() {
+            return;
+        }
         let location = Location {
             line: note.line,
             column: note.column,
@@ -628,6 +674,9 @@ impl Walker<'_> {
     /// Notes what kustomize refuses in a file. Returns what could be read in it.
     fn problems<T>(&mut self, file: FileId, refused: Refused<T>) -> T {
         for problem in refused.problems {
+            if !self.has_room() {
+                break;
+            }
             let mut failure = Failure::new(problem.message).at(Location {
                 line: problem.line,
                 column: problem.column,
@@ -636,7 +685,10 @@ impl Walker<'_> {
             });
             failure.hints = problem.hints;
             self.troubles.push(Trouble {
-                kind: TroubleKind::Problem(problem.kind),
+                kind: match problem.kind {
+                    ProblemKind::TooLarge => TroubleKind::Failed,
+                    kind => TroubleKind::Problem(kind),
+                },
                 edge: None,
                 root: None,
                 file: Some(file),

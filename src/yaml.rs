@@ -15,6 +15,7 @@ use std::collections::BTreeSet;
 use granit_parser::{Event, Marker, Parser, ScalarStyle, ScanError, Span, StrInput};
 
 use crate::failure::{Failure, Location, Result, shown};
+use crate::limits::Limit;
 
 /// More levels than the formats have.
 const MAX_DEPTH: usize = 8;
@@ -54,21 +55,9 @@ pub(crate) struct Reader<'a> {
     is_broken: bool,
 }
 
-/// Returns the text of a file if it can be one of ours at all: `what`, of at most `most` bytes. `hint` says what to do
-/// about one that is not text.
-pub(crate) fn text<'a>(
-    bytes: &'a [u8],
-    file: &str,
-    (what, most): (&str, usize),
-    hint: &str,
-) -> Result<&'a str> {
-    if bytes.len() > most {
-        return Err(Failure::new(format!(
-            "{what} of {} bytes is more than the {most} that are read",
-            bytes.len()
-        ))
-        .at(at_line(file, 0)));
-    }
+/// Returns the text of a file if it can be one of ours at all. `hint` says what to do about one that is not text.
+pub(crate) fn text<'a>(bytes: &'a [u8], file: &str, limit: Limit, hint: &str) -> Result<&'a str> {
+    limit.check(bytes.len(), || file.to_owned())?;
     let text = std::str::from_utf8(bytes).map_err(|error| {
         let before = bytes.get(..error.valid_up_to()).unwrap_or_default();
         let line = 1 + before.iter().filter(|byte| **byte == b'\n').count();

@@ -9,6 +9,7 @@ use super::Input;
 use crate::failure::{Failure, Result};
 use crate::finding::Finding;
 use crate::kustomization::Accepts;
+use crate::limits::FINDING_BYTES;
 use crate::record::LoadRestrictor;
 use crate::targets::{self, Here, Place, Target, Targets, Unread};
 use crate::tree::{Listing, path};
@@ -331,9 +332,12 @@ impl<'a> Deployed<'a> {
     }
 
     /// Says of each finding what deploys it.
-    pub(super) fn name(&self, findings: &mut [Finding]) {
-        if findings.is_empty() || self.here().next().is_none() {
-            return;
+    ///
+    /// # Errors
+    /// When there is more to say than anybody reads; then what is left of them is named.
+    pub(super) fn name(&self, findings: &mut Vec<Finding>) -> Result<()> {
+        if findings.is_empty() {
+            return Ok(());
         }
         let mut by_file: HashMap<String, Vec<&Target>> = HashMap::new();
         for one in self.here() {
@@ -350,10 +354,28 @@ impl<'a> Deployed<'a> {
                 }
             }
         }
-        for finding in findings {
+        let mut bytes = 0;
+        let mut named = 0;
+        for finding in &mut *findings {
             let targets = by_file.get(&finding.path).into_iter().flatten();
-            finding.deployed.extend(targets.map(|target| target.by()));
+            let left = FINDING_BYTES.most - bytes;
+            for name in targets.map(|target| target.by()).take(left) {
+                bytes += name.len();
+                finding.deployed.push(name);
+            }
+            let help = finding.help.iter().map(String::len).sum::<usize>();
+            bytes += finding.message.len() + finding.reference.len() + help;
+            if bytes > FINDING_BYTES.most {
+                break;
+            }
+            named += 1;
         }
+        let all = findings.len();
+        findings.truncate(named);
+        if named < all {
+            return Err(FINDING_BYTES.exceeded(&self.tree.label("")));
+        }
+        Ok(())
     }
 
     /// Returns a line of a file that an object stands in; 1-based, without its end.

@@ -268,7 +268,10 @@ fn a_file_that_is_too_large_is_a_failure() {
         assert_eq!(checked.status(), 2, "{path}");
         assert_eq!(checked.failures.len(), 1, "{path}");
         let failure = &checked.failures[0];
-        assert_eq!(failure.message, format!("`{path}` is larger than 10 MB"));
+        assert_eq!(
+            failure.message,
+            format!("`{path}` has more than 10000000 bytes")
+        );
         assert!(failure.hints[0].starts_with("split it"), "{failure:?}");
     }
 }

@@ -9,11 +9,9 @@ use super::{
 };
 use crate::failure::{Failure, Failures, Result, nearest, shown};
 use crate::finding::{Rule, Span, WarningId};
+use crate::limits::CONFIGURATION;
 use crate::record::LoadRestrictor;
 use crate::yaml::{self, Mark, Reader, at_line};
-
-/// The largest configuration that is read, in bytes: thousands of entries.
-const MAX_BYTES: usize = 256 << 10;
 
 /// The keys of the configuration.
 pub(super) const KEYS: [&str; 15] = [
@@ -68,12 +66,7 @@ pub(super) fn config(bytes: &[u8], file: &str) -> std::result::Result<Config, Fa
 
 /// Returns the text of a file that can be a configuration at all.
 fn text<'a>(bytes: &'a [u8], file: &str) -> Result<&'a str> {
-    let text = yaml::text(
-        bytes,
-        file,
-        ("a configuration", MAX_BYTES),
-        "save the file as UTF-8",
-    )?;
+    let text = yaml::text(bytes, file, CONFIGURATION, "save the file as UTF-8")?;
     if let Some(index) = text.lines().position(|line| line.starts_with("<<<<<<< ")) {
         return Err(Failure::new("holds a merge conflict").at(at_line(file, index + 1)));
     }

@@ -6,8 +6,9 @@
 use std::collections::HashSet;
 
 use crate::kustomization::{self, Accepts, Note, NoteKind, PluginUse, Reference};
+use crate::limits::FILE;
 use crate::tree::{Entry, FILE_NAMES, Resolved, Tree, license, path, resolve};
-use crate::walk::{CHART_HOME, LONGEST};
+use crate::walk::CHART_HOME;
 
 /// How many files of a directory are fetched on suspicion.
 const MOST_GUESSED: usize = 32;
@@ -107,7 +108,7 @@ impl Survey<'_> {
 
     fn read(&self, path: &str) -> Option<Vec<u8>> {
         let bytes = self.tree.read(path).ok()?;
-        (bytes.len() <= LONGEST).then_some(bytes)
+        (bytes.len() <= FILE.most).then_some(bytes)
     }
 
     fn licenses(&mut self, directory: &str) {

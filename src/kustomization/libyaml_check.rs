@@ -82,6 +82,7 @@ pub(super) fn values(text: &str, count: usize) -> Result<Vec<Value>, SyntaxError
                 line,
                 column,
                 message,
+                is_too_large: false,
             }
         })?;
         values.push(value);
@@ -124,6 +125,7 @@ fn agree(stream: &Stream<'_>) -> Result<(), SyntaxError> {
                 line,
                 column,
                 message: why.to_owned(),
+                is_too_large: false,
             });
         }
     }
@@ -143,6 +145,7 @@ fn agree(stream: &Stream<'_>) -> Result<(), SyntaxError> {
             line,
             column,
             message: message.to_owned(),
+            is_too_large: false,
         }
     };
     if !comparable {

@@ -8,9 +8,6 @@ use super::read::equal;
 use super::yaml::{Dialect, Document, NodeId, NodeKind, Type};
 use super::{libyaml_check, plugin};
 
-/// More values than any object has: what aliases expand to counts.
-const MOST: usize = 100_000;
-
 /// A value of a YAML document, aliases resolved.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Value {
@@ -272,29 +269,18 @@ pub fn read_object(text: &str, before: usize) -> Result<Option<Value>, (usize, S
     let Some(root) = document.root() else {
         return Ok(None);
     };
-    let mut reader = Reader {
-        document,
-        before,
-        left: MOST,
-    };
-    match reader.value(root) {
-        Some(value) => Ok(Some(value).filter(|value| value.data != Data::Null)),
-        None => Err((before + 1, format!("holds more than {MOST} values"))),
-    }
+    let value = Reader { document, before }.value(root);
+    Ok(Some(value).filter(|value| value.data != Data::Null))
 }
 
 struct Reader<'a> {
     document: &'a Document,
     before: usize,
-    /// How many more values are read.
-    left: usize,
 }
 
 impl Reader<'_> {
-    /// Returns a value; none where there are too many. How deep aliases nest is bounded by
-    /// [`libyaml_check`].
-    fn value(&mut self, id: NodeId) -> Option<Value> {
-        self.left = self.left.checked_sub(1)?;
+    /// Returns a value. How deep aliases nest is bounded by [`libyaml_check`].
+    fn value(&self, id: NodeId) -> Value {
         let document = self.document;
         let node = document.resolved(id);
         let data = match &node.kind {
@@ -306,24 +292,24 @@ impl Reader<'_> {
             },
             NodeKind::Sequence(items) => {
                 let items = items.iter().map(|item| self.value(*item));
-                Data::List(items.collect::<Option<_>>()?)
+                Data::List(items.collect())
             }
-            NodeKind::Mapping(pairs) => Data::Mapping(self.pairs(pairs)?),
+            NodeKind::Mapping(pairs) => Data::Mapping(self.pairs(pairs)),
             // What an alias stands for is no alias.
             NodeKind::Alias(_) => Data::Null,
         };
         let (line, column) = document.node(id).start;
-        Some(Value {
+        Value {
             line: self.before + line,
             column,
             data,
-        })
+        }
     }
 
-    fn pairs(&mut self, pairs: &[(NodeId, NodeId)]) -> Option<Vec<(String, Value)>> {
+    fn pairs(&self, pairs: &[(NodeId, NodeId)]) -> Vec<(String, Value)> {
         let value = |(key, value): &(NodeId, NodeId)| {
             let key = self.document.scalar(*key).unwrap_or_default();
-            Some((key.to_owned(), self.value(*value)?))
+            (key.to_owned(), self.value(*value))
         };
         pairs.iter().map(value).collect()
     }

@@ -9,6 +9,8 @@ mod whereabouts;
 pub(super) use keys::equal;
 
 use super::fields::KUSTOMIZATION;
+use crate::limits::{ENTRIES, NODES};
+
 use super::yaml::{Dialect, NodeKind, Stream, Type};
 use super::{
     Kind, Kustomization, Note, NoteKind, Problem, ProblemKind, Reference, Refused, Reshaping,
@@ -21,9 +23,6 @@ pub(super) use whereabouts::{Place, Whereabouts};
 /// The versions that go with the kinds (api/types/kustomization.go).
 const KUSTOMIZATION_VERSION: &str = "kustomize.config.k8s.io/v1beta1";
 const COMPONENT_VERSION: &str = "kustomize.config.k8s.io/v1alpha1";
-
-/// How many nodes may be visited in one file because of aliases and merge keys.
-const MOST_VISITS: usize = 200_000;
 
 /// Reads a kustomization file.
 ///
@@ -166,18 +165,22 @@ pub(super) fn parse(bytes: &[u8], limit: usize) -> Result<Stream<'_>, Problem> {
         }
     })?;
     super::libyaml_check::read(text, limit).map_err(|error| {
-        conflict(text).unwrap_or_else(|| Problem {
+        let problem = |message: String, hint: Option<&str>, kind| Problem {
             line: error.line,
             column: error.column,
             field: String::new(),
-            message: format!("not valid YAML: {}", error.message),
-            hints: if ["{{", "{%"].iter().any(|action| text.contains(action)) {
-                let hint = "if it is a template, which other files are made of, add its directory to `exclude` in `.kustomize-localize`";
-                vec![hint.to_owned()]
-            } else {
-                Vec::new()
-            },
-            kind: ProblemKind::Syntax,
+            message,
+            hints: hint.map(str::to_owned).into_iter().collect(),
+            kind,
+        };
+        if error.is_too_large {
+            return problem(error.message.clone(), Some(NODES.hint), ProblemKind::TooLarge);
+        }
+        conflict(text).unwrap_or_else(|| {
+            let is_template = ["{{", "{%"].iter().any(|action| text.contains(action));
+            let hint = "if it is a template, which other files are made of, add its directory to `exclude` in `.kustomize-localize`";
+            let message = format!("not valid YAML: {}", error.message);
+            problem(message, is_template.then_some(hint), ProblemKind::Syntax)
         })
     })
 }
@@ -220,7 +223,6 @@ pub(super) struct Found {
     build_metadata: Vec<String>,
     declared_kind: Option<Declared>,
     declared_version: Option<Declared>,
-    visits: usize,
     /// Whether a plugin configuration is code, which annotations can make another.
     pub has_code: bool,
 }
@@ -287,11 +289,35 @@ impl Found {
         self.kind = parsed.unwrap_or_default();
     }
 
+    /// Returns whether there is room for one more reference, note or problem.
+    fn has_room(&mut self) -> bool {
+        let count = self.references.len() + self.notes.len() + self.problems.len();
+        if count == ENTRIES.most {
+            self.problems.push(Problem {
+                line: 0,
+                column: 0,
+                field: String::new(),
+                message: ENTRIES.more(),
+                hints: vec![ENTRIES.hint.to_owned()],
+                kind: ProblemKind::TooLarge,
+            });
+        }
+        count < ENTRIES.most
+    }
+
     /// Puts everything in the order of the text; the error is what kustomize refuses.
     pub(super) fn finish<T>(mut self, read: impl FnOnce(Self) -> T) -> Result<T, Refused<T>> {
         self.references.sort_by_key(|r| (r.line, r.column));
         self.notes.sort_by_key(|n| (n.line, n.column));
         let mut problems = std::mem::take(&mut self.problems);
+        if let Some(one) = problems
+            .iter()
+            .find(|one| one.kind == ProblemKind::TooLarge)
+        {
+            problems = vec![one.clone()];
+            self.references.clear();
+            self.notes.clear();
+        }
         let read = read(self);
         if problems.is_empty() {
             return Ok(read);

@@ -9,8 +9,13 @@ use std::ops::Range;
 
 use granit_parser::{Event, Options, Parser, ScalarStyle, ScanError, Span, StructureStyle};
 
+use crate::limits::NODES;
+
 pub(super) use literal::Literal;
 pub(super) use scalar::{Dialect, Type, plain_type};
+
+/// As many bytes of a scalar count as a node.
+const LONG: usize = 100;
 
 /// Index of a node in its [`Document`].
 pub(super) type NodeId = usize;
@@ -90,6 +95,7 @@ pub(super) struct SyntaxError {
     /// 1-based, in characters.
     pub column: usize,
     pub message: String,
+    pub is_too_large: bool,
 }
 
 /// Byte offsets at which lines begin.
@@ -148,6 +154,7 @@ impl<'t> Stream<'t> {
         options.emit_anchor_events = true;
         let mut events = Parser::new_from_str_with_options(&text[..end], options);
         let mut builder: Option<Builder> = None;
+        let mut size = 0_usize;
         while let Some(next) = events.next_event() {
             let (event, span) = match next {
                 Ok(next) => next,
@@ -161,6 +168,7 @@ impl<'t> Stream<'t> {
                         line: error.marker().line(),
                         column: error.marker().col() + 1,
                         message: describe(&error),
+                        is_too_large: false,
                     });
                 }
             };
@@ -171,10 +179,11 @@ impl<'t> Stream<'t> {
                         stream.rest = Some(span.start.byte_offset().unwrap_or(text.len()));
                         break;
                     }
-                    builder = Some(Builder::new(text));
+                    builder = Some(Builder::new(text, size));
                 }
                 Event::DocumentEnd => {
                     if let Some(done) = builder.take() {
+                        size = done.size;
                         stream.repeated_anchor |= done.repeated_anchor;
                         stream.documents.push(done.document);
                     }
@@ -185,6 +194,13 @@ impl<'t> Stream<'t> {
                             let at = span.start.byte_offset().unwrap_or(0);
                             stream.error(at, message)
                         })?;
+                        if builder.size > NODES.most {
+                            let at = span.start.byte_offset().unwrap_or(0);
+                            return Err(SyntaxError {
+                                is_too_large: true,
+                                ..stream.error(at, NODES.more())
+                            });
+                        }
                     }
                 }
             }
@@ -232,6 +248,7 @@ impl<'t> Stream<'t> {
             line,
             column,
             message,
+            is_too_large: false,
         }
     }
 }
@@ -313,6 +330,10 @@ struct Builder<'t> {
     anchors: HashMap<usize, NodeId>,
     names: HashSet<String>,
     repeated_anchor: bool,
+    /// How many nodes there are, in the documents before it too, with what aliases stand for.
+    size: usize,
+    /// How many nodes each anchor stands for.
+    anchored: HashMap<NodeId, usize>,
 }
 
 /// A collection that is being filled.
@@ -321,12 +342,16 @@ struct Open {
     flow: bool,
     /// The key whose value comes next.
     key: Option<NodeId>,
+    /// How many nodes were there before it.
+    before: usize,
 }
 
 impl<'t> Builder<'t> {
-    fn new(text: &'t str) -> Self {
+    fn new(text: &'t str, size: usize) -> Self {
         Builder {
             text,
+            size,
+            anchored: HashMap::new(),
             document: Document::default(),
             open: Vec::new(),
             anchors: HashMap::new(),
@@ -374,7 +399,11 @@ impl<'t> Builder<'t> {
                 self.push(id, style);
             }
             Event::SequenceEnd | Event::MappingEnd => {
-                self.open.pop();
+                if let Some(done) = self.open.pop()
+                    && self.document.node(done.id).anchor.is_some()
+                {
+                    self.anchored.insert(done.id, self.size - done.before);
+                }
             }
             Event::Alias(anchor) => {
                 let Some(target) = self.anchors.get(&anchor).copied() else {
@@ -383,6 +412,7 @@ impl<'t> Builder<'t> {
                 if self.open.iter().any(|open| open.id == target) {
                     return Err("an anchor's value contains itself".to_owned());
                 }
+                self.size += self.anchored.get(&target).copied().unwrap_or_default();
                 self.add(NodeKind::Alias(target), span, 0, None);
             }
             Event::Anchor(_, name) => {
@@ -398,14 +428,21 @@ impl<'t> Builder<'t> {
             id,
             flow: style == StructureStyle::Flow,
             key: None,
+            before: self.size - 1,
         });
     }
 
     fn add(&mut self, kind: NodeKind, span: &Span, anchor: usize, tag: Option<String>) -> NodeId {
         let id = self.document.nodes.len();
+        let length = match &kind {
+            NodeKind::Scalar { value, .. } => value.len(),
+            _ => 0,
+        };
+        self.size += 1 + length / LONG;
         let anchor = (anchor != 0).then_some(anchor);
         if let Some(anchor) = anchor {
             self.anchors.insert(anchor, id);
+            self.anchored.insert(id, 1 + length / LONG);
         }
         self.document.nodes.push(Node {
             kind,

@@ -83,9 +83,6 @@ pub use merge::{Both, Merged, Sides};
 /// The one version of the format that is read and written.
 const VERSION: u64 = 1;
 
-/// The largest lock that is read, in bytes: some 200 000 files.
-const MAX_BYTES: usize = 64 << 20;
-
 /// What a lock holds.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Lock {

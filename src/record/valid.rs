@@ -2,10 +2,8 @@
 //!
 //! Each check returns the reason as the rest of a sentence: "the path `a/../b` *holds `..`*".
 
+use crate::limits::PATH;
 use crate::redact::is_invisible;
-
-/// The longest path, in bytes: that of Linux.
-const LONGEST_PATH: usize = 4096;
 
 /// Why a text was refused.
 type Refused = std::result::Result<(), &'static str>;
@@ -13,7 +11,7 @@ type Refused = std::result::Result<(), &'static str>;
 /// Accepts a path from the top of a repository to a file or a directory below it: `/` between the
 /// components, nothing that could name another place on any system, nothing inside `.git`.
 pub(super) fn path(text: &str) -> Refused {
-    if text.len() > LONGEST_PATH {
+    if text.len() > PATH.most {
         return Err("is longer than a path can be");
     }
     if text.starts_with('/') {
@@ -192,8 +190,8 @@ mod tests {
         ] {
             assert!(path(text).is_err(), "{text:?}");
         }
-        assert!(path(&"a".repeat(LONGEST_PATH)).is_ok());
-        assert!(path(&"a".repeat(LONGEST_PATH + 1)).is_err());
+        assert!(path(&"a".repeat(PATH.most)).is_ok());
+        assert!(path(&"a".repeat(PATH.most + 1)).is_err());
         assert_eq!(path_or_top("."), Ok(()));
         assert!(path_or_top("..").is_err());
     }

@@ -3,12 +3,11 @@
 //! Flux writes it into the directory (fluxcd/pkg, `kustomize/kustomize_generator.go`), Argo CD lets `kustomize edit` do so
 //! (argo-cd, `util/kustomize/kustomize.go`).
 
-use serde::Deserialize as _;
 use serde_json::{Map, Value, json};
 
 use super::{Build, Engine, Found, Here, Target};
 use crate::failure::Result;
-use crate::kustomization::FILE_NAMES;
+use crate::kustomization::{FILE_NAMES, read_object};
 use crate::record::LoadRestrictor;
 use crate::tree::{self, Entry, Resolved, Tree, path};
 
@@ -101,8 +100,8 @@ fn arguments(target: &Target) -> Vec<String> {
 
 /// Reads the first document, as kustomize does.
 fn parsed(text: &[u8]) -> Option<Map<String, Value>> {
-    let mut documents = serde_yaml::Deserializer::from_slice(text);
-    match Value::deserialize(documents.next()?).ok()? {
+    let text = std::str::from_utf8(text).ok()?;
+    match read_object(text, 0).ok()??.json() {
         Value::Object(kustomization) => Some(kustomization),
         _ => None,
     }

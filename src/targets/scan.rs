@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::config::Config;
 use crate::failure::Result;
 use crate::kustomization::{Value, documents, read_object};
+use crate::limits::{FILE, OBJECTS};
 use crate::record::sha256_hex;
 use crate::tree::{Entry, Listing, Search, path};
 
@@ -42,11 +43,6 @@ pub(super) const KINDS: [(&str, &str); 13] = [
     ("fleet.cattle.io", "GitRepo"),
     ("", "ConfigMap"),
 ];
-
-/// The largest file that is read, in bytes.
-const LONGEST: usize = 10_000_000;
-/// How many objects one file may hold.
-const MOST: usize = 1000;
 
 /// An object that matters.
 #[derive(Debug, Clone)]
@@ -191,15 +187,14 @@ impl Scan {
 
     fn file(&mut self, file: &str, bytes: &[u8]) {
         let matters = |text: &str| documents(text).any(|(_, document)| declared::matters(document));
-        if bytes.len() > LONGEST {
+        if bytes.len() > FILE.most {
             if matters(&String::from_utf8_lossy(bytes)) {
-                let message = format!("larger than {} MB", LONGEST / 1_000_000);
-                self.pass(file, 0, message, Why::Limit);
+                self.pass(file, 0, FILE.more(), Why::Limit);
             }
             return;
         }
         match std::str::from_utf8(bytes) {
-            Ok(text) => self.text(file, text, MOST),
+            Ok(text) => self.text(file, text, OBJECTS.most),
             Err(_) if matters(&String::from_utf8_lossy(bytes)) => {
                 self.pass(file, 0, "not UTF-8", Why::NotYaml);
             }
@@ -236,8 +231,11 @@ impl Scan {
             value.get("kind").and_then(Value::text),
             value.get("items").and_then(Value::list),
         ) {
+            if items.len() > OBJECTS.most {
+                return self.pass(file, value.line, OBJECTS.more(), Why::Limit);
+            }
             // A list in a list is none.
-            for item in items.iter().take(MOST) {
+            for item in items {
                 self.one(file, item.clone());
             }
             return;

@@ -6,8 +6,9 @@ use std::rc::Rc;
 
 use super::ignored::Ignores;
 use super::objects::{ObjectTree, object_id};
-use super::{Entry, SharedTree, Tree, path};
+use super::{Entry, SharedTree, Tree};
 use crate::git::LocalRepo;
+use crate::limits::PATH;
 
 /// Why a local file is not in the tree that is looked at.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -69,7 +70,7 @@ impl Absences {
 
     /// Returns why `path` (from the top) is missing.
     pub fn of(&self, path: &str) -> Absence {
-        if path.len() > path::LONGEST {
+        if path.len() > PATH.most {
             return Absence::Nowhere;
         }
         if let Some(known) = self.known.borrow().get(path) {

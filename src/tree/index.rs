@@ -20,8 +20,9 @@ use super::recent::Recent;
 use super::store::Objects;
 use super::top::Top;
 use super::{Entry, LOCK_NAME, Listing, MERGE_LOCK, Search, Tree, path};
-use crate::failure::{Failure, Result, command, pathspec};
+use crate::failure::{Failure, Result, command, pathspec, shown};
 use crate::git::LocalRepo;
+use crate::limits::PATH;
 
 /// The files of the index, as they are stored.
 ///
@@ -51,6 +52,9 @@ impl IndexTree {
             Some(read) => read,
             None => ask(&here, objects.hash())?,
         };
+        for path in entries.all().iter().map(|entry| entries.path(entry)) {
+            PATH.check(path.len(), || shown(&path.to_string()))?;
+        }
         let mut trees = BTreeMap::new();
         let directories = entries.all().iter();
         for entry in directories.filter(|entry| entry.kind == Entry::Directory) {
@@ -142,6 +146,9 @@ impl IndexTree {
     fn range(&self, directory: &str) -> Option<Range<usize>> {
         if directory.is_empty() {
             return Some(0..self.entries.all().len());
+        }
+        if directory.len() > PATH.most {
+            return None;
         }
         if let Some(known) = self.ranges.get(directory) {
             return Some(known);

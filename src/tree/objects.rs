@@ -19,6 +19,7 @@ use super::top::Top;
 use super::{Entry, Listing, Search, Tree, path};
 use crate::failure::{Failure, Result, shown};
 use crate::git::LocalRepo;
+use crate::limits::{PATH, PATH_BYTES, PATHS};
 
 pub use super::store::{open, open_fetched, proven};
 
@@ -36,8 +37,8 @@ pub struct ObjectTree {
     /// The last of them that was looked into: most of the time it is the next one, too.
     last: RefCell<Option<(String, Arc<Directory>)>>,
     links: RefCell<BTreeSet<String>>,
-    /// The directories at any depth whose names are not UTF-8, as they can be shown, once all were looked into.
-    unnameable: OnceCell<Vec<(String, ObjectId)>>,
+    /// Whether a directory has a name that is not UTF-8, once all were looked into.
+    has_odd: OnceCell<bool>,
     top: Option<Top>,
 }
 
@@ -96,7 +97,7 @@ impl ObjectTree {
             directories: Recent::default(),
             last: RefCell::default(),
             links: RefCell::default(),
-            unnameable: OnceCell::new(),
+            has_odd: OnceCell::new(),
             top: None,
         }
     }
@@ -164,35 +165,59 @@ impl ObjectTree {
         })
     }
 
-    /// Shows every directory at or below `top`, in about the order of their paths: that of their files in a pack.
+    /// Shows every directory at or below `top` that a text can name.
     fn each_directory(
         &self,
         top: &str,
         visit: &mut dyn FnMut(&str, &Arc<Directory>),
     ) -> Result<()> {
-        let mut unnameable = Vec::new();
+        self.walk(top, false, &mut |place, directory, _| {
+            visit(place, directory)
+        })
+    }
+
+    /// Shows every directory at or below `top`, in about the order of their paths: that of their files in a pack. With
+    /// whether its path is UTF-8; those where it is not are left out unless they are requested.
+    fn walk(
+        &self,
+        top: &str,
+        with_odd: bool,
+        visit: &mut dyn FnMut(&str, &Arc<Directory>, bool),
+    ) -> Result<()> {
         let mut todo = Vec::new();
         if let Some(item) = self.item(top)?
             && item.entry == Entry::Directory
         {
-            todo.push((top.to_owned(), item.id));
+            todo.push((top.to_owned(), item.id, true));
         }
-        while let Some((directory, id)) = todo.pop() {
+        let (mut paths, mut bytes, mut has_odd) = (0, 0, false);
+        // Equal directories are one object, so that a few objects make any number of paths.
+        let all = || format!("tree {}", self.root);
+        while let Some((directory, id, is_named)) = todo.pop() {
             let entries = self.decoded(id, &directory)?;
-            visit(&directory, &entries);
+            visit(&directory, &entries, is_named);
+            has_odd |= !entries.odd.is_empty();
+            let odd = entries.odd.iter().filter(|_| with_odd);
+            let odd = odd.map(|(name, id)| (name.as_str(), *id, false));
             // The first one is the next one.
-            for (name, item) in entries.iter().rev() {
-                if item.entry == Entry::Directory {
-                    todo.push((path::join(&directory, name), item.id));
+            let named = entries.iter().rev().map(|(name, item)| {
+                let id = (item.entry == Entry::Directory).then_some(item.id);
+                (name, id, is_named)
+            });
+            for (name, id, is_named) in odd.chain(named) {
+                let length = directory.len() + 1 + name.len();
+                PATH.check(length, || shown(&path::join(&directory, name)))?;
+                (paths, bytes) = (paths + 1, bytes + length);
+                if let Some(id) = id {
+                    todo.push((path::join(&directory, name), id, is_named));
                 }
             }
-            let here = entries.odd.iter();
-            unnameable
-                .extend(here.filter_map(|(name, id)| Some((path::join(&directory, name), (*id)?))));
+            PATHS.check(paths, all)?;
+            PATH_BYTES.check(bytes, all)?;
         }
         if top.is_empty() {
             // The same each time.
-            let _ = self.unnameable.set(unnameable);
+            let _ = self.has_odd.set(has_odd);
         }
         Ok(())
     }
@@ -204,6 +229,7 @@ impl ObjectTree {
     }
 
     fn item(&self, path: &str) -> Result<Option<Item>> {
+        PATH.check(path.len(), || shown(path))?;
         if path.is_empty() {
             let entry = Entry::Directory;
             return Ok(Some(Item {
@@ -257,6 +283,18 @@ impl ObjectTree {
         for entry in gix::objs::TreeRefIter::from_bytes(&bytes, self.objects.hash()) {
             let entry = entry
                 .map_err(|error| Failure::new(format!("tree {id} cannot be read: {error}")))?;
+            let name = entry.filename;
+            if name.is_empty()
+                || name.contains(&b'/')
+                || [&b"."[..], b".."].contains(&&**name)
+                || name.eq_ignore_ascii_case(b".git")
+            {
+                return Err(Failure::new(format!(
+                    "tree {id} of `{}` names an entry `{}`, which git checks out nowhere",
+                    shown(&path::join(&self.place, path)),
+                    shown(&name.to_string())
+                )));
+            }
             // A name that is not UTF-8 cannot be named by a reference, which is text.
             let Ok(name) = std::str::from_utf8(entry.filename) else {
                 let id = entry.mode.is_tree().then(|| entry.oid.to_owned());
@@ -391,16 +429,19 @@ impl Listing for ObjectTree {
     }
 
     fn unnameable(&self, names: &[&str]) -> Result<Vec<String>> {
-        if self.unnameable.get().is_none() {
-            self.each("", &mut |_, _, _| {})?;
-        }
         let mut found = Vec::new();
-        for (directory, id) in self.unnameable.get().into_iter().flatten() {
-            let place = path::join(&self.place, directory);
-            let tree = ObjectTree::at(self.objects.clone(), *id, &place);
-            let below = [tree.files_named(names)?, tree.unnameable(names)?].concat();
-            found.extend(below.iter().map(|path| path::join(directory, path)));
+        if self.has_odd.get() == Some(&false) {
+            return Ok(found);
         }
+        self.walk("", true, &mut |place, directory, is_named| {
+            let files = names.iter().filter(|name| {
+                let item = directory.find(name).map(|number| directory.get(number).1);
+                !is_named
+                    && item
+                        .is_some_and(|item| matches!(item.entry, Entry::File { .. } | Entry::Link))
+            });
+            found.extend(files.map(|name| path::join(place, name)));
+        })?;
         found.sort();
         Ok(found)
     }

@@ -2,9 +2,6 @@
 
 use std::collections::BTreeSet;
 
-/// Longer paths are not looked up at once, in bytes: how deep they are is up to who wrote them.
-pub const LONGEST: usize = 4096;
-
 /// Returns the non-empty components of `path`.
 pub fn components(path: &str) -> impl DoubleEndedIterator<Item = &str> {
     path.split('/').filter(|component| !component.is_empty())

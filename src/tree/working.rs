@@ -9,8 +9,9 @@ use std::rc::Rc;
 use super::index::{IndexTree, is_named};
 use super::top::Top;
 use super::{Entry, Listing, Tree, disk, path};
-use crate::failure::{Failure, Result};
+use crate::failure::{Failure, Result, shown};
 use crate::git::LocalRepo;
+use crate::limits::PATH;
 
 /// The files below the top of the working tree, ignored ones too: a build reads them all. A submodule
 /// of the index is one, whether it is checked out or not.
@@ -105,6 +106,7 @@ impl Tree for WorkingTree {
         if path::name(path).eq_ignore_ascii_case(".git") {
             return Ok(None);
         }
+        PATH.check(path.len(), || shown(path))?;
         if path.is_empty() {
             return Ok(Some(Entry::Directory));
         }

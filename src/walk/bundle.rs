@@ -8,12 +8,8 @@ use super::local::wider;
 use super::trouble::{Beyond, TroubleKind, WalkError, WalkResult};
 use super::{Contents, RootId, Target, Walker};
 use crate::failure::Result;
+use crate::limits::{CARRIED_BYTES, CARRIED_FILES};
 use crate::tree::{self, Entry, Resolved, SharedTree, Tree, path};
-
-/// How many files and directories may come along for one reference.
-const MOST_ENTRIES: usize = 20_000;
-/// How many bytes may.
-const MOST_BYTES: usize = 256 << 20;
 
 /// How far that may lie from the root that needs it. What it holds may not lead further either.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -252,12 +248,8 @@ impl Walker<'_> {
                 if let Some(file) = files.get(&path::join(&open.inside, &name)) {
                     bytes += self.graph.files[*file].bytes.len();
                 }
-                if entries > MOST_ENTRIES || bytes > MOST_BYTES {
-                    return Err(WalkError::new(
-                        TroubleKind::Refused,
-                        format!("`{shown}` holds more than {MOST_ENTRIES} files or {} MiB, which no build needs as a whole", MOST_BYTES >> 20),
-                    )
-                    .hint("name a directory with only the files that are needed"));
+                for (limit, count) in [(CARRIED_FILES, entries), (CARRIED_BYTES, bytes)] {
+                    limit.check(count, || shown.clone())?;
                 }
             }
         }

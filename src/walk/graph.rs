@@ -3,12 +3,12 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::rc::Rc;
 
-use super::LONGEST;
 use super::chart::{Archive, Chart, Place};
 use super::remote_ref::RemoteRef;
 use crate::failure::Location;
 use crate::finding::WarningId;
 use crate::kustomization::{Accepts, Kind, Note, Reference};
+use crate::limits::FILE;
 use crate::redact::SafeUrl;
 use crate::reference::RepoRef;
 use crate::tree::{SharedTree, path};
@@ -214,7 +214,7 @@ impl Graph {
         match &file.origin {
             Origin::Tree { source, path } if file.bytes.is_empty() => {
                 let bytes = self.sources[*source].tree.read(path);
-                let bytes = bytes.ok().filter(|bytes| bytes.len() <= LONGEST);
+                let bytes = bytes.ok().filter(|bytes| bytes.len() <= FILE.most);
                 bytes.unwrap_or_default().into()
             }
             _ => file.bytes.clone(),

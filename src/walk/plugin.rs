@@ -2,12 +2,13 @@
 //! roots whose resources they are.
 
 use std::collections::{HashMap, HashSet};
+use std::rc::Rc;
 
 use super::trouble::{Trouble, TroubleKind, WalkResult};
 use super::{FileId, RootId, Target, Walker, Warning};
 use crate::failure::{Failure, Location};
 use crate::finding::WarningId;
-use crate::kustomization::{self, Accepts, NoteKind, PluginUse, Reshaping};
+use crate::kustomization::{self, Accepts, NoteKind, PluginFile, PluginUse, Reference, Reshaping};
 use crate::redact;
 use crate::reference::{self, RepoSpec};
 use crate::tree::{self, Resolved, path};
@@ -42,42 +43,58 @@ impl Walker<'_> {
             PluginUse::Transformer => PluginUse::Generator,
         };
         let is_known = self.plugins.contains(&(root, file, other));
-        if !self.plugins.insert((root, file, listed)) {
+        if !self.plugins.insert((root, file, listed)) || !self.has_room() {
             return Ok(());
         }
-        let bytes = self.bytes(file)?;
-        let plugin = kustomization::read_plugin(&bytes, Some(listed));
-        let plugin = plugin.unwrap_or_else(|refused| self.problems(file, refused));
+        let plugin = self.plugin_file(file, listed)?;
         // A reference of a function that is listed for both is noted once.
         if is_known {
             return Ok(());
         }
+        for note in &plugin.notes {
+            self.note(root, file, note.clone());
+        }
+        for reference in &plugin.references {
+            let field = format!("{field} > {}", reference.field);
+            self.add_edge(
+                root,
+                file,
+                Reference {
+                    field,
+                    ..reference.clone()
+                },
+            );
+        }
+        Ok(())
+    }
+
+    /// Returns what a plugin configuration says, which is read once, whoever lists it. What is wrong with it is noted.
+    fn plugin_file(&mut self, file: FileId, listed: PluginUse) -> WalkResult<Rc<PluginFile>> {
+        if let Some(known) = self.read_plugins.get(&(file, listed)) {
+            return Ok(known.clone());
+        }
+        // A file that cannot be read fails once, too.
+        self.read_plugins.insert((file, listed), Rc::default());
+        let plugin = kustomization::read_plugin(&self.bytes(file)?, Some(listed));
+        let plugin = Rc::new(plugin.unwrap_or_else(|refused| self.problems(file, refused)));
         if plugin.has_code {
             self.code.insert(file);
         }
-        for note in plugin.notes {
-            self.note(root, file, note);
-        }
-        for mut reference in plugin.references {
-            reference.field = format!("{field} > {}", reference.field);
-            self.add_edge(root, file, reference);
-        }
-        Ok(())
+        self.read_plugins.insert((file, listed), plugin.clone());
+        Ok(plugin)
     }
 
     /// Reads the resources of roots that are listed as plugin configurations, as far as they are known.
     /// Returns whether there were any that had not been read.
     pub(super) fn read_plugin_roots(&mut self) -> bool {
         let mut any = false;
-        for index in 0..self.plugin_roots.len() {
-            let PluginRoot {
-                lister,
-                root,
-                listed,
-                field,
-            } = &self.plugin_roots[index];
-            let (lister, listed, field) = (*lister, *listed, field.clone());
-            for file in self.configurations(*root).1 {
+        let mut index = 0;
+        // None are left where there is no room.
+        while let Some(one) = self.plugin_roots.get(index) {
+            let (lister, root, listed, field) =
+                (one.lister, one.root, one.listed, one.field.clone());
+            index += 1;
+            for file in self.configurations(root).1 {
                 if self.plugins.contains(&(lister, file, listed)) {
                     continue;
                 }

@@ -55,6 +55,7 @@ mod judge;
 mod killed;
 mod layout;
 mod licenses;
+mod limits;
 mod lock;
 mod lock_conflicts;
 mod lock_entries;

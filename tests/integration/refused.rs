@@ -511,7 +511,10 @@ fn a_component_that_cannot_be_read_has_no_kind() {
     let large = format!("{component}{}", "# \n".repeat(3_400_000));
     for (text, problem) in [
         (POINTER, "`c/kustomization.yaml` is a Git LFS pointer"),
-        (&large, "`c/kustomization.yaml` is larger than 10 MB"),
+        (
+            &large,
+            "`c/kustomization.yaml` has more than 10000000 bytes",
+        ),
     ] {
         let world = World::new();
         let user = "components: [../c]\n";

@@ -277,10 +277,7 @@ fn hostile_files_end_in_an_error() {
     refused(&"[".repeat(100_000));
     refused(&format!("scopes: {}", "[".repeat(1000)));
     refused(&"x: ".repeat(10_000));
-    is_refused_for(
-        &"#".repeat(300 << 10),
-        &["more than the 262144 that are read"],
-    );
+    is_refused_for(&"#".repeat(300 << 10), &["more than 262144 bytes"]);
     let failures = Config::parse(b"allow-private: true\n\xff", "x").unwrap_err();
     assert_eq!(failures.0[0].to_string(), "x:2: not UTF-8");
     assert_eq!(failures.0[0].hints, ["save the file as UTF-8"]);

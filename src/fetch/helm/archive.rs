@@ -8,10 +8,8 @@ use flate2::read::MultiGzDecoder;
 use serde::Deserialize;
 use tar::EntryType;
 
-/// The most bytes that all files of a chart may have: helm's own limit is the same.
-const MOST_BYTES: u64 = 100 << 20;
-/// The most files of a chart.
-const MOST_FILES: usize = 20_000;
+use crate::limits::{CHART_BYTES, CHART_FILES, CHART_METADATA};
+
 /// The longest path in a chart.
 const LONGEST_PATH: usize = 1024;
 
@@ -29,7 +27,7 @@ pub fn unpack(bytes: &[u8]) -> Result<Files, String> {
         return Err("it is not compressed with gzip".to_owned());
     }
     // The headers count too, so that nothing without an end is read to its end.
-    let most = MOST_BYTES + MOST_FILES as u64 * 2048;
+    let most = (CHART_BYTES.most + CHART_FILES.most * 2048) as u64;
     let mut archive = tar::Archive::new(MultiGzDecoder::new(bytes).take(most));
     let broken = |error: std::io::Error| format!("it is damaged, or too large ({error})");
     let mut files = Files::new();
@@ -50,18 +48,19 @@ pub fn unpack(bytes: &[u8]) -> Result<Files, String> {
         let text =
             String::from_utf8(raw).map_err(|_| format!("the name `{shown}` is not UTF-8"))?;
         let place = place(&text).map_err(|reason| format!("`{shown}` {reason}"))?;
-        if files.len() >= MOST_FILES {
-            return Err(format!("it holds more than {MOST_FILES} files"));
+        if files.len() >= CHART_FILES.most {
+            return Err(format!("it has {}", CHART_FILES.more()));
         }
         let mut content = Vec::new();
-        let left = MOST_BYTES - total;
+        let left = CHART_BYTES.most as u64 - total;
         (&mut entry)
             .take(left + 1)
             .read_to_end(&mut content)
             .map_err(broken)?;
         if content.len() as u64 != entry.size() || content.len() as u64 > left {
             return Err(format!(
-                "`{shown}` is cut short, or the files are more than {MOST_BYTES} bytes"
+                "`{shown}` is cut short, or the chart has {}",
+                CHART_BYTES.more()
             ));
         }
         total += content.len() as u64;
@@ -128,6 +127,9 @@ pub fn metadata(files: &Files) -> Result<(String, String), String> {
     let bytes = files
         .get("Chart.yaml")
         .ok_or("there is no `Chart.yaml` in it")?;
+    if bytes.len() > CHART_METADATA.most {
+        return Err(format!("its `Chart.yaml` has {}", CHART_METADATA.more()));
+    }
     let text = std::str::from_utf8(bytes).map_err(|_| "its `Chart.yaml` is not UTF-8")?;
     let metadata: Metadata = serde_yaml::from_str(text)
         .map_err(|error| format!("its `Chart.yaml` cannot be read: {error}"))?;

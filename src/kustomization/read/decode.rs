@@ -1,8 +1,8 @@
 //! One value after the other, as Go's `encoding/json` would decode them.
 
+use super::Found;
 use super::keys::{self, Entry};
 use super::whereabouts::{Place, Whereabouts};
-use super::{Found, MOST_VISITS};
 use crate::kustomization::ProblemKind;
 use crate::kustomization::fields::{Role, Shape, Struct};
 use crate::kustomization::yaml::{Dialect, Document, NodeId, NodeKind, Type};
@@ -65,14 +65,6 @@ impl<'d> Reader<'d> {
 
     /// Decodes one value. Returns whether it differs from the zero value of its type.
     fn value(&mut self, shape: &'static Shape, place: &Place, field: &str) -> bool {
-        self.found.visits += 1;
-        if self.found.visits > self.most_visits() {
-            if self.found.visits == self.most_visits() + 1 {
-                let message = "aliases in this file expand beyond all measure".to_owned();
-                self.problem(place.node, field, ProblemKind::TooLarge, message, vec![]);
-            }
-            return true;
-        }
         match shape {
             Shape::Text(role) => self.text(*role, place, field),
             Shape::Bool => self.boolean(place, field),
@@ -109,11 +101,6 @@ impl<'d> Reader<'d> {
                 true
             }
         }
-    }
-
-    /// A file without aliases never reaches this.
-    pub(super) fn most_visits(&self) -> usize {
-        MOST_VISITS + self.document.nodes().len()
     }
 
     fn record(&mut self, record: &'static Struct, place: &Place, field: &str) -> bool {

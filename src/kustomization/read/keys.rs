@@ -102,10 +102,6 @@ impl Reader<'_> {
                 self.problem(key_node, field, ProblemKind::WrongType, message, vec![]);
                 Vec::new()
             });
-            self.found.visits += 1 + entries.len();
-            if self.found.visits > self.most_visits() {
-                return Vec::new();
-            }
             for entry in entries {
                 if all.get(&entry.key).is_none() {
                     all.push(entry);

@@ -76,6 +76,9 @@ impl Reader<'_> {
         kind: NoteKind,
         message: String,
     ) {
+        if !self.found.has_room() {
+            return;
+        }
         let (line, column) = self.whereabouts.start(self.document.node(node));
         self.found.notes.push(Note {
             line,
@@ -94,6 +97,9 @@ impl Reader<'_> {
         message: String,
         hints: Vec<String>,
     ) {
+        if !self.found.has_room() {
+            return;
+        }
         let (line, column) = self.whereabouts.start(self.document.node(node));
         self.found.problems.push(Problem {
             line,

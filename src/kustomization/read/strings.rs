@@ -7,6 +7,7 @@ use crate::kustomization::yaml::{NodeId, Stream, Type};
 use crate::kustomization::{
     Accepts, GeneratorKey, NoteKind, PluginUse, ProblemKind, Reference, Spot, plugin,
 };
+use crate::limits::PATH;
 use crate::redact;
 
 impl<'d> Reader<'d> {
@@ -214,6 +215,19 @@ impl<'d> Reader<'d> {
         key: Option<GeneratorKey>,
         spot: Spot,
     ) {
+        if text.len() > PATH.most {
+            self.problem(
+                place.node,
+                field,
+                ProblemKind::TooLarge,
+                PATH.more(),
+                vec![PATH.hint.to_owned()],
+            );
+            return;
+        }
+        if !self.found.has_room() {
+            return;
+        }
         if let Some((one, other)) = run_together(text) {
             let message = format!("two entries in one: `{one}` and `{other}`");
             let hints =
@@ -331,6 +345,9 @@ fn run_together(text: &str) -> Option<(&str, &str)> {
     text.match_indices('-').find_map(|(at, _)| {
         let (one, other) = (&text[..at], &text[at + 1..]);
         let is_apart = one.ends_with(char::is_whitespace) && other.starts_with(char::is_whitespace);
+        if !is_apart {
+            return None;
+        }
         let (one, other) = (one.trim(), other.trim());
         let begins = ["./", "../", "/"]
             .iter()
@@ -342,7 +359,7 @@ fn run_together(text: &str) -> Option<(&str, &str)> {
         };
         let is_entry =
             begins || other == ".." || other.contains("://") || (is_file(one) && is_file(other));
-        (is_apart && is_entry && !one.is_empty()).then_some((one, other))
+        (is_entry && !one.is_empty()).then_some((one, other))
     })
 }
 

@@ -13,6 +13,8 @@
 //! - A scalar is plain and begins with a character that can begin nothing else, or it is in quotes with
 //!   neither escapes nor doubled quotes.
 
+use crate::limits::NODES;
+
 use super::{Document, Lines, Node, NodeId, NodeKind, Stream, Style};
 
 /// Longer keys are no keys, for some readers.
@@ -32,6 +34,9 @@ pub(super) fn read(text: &str) -> Option<Stream<'_>> {
     let mut offset = 0;
     let mut marker = false;
     for (number, line) in text.split_inclusive('\n').enumerate() {
+        if reader.nodes.len() > NODES.most {
+            return None;
+        }
         let bytes = line.strip_suffix('\n').unwrap_or(line);
         if bytes.len() > LONGEST_LINE || !bytes.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
             return None;

@@ -5,10 +5,11 @@ use std::collections::BTreeSet;
 use super::merge::marker;
 use super::rules::{self, Place};
 use super::{
-    ChartRemote, FileRemote, GitRemote, Left, LeftWhat, LoadRestrictor, Lock, LockOptions,
-    MAX_BYTES, Remote, StoredFile, VERSION,
+    ChartRemote, FileRemote, GitRemote, Left, LeftWhat, LoadRestrictor, Lock, LockOptions, Remote,
+    StoredFile, VERSION,
 };
 use crate::failure::{Failure, Result, shown};
+use crate::limits::LOCK;
 use crate::tree::{LOCK_NAME, MERGE_LOCK};
 use crate::yaml::{self, Mark, Reader, at_line};
 
@@ -55,7 +56,7 @@ fn as_written(bytes: &[u8], file: &str) -> Result<(Lock, Marks)> {
 
 /// Returns the text of a file that can be a lock at all.
 fn text<'a>(bytes: &'a [u8], file: &str) -> Result<&'a str> {
-    let text = yaml::text(bytes, file, ("a lock", MAX_BYTES), RESTORE)?;
+    let text = yaml::text(bytes, file, LOCK, RESTORE)?;
     if text.trim().is_empty() {
         return Err(Failure::new("the lock is empty").at(at_line(file, 0)));
     }

@@ -372,7 +372,7 @@ fn hostile_yaml_ends_soon() {
         let head: String = text.chars().take(40).collect();
         assert!(begin.elapsed().as_secs() < 20, "{head}");
     }
-    let large = vec![b' '; MAX_BYTES + 1];
+    let large = vec![b' '; crate::limits::LOCK.most + 1];
     assert!(
         Lock::parse(&large, "x")
             .unwrap_err()

@@ -1,0 +1,354 @@
+//! Hostile sizes: each is a clear failure that names what is too much, where, and the limit. Never a program that runs
+//! out of memory.
+
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::process::Stdio;
+
+use serde_json::Value;
+
+use crate::support::{Output, Repo, Running, Sandbox, World, config, program};
+
+/// Runs the program with as much memory as it may need for anything.
+fn run(sandbox: &Sandbox, repo: &Repo, args: &[&str]) -> Output {
+    let mut command = sandbox.command("sh", repo.path());
+    command
+        .args(["-c", "ulimit -v 1500000 && exec \"$@\"", "sh"])
+        .arg(program())
+        .args(args);
+    Running::start(&mut command).wait()
+}
+
+/// Runs git with this input.
+fn git(sandbox: &Sandbox, repo: &Repo, args: &[&str], input: &[u8]) -> String {
+    let mut command = sandbox.command("git", repo.path());
+    command
+        .args(args)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    child.stdin.take().unwrap().write_all(input).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert!(output.status.success(), "{args:?}");
+    String::from_utf8(output.stdout).unwrap().trim().to_owned()
+}
+
+/// Commits a tree object.
+fn commit(repo: &Repo, tree: &str) -> String {
+    let commit = repo.git(&["commit-tree", "-m", "hostile", tree]);
+    repo.git(&["update-ref", "refs/heads/main", &commit]);
+    commit
+}
+
+/// Commits ten levels of ten equal directories, from twelve objects; the names have as many letters.
+fn bush(sandbox: &Sandbox, repo: &Repo, letters: usize) {
+    let blob = git(
+        sandbox,
+        repo,
+        &["hash-object", "-w", "--stdin"],
+        b"resources: []\n",
+    );
+    let leaf = format!("100644 blob {blob}\tkustomization.yaml\n");
+    let mut tree = git(sandbox, repo, &["mktree"], leaf.as_bytes());
+    for _ in 0..10 {
+        let name = |number| format!("{}{number}", "d".repeat(letters));
+        let level: String = (0..10)
+            .map(|number| format!("040000 tree {tree}\t{}\n", name(number)))
+            .collect();
+        tree = git(sandbox, repo, &["mktree"], level.as_bytes());
+    }
+    commit(repo, &tree);
+}
+
+/// Commits a file that lies as many directories deep.
+fn deep(sandbox: &Sandbox, repo: &Repo, levels: usize) {
+    let path = format!("{}kustomization.yaml", "a/".repeat(levels));
+    let stream = format!(
+        "commit refs/heads/main\ncommitter a <a@b> 0 +0000\ndata 1\nx\nM 100644 inline {path}\ndata 14\nresources: []\n\n"
+    );
+    git(
+        sandbox,
+        repo,
+        &["fast-import", "--quiet"],
+        stream.as_bytes(),
+    );
+}
+
+const LOOKING: [&[&str]; 5] = [
+    &["check", "--rev", "HEAD"],
+    &["targets", "--rev", "HEAD"],
+    &["tree", "--rev", "HEAD"],
+    &["affected", "--since", "HEAD~0"],
+    &["--in-place", "--dry-run", "--no-verify"],
+];
+
+#[test]
+fn a_few_objects_that_make_any_number_of_paths_are_refused() {
+    for (letters, limit) in [(1, "1000000 paths"), (200, "100000000 bytes of paths")] {
+        let sandbox = Sandbox::new();
+        let repo = sandbox.repo("work");
+        bush(&sandbox, &repo, letters);
+        for args in LOOKING {
+            run(&sandbox, &repo, args)
+                .fails(2)
+                .stderr_has(&format!("has more than {limit}"))
+                .stderr_has("`tree ");
+        }
+    }
+}
+
+#[test]
+fn directories_below_names_that_are_no_text_count_too() {
+    let sandbox = Sandbox::new();
+    let repo = sandbox.repo("work");
+    let mut tree = git(&sandbox, &repo, &["mktree"], b"");
+    for _ in 0..10 {
+        let mut level = Vec::new();
+        for number in 0..10 {
+            level.extend(format!("040000 tree {tree}\t").bytes());
+            level.extend([0xff, b'0' + number, b'\n']);
+        }
+        tree = git(&sandbox, &repo, &["mktree"], &level);
+    }
+    commit(&repo, &tree);
+    run(&sandbox, &repo, &["check", "--rev", "HEAD"])
+        .fails(2)
+        .stderr_has("has more than 1000000 paths");
+}
+
+#[test]
+fn a_path_that_no_system_opens_is_refused() {
+    let sandbox = Sandbox::new();
+    let repo = sandbox.repo("work");
+    deep(&sandbox, &repo, 3000);
+    for args in LOOKING {
+        run(&sandbox, &repo, args)
+            .fails(2)
+            .stderr_has("has more than 4096 bytes in one path");
+    }
+    let blob = git(&sandbox, &repo, &["hash-object", "-w", "--stdin"], b"");
+    let entry = format!("100644,{blob},{}kustomization.yaml", "a/".repeat(3000));
+    repo.git(&["update-index", "--add", "--cacheinfo", &entry]);
+    for args in [&["check"][..], &["check", "--staged"]] {
+        run(&sandbox, &repo, args)
+            .fails(2)
+            .stderr_has("has more than 4096 bytes in one path");
+    }
+}
+
+/// A list of as many entries in one line, which is as short as YAML can be.
+fn list(count: usize) -> String {
+    format!("[{}a]", "a,".repeat(count - 1))
+}
+
+/// A few bytes that aliases make many nodes of.
+fn bomb() -> String {
+    format!("x: &a {}\ny: [{}*a]\n", list(1000), "*a,".repeat(1000))
+}
+
+#[test]
+fn nodes_of_yaml_are_bounded_wherever_they_stand() {
+    let object = "apiVersion: builtin\nkind: PatchTransformer\nmetadata: {name: a}\n";
+    let many = list(500_001);
+    let block = format!("resources:\n{}", "- a\n".repeat(500_000));
+    for (text, plugin) in [
+        (format!("resources: {many}\n"), String::new()),
+        (format!("buildMetadata: {many}\n"), String::new()),
+        (format!("commonLabels: {{a: {many}}}\n"), String::new()),
+        (block, String::new()),
+        (bomb(), String::new()),
+        (
+            "transformers: [p.yaml]\n".into(),
+            format!("{object}x: {many}\n"),
+        ),
+        (
+            "generators: [p.yaml]\n".into(),
+            format!("{object}{}", bomb()),
+        ),
+        (
+            "validators: [p.yaml]\n".into(),
+            format!("{object}---\n{object}x: {many}\n"),
+        ),
+    ] {
+        let sandbox = Sandbox::new();
+        let repo = sandbox.repo("work");
+        let file = if plugin.is_empty() {
+            "kustomization.yaml:"
+        } else {
+            "p.yaml:"
+        };
+        repo.write("kustomization.yaml", &text);
+        repo.write("p.yaml", plugin);
+        repo.write(
+            ".kustomize-localize",
+            "rules: {invalid-kustomization: off}\n",
+        );
+        repo.commit("many");
+        run(&sandbox, &repo, &["check"])
+            .fails(2)
+            .stderr_has(file)
+            .stderr_has("more than 500000 YAML nodes");
+    }
+}
+
+#[test]
+fn nodes_of_an_object_are_bounded() {
+    let sandbox = Sandbox::new();
+    let repo = sandbox.repo("work");
+    let head = "apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {name: a}\n";
+    repo.write("one.yaml", format!("{head}spec: {}\n", list(500_001)));
+    repo.write("two.yaml", format!("{head}{}", bomb()));
+    repo.commit("many");
+    let output = run(&sandbox, &repo, &["targets"]);
+    output.success();
+    let text = "not read: not YAML: more than 500000 YAML nodes";
+    assert_eq!(output.stdout.matches(text).count(), 2, "{output:?}");
+}
+
+#[test]
+fn what_an_upstream_sends_is_bounded() {
+    let world = World::new();
+    let body = format!("{}x: {}\n", config("a"), list(500_001));
+    world.file("https://files.example.com/app.yaml", &body);
+    world.upstream_of(
+        "acme/lib",
+        &[(
+            "kustomization.yaml",
+            &format!("resources: {}\n", list(500_001)),
+        )],
+    );
+    let bush_of = world.upstream("acme/bush");
+    bush(&world.sandbox, &bush_of, 1);
+    for (url, limit) in [
+        (
+            "https://files.example.com/app.yaml",
+            "more than 500000 YAML nodes",
+        ),
+        (
+            "https://github.com/acme/lib?ref=v1",
+            "more than 500000 YAML nodes",
+        ),
+    ] {
+        world.commit(&[("app/kustomization.yaml", &format!("resources: ['{url}']\n"))]);
+        run(&world.sandbox, &world.work, &["lock"])
+            .stderr_has(limit)
+            .stderr_has(url.trim_end_matches("?ref=v1"));
+    }
+}
+
+#[test]
+fn what_is_kept_of_a_file_and_of_a_run_is_bounded() {
+    let references = |count| format!("resources:\n{}", "- a.yaml\n".repeat(count));
+    let unknown: String = (0..50_001).map(|key| format!("k{key}: 1\n")).collect();
+    let sandbox = Sandbox::new();
+    let one = sandbox.repo("one");
+    for text in [references(50_001), unknown, "namespace: a\n".repeat(50_002)] {
+        one.write("kustomization.yaml", text);
+        one.write("a.yaml", "");
+        one.commit("many");
+        run(&sandbox, &one, &["check"])
+            .fails(2)
+            .stderr_has("kustomization.yaml: more than 50000 references and problems")
+            .stderr_has("hint: split it");
+    }
+    let local = sandbox.repo("local");
+    let remote = sandbox.repo("remote");
+    for number in 0..6 {
+        local.write(&format!("{number}/kustomization.yaml"), references(45_000));
+        local.write(&format!("{number}/a.yaml"), "");
+        let mut text = "resources:\n".to_owned();
+        for file in 0..17_000 {
+            writeln!(text, "- https://h/{file}").unwrap();
+        }
+        remote.write(&format!("{number}/kustomization.yaml"), text);
+    }
+    for (repo, limit) in [
+        (local, "`.` has more than 250000 references"),
+        (
+            remote,
+            "`.` has more than 100000 remote references and problems",
+        ),
+    ] {
+        repo.commit("many");
+        run(&sandbox, &repo, &["check", "--quiet"])
+            .fails(2)
+            .stderr_has(limit)
+            .stderr_has("hint: look at a part of it");
+    }
+}
+
+#[test]
+fn a_reference_is_no_longer_than_a_path() {
+    let sandbox = Sandbox::new();
+    let repo = sandbox.repo("work");
+    for text in [
+        "-".repeat(2_000_000),
+        "a - ".repeat(500_000),
+        format!("http://h/{}", "a".repeat(4096)),
+        "a/".repeat(3000),
+    ] {
+        repo.write("kustomization.yaml", format!("resources: ['{text}']\n"));
+        repo.commit("long");
+        run(&sandbox, &repo, &["check"])
+            .fails(2)
+            .stderr_has("kustomization.yaml:1:13: resources[0]: more than 4096 bytes in one path");
+    }
+}
+
+#[test]
+fn a_list_of_objects_is_not_cut_short() {
+    let sandbox = Sandbox::new();
+    let repo = sandbox.repo("work");
+    let mut text = "apiVersion: v1\nkind: List\nitems:\n".to_owned();
+    for number in 0..1001 {
+        writeln!(
+            text,
+            "- {{apiVersion: argoproj.io/v1alpha1, kind: Application, metadata: {{name: a{number}}}}}"
+        )
+        .unwrap();
+    }
+    repo.write("list.yaml", text);
+    repo.commit("many");
+    run(&sandbox, &repo, &["targets"])
+        .success()
+        .stdout_has("not read: more than 1000 objects");
+}
+
+#[test]
+fn what_is_wrong_in_a_plugin_root_is_said_once() {
+    let sandbox = Sandbox::new();
+    let repo = sandbox.repo("work");
+    for lister in 0..20 {
+        repo.write(
+            &format!("l{lister}/kustomization.yaml"),
+            "transformers: [../p]\n",
+        );
+    }
+    let patch = "apiVersion: builtin\nkind: PatchTransformer\nmetadata: {name: a}\npath:";
+    repo.write(
+        "p/kustomization.yaml",
+        "resources: [a.yaml, b.yaml, c.yaml]\n",
+    );
+    repo.write("p/a.yaml", format!("{patch} missing.yaml\n"));
+    repo.write(
+        "p/b.yaml",
+        format!("{patch} https://files.example.com/x.yaml\n"),
+    );
+    repo.write(
+        "p/c.yaml",
+        "apiVersion: builtin\nkind: Nothing\nmetadata: {name: a}\n",
+    );
+    repo.commit("listed");
+    let output = repo.run(&["check", "--format", "json"]);
+    let report: Value = serde_json::from_str(&output.fails(1).stdout).unwrap();
+    let rules: Vec<_> = report["findings"].as_array().unwrap().iter().collect();
+    let rules: Vec<_> = rules
+        .iter()
+        .map(|one| one["rule"].as_str().unwrap())
+        .collect();
+    assert_eq!(
+        rules,
+        ["missing-path", "remote-reference", "invalid-kustomization"],
+        "{output:?}"
+    );
+}
