@@ -276,7 +276,7 @@ mod tests {
             let found = find(function(&format!("exec: {{path: '{path}'}}")));
             assert_eq!(found, [(severity, message.to_owned())]);
         }
-        for path in ["./run.sh", "../b/run.sh", "data/../run.sh"] {
+        for path in ["./run.sh", "../b/run.sh", ".././b/run.sh"] {
             let found = function(&format!("exec: {{path: '{path}'}}"))
                 .check()
                 .findings;
@@ -306,6 +306,11 @@ mod tests {
                 "../../run.sh",
                 Rule::OutOfScope,
                 "`../../run.sh` leads out of the repository",
+            ),
+            (
+                "data/../run.sh",
+                Rule::InvalidKustomization,
+                "`data/../run.sh` climbs with `..` after a name, which may be a link",
             ),
             ("./gone.sh", Rule::MissingPath, "there is no `a/gone.sh`"),
             (

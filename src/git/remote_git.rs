@@ -9,7 +9,7 @@ pub use spoken::{Pinned, is_http};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use self::spoken::{REMOTE, Spoken, split_login};
+use self::spoken::{REMOTE, Spoken};
 use super::{command, not_run, said};
 use crate::failpoint;
 use crate::failure::{Failure, Result};
@@ -82,20 +82,16 @@ impl RemoteGit {
     /// Returns the URL that git asks when it is given `url`: as the user's `insteadOf` says.
     #[must_use]
     pub fn rewritten(&self, url: &str) -> String {
-        let mut command = self.to(url).nowhere();
+        let mut command = self.naming(url).nowhere();
         command.args(["ls-remote", "--get-url", "--end-of-options", REMOTE]);
         let limits = Limits {
             timeout: Some(std::time::Duration::from_secs(30)),
             cancel: None,
         };
         match process::run(&mut command, None, limits, Terminal::Detached) {
-            Ok(output) if output.status.success() => {
-                let to = String::from_utf8_lossy(&output.stdout);
-                match to.trim_end() {
-                    same if same == split_login(url).0 => url.to_owned(),
-                    to => to.to_owned(),
-                }
-            }
+            Ok(output) if output.status.success() => String::from_utf8_lossy(&output.stdout)
+                .trim_end()
+                .to_owned(),
             _ => url.to_owned(),
         }
     }

@@ -37,14 +37,6 @@ pub enum Data {
 }
 
 impl Value {
-    fn null() -> Value {
-        Value {
-            line: 1,
-            column: 1,
-            data: Data::Null,
-        }
-    }
-
     /// Returns the value of a key; none where there is none, or nothing behind it.
     #[must_use]
     pub fn get(&self, key: &str) -> Option<&Value> {
@@ -155,28 +147,40 @@ impl Value {
         Value { data, ..*self }
     }
 
-    /// Returns it as Go reads it that knows these keys: in any case. What stands behind several spellings of one is all
-    /// there.
+    /// Returns it as Go reads it that knows these keys, between blanks: in any case. What stands behind several spellings
+    /// of one is all there.
     #[must_use]
-    pub fn folded(&self, keys: &[&'static str]) -> Value {
+    pub fn folded(&self, keys: &'static str) -> Value {
         let data = match &self.data {
             Data::List(items) => Data::List(items.iter().map(|item| item.folded(keys)).collect()),
             Data::Mapping(pairs) => {
-                let mut known: BTreeMap<&str, Vec<&Value>> = BTreeMap::new();
+                let mut known: BTreeMap<&str, Value> = BTreeMap::new();
                 let mut folded = Vec::new();
                 for (key, value) in pairs {
-                    match keys.iter().find(|known| equal(known, key)) {
-                        Some(key) => known.entry(key).or_default().push(value),
+                    match keys.split_whitespace().find(|known| equal(known, key)) {
                         None => folded.push((key.clone(), value.folded(keys))),
+                        Some(key) => match known.get_mut(key) {
+                            None => drop(known.insert(key, value.clone())),
+                            Some(old) => old.join(value),
+                        },
                     }
                 }
                 let known = known.into_iter();
-                folded.extend(known.map(|(key, all)| (key.to_owned(), joined(&all).folded(keys))));
+                folded.extend(known.map(|(key, value)| (key.to_owned(), value.folded(keys))));
                 Data::Mapping(folded)
             }
             other => other.clone(),
         };
         Value { data, ..*self }
+    }
+
+    fn join(&mut self, other: &Value) {
+        match (&mut self.data, &other.data) {
+            (Data::List(items), Data::List(others)) => items.extend_from_slice(others),
+            (Data::Mapping(pairs), Data::Mapping(others)) => pairs.extend_from_slice(others),
+            (_, Data::Null) => {}
+            (data, other) => data.clone_from(other),
+        }
     }
 
     /// Moves it to the place of another value: its lines are not those of a file.
@@ -194,34 +198,6 @@ impl Value {
             _ => {}
         }
     }
-}
-
-/// Returns lists, or mappings, as one; of anything else the last that is something.
-fn joined(all: &[&Value]) -> Value {
-    let last = all.iter().rev().find(|one| one.data != Data::Null);
-    let mut joined = last
-        .or(all.first())
-        .map_or_else(Value::null, |one| (**one).clone());
-    match &mut joined.data {
-        Data::List(items) => {
-            *items = all
-                .iter()
-                .filter_map(|one| one.list())
-                .flatten()
-                .cloned()
-                .collect();
-        }
-        Data::Mapping(pairs) => {
-            *pairs = all
-                .iter()
-                .filter_map(|one| one.mapping())
-                .flatten()
-                .cloned()
-                .collect();
-        }
-        _ => {}
-    }
-    joined
 }
 
 /// Splits a text at the lines that separate documents. Returns the line before the first of each, and its text.

@@ -27,30 +27,8 @@ pub const GENERATE_PATHS: &str = "argocd.argoproj.io/manifest-generate-paths";
 const NOT_OVERRIDES: [&str; 3] = ["components", "ignoreMissingComponents", "version"];
 
 /// The keys that say what an application is built from. Argo CD reads them in any case.
-const KEYS: [&str; 22] = [
-    "spec",
-    "source",
-    "sources",
-    "sourceHydrator",
-    "drySource",
-    "repoURL",
-    "path",
-    "chart",
-    "targetRevision",
-    "ref",
-    "kustomize",
-    "components",
-    "patches",
-    "ignoreMissingComponents",
-    "helm",
-    "valueFiles",
-    "fileParameters",
-    "plugin",
-    "directory",
-    "recurse",
-    "include",
-    "exclude",
-];
+const KEYS: &str = "spec source sources sourceHydrator drySource repoURL path chart targetRevision ref kustomize \
+    components patches ignoreMissingComponents helm valueFiles fileParameters plugin directory recurse include exclude";
 
 /// The option of `kustomize build` that lets a root load any file, as people write it.
 const ANY_FILE: &str = "LoadRestrictionsNone";
@@ -75,7 +53,7 @@ pub(super) fn find(
         }
     }
     for found in &all {
-        let found = found.template(found.object.clone(), found.value.folded(&KEYS));
+        let found = found.template(found.object.clone(), found.value.folded(KEYS));
         application(tree, identity, &found, options.as_deref(), targets)?;
     }
     Ok(())
@@ -163,7 +141,7 @@ fn sources<'a>(found: &'a Document, unread: &mut Vec<Unread>) -> Vec<&'a Value> 
 
 /// Returns what the sources of an application add, wherever it is built from.
 fn added(found: &Document, unread: &mut Vec<Unread>) -> Build {
-    let found = found.template(found.object.clone(), found.value.folded(&KEYS));
+    let found = found.template(found.object.clone(), found.value.folded(KEYS));
     let mut all = Build::default();
     for source in sources(&found, unread) {
         if let Some(build) = build(&found, source, None, unread) {
@@ -293,7 +271,7 @@ fn overridden(
                 let kept = ["path", "repoURL", "targetRevision", "chart"];
                 merged = merge(&merged, &patch, (source.line, source.column), &kept);
                 // A key in another case does not stand for the same before it is read.
-                merged = merged.folded(&KEYS);
+                merged = merged.folded(KEYS);
             }
             Ok(None) => {}
             Err((line, message)) => {

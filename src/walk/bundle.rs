@@ -7,9 +7,8 @@ use super::graph::{Carried, CarriedId, FileId, SourceId};
 use super::local::wider;
 use super::trouble::{Beyond, TroubleKind, WalkError, WalkResult};
 use super::{Contents, RootId, Target, Walker};
-use crate::failure::Result;
 use crate::limits::{CARRIED_BYTES, CARRIED_FILES};
-use crate::tree::{self, Entry, Resolved, SharedTree, Tree, path};
+use crate::tree::{self, Entry, Resolved, SharedTree, path};
 
 /// How far that may lie from the root that needs it. What it holds may not lead further either.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,31 +19,6 @@ pub(super) enum Within {
     Scope,
     /// Anywhere in the scope, and it must be a file.
     ScopeFile,
-}
-
-/// Returns whether `..` follows anything but a real directory in a path from `directory`. The system that runs a program
-/// follows links first; everything else here is joined as text.
-fn climbs_after_link(tree: &dyn Tree, directory: &str, text: &str) -> Result<bool> {
-    let is_real = |place: &str| {
-        let resolved = tree::resolve(tree, place)?;
-        Ok(matches!(resolved, Resolved::Directory { path } if path == place))
-    };
-    let top = if path::is_absolute(text) {
-        ""
-    } else {
-        directory
-    };
-    let mut place = top.to_owned();
-    for component in path::components(text) {
-        if component == ".." && !is_real(&place)? {
-            return Ok(true);
-        }
-        match path::resolve(&place, component) {
-            Some(next) => place = next,
-            None => break,
-        }
-    }
-    Ok(false)
 }
 
 /// One directory that is being listed.
@@ -112,11 +86,12 @@ impl Walker<'_> {
             });
         };
         self.not_forbidden(source_id, &place, text)?;
-        let directory = &self.graph.roots[root].directory;
-        if within == Within::ScopeFile && climbs_after_link(&*tree, directory, text)? {
-            let message = format!("`{text}` climbs with `..` after what is no directory");
+        // The system follows a link before it climbs; everything else here joins paths as text.
+        let mut inside = path::components(text).skip_while(|name| [".", ".."].contains(name));
+        if within == Within::ScopeFile && inside.any(|name| name == "..") {
+            let message = format!("`{text}` climbs with `..` after a name, which may be a link");
             return Err(WalkError::new(TroubleKind::Refused, message)
-                .hint("after a link that leads from where the link points: name the program by a path without it"));
+                .hint("name the program by a path with `..` at its beginning alone"));
         }
         let resolved = tree::resolve(&*tree, &place)?;
         let (real, is_file) = match &resolved {

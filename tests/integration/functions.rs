@@ -76,7 +76,7 @@ fn programs_of_the_repository_come_along_unchanged() {
         ("more/kustomization.yaml", "resources: [fn.yaml]\n"),
         (
             "more/fn.yaml",
-            &function("exec: {path: ../bin/../bin/shared.sh}").replace("name: gen", "name: other"),
+            &function("exec: {path: .././bin/shared.sh}").replace("name: gen", "name: other"),
         ),
     ]);
     run(&world.work, &["app", "--scope", "."])

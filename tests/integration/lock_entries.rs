@@ -178,12 +178,7 @@ fn the_path_of_a_program_does_not_climb_after_a_link() {
         let output = repo.run(&["check", "--working-tree", "app"]);
         (output.status, output.stdout)
     };
-    for path in [
-        "./fn.sh",
-        "../lib/fn.sh",
-        "real/../fn.sh",
-        "../app/./real/..//fn.sh",
-    ] {
+    for path in ["./fn.sh", "../lib/fn.sh", ".././/app/./fn.sh"] {
         assert_eq!(status(path).0, 0, "{path}");
     }
     for path in [
@@ -192,14 +187,12 @@ fn the_path_of_a_program_does_not_climb_after_a_link() {
         "real/out/../../fn.sh",
         "real/../link/../fn.sh",
         "../app/link/../fn.sh",
+        "real/../fn.sh",
         "none/../fn.sh",
         "fn.sh/../fn.sh",
     ] {
         let (status, found) = status(path);
         assert_eq!(status, 1, "{path}");
-        assert!(
-            found.contains("climbs with `..` after what is no directory"),
-            "{found}"
-        );
+        assert!(found.contains("climbs with `..` after a name"), "{found}");
     }
 }

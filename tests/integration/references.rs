@@ -342,7 +342,7 @@ fn generator_keys_stay() {
         &format!("configMapGenerator:\n- name: map\n  files: ['{FILES}/plain.txt?a=b']\n"),
     )]);
     world.refused(&["app", "other"]).stderr_has(
-        "app/kustomization.yaml:3:11: configMapGenerator[0].files[0]: `b` does not exist",
+        "app/kustomization.yaml:3:11: configMapGenerator[0].files[0]: kustomize takes the text before `=` in ",
     );
 }
 

@@ -345,7 +345,7 @@ fn a_missing_target_is_reported() {
     }
     // Another command has the option.
     let has = "tip: it is an option of `localize`, `lock`, `update`";
-    refused(work, &["check", "--strict=x"], &[has]);
+    refused(work, &["check", "--helm"], &[has]);
     let has = "tip: it is an option of `check`, `tree`, `targets`";
     refused(work, &["--staged"], &[has]).lacks("similar");
     refused(

@@ -47,7 +47,7 @@ pub fn is_http(url: &str) -> bool {
 
 /// Splits an http URL into one without login, and where the login goes, the user and the password. Of an ssh URL the
 /// password goes, which ssh takes from no URL.
-pub(super) fn split_login(url: &str) -> (String, Option<(String, String, Option<String>)>) {
+fn split_login(url: &str) -> (String, Option<(String, String, Option<String>)>) {
     let none = || (url.to_owned(), None);
     let Some((scheme, rest)) = url.split_once("://") else {
         return none();
@@ -81,8 +81,12 @@ impl RemoteGit {
 
     /// Returns the same to speak to a URL, as the remote [`REMOTE`].
     pub(super) fn to(&self, url: &str) -> RemoteGit {
-        let mut to = self.clone();
-        let (url, login) = split_login(url);
+        let (mut bare, mut login) = split_login(url);
+        if bare != url {
+            // The user's `insteadOf` may name the login.
+            (bare, login) = split_login(&self.rewritten(url));
+        }
+        let mut to = self.naming(&bare);
         if let Some((place, user, password)) = login {
             match password {
                 Some(password) => to.spoken.login = Some((place, user, password)),
@@ -96,7 +100,7 @@ impl RemoteGit {
         }) = &self.pinned
         {
             let listed: Vec<String> = addresses.iter().map(IpAddr::to_string).collect();
-            if is_http(&url) {
+            if is_http(&bare) {
                 let to_where = if listed.is_empty() {
                     NOWHERE.to_owned()
                 } else {
@@ -117,8 +121,14 @@ impl RemoteGit {
                 ));
             }
         }
-        to.set(&format!("remote.{REMOTE}.url"), url);
         to
+    }
+
+    /// Returns the same with a URL as the remote [`REMOTE`].
+    pub(super) fn naming(&self, url: &str) -> RemoteGit {
+        let mut naming = self.clone();
+        naming.set(&format!("remote.{REMOTE}.url"), url);
+        naming
     }
 
     pub(super) fn set(&mut self, key: &str, value: impl Into<String>) {
