@@ -44,11 +44,11 @@ impl Cache {
     }
 
     /// Returns the repository that holds `commit` of `url` (without secrets), if it is there and
-    /// whole. One that was damaged is removed.
+    /// whole. One that was damaged is removed, so that it is fetched again.
     ///
     /// # Errors
-    /// When other users may change the cache.
-    pub fn repository(&self, url: &str, commit: &str) -> Result<Option<PathBuf>> {
+    /// When other users may change the cache, and offline when it was damaged.
+    pub fn repository(&self, url: &str, commit: &str, offline: bool) -> Result<Option<PathBuf>> {
         let Some(directory) = &self.directory else {
             return Ok(None);
         };
@@ -59,6 +59,11 @@ impl Cache {
             return Ok(Some(path));
         }
         // Another run may be adding a missing entry at this moment.
+        if damaged && offline {
+            let shown = path.display();
+            return Err(Failure::new(format!("`{shown}` in the cache is damaged"))
+                .hint("run once without `--offline`: it is fetched again"));
+        }
         if damaged {
             failpoint::before("remove a damaged entry of the cache");
             let _ = std::fs::remove_dir_all(&path);
@@ -102,7 +107,7 @@ impl Cache {
         match scratch.persist(&path) {
             Ok(()) => Ok(path),
             // Another run was faster: the same commit holds the same bytes.
-            Err(_) if self.repository(url, commit)?.is_some() => Ok(path),
+            Err(_) if self.repository(url, commit, false)?.is_some() => Ok(path),
             Err(error) => Err(self.failure(&error)),
         }
     }
@@ -292,17 +297,17 @@ fn is_commit(name: &std::ffi::OsStr) -> bool {
     name.to_str().is_some_and(crate::record::is_object_id)
 }
 
-/// Returns whether `directory` holds `commit` with everything that was fetched with it: what cleaners of
-/// temporary files and full disks take away is the end of a file, or all of it.
+/// Returns whether `directory` holds `commit` with everything that was fetched with it, as it was written.
 fn is_whole(directory: &Path, commit: &str) -> bool {
+    let Ok(id) = objects::object_id(commit) else {
+        return false;
+    };
     let readable = || {
-        let id = objects::object_id(commit).ok()?;
         let repository = objects::open_fetched(directory, MAX_FILE_SIZE).ok()?;
         objects::proven(&repository, "commit", id).ok()?;
         Some(())
     };
     let packs = || {
-        let digest = commit.len() / 2;
         let mut any = false;
         for entry in directory.join("objects/pack").read_dir().ok()? {
             let index = entry.ok()?.path();
@@ -311,8 +316,9 @@ fn is_whole(directory: &Path, commit: &str) -> bool {
                 .is_some_and(|extension| extension == "idx")
             {
                 // An index ends with the digest that its pack ends with, and its own.
-                let expected = tail(&index, 2 * digest)?;
-                any = expected.starts_with(&tail(&index.with_extension("pack"), digest)?);
+                let expected = digests(&index, id.kind())?;
+                let pack = digests(&index.with_extension("pack"), id.kind())?;
+                any = expected.starts_with(&pack[pack.len() / 2..]);
                 if !any {
                     return None;
                 }
@@ -323,12 +329,26 @@ fn is_whole(directory: &Path, commit: &str) -> bool {
     directory.is_dir() && packs().and_then(|()| readable()).is_some()
 }
 
-/// Returns the last `length` bytes of a file.
-fn tail(path: &Path, length: usize) -> Option<Vec<u8>> {
-    let mut file = std::fs::File::open(path).ok()?;
-    file.seek(SeekFrom::End(-i64::try_from(length).ok()?))
+/// Returns the last two digests of a file, of which the last one is that of all before it; none where it is not.
+fn digests(file: &Path, kind: gix::hash::Kind) -> Option<Vec<u8>> {
+    let length = kind.len_in_bytes();
+    let mut file = std::fs::File::open(file).ok()?;
+    let end = u64::try_from(length).ok()?;
+    let mut left = file.metadata().ok()?.len().checked_sub(end)?;
+    let mut hasher = gix::hash::hasher(kind);
+    let mut buffer = vec![0; 1 << 16];
+    while left > 0 {
+        let most = buffer
+            .len()
+            .min(usize::try_from(left).unwrap_or(usize::MAX));
+        file.read_exact(&mut buffer[..most]).ok()?;
+        hasher.update(&buffer[..most]);
+        left -= most as u64;
+    }
+    let computed = hasher.try_finalize().ok()?;
+    file.seek(SeekFrom::End(-2 * i64::try_from(length).ok()?))
         .ok()?;
     let mut bytes = Vec::new();
     file.read_to_end(&mut bytes).ok()?;
-    Some(bytes)
+    bytes.ends_with(computed.as_bytes()).then_some(bytes)
 }

@@ -256,7 +256,9 @@ impl GitRemotes {
         let Some(commit) = request.commit.clone() else {
             return Ok(None);
         };
-        let directory = self.cache.repository(&request.url.shown(), &commit)?;
+        let directory = self
+            .cache
+            .repository(&request.url.shown(), &commit, self.offline)?;
         Ok(directory.map(|directory| Fetched {
             directory,
             commit,

@@ -1,5 +1,6 @@
 //! What needs no network: versions that the lock decided and the tip or the cache holds.
 
+use std::collections::BTreeMap;
 use std::fs;
 
 use crate::support::{Reply, Repo, Sandbox, Server};
@@ -299,6 +300,59 @@ fn a_damaged_file_in_the_cache_is_fetched_again() {
     fs::write(&stored, "").unwrap();
     fresh(1);
     fresh(0);
+}
+
+#[test]
+fn a_damaged_repository_in_the_cache_is_fetched_again() {
+    let sandbox = Sandbox::new();
+    let up = sandbox.repo("up");
+    let numbers: String = (0..2000).map(|number| format!("{number}-")).collect();
+    up.write("kustomization.yaml", "resources: [cm.yaml]\n");
+    up.write(
+        "cm.yaml",
+        format!("{}data: {{numbers: {numbers}}}\n", config_map("up")),
+    );
+    up.commit("one");
+    let repo = sandbox.repo("work");
+    let url = format!("file://{}?ref={}", up.path().display(), up.id("HEAD"));
+    repo.write("app/kustomization.yaml", format!("resources: ['{url}']\n"));
+    repo.commit("source");
+    repo.run(&["app"]).success();
+    let mut entry = sandbox.path("cache/git-kustomize-localize/git");
+    while !entry.ends_with(up.id("HEAD")) {
+        entry = entry.read_dir().unwrap().next().unwrap().unwrap().path();
+    }
+    let packs = || {
+        let files = entry.join("objects/pack").read_dir().unwrap();
+        let files: BTreeMap<_, _> = files
+            .map(|file| file.unwrap().path())
+            .filter(|path| {
+                path.extension()
+                    .is_some_and(|it| it == "pack" || it == "idx")
+            })
+            .map(|path| (path.clone(), fs::read(path).unwrap()))
+            .collect();
+        files
+    };
+    let whole = packs();
+    assert!(whole.len() > 1);
+    for (path, bytes) in &whole {
+        // In the middle, and at each end.
+        for at in [20, bytes.len() / 2, bytes.len() - 1] {
+            let mut damaged = bytes.clone();
+            damaged[at] ^= 0x55;
+            fs::remove_file(path).unwrap();
+            fs::write(path, damaged).unwrap();
+            repo.git(&["branch", "-q", "-D", BRANCH]);
+            repo.run_unchanged(&["app", "--offline"])
+                .fails(2)
+                .stderr_has(&format!("`{}` in the cache is damaged", entry.display()))
+                .stderr_has("run once without `--offline`");
+            assert!(entry.is_dir());
+            repo.run(&["app"]).success();
+            assert_eq!(packs(), whole, "{path:?} {at}");
+        }
+    }
 }
 
 #[test]

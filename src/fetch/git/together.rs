@@ -87,7 +87,7 @@ impl GitRemotes {
     fn keep_one(&self, scratch: &Scratch, known: &GitRequest) -> Result<()> {
         let url = known.url.shown();
         let commit = known.commit.as_deref().unwrap_or_default();
-        if self.cache.repository(&url, commit)?.is_some() {
+        if self.cache.repository(&url, commit, false)?.is_some() {
             return Ok(());
         }
         let format = match commit.len() {
