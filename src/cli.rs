@@ -32,6 +32,7 @@ use clap::{CommandFactory, Parser, Subcommand};
 use {localize::LocalizeArgs, lock::LockArgs, update::UpdateArgs};
 
 use crate::failure::{Failure, nearest};
+use crate::redact::{self, visible};
 
 pub use output::Color;
 
@@ -208,6 +209,38 @@ fn point_elsewhere(error: &mut clap::Error) {
     );
 }
 
+/// Makes what clap quotes of the arguments safe to show: they may come from outside, and hold a secret.
+fn clean(error: &mut clap::Error) {
+    use clap::error::{ContextKind, ContextValue};
+    let text = |text: &String| redact::text(&visible(text));
+    let styled = |styled: &clap::builder::StyledStr| {
+        let plain = styled.to_string();
+        match text(&plain) {
+            same if same == plain => styled.clone(),
+            other => other.into(),
+        }
+    };
+    let quoted: Vec<(ContextKind, ContextValue)> = error
+        .context()
+        .filter(|(kind, _)| *kind != ContextKind::Usage)
+        .map(|(kind, value)| {
+            let value = match value {
+                ContextValue::String(one) => ContextValue::String(text(one)),
+                ContextValue::Strings(all) => ContextValue::Strings(all.iter().map(text).collect()),
+                ContextValue::StyledStr(one) => ContextValue::StyledStr(styled(one)),
+                ContextValue::StyledStrs(all) => {
+                    ContextValue::StyledStrs(all.iter().map(styled).collect())
+                }
+                other => other.clone(),
+            };
+            (kind, value)
+        })
+        .collect();
+    for (kind, value) in quoted {
+        error.insert(kind, value);
+    }
+}
+
 /// Returns the text of a usage error. git takes `--help` for itself, and looks for a manual page.
 fn usage_error(error: &clap::Error) -> String {
     const MORE: &str = "For more information";
@@ -272,6 +305,7 @@ pub fn run() -> ExitCode {
             // Help and version are results; everything else is a usage error.
             if error.use_stderr() {
                 point_elsewhere(&mut error);
+                clean(&mut error);
                 output::say(&usage_error(&error));
                 return output::ended(ExitCode::from(FAILED));
             }

@@ -9,6 +9,7 @@ use super::output;
 use crate::failure::{Failure, Failures, nearest};
 use crate::finding::{Rule, WarningId};
 use crate::manual;
+use crate::redact;
 
 /// Arguments of `explain`.
 #[derive(Debug, Clone, Args)]
@@ -40,7 +41,10 @@ fn unknown(id: &str) -> Option<Failure> {
     }
     let rules = Rule::ALL.iter().map(|rule| rule.id());
     let known = rules.chain(WarningId::ALL.iter().map(|warning| warning.id()));
-    let failure = Failure::new(format!("there is no rule or warning `{id}`"));
+    let failure = Failure::new(format!(
+        "there is no rule or warning `{}`",
+        redact::text(id)
+    ));
     Some(match nearest(id, known) {
         Some(meant) => failure.hint(format!(
             "did you mean `{meant}`? git kustomize-localize explain {meant}"

@@ -7,6 +7,7 @@ use clap::Args;
 use super::output;
 use crate::failure::{Failure, nearest};
 use crate::manual::{self, Look};
+use crate::redact;
 
 /// Arguments of `help`.
 #[derive(Debug, Clone, Args)]
@@ -25,7 +26,7 @@ pub(super) fn run(args: &HelpArgs) -> ExitCode {
         Some(page) => page.markdown(),
         None => {
             let names = pages.iter().map(|page| page.name.as_str());
-            let failure = Failure::new(format!("there is no page `{name}`"));
+            let failure = Failure::new(format!("there is no page `{}`", redact::text(&name)));
             let failure = match nearest(&name, names) {
                 Some(meant) => failure.hint(format!(
                     "did you mean `{meant}`? git kustomize-localize help {meant}"

@@ -353,10 +353,11 @@ fn what(args: &LocalizeArgs) -> Result<What> {
         });
     }
     if let Some(more) = args.more.first() {
-        return Err(
-            Failure::new(format!("`{}` is one argument too many", more.display()))
-                .hint("name one TARGET and one NEW_DIR; several targets are for `--in-place`"),
-        );
+        return Err(Failure::new(format!(
+            "`{}` is one argument too many",
+            crate::redact::text(&more.display().to_string())
+        ))
+        .hint("name one TARGET and one NEW_DIR; several targets are for `--in-place`"));
     }
     let new_dir = args.new_dir.as_deref();
     Ok(What::Copy {

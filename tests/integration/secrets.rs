@@ -432,3 +432,33 @@ fn the_login_of_a_url_is_sent_and_told_nobody() {
     let told = fs::read_to_string(&told).unwrap();
     assert!(told.contains("username=me\n"), "{told}");
 }
+
+#[test]
+fn errors_about_arguments_are_clean() {
+    let sandbox = Sandbox::new();
+    let repo = sandbox.repo("work");
+    let url = "https://user:SECRET-word-1@example.com/a";
+    let hostile = format!("x\u{1b}[31m\u{202e}\nerror: fake {url}");
+    for text in [url, &hostile] {
+        for args in [
+            &["check", "--frmat", text][..],
+            &["check", "--format", text],
+            &["check", &format!("--format={text}")],
+            &["check", &format!("--{text}")],
+            &["check", &format!("--x={text}")],
+            &["lock", "--timeout", text],
+            &["explain", text, text],
+            &["a", "b", text],
+            &["hook", text],
+            &["help", text],
+        ] {
+            let output = repo.run(args);
+            output
+                .fails(2)
+                .lacks("SECRET-word-1")
+                .lacks("\u{1b}")
+                .lacks("\u{202e}");
+            assert!(!output.stderr.contains("\nerror: fake"), "{output:?}");
+        }
+    }
+}
