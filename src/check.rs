@@ -125,6 +125,7 @@ pub fn check(input: Input<'_>) -> Result<Checked> {
         && !locks.iter().any(|(directory, _)| directory.is_empty());
     let context = Context::new(&explored, &input, &targets, &locks, broken_lock, &missing);
     let mut findings = find(&context);
+    failures.extend(context.deployed.stored_otherwise());
     failures.append(&mut context.failures.borrow_mut());
     failures.extend(context.deployed.name(&mut findings).err());
     let others = others(&context, &findings);

@@ -69,6 +69,14 @@ pub trait Tree {
     /// When there is no file, or it cannot be read.
     fn read(&self, path: &str) -> Result<Vec<u8>>;
 
+    /// Returns the bytes of the file at `path` as they are stored, where a checkout may change them.
+    ///
+    /// # Errors
+    /// When there is no file, or it cannot be read.
+    fn raw(&self, _path: &str) -> Result<Option<Vec<u8>>> {
+        Ok(None)
+    }
+
     /// Returns the blob id of the file at `path`, where its bytes are already stored unchanged in
     /// this repository.
     fn stored(&self, _path: &str) -> Option<String> {

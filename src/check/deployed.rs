@@ -11,9 +11,9 @@ use crate::finding::Finding;
 use crate::kustomization::Accepts;
 use crate::limits::FINDING_BYTES;
 use crate::record::LoadRestrictor;
-use crate::targets::{self, Here, Place, Target, Targets, Unread};
+use crate::targets::{self, Engine, Here, Place, Target, Targets, Unread};
 use crate::tree::{Listing, path};
-use crate::walk::{self, Beyond, Explored, Graph, RootId, Source, TroubleKind};
+use crate::walk::{self, Beyond, Explored, FileId, Graph, RootId, Source, TroubleKind};
 
 /// Walks the tree, and finds what is deployed from it.
 ///
@@ -329,6 +329,40 @@ impl<'a> Deployed<'a> {
             .map(|root| &self.graph.roots[*root]);
         let own = roots.filter(|root| root.source == 0);
         own.map(|root| root.directory.clone()).collect()
+    }
+
+    /// Returns what is wrong with the files of which a checkout makes another text: Flux reads them as they are stored.
+    pub(super) fn stored_otherwise(&self) -> Vec<Failure> {
+        let flux = self.here().filter(|one| one.target.engine == Engine::Flux);
+        let roots: BTreeSet<RootId> = flux.flat_map(|one| one.roots).copied().collect();
+        let files = roots.iter().flat_map(|root| {
+            let root = &self.graph.roots[*root];
+            let edges = root.edges.iter().map(|edge| edge.from);
+            edges.chain([root.file])
+        });
+        let files: BTreeSet<FileId> = files.filter(|file| self.graph.is_start(*file)).collect();
+        let without_returns = |bytes: Vec<u8>| -> Vec<u8> {
+            bytes.into_iter().filter(|byte| *byte != b'\r').collect()
+        };
+        let look = |file: FileId| -> Result<()> {
+            let path = self.graph.label(file);
+            let Some(raw) = self.tree.raw(&path)? else {
+                return Ok(());
+            };
+            if without_returns(raw) == without_returns(self.tree.read(&path)?) {
+                return Ok(());
+            }
+            Err(Failure::new(format!(
+                "a checkout makes another text of `{path}`, which Flux reads as it is stored"
+            ))
+            .hint(format!(
+                "add a line in `.gitattributes`: /{path} -ident -working-tree-encoding"
+            )))
+        };
+        files
+            .into_iter()
+            .filter_map(|file| look(file).err())
+            .collect()
     }
 
     /// Says of each finding what deploys it.

@@ -1,5 +1,6 @@
 //! What git makes of a file when it checks it out, with given attributes and no configuration.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Command;
 
@@ -25,7 +26,7 @@ pub struct Checkout {
     objects: gix::Repository,
     /// The git that converts, and the one that reads attributes, once they were needed.
     converts: Option<Conversation>,
-    tells: Option<Conversation>,
+    tells: BTreeMap<&'static str, Option<Conversation>>,
 }
 
 impl Checkout {
@@ -57,7 +58,7 @@ impl Checkout {
             scratch,
             objects,
             converts: None,
-            tells: None,
+            tells: BTreeMap::new(),
         })
     }
 
@@ -95,17 +96,30 @@ impl Checkout {
     /// # Errors
     /// When git cannot tell.
     pub fn filter(&mut self, path: &str) -> Result<Option<String>> {
+        let state = self.attribute("filter", path)?;
+        // A filter that is only set or taken away is none.
+        let is_none = matches!(&*state, "unspecified" | "unset" | "set");
+        Ok((!is_none).then_some(state))
+    }
+
+    /// Returns whether git writes ids into the file at `path` when it is checked out.
+    ///
+    /// # Errors
+    /// When git cannot tell.
+    pub fn has_ident(&mut self, path: &str) -> Result<bool> {
+        Ok(self.attribute("ident", path)? == "set")
+    }
+
+    fn attribute(&mut self, name: &'static str, path: &str) -> Result<String> {
         let failed = || cannot_tell(path);
         let git = open(
-            &mut self.tells,
+            self.tells.entry(name).or_default(),
             self.scratch.path(),
-            &["check-attr", "--stdin", "filter"],
+            &["check-attr", "--stdin", name],
         )?;
         let answer = git.ask(&quoted(path)).map_err(|_| failed())?;
-        let state = answer.rsplit_once(": filter: ").ok_or_else(failed)?.1;
-        // A filter that is only set or taken away is none.
-        let is_none = matches!(state, "unspecified" | "unset" | "set");
-        Ok((!is_none).then(|| state.to_owned()))
+        let state = answer.rsplit_once(&format!(": {name}: "));
+        Ok(state.ok_or_else(failed)?.1.to_owned())
     }
 }
 

@@ -77,6 +77,15 @@ impl Conversion {
                 "commit it as it is built, with a line in `{FILE_NAME}`: /{path} -filter"
             )));
         }
+        // Of `$Id: x$` with a tab or CR in it a checkout makes something else than git says.
+        if super::holds(&bytes, &["$Id:"]) && git.has_ident(path)? {
+            return Err(Failure::new(format!(
+                "`{path}` has `ident` and holds `$Id:`: what git makes of that on checkout cannot be known"
+            ))
+            .hint(format!(
+                "write `$Id$`, or add a line in `{FILE_NAME}`: /{path} -ident"
+            )));
+        }
         if may.convert {
             git.convert(path, &bytes)
         } else {
@@ -165,6 +174,11 @@ impl Tree for CheckedOut {
 
     fn read(&self, path: &str) -> Result<Vec<u8>> {
         self.conversion.read(&*self.tree, path)
+    }
+
+    fn raw(&self, path: &str) -> Result<Option<Vec<u8>>> {
+        let applies = self.conversion.applies(&*self.tree, path::parent(path))?;
+        applies.then(|| self.tree.read(path)).transpose()
     }
 
     fn absolute(&self, path: &str) -> Option<String> {

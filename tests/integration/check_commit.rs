@@ -49,6 +49,72 @@ fn files_are_checked_as_they_are_checked_out() {
 }
 
 #[test]
+fn an_id_that_git_may_keep_is_not_read() {
+    let sandbox = Sandbox::new();
+    let repo = sandbox.repo("work");
+    for id in ["$Id: a\tb$", "$Id: a\rb$", "$Id: a b$", "$Id: a", "$Id:"] {
+        // `git add` would take the id out.
+        repo.write(".gitattributes", "");
+        repo.write("kustomization.yaml", format!("# {id}\nresources: []\n"));
+        repo.commit("with an id");
+        repo.write(".gitattributes", "*.yaml ident\n");
+        repo.git(&["add", ".gitattributes"]);
+        repo.git(&["commit", "--quiet", "-m", "with ident"]);
+        for args in [
+            &["check"][..],
+            &["check", "--rev", "HEAD"],
+            &["--in-place", "--no-verify", "--dry-run", "--rev", "HEAD"],
+        ] {
+            repo.run(args)
+                .fails(2)
+                .stderr_has("`kustomization.yaml` has `ident` and holds `$Id:`")
+                .stderr_has("/kustomization.yaml -ident");
+        }
+        repo.write(
+            ".gitattributes",
+            "*.yaml ident\n/kustomization.yaml -ident\n",
+        );
+        repo.git(&["add", ".gitattributes"]);
+        repo.git(&["commit", "--quiet", "-m", "without ident"]);
+        repo.run(&["check"]).success();
+    }
+    repo.write(".gitattributes", "*.yaml ident\n");
+    repo.write("kustomization.yaml", "# $Id$\nresources: []\n");
+    repo.commit("git writes it");
+    repo.run(&["check"]).success();
+}
+
+#[test]
+fn what_flux_reads_is_what_is_stored() {
+    let sandbox = Sandbox::new();
+    let repo = sandbox.repo("work");
+    // As it is stored, the quoted text ends earlier, and a URL follows.
+    let hidden = "namePrefix: \"+AFw-\", resources: [https://example.com/x.yaml], namespace: \"x\"";
+    for (attributes, text) in [
+        (
+            "*.yaml working-tree-encoding=UTF-7\n",
+            format!("{{{hidden}}}\n"),
+        ),
+        ("*.yaml ident\n", "# $Id$\nresources: []\n".to_owned()),
+    ] {
+        repo.write("app/kustomization.yaml", text);
+        repo.write(
+            "flux/app.yaml",
+            "apiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nmetadata: {name: app, namespace: flux-system}\nspec: {path: ./app, sourceRef: {kind: GitRepository, name: flux-system}}\n",
+        );
+        repo.git(&["rm", "-q", "--cached", "--ignore-unmatch", "-r", "."]);
+        fs::remove_file(repo.path().join("app/.gitattributes")).ok();
+        repo.commit("stored");
+        repo.write("app/.gitattributes", attributes);
+        repo.git(&["add", "app/.gitattributes"]);
+        repo.git(&["commit", "--quiet", "-m", "another encoding"]);
+        repo.run(&["check", "--rev", "HEAD"]).fails(2).stderr_has(
+            "a checkout makes another text of `app/kustomization.yaml`, which Flux reads as it is stored",
+        );
+    }
+}
+
+#[test]
 fn a_filter_is_not_run_and_not_ignored() {
     let sandbox = Sandbox::new();
     sandbox.configure("filter.secret.smudge", "touch /tmp/ran; cat");
