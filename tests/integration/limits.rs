@@ -352,3 +352,41 @@ fn what_is_wrong_in_a_plugin_root_is_said_once() {
         "{output:?}"
     );
 }
+
+#[test]
+fn an_entry_that_git_checks_out_nowhere_is_refused() {
+    let sandbox = Sandbox::new();
+    let repo = sandbox.repo("work");
+    let blob = git(
+        &sandbox,
+        &repo,
+        &["hash-object", "-w", "--stdin"],
+        b"resources: []\n",
+    );
+    let id: Vec<u8> = (0..20)
+        .map(|at| u8::from_str_radix(&blob[2 * at..2 * at + 2], 16).unwrap())
+        .collect();
+    let tree = |mode: &str, name: &str, id: &[u8]| {
+        let entry = [mode.as_bytes(), b" ", name.as_bytes(), b"\0", id].concat();
+        let args = ["hash-object", "-w", "--stdin", "-t", "tree", "--literally"];
+        git(&sandbox, &repo, &args, &entry)
+    };
+    for name in ["", ".", "..", ".git", ".GIT", "a/b", "../a", "a/", "/a"] {
+        let odd = tree("100644", name, &id);
+        let below = git(
+            &sandbox,
+            &repo,
+            &["mktree"],
+            format!("040000 tree {odd}\td\n").as_bytes(),
+        );
+        for (tree, args) in [(odd, &LOOKING[..]), (below, &LOOKING[..1])] {
+            commit(&repo, &tree);
+            for args in args {
+                run(&sandbox, &repo, args)
+                    .fails(2)
+                    .stderr_has("which git checks out nowhere")
+                    .stderr_has(&format!("an entry `{name}`"));
+            }
+        }
+    }
+}
