@@ -113,12 +113,17 @@ impl Walker<'_> {
 
     /// Refuses a URL of a root that is also a path here. kustomize takes a file of that name first, and goes on to git
     /// when it does not load, if only because an object in it is there already.
+    ///
+    /// Only of the user's tree: of an upstream, what no reference names may not be here. What is made of it names nothing
+    /// remote any more, and is built.
     pub(super) fn refuse_shadowed(&self, root: RootId, wanted: &RemoteRef) -> WalkResult<()> {
         let text = wanted.text.exposed();
-        let tree = &self.graph.sources[self.graph.roots[root].source].tree;
-        let Some(path) = self.graph.local_path(root, text) else {
+        let source = &self.graph.sources[self.graph.roots[root].source];
+        let path = self.graph.local_path(root, text);
+        let Some(path) = path.filter(|_| source.repository.is_none()) else {
             return Ok(());
         };
+        let tree = &source.tree;
         if let Resolved::Missing { .. } = tree::resolve(&**tree, &path)? {
             return Ok(());
         }
