@@ -635,7 +635,7 @@ fn a_directory_that_is_too_large_is_refused() {
     ]);
     world
         .refused(&["app"])
-        .stderr_has("`app/more` holds more than 20000 files or 256 MiB")
+        .stderr_has("`app/more` has more than 20000 files")
         .stderr_has("hint: name a directory with only the files that are needed");
 }
 
