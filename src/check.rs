@@ -223,7 +223,7 @@ fn find(context: &Context<'_>) -> Vec<Finding> {
     let mut told = HashSet::new();
     findings.retain(|finding| {
         let is_plugin = finding.span.is_some() && plugins.contains(&*finding.path);
-        let what = if is_plugin {
+        let what = if is_plugin && finding.rule != Rule::Function {
             &finding.reference
         } else {
             &finding.message

@@ -184,7 +184,8 @@ impl Finding {
     /// there is no reference).
     #[must_use]
     pub fn identity(&self) -> (Rule, &str, String) {
-        let text = if self.reference.is_empty() {
+        // Of one function, there are several.
+        let text = if self.reference.is_empty() || self.rule == Rule::Function {
             format!("{} {}", self.field, self.message)
         } else {
             self.reference.clone()

@@ -6,6 +6,7 @@ use crate::finding::{Finding, Rule, Severity, Subject};
 use crate::redact;
 use crate::reference::{Pin, RepoSpec, is_remote_file};
 use crate::targets::{Engine, Target, Text};
+use crate::tree::path;
 
 pub(super) const DEFINITION: Definition = Definition {
     id: "remote-component",
@@ -48,9 +49,15 @@ fn find(context: &Context<'_>) -> Vec<Finding> {
 /// Returns whether a pattern of Argo CD may match a name that is a URL for kustomize: those begin with the host or the
 /// user, and a match with what stands before the first wildcard.
 fn may_match_url(pattern: &str) -> bool {
-    let pattern = pattern.trim_start_matches("./");
-    let first = pattern.split('/').next().unwrap_or_default();
-    first.contains(['*', '?', '[', '\\'])
+    const WILDCARDS: [char; 4] = ['*', '?', '[', '\\'];
+    // What matches is cleaned; what climbs stays a path.
+    let Some(cleaned) = path::resolve("", pattern).filter(|_| pattern.contains(WILDCARDS)) else {
+        return false;
+    };
+    let first = cleaned.split('/').next().unwrap_or_default();
+    first.contains(WILDCARDS)
+        || first.contains(['@', ':'])
+        || first.eq_ignore_ascii_case("github.com")
 }
 
 fn finding(
@@ -139,8 +146,35 @@ mod tests {
     }
 
     #[test]
+    fn nothing_else_in_the_object_or_beside_it_hides_it() {
+        let added = "path: apps, kustomize: {components: ['https://h.example/o/r?ref=v1']}";
+        let patch = "  - {op: add, path: /spec/source/kustomize/namePrefix, value: x}";
+        let patched = format!(
+            "resources: [a.yaml]\npatches:\n- target: {{kind: Application}}\n  patch: |-\n  {patch}\n"
+        );
+        let once = argo("path: apps")
+            + &format!(
+                "operation: {{sync: {{source: {{repoURL: 'https://github.com/acme/fleet', {added}}}}}}}\n"
+            );
+        for (kustomization, object) in [
+            ("resources: [a.yaml]\n", argo(added)),
+            (&patched, argo(added)),
+            ("resources: [a.yaml]\n", once),
+        ] {
+            let found = Scene::default()
+                .file("clusters/source.yaml", &source(""))
+                .file("c/kustomization.yaml", kustomization)
+                .file("c/a.yaml", &object)
+                .file("apps/kustomization.yaml", "resources: [x.yaml]\n")
+                .file("apps/x.yaml", "")
+                .find(Rule::RemoteComponent);
+            assert_eq!(found.len(), 1, "{kustomization}\n{object}\n{found:?}");
+        }
+    }
+
+    #[test]
     fn a_directory_of_that_name_does_not_hide_it() {
-        let text = "[github.com/o/r, 'git@h:o/r', '*/*/*', './g?thub.com/o/r', '[g]it@h:o/*']";
+        let text = "[github.com/o/r, 'git@h:o/r', '*/*/*', './g?thub.com/o/r', '[g]it@h:o/*', './github.com/o/*', 'x/../github.com/*/r', './/git*/o/r', 'git@h:o/*']";
         for object in [
             argo(&format!("path: apps, kustomize: {{components: {text}}}")),
             format!("{}  components: {text}\n", flux("apps")),
@@ -156,7 +190,7 @@ mod tests {
             }
             let found = scene.find(Rule::RemoteComponent);
             // Flux knows no patterns.
-            let count = if object.contains("argoproj") { 5 } else { 2 };
+            let count = if object.contains("argoproj") { 9 } else { 3 };
             assert_eq!(found.len(), count, "{found:?}");
         }
     }

@@ -290,7 +290,7 @@ impl Found {
     }
 
     /// Returns whether there is room for one more reference, note or problem.
-    fn has_room(&mut self) -> bool {
+    pub(super) fn has_room(&mut self) -> bool {
         let count = self.references.len() + self.notes.len() + self.problems.len();
         if count == ENTRIES.most {
             self.problems.push(Problem {

@@ -15,9 +15,9 @@ const SECRET_KEYS: [&str; 31] = [
 
 /// Parts that make any key secret.
 #[rustfmt::skip]
-const SECRET_PARTS: [&str; 17] = [
+const SECRET_PARTS: [&str; 20] = [
     "token", "secret", "passw", "passphrase", "pwd", "credential", "signature", "accesskey", "access_key", "access-key", "private", "auth", "jwt", "session", "cookie",
-    "bearer", "hmac",
+    "bearer", "hmac", "apikey", "api_key", "api-key",
 ];
 
 /// Beginnings of the keys of signed URLs.

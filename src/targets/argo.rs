@@ -136,6 +136,12 @@ fn sources<'a>(found: &'a Document, unread: &mut Vec<Unread>) -> Vec<&'a Value> 
         },
     }
     sources.extend(spec.at(&["sourceHydrator", "drySource"]));
+    // What is synchronized once, as soon as the object is there.
+    if let Some(sync) = found.value.at(&["operation", "sync"]) {
+        let several = sync.get("sources").and_then(Value::list);
+        sources.extend(sync.get("source"));
+        sources.extend(several.unwrap_or_default());
+    }
     sources
 }
 

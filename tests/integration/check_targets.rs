@@ -218,7 +218,7 @@ fn what_nobody_here_can_tell_is_counted_and_fails_where_that_is_asked_for() {
     }
     // A patch that is a template, and names a URL.
     let patch = format!(
-        "  templatePatch: |\n    spec:\n      source:\n        kustomize:\n          components: ['{COMPONENT}']\n          patches: [{{path: \"{PATCH}\"}}]\n    {{{{ if .a }}}}x: y{{{{ end }}}}\n"
+        "  templatePatch: |\n    spec:\n      source:\n        kustomize:\n          components: ['{COMPONENT}'] # repoURL\n          patches: [{{path: \"{PATCH}\"}}]\n    {{{{ if .a }}}}x: y{{{{ end }}}}\n"
     );
     let text = set(LIST, &format!("source: {{{here}}}"), &patch);
     assert_eq!(check(&repo, &[("argo/a.yaml", &text)], &[]).1.len(), 2);

@@ -136,6 +136,9 @@ impl<'s> Whereabouts<'s> {
         hint: &str,
         found: &mut Found,
     ) {
+        if !found.has_room() {
+            return;
+        }
         let (line, column) = self.outside(start, |outer| outer.start);
         found.problems.push(Problem {
             line,

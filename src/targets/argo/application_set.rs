@@ -131,11 +131,15 @@ fn patched(
     if !may_move(text, parameters, is_go) {
         return Ok(found.value.clone());
     }
-    let lines = text
-        .lines()
-        .filter(|line| !line.to_lowercase().contains("repourl"));
-    let words = lines.flat_map(|line| line.split([' ', '\t', '"', '\'', ',', '[', ']', '{', '}']));
-    let urls = words.filter(|word| is_remote_file(word) || RepoSpec::parse(word).is_ok());
+    let words = text.split([' ', '\t', '\r', '\n', '"', '\'', ',', '[', ']', '{', '}']);
+    let mut before = "";
+    let urls = words
+        .filter(|word| !word.trim_matches(':').is_empty())
+        .filter(|word| {
+            let key = std::mem::replace(&mut before, word).trim_end_matches(':');
+            !key.eq_ignore_ascii_case("repourl")
+                && (is_remote_file(word) || RepoSpec::parse(word).is_ok())
+        });
     Err(urls
         .filter_map(|url| {
             let mut word = patch.clone();
