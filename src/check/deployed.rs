@@ -1,6 +1,6 @@
 //! What is deployed from the tree: where the walk starts besides, how its roots are built, and what to say about it.
 
-use std::cell::{OnceCell, RefCell};
+use std::cell::{LazyCell, OnceCell, RefCell};
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -32,17 +32,20 @@ pub(super) fn walk(
     let own = input
         .config
         .starting_points(&*input.tree, input.paths, kustomizations);
+    let all = kustomizations.iter().map(|place| path::parent(place));
+    let all: BTreeSet<&str> = all.collect();
+    // What any kustomization lists or changes, also where this walk does not start there.
+    let every = LazyCell::new(|| {
+        let all: Vec<String> = all.iter().map(|&root| root.to_owned()).collect();
+        walk::inputs::explore(input.tree.clone(), &all)
+    });
     // The walk goes on while the search does. Rarely, what is found starts it elsewhere.
     let walked = own.as_ref().ok().filter(|_| !input.targets_only);
     let walked = walked.map(|own| (own.len(), explore(input, own, options)));
     let found = search.map(|(identity, search)| {
         let mut found = search.and_then(|search| search())?;
-        found.extend(match &walked {
-            Some((_, explored)) => listed(&explored.graph),
-            None => {
-                listed(&walk::inputs::explore(input.tree.clone(), &parents(kustomizations)).graph)
-            }
-        });
+        let explored = walked.as_ref().map(|(_, explored)| explored);
+        found.extend(listed(&explored.unwrap_or_else(|| &every).graph));
         targets::find_in(&*input.tree, input.config, &found, identity)
     });
     let targets = found.unwrap_or_else(|| Ok(Targets::default()));
@@ -50,13 +53,25 @@ pub(super) fn walk(
         failures.push(failure);
         Targets::default()
     });
-    let starts = starting_points(input, &targets, kustomizations, own)?;
+    let starts = starting_points(input, &targets, &all, own)?;
     let explored = match walked {
         Some((own, explored)) if own == starts.len() => explored,
         _ => explore(input, &starts, options),
     };
     let explored = unrestricted(input, &targets, &starts, options, explored);
-    settle(input, &mut targets, &starts, kustomizations, &explored)?;
+    let changes = if targets.targets.is_empty() || starts.len() >= all.len() {
+        &explored
+    } else {
+        &*every
+    };
+    targets.settle(&changes.graph, &*input.tree);
+    if input.targets_only && targets.here().next().is_none() {
+        return Err(Failure::new(
+            "no target can be looked at: a build may change every object that names one",
+        )
+        .hint("look at all kustomizations: leave out `--targets-only`")
+        .hint("see what may change them: git kustomize-localize targets"));
+    }
     Ok((targets, explored))
 }
 
@@ -69,25 +84,14 @@ fn listed(graph: &Graph) -> BTreeSet<String> {
     files.map(str::to_owned).collect()
 }
 
-fn parents(kustomizations: &[String]) -> Vec<String> {
-    let parents = kustomizations
-        .iter()
-        .map(|place| path::parent(place).to_owned());
-    parents.collect()
-}
-
 /// Returns where the walk starts: at `own`, as the configuration and the paths say, and at every root that is deployed.
 fn starting_points(
     input: &Input<'_>,
     targets: &Targets,
-    kustomizations: &[String],
+    all: &BTreeSet<&str>,
     own: Result<Vec<String>>,
 ) -> Result<Vec<String>> {
-    let all: BTreeSet<&str> = kustomizations
-        .iter()
-        .map(|place| path::parent(place))
-        .collect();
-    let mut deployed = targets.roots(&all);
+    let mut deployed = targets.roots(all);
     if !input.paths.is_empty() {
         deployed.retain(|root| input.paths.iter().any(|path| path::is_in(root, path)));
     }
@@ -162,36 +166,6 @@ fn unrestricted(
     }
 }
 
-/// Notes what may change the objects of targets: any kustomization may, also one at which this walk does not start.
-///
-/// # Errors
-/// When only targets are looked at, and something may change all of them.
-fn settle(
-    input: &Input<'_>,
-    targets: &mut Targets,
-    starts: &[String],
-    kustomizations: &[String],
-    explored: &Explored,
-) -> Result<()> {
-    let parents = kustomizations.iter().map(|place| path::parent(place));
-    let all: BTreeSet<&str> = parents.collect();
-    if targets.targets.is_empty() || starts.len() >= all.len() {
-        targets.settle(&explored.graph, &*input.tree);
-    } else {
-        let all: Vec<String> = all.into_iter().map(str::to_owned).collect();
-        let explored = walk::inputs::explore(input.tree.clone(), &all);
-        targets.settle(&explored.graph, &*input.tree);
-    }
-    if input.targets_only && targets.here().next().is_none() {
-        return Err(Failure::new(
-            "no target can be looked at: a build may change every object that names one",
-        )
-        .hint("look at all kustomizations: leave out `--targets-only`")
-        .hint("see what may change them: git kustomize-localize targets"));
-    }
-    Ok(())
-}
-
 /// A target, where it is, and the roots that it reaches.
 pub(super) struct One<'a> {
     pub(super) target: &'a Target,
@@ -262,7 +236,8 @@ impl<'a> Deployed<'a> {
         untold.collect()
     }
 
-    /// Returns every target of which only the cluster knows where it lies, or a build what else it says. With paths, those whose object lies in one.
+    /// Returns every target of which only the cluster knows where it lies, or a build what else it says. With paths,
+    /// those whose object lies in one.
     pub(super) fn templated(&self) -> impl Iterator<Item = &Target> {
         let targets = self.targets.targets.iter();
         targets.filter(|target| {

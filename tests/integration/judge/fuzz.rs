@@ -99,10 +99,10 @@ fn at(field: &str, url: &str) -> Yaml {
 /// Returns a plugin configuration that names `url`, and the list that takes it.
 fn plugin(random: &mut Random, url: &str) -> (&'static str, Yaml) {
     if random.below(3) == 0 {
-        let runs = random_of(random, &SPECS);
+        let runs = random.one_of(&SPECS);
         let spec = Writer::new(random).write(&at(runs, url));
         let names = ["config.kubernetes.io/function", "config.k8s.io/function"];
-        let annotations = map([(random_of(random, &names), text(&spec))]);
+        let annotations = map([(random.one_of(&names), text(&spec))]);
         let metadata = map([("name", text("a")), ("annotations", annotations)]);
         let lists = ["generators", "transformers", "validators"];
         let object = [
@@ -110,7 +110,7 @@ fn plugin(random: &mut Random, url: &str) -> (&'static str, Yaml) {
             ("kind", text("A")),
             ("metadata", metadata),
         ];
-        return (random_of(random, &lists), map(object));
+        return (random.one_of(&lists), map(object));
     }
     let (list, kind, field) = PLUGINS[random.below(PLUGINS.len())];
     let mut object = map([
@@ -125,10 +125,6 @@ fn plugin(random: &mut Random, url: &str) -> (&'static str, Yaml) {
     (list, object)
 }
 
-fn random_of<'a>(random: &mut Random, all: &[&'a str]) -> &'a str {
-    random.one_of(all)
-}
-
 /// Returns objects as kustomize may split, unwrap and merge them.
 fn stream(random: &mut Random, object: &Yaml) -> String {
     let prefix = "apiVersion: builtin\nkind: PrefixTransformer\nmetadata: {name: p}\nprefix: a-\n";
@@ -137,7 +133,7 @@ fn stream(random: &mut Random, object: &Yaml) -> String {
             let kinds = ["List", "FooList", "ResourceList", "ConfigMapList"];
             let items = [
                 ("apiVersion", text("v1")),
-                ("kind", text(random_of(random, &kinds))),
+                ("kind", text(random.one_of(&kinds))),
                 ("items", list([object.clone()])),
             ];
             map(items)
@@ -160,9 +156,9 @@ fn stream(random: &mut Random, object: &Yaml) -> String {
         "--- ",
     ];
     match random.below(6) {
-        0 => [prefix, random_of(random, &separators), &written].concat(),
-        1 => [&written, random_of(random, &separators), prefix].concat(),
-        2 => [random_of(random, &separators), &written].concat(),
+        0 => [prefix, random.one_of(&separators), &written].concat(),
+        1 => [written.as_str(), random.one_of(&separators), prefix].concat(),
+        2 => [random.one_of(&separators), &written].concat(),
         _ => written,
     }
 }
@@ -182,11 +178,11 @@ fn broken(random: &mut Random, text: String) -> String {
 /// Returns variant `number`.
 fn variant(number: usize) -> Variant {
     let random = &mut Random::of(&format!("structured {number}"));
-    let url = random_of(random, &URLS);
+    let url = random.one_of(&URLS);
     let named = |kustomization: String| Variant::new("fuzz", number.to_string(), kustomization);
     let variant = if random.below(3) == 0 {
         let mut kustomization = map([("resources", list([text("cm.yaml")]))]);
-        kustomization.extend(at(random_of(random, &FIELDS), url));
+        kustomization.extend(at(random.one_of(&FIELDS), url));
         let written = Writer::new(random).write(&kustomization);
         named(broken(random, written))
     } else {
