@@ -78,12 +78,7 @@ pub(super) fn values(text: &str, count: usize) -> Result<Vec<Value>, SyntaxError
             if let Some(at) = message.rfind(" at line ") {
                 message.truncate(at);
             }
-            SyntaxError {
-                line,
-                column,
-                message,
-                is_too_large: false,
-            }
+            SyntaxError::new((line, column), message)
         })?;
         values.push(value);
     }
@@ -120,13 +115,8 @@ pub(super) fn read_twice(text: &str, limit: usize) -> Result<Stream<'_>, SyntaxE
 fn agree(stream: &Stream<'_>) -> Result<(), SyntaxError> {
     for node in stream.documents.iter().flat_map(Document::nodes) {
         if let Some(why) = only_here(stream, node) {
-            let (line, column) = stream.position(node.range.start);
-            return Err(SyntaxError {
-                line,
-                column,
-                message: why.to_owned(),
-                is_too_large: false,
-            });
+            let start = stream.position(node.range.start);
+            return Err(SyntaxError::new(start, why));
         }
     }
     let values = values(stream.text, stream.documents.len())?;
@@ -134,19 +124,14 @@ fn agree(stream: &Stream<'_>) -> Result<(), SyntaxError> {
     let comparable = !stream.repeated_anchor;
     let odd_break = stream.text.find(['\u{85}', '\u{2028}', '\u{2029}']);
     let disagreement = |at: usize| {
-        let (line, column) = stream.position(odd_break.unwrap_or(at));
+        let start = stream.position(odd_break.unwrap_or(at));
         let message = match odd_break {
             Some(_) => {
                 "a line break of YAML 1.1 (U+0085, U+2028 or U+2029) makes the text ambiguous"
             }
             None => "two YAML parsers disagree about this",
         };
-        SyntaxError {
-            line,
-            column,
-            message: message.to_owned(),
-            is_too_large: false,
-        }
+        SyntaxError::new(start, message)
     };
     if !comparable {
         return match odd_break {

@@ -237,7 +237,7 @@ pub fn read_object(text: &str, before: usize) -> Result<Option<Value>, (usize, S
     let stream = libyaml_check::read(text, 1)
         .map_err(|error| (before + error.line, format!("not YAML: {}", error.message)))?;
     if let Some(odd) = plugin::not_plain(&stream).into_iter().next() {
-        return Err((before + odd.start.0, odd.message));
+        return Err((before + odd.line, odd.message));
     }
     let Some(document) = stream.documents.first() else {
         return Ok(None);

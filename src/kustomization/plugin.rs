@@ -7,8 +7,8 @@ use super::fields::BUILTIN_PLUGINS;
 use super::read::{self, Found, Place, Reader, Whereabouts};
 use super::yaml::{Dialect, Document, NodeId, NodeKind, Stream, Type};
 use super::{
-    Accepts, FunctionRuntime, NoteKind, PluginFile, PluginUse, ProblemKind, Refused, function,
-    is_pinned, libyaml_check,
+    Accepts, FunctionRuntime, NoteKind, PluginFile, PluginUse, Problem, ProblemKind, Refused,
+    function, is_pinned, libyaml_check,
 };
 use crate::failure::nearest;
 
@@ -96,68 +96,64 @@ pub(super) fn collect(stream: &Stream<'_>) -> Result<Vec<Object>, (usize, NodeId
     Ok(objects)
 }
 
-/// Something in the YAML of objects that their readers may understand in different ways.
-pub(super) struct NotPlain {
-    /// Line and column in the stream.
-    pub start: (usize, usize),
-    pub message: String,
-    pub hint: &'static str,
-    pub kind: ProblemKind,
-}
-
-/// Returns what in a stream of objects is not plain YAML. kyaml, go-yaml and the splitters of documents differ about
-/// it, from version to version too, so that only a build could tell what such an object says.
-pub(super) fn not_plain(stream: &Stream<'_>) -> Vec<NotPlain> {
+/// Returns what in a stream of objects is not plain YAML, with its place in the stream. kyaml, go-yaml and the splitters
+/// of documents differ about it, from version to version too, so that only a build could tell what such an object says.
+pub(super) fn not_plain(stream: &Stream<'_>) -> Vec<Problem> {
     let mut found = Vec::new();
-    let mut add = |start, what: &str, hint| {
-        found.push(NotPlain {
-            start,
-            message: format!("not plain YAML: {what}"),
-            hint,
-            kind: ProblemKind::NotPlain,
+    let mut add = |(line, column), kind, message: String, hint: &str| {
+        found.push(Problem {
+            line,
+            column,
+            field: String::new(),
+            message,
+            hints: vec![hint.to_owned()],
+            kind,
         });
     };
+    let not_plain = |what: &str| format!("not plain YAML: {what}");
     for (line, text) in stream.text.lines().enumerate() {
         let after = text.strip_prefix("---").unwrap_or_default();
         let is_comment = after.starts_with([' ', '\t']) && after.trim_start().starts_with('#');
         if !after.trim().is_empty() && !is_comment {
+            let message = not_plain("text after `---`");
             let hint = "begin the document on the line after `---`";
-            add((line + 1, 1), "text after `---`", hint);
+            add((line + 1, 1), ProblemKind::NotPlain, message, hint);
         }
     }
     for document in &stream.documents {
         for node in document.nodes() {
             if let Some(tag) = &node.tag {
                 let tag = tag.replace("tag:yaml.org,2002:", "!!");
-                add(
-                    node.start,
-                    &format!("the tag `{tag}`"),
-                    "write the value without a tag",
-                );
+                let message = not_plain(&format!("the tag `{tag}`"));
+                let hint = "write the value without a tag";
+                add(node.start, ProblemKind::NotPlain, message, hint);
             }
             let NodeKind::Mapping(pairs) = &node.kind else {
                 continue;
             };
             for (key, _) in pairs {
-                let start = document.node(*key).start;
-                if document.is_merge_key(*key) {
-                    add(start, "the merge key `<<`", "write out what it merges");
+                let (what, hint) = if document.is_merge_key(*key) {
+                    ("the merge key `<<`", "write out what it merges")
                 } else if !document.node(*key).is_word() {
                     let what = "a key that is not a plain or quoted string";
-                    add(start, what, "write it as `key: value`");
-                }
+                    (what, "write it as `key: value`")
+                } else {
+                    continue;
+                };
+                let start = document.node(*key).start;
+                add(start, ProblemKind::NotPlain, not_plain(what), hint);
             }
         }
-    }
-    for document in &stream.documents {
         for key in duplicate_keys(document) {
             let word = document.scalar(key).unwrap_or_default();
-            found.push(NotPlain {
-                start: document.node(key).start,
-                message: format!("the key `{word}` is there twice"),
-                hint: "remove one of them",
-                kind: ProblemKind::DuplicateKey,
-            });
+            let message = format!("the key `{word}` is there twice");
+            let start = document.node(key).start;
+            add(
+                start,
+                ProblemKind::DuplicateKey,
+                message,
+                "remove one of them",
+            );
         }
     }
     found
@@ -166,7 +162,8 @@ pub(super) fn not_plain(stream: &Stream<'_>) -> Vec<NotPlain> {
 /// Refuses what in a stream of objects is not plain YAML.
 pub(super) fn refuse_odd(stream: &Stream<'_>, whereabouts: &Whereabouts<'_>, found: &mut Found) {
     for odd in not_plain(stream) {
-        whereabouts.problem(odd.start, odd.kind, odd.message, odd.hint, found);
+        let start = (odd.line, odd.column);
+        whereabouts.problem(start, "", odd.kind, odd.message, odd.hints, found);
     }
 }
 
@@ -200,7 +197,8 @@ pub(super) fn read_objects(
             let message = format!("not a plugin configuration: {why}");
             let start = stream.documents[index].node(node).start;
             let hint = "write one object in each document, with `kind` and `metadata.name`";
-            whereabouts.problem(start, ProblemKind::WrongType, message, hint, found);
+            let hints = vec![hint.to_owned()];
+            whereabouts.problem(start, "", ProblemKind::WrongType, message, hints, found);
             return;
         }
     };
@@ -218,8 +216,8 @@ pub(super) fn read_objects(
         if object.kind.ends_with("List") {
             let start = document.node(object.place.node).start;
             let message = format!("not plain YAML: a `{}` of objects", object.kind);
-            let hint = "write each object in a document of its own, after `---`";
-            within.problem(start, ProblemKind::NotPlain, message, hint, found);
+            let hints = vec!["write each object in a document of its own, after `---`".to_owned()];
+            within.problem(start, "", ProblemKind::NotPlain, message, hints, found);
             continue;
         }
         let mut reader = Reader::new(document, object.document, Dialect::Objects, within, found);

@@ -98,6 +98,17 @@ pub(super) struct SyntaxError {
     pub is_too_large: bool,
 }
 
+impl SyntaxError {
+    pub(super) fn new((line, column): (usize, usize), message: impl Into<String>) -> Self {
+        SyntaxError {
+            line,
+            column,
+            message: message.into(),
+            is_too_large: false,
+        }
+    }
+}
+
 /// Byte offsets at which lines begin.
 #[derive(Debug)]
 struct Lines(Vec<usize>);
@@ -164,12 +175,8 @@ impl<'t> Stream<'t> {
                         stream.rest = Some(at.unwrap_or(text.len()));
                         break;
                     }
-                    return Err(SyntaxError {
-                        line: error.marker().line(),
-                        column: error.marker().col() + 1,
-                        message: describe(&error),
-                        is_too_large: false,
-                    });
+                    let start = (error.marker().line(), error.marker().col() + 1);
+                    return Err(SyntaxError::new(start, describe(&error)));
                 }
             };
             match event {
@@ -243,13 +250,7 @@ impl<'t> Stream<'t> {
     }
 
     fn error(&self, offset: usize, message: String) -> SyntaxError {
-        let (line, column) = self.position(offset);
-        SyntaxError {
-            line,
-            column,
-            message,
-            is_too_large: false,
-        }
+        SyntaxError::new(self.position(offset), message)
     }
 }
 

@@ -6,7 +6,7 @@ use super::keys::Entry;
 use crate::failure::nearest;
 use crate::kustomization::fields::Struct;
 use crate::kustomization::yaml::{NodeId, NodeKind, Type};
-use crate::kustomization::{Note, NoteKind, Problem, ProblemKind};
+use crate::kustomization::{Note, NoteKind, ProblemKind};
 
 impl Reader<'_> {
     pub(super) fn wrong_type(&mut self, place: &Place, field: &str, wanted: &str) {
@@ -97,17 +97,8 @@ impl Reader<'_> {
         message: String,
         hints: Vec<String>,
     ) {
-        if !self.found.has_room() {
-            return;
-        }
-        let (line, column) = self.whereabouts.start(self.document.node(node));
-        self.found.problems.push(Problem {
-            line,
-            column,
-            field: self.whereabouts.label(field),
-            message,
-            hints,
-            kind,
-        });
+        let start = self.document.node(node).start;
+        self.whereabouts
+            .problem(start, field, kind, message, hints, self.found);
     }
 }

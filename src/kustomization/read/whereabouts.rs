@@ -131,9 +131,10 @@ impl<'s> Whereabouts<'s> {
     pub(crate) fn problem(
         &self,
         start: (usize, usize),
+        field: &str,
         kind: ProblemKind,
         message: String,
-        hint: &str,
+        hints: Vec<String>,
         found: &mut Found,
     ) {
         if !found.has_room() {
@@ -143,9 +144,9 @@ impl<'s> Whereabouts<'s> {
         found.problems.push(Problem {
             line,
             column,
-            field: self.label(""),
+            field: self.label(field),
             message,
-            hints: vec![hint.to_owned()],
+            hints,
             kind,
         });
     }
