@@ -31,7 +31,6 @@ mod libyaml_check;
 mod objects;
 mod plugin;
 mod read;
-mod remote_function;
 mod sniff;
 mod yaml;
 
@@ -40,7 +39,6 @@ pub use function::{FunctionRuntime, is_pinned};
 pub use objects::{Data, Value, documents, read_object};
 pub use plugin::{home_path, read_plugin};
 pub use read::{read, reshaping};
-pub use remote_function::RemoteFunction;
 pub use sniff::{is_flux_object, looks_like_html, looks_like_resources};
 
 pub use crate::tree::FILE_NAMES;
@@ -148,11 +146,6 @@ pub enum Accepts {
     Plugin(PluginUse),
     /// A program, by a path with a slash in it, anywhere; a URL too, which kustomize does not read.
     Program,
-    /// A file or a directory that is needed as a whole.
-    Carried {
-        /// Whether it may lie anywhere; otherwise in or below the root.
-        anywhere: bool,
-    },
 }
 
 impl Accepts {
@@ -331,23 +324,12 @@ pub enum NoteKind {
         /// Where it is written.
         spot: Spot,
     },
-    /// A directory that is given to helm as `HELM_CONFIG_HOME`; may lie anywhere.
-    ConfigHome {
-        /// The path as written.
-        path: String,
-        /// Where it is written.
-        spot: Spot,
-    },
     /// A KRM function: code that is not part of the kustomization.
     KrmFunction {
         /// What runs.
         runtime: FunctionRuntime,
-        /// `apiVersion` of the configuration.
-        api_version: String,
         /// `kind` of the configuration.
         kind: String,
-        /// String values that may name files or URLs, with their fields.
-        strings: Vec<(String, String)>,
     },
     /// An exec or Go plugin, looked up in the plugin home at `{group}/{version}/{lower(kind)}/{kind}`.
     LegacyPlugin {
@@ -355,10 +337,6 @@ pub enum NoteKind {
         api_version: String,
         /// `kind` of the configuration.
         kind: String,
-        /// `argsFromFile`: a file or URL that kustomize reads.
-        args_from_file: Option<String>,
-        /// String values that may name files or URLs, with their fields.
-        strings: Vec<(String, String)>,
     },
 }
 

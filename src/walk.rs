@@ -41,7 +41,6 @@ use crate::record::LoadRestrictor;
 use crate::redact::SafeUrl;
 pub use crate::tree::absence::Absence;
 use crate::tree::{self, Resolved, path};
-use bundle::Within;
 use places::Places;
 use plugin::PluginRoot;
 use trouble::{WalkError, WalkResult};
@@ -587,16 +586,8 @@ impl Walker<'_> {
             },
             Accepts::Program => match wanted {
                 Some(wanted) => self.wait(root, edge, wanted, accepts),
-                None => self.carry(root, edge, text, Within::ScopeFile),
+                None => self.program(root, edge, text),
             },
-            Accepts::Carried { anywhere } => {
-                let within = if anywhere {
-                    Within::Scope
-                } else {
-                    Within::Root
-                };
-                self.carry(root, edge, text, within)
-            }
             Accepts::Root { .. } | Accepts::Either | Accepts::Plugin(_) => {
                 if let Some(wanted) = wanted {
                     self.refuse_shadowed(root, &wanted)?;
@@ -653,8 +644,7 @@ impl Walker<'_> {
                 failure,
             });
         }
-        self.warn_of_custom_fields(root, &location, &note.kind);
-        let function = note.kind.remote_function();
+        let function = note.kind.remote_image();
         let is_accepted = function.is_some_and(|function| {
             let accepts = |leave: &Leave<'_>| leave.accepts(Rule::Function, &function.subject());
             self.options.leave.and_then(accepts).is_some()
@@ -711,8 +701,7 @@ fn left_behind(kind: &NoteKind) -> Option<&'static str> {
         NoteKind::Misleading { .. }
         | NoteKind::RemoteChart { .. }
         | NoteKind::LocalChart { .. }
-        | NoteKind::ChartHome { .. }
-        | NoteKind::ConfigHome { .. } => "",
+        | NoteKind::ChartHome { .. } => "",
         NoteKind::KrmFunction { runtime, .. } => match runtime {
             // A program of the tree, or one that is downloaded: it comes along.
             FunctionRuntime::Exec { path } if path.contains('/') => return None,
@@ -722,10 +711,6 @@ fn left_behind(kind: &NoteKind) -> Option<&'static str> {
             FunctionRuntime::Container { .. } => {
                 ": left as it is, so that to build the copy takes docker and that image"
             }
-            FunctionRuntime::Starlark { url, .. } if !url.is_empty() => {
-                ": left as it is, and not downloaded"
-            }
-            FunctionRuntime::Starlark { .. } => ": only an older kustomize can build the copy",
             FunctionRuntime::Unknown => "; left as it is: the copy does not hold its code",
         },
         NoteKind::LegacyPlugin { .. } => " (a Go plugin with `.so`): the copy does not hold it",
@@ -740,10 +725,9 @@ fn warning_id(kind: &NoteKind) -> Option<WarningId> {
         // It is a trouble.
         NoteKind::Misleading { .. } => return None,
         // Charts are settled once all of them are known.
-        NoteKind::RemoteChart { .. }
-        | NoteKind::LocalChart { .. }
-        | NoteKind::ChartHome { .. }
-        | NoteKind::ConfigHome { .. } => return None,
+        NoteKind::RemoteChart { .. } | NoteKind::LocalChart { .. } | NoteKind::ChartHome { .. } => {
+            return None;
+        }
         NoteKind::KrmFunction { .. } => WarningId::Function,
         NoteKind::LegacyPlugin { .. } => WarningId::LegacyPlugin,
     })

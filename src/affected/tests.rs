@@ -568,7 +568,7 @@ const TEXTS: [&str; 6] = [
     "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: other}\n",
     "apiVersion: builtin\nkind: PatchTransformer\nmetadata: {name: p}\npath: two.yaml\n",
     "apiVersion: x/v1\nkind: F\nmetadata:\n  name: f\n  annotations:\n    config.kubernetes.io/function: |\n      exec: {path: ./run.sh}\n",
-    "apiVersion: x/v1\nkind: F\nmetadata:\n  name: f\n  annotations:\n    config.kubernetes.io/function: |\n      container: {image: i, mounts: [{type: bind, src: x, dst: /x}]}\n",
+    "apiVersion: x/v1\nkind: F\nmetadata:\n  name: f\n  annotations:\n    config.kubernetes.io/function: |\n      container: {image: i}\n",
     "resources: [",
 ];
 

@@ -496,9 +496,7 @@ fn move_absolute(graph: &Graph, top: &Path) -> Result<()> {
         }
     }
     for noted in &graph.notes {
-        let (NoteKind::ChartHome { path: text, spot } | NoteKind::ConfigHome { path: text, spot }) =
-            &noted.note.kind
-        else {
+        let NoteKind::ChartHome { path: text, spot } = &noted.note.kind else {
             continue;
         };
         if path::is_absolute(text)

@@ -64,10 +64,9 @@ fn plugins(context: &Context<'_>, one: &One<'_>, findings: &mut Vec<Finding>) {
                 format!("{engine} runs no plugins, and `{kind}` is one"),
                 "run it before, and commit what it prints",
             ),
-            NoteKind::ExtraDocument
-            | NoteKind::Misleading { .. }
-            | NoteKind::ChartHome { .. }
-            | NoteKind::ConfigHome { .. } => continue,
+            NoteKind::ExtraDocument | NoteKind::Misleading { .. } | NoteKind::ChartHome { .. } => {
+                continue;
+            }
         };
         findings.push(context.at_note(Rule::Engine, noted, message, vec![help.to_owned()]));
     }

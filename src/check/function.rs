@@ -1,11 +1,10 @@
 //! `function`: a function or plugin whose code is not in the tree, or can be another tomorrow.
 //!
 //! A build runs the programs and images that plugin configurations name. These fail because they can reach outside: an
-//! image that is not pinned by its digest, the network, a mount of anything but files, a program on the `PATH`, a
+//! image that is not pinned by its digest, the network, a program on the `PATH`, a
 //! plugin in the plugin home, configurations that are changed before they are used (so that what they run is unknown).
-//! Programs that kustomize does not run are a warning, not reported below `localized-files`: one named by a URL, which
-//! only a localized copy has, and Starlark. A program, mount or file of arguments that is missing is a path like any
-//! other.
+//! A program that kustomize does not run is a warning, not reported below `localized-files`: one named by a URL, which
+//! only a localized copy has. A program that is missing is a path like any other.
 
 use super::Context;
 use super::rule::{Allow, Definition, Find};
@@ -33,15 +32,14 @@ metadata:
         image: docker.io/acme/labels@sha256:0123…    # not docker.io/acme/labels:v1
 ```
 
-The rule also reports a program that is looked up on the `PATH`, a plugin in the plugin home, a mount of another type
-than `bind`, and a directory of plugin configurations that `patches`, `crds`, `commonAnnotations` or the like change
-before they are used: only a build knows what they run. A program that is named by a URL (kustomize downloads none; a
-localized copy has it) and a function in Starlark are warnings. `rules: {function: warning}` makes all of them warnings,
-but for a function and a directory that cannot be read: what they name is not known.
+The rule also reports a program that is looked up on the `PATH`, a plugin in the plugin home, and a directory of plugin
+configurations that `patches`, `crds`, `commonAnnotations` or the like change before they are used: only a build knows
+what they run. A program that is named by a URL (kustomize downloads none; a localized copy has it) is a warning.
+`rules: {function: warning}` makes all of them warnings, but for a function and a directory that cannot be read: what
+they name is not known.
 
 Below `localized-files` only errors are reported; what is behind a locked reference is reported
-[at that reference](../manual/remotes.md#what-stays-remote). A program, mount or `argsFromFile` that is not in the tree is
-a [`missing-path`](missing_path.rs).
+[at that reference](../manual/remotes.md#what-stays-remote). A program that is not in the tree is a [`missing-path`](missing_path.rs).
 ",
     allow: Allow::Named,
     find: Find::Here(find),
@@ -111,19 +109,7 @@ impl One<'_> {
                 ));
             }
             FunctionRuntime::Exec { .. } => {}
-            FunctionRuntime::Container {
-                image,
-                network,
-                others,
-                ..
-            } => {
-                for sort in others {
-                    found.push(self.finding(
-                        image,
-                        format!("the function `{kind}` mounts something of type `{sort}`, which is not in the repository"),
-                        vec!["commit what it reads, and mount it with `type: bind`".to_owned()],
-                    ));
-                }
+            FunctionRuntime::Container { image, network } => {
                 if !is_pinned(image) {
                     found.push(self.image(
                         image,
@@ -142,21 +128,6 @@ impl One<'_> {
                     ));
                 }
             }
-            FunctionRuntime::Starlark { url, .. } if !url.is_empty() => {
-                let shown = redact::url(url);
-                found.push(self.remote(
-                    url,
-                    format!("the function `{kind}` runs the script at {shown}"),
-                    "kustomize dropped Starlark in 5.5: write a program in this repository instead",
-                ));
-            }
-            FunctionRuntime::Starlark { path, .. } => found.push(Context::warning(self.finding(
-                path,
-                format!(
-                    "the function `{kind}` is written in Starlark, which kustomize dropped in 5.5"
-                ),
-                vec!["write a program in this repository instead".to_owned()],
-            ))),
             FunctionRuntime::Unknown => found.push(Finding {
                 unread: true,
                 ..self.finding(
@@ -195,15 +166,6 @@ impl One<'_> {
                 image: redact::url(image),
             },
             ..self.finding(image, message, help)
-        }
-    }
-
-    fn remote(&self, url: &str, message: String, help: &str) -> Finding {
-        Finding {
-            subject: Subject::Http {
-                url: redact::url(url),
-            },
-            ..self.finding(url, message, vec![help.to_owned()])
         }
     }
 
@@ -436,22 +398,9 @@ mod tests {
             ("Exec: {PATH: sed}", &[Function]),
             ("container: {image: '-x'}", &[Function, UnsafeReference]),
             (
-                "container: {PINNED, mounts: [{type: bind, src: data, dst: '/x,source=/'}]}",
-                &[UnsafeReference],
+                "container: {PINNED, Mounts: [{src: data}]}",
+                &[InvalidKustomization],
             ),
-            (
-                "container: {PINNED, mounts: [{type: 'bind,source=/', src: data}]}",
-                &[UnsafeReference, Function],
-            ),
-            (
-                "container: {PINNED, mounts: [{type: volume, src: v}]}",
-                &[Function],
-            ),
-            (
-                "container: {PINNED, mounts: [{type: Bind, src: data}]}",
-                &[Function],
-            ),
-            ("container: {PINNED, mounts: [{src: data}]}", &[Function]),
         ] {
             let mut found: Vec<Rule> = others(function(&spec.replace("PINNED", &pinned)))
                 .into_iter()
@@ -531,29 +480,6 @@ mod tests {
             let found = find(function(&format!("container: {{image: '{image}'}}")));
             assert_eq!(found.len(), 1, "{image}");
         }
-        let mounts = |src: &str| {
-            pinned(&format!(
-                "  mounts:\n  - {{type: bind, src: '{src}', dst: /x}}\n"
-            ))
-        };
-        for src in ["data", "./data/x"] {
-            assert_eq!(others(mounts(src)), [], "{src}");
-        }
-        for (src, rule, message) in [
-            (
-                "../b",
-                Rule::OutOfScope,
-                "`../b` lies outside of its kustomization root `a`, and kustomize mounts nothing else",
-            ),
-            (
-                "/etc",
-                Rule::OutOfScope,
-                "`/etc` is an absolute path, which names nothing in another checkout",
-            ),
-            ("gone", Rule::MissingPath, "there is no `a/gone`"),
-        ] {
-            assert_eq!(others(mounts(src)), [(rule, message.to_owned())]);
-        }
         let old = Scene::of(
             "transformers:\n- |\n  apiVersion: a/v1\n  kind: A\n  metadata: {name: a, annotations: {config.kubernetes.io/container: x}}\n",
         );
@@ -561,18 +487,8 @@ mod tests {
     }
 
     #[test]
-    fn scripts_and_plugins() {
-        use Severity::{Error, Warning};
-        assert_eq!(
-            find(function(
-                "starlark: {url: 'https://me:hunter2@example.com/x.star'}"
-            )),
-            [(
-                Error,
-                "the function `Gen` runs the script at https://example.com/x.star".to_owned()
-            )]
-        );
-        assert_eq!(find(function("starlark: {path: run.sh}"))[0].0, Warning);
+    fn odd_functions_and_plugins() {
+        use Severity::Error;
         assert_eq!(find(function("{}"))[0].0, Error);
         assert_eq!(
             others(function("other: {}")),
@@ -587,32 +503,10 @@ mod tests {
                 )
             ]
         );
-        let plugin = |more: &str| {
-            Scene::of("validators: [v.yaml]\n")
-                .file(
-                    "v.yaml",
-                    &format!(
-                        "apiVersion: example.com/v1\nkind: DatePrefixer\nmetadata: {{name: a}}\n{more}"
-                    ),
-                )
-                .file("args", "")
-        };
+        let plugin = "apiVersion: example.com/v1\nkind: DatePrefixer\nmetadata: {name: a}\n";
+        let plugin = Scene::of("validators: [v.yaml]\n").file("v.yaml", plugin);
         let first = "the code of the plugin `DatePrefixer` is not in the repository, but in the plugin home of the machine that builds: `example.com/v1/dateprefixer/DatePrefixer`";
-        assert_eq!(
-            find(plugin("argsFromFile: args\n")),
-            [(Error, first.to_owned())]
-        );
-        for (args, rule) in [
-            ("https://example.com/v1/args", Rule::RemoteReference),
-            ("gone", Rule::MissingPath),
-            ("../args", Rule::OutOfScope),
-        ] {
-            let rules: Vec<Rule> = others(plugin(&format!("argsFromFile: {args}\n")))
-                .iter()
-                .map(|(rule, _)| *rule)
-                .collect();
-            assert_eq!(rules, [Rule::Function, rule], "{args}");
-        }
+        assert_eq!(find(plugin), [(Error, first.to_owned())]);
     }
 
     #[test]
@@ -623,19 +517,10 @@ mod tests {
 
     #[test]
     fn no_secret_is_shown() {
-        for spec in [
-            "exec: {path: 'https://me:hunter2@example.com/run'}",
-            "starlark: {url: 'https://me:hunter2@example.com/x?sig=hunter2'}",
-        ] {
-            let found = function(spec).check().findings;
-            assert_eq!(
-                found
-                    .iter()
-                    .filter(|one| one.rule == Rule::Function)
-                    .count(),
-                1
-            );
-            assert!(!shown(&found).contains("hunter2"), "{found:?}");
-        }
+        let found = function("exec: {path: 'https://me:hunter2@example.com/run'}");
+        let found = found.check().findings;
+        let functions = found.iter().filter(|one| one.rule == Rule::Function);
+        assert_eq!(functions.count(), 1);
+        assert!(!shown(&found).contains("hunter2"), "{found:?}");
     }
 }

@@ -89,7 +89,7 @@ pub(super) fn entries(context: &Context<'_>) -> BTreeSet<usize> {
         used.extend(wanted.and_then(|one| config.leaving(Rule::RemoteChart, &one.subject())));
     }
     for noted in &context.graph.notes {
-        let function = noted.note.kind.remote_function();
+        let function = noted.note.kind.remote_image();
         used.extend(function.and_then(|one| config.leaving(Rule::Function, &one.subject())));
     }
     for left in context.locks.iter().flat_map(|(_, lock)| &lock.left) {

@@ -137,12 +137,6 @@ impl One<'_> {
             return self.beyond_repository();
         };
         let root = shown(&self.root.directory);
-        if matches!(self.edge.reference.accepts, Accepts::Carried { .. }) {
-            let message = format!(
-                "`{text}` lies outside of its kustomization root `{root}`, and kustomize mounts nothing else"
-            );
-            return (message, vec![format!("put what it names below `{root}`")]);
-        }
         let real = match tree::resolve(self.context.tree, &local) {
             Ok(Resolved::File { path, .. }) => Some(path),
             _ => None,
@@ -243,7 +237,7 @@ impl One<'_> {
     fn beyond_repository(&self) -> (String, Vec<String>) {
         let what = match self.edge.reference.accepts {
             Accepts::File => ", or name it by its https URL",
-            Accepts::Program | Accepts::Carried { .. } => "",
+            Accepts::Program => "",
             _ => ", or name it by its URL, with `?ref=TAG-OR-COMMIT`",
         };
         (

@@ -438,16 +438,9 @@ mod tests {
         };
         for (globals, place) in [
             ("", "a/charts/nginx-1.2.3/nginx/Chart.yaml"),
-            (
-                "helmGlobals: {configHome: c}\n",
-                "a/charts/nginx-1.2.3/nginx/x",
-            ),
+            ("helmGlobals: {}\n", "a/charts/nginx-1.2.3/nginx/x"),
             ("helmGlobals: {chartHome: c}\n", "a/c/nginx-1.2.3/nginx/x"),
             ("helmGlobals: {chartHome: ../c}\n", "c/nginx-1.2.3/nginx/x"),
-            (
-                "helmChartInflationGenerator: [{chartName: z, chartHome: c}]\n",
-                "a/c/nginx-1.2.3/nginx/x",
-            ),
         ] {
             assert_eq!(find(with(globals, place)), [], "{globals}{place}");
         }
@@ -459,10 +452,7 @@ mod tests {
                 "helmGlobals: {chartHome: c}\n",
                 "a/charts/nginx-1.2.3/nginx/x",
             ),
-            (
-                "helmGlobals: {configHome: x}\nhelmChartInflationGenerator: [{chartName: z, chartHome: c}]\n",
-                "a/c/nginx-1.2.3/nginx/x",
-            ),
+            ("helmGlobals: {chartHome: ''}\n", "a/nginx-1.2.3/nginx/x"),
         ] {
             assert_eq!(find(with(globals, place)).len(), 1, "{globals}{place}");
         }

@@ -6,7 +6,7 @@
 use super::Context;
 use super::rule::{Allow, Definition, Find};
 use crate::finding::{Finding, Rule, Severity};
-use crate::kustomization::{FunctionRuntime, NoteKind};
+use crate::kustomization::NoteKind;
 use crate::redact;
 use crate::reference;
 use crate::walk::{Target, TroubleKind};
@@ -32,7 +32,7 @@ A login is an error in locked references as well. Localizing and locking read pa
 and `~/.netrc`.
 
 The rule also reports what begins with `-` and is given to helm (`releaseName`, `namespace`, `apiVersions`, … of a
-chart), and to docker: an image that begins with `-`, a comma in a mount.
+chart), and to docker: an image that begins with `-`.
 ",
     allow: Allow::Named,
     find: Find::Here(find),
@@ -78,13 +78,8 @@ fn find(context: &Context<'_>) -> Vec<Finding> {
                 ..context.at_note(Rule::UnsafeReference, noted, message, anew())
             });
         }
-        let url = match &noted.note.kind {
-            NoteKind::RemoteChart { repo, .. } => repo,
-            NoteKind::KrmFunction {
-                runtime: FunctionRuntime::Starlark { url, .. },
-                ..
-            } => url,
-            _ => continue,
+        let NoteKind::RemoteChart { repo: url, .. } = &noted.note.kind else {
+            continue;
         };
         let shown = redact::url(url);
         let refused = reference::refuse_unsafe(url, None).err();
@@ -284,7 +279,6 @@ mod tests {
             "resources: ['https://me:hunter2@github.com/o/r?ref=-x']",
             "configMapGenerator: [{name: a, files: ['k=https://me:hunter2@h/x']}]",
             "helmCharts: [{name: a, repo: 'https://me:hunter2@h'}]",
-            "generators:\n- |\n  apiVersion: a/v1\n  kind: A\n  metadata: {name: a}\n  argsFromFile: https://me:hunter2@h/x\n",
         ] {
             let findings = find(text);
             let told = "is written with a login or a token in it";

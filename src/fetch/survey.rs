@@ -137,7 +137,6 @@ impl Survey<'_> {
                 }
             }
             Some(Resolved::Directory { path }) => match reference.accepts {
-                Accepts::Carried { .. } => self.below(path),
                 Accepts::Root { .. } | Accepts::Either | Accepts::Plugin(_) => self.todo.push(path),
                 Accepts::File | Accepts::Program => {}
             },

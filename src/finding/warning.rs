@@ -41,19 +41,13 @@ macro_rules! warnings {
 }
 
 warnings! {
-    /// a Helm configuration directory that is not in the scope: not copied
-    ConfigHome "config-home",
-    /// a function or plugin has strings that look like paths or URLs: left as they are, and nothing is brought
-    /// along for them
-    CustomField "custom-field",
     /// in place: a localized file is not what the lock says; `--overwrite` brings that back
     EditedCopy "edited-copy",
     /// a kustomization with several YAML documents: kustomize reads the first
     ExtraDocument "extra-document",
     /// a Helm chart without a version, or with a range of versions: what was taken is in the lock
     FloatingChart "floating-chart",
-    /// a KRM function whose code is not brought in: a container image (pinned or not), a program on the `PATH`,
-    /// Starlark
+    /// a KRM function whose code is not brought in: a container image (pinned or not), or a program on the `PATH`
     Function "function",
     /// `lock`: an entry that nothing references stays, because a kustomization cannot be read
     KeptEntry "kept-entry",

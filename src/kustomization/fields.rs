@@ -27,6 +27,8 @@ pub(super) enum Shape {
     Struct(&'static Struct),
     /// A pointer to a struct; `null` removes it.
     Pointer(&'static Struct),
+    /// What kustomize reads and this program does not follow, with what to do instead.
+    Refused(&'static str),
 }
 
 /// A Go struct.
@@ -63,7 +65,6 @@ pub(super) enum Role {
     ChartVersion,
     ChartRepo,
     ChartHome,
-    ConfigHome,
     /// What helm is given as an argument, and nothing else.
     HelmArgument,
     /// What a function runs, or is given.
@@ -98,7 +99,12 @@ fn add_shape(shape: &Shape, field: String, found: &mut Vec<String>) {
         Shape::Struct(of) | Shape::Pointer(of) => {
             add_referring(of, &format!("{field}."), found);
         }
-        Shape::Text(_) | Shape::Bool | Shape::Integer | Shape::Values | Shape::Devel => {}
+        Shape::Text(_)
+        | Shape::Bool
+        | Shape::Integer
+        | Shape::Values
+        | Shape::Devel
+        | Shape::Refused(_) => {}
     }
 }
 
@@ -117,7 +123,6 @@ impl Role {
                 | Role::Plugin(_)
                 | Role::ValuesFile
                 | Role::ChartHome
-                | Role::ConfigHome
         )
     }
 }
@@ -127,6 +132,7 @@ const PLAIN: Shape = Shape::Text(Role::Plain);
 const PLAINS: Shape = Shape::List(&PLAIN);
 const CODE: Shape = Shape::Text(Role::Code);
 const HELM_ARGUMENT: Shape = Shape::Text(Role::HelmArgument);
+const CONFIG_HOME: Shape = Shape::Refused("leave it out: configure helm where it runs");
 const STRINGS: Shape = Shape::Texts(&[]);
 const TRANSFORMERS: Shape = Shape::List(&Shape::Text(Role::Plugin(PluginUse::Transformer)));
 
@@ -298,7 +304,7 @@ static HELM_PLUGIN: Struct = Struct {
         ("additionalValuesFiles", Shape::List(&FILE)),
         ("apiVersions", Shape::List(&HELM_ARGUMENT)),
         ("chartHome", Shape::Text(Role::ChartHome)),
-        ("configHome", Shape::Text(Role::ConfigHome)),
+        ("configHome", CONFIG_HOME),
         ("devel", Shape::Devel),
         ("kubeVersion", HELM_ARGUMENT),
         ("name", Shape::Text(Role::ChartName)),
@@ -312,31 +318,24 @@ static HELM_PLUGIN: Struct = Struct {
     ],
 };
 
-/// `runtimeutil.FunctionSpec`, and what kustomize dropped in 5.5 (`starlark`).
+/// `runtimeutil.FunctionSpec`.
 pub(super) static FUNCTION: Struct = record(&[
     ("container", Shape::Struct(&CONTAINER)),
     ("deferFailure", Shape::Bool),
     ("exec", Shape::Struct(&EXEC)),
-    ("starlark", Shape::Struct(&STARLARK)),
 ]);
 
 static CONTAINER: Struct = record(&[
     ("envs", PLAINS),
     ("image", CODE),
-    ("mounts", Shape::List(&Shape::Struct(&MOUNT))),
+    (
+        "mounts",
+        Shape::Refused("leave it out, and write what the function needs into its configuration"),
+    ),
     ("network", Shape::Bool),
 ]);
 
-static MOUNT: Struct = record(&[
-    ("dst", CODE),
-    ("rw", Shape::Bool),
-    ("src", CODE),
-    ("type", CODE),
-]);
-
 static EXEC: Struct = record(&[("args", PLAINS), ("envs", PLAINS), ("path", CODE)]);
-
-static STARLARK: Struct = record(&[("name", PLAIN), ("path", CODE), ("url", CODE)]);
 
 static METADATA: Struct = record(&[
     ("annotations", STRINGS),
@@ -379,7 +378,7 @@ static GENERATOR_OPTIONS: Struct = record(&[
 
 static HELM_GLOBALS: Struct = record(&[
     ("chartHome", Shape::Text(Role::ChartHome)),
-    ("configHome", Shape::Text(Role::ConfigHome)),
+    ("configHome", CONFIG_HOME),
 ]);
 
 /// `types.HelmChart`.
@@ -420,7 +419,7 @@ static OLD_HELM_CHART: Struct = Struct {
         ("chartVersion", Shape::Text(Role::ChartVersion)),
         ("extraArgs", PLAINS),
         ("helmBin", PLAIN),
-        ("helmHome", Shape::Text(Role::ConfigHome)),
+        ("helmHome", CONFIG_HOME),
         ("releaseName", HELM_ARGUMENT),
         ("releaseNamespace", PLAIN),
         ("values", Shape::Text(Role::ValuesFile)),

@@ -7,7 +7,8 @@
 use super::fields::FUNCTION;
 use super::read::{Place, Reader};
 use super::yaml::{Dialect, Stream, Type};
-use super::{Accepts, libyaml_check, plugin};
+use super::{Accepts, NoteKind, libyaml_check, plugin};
+use crate::finding::Subject;
 use crate::redact;
 
 /// The annotations that make an object a function, in the order in which kustomize looks for them
@@ -30,20 +31,47 @@ pub enum FunctionRuntime {
         image: String,
         /// Whether it may use the network.
         network: bool,
-        /// The files and directories that it is given (`mounts[].src`).
-        mounts: Vec<String>,
-        /// The types of what it is given besides those, as `volume`: nothing that the tree holds.
-        others: Vec<String>,
-    },
-    /// A Starlark script; gone since kustomize 5.5.
-    Starlark {
-        /// The script as a file; empty if none.
-        path: String,
-        /// The script as a URL; empty if none.
-        url: String,
     },
     /// None that is known.
     Unknown,
+}
+
+/// An image that may be another tomorrow, or that is given the network.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RemoteImage<'a> {
+    pub image: &'a str,
+    pub is_pinned: bool,
+    pub network: bool,
+}
+
+impl RemoteImage<'_> {
+    /// Returns what it is for a policy.
+    #[must_use]
+    pub fn subject(&self) -> Subject {
+        Subject::Image {
+            image: redact::url(self.image),
+        }
+    }
+}
+
+impl NoteKind {
+    /// Returns what a function gets from elsewhere; none where it needs nothing, or an image that cannot change.
+    #[must_use]
+    pub fn remote_image(&self) -> Option<RemoteImage<'_>> {
+        let NoteKind::KrmFunction {
+            runtime: FunctionRuntime::Container { image, network },
+            ..
+        } = self
+        else {
+            return None;
+        };
+        let found = RemoteImage {
+            image,
+            is_pinned: is_pinned(image),
+            network: *network,
+        };
+        (!image.is_empty() && (found.network || !found.is_pinned)).then_some(found)
+    }
 }
 
 /// Returns whether an image is named by its digest.
@@ -88,8 +116,6 @@ pub(super) fn find(reader: &mut Reader<'_>, object: &Place) -> Option<FunctionRu
     (!image.is_empty()).then_some(FunctionRuntime::Container {
         image,
         network: false,
-        mounts: Vec::new(),
-        others: Vec::new(),
     })
 }
 
@@ -113,82 +139,30 @@ fn in_text(
 /// Reads a specification. An image goes before a program.
 fn specified(reader: &mut Reader<'_>, spec: &Place) -> FunctionRuntime {
     reader.root(&FUNCTION, spec.clone());
-    if let Some(container) = reader.folded(spec, &["container"])
-        && let Some(image) = reader.folded_word(&container, "image")
+    if let Some(at) = reader.folded(spec, &["container", "image"])
+        && let Some(image) = reader.filled(&at)
     {
-        let at = reader.folded(&container, &["image"]);
-        let at = at.as_ref().unwrap_or(&container);
-        refuse_option(reader, at, "container.image", &image);
-        return contained(reader, &container, image);
+        refuse_option(reader, &at, "container.image", &image);
+        let network = reader.folded(spec, &["container", "network"]);
+        let network = network.and_then(|place| reader.document.scalar(place.node));
+        let network = network.is_some_and(|word| {
+            word.starts_with(['y', 'Y', 't', 'T']) || word.eq_ignore_ascii_case("on")
+        });
+        return FunctionRuntime::Container { image, network };
     }
-    let exec = reader.folded(spec, &["exec"]);
-    if let Some(path) = exec
-        .as_ref()
-        .and_then(|exec| reader.folded_word(exec, "path"))
-        && let Some(exec) = &exec
-    {
-        // Without a slash it is looked for on the `PATH`.
-        if path.contains('/') {
-            reader.referred(exec, "exec", "path", Accepts::Program);
-        }
-        return FunctionRuntime::Exec { path };
-    }
-    let Some(script) = reader.folded(spec, &["starlark"]) else {
+    let Some(at) = reader.folded(spec, &["exec", "path"]) else {
         return FunctionRuntime::Unknown;
     };
-    let below = Accepts::Carried { anywhere: false };
-    FunctionRuntime::Starlark {
-        path: reader
-            .referred(&script, "starlark", "path", below)
-            .unwrap_or_default(),
-        url: reader.folded_word(&script, "url").unwrap_or_default(),
+    let Some(path) = reader.filled(&at) else {
+        return FunctionRuntime::Unknown;
+    };
+    // Without a slash it is looked for on the `PATH`.
+    let is_text = reader.document.scalar_type(at.node, Dialect::Kustomization) == Some(Type::Text);
+    if path.contains('/') && is_text {
+        reader.reference(Accepts::Program, &at, "exec.path", &path, None);
     }
+    FunctionRuntime::Exec { path }
 }
-
-fn contained(reader: &mut Reader<'_>, container: &Place, image: String) -> FunctionRuntime {
-    let (mut mounts, mut others) = (Vec::new(), Vec::new());
-    let list = reader.folded(container, &["mounts"]);
-    let list = list.map(|list| reader.items(&list)).unwrap_or_default();
-    for (i, mount) in list.iter().enumerate() {
-        let field = format!("container.mounts[{i}]");
-        for name in ["type", "src", "dst"] {
-            // They become one argument, in which a comma ends each.
-            if let Some(text) = reader
-                .folded_word(mount, name)
-                .filter(|text| text.contains(','))
-            {
-                let place = reader
-                    .folded(mount, &[name])
-                    .unwrap_or_else(|| mount.clone());
-                let message = format!(
-                    "docker would take `{}` for more than one option",
-                    redact::url(&text)
-                );
-                reader.misleading(place.node, &format!("{field}.{name}"), &text, message);
-            }
-        }
-        let sort = reader.folded_word(mount, "type").unwrap_or_default();
-        if sort != "bind" {
-            others.push(sort.clone());
-        }
-        // A volume has a name, no path.
-        if sort.is_empty() || sort.eq_ignore_ascii_case("bind") {
-            let below = Accepts::Carried { anywhere: false };
-            mounts.extend(reader.referred(mount, &field, "src", below));
-        }
-    }
-    FunctionRuntime::Container {
-        image,
-        network: reader.folded(container, &["network"]).is_some_and(|place| {
-            reader.document.scalar(place.node).is_some_and(|word| {
-                word.starts_with(['y', 'Y', 't', 'T']) || word.eq_ignore_ascii_case("on")
-            })
-        }),
-        mounts,
-        others,
-    }
-}
-
 /// Notes an image that docker would take for an option.
 fn refuse_option(reader: &mut Reader<'_>, at: &Place, field: &str, image: &str) {
     if image.starts_with('-') {
@@ -198,9 +172,8 @@ fn refuse_option(reader: &mut Reader<'_>, at: &Place, field: &str, image: &str) 
 }
 
 impl Reader<'_> {
-    /// Returns the word of a field, in any case; none where it is empty.
-    fn folded_word(&mut self, place: &Place, name: &str) -> Option<String> {
-        let place = self.folded(place, &[name])?;
+    /// Returns the word at a place; none where it is empty.
+    fn filled(&self, place: &Place) -> Option<String> {
         match self
             .document
             .scalar_type(place.node, Dialect::Kustomization)
@@ -209,21 +182,5 @@ impl Reader<'_> {
             Some(_) => self.document.scalar(place.node).map(str::to_owned),
         }
         .filter(|word| !word.is_empty())
-    }
-
-    /// Returns the same word, as a reference too. `field` is what is at `place`.
-    fn referred(
-        &mut self,
-        place: &Place,
-        field: &str,
-        name: &str,
-        accepts: Accepts,
-    ) -> Option<String> {
-        let word = self.folded_word(place, name)?;
-        let at = self.folded(place, &[name])?;
-        if self.document.scalar_type(at.node, Dialect::Kustomization) == Some(Type::Text) {
-            self.reference(accepts, &at, &format!("{field}.{name}"), &word, None);
-        }
-        Some(word)
     }
 }

@@ -7,16 +7,10 @@ use super::fields::BUILTIN_PLUGINS;
 use super::read::{self, Found, Place, Reader, Whereabouts};
 use super::yaml::{Dialect, Document, NodeId, NodeKind, Stream, Type};
 use super::{
-    Accepts, FunctionRuntime, NoteKind, PluginFile, PluginUse, Problem, ProblemKind, Refused,
-    function, is_pinned, libyaml_check,
+    FunctionRuntime, NoteKind, PluginFile, PluginUse, Problem, ProblemKind, Refused, function,
+    is_pinned, libyaml_check,
 };
 use crate::failure::nearest;
-
-/// How many strings of a foreign configuration are noted.
-const MOST_STRINGS: usize = 64;
-
-/// Longer strings name nothing.
-const LONGEST_NAME: usize = 1024;
 
 /// Reads a file that is named in `generators`, `transformers` or `validators`; all its documents count. With `listed`,
 /// a built-in plugin must be of that kind.
@@ -238,12 +232,10 @@ fn read_object(reader: &mut Reader<'_>, object: Object, listed: Option<PluginUse
         return;
     }
     reader.found.has_code = true;
-    let mut strings = Vec::new();
-    reader.strings(&place, "", &mut strings);
     if let Some(runtime) = function::find(reader, &place) {
         let message = match &runtime {
             FunctionRuntime::Exec { path } => format!("a function runs the program `{path}`"),
-            FunctionRuntime::Container { image, network, .. } => format!(
+            FunctionRuntime::Container { image, network } => format!(
                 "a function runs the image `{image}`, {}{}",
                 if is_pinned(image) {
                     "pinned by its digest"
@@ -252,34 +244,26 @@ fn read_object(reader: &mut Reader<'_>, object: Object, listed: Option<PluginUse
                 },
                 if *network { ", with the network" } else { "" }
             ),
-            FunctionRuntime::Starlark { url, .. } if !url.is_empty() => format!(
-                "a function runs the Starlark at {}, which kustomize dropped in 5.5",
-                crate::redact::url(url)
-            ),
-            FunctionRuntime::Starlark { .. } => {
-                "a function runs Starlark, which kustomize dropped in 5.5".to_owned()
-            }
             FunctionRuntime::Unknown => "a function of an unknown sort".to_owned(),
         };
-        let note = NoteKind::KrmFunction {
-            runtime,
-            api_version,
-            kind,
-            strings,
-        };
+        let note = NoteKind::KrmFunction { runtime, kind };
         reader.note(place.node, "", note, message);
         return;
+    }
+    if let Some(at) = reader.folded(&place, &["argsFromFile"])
+        && !reader.is_null(at.node)
+    {
+        reader.refused(
+            &at,
+            "argsFromFile",
+            "write the arguments into `argsOneLiner`",
+        );
     }
     let message = format!(
         "the code of plugin `{kind}` is in the plugin home of the machine that builds, at `{}`",
         home_path(&api_version, &kind)
     );
-    let note = NoteKind::LegacyPlugin {
-        args_from_file: reader.referenced(&place, &["argsFromFile"], Accepts::File),
-        api_version,
-        kind,
-        strings,
-    };
+    let note = NoteKind::LegacyPlugin { api_version, kind };
     reader.note(place.node, "", note, message);
 }
 
@@ -335,28 +319,6 @@ impl Reader<'_> {
         }
     }
 
-    /// Returns the same word, as a reference too.
-    fn referenced(&mut self, place: &Place, keys: &[&str], accepts: Accepts) -> Option<String> {
-        self.referenced_in(place, "", keys, accepts)
-    }
-
-    /// Returns the same word, as a reference too. `field` is what is at `place`.
-    pub(super) fn referenced_in(
-        &mut self,
-        place: &Place,
-        field: &str,
-        keys: &[&str],
-        accepts: Accepts,
-    ) -> Option<String> {
-        let word = self.word(place, keys)?;
-        let place = self.at(place, keys)?;
-        if self.document.scalar_type(place.node, Dialect::Objects) == Some(Type::Text) {
-            let field = read::join(field, &keys.join("."));
-            self.reference(accepts, &place, &field, &word, None);
-        }
-        Some(word)
-    }
-
     pub(super) fn items(&self, place: &Place) -> Vec<Place> {
         match &self.document.resolved(place.node).kind {
             NodeKind::Sequence(items) => items
@@ -365,29 +327,6 @@ impl Reader<'_> {
                 .map(|(i, item)| place.child(*item, i))
                 .collect(),
             _ => Vec::new(),
-        }
-    }
-
-    /// Collects strings that may name something, except those that every object has.
-    fn strings(&mut self, place: &Place, field: &str, strings: &mut Vec<(String, String)>) {
-        if strings.len() >= MOST_STRINGS || place.path.len() > 32 {
-            return;
-        }
-        if let Some(word) = self.document.scalar(place.node) {
-            let may_name = word.contains(['/', '.']) && !word.contains(char::is_whitespace);
-            if may_name && word.len() <= LONGEST_NAME {
-                strings.push((field.to_owned(), word.to_owned()));
-            }
-            return;
-        }
-        for (i, item) in self.items(place).iter().enumerate() {
-            self.strings(item, &format!("{field}[{i}]"), strings);
-        }
-        for entry in self.entries(place, "").unwrap_or_default() {
-            let common = matches!(entry.key.as_str(), "apiVersion" | "kind" | "metadata");
-            if !(field.is_empty() && common) {
-                self.strings(&entry.place, &read::join(field, &entry.key), strings);
-            }
         }
     }
 }

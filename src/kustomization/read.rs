@@ -49,7 +49,11 @@ pub fn read(bytes: &[u8]) -> Result<Kustomization, Refused<Kustomization>> {
         let mut reader = Reader::new(document, 0, Dialect::Kustomization, whereabouts, &mut found);
         let root = Place::root(root);
         let is_null = document.scalar_type(root.node, Dialect::Kustomization) == Some(Type::Null);
-        let filled = !is_null && reader.root(&KUSTOMIZATION, root);
+        let filled = !is_null && reader.root(&KUSTOMIZATION, root.clone());
+        let globals = reader.folded(&root, &["helmGlobals"]);
+        if globals.is_some_and(|globals| !reader.is_null(globals.node)) {
+            found.refuse_old_homes();
+        }
         if !filled && found.problems.is_empty() {
             empty(&mut found);
         }
@@ -287,6 +291,22 @@ impl Found {
             );
         }
         self.kind = parsed.unwrap_or_default();
+    }
+
+    /// Refuses homes that kustomize does not read beside `helmGlobals`, whatever stands there.
+    fn refuse_old_homes(&mut self) {
+        let homes = self.notes.iter().filter(|note| {
+            matches!(note.kind, NoteKind::ChartHome { .. })
+                && note.field.starts_with("helmChartInflationGenerator[")
+        });
+        self.problems.extend(homes.map(|note| Problem {
+            line: note.line,
+            column: note.column,
+            field: note.field.clone(),
+            message: "kustomize does not read it beside `helmGlobals`".to_owned(),
+            hints: vec!["leave it out, or write it as `helmGlobals.chartHome`".to_owned()],
+            kind: ProblemKind::Entry,
+        }));
     }
 
     /// Returns whether there is room for one more reference, note or problem.

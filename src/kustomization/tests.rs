@@ -310,13 +310,13 @@ fn kinds_are_distinguished() {
 #[test]
 fn charts_are_noted() {
     let text = "\
-helmGlobals: {chartHome: ../charts, configHome: /etc/helm}
+helmGlobals: {chartHome: ../charts}
 helmCharts:
 - {name: a, repo: https://h, version: 1.0.0, valuesFile: v}
 - {name: b}
 - {valuesInline: {a: [b]}}
 helmChartInflationGenerator:
-- {chartName: c, chartRepoUrl: oci://h, chartHome: x, helmHome: z}
+- {chartName: c, chartRepoUrl: oci://h}
 ";
     let notes = good(text).notes;
     let fields: Vec<_> = notes.iter().map(|n| (n.line, n.field.as_str())).collect();
@@ -325,12 +325,9 @@ helmChartInflationGenerator:
         fields,
         [
             (1, "helmGlobals.chartHome"),
-            (1, "helmGlobals.configHome"),
             (3, "helmCharts[0]"),
             (4, "helmCharts[1]"),
             (7, old),
-            (7, "helmChartInflationGenerator[0].chartHome"),
-            (7, "helmChartInflationGenerator[0].helmHome"),
         ]
     );
     let NoteKind::RemoteChart {
@@ -339,9 +336,9 @@ helmChartInflationGenerator:
         version,
         values_file,
         ..
-    } = &notes[2].kind
+    } = &notes[1].kind
     else {
-        panic!("{:?}", notes[2]);
+        panic!("{:?}", notes[1]);
     };
     assert_eq!(
         (repo.as_str(), name.as_str(), version.as_str(), *values_file),
@@ -351,9 +348,9 @@ helmChartInflationGenerator:
         name,
         values_file: false,
         ..
-    } = &notes[3].kind
+    } = &notes[2].kind
     else {
-        panic!("{:?}", notes[3]);
+        panic!("{:?}", notes[2]);
     };
     assert_eq!(name, "b");
     let NoteKind::RemoteChart {
@@ -361,18 +358,62 @@ helmChartInflationGenerator:
         name,
         version,
         ..
-    } = &notes[4].kind
+    } = &notes[3].kind
     else {
-        panic!("{:?}", notes[4]);
+        panic!("{:?}", notes[3]);
     };
     assert_eq!(
         (repo.as_str(), name.as_str(), version.as_str()),
         ("oci://h", "c", "")
     );
-    let NoteKind::ChartHome { path, .. } = &notes[5].kind else {
-        panic!("{:?}", notes[5]);
+    let NoteKind::ChartHome { path, .. } = &notes[0].kind else {
+        panic!("{:?}", notes[0]);
     };
-    assert_eq!(path, "x");
+    assert_eq!(path, "../charts");
+}
+
+/// Where a build would read what is not followed.
+#[test]
+fn fields_that_are_not_followed_are_refused() {
+    let helm = |more: &str| {
+        format!(
+            "apiVersion: builtin\nkind: HelmChartInflationGenerator\nmetadata: {{name: a}}\n{more}"
+        )
+    };
+    let code = |more: &str| format!("apiVersion: a/v1\nkind: A\nmetadata: {{name: a}}\n{more}");
+    let listed = |plugin: &str| format!("generators:\n- |-\n  {}", plugin.replace('\n', "\n  "));
+    for text in [
+        "helmGlobals: {configHome: x}\n".to_owned(),
+        "helmChartInflationGenerator: [{chartName: a, HELMHOME: x}]\n".to_owned(),
+        listed(&helm("ConfigHome: x\n")),
+        listed(&code("ArgsFromFile: x\n")),
+        listed(
+            "apiVersion: a/v1\nkind: A\nmetadata:\n  name: a\n  configFn: {Container: {image: i, MOUNTS: [{src: x}]}}\n",
+        ),
+    ] {
+        let problems = read(text.as_bytes()).unwrap_err().problems;
+        assert_eq!(problems.len(), 1, "{text}{problems:?}");
+        assert_eq!(problems[0].message, "this field is not supported");
+        assert_eq!(problems[0].hints.len(), 1);
+    }
+}
+
+/// Nor does it say so.
+#[test]
+fn a_home_that_does_not_count_is_refused() {
+    let old = "helmChartInflationGenerator: [{chartName: a, chartHome: x}]\n";
+    assert_eq!(good(old).notes.len(), 2);
+    assert_eq!(good(&format!("{old}helmGlobals: null\n")).notes.len(), 2);
+    for globals in ["{}", "{chartHome: home}", "{ChartHome: ''}"] {
+        let text = format!("HelmGlobals: {globals}\n{old}");
+        let problems = read(text.as_bytes()).unwrap_err().problems;
+        let message = "kustomize does not read it beside `helmGlobals`";
+        assert_eq!(
+            (problems.len(), &*problems[0].message),
+            (1, message),
+            "{text}"
+        );
+    }
 }
 
 #[test]

@@ -55,7 +55,7 @@ impl ChartEdits {
             charts.find(|chart| chart.note == note)
         };
         let text = |note: usize| match &graph.notes[note].note.kind {
-            NoteKind::ChartHome { path, .. } | NoteKind::ConfigHome { path, .. } => path.clone(),
+            NoteKind::ChartHome { path, .. } => path.clone(),
             _ => label(note).map_or_else(String::new, |chart| chart.label.clone()),
         };
         let all = self.repos.iter().chain(&self.homes);
@@ -75,10 +75,7 @@ pub(super) fn notes(graph: &Graph) -> HashMap<RootId, Vec<usize>> {
     for (index, noted) in graph.notes.iter().enumerate() {
         let is_of_charts = matches!(
             noted.note.kind,
-            NoteKind::RemoteChart { .. }
-                | NoteKind::LocalChart { .. }
-                | NoteKind::ChartHome { .. }
-                | NoteKind::ConfigHome { .. }
+            NoteKind::RemoteChart { .. } | NoteKind::LocalChart { .. } | NoteKind::ChartHome { .. }
         );
         if is_of_charts {
             notes.entry(noted.root).or_default().push(index);
@@ -89,7 +86,7 @@ pub(super) fn notes(graph: &Graph) -> HashMap<RootId, Vec<usize>> {
 
 fn home_spot(graph: &Graph, note: usize) -> Option<&Spot> {
     match &graph.notes[note].note.kind {
-        NoteKind::ChartHome { spot, .. } | NoteKind::ConfigHome { spot, .. } => Some(spot),
+        NoteKind::ChartHome { spot, .. } => Some(spot),
         _ => None,
     }
 }
@@ -238,10 +235,8 @@ impl Builder<'_> {
         let scope = graph.sources[node.source].scope.clone();
         for index in self.chart_notes.get(&root).cloned().unwrap_or_default() {
             let noted = &graph.notes[index];
-            let (text, spot, is_chart_home) = match &noted.note.kind {
-                NoteKind::ChartHome { path, spot } => (path, spot, true),
-                NoteKind::ConfigHome { path, spot } => (path, spot, false),
-                _ => continue,
+            let NoteKind::ChartHome { path: text, spot } = &noted.note.kind else {
+                continue;
             };
             let uses = |chart: &Chart| {
                 let own = &graph.notes[chart.note];
@@ -252,9 +247,7 @@ impl Builder<'_> {
             };
             let home = match graph.local_path(root, text) {
                 Some(home) if path::is_in(&home, &scope) => self.destination(instance, &home),
-                _ if is_chart_home && graph.charts.iter().any(uses) => {
-                    path::join(&directory, CHART_HOME)
-                }
+                _ if graph.charts.iter().any(uses) => path::join(&directory, CHART_HOME),
                 _ => continue,
             };
             if !path::is_absolute(text) && path::resolve(&directory, text).as_ref() == Some(&home) {

@@ -5,7 +5,6 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 use super::remotes;
 use crate::config::{Leave, UrlGlob};
 use crate::finding::{Rule, Subject};
-use crate::kustomization::RemoteFunction;
 use crate::record::{Left, LeftWhat};
 use crate::redact;
 use crate::walk::{self, Chart, Edge, FileId, Graph, Origin, Place, RootId, Target};
@@ -231,31 +230,18 @@ impl All<'_> {
     fn functions(&mut self) {
         let graph = self.graph;
         for noted in &graph.notes {
-            let Some(function) = noted.note.kind.remote_function() else {
+            let Some(function) = noted.note.kind.remote_image() else {
                 continue;
             };
-            let (what, reason) = match function {
-                RemoteFunction::Image {
-                    image,
-                    is_pinned,
-                    network,
-                } => {
-                    let what = LeftWhat::Image {
-                        image: redact::url(image),
-                    };
-                    let reason = match (is_pinned, network) {
-                        (false, true) => {
-                            "the image is not pinned by its digest, and the function asks for the network"
-                        }
-                        (false, false) => "the image is not pinned by its digest",
-                        (true, _) => "the function asks for the network",
-                    };
-                    (what, reason)
+            let what = LeftWhat::Image {
+                image: redact::url(function.image),
+            };
+            let reason = match (function.is_pinned, function.network) {
+                (false, true) => {
+                    "the image is not pinned by its digest, and the function asks for the network"
                 }
-                RemoteFunction::Script { url } => {
-                    let url = redact::url(url);
-                    (LeftWhat::Reference { url }, "scripts are not brought in")
-                }
+                (false, false) => "the image is not pinned by its digest",
+                (true, _) => "the function asks for the network",
             };
             let place = (noted.root, noted.file);
             self.add(what, Rule::Function, &function.subject(), place, reason);

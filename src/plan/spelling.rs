@@ -48,11 +48,9 @@ fn spelled(directory: &str, destination: &str) -> String {
 #[must_use]
 pub fn is_remote(reference: &Reference) -> bool {
     let text = reference.text.as_str();
-    (reference::is_remote_file(text) && !matches!(reference.accepts, Accepts::Carried { .. }))
-        || (!matches!(
-            reference.accepts,
-            Accepts::File | Accepts::Program | Accepts::Carried { .. }
-        ) && RepoSpec::parse(text).is_ok())
+    reference::is_remote_file(text)
+        || (!matches!(reference.accepts, Accepts::File | Accepts::Program)
+            && RepoSpec::parse(text).is_ok())
 }
 
 /// Returns the whole scalar as it was.

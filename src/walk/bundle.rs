@@ -1,5 +1,5 @@
-//! What a build needs as a whole and what holds no references for us: the program or the mounts of a
-//! function, a home of charts. Every file of it comes along, byte for byte.
+//! What a build needs as a whole and what holds no references for us: the program of a function, a chart. Every file of
+//! it comes along, byte for byte.
 
 use std::collections::BTreeMap;
 
@@ -9,17 +9,6 @@ use super::trouble::{Beyond, TroubleKind, WalkError, WalkResult};
 use super::{Contents, RootId, Target, Walker};
 use crate::limits::{CARRIED_BYTES, CARRIED_FILES};
 use crate::tree::{self, Entry, Resolved, SharedTree, path};
-
-/// How far that may lie from the root that needs it. What it holds may not lead further either.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Within {
-    /// In or below the root.
-    Root,
-    /// Anywhere in the scope.
-    Scope,
-    /// Anywhere in the scope, and it must be a file.
-    ScopeFile,
-}
 
 /// One directory that is being listed.
 struct Open {
@@ -32,38 +21,12 @@ struct Open {
 }
 
 impl Walker<'_> {
-    /// Brings along the file or directory that a local reference of this root names.
-    pub(super) fn carry(
-        &mut self,
-        root: RootId,
-        edge: usize,
-        text: &str,
-        within: Within,
-    ) -> WalkResult<Target> {
+    /// Brings along the program that a local reference of this root names. It may lie anywhere in the scope.
+    pub(super) fn program(&mut self, root: RootId, edge: usize, text: &str) -> WalkResult<Target> {
         let source_id = self.graph.roots[root].source;
         let source = &self.graph.sources[source_id];
-        let tree = source.tree.clone();
-        let (bound, name) = match within {
-            Within::Root => (
-                self.graph.roots[root].directory.clone(),
-                "its kustomization root",
-            ),
-            Within::Scope | Within::ScopeFile => (source.scope.clone(), "the scope"),
-        };
+        let (tree, bound) = (source.tree.clone(), source.scope.clone());
         let remote = source.repository.is_some();
-        let lexical = self.graph.local_path(root, text);
-        let beyond = |path: Option<&str>| {
-            let message = format!("`{text}` lies outside {name} `{}`", tree.label(&bound));
-            match within {
-                Within::Root => WalkError::new(TroubleKind::OutOfScope(Beyond::Root), message)
-                    .hint("put it below the root that needs it: kustomize takes nothing else"),
-                _ if remote => WalkError::new(TroubleKind::OutOfScope(Beyond::Scope), message)
-                    .hint("a remote root cannot reach out of its repository"),
-                _ => WalkError::new(TroubleKind::OutOfScope(Beyond::Scope), message)
-                    .hint(wider(&*tree, &bound, path)),
-            }
-        };
-        let outside = || beyond(lexical.as_deref());
         if remote && path::is_absolute(text) {
             let message = format!("`{text}` is an absolute path in a remote root");
             return Err(
@@ -71,13 +34,17 @@ impl Walker<'_> {
                     .hint("no checkout of its repository has such a file"),
             );
         }
-        if path::is_absolute(text) && within == Within::Root {
-            let message = format!("`{text}` is an absolute path, and kustomize mounts none");
-            return Err(
-                WalkError::new(TroubleKind::OutOfScope(Beyond::Absolute), message)
-                    .hint("write it relative to the kustomization"),
-            );
-        }
+        let lexical = self.graph.local_path(root, text);
+        let beyond = |path: Option<&str>| {
+            let message = format!("`{text}` lies outside the scope `{}`", tree.label(&bound));
+            let hint = if remote {
+                "a remote root cannot reach out of its repository".to_owned()
+            } else {
+                wider(&*tree, &bound, path)
+            };
+            WalkError::new(TroubleKind::OutOfScope(Beyond::Scope), message).hint(hint)
+        };
+        let outside = || beyond(lexical.as_deref());
         let Some(place) = lexical.clone() else {
             return Err(if path::is_absolute(text) {
                 super::local::nowhere(text)
@@ -88,15 +55,14 @@ impl Walker<'_> {
         self.not_forbidden(source_id, &place, text)?;
         // The system follows a link before it climbs; everything else here joins paths as text.
         let mut inside = path::components(text).skip_while(|name| [".", ".."].contains(name));
-        if within == Within::ScopeFile && inside.any(|name| name == "..") {
+        if inside.any(|name| name == "..") {
             let message = format!("`{text}` climbs with `..` after a name, which may be a link");
             return Err(WalkError::new(TroubleKind::Refused, message)
                 .hint("name the program by a path with `..` at its beginning alone"));
         }
         let resolved = tree::resolve(&*tree, &place)?;
-        let (real, is_file) = match &resolved {
-            Resolved::File { path, .. } => (path, true),
-            Resolved::Directory { path } => (path, false),
+        let real = match &resolved {
+            Resolved::File { path, .. } | Resolved::Directory { path } => path,
             Resolved::Missing { path } if self.may_be_missing(source_id, path) => {
                 let path = path.clone();
                 return Ok(self.keep_missing(root, edge, &path));
@@ -109,7 +75,7 @@ impl Walker<'_> {
             }
         }
         self.not_forbidden(source_id, real, text)?;
-        if !is_file && within == Within::ScopeFile {
+        if matches!(resolved, Resolved::Directory { .. }) {
             return Err(WalkError::new(
                 TroubleKind::Refused,
                 format!("`{text}` is a directory, not a program"),

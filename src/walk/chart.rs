@@ -356,7 +356,6 @@ impl Walker<'_> {
                 brought: None,
             });
         }
-        self.bring_config_homes();
         for Local { note, path } in locals {
             if let Err(stop) = self.carry_chart(note, &path) {
                 self.chart_trouble(note, stop);
@@ -431,44 +430,6 @@ impl Walker<'_> {
             carries.push(id);
         }
         Ok(())
-    }
-
-    /// Brings along the directories that configure helm, if they are there.
-    fn bring_config_homes(&mut self) {
-        for note in 0..self.graph.notes.len() {
-            let noted = &self.graph.notes[note];
-            let NoteKind::ConfigHome { path: text, .. } = &noted.note.kind else {
-                continue;
-            };
-            let (root, text) = (noted.root, text.clone());
-            let source = self.graph.roots[root].source;
-            let scope = self.graph.sources[source].scope.clone();
-            let tree = self.graph.sources[source].tree.clone();
-            let home = self.graph.local_path(root, &text);
-            let home = home.filter(|home| path::is_in(home, &scope));
-            let there = home.and_then(|home| match tree::resolve(&*tree, &home) {
-                Ok(Resolved::Directory { path }) if path::is_in(&path, &scope) => Some(home),
-                _ => None,
-            });
-            let brought = match there {
-                Some(home) => self.bring(source, &home, &scope).map(Some),
-                None => Ok(None),
-            };
-            match brought {
-                Ok(Some(id)) => {
-                    let carries = &mut self.graph.roots[root].carries;
-                    if !carries.contains(&id) {
-                        carries.push(id);
-                    }
-                }
-                Ok(None) => self.graph.warnings.push(Warning {
- id: WarningId::ConfigHome,
- location: self.graph.note_location(note),
- message: format!("`{text}` configures helm and is not in the scope: the result does not hold it"),
- }),
-                Err(stop) => self.chart_trouble(note, stop),
-            }
-        }
     }
 
     fn brought_chart(&mut self, note: usize, wanted: &ChartRef, archive: Rc<Archive>) {

@@ -8,7 +8,7 @@ use super::{
     ChartRef, Contents, Explored, Graph, Options, Place, RemoteRef, RootId, Source, Target,
 };
 use crate::failure::Result;
-use crate::kustomization::{Accepts, FILE_NAMES, FunctionRuntime, NoteKind};
+use crate::kustomization::{FILE_NAMES, FunctionRuntime, NoteKind};
 use crate::record::LoadRestrictor;
 use crate::tree::{self, Entry, Listing, Resolved, Tree, path};
 
@@ -111,17 +111,14 @@ impl<'a> Inputs<'a> {
             let Some(place) = self.graph.local_path(id, text) else {
                 continue;
             };
-            let is_whole = matches!(edge.reference.accepts, Accepts::Carried { .. });
-            match reader.resolve(&place)? {
-                Resolved::Directory { path } if is_whole => reader.whole(path)?,
-                Resolved::Directory { path } => match self.directories.get(path.as_str()) {
+            if let Resolved::Directory { path } = reader.resolve(&place)? {
+                match self.directories.get(path.as_str()) {
                     // Also of the wrong kind: another one may be the right one.
                     Some(id) => {
                         roots.insert(*id);
                     }
                     None => reader.kustomization(&path)?,
-                },
-                _ => {}
+                }
             }
         }
         for chart in self.charts.get(&id).into_iter().flatten() {
@@ -150,30 +147,15 @@ impl<'a> Inputs<'a> {
     /// Reads what code that is run for a root may read: it is started in the directory of the root.
     fn code(&self, id: RootId, kind: &NoteKind, reader: &mut Reader<'_>) -> Result<()> {
         let directory = &self.graph.roots[id].directory;
-        let (strings, runs_here) = match kind {
-            NoteKind::ConfigHome { path, .. } => {
-                return match self.graph.local_path(id, path) {
-                    Some(home) => reader.named(&home),
-                    None => Ok(()),
-                };
+        let runs_here = match kind {
+            NoteKind::KrmFunction { runtime, .. } => {
+                matches!(runtime, FunctionRuntime::Exec { .. })
             }
-            NoteKind::KrmFunction {
-                runtime, strings, ..
-            } => (strings, matches!(runtime, FunctionRuntime::Exec { .. })),
-            NoteKind::LegacyPlugin { strings, .. } => (strings, true),
-            NoteKind::ExtraDocument
-            | NoteKind::Misleading { .. }
-            | NoteKind::RemoteChart { .. }
-            | NoteKind::LocalChart { .. }
-            | NoteKind::ChartHome { .. } => return Ok(()),
+            NoteKind::LegacyPlugin { .. } => true,
+            _ => false,
         };
         if runs_here {
             reader.whole(directory.clone())?;
-            for (_, text) in strings {
-                if let Some(place) = self.graph.local_path(id, text) {
-                    reader.named(&place)?;
-                }
-            }
         }
         Ok(())
     }

@@ -5,16 +5,9 @@ use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
 use super::trouble::{Trouble, TroubleKind, WalkResult};
-use super::{FileId, RootId, Target, Walker, Warning};
+use super::{FileId, RootId, Target, Walker};
 use crate::failure::{Failure, Location};
-use crate::finding::WarningId;
-use crate::kustomization::{self, Accepts, NoteKind, PluginFile, PluginUse, Reference, Reshaping};
-use crate::redact;
-use crate::reference::{self, RepoSpec};
-use crate::tree::{self, Resolved, path};
-
-/// How many fields of one configuration a warning names.
-const MOST_FIELDS: usize = 5;
+use crate::kustomization::{self, Accepts, PluginFile, PluginUse, Reference, Reshaping};
 
 /// A root that is listed for the plugin configurations in it.
 pub(super) struct PluginRoot {
@@ -177,60 +170,5 @@ impl Walker<'_> {
                 });
             }
         }
-    }
-
-    /// Warns of strings in a configuration that only its code understands, where they look like names of
-    /// files or URLs.
-    pub(super) fn warn_of_custom_fields(
-        &mut self,
-        root: RootId,
-        location: &Location,
-        kind: &NoteKind,
-    ) {
-        let (strings, known): (&[(String, String)], Option<&str>) = match kind {
-            NoteKind::KrmFunction { strings, .. } => (strings, None),
-            NoteKind::LegacyPlugin {
-                strings,
-                args_from_file,
-                ..
-            } => (strings, args_from_file.as_deref()),
-            _ => return,
-        };
-        let node = &self.graph.roots[root];
-        let tree = &self.graph.sources[node.source].tree;
-        let names_something = |text: &str| {
-            if text.contains("://") || RepoSpec::parse(text).is_ok() {
-                return text.contains("://") || reference::has_git_marker(text);
-            }
-            let place = path::resolve(&node.directory, text).filter(|_| !path::is_absolute(text));
-            place.is_some_and(|place| {
-                matches!(
-                    tree::resolve(&**tree, &place),
-                    Ok(Resolved::File { .. } | Resolved::Directory { .. })
-                )
-            })
-        };
-        let found: Vec<String> = strings
-            .iter()
-            .filter(|(field, text)| {
-                !(field == "argsFromFile" && Some(text.as_str()) == known) && names_something(text)
-            })
-            .map(|(field, text)| format!("`{field}: {}`", redact::url(text)))
-            .collect();
-        if found.is_empty() {
-            return;
-        }
-        let more = found.len().saturating_sub(MOST_FIELDS);
-        let mut named = found[..found.len() - more].join(", ");
-        if more > 0 {
-            named.push_str(&format!(" and {more} more"));
-        }
-        self.graph.warnings.push(Warning {
-            id: WarningId::CustomField,
-            message: format!(
-                "only its code knows whether this names something that a build reads, so it is left as it is and nothing is brought along for it: {named}"
-            ),
-            location: location.clone(),
-        });
     }
 }

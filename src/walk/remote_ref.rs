@@ -68,7 +68,7 @@ impl RemoteRef {
         let spec = || RepoSpec::parse(text).ok();
         let (wants, spec) = match reference.accepts {
             Accepts::File | Accepts::Program if is_http => (Wants::File, None),
-            Accepts::File | Accepts::Program | Accepts::Carried { .. } => return None,
+            Accepts::File | Accepts::Program => return None,
             // A URL whose path climbs is not accepted as a repository, but it may be a file.
             Accepts::Either | Accepts::Plugin(_) if is_http => {
                 let escapes = |spec: &RepoSpec| {

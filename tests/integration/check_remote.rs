@@ -480,6 +480,7 @@ fn no_format_shows_a_secret() {
         [
             "ambiguous-path",
             "function",
+            "invalid-kustomization",
             "remote-chart",
             "remote-reference",
             "unsafe-reference"
@@ -553,9 +554,8 @@ fn a_chart_is_remote_when_kustomize_pulls_it() {
     let plugin = format!(
         "helmGlobals: {{chartHome: c}}\ngenerators:\n- |-\n  {{apiVersion: builtin, kind: HelmChartInflationGenerator, metadata: {{name: x}}, name: nginx, version: 1.2.3, {repo}, chartHome: own}}\n"
     );
-    let old = "helmChartInflationGenerator:\n- {chartName: nginx, chartVersion: 1.2.3, chartRepoUrl: 'https://charts.example', chartHome: c}\n";
+    let old = "helmChartInflationGenerator:\n- {chartName: nginx, chartVersion: 1.2.3, chartRepoUrl: 'https://charts.example'}\n";
     let one = "version: 1.2.3, ";
-    let config = "helmGlobals: {configHome: ../h}\n";
     let home = "helmGlobals: {chartHome: ../c}\n";
     let cases = [
         (charts(one, ""), "a/charts/nginx-1.2.3/nginx", false),
@@ -565,14 +565,9 @@ fn a_chart_is_remote_when_kustomize_pulls_it() {
         (charts("", ""), "a/charts/nginx-1.2.3/nginx", true),
         (charts(one, home), "c/nginx-1.2.3/nginx", false),
         (charts(one, home), "a/charts/nginx-1.2.3/nginx", true),
-        (old.to_owned(), "a/c/nginx-1.2.3/nginx", false),
-        (old.to_owned(), "a/charts/nginx-1.2.3/nginx", true),
-        (format!("{config}{old}"), "a/c/nginx-1.2.3/nginx", true),
-        (
-            format!("{config}{old}"),
-            "a/charts/nginx-1.2.3/nginx",
-            false,
-        ),
+        (old.to_owned(), "a/charts/nginx-1.2.3/nginx", false),
+        (format!("{home}{old}"), "c/nginx-1.2.3/nginx", false),
+        (format!("{home}{old}"), "a/charts/nginx-1.2.3/nginx", true),
         (plugin.clone(), "a/own/nginx-1.2.3/nginx", false),
         (plugin, "a/c/nginx-1.2.3/nginx", true),
     ];

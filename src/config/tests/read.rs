@@ -97,7 +97,7 @@ fn unknown_keys_are_refused_with_their_place() {
             "(did you mean `left-missing`?)",
         ],
     );
-    is_refused_for("strict: [all]\n", &["the warnings are config-home, custom"]);
+    is_refused_for("strict: [all]\n", &["the warnings are edited-copy, extra"]);
     is_refused_for(
         "leave-missing: [{path: a, reason: r, reasons: r}]\n",
         &[

@@ -100,6 +100,10 @@ impl<'d> Reader<'d> {
                 self.record(record, place, field);
                 true
             }
+            Shape::Refused(hint) => {
+                self.refused(place, field, hint);
+                true
+            }
         }
     }
 

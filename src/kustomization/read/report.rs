@@ -61,6 +61,13 @@ impl Reader<'_> {
         );
     }
 
+    /// Refuses a field that is not followed.
+    pub(in crate::kustomization) fn refused(&mut self, place: &Place, field: &str, hint: &str) {
+        let message = "this field is not supported".to_owned();
+        let kind = ProblemKind::UnknownField;
+        self.problem(place.node, field, kind, message, vec![hint.to_owned()]);
+    }
+
     /// Refuses a key that a mapping holds already: kustomize takes one of the two, or part of each.
     pub(super) fn duplicate(&mut self, first: NodeId, second: NodeId, field: &str) {
         let (line, _) = self.whereabouts.start(self.document.node(first));

@@ -79,17 +79,6 @@ impl<'d> Reader<'d> {
                     message,
                 );
             }
-            Role::ConfigHome => {
-                let (path, spot) = (text.to_owned(), self.spot(place, text));
-                let message =
-                    format!("helm is configured by `{text}`, which kustomize does not read");
-                self.note(
-                    place.node,
-                    field,
-                    NoteKind::ConfigHome { path, spot },
-                    message,
-                );
-            }
         }
         true
     }

@@ -370,14 +370,8 @@ fn runtime(metadata: &str) -> FunctionRuntime {
     let notes = plugin(&text).notes;
     assert_eq!(notes.len(), 1);
     match notes.into_iter().next().unwrap().kind {
-        NoteKind::KrmFunction {
-            runtime,
-            api_version,
-            kind,
-            strings,
-        } => {
-            assert_eq!((api_version.as_str(), kind.as_str()), ("x/v1", "Foo"));
-            assert_eq!(strings, [("spec.url".to_owned(), "https://h/a".to_owned())]);
+        NoteKind::KrmFunction { runtime, kind } => {
+            assert_eq!(kind, "Foo");
             runtime
         }
         other => panic!("{other:?}"),
@@ -396,20 +390,11 @@ fn functions_are_noted() {
         );
         assert_eq!(
             runtime(&annotation(
-                "      container:\n        image: i\n        network: true\n        mounts: [{type: bind, src: ../x}, {}, {type: volume, src: v}, {src: z}]\n"
+                "      container:\n        image: i\n        network: true\n"
             )),
             FunctionRuntime::Container {
                 image: "i".to_owned(),
                 network: true,
-                mounts: vec!["../x".to_owned(), "z".to_owned()],
-                others: vec![String::new(), "volume".to_owned(), String::new()],
-            }
-        );
-        assert_eq!(
-            runtime(&annotation("      starlark: {url: 'https://h/x.star'}\n")),
-            FunctionRuntime::Starlark {
-                path: String::new(),
-                url: "https://h/x.star".to_owned()
             }
         );
         assert_eq!(runtime(&annotation("      {[\n")), FunctionRuntime::Unknown);
@@ -419,8 +404,6 @@ fn functions_are_noted() {
         FunctionRuntime::Container {
             image: "i".to_owned(),
             network: false,
-            mounts: vec![],
-            others: vec![],
         }
     );
     assert_eq!(
@@ -428,19 +411,15 @@ fn functions_are_noted() {
         FunctionRuntime::Container {
             image: "i".to_owned(),
             network: false,
-            mounts: vec![],
-            others: vec![],
         }
     );
 }
 
 #[test]
-fn other_plugins_are_noted_and_keep_their_paths() {
-    let text = "generators:\n- |\n  apiVersion: team.example.com/v1\n  kind: Foo\n  metadata: {name: x}\n  path: a/b\n  files: [c]\n  argsFromFile: d\n";
+fn other_plugins_are_noted() {
+    let text = "generators:\n- |\n  apiVersion: team.example.com/v1\n  kind: Foo\n  metadata: {name: x}\n  path: a/b\n  files: [c]\n";
     let file = good(text);
-    assert_eq!(file.references.len(), 1);
-    assert_eq!(file.references[0].field, "generators[0]#Foo.argsFromFile");
-    assert_eq!(file.references[0].accepts, Accepts::File);
+    assert_eq!(file.references, []);
     assert_eq!((file.notes[0].line, file.notes[0].column), (3, 3));
     assert_eq!(file.notes[0].field, "generators[0]#Foo");
     assert_eq!(
@@ -448,15 +427,13 @@ fn other_plugins_are_noted_and_keep_their_paths() {
         NoteKind::LegacyPlugin {
             api_version: "team.example.com/v1".to_owned(),
             kind: "Foo".to_owned(),
-            args_from_file: Some("d".to_owned()),
-            strings: vec![("path".to_owned(), "a/b".to_owned())],
         }
     );
 }
 
 /// The program stands in YAML that is a string in YAML that is a string in a kustomization.
 #[test]
-fn programs_and_mounts_of_functions_are_referenced_at_their_place() {
+fn programs_of_functions_are_referenced_at_their_place() {
     let text = "\
 generators:
 - |
@@ -486,21 +463,6 @@ generators:
         String::from_utf8(edited.unwrap()).unwrap(),
         text.replace("./fn.sh", "localized-files/h/fn.sh")
     );
-    let flow = "apiVersion: a/v1\nkind: A\nmetadata: {name: a, annotations: {config.kubernetes.io/function: \"container: {image: i, mounts: [{type: bind, src: data}, {type: volume, src: v}, {src: ./x}]}\"}}\n";
-    let read = plugin(flow);
-    let mounts: Vec<_> = read
-        .references
-        .iter()
-        .map(|one| (one.field.as_str(), one.text.as_str(), one.accepts))
-        .collect();
-    let below = Accepts::Carried { anywhere: false };
-    assert_eq!(
-        mounts,
-        [
-            ("A.container.mounts[0].src", "data", below),
-            ("A.container.mounts[2].src", "./x", below)
-        ]
-    );
     for none in ["exec: {path: fn}", "exec: {path: ''}", "{["] {
         let text = format!(
             "apiVersion: a/v1\nkind: A\nmetadata:\n  name: a\n  annotations:\n    config.kubernetes.io/function: |\n      {none}\n"
@@ -513,7 +475,7 @@ generators:
 fn charts_in_plugins_are_noted() {
     let text = builtin(
         "HelmChartInflationGenerator",
-        "name: a\nrepo: https://h\nversion: 1.0.0\nchartHome: c\nconfigHome: d",
+        "name: a\nrepo: https://h\nversion: 1.0.0\nchartHome: c",
     );
     let notes = plugin(&text).notes;
     let fields: Vec<_> = notes.iter().map(|n| n.field.as_str()).collect();
@@ -522,7 +484,6 @@ fn charts_in_plugins_are_noted() {
         [
             "HelmChartInflationGenerator",
             "HelmChartInflationGenerator.chartHome",
-            "HelmChartInflationGenerator.configHome"
         ]
     );
     assert!(matches!(&notes[0].kind, NoteKind::RemoteChart { name, .. } if name == "a"));

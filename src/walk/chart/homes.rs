@@ -11,53 +11,46 @@ pub const CHART_HOME: &str = "charts";
 /// A chart home as written, and where that is.
 type Home<'a> = (&'a str, Option<&'a Spot>);
 
-/// Where the charts of a [`Graph`] are looked for.
-///
-/// The charts of a kustomization share one place: that of `helmGlobals` where there is such a field, else the
-/// last one of the old generator (`SplitHelmParameters`). A plugin configuration has its own.
+/// Where the charts of a [`Graph`] are looked for. Those of a kustomization share one place: that of `helmGlobals`, or
+/// the last one of the old generator (`SplitHelmParameters`; both is refused). A plugin configuration has its own.
 pub struct ChartHomes<'a> {
     graph: &'a Graph,
-    files: HashMap<(RootId, FileId), FileHomes<'a>>,
-}
-
-/// The settings of one file.
-#[derive(Default)]
-struct FileHomes<'a> {
-    /// `helmGlobals` is there.
-    has_globals: bool,
-    /// The first home of `helmGlobals`.
-    globals: Option<Home<'a>>,
-    /// The last home of the old generator.
-    generator: Option<Home<'a>>,
-    /// The first home of each field.
-    own: HashMap<&'a str, Home<'a>>,
+    /// By the field of a plugin; the empty field is the kustomization.
+    homes: HashMap<(RootId, FileId, &'a str), Home<'a>>,
 }
 
 impl Graph {
     /// Returns where charts are looked for.
     #[must_use]
     pub fn chart_homes(&self) -> ChartHomes<'_> {
-        let mut files: HashMap<_, FileHomes<'_>> = HashMap::new();
-        for noted in &self.notes {
-            let field = noted.note.field.as_str();
-            let is_global = field.starts_with("helmGlobals.");
-            let home = match &noted.note.kind {
-                NoteKind::ChartHome { path, spot } => Some((path.as_str(), Some(spot))),
-                _ if is_global => None,
-                _ => continue,
+        let homes = self.notes.iter().filter_map(|noted| {
+            let NoteKind::ChartHome { path, spot } = &noted.note.kind else {
+                return None;
             };
-            let file = files.entry((noted.root, noted.file)).or_default();
-            file.has_globals |= is_global;
-            if is_global {
-                file.globals = file.globals.or(home);
-            } else if field.starts_with("helmChartInflationGenerator[") {
-                file.generator = home;
-            }
-            if let Some(home) = home {
-                file.own.entry(field).or_insert(home);
-            }
+            let field = noted.note.field.trim_end_matches(".chartHome");
+            let place = self.chart_field(noted.root, noted.file, field);
+            Some((place, (path.as_str(), Some(spot))))
+        });
+        ChartHomes {
+            graph: self,
+            homes: homes.collect(),
         }
-        ChartHomes { graph: self, files }
+    }
+
+    /// Returns what a field shares its home with.
+    fn chart_field<'f>(
+        &self,
+        root: RootId,
+        file: FileId,
+        field: &'f str,
+    ) -> (RootId, FileId, &'f str) {
+        let shared = ["helmGlobals", "helmCharts[", "helmChartInflationGenerator["];
+        let is_shared = shared.iter().any(|prefix| field.starts_with(prefix));
+        if file == self.roots[root].file && is_shared {
+            (root, file, "")
+        } else {
+            (root, file, field)
+        }
     }
 }
 
@@ -65,23 +58,10 @@ impl<'a> ChartHomes<'a> {
     /// Returns where kustomize looks for a chart, as written, and where that is written.
     #[must_use]
     pub fn find(&self, chart: &Noted) -> (&'a str, Option<&'a Spot>) {
-        let field = chart.note.field.as_str();
-        let of_kustomization = ["helmCharts[", "helmChartInflationGenerator["]
-            .iter()
-            .any(|prefix| field.starts_with(prefix));
-        let file = self.files.get(&(chart.root, chart.file));
-        let found = file.and_then(|file| {
-            if chart.file != self.graph.roots[chart.root].file || !of_kustomization {
-                return file.own.get(format!("{field}.chartHome").as_str()).copied();
-            }
-            if file.has_globals {
-                file.globals
-            } else {
-                file.generator
-            }
-        });
-        found
-            .filter(|(home, _)| !home.is_empty())
-            .unwrap_or((CHART_HOME, None))
+        let place = self
+            .graph
+            .chart_field(chart.root, chart.file, &chart.note.field);
+        let home = self.homes.get(&place);
+        home.copied().unwrap_or((CHART_HOME, None))
     }
 }

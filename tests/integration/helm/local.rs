@@ -185,27 +185,43 @@ fn a_chart_that_is_nowhere_is_an_error_unless_it_may_be() {
         .stderr_has("hint: name a directory that holds both: --scope .\n");
 }
 
+/// It may hold logins, and what of it a build reads depends on helm.
 #[test]
-fn helm_configuration_comes_along() {
+fn a_configuration_of_helm_is_refused() {
     let stage = Stage::new();
-    write_chart(
-        &stage.work.path().join("app/charts/nginx"),
-        "nginx",
-        "1.2.3",
-    );
-    stage.work.write("app/helm/registry.json", "{}");
-    let text = |home: &str| {
-        format!(
-            "helmGlobals: {{configHome: {home}}}\nhelmCharts: [{{name: nginx, releaseName: one}}]\n"
-        )
-    };
-    stage.work.write("app/kustomization.yaml", text("helm"));
-    let copy = stage.same("app", &[]);
-    assert_eq!(read(&copy.join("helm/registry.json")), "{}");
-    stage.work.write("app/kustomization.yaml", text("../far"));
+    for text in [
+        "helmGlobals: {ConfigHome: helm}\n",
+        "helmChartInflationGenerator: [{chartName: a, helmHome: helm}]\n",
+        "generators:\n- |-\n  {apiVersion: builtin, kind: HelmChartInflationGenerator, metadata: {name: a}, configHome: helm}\n",
+    ] {
+        stage.work.write("app/kustomization.yaml", text);
+        stage
+            .work
+            .run(&["--no-commit", "--no-verify", "app", "../copy"])
+            .fails(2)
+            .stderr_has("Home: this field is not supported\n")
+            .stderr_has("hint: leave it out: configure helm where it runs\n");
+    }
+}
+
+#[test]
+fn a_chart_that_is_too_large_is_refused() {
+    let stage = Stage::new();
+    // Links that double with every level: 2 to the 20th files.
+    for level in 1..20 {
+        for name in ["a", "b"] {
+            let link = format!("app/charts/nginx/{level:02}/{name}");
+            let target = format!("../{:02}", level - 1);
+            stage.work.symlink(&link, &target);
+        }
+    }
+    stage.work.write("app/charts/nginx/00/x", "x\n");
+    let text = "helmCharts: [{name: nginx, releaseName: one}]\n";
+    stage.work.write("app/kustomization.yaml", text);
     stage
         .work
-        .run(&["--no-commit", "--no-verify", "app", "../other"])
-        .success()
-        .stderr_has("warning[config-home]: app/kustomization.yaml:1:27: helmGlobals.configHome: `../far` configures helm and is not in the scope");
+        .run(&["--no-commit", "--no-verify", "app", "../copy"])
+        .fails(2)
+        .stderr_has("`app/charts/nginx` has more than 20000 files")
+        .stderr_has("hint: name a directory with only the files that are needed");
 }

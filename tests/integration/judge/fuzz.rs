@@ -63,7 +63,7 @@ const FIELDS: [&str; 12] = [
 ];
 
 /// What functions run.
-const SPECS: [&str; 3] = ["exec.path", "container.image", "starlark.url"];
+const SPECS: [&str; 2] = ["exec.path", "container.image"];
 
 /// What may break a text anywhere.
 const PIECES: [&str; 24] = [

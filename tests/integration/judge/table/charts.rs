@@ -84,6 +84,10 @@ pub(super) fn variants() -> Vec<Variant> {
             "home of the old field",
             "helmChartInflationGenerator: [{chartName: web, chartHome: home}]\n",
         ),
+        (
+            "home of the old field beside an empty one",
+            "helmGlobals: {}\nhelmChartInflationGenerator: [{chartName: web, chartHome: home}]\n",
+        ),
         ("no home", "helmGlobals: {chartHome: ''}\n"),
         ("configuration", "helmGlobals: {configHome: /etc}\n"),
         ("two", "helmCharts: [{name: web}]\n"),
