@@ -19,6 +19,7 @@ use std::{env, thread};
 use proptest::strategy::{Strategy as _, ValueTree};
 use proptest::test_runner::{Config, TestRunner};
 
+use crate::old_against_new::{Setting, Stage, script};
 use crate::support::{Kustomize, Output, Random, Repo, World};
 use plan::RootPlan;
 use write::{Files, OWNER, Place, REPOSITORIES, Writer, Written};
@@ -169,9 +170,38 @@ fn smallest(kustomize: &Kustomize, seed: usize, index: usize) -> Option<(String,
     found
 }
 
-/// Writes the trees into one world, and localizes and builds each of them: as copies, and where they stand if
-/// that is wanted too.
-fn tried(kustomize: &Kustomize, plans: &[RootPlan], in_place: bool) -> Vec<Verdict> {
+/// So many trees, for a comparison of programs.
+pub(crate) fn settings(count: usize) -> Vec<Setting> {
+    let setting = |first: usize| -> Setting {
+        Box::new(move || {
+            let plans: Vec<RootPlan> = (first..first + TOGETHER)
+                .map(|index| planned(1, index).current())
+                .collect();
+            let (world, _, written) = laid_out(&plans);
+            let check: &[&str] = &["check", "--format=json"];
+            let here = ["--in-place", "--no-commit", "--no-verify"];
+            let mut scripts = vec![script(&[
+                check,
+                &["lock"],
+                check,
+                &["--in-place"],
+                &["--in-place"],
+                &["verify"],
+            ])];
+            for one in &written {
+                let copy = [&one.target, "../copy", "--scope", &one.scope, "--no-commit"];
+                let here = [&here[..], &[&one.target]].concat();
+                scripts.push(script(&[&copy]));
+                scripts.push(script(&[&here, &here]));
+            }
+            Stage::of(&format!("trees {first}"), world, scripts)
+        })
+    };
+    (0..count).step_by(TOGETHER).map(setting).collect()
+}
+
+/// Writes the trees into one world.
+fn laid_out(plans: &[RootPlan]) -> (World, Files, Vec<Written>) {
     let world = World::new();
     let upstream = world.sandbox.path("upstream");
     let base = format!("file://{}/", upstream.display());
@@ -193,7 +223,12 @@ fn tried(kustomize: &Kustomize, plans: &[RootPlan], in_place: bool) -> Vec<Verdi
         })
         .collect();
     put(&world, &files);
+    (world, files, written)
+}
 
+/// Localizes and builds each of some trees in one world: as copies, and where they stand if that is wanted too.
+fn tried(kustomize: &Kustomize, plans: &[RootPlan], in_place: bool) -> Vec<Verdict> {
+    let (world, files, written) = laid_out(plans);
     let mut verdicts: Vec<Option<Verdict>> = Vec::new();
     let mut builds = Vec::new();
     for (number, one) in written.iter().enumerate() {

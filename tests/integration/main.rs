@@ -61,6 +61,7 @@ mod lock_conflicts;
 mod lock_entries;
 mod message;
 mod offline;
+mod old_against_new;
 mod packaging;
 mod parity;
 mod paths;

@@ -12,6 +12,7 @@ mod upstream;
 use std::fs;
 
 use super::support::{Kustomize, Sandbox};
+use crate::old_against_new::{Setting, Stage, script};
 use case::{Case, Tree};
 use upstream::Upstream;
 
@@ -130,6 +131,31 @@ cases! {
     two_kustomization_files
     unknown_field
     unreferenced_files
+}
+
+/// Every input, for a comparison of programs.
+pub(crate) fn settings() -> Vec<Setting> {
+    let setting = |name: &'static str| -> Setting {
+        Box::new(move || {
+            let case = Case::read(name);
+            let sandbox = Sandbox::new();
+            let upstream = Upstream::start(&sandbox);
+            let directory = case.prepare(&sandbox);
+            let arguments = case.arguments();
+            let line = [&["--no-commit", "--no-verify"], &arguments[..]].concat();
+            Stage {
+                name: format!("parity {name}"),
+                scripts: vec![script(&[
+                    &line,
+                    &["check", "--working-tree", "--format=json"],
+                ])],
+                sandbox,
+                directory,
+                _alive: Box::new(upstream),
+            }
+        })
+    };
+    NAMES.iter().map(|name| setting(name)).collect()
 }
 
 #[test]

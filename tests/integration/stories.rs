@@ -2,6 +2,7 @@
 
 use std::fs;
 
+use crate::old_against_new::{Setting, Stage, script};
 use crate::support::{World, config_map, deployment};
 
 const RAW: &str =
@@ -52,6 +53,44 @@ pub(crate) fn story_1() -> World {
         ("README.md", "ours\n"),
     ]);
     world
+}
+
+/// Both, for a comparison of programs.
+pub(crate) fn settings() -> Vec<Setting> {
+    let local = || {
+        let copy: &[&str] = &["example/overlay", "--scope", "example"];
+        let scripts = vec![
+            script(&[copy, copy, &["verify"], &["check", "--format=json"]]),
+            script(&[
+                &["check", "--format=json"],
+                &["lock"],
+                &["check", "--format=json"],
+                &["--in-place"],
+                &["--in-place"],
+                &["verify"],
+            ]),
+            script(&[
+                &["--in-place", "--no-commit"],
+                &["check", "--working-tree", "--format=json"],
+                &["--in-place", "--no-commit"],
+            ]),
+            script(&[&["example/overlay"], &["example/none"], &["../elsewhere"]]),
+        ];
+        Stage::of("story 1", story_1(), scripts)
+    };
+    let remote = || {
+        let world = World::new();
+        kustomize_upstream(&world);
+        world.commit(&[("README.md", "ours\n")]);
+        let url = "https://github.com/kubernetes-sigs/kustomize//examples/multibases?ref=v1.0.6";
+        let gone = "https://github.com/kubernetes-sigs/kustomize//examples/none?ref=v1.0.6";
+        let scripts = vec![
+            script(&[&[url], &[url, "again", "--branch", "other"], &["verify"]]),
+            script(&[&[url, "--no-commit"], &[gone], &[url, "--offline"]]),
+        ];
+        Stage::of("story 2", world, scripts)
+    };
+    vec![Box::new(local), Box::new(remote)]
 }
 
 #[test]
