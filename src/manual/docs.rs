@@ -21,6 +21,8 @@ schemas! {
     "config/schema.json" "schemas/configuration.json"
     "report/affected/schema.json" "schemas/affected.json"
     "report/check/schema.json" "schemas/check.json"
+    "report/localize/schema.json" "schemas/localize.json"
+    "report/reference_tree/schema.json" "schemas/tree.json"
     "report/targets/schema.json" "schemas/targets.json"
     "report/verify/schema.json" "schemas/verify.json"
 }

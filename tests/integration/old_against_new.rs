@@ -2,7 +2,8 @@
 //!
 //! `KUSTOMIZE_LOCALIZE_OLD=FILE cargo test --locked old_against_new` runs FILE and the program under test, one after the
 //! other and each from the same beginning, and compares exit status, findings, files, branches, trailers and what locks
-//! hold. With `KUSTOMIZE_LOCALIZE_STAGE=TEXT`, in the stages with that in their name. The lock's own bytes are not compared: its format may change, what it says may not.
+//! hold. `KUSTOMIZE_LOCALIZE_STAGE=TEXT` takes the stages with TEXT in their name. The lock's own bytes are not compared:
+//! its format may change, what it says may not.
 
 use std::any::Any;
 use std::collections::{BTreeMap, BTreeSet};

@@ -13,6 +13,7 @@ mod project;
 mod random;
 mod repo;
 mod sandbox;
+pub(crate) mod schema;
 mod selftest;
 mod state;
 mod tool;

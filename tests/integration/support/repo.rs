@@ -45,6 +45,7 @@ impl Repo {
     }
 
     /// Runs the program under test at the top of the working tree.
+    #[track_caller]
     pub(crate) fn run(&self, args: &[&str]) -> Output {
         self.sandbox.run(&self.path, args)
     }

@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex};
 
 use tempfile::TempDir;
 
-use super::{Kustomize, Output, Repo, Running, Server, programs};
+use super::{Kustomize, Output, Repo, Running, Server, programs, schema};
 
 /// The date of every commit, unless a test sets another: ids are then the same on every machine.
 const DATE: &str = "2026-01-02T03:04:05Z";
@@ -145,9 +145,12 @@ impl Sandbox {
         Running::start(self.command("git", directory).args(args)).wait()
     }
 
-    /// Runs the program under test in `directory`.
+    /// Runs the program under test in `directory`. What it prints as JSON must be what its schema allows.
+    #[track_caller]
     pub(crate) fn run(&self, directory: &Path, args: &[&str]) -> Output {
-        self.start(directory, args).wait()
+        let output = self.start(directory, args).wait();
+        schema::assert_valid(args, &output.stdout);
+        output
     }
 
     /// Starts the program under test in `directory`.

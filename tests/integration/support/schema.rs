@@ -1,0 +1,39 @@
+//! JSON Schemas of what is printed for machines.
+
+use boon::{Compiler, Schemas};
+use serde_json::Value;
+
+const LOCALIZING: &str = include_str!("../../../src/report/localize/schema.json");
+
+/// Asserts that the schema of a command allows what it printed, if it was asked for JSON.
+#[track_caller]
+pub(super) fn assert_valid(args: &[&str], stdout: &str) {
+    let mut pairs = args.windows(2);
+    let is_json = args.contains(&"--format=json") || pairs.any(|two| two == ["--format", "json"]);
+    if is_json && !stdout.is_empty() {
+        let schema = match args[0] {
+            "affected" => include_str!("../../../src/report/affected/schema.json"),
+            "check" => include_str!("../../../src/report/check/schema.json"),
+            "targets" => include_str!("../../../src/report/targets/schema.json"),
+            "tree" => include_str!("../../../src/report/reference_tree/schema.json"),
+            "verify" => include_str!("../../../src/report/verify/schema.json"),
+            _ => LOCALIZING,
+        };
+        validate(schema, stdout);
+    }
+}
+
+/// Returns a document, which a schema allows.
+#[track_caller]
+pub(crate) fn validate(schema: &str, text: &str) -> Value {
+    let value: Value = serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}\n{text}"));
+    let mut schemas = Schemas::new();
+    let mut compiler = Compiler::new();
+    let schema = serde_json::from_str(schema).unwrap();
+    compiler.add_resource("schema.json", schema).unwrap();
+    let index = compiler.compile("schema.json", &mut schemas).unwrap();
+    if let Err(error) = schemas.validate(&value, index) {
+        panic!("{error:#}\n{text}");
+    }
+    value
+}
