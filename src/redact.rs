@@ -175,7 +175,15 @@ impl Shown {
         let last_at = end_of_last_at(text);
         let mut end = location_end(text, 0);
         let head = authority_start(&text[..end]).map_or(text.len(), |(length, _)| length);
-        let mut start = self.userinfo(&text[..head], 0, Kind::Bare, last_at);
+        let mut start = 0;
+        // A path may lead to it: that of the directory to which it was joined.
+        let path = text[..head.min(end)].trim_end_matches(['/', '\\']);
+        for (slash, _) in path.match_indices('/') {
+            start = self.userinfo(&text[..head], start, Kind::Bare, last_at);
+            self.location(&text[start..=slash]);
+            start = slash + 1;
+        }
+        start = self.userinfo(&text[..head], start, Kind::Bare, last_at);
         let mut is_url = false;
         while let Some((length, kind)) = authority_start(&text[start..end]) {
             self.location(&text[start..start + length]);
@@ -228,7 +236,12 @@ impl Shown {
         // A token is a secret even alone. Elsewhere than over http a name alone opens nothing.
         let is_token = is_known_token(name) || (kind == Kind::Url && is_no_user(name));
         let is_shown = kind != Kind::Url && !is_token && is_plain_name(name);
-        self.secret |= colon.is_some() || is_token || (kind != Kind::Bare && !is_shown);
+        let is_secret = colon.is_some() || is_token || (kind != Kind::Bare && !is_shown);
+        // A file may be named like that, and an image `name:tag@sha256:…`.
+        if kind == Kind::Bare && (!is_secret || is_digest(&authority[at..])) {
+            return start;
+        }
+        self.secret |= is_secret;
         if is_shown {
             self.text.push_str(name);
             self.text.push_str(if colon.is_some() {
@@ -302,6 +315,11 @@ pub(crate) fn is_no_host(text: &str) -> bool {
     text.is_empty()
         || !host.chars().all(in_name)
         || port.is_some_and(|port| !port.bytes().all(|b| b.is_ascii_digit()))
+}
+
+fn is_digest(text: &str) -> bool {
+    let digits = text.strip_prefix("sha256:").unwrap_or_default();
+    !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_hexdigit())
 }
 
 /// Returns whether a text that stands for a user is a token: no forge gives out such long names, and tokens without a

@@ -8,7 +8,7 @@ fn what_is_shown() {
     for (written, shown) in [
         ("", ""),
         ("../base", "../base"),
-        ("u|@ //host/x", "//host/x"),
+        ("u|@ //host/x", "u|@ //host/x"),
         ("|:u@ //`:u@ //host/x", "// //host/x"),
         ("a#b?c=d.yaml", "a#b?c=d.yaml"),
         ("https://host/a/x.yaml", "https://host/a/x.yaml"),
@@ -52,6 +52,14 @@ fn what_is_shown() {
         ),
         ("user:hunter2@host:o/r", "user@host:o/r"),
         ("user:hun@ter2@host:o/r", "user@host:o/r"),
+        ("a/b/user:hunter2@host:o/r", "a/b/user@host:o/r"),
+        ("../user:hunter2@host:o/r", "../user@host:o/r"),
+        ("a/u:hunter2@h/v:hunter2@h/o", "a/u@h/v@h/o"),
+        ("a/b c@2x.png", "a/b c@2x.png"),
+        ("a:1/b@2", "a:1/b@2"),
+        ("app:v1@sha256:0123abcd", "app:v1@sha256:0123abcd"),
+        ("h/o/app:v1@sha256:0123abcd", "h/o/app:v1@sha256:0123abcd"),
+        ("h/u:hunter2@sha256:x", "h/u@sha256:x"),
         ("user%40corp:hunter2@host:o/r", "host:o/r"),
         (
             "git@github.com:o/r//p?ref=v1",

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use serde::Serialize;
+use serde_json::json;
 
 use super::messages::leave;
 use crate::failure::{Failure, Failures, Location};
@@ -133,7 +134,7 @@ pub(super) struct JsonMessage<'a> {
     place: Option<JsonPlace<'a>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     chain: Vec<JsonPlace<'a>>,
-    message: Cow<'a, str>,
+    message: &'a str,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     hints: Vec<String>,
 }
@@ -144,7 +145,7 @@ impl<'a> From<&'a Warning> for JsonMessage<'a> {
             id: Some(warning.id.id()),
             place: Some((&warning.location).into()),
             chain: Vec::new(),
-            message: redact::message(&warning.message),
+            message: &warning.message,
             hints: Vec::new(),
         }
     }
@@ -180,17 +181,18 @@ impl<'a> From<&'a Failure> for JsonMessage<'a> {
             id: None,
             place: failure.location.as_deref().map(JsonPlace::from),
             chain: failure.chain.iter().map(JsonPlace::from).collect(),
-            message: Cow::Borrowed(&failure.message),
+            message: &failure.message,
             hints: failure.hints.iter().cloned().chain(leave).collect(),
         }
     }
 }
 
-/// Returns the value as indented JSON with a final newline. What could hide or fake a line of a
+/// Returns the value as indented JSON with a final newline, and without secrets. What could hide or fake a line of a
 /// terminal or a command of GitHub Actions is written as `\uXXXX`, which means the same.
 pub(super) fn render(value: &impl Serialize) -> String {
     // Only strings, numbers and lists: serializing these cannot fail.
     let text = serde_json::to_string_pretty(value).unwrap_or_default();
+    let text = without_secrets(&text);
     let mut out = String::with_capacity(text.len() + 1);
     // All of these stand in strings: elsewhere JSON has none.
     for character in text.replace("##[", "#\\u0023[").chars() {
@@ -204,4 +206,22 @@ pub(super) fn render(value: &impl Serialize) -> String {
     }
     out.push('\n');
     out
+}
+
+fn without_secrets(json: &str) -> String {
+    let mut out = String::with_capacity(json.len());
+    let mut rest = json;
+    while let Some((before, _)) = rest.split_once('"') {
+        out.push_str(before);
+        rest = &rest[before.len()..];
+        let mut strings = serde_json::Deserializer::from_str(rest).into_iter::<String>();
+        let text = strings.next().and_then(|text| text.ok());
+        let (string, after) = rest.split_at(strings.byte_offset().max(1));
+        match text.as_deref().map(redact::message) {
+            Some(Cow::Owned(shown)) => out.push_str(&json!(shown).to_string()),
+            _ => out.push_str(string),
+        }
+        rest = after;
+    }
+    out + rest
 }

@@ -356,6 +356,99 @@ fn what_is_no_url_shows_no_secret() {
     }
 }
 
+/// A kustomization in which every field names what is a path to kustomize, and a password to who wrote it.
+fn mistaken_everywhere() -> String {
+    let mut number = 0;
+    let mut text = String::new();
+    for field in [
+        "resources: [there, '@', './@', '../@', 'k/../@', '@/../../../../x']",
+        "components: ['@']",
+        "crds: ['@']",
+        "configurations: ['@']",
+        "openapi: {path: '@'}",
+        "generators: ['@']",
+        "transformers: ['@']",
+        "validators: ['@']",
+        "patches: [{path: '@'}]",
+        "patchesStrategicMerge: ['@']",
+        "patchesJson6902: [{path: '@', target: {kind: A, name: b}}]",
+        "replacements: [{path: '@'}]",
+        "configMapGenerator: [{name: a, files: ['@', 'k=@'], envs: ['@'], env: '@'}]",
+        "secretGenerator: [{name: a, files: ['@'], envs: ['@']}]",
+        "helmGlobals: {chartHome: '@'}",
+        "helmCharts: [{name: '@', valuesFile: '@', additionalValuesFiles: ['@']}]",
+    ] {
+        for piece in field.split_inclusive('@') {
+            number += 1;
+            text += &piece.replace('@', &format!("u:{SECRET}@host:a/{number}"));
+        }
+        text.push('\n');
+    }
+    text
+}
+
+#[test]
+fn no_path_that_leads_to_a_secret_shows_it() {
+    let sandbox = Sandbox::new();
+    let repo = sandbox.repo("work");
+    repo.git(&["remote", "add", "origin", "https://git.example.com/work"]);
+    for place in ["", "x/", "x/y/"] {
+        repo.write(&format!("{place}kustomization.yaml"), mistaken_everywhere());
+    }
+    let bad = format!("u:{SECRET}@host:a/b");
+    let ours = "repoURL: 'https://git.example.com/work'";
+    let adds = format!("kustomize: {{components: ['{bad}'], patches: [{{path: '{bad}'}}]}}");
+    repo.write(
+        "clusters/argo.yaml",
+        format!(
+            "apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {{name: a}}\nspec:\n  sources:\n  - {{{ours}, path: 'x/{bad}'}}\n  - {{{ours}, path: x/y, {adds}}}\n  - {{repoURL: '{bad}', path: x}}\n"
+        ),
+    );
+    repo.write(
+        "clusters/flux.yaml",
+        format!(
+            "apiVersion: source.toolkit.fluxcd.io/v1\nkind: GitRepository\nmetadata: {{name: s, namespace: f}}\nspec: {{url: 'https://git.example.com/work'}}\n---\napiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nmetadata: {{name: a, namespace: f}}\nspec: {{path: 'x/y/{bad}', components: ['{bad}'], sourceRef: {{kind: GitRepository, name: s}}}}\n"
+        ),
+    );
+    repo.commit("hostile");
+    repo.write("x/y/new", "");
+    repo.commit("more");
+    let out = sandbox.path("out");
+    let out = out.to_str().unwrap();
+    let mut said = 0;
+    let mut run = |args: &[&str]| {
+        let output = repo.run(args);
+        assert_unsaid(&output);
+        said += (output.stdout.clone() + &output.stderr)
+            .matches("u@host")
+            .count();
+    };
+    for format in ["human", "json", "sarif", "github", "gitlab"] {
+        run(&["check", "--format", format]);
+    }
+    for more in [&[][..], &["--format=json"]] {
+        let mut run = |args: &[&str]| run(&[args, more].concat());
+        run(&["check", "x/y"]);
+        run(&["tree"]);
+        run(&["tree", "x/y"]);
+        run(&["targets"]);
+        run(&["affected", "HEAD~1"]);
+        run(&["lock", "--dry-run"]);
+        run(&["update", "--dry-run"]);
+        for place in [".", "x", "x/y"] {
+            run(&["--no-commit", "--no-verify", place, out]);
+            run(&["--no-verify", place]);
+        }
+        run(&["--in-place", "--no-verify"]);
+        run(&["verify", "localized/main"]);
+        run(&["lock"]);
+    }
+    run(&["tree", "--format=mermaid"]);
+    let kept = repo.git(&["log", "--format=%B", "localized/main"]);
+    assert!(!kept.contains(SECRET), "{kept}");
+    assert!(said > 1000, "{said}");
+}
+
 /// The arguments of a process are seen by every user of the machine.
 #[test]
 fn no_argument_of_git_holds_a_login() {
