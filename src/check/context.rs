@@ -56,7 +56,7 @@ pub(super) struct Context<'a> {
     pub(super) locked: Option<Index<'a>>,
     /// The directories `localized-files` of which locks list files, by their paths from the top.
     homes: HashSet<String>,
-    lines: Lines,
+    lines: Lines<FileId>,
     /// The first root in each directory.
     directories: HashMap<&'a str, RootId>,
     /// The names in directories that were requested.

@@ -1,11 +1,11 @@
 //! What is deployed from the tree: where the walk starts besides, how its roots are built, and what to say about it.
 
-use std::cell::{LazyCell, OnceCell, RefCell};
+use std::cell::{LazyCell, OnceCell};
 use std::collections::{BTreeSet, HashMap, HashSet};
-use std::rc::Rc;
 use std::sync::Arc;
 
 use super::Input;
+use super::lines::Lines;
 use crate::failure::{Failure, Result};
 use crate::finding::Finding;
 use crate::kustomization::Accepts;
@@ -191,8 +191,8 @@ pub(super) struct Deployed<'a> {
     tree: &'a dyn Listing,
     paths: &'a [String],
     all: OnceCell<Vec<Reached>>,
-    /// The texts of the files that objects stand in.
-    texts: RefCell<HashMap<String, Rc<str>>>,
+    /// Those of the files that objects stand in.
+    lines: Lines<String>,
 }
 
 impl<'a> Deployed<'a> {
@@ -208,7 +208,7 @@ impl<'a> Deployed<'a> {
             tree,
             paths,
             all: OnceCell::new(),
-            texts: RefCell::default(),
+            lines: Lines::default(),
         }
     }
 
@@ -389,16 +389,8 @@ impl<'a> Deployed<'a> {
 
     /// Returns a line of a file that an object stands in; 1-based, without its end.
     pub(super) fn line(&self, file: &str, number: usize) -> Arc<str> {
-        let mut texts = self.texts.borrow_mut();
-        let text = texts.entry(file.to_owned()).or_insert_with(|| {
-            let bytes = self.tree.read(file).unwrap_or_default();
-            String::from_utf8_lossy(&bytes).into()
-        });
-        let mut lines = text.lines();
-        lines
-            .nth(number.saturating_sub(1))
-            .unwrap_or_default()
-            .into()
+        let read = || self.tree.read(file).unwrap_or_default().into();
+        self.lines.get(file.to_owned(), read, number)
     }
 }
 

@@ -2,14 +2,13 @@
 
 use std::cell::RefCell;
 use std::collections::HashMap;
+use std::hash::Hash;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use crate::walk::FileId;
-
-/// The lines that were requested.
+/// The lines that were requested, by what names a file.
 #[derive(Default)]
-pub(super) struct Lines(RefCell<HashMap<FileId, File>>);
+pub(super) struct Lines<K>(RefCell<HashMap<K, File>>);
 
 struct File {
     bytes: Rc<[u8]>,
@@ -18,15 +17,10 @@ struct File {
     lines: HashMap<usize, Arc<str>>,
 }
 
-impl Lines {
+impl<K: Eq + Hash> Lines<K> {
     /// Returns a line (1-based) of a file without its end; empty when there is none. A byte order mark is not part of a
     /// line: columns do not count it.
-    pub(super) fn get(
-        &self,
-        id: FileId,
-        read: impl FnOnce() -> Rc<[u8]>,
-        number: usize,
-    ) -> Arc<str> {
+    pub(super) fn get(&self, id: K, read: impl FnOnce() -> Rc<[u8]>, number: usize) -> Arc<str> {
         let mut files = self.0.borrow_mut();
         let file = files.entry(id).or_insert_with(|| {
             let bytes = read();

@@ -9,7 +9,7 @@ use std::collections::HashSet;
 
 use super::Context;
 use super::rule::{Allow, Definition, Find};
-use crate::finding::{Finding, Rule, Severity, Span, Subject};
+use crate::finding::{Finding, Rule, Severity, Subject};
 use crate::record::{LOCK_NAME, Lock, Remote};
 use crate::reference::Pin;
 
@@ -62,8 +62,6 @@ fn find(context: &Context<'_>) -> Vec<Finding> {
         return Vec::new();
     }
     let bytes = context.tree.read(LOCK_NAME).unwrap_or_default();
-    let text = String::from_utf8_lossy(&bytes);
-    let text: Vec<&str> = text.lines().collect();
     let lines = Lock::lines(&bytes);
     lock.remotes
         .iter()
@@ -71,28 +69,20 @@ fn find(context: &Context<'_>) -> Vec<Finding> {
         .filter(|(_, remote)| stale.contains(&std::ptr::from_ref(*remote)))
         .map(|(index, remote)| {
             let label = remote.label();
-            let line = lines.get(index).copied();
-            let line_text = line
-                .and_then(|line| text.get(line.checked_sub(1)?))
-                .copied()
-                .unwrap_or_default();
-            let indent = line_text.len() - line_text.trim_start_matches([' ', '-']).len();
-            let finding = context.at_path(
-                Rule::StaleLock,
-                LOCK_NAME,
-                format!("nothing references `{label}`"),
-                vec![format!(
-                    "drop it: git kustomize-localize lock && git add -f -- :/{LOCK_NAME}"
-                )],
-            );
+            let message = format!("nothing references `{label}`");
+            let help = vec![format!(
+                "drop it: git kustomize-localize lock && git add -f -- :/{LOCK_NAME}"
+            )];
+            let finding = match lines.get(index) {
+                None => context.at_path(Rule::StaleLock, LOCK_NAME, message, help),
+                Some(&line) => {
+                    let text = context.deployed.line(LOCK_NAME, line);
+                    let indent = text.len() - text.trim_start_matches([' ', '-']).len();
+                    let place = (line, indent + 1);
+                    context.at_object(Rule::StaleLock, LOCK_NAME, place, message, help)
+                }
+            };
             Finding {
-                span: line.map(|line| Span {
-                    line,
-                    column: indent + 1,
-                    end_line: line,
-                    end_column: line_text.trim_end().chars().count().max(indent + 1) + 1,
-                }),
-                line_text: line_text.into(),
                 field: "remotes".to_owned(),
                 reference: label,
                 subject: subject(remote),

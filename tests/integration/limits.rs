@@ -390,3 +390,33 @@ fn an_entry_that_git_checks_out_nowhere_is_refused() {
         }
     }
 }
+
+#[test]
+fn thousands_of_findings_on_one_line_are_as_much_work_as_on_many() {
+    let sandbox = Sandbox::new();
+    let repo = sandbox.repo("work");
+    repo.git(&["remote", "add", "origin", "https://git.example.com/work"]);
+    let names = (0..20_000).map(|number| format!("a{number:0>39}"));
+    let names = names.collect::<Vec<_>>().join(", ");
+    repo.write(
+        "kustomization.yaml",
+        format!("configMapGenerator: [{{name: a, files: [{names}]}}]\n"),
+    );
+    let head = "apiVersion: argoproj.io/v1alpha1, kind: Application";
+    let spec = "spec: {source: {repoURL: 'https://git.example.com/work', path: gone}}";
+    let application = format!("{{{head}, metadata: {{name: a}}, {spec}}},");
+    let text = format!(
+        "{{apiVersion: v1, kind: List, items: [{}'{}']}}\n",
+        application.repeat(900),
+        "a".repeat(2_000_000)
+    );
+    repo.write("list.yaml", text);
+    repo.commit("wide");
+    run(&sandbox, &repo, &["check"])
+        .fails(1)
+        .stdout_has("kustomization.yaml:1:40\n")
+        .stdout_has("kustomization.yaml:1:839998\n")
+        .stdout_has("^ configMapGenerator[0].files[19999]\n")
+        .stdout_has("list.yaml:1:176\n")
+        .stdout_has(": 20900 errors");
+}

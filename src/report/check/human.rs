@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashSet};
 
 use console::Style;
 
-use super::excerpt::Excerpt;
+use super::excerpt::{Excerpt, Passed};
 use super::overview::Overview;
 use super::{deployed, news, not_staged, summary, visible};
 use crate::check::Checked;
@@ -29,6 +29,7 @@ pub struct Shown {
 pub fn human(checked: &Checked, shown: Shown) -> String {
     let styles = Styles::new(shown.color);
     let mut out = String::new();
+    let mut passed = Passed::default();
     let mut helped = Helped::default();
     let is_wanted = |finding: &&Finding| match (shown.quiet, &finding.allowed) {
         (true, _) => finding.fails(),
@@ -47,7 +48,7 @@ pub fn human(checked: &Checked, shown: Shown) -> String {
         } else {
             helped.not_given(finding)
         };
-        write_finding(&mut out, finding, &help, &styles);
+        write_finding(&mut out, finding, &help, &styles, &mut passed);
         out.push('\n');
     }
     if shown.quiet {
@@ -159,13 +160,19 @@ impl Styles {
 }
 
 /// Adds one finding as lines, each with an end.
-fn write_finding(out: &mut String, finding: &Finding, help: &[&String], styles: &Styles) {
+fn write_finding(
+    out: &mut String,
+    finding: &Finding,
+    help: &[&String],
+    styles: &Styles,
+    passed: &mut Passed,
+) {
     let style = styles.of(finding);
     let level = match &finding.allowed {
         Some(_) => "allowed",
         None => finding.severity.name(),
     };
-    let excerpt = Excerpt::of(finding);
+    let excerpt = Excerpt::of(finding, passed);
     let number = finding
         .span
         .map_or(String::new(), |span| span.line.to_string());
