@@ -41,7 +41,7 @@ mod settle;
 mod undeployed;
 mod unread;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::fmt;
 use std::ops::Bound;
 use std::rc::Rc;
@@ -354,6 +354,17 @@ impl Build {
     fn is_plain(&self) -> bool {
         self.components.is_empty() && self.patches.is_empty()
     }
+
+    /// Adds what another one adds by name.
+    fn join(&mut self, other: Build) {
+        for (all, more) in [
+            (&mut self.components, other.components),
+            (&mut self.patches, other.patches),
+        ] {
+            let mut known: HashSet<Text> = all.iter().cloned().collect();
+            all.extend(more.into_iter().filter(|one| known.insert(one.clone())));
+        }
+    }
 }
 
 impl Target {
@@ -514,6 +525,7 @@ fn of_scan(
     targets.unread.retain(|unread| !is_left_out(&unread.file));
     Unread::tell_templates(&mut targets.unread, tree)?;
     targets.unread.sort();
+    targets.unread.dedup();
     Ok(targets)
 }
 

@@ -146,16 +146,19 @@ fn sources<'a>(found: &'a Document, unread: &mut Vec<Unread>) -> Vec<&'a Value> 
 }
 
 /// Returns what the sources of an application add, wherever it is built from.
-fn added(found: &Document, unread: &mut Vec<Unread>) -> Build {
+fn added(
+    tree: &dyn Listing,
+    identity: &Identity,
+    found: &Document,
+    unread: &mut Vec<Unread>,
+) -> Result<Build> {
     let found = found.template(found.object.clone(), found.value.folded(KEYS));
     let mut all = Build::default();
     for source in sources(&found, unread) {
-        if let Some(build) = build(&found, source, None, unread) {
-            all.components.extend(build.components);
-            all.patches.extend(build.patches);
-        }
+        let beside = beside(tree, identity, &found, source)?;
+        all.join(any(tree, &found, source, &beside, None, unread)?);
     }
-    all
+    Ok(all)
 }
 
 /// Returns what one source deploys; none for one that only holds values for others.
@@ -192,36 +195,31 @@ fn of_source(
         return Ok(target(Place::External(why), Build::default()));
     }
     let revision = revision.map(|(text, _)| text);
-    let texts = [url, written, revision.unwrap_or_default()];
-    let mut of_source = texts.into_iter();
+    let name = found.object.name.as_str();
+    let beside = beside(tree, identity, found, source)?;
     // The name says nothing about the place, but for the variables that a parent gives each of its copies.
-    let name = Some(found.object.name.as_str()).filter(|name| name.contains("${"));
-    if let Some(text) = of_source
-        .find(|text| text.contains("{{") || text.contains("${"))
-        .or(name)
-    {
-        let why = if text.contains("${") && !found.unfilled.is_empty() {
-            unfilled(found, text)
-        } else {
-            format!("`{}` is filled in elsewhere", redact::url(text))
-        };
-        let build = build(found, source, options, unread);
-        return Ok(target(Place::Templated(why), build.unwrap_or_default()));
+    let copied = Some(name).filter(|name| name.contains("${"));
+    let texts = [url, written, revision.unwrap_or_default()];
+    let open = texts.into_iter().find(|text| is_open(text)).or(copied);
+    let is_named = |file: &String| path::name(file).starts_with(".argocd-source-");
+    let why = match open {
+        Some(text) if text.contains("${") && !found.unfilled.is_empty() => unfilled(found, text),
+        Some(text) => format!("`{}` is filled in elsewhere", redact::url(text)),
+        None if is_open(name) && beside.iter().any(is_named) => {
+            format!("a file beside it changes it by its name, `{name}`")
+        }
+        None => String::new(),
+    };
+    if !why.is_empty() {
+        let build = any(tree, found, source, &beside, options, unread)?;
+        return Ok(target(Place::Templated(why), build));
     }
     let Some(base) = identity.directory_of(url) else {
         let why = format!("it is in {}", redact::url(url));
         return Ok(target(Place::External(why), Build::default()));
     };
     let (path, there) = place::of_path(tree, base, written, Engine::ArgoCd)?;
-    if found.object.name.contains("{{") && has_override_files(tree, &path)? {
-        let why = format!(
-            "a file beside it changes it by its name, `{}`",
-            found.object.name
-        );
-        let build = build(found, source, options, unread);
-        return Ok(target(Place::Templated(why), build.unwrap_or_default()));
-    }
-    let merged = overridden(tree, found, source, &path, unread)?;
+    let merged = overridden(tree, source, &beside, unread)?;
     let Some(mut build) = build(found, &merged, options, unread) else {
         return Ok(None);
     };
@@ -236,12 +234,55 @@ fn of_source(
     Ok(target(Place::Here(here), build))
 }
 
-/// Returns whether a directory has a file that changes the source of one application, which it names.
-fn has_override_files(tree: &dyn Listing, directory: &str) -> Result<bool> {
-    let files = tree.below(directory)?;
-    Ok(files.iter().any(|file| {
-        path::parent(file) == directory && path::name(file).starts_with(".argocd-source-")
-    }))
+/// Returns what the source of an application adds, with what any of these files beside it does.
+fn any(
+    tree: &dyn Listing,
+    found: &Document,
+    source: &Value,
+    beside: &[String],
+    options: Option<&[String]>,
+    unread: &mut Vec<Unread>,
+) -> Result<Build> {
+    let mut all = build(found, source, options, unread).unwrap_or_default();
+    for file in beside {
+        let merged = overridden(tree, source, std::slice::from_ref(file), unread)?;
+        all.join(build(found, &merged, options, unread).unwrap_or_default());
+    }
+    Ok(all)
+}
+
+/// Returns whether something in a text is filled in elsewhere.
+fn is_open(text: &str) -> bool {
+    text.contains("{{") || text.contains("${")
+}
+
+/// Returns the files beside those of an application that change its source: all, where its name is not known here.
+fn beside(
+    tree: &dyn Listing,
+    identity: &Identity,
+    found: &Document,
+    source: &Value,
+) -> Result<Vec<String>> {
+    let text = |key: &str| source.get(key)?.text().filter(|text| !is_open(text));
+    let (Some(url), Some(written)) = (text("repoURL"), text("path")) else {
+        return Ok(Vec::new());
+    };
+    let Some(base) = identity.directory_of(url) else {
+        return Ok(Vec::new());
+    };
+    let (path, _) = place::of_path(tree, base, written, Engine::ArgoCd)?;
+    if !is_open(&found.object.name) {
+        return Ok(override_files(&path, &found.object.name));
+    }
+    let Resolved::Directory { path: directory } = tree::resolve(tree, &path)? else {
+        return Ok(Vec::new());
+    };
+    let mut files = tree.below(&directory)?;
+    files.retain(|file| {
+        let name = path::name(file).strip_prefix(".argocd-source");
+        path::parent(file) == directory && name.is_some_and(|rest| rest.ends_with(".yaml"))
+    });
+    Ok(files)
 }
 
 /// Returns the files beside those of an application that change its source, whether they are there or not.
@@ -256,17 +297,16 @@ pub fn override_files(directory: &str, application: &str) -> Vec<String> {
         .into()
 }
 
-/// Returns a source with what `.argocd-source.yaml` and `.argocd-source-NAME.yaml` beside the files change in it.
+/// Returns a source with what these files beside those of an application change in it.
 fn overridden(
     tree: &dyn Listing,
-    found: &Document,
     source: &Value,
-    directory: &str,
+    files: &[String],
     unread: &mut Vec<Unread>,
 ) -> Result<Value> {
     let mut merged = source.clone();
-    for file in override_files(directory, &found.object.name) {
-        let Resolved::File { path: file, .. } = tree::resolve(tree, &file)? else {
+    for file in files {
+        let Resolved::File { path: file, .. } = tree::resolve(tree, file)? else {
             continue;
         };
         let bytes = tree.read(&file)?;

@@ -143,6 +143,74 @@ fn what_is_merged_takes_nothing_away() {
 }
 
 #[test]
+fn what_any_file_beside_adds_is_found_where_only_the_cluster_knows_the_name() {
+    let sandbox = Sandbox::new();
+    let repo = work(&sandbox);
+    let here = format!("repoURL: {OURS}, path: apps");
+    let of_clusters = |name: &str, source: &str| {
+        let text = set("{clusters: {}}", &format!("source: {{{source}}}"), "");
+        text.replace("{name: 'web'}", &format!("{{name: '{name}'}}"))
+    };
+    let object = |name: &str, source: &str| {
+        let text = application(&format!("source: {{{source}}}"));
+        text.replace("{name: web,", &format!("{{name: '{name}',"))
+    };
+    let floating = format!("{here}, targetRevision: '{{{{.metadata.labels.rev}}}}'");
+    let component = "kustomize: {components: ['https://github.com/acme/parts//a?ref=v1']}\n";
+    let patch = "kustomize: {patches: [{path: 'https://files.example.com/b.yaml'}]}\n";
+    let other = "KUSTOMIZE: {Components: ['https://github.com/acme/parts//c?ref=v1']}\n";
+    for text in [
+        of_clusters("web-{{.name}}", &here),
+        of_clusters("{{ index .labels \"a/b\" }}", &here),
+        of_clusters("{{.name}}", &floating),
+        object("${NAME}", &here),
+        object("{{ .Values.name }}", &here),
+    ] {
+        let files = [
+            ("argo/a.yaml", &*text),
+            ("apps/.argocd-source.yaml", component),
+            ("apps/.argocd-source-web-b.yaml", patch),
+            ("apps/.argocd-source-c.yaml", other),
+            ("apps/deeper/.argocd-source-d.yaml", component),
+        ];
+        let (status, mut found, _) = check(&repo, &files, &[]);
+        found.sort();
+        let wanted = [
+            "https://files.example.com/b.yaml",
+            "https://github.com/acme/parts//a?ref=v1",
+            "https://github.com/acme/parts//c?ref=v1",
+        ];
+        assert_eq!(
+            (status, &*found),
+            (1, &wanted.map(str::to_owned)[..]),
+            "{text}"
+        );
+    }
+    // Of a known name only its own counts, where the revision is not known, too.
+    let files = [
+        ("argo/a.yaml", &*object("web", &floating)),
+        ("apps/.argocd-source-web.yaml", component),
+        ("apps/.argocd-source-c.yaml", other),
+    ];
+    assert_eq!(
+        check(&repo, &files, &[]).1,
+        ["https://github.com/acme/parts//a?ref=v1"]
+    );
+    // What each of them shares with the object is found once.
+    let text = of_clusters(
+        "{{.name}}",
+        &format!("{here}, {}", kustomize(str::to_owned)),
+    );
+    let files = [
+        ("argo/a.yaml", &*text),
+        ("apps/.argocd-source-a.yaml", "kustomize: {namePrefix: a}\n"),
+        ("apps/.argocd-source-b.yaml", "kustomize: [\n"),
+    ];
+    let (status, found, _) = check(&repo, &files, &[]);
+    assert_eq!((status, found.len()), (1, 2), "{found:?}");
+}
+
+#[test]
 fn objects_are_read_wherever_they_are_deployed_from() {
     let sandbox = Sandbox::new();
     let repo = work(&sandbox);

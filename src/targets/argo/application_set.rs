@@ -76,7 +76,7 @@ pub(super) fn expand(
                 match patched(&found, patch, &parameters, is_go) {
                     Ok(value) => found.value = value,
                     Err(urls) => {
-                        let mut build = super::added(&found, &mut targets.unread);
+                        let mut build = super::added(tree, identity, &found, &mut targets.unread)?;
                         build.components.extend(urls);
                         tell("`templatePatch` may change it", build, targets);
                         continue;
@@ -85,7 +85,7 @@ pub(super) fn expand(
             }
             match &given.more {
                 Some(why) if !has_place(&found.value) => {
-                    let build = super::added(&found, &mut targets.unread);
+                    let build = super::added(tree, identity, &found, &mut targets.unread)?;
                     tell(why, build, targets);
                 }
                 _ => applications.push(found),
