@@ -36,7 +36,7 @@ mod yaml;
 
 pub use edit::{Edit, EditError, edit, remove};
 pub use function::{FunctionRuntime, is_pinned};
-pub use objects::{Data, Value, documents, read_object};
+pub use objects::{Data, Value, documents, read_object, unescaped};
 pub use plugin::{home_path, read_plugin};
 pub use read::{read, reshaping};
 pub use sniff::{is_flux_object, looks_like_html, looks_like_resources};

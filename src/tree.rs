@@ -170,8 +170,8 @@ pub trait Listing: Tree {
         self.files_named(&FILE_NAMES)
     }
 
-    /// Searches the files at or below these places that are wanted by their paths for those whose stored bytes hold one
-    /// of `marks`. No place lies below another one.
+    /// Searches the files at or below these places that are wanted by their paths for those whose stored bytes are meant.
+    /// No place lies below another one.
     ///
     /// # Errors
     /// When the storage cannot be read. A file that cannot be read is among them: who reads it says why.
@@ -179,7 +179,7 @@ pub trait Listing: Tree {
         &self,
         places: &BTreeSet<String>,
         is_wanted: &dyn Fn(&str) -> bool,
-        marks: &'static [&'static str],
+        is_meant: fn(&[u8]) -> bool,
     ) -> Result<Search<'_>> {
         let mut found = Vec::new();
         for place in places {
@@ -191,7 +191,7 @@ pub trait Listing: Tree {
             for path in below.chain([place.as_str()]) {
                 if is_wanted(path)
                     && matches!(self.entry(path)?, Some(Entry::File { .. }))
-                    && self.read(path).map_or(true, |bytes| holds(&bytes, marks))
+                    && self.read(path).map_or(true, |bytes| is_meant(&bytes))
                 {
                     found.push(path.to_owned());
                 }
@@ -212,13 +212,6 @@ pub trait Listing: Tree {
 
 /// A search for files. It may go on in the background until it is called for their paths, sorted.
 pub type Search<'a> = Box<dyn FnOnce() -> Result<Vec<String>> + 'a>;
-
-/// Returns whether bytes hold one of some texts.
-pub(crate) fn holds(bytes: &[u8], marks: &[&str]) -> bool {
-    marks
-        .iter()
-        .any(|mark| memchr::memmem::find(bytes, mark.as_bytes()).is_some())
-}
 
 /// What is at the end of a path, after every link on the way has been followed.
 #[derive(Debug, Clone, PartialEq, Eq)]

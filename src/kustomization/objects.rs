@@ -229,6 +229,38 @@ pub fn documents(text: &str) -> impl Iterator<Item = (usize, &str)> {
     })
 }
 
+/// Returns the text with the escapes of double quotes resolved that stand for a character that can be seen, or for none.
+pub fn unescaped(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once('\\') {
+        out.push_str(before);
+        let digits = match after.chars().next() {
+            Some('x') => 2,
+            Some('u') => 4,
+            Some('U') => 8,
+            _ => 0,
+        };
+        let number = after
+            .get(1..1 + digits)
+            .filter(|digits| !digits.is_empty())
+            .and_then(|digits| u32::from_str_radix(digits, 16).ok())
+            .and_then(char::from_u32);
+        match number {
+            Some(character) => {
+                out.push(character);
+                rest = &after[1 + digits..];
+            }
+            // A line that goes on.
+            None => match after.trim_start_matches('\r').strip_prefix('\n') {
+                Some(next) => rest = next.trim_start_matches([' ', '\t']),
+                None => rest = after,
+            },
+        }
+    }
+    out + rest
+}
+
 /// Reads one document that begins after `before` lines; none where it is empty.
 ///
 /// # Errors

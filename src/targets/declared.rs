@@ -1,17 +1,41 @@
 //! What a text that cannot be read seems to declare: one with an error in it, or one that is too large.
 
 use super::scan::KINDS;
+use crate::kustomization::unescaped;
 
 /// The name of the object that gives Argo CD its options.
 const OPTIONS: &str = "argocd-cm";
 
+/// Returns what a reader of YAML may make of a text, wherever it holds what is not taken as it stands: UTF-16, or escapes.
+pub(super) fn meant(bytes: &[u8]) -> Option<String> {
+    let unit = match bytes {
+        [0xff, 0xfe, ..] => u16::from_le_bytes,
+        [0xfe, 0xff, ..] => u16::from_be_bytes,
+        _ => {
+            memchr::memchr(b'\\', bytes)?;
+            return Some(unescaped(&String::from_utf8_lossy(bytes)));
+        }
+    };
+    let (pairs, _) = bytes.as_chunks();
+    let units: Vec<u16> = pairs.iter().skip(1).map(|pair| unit(*pair)).collect();
+    Some(unescaped(&String::from_utf16_lossy(&units)))
+}
+
 /// Returns whether a text declares an object that matters: anything else only mentions what does.
 pub(super) fn matters(text: &str) -> bool {
+    declares(text) || meant(text.as_bytes()).is_some_and(|text| declares(&text))
+}
+
+fn declares(text: &str) -> bool {
     let Declared {
         versions,
         kinds,
         is_options,
     } = Declared::of(text);
+    // What stands elsewhere, or in base64, may be anything.
+    if versions.contains(&"*") {
+        return true;
+    }
     let is_of = |group: &str| {
         let mut versions = versions.iter();
         versions.any(|version| {
@@ -104,7 +128,22 @@ impl<'a> Declared<'a> {
         let Some((key, value)) = part.split_once(':') else {
             return;
         };
-        let plain = |text: &'a str| text.trim().trim_matches(['"', '\'']);
+        // A tag and an anchor may stand before it.
+        let plain = |text: &'a str| {
+            let mut text = text.trim();
+            while text.starts_with(['!', '&']) {
+                text = match text.split_once(' ') {
+                    Some((tag, _)) if tag.trim_end_matches('>').ends_with("binary") => "*",
+                    Some((_, rest)) => rest.trim_start(),
+                    None => "",
+                };
+            }
+            if text.starts_with(['*', '|', '>']) {
+                "*"
+            } else {
+                text.trim_matches(['"', '\''])
+            }
+        };
         let key = key.trim_start();
         let value = plain(value);
         match plain(key.strip_prefix("- ").unwrap_or(key)) {

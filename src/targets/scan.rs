@@ -14,10 +14,18 @@ use super::unread::Why;
 use super::{Build, Engine, Object, Place, Target, Text, Unread};
 
 /// What stands in every object that matters, and in few other files.
-pub(super) const MARKS: [&str; 4] = ["fluxcd.", "argoproj.io/", "argocd-cm", "fleet.cattle.io/"];
+const MARKS: [&str; 6] = [
+    "fluxcd.",
+    "argoproj.io/",
+    "argocd-cm",
+    "fleet.cattle.io/",
+    // Any of these in base64.
+    "!binary",
+    ":binary>",
+];
 
 /// What a document must hold to be read.
-const GROUPS: [&str; 7] = [
+const GROUPS: [&str; 9] = [
     "kustomize.toolkit.fluxcd.io/v",
     "source.toolkit.fluxcd.io/v",
     "source.extensions.fluxcd.io/v",
@@ -25,6 +33,8 @@ const GROUPS: [&str; 7] = [
     "argoproj.io/v",
     "fleet.cattle.io/v",
     "argocd-cm",
+    "!binary",
+    ":binary>",
 ];
 
 /// The kinds that matter, with the group of each.
@@ -141,7 +151,19 @@ pub fn candidates(tree: &dyn Listing) -> Result<Search<'_>> {
 /// # Errors
 /// When the tree cannot be read.
 pub fn candidates_at<'a>(tree: &'a dyn Listing, places: &BTreeSet<String>) -> Result<Search<'a>> {
-    tree.files_with(places, &is_searched, &MARKS)
+    tree.files_with(places, &is_searched, may_matter)
+}
+
+/// Returns whether bytes may hold an object that matters.
+pub(super) fn may_matter(bytes: &[u8]) -> bool {
+    holds(bytes, &MARKS)
+}
+
+/// Returns whether bytes hold one of some texts, as they stand or as a reader of YAML takes them.
+fn holds(bytes: &[u8], marks: &[&str]) -> bool {
+    let find = |bytes: &[u8], mark: &str| memchr::memmem::find(bytes, mark.as_bytes()).is_some();
+    let holds = |bytes: &[u8]| marks.iter().any(|mark| find(bytes, mark));
+    holds(bytes) || declared::meant(bytes).is_some_and(|text| holds(text.as_bytes()))
 }
 
 /// Reads every object of a tree that matters.
@@ -186,16 +208,20 @@ impl Scan {
     }
 
     fn file(&mut self, file: &str, bytes: &[u8]) {
-        let matters = |text: &str| documents(text).any(|(_, document)| declared::matters(document));
+        let matters = || {
+            let matters = |text: &str| documents(text).any(|(_, one)| declared::matters(one));
+            let meant = declared::meant(bytes);
+            matters(&String::from_utf8_lossy(bytes)) || meant.is_some_and(|text| matters(&text))
+        };
         if bytes.len() > FILE.most {
-            if matters(&String::from_utf8_lossy(bytes)) {
+            if matters() {
                 self.pass(file, 0, FILE.more(), Why::Limit);
             }
             return;
         }
         match std::str::from_utf8(bytes) {
             Ok(text) => self.text(file, text, OBJECTS.most),
-            Err(_) if matters(&String::from_utf8_lossy(bytes)) => {
+            Err(_) if matters() => {
                 self.pass(file, 0, "not UTF-8", Why::NotYaml);
             }
             Err(_) => {}
@@ -206,7 +232,7 @@ impl Scan {
     pub(super) fn text(&mut self, file: &str, text: &str, most: usize) {
         let first = self.objects.len();
         for (before, document) in documents(text) {
-            if !GROUPS.iter().any(|group| document.contains(group)) {
+            if !holds(document.as_bytes(), &GROUPS) {
                 continue;
             }
             if self.objects.len() - first >= most {

@@ -78,7 +78,7 @@ impl Conversion {
             )));
         }
         // Of `$Id: x$` with a tab or CR in it a checkout makes something else than git says.
-        if super::holds(&bytes, &["$Id:"]) && git.has_ident(path)? {
+        if memchr::memmem::find(&bytes, b"$Id:").is_some() && git.has_ident(path)? {
             return Err(Failure::new(format!(
                 "`{path}` has `ident` and holds `$Id:`: what git makes of that on checkout cannot be known"
             ))
@@ -211,9 +211,9 @@ impl Listing for CheckedOut {
         &self,
         places: &BTreeSet<String>,
         is_wanted: &dyn Fn(&str) -> bool,
-        marks: &'static [&'static str],
+        is_meant: fn(&[u8]) -> bool,
     ) -> Result<Search<'_>> {
-        self.tree.files_with(places, is_wanted, marks)
+        self.tree.files_with(places, is_wanted, is_meant)
     }
 
     fn unnameable(&self, names: &[&str]) -> Result<Vec<String>> {

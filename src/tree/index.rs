@@ -340,7 +340,7 @@ impl Listing for IndexTree {
         &self,
         places: &BTreeSet<String>,
         is_wanted: &dyn Fn(&str) -> bool,
-        marks: &'static [&'static str],
+        is_meant: fn(&[u8]) -> bool,
     ) -> Result<Search<'_>> {
         let is_all = places.contains("");
         let is_inside = |path: &str| is_all || path::and_above(path).any(|at| places.contains(at));
@@ -357,12 +357,12 @@ impl Listing for IndexTree {
         let files = Arc::new(files);
         let (entries, numbers) = (self.entries.clone(), files.clone());
         let blobs = Arc::new(move |file: usize| entries.id(&entries.all()[numbers[file] as usize]));
-        let found = self.objects.hold(files.len(), blobs, marks);
+        let found = self.objects.hold(files.len(), blobs, is_meant);
         let mut searches = Vec::new();
         for (directory, tree) in &self.trees {
             let top = [String::new()].into();
             let is_wanted = |path: &str| is_wanted(&path::join(directory, path));
-            let search = tree.files_with(&top, &is_wanted, marks)?;
+            let search = tree.files_with(&top, &is_wanted, is_meant)?;
             searches.push((directory, search));
         }
         Ok(Box::new(move || {

@@ -388,7 +388,7 @@ impl Listing for ObjectTree {
         &self,
         places: &BTreeSet<String>,
         is_wanted: &dyn Fn(&str) -> bool,
-        marks: &'static [&'static str],
+        is_meant: fn(&[u8]) -> bool,
     ) -> Result<Search<'_>> {
         let mut wanted = Wanted::default();
         for place in places {
@@ -408,7 +408,7 @@ impl Listing for ObjectTree {
         let wanted = Arc::new(wanted);
         let searched = wanted.clone();
         let blobs = Arc::new(move |file: usize| searched.id(file));
-        let found = self.objects.hold(wanted.count(), blobs, marks);
+        let found = self.objects.hold(wanted.count(), blobs, is_meant);
         Ok(Box::new(move || {
             let found = found().into_iter();
             let mut found: Vec<String> = found.map(|file| wanted.path(file)).collect();

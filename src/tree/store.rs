@@ -113,27 +113,22 @@ pub fn proven(repository: &gix::Repository, kind: &str, id: ObjectId) -> Result<
 /// Returns the id of each of the blobs to search.
 pub(super) type Blobs = Arc<dyn Fn(usize) -> ObjectId + Send + Sync>;
 
-/// Returns which of these blobs hold one of `marks`, or cannot be read.
+/// Returns which of these blobs are meant, or cannot be read.
 fn search(
     repository: &gix::ThreadSafeRepository,
     blobs: &Blobs,
     share: Range<usize>,
-    marks: &[&str],
+    is_meant: fn(&[u8]) -> bool,
 ) -> Vec<usize> {
     let mut repository = repository.to_thread_local();
     cache_bases(&mut repository, SEARCHED_BASES);
-    let finders: Vec<_> = marks.iter().map(memchr::memmem::Finder::new).collect();
     let mut buffer = Vec::new();
-    let holds = |number: &usize| {
+    let is_found = |number: &usize| {
         let id = blobs(*number);
         let object = gix::objs::FindExt::find_blob(&repository.objects, &id, &mut buffer);
-        object.map_or(true, |blob| {
-            finders
-                .iter()
-                .any(|finder| finder.find(blob.data).is_some())
-        })
+        object.map_or(true, |blob| is_meant(blob.data))
     };
-    share.filter(holds).collect()
+    share.filter(is_found).collect()
 }
 
 impl Objects {
@@ -192,13 +187,13 @@ impl Objects {
         Ok(header.size())
     }
 
-    /// Begins to search as many blobs for `marks`. What it returns waits for the answer: which of them, in their order,
-    /// hold one. One that cannot be read may.
+    /// Begins to search as many blobs. What it returns waits for the answer: which of them, in their order, are meant. One
+    /// that cannot be read may be.
     pub(super) fn hold(
         &self,
         count: usize,
         blobs: Blobs,
-        marks: &'static [&'static str],
+        is_meant: fn(&[u8]) -> bool,
     ) -> impl FnOnce() -> Vec<usize> + use<> {
         let threads = processors();
         let threads = threads.min(THREADS).min(count / SHARE);
@@ -211,7 +206,8 @@ impl Objects {
                 let (theirs, blobs, repository) =
                     (share.clone(), blobs.clone(), repository.clone());
                 let begun = (threads > 0).then(|| {
-                    thread::Builder::new().spawn(move || search(&repository, &blobs, theirs, marks))
+                    thread::Builder::new()
+                        .spawn(move || search(&repository, &blobs, theirs, is_meant))
                 });
                 (share, begun)
             })
@@ -223,7 +219,7 @@ impl Objects {
                     Some(Ok(Ok(found))) => found,
                     Some(Ok(Err(panic))) => std::panic::resume_unwind(panic),
                     // Not worth a thread, or no thread available: then it is done here.
-                    None | Some(Err(_)) => search(&repository, &blobs, share, marks),
+                    None | Some(Err(_)) => search(&repository, &blobs, share, is_meant),
                 });
             }
             all

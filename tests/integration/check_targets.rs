@@ -210,6 +210,133 @@ fn what_any_file_beside_adds_is_found_where_only_the_cluster_knows_the_name() {
     assert_eq!((status, found.len()), (1, 2), "{found:?}");
 }
 
+/// How the names in an object may be written that YAML reads as these.
+fn spelled(object: &str) -> Vec<String> {
+    let version = "argoproj.io/v1alpha1";
+    let mut all = Vec::new();
+    for spelling in [
+        "\"argoproj.io\\x2fv1alpha1\"",
+        "\"argoproj.io\\u002fv1alpha1\"",
+        "\"argoproj\\U0000002eio/v1alpha1\"",
+        "\"\\x61rgoproj.io/v1alpha1\"",
+        "\"argoproj.\\\n  io/v1alpha1\"",
+        "\"argoproj.\\\r\n  io/v1alpha1\"",
+        "|-\n  argoproj.io/v1alpha1",
+        "&a argoproj.io/v1alpha1",
+    ] {
+        all.push(object.replace(version, spelling));
+    }
+    for (name, spelling) in [
+        ("apiVersion:", "\"apiVersio\\x6e\":"),
+        ("kind:", "\"\\u006bind\":"),
+        ("Application\n", "\"Applicatio\\x6e\"\n"),
+        ("spec:", "\"s\\x70ec\":"),
+    ] {
+        all.push(object.replace(name, spelling));
+        all.push(all[0].replace(name, spelling));
+    }
+    all
+}
+
+#[test]
+fn an_object_is_found_however_it_is_written() {
+    let sandbox = Sandbox::new();
+    let repo = work(&sandbox);
+    let adds = kustomize(str::to_owned);
+    let object = application(&format!("source: {{repoURL: {OURS}, path: apps, {adds}}}"));
+    let json = "{\"apiVersion\": \"argoproj.io\\u002fv1alpha1\", \"kind\": \"Applicat\\u0069on\", \"metadata\": {\"name\": \"a\"}, \"spec\": {\"source\": {\"repoURL\": \"OURS\", \"path\": \"apps\", \"kustomize\": {\"components\": [\"COMPONENT\"], \"patches\": [{\"path\": \"PATCH\"}]}}}}\n";
+    let json = json.replace("OURS", OURS).replace("COMPONENT", COMPONENT);
+    let json = json.replace("PATCH", PATCH);
+    for text in spelled(&object).iter().chain([&json]) {
+        for (path, list) in [("argo/a.yaml", "[a.yaml]"), ("argo/a.txt", "[a.txt]")] {
+            let listed = format!("resources: {list}\n");
+            let files = [(path, &**text), ("argo/kustomization.yaml", &*listed)];
+            assert_eq!(check(&repo, &files, &[]).1.len(), 2, "{path}: {text}");
+        }
+    }
+}
+
+/// Checks a file: how many findings there are, all of which must say that it cannot be read.
+fn unread(repo: &Repo, bytes: &[u8]) -> usize {
+    let place = repo.path().join("argo/a.yaml");
+    std::fs::create_dir_all(place.parent().unwrap()).unwrap();
+    std::fs::write(place, bytes).unwrap();
+    let output = repo.run(&["check", "--working-tree", "--format=json"]);
+    let report: Value = serde_json::from_str(&output.stdout).unwrap();
+    let findings = report["findings"].as_array().unwrap();
+    let is_it = |one: &Value| one["rule"] == "invalid-target" && one["path"] == "argo/a.yaml";
+    assert!(findings.iter().all(is_it), "{output:?}");
+    findings.len()
+}
+
+#[test]
+fn an_object_that_cannot_be_read_is_found_however_it_is_written() {
+    let sandbox = Sandbox::new();
+    let repo = work(&sandbox);
+    let object = application(&format!("source: {{repoURL: {OURS}, path: apps}}"));
+    for text in spelled(&object) {
+        let broken = format!("{text}broken: [\n");
+        assert_eq!(unread(&repo, broken.as_bytes()), 1, "{broken}");
+        for big in [false, true] {
+            let units = || "\u{feff}".encode_utf16().chain(text.encode_utf16());
+            let bytes = |unit: u16| {
+                if big {
+                    unit.to_be_bytes()
+                } else {
+                    unit.to_le_bytes()
+                }
+            };
+            let bytes: Vec<u8> = units().flat_map(bytes).collect();
+            assert_eq!(unread(&repo, &bytes), 1, "{text}");
+        }
+        let latin = [text.as_bytes(), b"# \xe4\n"].concat();
+        assert_eq!(unread(&repo, &latin), 1, "{text}");
+    }
+    for (tag, encoded) in [
+        ("!!binary", "YXJnb3Byb2ouaW8vdjFhbHBoYTE="),
+        (
+            "!<tag:yaml.org,2002:binary>",
+            "\"YXJnb3Byb2ouaW8vdjFhbHBoYTE=\"",
+        ),
+        ("!!binary", "|\n  YXJnb3Byb2ou\n  aW8vdjFhbHBoYTE="),
+        ("!!str", "argoproj.io/v1alpha1"),
+        // JSON has this escape, libyaml does not.
+        ("", "\"argoproj.io\\/v1alpha1\""),
+        ("&a !!str", "\"argoproj.io\\/v1alpha1\""),
+    ] {
+        let text = object.replace("argoproj.io/v1alpha1", &format!("{tag} {encoded}"));
+        assert_eq!(unread(&repo, text.as_bytes()), 1, "{text}");
+    }
+}
+
+#[test]
+fn what_only_looks_like_an_object_is_passed_over() {
+    let sandbox = Sandbox::new();
+    let repo = work(&sandbox);
+    for text in [
+        // A script, which no reader of YAML takes for escapes.
+        "kind: ConfigMap\napiVersion: v1\ndata:\n  a: |\n    sed 's/argoproj.io\\/v1alpha1/x/' \\\n      'C:\\x' \\u\n",
+        // A dashboard.
+        "{\"title\": \"{{ \\\"apiVersion\\\": \\\"argoproj.io\\/v1alpha1\\\", \\\"kind\\\": \\\"Application\\\" }}\"}\n",
+        // Templates.
+        "{{- if .Values.a }}\napiVersion: v1\nkind: ConfigMap\ndata: {a: \"argoproj.io\\/v1alpha1\"}\n{{- end }}\n",
+        "apiVersion: v1\nkind: ConfigMap\nbinaryData: {a: !!binary YQ==}\n",
+        "a: [\n\\x41 argoproj.io\\/v1\n",
+        "apiVersion: \"\\x\"\nkind: [\n",
+    ] {
+        assert_eq!(unread(&repo, text.as_bytes()), 0, "{text}");
+    }
+    for bytes in [
+        &b"\xff\xfe"[..],
+        b"\xff\xfea",
+        b"\xfe\xff\xd8\x00\x00a",
+        b"\\",
+        b"\xff\\",
+    ] {
+        assert_eq!(unread(&repo, bytes), 0, "{bytes:?}");
+    }
+}
+
 #[test]
 fn objects_are_read_wherever_they_are_deployed_from() {
     let sandbox = Sandbox::new();

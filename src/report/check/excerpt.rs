@@ -6,6 +6,7 @@ use std::sync::Arc;
 use unicode_width::UnicodeWidthChar;
 
 use crate::finding::Finding;
+use crate::kustomization::unescaped;
 use crate::redact::{self, REPLACED, is_hidden};
 
 /// How many columns of a line are shown.
@@ -127,34 +128,6 @@ fn without_secrets(line: Vec<char>, start: usize, end: usize) -> (Vec<char>, usi
     };
     let (start, end) = (place(start, front), place(end, shown.len() - back));
     (shown, start, end.max(start))
-}
-
-/// Returns the text with the escapes of double quotes resolved that name a character by its number.
-fn unescaped(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some((before, after)) = rest.split_once('\\') {
-        out.push_str(before);
-        let digits = match after.chars().next() {
-            Some('x') => 2,
-            Some('u') => 4,
-            Some('U') => 8,
-            _ => 0,
-        };
-        let number = after
-            .get(1..1 + digits)
-            .filter(|digits| !digits.is_empty())
-            .and_then(|digits| u32::from_str_radix(digits, 16).ok())
-            .and_then(char::from_u32);
-        match number {
-            Some(character) => {
-                out.push(character);
-                rest = &after[1 + digits..];
-            }
-            None => rest = after,
-        }
-    }
-    out + rest
 }
 
 /// Returns the part of the line around the span that is shown. `more` says whether the line goes on before

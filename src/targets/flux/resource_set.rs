@@ -113,10 +113,7 @@ impl Made<'_> {
 
     fn template(&mut self, text: &str) {
         let found = self.set;
-        if !super::super::scan::MARKS
-            .iter()
-            .any(|mark| text.contains(mark))
-        {
+        if !super::super::scan::may_matter(text.as_bytes()) {
             return;
         }
         let Some(inputs) = self.inputs else {
