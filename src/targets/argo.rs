@@ -264,10 +264,8 @@ fn beside(
     source: &Value,
 ) -> Result<Vec<String>> {
     let text = |key: &str| source.get(key)?.text().filter(|text| !is_open(text));
-    let (Some(url), Some(written)) = (text("repoURL"), text("path")) else {
-        return Ok(Vec::new());
-    };
-    let Some(base) = identity.directory_of(url) else {
+    let base = text("repoURL").and_then(|url| identity.directory_of(url));
+    let (Some(base), Some(written)) = (base, text("path")) else {
         return Ok(Vec::new());
     };
     let (path, _) = place::of_path(tree, base, written, Engine::ArgoCd)?;

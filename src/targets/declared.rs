@@ -2,23 +2,19 @@
 
 use super::scan::KINDS;
 use crate::kustomization::unescaped;
+use crate::redact::REPLACED;
 
 /// The name of the object that gives Argo CD its options.
 const OPTIONS: &str = "argocd-cm";
 
-/// Returns what a reader of YAML may make of a text, wherever it holds what is not taken as it stands: UTF-16, or escapes.
+/// Returns what a reader of YAML may make of a text that need not be taken as it stands, as far as names of objects go: of
+/// UTF-16 every second byte, and escapes resolved.
 pub(super) fn meant(bytes: &[u8]) -> Option<String> {
-    let unit = match bytes {
-        [0xff, 0xfe, ..] => u16::from_le_bytes,
-        [0xfe, 0xff, ..] => u16::from_be_bytes,
-        _ => {
-            memchr::memchr(b'\\', bytes)?;
-            return Some(unescaped(&String::from_utf8_lossy(bytes)));
-        }
-    };
-    let (pairs, _) = bytes.as_chunks();
-    let units: Vec<u16> = pairs.iter().skip(1).map(|pair| unit(*pair)).collect();
-    Some(unescaped(&String::from_utf16_lossy(&units)))
+    memchr::memchr2(b'\\', 0, bytes)?;
+    let text: Vec<u8> = bytes.iter().copied().filter(|byte| *byte != 0).collect();
+    let text = String::from_utf8_lossy(&text);
+    // Of the byte order mark.
+    Some(unescaped(text.trim_start_matches(REPLACED)))
 }
 
 /// Returns whether a text declares an object that matters: anything else only mentions what does.
@@ -32,8 +28,11 @@ fn declares(text: &str) -> bool {
         kinds,
         is_options,
     } = Declared::of(text);
-    // What stands elsewhere, or in base64, may be anything.
-    if versions.contains(&"*") {
+    // A tag, an anchor, an alias or a block: what it comes to may be anything.
+    if versions
+        .iter()
+        .any(|one| one.starts_with(['!', '&', '*', '|', '>']))
+    {
         return true;
     }
     let is_of = |group: &str| {
@@ -128,22 +127,7 @@ impl<'a> Declared<'a> {
         let Some((key, value)) = part.split_once(':') else {
             return;
         };
-        // A tag and an anchor may stand before it.
-        let plain = |text: &'a str| {
-            let mut text = text.trim();
-            while text.starts_with(['!', '&']) {
-                text = match text.split_once(' ') {
-                    Some((tag, _)) if tag.trim_end_matches('>').ends_with("binary") => "*",
-                    Some((_, rest)) => rest.trim_start(),
-                    None => "",
-                };
-            }
-            if text.starts_with(['*', '|', '>']) {
-                "*"
-            } else {
-                text.trim_matches(['"', '\''])
-            }
-        };
+        let plain = |text: &'a str| text.trim().trim_matches(['"', '\'']);
         let key = key.trim_start();
         let value = plain(value);
         match plain(key.strip_prefix("- ").unwrap_or(key)) {

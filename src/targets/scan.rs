@@ -14,18 +14,19 @@ use super::unread::Why;
 use super::{Build, Engine, Object, Place, Target, Text, Unread};
 
 /// What stands in every object that matters, and in few other files.
-const MARKS: [&str; 6] = [
+const MARKS: [&str; 5] = [
     "fluxcd.",
     "argoproj.io/",
     "argocd-cm",
     "fleet.cattle.io/",
-    // Any of these in base64.
-    "!binary",
-    ":binary>",
+    BINARY,
 ];
 
+/// The tag of any of these in base64.
+const BINARY: &str = "!binary";
+
 /// What a document must hold to be read.
-const GROUPS: [&str; 9] = [
+const GROUPS: [&str; 8] = [
     "kustomize.toolkit.fluxcd.io/v",
     "source.toolkit.fluxcd.io/v",
     "source.extensions.fluxcd.io/v",
@@ -33,8 +34,7 @@ const GROUPS: [&str; 9] = [
     "argoproj.io/v",
     "fleet.cattle.io/v",
     "argocd-cm",
-    "!binary",
-    ":binary>",
+    BINARY,
 ];
 
 /// The kinds that matter, with the group of each.
@@ -208,20 +208,16 @@ impl Scan {
     }
 
     fn file(&mut self, file: &str, bytes: &[u8]) {
-        let matters = || {
-            let matters = |text: &str| documents(text).any(|(_, one)| declared::matters(one));
-            let meant = declared::meant(bytes);
-            matters(&String::from_utf8_lossy(bytes)) || meant.is_some_and(|text| matters(&text))
-        };
+        let matters = |text: &str| documents(text).any(|(_, document)| declared::matters(document));
         if bytes.len() > FILE.most {
-            if matters() {
+            if matters(&String::from_utf8_lossy(bytes)) {
                 self.pass(file, 0, FILE.more(), Why::Limit);
             }
             return;
         }
         match std::str::from_utf8(bytes) {
             Ok(text) => self.text(file, text, OBJECTS.most),
-            Err(_) if matters() => {
+            Err(_) if matters(&String::from_utf8_lossy(bytes)) => {
                 self.pass(file, 0, "not UTF-8", Why::NotYaml);
             }
             Err(_) => {}
