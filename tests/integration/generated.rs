@@ -2,7 +2,7 @@
 //! same bytes without a network.
 //!
 //! The trees are those of a seed, the same on every machine. What a failure prints makes the one tree again:
-//! `KUSTOMIZE_LOCALIZE_SEED` (default 1), `KUSTOMIZE_LOCALIZE_TREES` (how many; default 200),
+//! `KUSTOMIZE_LOCALIZE_SEED` (default 1), `KUSTOMIZE_LOCALIZE_TREES` (how many; default 100, at night 200),
 //! `KUSTOMIZE_LOCALIZE_TREE` (this one only). What a tree finds gets a test of its own as well.
 
 mod plan;
@@ -20,7 +20,7 @@ use proptest::strategy::{Strategy as _, ValueTree};
 use proptest::test_runner::{Config, TestRunner};
 
 use crate::old_against_new::{Setting, Stage, script};
-use crate::support::{Kustomize, Output, Random, Repo, World};
+use crate::support::{Kustomize, Output, Random, Repo, World, full};
 use plan::RootPlan;
 use write::{Files, OWNER, Place, REPOSITORIES, Writer, Written};
 
@@ -54,7 +54,7 @@ fn random_trees_build_to_the_same() {
     let seed = number("KUSTOMIZE_LOCALIZE_SEED", 1);
     let indices: Vec<usize> = match env::var("KUSTOMIZE_LOCALIZE_TREE") {
         Ok(index) => vec![index.parse().unwrap()],
-        Err(_) => (0..number("KUSTOMIZE_LOCALIZE_TREES", 200)).collect(),
+        Err(_) => (0..number("KUSTOMIZE_LOCALIZE_TREES", if full() { 200 } else { 100 })).collect(),
     };
     let batches: Vec<&[usize]> = indices.chunks(TOGETHER).collect();
     let next = AtomicUsize::new(0);
@@ -121,7 +121,7 @@ fn random_trees_build_to_the_same() {
             broken.len()
         );
     }
-    if indices.len() >= 200 {
+    if indices.len() >= 100 {
         assert!(
             same * 10 >= indices.len() * 8,
             "kustomize builds only {same} of {} trees",

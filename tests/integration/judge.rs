@@ -2,7 +2,7 @@
 //! then does.
 //!
 //! A [`Variant`] is one kustomization root and what stands beside it. Many of them share a commit. Each is checked, and
-//! then built in four ways ([`build::WAYS`]) from a real checkout, with programs on `PATH` that only write down how
+//! then built in several ways ([`build::WAYS`]) from a real checkout, with programs on `PATH` that only write down how
 //! they were called, and a proxy that answers 404 and writes down the requests. A variant for which anything
 //! is called or asked although the check passes is a hole, and fails the test. What stays different stands in
 //! [`known::KNOWN`], with its reason.

@@ -14,11 +14,13 @@ use serde_json::Value;
 
 use super::call;
 use super::variant::Variant;
-use crate::support::{Kustomize, Repo, Running, Sandbox, Server, program};
+use crate::support::{Kustomize, Repo, Running, Sandbox, Server, full, program};
 
-/// The ways to build, with the arguments of each.
-const WAYS: [(&str, &[&str]); 4] = [
-    ("plain", &[]),
+/// A way to build, with its arguments.
+type Way = (&'static str, &'static [&'static str]);
+
+/// At night in the first four, one after the other; else in the last two: plain, and all together.
+const WAYS: [Way; 5] = [
     (
         "unrestricted",
         &["--load-restrictor", "LoadRestrictionsNone"],
@@ -28,20 +30,19 @@ const WAYS: [(&str, &[&str]); 4] = [
         "plugins",
         &["--enable-alpha-plugins", "--enable-exec", "--network"],
     ),
+    ("plain", &[]),
+    (
+        "all",
+        &[
+            "--load-restrictor",
+            "LoadRestrictionsNone",
+            "--enable-helm",
+            "--enable-alpha-plugins",
+            "--enable-exec",
+            "--network",
+        ],
+    ),
 ];
-
-/// All of these together.
-const ALL: [(&str, &[&str]); 1] = [(
-    "all",
-    &[
-        "--load-restrictor",
-        "LoadRestrictionsNone",
-        "--enable-helm",
-        "--enable-alpha-plugins",
-        "--enable-exec",
-        "--network",
-    ],
-)];
 
 /// How many variants share a commit; where few are built, ten times as many.
 const TOGETHER: usize = 100;
@@ -105,7 +106,7 @@ pub(super) struct Judge {
     repositories: AtomicUsize,
     /// Of so many roots that the check refuses, one is built: it cannot be a hole, whatever it does.
     refused: usize,
-    ways: &'static [(&'static str, &'static [&'static str])],
+    ways: &'static [Way],
     together: usize,
     /// Whether all files lie where a lock lists them, and `verify` judges them, too.
     listed: bool,
@@ -131,7 +132,7 @@ impl Judge {
             sandbox,
             repositories: AtomicUsize::new(0),
             refused: 1,
-            ways: &WAYS,
+            ways: if full() { &WAYS[..4] } else { &WAYS[3..] },
             together: TOGETHER,
             listed: false,
         }
@@ -154,7 +155,7 @@ impl Judge {
     pub(super) fn in_one_way(self) -> Judge {
         let together = 10 * TOGETHER;
         Judge {
-            ways: &ALL,
+            ways: &WAYS[4..],
             together,
             ..self
         }

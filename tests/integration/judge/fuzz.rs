@@ -1,7 +1,7 @@
 //! Random kustomizations and plugin configurations: objects with references, written in all the ways that YAML has, and
 //! in all places where kustomize reads them. Whatever a build asks for, the check must report.
 //!
-//! They are the same on every machine; `KUSTOMIZE_LOCALIZE_FUZZ=COUNT` or `FIRST+COUNT` sets which (default 2,000).
+//! They are the same on every machine; `KUSTOMIZE_LOCALIZE_FUZZ=COUNT` or `FIRST+COUNT` sets which (default 2,000, at night 20,000).
 
 use std::env;
 use std::ops::Range;
@@ -9,7 +9,7 @@ use std::ops::Range;
 use super::build::Judge;
 use super::holes;
 use super::variant::Variant;
-use crate::support::{Kustomize, Random};
+use crate::support::{Kustomize, Random, full};
 
 mod write;
 
@@ -72,7 +72,8 @@ const PIECES: [&str; 24] = [
 ];
 
 fn numbers() -> Range<usize> {
-    let asked = env::var("KUSTOMIZE_LOCALIZE_FUZZ").unwrap_or_else(|_| "2000".to_owned());
+    let asked = env::var("KUSTOMIZE_LOCALIZE_FUZZ")
+        .unwrap_or_else(|_| if full() { "20000" } else { "2000" }.to_owned());
     let (first, count) = asked.split_once('+').unwrap_or(("0", &asked));
     let first: usize = first.parse().unwrap();
     first..first + count.parse::<usize>().unwrap()

@@ -12,6 +12,11 @@ pub(crate) fn program() -> PathBuf {
         .into()
 }
 
+/// Returns whether to try as much as at night (`KUSTOMIZE_LOCALIZE_FULL=1`): more random worlds, in more ways.
+pub(crate) fn full() -> bool {
+    env::var_os("KUSTOMIZE_LOCALIZE_FULL").is_some_and(|full| full == "1")
+}
+
 /// Returns the first `name` on `PATH`, or reports on standard error that the calling test is skipped.
 ///
 /// # Panics
