@@ -80,6 +80,7 @@ mod scripts;
 mod secrets;
 mod shipped;
 mod shortlog;
+mod snapshots;
 mod source;
 mod stories;
 mod strict;

@@ -197,7 +197,8 @@ fn write_finding(
         styles.frame.apply_to("-->")
     ));
     if let Some(excerpt) = excerpt {
-        let marks = style.apply_to(format!("{} {field}", "^".repeat(excerpt.width)));
+        let marks = format!("{} {field}", "^".repeat(excerpt.width));
+        let marks = style.apply_to(marks.trim_end());
         out.push_str(&format!(
             "{gutter} {bar}\n{} {bar} {}\n{gutter} {bar} {}{}\n",
             styles.frame.apply_to(number),
