@@ -22,7 +22,7 @@ mod world;
 pub(crate) use http::{Reply, Server, base64};
 pub(crate) use kustomize::Kustomize;
 pub(crate) use memory::{Memory, shown};
-pub(crate) use process::{Output, Running};
+pub(crate) use process::{Output, Running, ended_within};
 pub(crate) use project::{OVERLAY, Project, base_of, config, service};
 pub(crate) use random::Random;
 pub(crate) use repo::Repo;

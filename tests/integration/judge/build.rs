@@ -8,13 +8,13 @@ use std::process::{Command, Stdio};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::Value;
 
 use super::call;
 use super::variant::Variant;
-use crate::support::{Kustomize, Repo, Running, Sandbox, Server, full, program};
+use crate::support::{Kustomize, Repo, Running, Sandbox, Server, ended_within, full, program};
 
 /// A way to build, with its arguments.
 type Way = (&'static str, &'static [&'static str]);
@@ -337,15 +337,10 @@ fn directory(index: usize) -> String {
 
 /// Waits for a build, and ends it when it takes too long.
 fn run(mut command: Command) {
-    let start = Instant::now();
     let mut child = command.spawn().unwrap();
-    while child.try_wait().unwrap().is_none() {
-        if start.elapsed() > BUILD {
-            child.kill().ok();
-            child.wait().unwrap();
-            return;
-        }
-        thread::sleep(Duration::from_millis(1));
+    if ended_within(&mut child, BUILD).is_none() {
+        child.kill().ok();
+        child.wait().unwrap();
     }
 }
 

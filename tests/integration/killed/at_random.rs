@@ -1,7 +1,6 @@
 //! Ended at random moments.
 
 use std::env;
-use std::os::unix::process::CommandExt as _;
 use std::thread;
 use std::time::Instant;
 
@@ -37,8 +36,7 @@ fn play(stage: &Stage, seed: &str) {
         let mut command = stage.sandbox().command("sh", stage.project.work.path());
         command
             .args(["-c", "exec \"$0\" \"$@\" 3>&1", PROGRAM])
-            .args(&stage.args)
-            .process_group(0);
+            .args(&stage.args);
         let start = Instant::now();
         let running = Running::start(&mut command);
         let delay = duration.mul_f64(random.fraction());

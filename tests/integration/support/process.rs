@@ -3,11 +3,14 @@
 use std::ffi::OsStr;
 use std::fmt::{self, Write as _};
 use std::io::Read;
-use std::os::unix::process::ExitStatusExt as _;
+use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions};
 
 /// No test waits longer than this for one program.
 const DEADLINE: Duration = Duration::from_secs(120);
@@ -79,11 +82,13 @@ impl fmt::Debug for Output {
     }
 }
 
-/// A program that still runs. Dropping it kills it.
+/// A program that still runs, in a process group of its own. Dropping it kills the group.
 pub(crate) struct Running {
     child: Child,
     stdout: Option<JoinHandle<Vec<u8>>>,
     stderr: Option<JoinHandle<Vec<u8>>>,
+    /// Never sends: it is disconnected when nothing holds the output open.
+    closed: Receiver<()>,
     command: String,
     directory: PathBuf,
 }
@@ -92,14 +97,17 @@ impl Running {
     /// Starts `command` without standard input.
     pub(crate) fn start(command: &mut Command) -> Running {
         let mut child = command
+            .process_group(0)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()
             .unwrap_or_else(|error| panic!("cannot start {command:?}: {error}"));
+        let (open, closed) = mpsc::channel();
         Running {
-            stdout: child.stdout.take().map(collect),
-            stderr: child.stderr.take().map(collect),
+            stdout: Some(collect(child.stdout.take().unwrap(), open.clone())),
+            stderr: Some(collect(child.stderr.take().unwrap(), open)),
+            closed,
             command: words(command),
             directory: command.get_current_dir().unwrap_or(Path::new(".")).into(),
             child,
@@ -108,29 +116,43 @@ impl Running {
 
     /// Asks the program to stop, as Ctrl-C does.
     pub(crate) fn interrupt(&self) {
-        self.signal(rustix::process::Signal::INT);
+        self.signal(Signal::INT);
     }
 
     /// Ends the program in the middle of what it does.
     pub(crate) fn kill(&self) {
-        self.signal(rustix::process::Signal::KILL);
+        self.signal(Signal::KILL);
     }
 
-    /// Ends the program and everything in its process group, which it must lead.
+    /// Ends the program and everything in its process group.
     pub(crate) fn kill_group(&self) {
-        let pid = rustix::process::Pid::from_child(&self.child);
         // One that has ended already is fine.
-        rustix::process::kill_process_group(pid, rustix::process::Signal::KILL).ok();
+        rustix::process::kill_process_group(Pid::from_child(&self.child), Signal::KILL).ok();
     }
 
-    pub(crate) fn signal(&self, signal: rustix::process::Signal) {
-        let pid = rustix::process::Pid::from_child(&self.child);
-        rustix::process::kill_process(pid, signal).unwrap();
+    pub(crate) fn signal(&self, signal: Signal) {
+        rustix::process::kill_process(Pid::from_child(&self.child), signal).unwrap();
     }
 
     /// Waits for the end of the program and of everything that holds its output open.
-    pub(crate) fn wait(mut self) -> Output {
-        let status = self.wait_for_exit();
+    pub(crate) fn wait(self) -> Output {
+        self.wait_for(DEADLINE)
+    }
+
+    /// The same, with another deadline.
+    pub(super) fn wait_for(mut self, deadline: Duration) -> Output {
+        let start = Instant::now();
+        let status = match self.closed.recv_timeout(deadline) {
+            Err(RecvTimeoutError::Timeout) => None,
+            _ => ended_within(&mut self.child, deadline.saturating_sub(start.elapsed())),
+        };
+        let Some(status) = status else {
+            panic!(
+                "still running after {deadline:?}: {} in {}",
+                self.command,
+                self.directory.display()
+            )
+        };
         Output {
             status: status
                 .code()
@@ -141,39 +163,42 @@ impl Running {
             directory: std::mem::take(&mut self.directory),
         }
     }
-
-    fn wait_for_exit(&mut self) -> ExitStatus {
-        let start = Instant::now();
-        let mut pause = Duration::from_micros(500);
-        loop {
-            if let Some(status) = self.child.try_wait().unwrap() {
-                return status;
-            }
-            assert!(
-                start.elapsed() < DEADLINE,
-                "still running after {DEADLINE:?}: {} in {}",
-                self.command,
-                self.directory.display()
-            );
-            thread::sleep(pause);
-            pause = (pause * 2).min(Duration::from_millis(20));
-        }
-    }
 }
 
 impl Drop for Running {
     fn drop(&mut self) {
-        if let Ok(None) = self.child.try_wait() {
-            self.child.kill().ok();
+        // Until its output is taken, the program has not been waited for, and the group is still its own.
+        if self.stdout.is_some() {
+            self.kill_group();
             self.child.wait().ok();
         }
     }
 }
 
-fn collect(mut from: impl Read + Send + 'static) -> JoinHandle<Vec<u8>> {
+/// Waits for the end of a program, but no longer than this.
+pub(crate) fn ended_within(child: &mut Child, most: Duration) -> Option<ExitStatus> {
+    // Mostly its output has been read to the end, and so has it.
+    if let Some(status) = child.try_wait().unwrap() {
+        return Some(status);
+    }
+    let pid = WaitId::Pid(Pid::from_child(child));
+    let (running, ended) = mpsc::channel::<()>();
+    thread::spawn(move || {
+        // The status stays for the caller.
+        let result = rustix::process::waitid(pid, WaitIdOptions::EXITED | WaitIdOptions::NOWAIT);
+        drop((result, running));
+    });
+    match ended.recv_timeout(most) {
+        Err(RecvTimeoutError::Timeout) => None,
+        _ => Some(child.wait().unwrap()),
+    }
+}
+
+fn collect(mut from: impl Read + Send + 'static, open: Sender<()>) -> JoinHandle<Vec<u8>> {
     thread::spawn(move || {
         let mut bytes = Vec::new();
         from.read_to_end(&mut bytes).unwrap();
+        drop(open);
         bytes
     })
 }

@@ -1,7 +1,10 @@
 //! The helpers themselves: a helper that lies makes every test that uses it worthless.
 
 use std::fs;
-use std::panic;
+use std::io::Read as _;
+use std::panic::{self, AssertUnwindSafe};
+use std::sync::mpsc;
+use std::thread;
 use std::time::{Duration, Instant};
 
 use super::{Kustomize, Reply, Running, Sandbox, Server};
@@ -96,6 +99,37 @@ fn a_sandbox_can_be_left_in_the_middle() {
     killed.wait().fails(-9);
     interrupted.wait().fails(-2);
     assert!(started.elapsed() < Duration::from_secs(30));
+}
+
+#[test]
+fn a_program_that_hangs_is_a_failure_and_killed_with_its_group() {
+    let sandbox = Sandbox::new();
+    let fifo = sandbox.path("fifo");
+    let mut make = sandbox.command("mkfifo", &sandbox.path(""));
+    Running::start(make.arg(&fifo)).wait().success();
+    for script in [
+        "sleep 60",
+        "sleep 60; :",
+        // Without its output.
+        "exec >&- 2>&-; sleep 60",
+        // It has ended, and what it started holds its output.
+        "sleep 60 &",
+    ] {
+        let mut shell = sandbox.command("sh", &sandbox.path(""));
+        let running = Running::start(shell.args(["-c", &format!("exec 9>fifo; {script}")]));
+        let mut alive = fs::File::open(&fifo).unwrap();
+        let (sender, ended) = mpsc::channel();
+        thread::spawn(move || sender.send(alive.read_to_end(&mut Vec::new()).unwrap()));
+        let waiting = AssertUnwindSafe(|| running.wait_for(Duration::from_millis(50)));
+        let report = panic::catch_unwind(waiting).map(drop).unwrap_err();
+        let report = report.downcast::<String>().unwrap();
+        assert!(
+            report.starts_with("still running after 50ms: sh -c"),
+            "{report}"
+        );
+        let ended = ended.recv_timeout(Duration::from_secs(30));
+        assert_eq!(ended, Ok(0), "{script} is alive");
+    }
 }
 
 #[test]
@@ -406,7 +440,7 @@ fn get_in_child() {
 
 #[test]
 fn a_server_can_be_slow_wrong_and_absent() {
-    use std::io::{Read as _, Write as _};
+    use std::io::Write as _;
     let server = Server::start();
     let get = |path: &str| {
         let address = server.url().replace("http://", "").replace('/', "");
@@ -439,7 +473,7 @@ fn a_server_can_be_slow_wrong_and_absent() {
     let pause = Duration::from_millis(30);
     server.route("/slow", Reply::ok("abcd").delay(pause).drip(1, pause));
     let started = Instant::now();
-    std::thread::scope(|scope| {
+    thread::scope(|scope| {
         scope.spawn(|| assert_eq!(get("/slow"), "200 abcd"));
         scope.spawn(|| assert_eq!(get("/slow"), "200 abcd"));
     });
