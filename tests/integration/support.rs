@@ -16,6 +16,7 @@ mod sandbox;
 pub(crate) mod schema;
 mod selftest;
 mod state;
+mod template;
 mod tool;
 mod world;
 

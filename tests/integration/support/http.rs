@@ -29,7 +29,7 @@ pub(crate) struct Server {
 }
 
 struct Shared {
-    authority: Authority,
+    authority: &'static Authority,
     routes: Mutex<Vec<Route>>,
     mounts: Mutex<Vec<Mount>>,
     passwords: Mutex<Vec<Password>>,
@@ -62,7 +62,7 @@ impl Server {
         let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
         let address = listener.local_addr().unwrap();
         let shared = Arc::new(Shared {
-            authority: Authority::new(),
+            authority: Authority::shared(),
             routes: Mutex::default(),
             mounts: Mutex::default(),
             passwords: Mutex::default(),

@@ -18,30 +18,36 @@ impl Project {
     /// Returns the project with one commit on `main`.
     pub(crate) fn new() -> Project {
         let sandbox = Sandbox::new();
-        let work = sandbox.repo("work");
-        Project::in_repo(sandbox, work)
+        let work = Repo::new(&sandbox, sandbox.path("work"));
+        Project::of(sandbox, work, |sandbox, work| {
+            let is_copy = sandbox.once("project", work.path(), || {
+                sandbox.repo("work");
+                commit(work);
+            });
+            if is_copy {
+                work.git(&["update-index", "-q", "--refresh"]);
+            }
+        })
     }
 
     /// Returns the project with its files committed in `work`.
     pub(crate) fn in_repo(sandbox: Sandbox, work: Repo) -> Project {
-        let upstream = sandbox.repo("upstream/acme/remote.git");
-        upstream.write("kustomization.yaml", "resources: [service.yaml]\n");
-        upstream.write("service.yaml", service("one"));
-        upstream.commit("one");
-        upstream.git(&["tag", "v1"]);
+        Project::of(sandbox, work, |_, work| commit(work))
+    }
+
+    fn of(sandbox: Sandbox, work: Repo, make: impl FnOnce(&Sandbox, &Repo)) -> Project {
+        let name = "upstream/acme/remote.git";
+        let upstream = Repo::new(&sandbox, sandbox.path(name));
+        sandbox.once("upstream of project", upstream.path(), || {
+            sandbox.repo(name);
+            upstream.write("kustomization.yaml", "resources: [service.yaml]\n");
+            upstream.write("service.yaml", service("one"));
+            upstream.commit("one");
+            upstream.git(&["tag", "v1"]);
+        });
+        make(&sandbox, &work);
         let base = format!("file://{}/", sandbox.path("upstream").display());
         sandbox.pretend("https://example.com/", &base);
-
-        work.write("README.md", "Manifests.\n");
-        work.write("example/base/kustomization.yaml", base_of("v1"));
-        work.write("example/base/config.yaml", config("base"));
-        work.write(
-            "example/overlay/kustomization.yaml",
-            "resources:\n  - ../base\nnamePrefix: dev-\n",
-        );
-        work.write("other/kustomization.yaml", "resources: [config.yaml]\n");
-        work.write("other/config.yaml", config("other"));
-        work.commit("manifests");
         Project {
             sandbox,
             upstream,
@@ -60,6 +66,20 @@ impl Project {
         self.upstream.commit("two");
         self.upstream.git(&["tag", "v2"]);
     }
+}
+
+/// Commits the files of the project.
+fn commit(work: &Repo) {
+    work.write("README.md", "Manifests.\n");
+    work.write("example/base/kustomization.yaml", base_of("v1"));
+    work.write("example/base/config.yaml", config("base"));
+    work.write(
+        "example/overlay/kustomization.yaml",
+        "resources:\n  - ../base\nnamePrefix: dev-\n",
+    );
+    work.write("other/kustomization.yaml", "resources: [config.yaml]\n");
+    work.write("other/config.yaml", config("other"));
+    work.commit("manifests");
 }
 
 /// Returns the kustomization of the base, with the upstream at `reference`.

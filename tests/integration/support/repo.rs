@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use git_kustomize_localize::record::{Lock, StoredFile, sha256_hex};
 
+use super::state::GitDirectory;
 use super::{Output, Running, Sandbox, State};
 
 /// A repository in a [`Sandbox`].
@@ -23,6 +24,10 @@ impl Repo {
         }
     }
 
+    pub(super) fn sandbox(&self) -> &Sandbox {
+        &self.sandbox
+    }
+
     /// Returns the top of the working tree.
     pub(crate) fn path(&self) -> &Path {
         &self.path
@@ -30,7 +35,7 @@ impl Repo {
 
     /// Returns the directory that git keeps for this working tree.
     pub(crate) fn git_directory(&self) -> PathBuf {
-        self.git(&["rev-parse", "--absolute-git-dir"]).into()
+        GitDirectory::of(&self.path).own
     }
 
     /// Runs `git` at the top of the working tree and returns its standard output.
@@ -130,7 +135,8 @@ impl Repo {
     /// Returns the object id of `revision`.
     #[track_caller]
     pub(crate) fn id(&self, revision: &str) -> String {
-        self.git(&["rev-parse", "--verify", "--end-of-options", revision])
+        let known = GitDirectory::of(&self.path).id(revision);
+        known.unwrap_or_else(|| self.git(&["rev-parse", "--verify", "--end-of-options", revision]))
     }
 
     /// Returns the text of `path` in `revision`.

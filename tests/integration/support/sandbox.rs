@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::env;
 use std::ffi::{OsStr, OsString};
+use std::fmt::Write as _;
 use std::fs::{self, File};
 use std::io::Write as _;
 use std::os::unix::fs::PermissionsExt as _;
@@ -12,7 +13,7 @@ use std::sync::{Arc, Mutex};
 
 use tempfile::TempDir;
 
-use super::{Kustomize, Output, Repo, Running, Server, programs, schema};
+use super::{Kustomize, Output, Repo, Running, Server, programs, schema, template};
 
 /// The date of every commit, unless a test sets another: ids are then the same on every machine.
 const DATE: &str = "2026-01-02T03:04:05Z";
@@ -28,6 +29,8 @@ pub(crate) struct Sandbox(Arc<Inner>);
 
 struct Inner {
     environment: Mutex<BTreeMap<OsString, OsString>>,
+    /// What was said about a set of objects when it was last looked at, by its directory.
+    looked_at: Mutex<BTreeMap<PathBuf, (String, String)>>,
     root: PathBuf,
     _directory: TempDir,
 }
@@ -60,6 +63,7 @@ impl Sandbox {
         }
         let sandbox = Sandbox(Arc::new(Inner {
             environment: Mutex::new(environment),
+            looked_at: Mutex::default(),
             root,
             _directory: directory,
         }));
@@ -158,15 +162,56 @@ impl Sandbox {
         Running::start(self.command(super::program(), directory).args(args))
     }
 
-    /// Returns a new repository `name`, without a commit, on branch `main`.
+    /// Returns the repository `name`: a new one, without a commit and on branch `main`, unless there is one.
     pub(crate) fn repo(&self, name: &str) -> Repo {
         let path = self.path(name);
         fs::create_dir_all(&path).unwrap();
-        self.git(&path, &["init", "--quiet", "-b", "main"]);
-        // Where files can be fetched one by one, as from all large hosts. By hand: a process is most of the time.
-        let config = File::options().append(true).open(path.join(".git/config"));
-        writeln!(config.unwrap(), "[uploadpack]\n\tallowFilter = true").unwrap();
+        let directory = path.join(".git");
+        let make = || {
+            self.git(&path, &["init", "--quiet", "-b", "main"]);
+            // Where files can be fetched one by one, as from all large hosts.
+            self.git(&path, &["config", "uploadpack.allowFilter", "true"]);
+        };
+        if directory.exists() {
+            make();
+        } else {
+            self.once("init", &directory, make);
+        }
         Repo::new(self, path)
+    }
+
+    /// Makes the repository `directory` with `make`, or copies what that made for `key` in a sandbox whose git has the
+    /// same environment. Returns whether it is a copy: then the index does not know the files yet.
+    pub(super) fn once(&self, key: &str, directory: &Path, make: impl FnOnce()) -> bool {
+        let mut key = format!(
+            "{key}\n{}",
+            fs::read_to_string(self.path("gitconfig")).unwrap()
+        );
+        for (name, value) in &*self.0.environment.lock().unwrap() {
+            if name.as_encoded_bytes().starts_with(b"GIT_") {
+                writeln!(key, "{name:?}={value:?}").unwrap();
+            }
+        }
+        let root = self.0.root.to_str().unwrap();
+        template::once(key.replace(root, "."), directory, make)
+    }
+
+    /// Returns what `look` says about a set of objects, once for each set of `names`. The first one is taken as it is.
+    pub(super) fn looked_at(
+        &self,
+        objects: &Path,
+        names: String,
+        look: impl FnOnce() -> String,
+    ) -> String {
+        let mut all = self.0.looked_at.lock().unwrap();
+        match all.get(objects) {
+            Some((known, said)) if *known == names => said.clone(),
+            last => {
+                let said = last.map(|_| look()).unwrap_or_default();
+                all.insert(objects.to_owned(), (names, said.clone()));
+                said
+            }
+        }
     }
 
     /// Returns a clone of `of` in the directory `name`.

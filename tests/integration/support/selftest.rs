@@ -156,19 +156,33 @@ fn a_state_sees_every_change() {
     let before = repo.state();
     before.assert_same(&repo.state());
 
-    let changes: [(&str, &dyn Fn()); 10] = [
+    let blob = repo.id("HEAD:b");
+    let object = format!(".git/objects/{}/{}", &blob[..2], &blob[2..]);
+    let changes: [(&str, &dyn Fn()); 15] = [
         ("refs", &|| drop(repo.git(&["branch", "other"]))),
         ("HEAD", &|| drop(repo.git(&["switch", "--quiet", "other"]))),
         ("files", &|| repo.write("a", "changed")),
         ("files", &|| repo.write_executable("b", "b")),
         ("files", &|| repo.symlink("link", "a")),
         ("index", &|| drop(repo.git(&["add", "a"]))),
-        ("stashes", &|| drop(repo.git(&["stash"]))),
+        ("refs", &|| drop(repo.git(&["stash"]))),
         ("configuration", &|| drop(repo.git(&["config", "a.b", "c"]))),
         ("git directory", &|| repo.write(".git/index.lock", "")),
-        ("fsck", &|| repo.write(".git/refs/heads/broken", "0123\n")),
+        ("info", &|| repo.write(".git/info/exclude", "*.log\n")),
+        ("modules", &|| {
+            repo.write(".git/modules/a/objects/x", "");
+            repo.write(".git/modules/a/HEAD", "0123\n");
+        }),
+        ("refs", &|| repo.write(".git/logs/refs/heads/main", "")),
+        ("refs", &|| repo.write(".git/refs/heads/broken", "0123\n")),
+        ("refs", &|| repo.remove(".git/refs/heads/broken")),
+        ("fsck", &|| repo.remove(&object)),
     ];
-    let mut last = before;
+    repo.git(&["pack-refs", "--all"]);
+    let packed = repo.state();
+    let unpacked = before.without("git directory");
+    unpacked.assert_same(&packed.clone().without("git directory"));
+    let mut last = packed;
     for (part, change) in changes {
         change();
         let next = repo.state();

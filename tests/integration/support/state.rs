@@ -4,13 +4,16 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use sha2::{Digest as _, Sha256};
+use git_kustomize_localize::record::sha256_hex;
 
 use super::Repo;
 
 /// Everything about a repository that a user would notice if it changed.
+///
+/// It is read from the files, and never by git: a process for each part is most of the time of a test that asks often.
+/// What `git status` says follows from it.
 ///
 /// Compare two of them with `assert_eq!`, or with [`State::assert_same`], which prints only what
 /// differs.
@@ -20,36 +23,40 @@ pub(crate) struct State(BTreeMap<&'static str, String>);
 impl State {
     /// Returns the state of `repo`, without changing it: not even the index is refreshed.
     pub(crate) fn of(repo: &Repo) -> State {
-        let git = |args: &[&str]| {
-            let output = repo.try_git(&[&["--no-optional-locks"], args].concat());
-            format!("{}{}[{}]\n", output.stdout, output.stderr, output.status)
-        };
-        let kept = repo.git(&["rev-parse", "--absolute-git-dir", "--git-common-dir"]);
-        let (directory, common) = kept.split_once('\n').unwrap();
-        let [directory, common] = [directory, common].map(|place| repo.path().join(place));
-        let mut names: Vec<String> = fs::read_dir(&directory)
+        let git = GitDirectory::of(repo.path());
+        let mut names: Vec<String> = fs::read_dir(&git.own)
             .unwrap()
             .map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned())
             .collect();
         names.sort();
-        let mut files = String::new();
-        list(repo.path(), repo.path(), &mut files);
+        let refs = if git.common.join("reftable").is_dir() {
+            repo.git(&["for-each-ref", "--format=%(objectname)\t%(refname)"])
+        } else {
+            let refs = git.with_reflogs().into_iter();
+            refs.map(|(name, value)| format!("{value}\t{name}\n"))
+                .collect()
+        };
+        let settings = ["config", "config.worktree", "info/sparse-checkout"];
+        let settings = settings.map(|name| {
+            let place = if name == "config" {
+                &git.common
+            } else {
+                &git.own
+            };
+            digest(&place.join(name))
+        });
         State(BTreeMap::from([
-            ("refs", git(&["for-each-ref"])),
-            ("HEAD", fs::read_to_string(directory.join("HEAD")).unwrap()),
-            ("status", git(&["status", "--porcelain", "--ignored"])),
-            // Read directly: a process for each is most of the time of a test that asks often.
-            ("configuration", digest(&common.join("config"))),
-            ("stashes", digest(&common.join("logs/refs/stash"))),
-            ("index", digest(&directory.join("index"))),
-            ("shallow", digest(&directory.join("shallow"))),
-            (
-                "fsck",
-                git(&["fsck", "--strict", "--no-dangling", "--no-progress"]),
-            ),
+            ("refs", refs),
+            ("HEAD", fs::read_to_string(git.own.join("HEAD")).unwrap()),
+            ("configuration", settings.join("\n")),
+            ("info", listing(&git.common.join("info"))),
+            ("index", digest(&git.own.join("index"))),
+            ("shallow", digest(&git.common.join("shallow"))),
+            ("modules", git.modules()),
+            ("fsck", fsck(repo, &git.common.join("objects"))),
             // Locks, FETCH_HEAD, MERGE_HEAD and the like show up here.
             ("git directory", names.join("\n")),
-            ("files", files),
+            ("files", listing(repo.path())),
         ]))
     }
 
@@ -93,14 +100,123 @@ impl State {
     }
 }
 
-/// Appends mode, digest (or link text) and path of everything below `directory`.
+/// Where git keeps what belongs to one working tree, and what all those of a repository share.
+pub(super) struct GitDirectory {
+    pub(super) own: PathBuf,
+    common: PathBuf,
+}
+
+impl GitDirectory {
+    /// Finds it as git does: from `path` upwards.
+    #[track_caller]
+    pub(super) fn of(path: &Path) -> GitDirectory {
+        let found = path.ancestors().find_map(|directory| {
+            let inside = directory.join(".git");
+            if let Ok(text) = fs::read_to_string(&inside) {
+                let place = text.strip_prefix("gitdir: ").unwrap();
+                return Some(directory.join(place.trim_end()));
+            }
+            let is_bare = || directory.join("objects").is_dir() && directory.join("HEAD").is_file();
+            let found = inside.is_dir().then_some(inside);
+            found.or_else(|| is_bare().then(|| directory.to_owned()))
+        });
+        let own = found.unwrap_or_else(|| panic!("no repository at {}", path.display()));
+        let common = match fs::read_to_string(own.join("commondir")) {
+            Ok(place) => own.join(place.trim_end()),
+            Err(_) => own.clone(),
+        };
+        GitDirectory { own, common }
+    }
+
+    /// Returns every ref with its object, or what else its file holds.
+    fn refs(&self) -> BTreeMap<String, String> {
+        let packed = fs::read_to_string(self.common.join("packed-refs")).unwrap_or_default();
+        let packed = packed.lines().filter_map(|line| line.split_once(" refs/"));
+        let mut refs: BTreeMap<String, String> = packed
+            .map(|(id, name)| (format!("refs/{name}"), id.to_owned()))
+            .collect();
+        for top in [&self.common, &self.own] {
+            each_file(&top.join("refs"), &mut |path| {
+                let name = path.strip_prefix(top).unwrap().display().to_string();
+                let text = fs::read_to_string(path).unwrap();
+                refs.insert(name, text.trim_end().to_owned());
+            });
+        }
+        refs
+    }
+
+    /// The same with the digest of what is logged of each.
+    fn with_reflogs(&self) -> BTreeMap<String, String> {
+        let mut refs = self.refs();
+        for top in [&self.common, &self.own] {
+            let top = top.join("logs");
+            each_file(&top, &mut |path| {
+                let name = path.strip_prefix(&top).unwrap().display().to_string();
+                let value = refs.remove(&name).unwrap_or_default();
+                refs.insert(name, format!("{value} {}", digest(path)));
+            });
+        }
+        refs
+    }
+
+    /// Lists what the commits and stages of submodules are.
+    fn modules(&self) -> String {
+        let mut lines = String::new();
+        each_file(&self.common.join("modules"), &mut |path| {
+            let is_state = path.ends_with("HEAD") || path.ends_with("index");
+            if is_state && path.with_file_name("objects").is_dir() {
+                writeln!(lines, "{} {}", digest(path), path.display()).unwrap();
+            }
+        });
+        lines
+    }
+
+    /// Returns the object of HEAD, or of a branch or tag; `None` for what only git can tell.
+    pub(super) fn id(&self, name: &str) -> Option<String> {
+        let refs = self.refs();
+        let places = ["", "refs/tags/", "refs/heads/", "refs/remotes/"];
+        let mut text = match name {
+            "HEAD" => fs::read_to_string(self.own.join("HEAD")).ok()?,
+            name => places
+                .iter()
+                .find_map(|place| refs.get(&format!("{place}{name}")).cloned())?,
+        };
+        if let Some(to) = text.strip_prefix("ref: ") {
+            text = refs.get(to.trim_end())?.clone();
+        }
+        let id = text.trim_end();
+        let is_id = id.len() >= 40 && id.bytes().all(|byte| byte.is_ascii_hexdigit());
+        is_id.then(|| id.to_owned())
+    }
+}
+
+/// Returns what is wrong in the repository. As long as it has the objects that it had when it was first looked at, that
+/// is nothing new.
+fn fsck(repo: &Repo, objects: &Path) -> String {
+    let mut names = String::new();
+    each_file(objects, &mut |path| {
+        let length = fs::symlink_metadata(path).unwrap().len();
+        writeln!(names, "{length} {}", path.display()).unwrap();
+    });
+    repo.sandbox().looked_at(objects, names, || {
+        let output = repo.try_git(&["fsck", "--strict", "--no-dangling", "--no-progress"]);
+        // With status 0 it only advises.
+        match output.status {
+            0 => String::new(),
+            status => format!("{}{}[{status}]", output.stdout, output.stderr),
+        }
+    })
+}
+
+/// Lists mode, digest (or link text) and path of everything below a directory but for git's own.
+fn listing(top: &Path) -> String {
+    let mut lines = String::new();
+    list(top, top, &mut lines);
+    lines
+}
+
 fn list(top: &Path, directory: &Path, lines: &mut String) {
-    let mut entries: Vec<_> = fs::read_dir(directory)
-        .unwrap()
-        .map(|entry| entry.unwrap().path())
-        .collect();
-    entries.sort();
-    for path in entries {
+    for path in sorted(directory) {
         let name = path.strip_prefix(top).unwrap().display();
         let metadata = fs::symlink_metadata(&path).unwrap();
         if name.to_string() == ".git" {
@@ -118,14 +234,25 @@ fn list(top: &Path, directory: &Path, lines: &mut String) {
     }
 }
 
+fn each_file(directory: &Path, look: &mut dyn FnMut(&Path)) {
+    for path in sorted(directory) {
+        if fs::symlink_metadata(&path).unwrap().is_dir() {
+            each_file(&path, look);
+        } else {
+            look(&path);
+        }
+    }
+}
+
+/// Returns what is in a directory; nothing is in one that does not exist.
+fn sorted(directory: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(directory).into_iter().flatten();
+    let mut paths: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
+    paths.sort();
+    paths
+}
+
 /// Returns the SHA-256 of a file in hexadecimal, or `absent`.
 fn digest(path: &Path) -> String {
-    let Ok(bytes) = fs::read(path) else {
-        return "absent".to_owned();
-    };
-    let mut text = String::new();
-    for byte in Sha256::digest(&bytes) {
-        write!(text, "{byte:02x}").unwrap();
-    }
-    text
+    fs::read(path).map_or("absent".to_owned(), |bytes| sha256_hex(&bytes))
 }

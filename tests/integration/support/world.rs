@@ -73,12 +73,18 @@ impl World {
 
     /// Returns a new repository `https://github.com/NAME` with these files, tagged `v1`.
     pub(crate) fn upstream_of(&self, name: &str, files: &[(&str, &str)]) -> Repo {
-        let repo = self.upstream(name);
-        for (path, text) in files {
-            repo.write(path, text);
-        }
-        repo.commit("first");
-        repo.git(&["tag", "v1"]);
+        let repo = Repo::new(
+            &self.sandbox,
+            self.sandbox.path(&format!("upstream/{name}")),
+        );
+        self.sandbox.once(&format!("{files:?}"), repo.path(), || {
+            self.upstream(name);
+            for (path, text) in files {
+                repo.write(path, text);
+            }
+            repo.commit("first");
+            repo.git(&["tag", "v1"]);
+        });
         repo
     }
 

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair};
 use rustls::crypto::ring;
@@ -19,7 +19,13 @@ pub(super) struct Authority {
 }
 
 impl Authority {
-    pub(super) fn new() -> Authority {
+    /// Returns the one of all servers: to make keys takes longer than most tests.
+    pub(super) fn shared() -> &'static Authority {
+        static SHARED: OnceLock<Authority> = OnceLock::new();
+        SHARED.get_or_init(Authority::new)
+    }
+
+    fn new() -> Authority {
         let mut params = CertificateParams::default();
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         params
