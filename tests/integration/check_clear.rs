@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
 
-use crate::support::{Memory, Project, Repo, Sandbox};
+use crate::support::{Memory, Project, Repo, Sandbox, skip};
 
 const REMOTE: &str = "resources: [https://example.com/x.yaml]\n";
 
@@ -41,8 +41,7 @@ fn a_directory_whose_name_is_not_utf8() {
     repo.write("app/kustomization.yaml", "namePrefix: a-\n");
     let bytes = repo.path().join(OsStr::from_bytes(b"b\xff/deep"));
     if fs::create_dir_all(&bytes).is_err() {
-        // Not every file system takes it.
-        return;
+        return skip("this file system takes no such name");
     }
     fs::write(bytes.join("kustomization.yaml"), REMOTE).unwrap();
     let words = "error: `b\u{fffd}/deep/kustomization.yaml` was not looked at: its path is not UTF-8\n  hint: rename its directory";

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use crate::support::{OVERLAY, Output, Project, Running, State, tool};
+use crate::support::{NO_MOUNT, OVERLAY, Output, Project, Running, State, skip, tool};
 
 /// Mounts a small disk at `$1`, with what is there, and fills it with the file `$2` but for `$3` bytes. Runs the rest;
 /// what is on the disk then is `$1.disk` for those who do not see it.
@@ -63,7 +63,7 @@ fn can_mount(project: &Project) -> bool {
     command.args(["-rm", "mount", "-t", "tmpfs", "none", "."]);
     let can = Running::start(&mut command).wait().status == 0;
     if !can {
-        eprintln!("skipped: no disk can be mounted here");
+        skip(NO_MOUNT);
     }
     can
 }

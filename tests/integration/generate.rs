@@ -3,9 +3,8 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
-use std::process::Command;
 
-use crate::support::Sandbox;
+use crate::support::{Running, Sandbox, skip, tool};
 
 /// Returns a sandbox where git finds the program.
 fn installed() -> Sandbox {
@@ -116,8 +115,7 @@ fn there_is_a_page_for_each_command() {
 
 #[test]
 fn git_opens_the_page() {
-    if Command::new("man").arg("--version").output().is_err() {
-        eprintln!("skipped: no `man`");
+    if tool("man").is_none() {
         return;
     }
     let sandbox = installed();
@@ -239,8 +237,7 @@ fn bash_completes_behind_git_and_alone() {
         "/usr/share/git-core/contrib/completion/git-completion.bash",
     ];
     let Some(git) = known.iter().map(Path::new).find(|path| path.is_file()) else {
-        eprintln!("skipped: git's completion for bash is not installed");
-        return;
+        return skip("git's completion for bash is not installed");
     };
     let sandbox = installed();
     for (rest, expected) in [
@@ -299,11 +296,12 @@ fn zsh_completes_a_target_without_the_word_localize() {
     ] {
         assert_eq!(script.matches(part).count(), 1, "{part}: {script}");
     }
-    let mut zsh = sandbox.command("zsh", &sandbox.path(""));
     fs::write(sandbox.path("completion.zsh"), &script).unwrap();
-    match zsh.args(["-f", "-n", "completion.zsh"]).output() {
-        Ok(output) => assert!(output.status.success(), "{output:?}"),
-        Err(_) => eprintln!("skipped in part: no `zsh`"),
+    if tool("zsh").is_some() {
+        let mut zsh = sandbox.command("zsh", &sandbox.path(""));
+        Running::start(zsh.args(["-f", "-n", "completion.zsh"]))
+            .wait()
+            .success();
     }
 }
 

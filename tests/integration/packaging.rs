@@ -4,10 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use crate::support::pages::source;
-use crate::support::{Output, Running, Sandbox, program};
+use crate::support::{Output, Running, Sandbox, program, skip, tool};
 
 fn top() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -161,8 +160,7 @@ fn installed() -> (Sandbox, PathBuf) {
 
 #[test]
 fn git_finds_the_page_beside_the_program() {
-    if Command::new("man").arg("--version").output().is_err() {
-        eprintln!("skipped: no `man`");
+    if tool("man").is_none() {
         return;
     }
     let (sandbox, share) = installed();
@@ -180,8 +178,7 @@ fn git_finds_the_page_beside_the_program() {
 fn bash_finds_the_completion_behind_git() {
     let git = Path::new("/usr/share/bash-completion/completions/git");
     if !git.is_file() {
-        eprintln!("skipped: git's completion for bash is not installed");
-        return;
+        return skip("git's completion for bash is not installed");
     }
     let (sandbox, share) = installed();
     // Loaded on demand, as bash-completion does.
@@ -204,8 +201,7 @@ echo "${{COMPREPLY[*]}}"
 
 #[test]
 fn fish_finds_the_completion_behind_git_and_alone() {
-    if Command::new("fish").arg("--version").output().is_err() {
-        eprintln!("skipped: no `fish`");
+    if tool("fish").is_none() {
         return;
     }
     let (sandbox, share) = installed();
@@ -234,8 +230,7 @@ fn fish_finds_the_completion_behind_git_and_alone() {
 
 #[test]
 fn zsh_takes_the_completion_from_its_directory() {
-    if Command::new("zsh").arg("--version").output().is_err() {
-        eprintln!("skipped: no `zsh`");
+    if tool("zsh").is_none() {
         return;
     }
     let (sandbox, share) = installed();

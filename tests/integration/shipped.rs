@@ -4,17 +4,17 @@ use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::support::{Output, Repo, Running, Sandbox, config, tool};
+use crate::support::{Output, Repo, Running, Sandbox, config, skip, tool};
 
 const NAME: &str = "git-kustomize-localize";
 const ARCHIVE: &str = "git-kustomize-localize-x86_64-unknown-linux-musl";
 const REMOTE: &str = "resources:\n  - https://example.com/acme/app//deploy?ref=v1\n";
 
-/// Returns the directory of what is shipped, or reports on standard error that the calling test is skipped.
+/// Returns the directory of what is shipped; else the calling test is [skipped](skip).
 pub(crate) fn shipped() -> Option<PathBuf> {
     let directory = env::var_os("KUSTOMIZE_LOCALIZE_SHIPPED").map(PathBuf::from);
     if directory.is_none() {
-        eprintln!("skipped: KUSTOMIZE_LOCALIZE_SHIPPED names no directory");
+        skip("KUSTOMIZE_LOCALIZE_SHIPPED names no directory");
     }
     directory
 }

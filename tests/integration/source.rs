@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::support::{OVERLAY, Output, Project, Repo, Sandbox, config};
+use crate::support::{OVERLAY, Output, Project, Repo, Sandbox, config, skip};
 
 /// Asserts exit status 2, these words, and that the repository is as before.
 #[track_caller]
@@ -182,7 +182,7 @@ fn a_changed_file_whose_name_is_not_utf8_is_ignored() {
     let project = Project::new();
     let name = std::ffi::OsStr::from_bytes(b"caf\xe9.txt");
     if fs::write(project.work.path().join(name), "one").is_err() {
-        return eprintln!("skipped: this file system takes no such name");
+        return skip("this file system takes no such name");
     }
     project.work.commit("a name in Latin-1");
     fs::write(project.work.path().join(name), "two").unwrap();

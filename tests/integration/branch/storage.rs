@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use super::BRANCH;
-use crate::support::{OVERLAY, Project, Repo, Running, Sandbox};
+use crate::support::{NO_MOUNT, OVERLAY, Project, Repo, Running, Sandbox, skip};
 
 /// Asserts that the branch holds the overlay, made from `source`.
 #[track_caller]
@@ -49,7 +49,7 @@ fn other_object_and_ref_formats_will_do() {
         fs::create_dir(&path).unwrap();
         let made = sandbox.try_git(&path, &["init", "--quiet", "-b", "main", format]);
         if made.status != 0 {
-            eprintln!("skipped: this git has no {format}");
+            skip(&format!("this git has no {format}"));
             continue;
         }
         let work = Repo::new(&sandbox, path);
@@ -274,7 +274,7 @@ fn a_full_disk_is_reported_and_leaves_nothing() {
         .stderr(Stdio::null())
         .status();
     if !can_mount.is_ok_and(|status| status.success()) {
-        return eprintln!("skipped: no file system can be mounted here");
+        return skip(NO_MOUNT);
     }
     let mut command = project
         .sandbox
@@ -284,7 +284,7 @@ fn a_full_disk_is_reported_and_leaves_nothing() {
         .arg(project.sandbox.path("small"));
     let output = Running::start(&mut command).wait();
     if output.status == 77 {
-        return eprintln!("skipped: no file system can be mounted here");
+        return skip(NO_MOUNT);
     }
     output
         .fails(2)

@@ -247,14 +247,8 @@ _, status = os.waitpid(pid, 0)
 sys.stdout.write(seen)
 sys.exit(os.waitstatus_to_exitcode(status))
 "#;
-    let python = sandbox
-        .command("python3", repo.path())
-        .arg("--version")
-        .output();
-    if python.is_err() {
-        eprintln!("skipped: no python3 to drive a terminal");
-        return None;
-    }
+    // It drives the terminal.
+    crate::support::tool("python3")?;
     let dialogue: Vec<String> = answers
         .iter()
         .map(|(question, answer)| format!("{question}=>{answer}"))

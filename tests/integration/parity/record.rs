@@ -4,7 +4,7 @@ use std::env;
 use std::fs;
 
 use super::case::{Case, Tree, parity};
-use crate::support::{Kustomize, Sandbox};
+use crate::support::{Kustomize, Sandbox, skip};
 
 /// The result of a run, free of everything that belongs to one machine or one moment.
 #[derive(Debug, PartialEq, Eq)]
@@ -24,11 +24,14 @@ pub(super) fn wanted() -> bool {
 /// A build from source prints `(devel)` and is assumed to be the right one.
 pub(super) fn is_comparable(sandbox: &Sandbox, kustomize: &Kustomize) -> bool {
     let recorded = fs::read_to_string(parity().join("VERSION")).unwrap();
+    let recorded = recorded.trim();
     let output = kustomize.run(sandbox, &sandbox.path(""), &["version"]);
     let version = output.success().stdout.trim();
-    let comparable = version == recorded.trim() || version == "(devel)";
+    let comparable = version == recorded || version == "(devel)";
     if !comparable {
-        eprintln!("skipped: kustomize is {version}, the records are of {recorded}");
+        skip(&format!(
+            "kustomize is {version}, the records are of {recorded}"
+        ));
     }
     comparable
 }

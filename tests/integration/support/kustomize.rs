@@ -2,8 +2,8 @@
 
 use std::env;
 use std::path::{Path, PathBuf};
-use std::thread;
 
+use super::tool::{on_path, skip};
 use super::{Output, Running, Sandbox};
 
 /// A kustomize executable: `$KUSTOMIZE`, else the first on `PATH`.
@@ -12,29 +12,13 @@ pub(crate) struct Kustomize {
 }
 
 impl Kustomize {
-    /// Returns the executable, or reports on standard error that the calling test is skipped.
-    ///
-    /// # Panics
-    ///
-    /// With `KUSTOMIZE_LOCALIZE_REQUIRE_TOOLS=1` when there is none, so that CI skips nothing.
+    /// Returns the executable; else the calling test is [skipped](skip).
+    #[track_caller]
     pub(crate) fn find() -> Option<Kustomize> {
-        let on_path = || {
-            let path = env::var_os("PATH").unwrap_or_default();
-            env::split_paths(&path)
-                .map(|directory| directory.join("kustomize"))
-                .find(|program| program.is_file())
-        };
-        let program = env::var_os("KUSTOMIZE").map(PathBuf::from).or_else(on_path);
+        let named = env::var_os("KUSTOMIZE").map(PathBuf::from);
+        let program = named.or_else(|| on_path("kustomize"));
         if program.is_none() {
-            let thread = thread::current();
-            let test = thread.name().unwrap_or("a test");
-            let required = env::var_os("KUSTOMIZE_LOCALIZE_REQUIRE_TOOLS");
-            assert_ne!(
-                required.as_deref(),
-                Some("1".as_ref()),
-                "no kustomize on PATH and none in KUSTOMIZE"
-            );
-            eprintln!("skipped: {test} (no kustomize on PATH and none in KUSTOMIZE)");
+            skip("no kustomize on PATH and none in KUSTOMIZE");
         }
         program.map(|program| Kustomize { program })
     }

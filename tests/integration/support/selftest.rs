@@ -7,7 +7,7 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::{Kustomize, Reply, Running, Sandbox, Server};
+use super::{Kustomize, NO_MOUNT, Reply, Running, Sandbox, Server, skip};
 
 const CONFIG_MAP: &str = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: remote\n";
 
@@ -450,6 +450,48 @@ fn get_in_child() {
     let client = reqwest::blocking::Client::new();
     let reply = client.get(std::env::var("URL").unwrap()).send().unwrap();
     println!("{}", reply.error_for_status().unwrap().text().unwrap());
+}
+
+/// Both variables are those of a process: this runs the test binary again, for [`skip_in_child`] only.
+#[test]
+fn a_skip_is_counted_and_must_be_by_design_where_tools_are_required() {
+    let sandbox = Sandbox::new();
+    let file = sandbox.path("skips");
+    sandbox.set("KUSTOMIZE_LOCALIZE_SKIPS", &file);
+    let run = |reason: &str| {
+        sandbox.set("REASON", reason);
+        let mut command = sandbox.command(std::env::current_exe().unwrap(), &sandbox.path(""));
+        let test = "support::selftest::skip_in_child";
+        Running::start(command.args(["--ignored", "--exact", "--nocapture", test])).wait()
+    };
+    let line = |reason: &str| format!("support::selftest::skip_in_child: {reason}\n");
+    let mut expected = String::new();
+    for (required, reason, passes) in [
+        ("", "no tea", true),
+        ("1", "no tea", false),
+        ("1", "no fish on PATH", true),
+        ("1", NO_MOUNT, true),
+    ] {
+        sandbox.set("KUSTOMIZE_LOCALIZE_REQUIRE_TOOLS", required);
+        let output = run(reason);
+        if passes {
+            expected += &line(reason);
+            output
+                .success()
+                .stderr_has(&format!("skipped: {}", line(reason)));
+        } else {
+            output
+                .fails(101)
+                .stderr_has(&format!("may not be skipped: {}", line(reason)));
+        }
+        assert_eq!(fs::read_to_string(&file).unwrap(), expected);
+    }
+}
+
+#[test]
+#[ignore = "run by a_skip_is_counted_and_must_be_by_design_where_tools_are_required"]
+fn skip_in_child() {
+    skip(&std::env::var("REASON").unwrap());
 }
 
 #[test]

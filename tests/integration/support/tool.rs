@@ -1,6 +1,8 @@
 //! Programs of others that a test needs.
 
 use std::env;
+use std::fs::File;
+use std::io::Write as _;
 use std::path::PathBuf;
 use std::thread;
 
@@ -17,22 +19,59 @@ pub(crate) fn full() -> bool {
     env::var_os("KUSTOMIZE_LOCALIZE_FULL").is_some_and(|full| full == "1")
 }
 
-/// Returns the first `name` on `PATH`, or reports on standard error that the calling test is skipped.
+/// What no test may insist on, and why: everything else is required where `KUSTOMIZE_LOCALIZE_REQUIRE_TOOLS=1`.
+const BY_DESIGN: [&str; 3] = [
+    // Whether there are packages of them, and a right to install them, is up to the machine.
+    "no fish on PATH",
+    "no zsh on PATH",
+    // Whether namespaces may be used is up to the kernel and to who runs the container.
+    NO_MOUNT,
+];
+
+/// The reason of tests that need a disk of their own.
+pub(crate) const NO_MOUNT: &str = "no disk can be mounted here";
+
+/// Reports that the calling test, or a part of it, is skipped: on standard error, and in the file that
+/// `KUSTOMIZE_LOCALIZE_SKIPS` names, a line each.
 ///
 /// # Panics
 ///
-/// With `KUSTOMIZE_LOCALIZE_REQUIRE_TOOLS=1` when there is none, so that CI skips nothing.
+/// With `KUSTOMIZE_LOCALIZE_REQUIRE_TOOLS=1`, so that CI skips nothing but what it must.
+#[track_caller]
+pub(crate) fn skip(reason: &str) {
+    let thread = thread::current();
+    let line = format!("{}: {reason}", thread.name().unwrap_or("a test"));
+    let required = env::var_os("KUSTOMIZE_LOCALIZE_REQUIRE_TOOLS");
+    let required = required.as_deref() == Some("1".as_ref());
+    assert!(
+        !required || BY_DESIGN.contains(&reason),
+        "may not be skipped: {line}"
+    );
+    if let Some(file) = env::var_os("KUSTOMIZE_LOCALIZE_SKIPS") {
+        let mut file = File::options()
+            .create(true)
+            .append(true)
+            .open(file)
+            .unwrap();
+        file.write_all(format!("{line}\n").as_bytes()).unwrap();
+    }
+    eprintln!("skipped: {line}");
+}
+
+/// Returns the first `name` on `PATH`; else the calling test is [skipped](skip).
+#[track_caller]
 pub(crate) fn tool(name: &str) -> Option<PathBuf> {
-    let path = env::var_os("PATH").unwrap_or_default();
-    let program = env::split_paths(&path)
-        .map(|directory| directory.join(name))
-        .find(|program| program.is_file());
+    let program = on_path(name);
     if program.is_none() {
-        let required = env::var_os("KUSTOMIZE_LOCALIZE_REQUIRE_TOOLS");
-        assert_ne!(required.as_deref(), Some("1".as_ref()), "no {name} on PATH");
-        let thread = thread::current();
-        let test = thread.name().unwrap_or("a test");
-        eprintln!("skipped: {test} (no {name} on PATH)");
+        skip(&format!("no {name} on PATH"));
     }
     program
+}
+
+/// Returns the first `name` on `PATH`.
+pub(super) fn on_path(name: &str) -> Option<PathBuf> {
+    let path = env::var_os("PATH").unwrap_or_default();
+    env::split_paths(&path)
+        .map(|directory| directory.join(name))
+        .find(|program| program.is_file())
 }
