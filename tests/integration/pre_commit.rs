@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use crate::support::{Output, Repo, Running, Sandbox, config, skip, tool};
+use crate::support::{NO_BUILD_HOOK, Output, Repo, Running, Sandbox, config, skip, tool};
 
 const REMOTE: &str = "resources:\n  - https://example.com/acme/app//deploy?ref=v1\n";
 const LOCAL: &str = "resources:\n  - config.yaml\n";
@@ -227,10 +227,8 @@ fn our_own_hook_is_not_put_where_the_framework_writes() {
 #[test]
 fn the_hook_that_is_compiled_works() {
     if std::env::var_os("KUSTOMIZE_LOCALIZE_BUILD_HOOK").is_none() {
-        return skip("no KUSTOMIZE_LOCALIZE_BUILD_HOOK");
+        return skip(NO_BUILD_HOOK);
     }
-    let shared = Sandbox::new();
-    let target = shared.path("target");
     for framework in Framework::each("kustomize-localize") {
         let (sandbox, work) = (&framework.sandbox, &framework.work);
         fs::remove_file(sandbox.path("bin/git-kustomize-localize")).unwrap();
@@ -243,11 +241,10 @@ fn the_hook_that_is_compiled_works() {
             });
             sandbox.set(name, std::env::var_os(name).unwrap_or(default.into()));
         }
-        // As it is, but for what takes most of the time; what it depends on is compiled once.
+        // As it is, but for what takes most of the time.
         for (name, value) in [("OPT_LEVEL", "0"), ("LTO", "off"), ("CODEGEN_UNITS", "256")] {
             sandbox.set(&format!("CARGO_PROFILE_RELEASE_{name}"), value);
         }
-        sandbox.set("CARGO_TARGET_DIR", &target);
         let configuration = work.read(".pre-commit-config.yaml");
         let here = Path::new(env!("CARGO_MANIFEST_DIR"));
         let head = sandbox.git(here, &["rev-parse", "HEAD"]);
