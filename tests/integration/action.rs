@@ -437,10 +437,9 @@ fn a_release_is_installed_only_with_its_digest() {
 }
 
 #[test]
+#[ignore = "needs a release"]
 fn the_archive_that_is_shipped_is_installed() {
-    let Some(directory) = shipped() else {
-        return;
-    };
+    let directory = shipped();
     let (mut runner, server, digest) = release_of(|_| fs::read(directory.join(ARCHIVE)).unwrap());
     let said = fs::read_to_string(directory.join(format!("{ARCHIVE}.sha256"))).unwrap();
     assert_eq!(said, format!("{digest}  {ARCHIVE}\n"));

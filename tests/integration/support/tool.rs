@@ -20,21 +20,16 @@ pub(crate) fn full() -> bool {
 }
 
 /// What no test may insist on, and why: everything else is required where `KUSTOMIZE_LOCALIZE_REQUIRE_TOOLS=1`.
-const BY_DESIGN: [&str; 4] = [
+const BY_DESIGN: [&str; 3] = [
     // Whether there are packages of them, and a right to install them, is up to the machine.
     "no fish on PATH",
     "no zsh on PATH",
     // Whether namespaces may be used is up to the kernel and to who runs the container.
     NO_MOUNT,
-    // It takes minutes, and is left to the night.
-    NO_BUILD_HOOK,
 ];
 
 /// The reason of tests that need a disk of their own.
 pub(crate) const NO_MOUNT: &str = "no disk can be mounted here";
-
-/// The reason of what compiles the program as the frameworks of hooks do.
-pub(crate) const NO_BUILD_HOOK: &str = "no KUSTOMIZE_LOCALIZE_BUILD_HOOK";
 
 /// Reports that the calling test, or a part of it, is skipped: on standard error, and in the file that
 /// `KUSTOMIZE_LOCALIZE_SKIPS` names, a line each.
