@@ -1,6 +1,6 @@
 //! All integration tests, in one binary: it links once, and the modules share one set of helpers.
 //!
-//! A module is one subject (mostly one command). Every test works in a [`support::Sandbox`], which
+//! A directory is what a user does, a module one subject of that. Every test works in a [`support::Sandbox`], which
 //! has nothing of the caller's git configuration and reaches no network but loopback.
 
 #![cfg(unix)]
@@ -12,91 +12,31 @@
     clippy::unwrap_used
 )]
 
-mod action;
-mod affected;
-mod attributes;
+/// The branch that is committed to.
 mod branch;
-mod bytes;
+/// Builds before and after, compared.
+mod build;
+/// What `check` finds, in files of every sort, and what it says.
 mod check;
-mod check_base;
-#[cfg(unix)]
-mod check_clear;
-mod check_commit;
-mod check_config;
-mod check_entries;
-mod check_formats;
-mod check_index;
-mod check_local;
-mod check_remote;
-mod check_targets;
-mod clones;
-mod configured;
-mod disk;
-mod engine_builds;
-mod example;
-#[cfg(target_os = "linux")]
-mod faults;
-mod features;
-mod fetch_git;
-mod fetch_http;
-mod following;
-mod following_changes;
-mod functions;
-mod generate;
-mod generated;
-mod gitops;
-mod helm;
-mod hints;
+/// One kustomization with all that it needs, in a directory of its own.
+mod copy;
+/// What is fetched, from where, and how.
+mod fetch;
+/// Where `check` runs by itself: git hooks, their frameworks, CI.
 mod hook;
-mod hydrator;
-mod in_place;
-mod judge;
-#[cfg(debug_assertions)]
-mod killed;
-mod layout;
-mod licenses;
-mod limits;
+/// `lock` and `update`, and what their file holds.
 mod lock;
-mod lock_conflicts;
-mod lock_entries;
-mod message;
-mod offline;
-mod old_against_new;
-mod packaging;
-mod parity;
-mod paths;
-mod pictures;
-mod plugins;
-mod pre_commit;
-mod printed;
-mod proof;
-mod reach;
-mod readme;
-mod recipes;
-mod references;
-mod refused;
-mod rooms;
-mod scripts;
-mod secrets;
+/// What users install and read.
 mod shipped;
-mod shortlog;
-mod snapshots;
-mod source;
-mod stories;
-mod strict;
 mod support;
-mod tampering;
+/// What is deployed, what a change touches, and the reference graph.
 mod targets;
-mod tree;
-mod unread;
-mod update;
-mod update_lock;
+/// Localized where it stands, in the working tree.
+mod vendor;
+/// What was localized, against its record.
 mod verify;
-mod verify_record;
-mod verify_upstream;
-mod workflows;
-mod worktree;
-mod year;
+/// Promises about everything at once.
+mod whole;
 
 use std::fs;
 use std::path::Path;

@@ -1,0 +1,3 @@
+mod compared;
+mod engines;
+mod proof;

@@ -1,0 +1,205 @@
+//! Original and result are built, and compared, before anything is written.
+
+mod before;
+mod differs;
+mod in_place;
+mod program;
+mod remote_files;
+mod upstream;
+
+use std::fs;
+use std::path::PathBuf;
+
+use crate::support::{Kustomize, Project, Sandbox, base_of, config};
+
+/// Puts a kustomize in the place of the real one that runs `after` as well when it builds a result.
+fn altering(sandbox: &Sandbox, kustomize: &Kustomize, after: &str) {
+    sandbox.script(
+        "kustomize",
+        &format!(
+            "{} \"$@\" || exit 1\ncase \"$*\" in */localized*) {after};; esac",
+            kustomize.program().display()
+        ),
+    );
+    sandbox.set("KUSTOMIZE", sandbox.path("bin/kustomize"));
+}
+
+/// Returns the directory that a run has kept the outputs in.
+fn kept(stdout: &str) -> PathBuf {
+    let line = stdout
+        .lines()
+        .find_map(|line| line.trim().strip_prefix("both outputs: "));
+    PathBuf::from(line.unwrap())
+}
+
+#[test]
+fn a_difference_keeps_everything_back() {
+    let project = Project::new();
+    let Some(kustomize) = project.sandbox.builds() else {
+        return;
+    };
+    altering(&project.sandbox, &kustomize, "echo '# one more line'");
+    let before = project.work.state();
+    let output = project.overlay(&[]);
+    output
+        .fails(1)
+        .stdout_has("not localized: the localized build differs from the original\n")
+        .stderr_has("error: nothing was written: the localized build differs from the original\n")
+        .stderr_has("hint: to accept the difference: --no-verify\n");
+    before.assert_same(&project.work.state());
+
+    // Both outputs are kept, private to the user.
+    let kept = kept(&output.stdout);
+    let mode = std::os::unix::fs::PermissionsExt::mode(&fs::metadata(&kept).unwrap().permissions());
+    assert_eq!(mode & 0o777, 0o700);
+    let original = fs::read_to_string(kept.join("original.yaml")).unwrap();
+    let localized = fs::read_to_string(kept.join("localized.yaml")).unwrap();
+    assert!(original.contains("name: dev-base"), "{original}");
+    assert_eq!(localized, format!("{original}# one more line\n"));
+    assert_eq!(project.sandbox.leftovers().len(), 1, "nothing else is left");
+
+    let to_disk = project.overlay(&["--no-commit", "plain"]);
+    to_disk.fails(1);
+    assert!(!project.work.path().join("plain").exists());
+    // Of all runs in this repository only the last one's outputs stay.
+    let last = self::kept(&to_disk.stdout);
+    assert!(last.exists() && !kept.exists());
+    assert_eq!(project.sandbox.leftovers().len(), 1, "nothing else is left");
+}
+
+#[test]
+fn a_result_that_does_not_build_is_a_difference() {
+    let project = Project::new();
+    let Some(kustomize) = project.sandbox.builds() else {
+        return;
+    };
+    altering(
+        &project.sandbox,
+        &kustomize,
+        "echo 'Error: it broke' >&2; exit 1",
+    );
+    let before = project.work.state();
+    project
+        .overlay(&[])
+        .fails(1)
+        .stdout_has("  the original builds, the result does not: it broke\n");
+    before.assert_same(&project.work.state());
+}
+
+#[test]
+fn the_network_is_closed_for_the_result() {
+    let project = Project::new();
+    let Some(kustomize) = project.sandbox.builds() else {
+        return;
+    };
+    let upstream = project.upstream.path().display().to_string();
+    // What a build that still reaches out does: over git, and over http (the proxy of the user's is on this
+    // machine, so a closed network hides it).
+    for reach in [
+        "git ls-remote https://example.com/acme/remote.git".to_owned(),
+        format!("git ls-remote file://{upstream}"),
+        format!("git -C {upstream} log"),
+    ] {
+        altering(
+            &project.sandbox,
+            &kustomize,
+            &format!("{reach} >/dev/null || exit 1"),
+        );
+        let output = project.overlay(&[]);
+        output
+            .fails(1)
+            .stdout_has("the original builds, the result does not: fatal: not answered here");
+    }
+}
+
+#[test]
+fn the_same_output_is_recorded() {
+    let project = Project::new();
+    if project.sandbox.builds().is_none() {
+        return;
+    }
+    let output = project.overlay(&[]);
+    output
+        .success()
+        .stdout_has("  verified: builds are identical: ")
+        .stdout_has("network closed");
+    let message = project
+        .work
+        .git(&["log", "-1", "--format=%B", "localized/main"]);
+    assert!(
+        message.contains("\nKustomize-Localize-Verified: identical 1/1 kustomize/"),
+        "{message}"
+    );
+    assert_eq!(project.sandbox.leftovers(), [""; 0]);
+}
+
+#[test]
+fn upstream_may_be_gone_once_it_was_fetched() {
+    let project = Project::new();
+    if project.sandbox.builds().is_none() {
+        return;
+    }
+    project.overlay(&["--no-verify"]).success();
+    std::fs::rename(project.upstream.path(), project.sandbox.path("gone")).unwrap();
+    project
+        .work
+        .write("example/base/config.yaml", config("another"));
+    project.work.commit("another name");
+    project
+        .overlay(&[])
+        .success()
+        .stdout_has("  verified: builds are identical: ")
+        .lacks("live upstream");
+}
+
+#[test]
+fn nothing_is_built_without_a_kustomize_or_with_no_verify() {
+    let project = Project::new();
+    project.overlay(&["--no-commit"]).success().stdout_has(
+        "  not verified by a build: there is neither `kustomize` nor `kubectl` on PATH",
+    );
+    if project.sandbox.builds().is_none() {
+        return;
+    }
+    project
+        .overlay(&["--no-verify"])
+        .success()
+        .stdout_has("  not verified by a build: --no-verify");
+    let message = project
+        .work
+        .git(&["log", "-1", "--format=%B", "localized/main"]);
+    assert!(
+        message.contains("\nKustomize-Localize-Verified: not built\n"),
+        "{message}"
+    );
+}
+
+#[test]
+fn an_original_that_does_not_build_proves_nothing() {
+    let project = Project::new();
+    if project.sandbox.builds().is_none() {
+        return;
+    }
+    // kustomize refuses what has no name.
+    project.work.write(
+        "example/base/config.yaml",
+        "apiVersion: v1\nkind: ConfigMap\n",
+    );
+    project
+        .work
+        .write("example/base/kustomization.yaml", base_of("v1"));
+    project.work.commit("nameless");
+    project
+        .overlay(&[])
+        .success()
+        .stdout_has("did not build: ")
+        .stdout_has("missing metadata.name")
+        .lacks("/tmp/");
+    let message = project
+        .work
+        .git(&["log", "-1", "--format=%B", "localized/main"]);
+    assert!(
+        message.contains("-Verified: identical 0/1, not built 1 kustomize/"),
+        "{message}"
+    );
+}

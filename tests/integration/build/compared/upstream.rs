@@ -1,0 +1,447 @@
+//! What the build of the original sees of the upstream.
+
+use std::fs;
+
+use crate::support::{Project, World, base_of, config, config_map};
+
+/// Puts a kustomize in the place of the real one that leaves what the original builds to in `original.yaml`.
+fn watched(project: &Project) -> bool {
+    let Some(kustomize) = project.sandbox.builds() else {
+        return false;
+    };
+    let real = kustomize.program().display();
+    let seen = project.sandbox.path("original.yaml");
+    project.sandbox.script(
+        "kustomize",
+        &format!(
+            "case \"$*\" in */original/*) {real} \"$@\" | tee {};; *) {real} \"$@\";; esac",
+            seen.display()
+        ),
+    );
+    let script = project.sandbox.path("bin/kustomize");
+    project.sandbox.set("KUSTOMIZE", script);
+    true
+}
+
+/// Runs the program, and returns what the original was built to.
+#[track_caller]
+fn original(project: &Project, more: &[&str]) -> String {
+    let seen = project.sandbox.path("original.yaml");
+    fs::remove_file(&seen).ok();
+    let output = project.overlay(more);
+    output.success().stdout_has("  verified: ");
+    fs::read_to_string(seen).unwrap()
+}
+
+/// Builds one original with what was fetched and with the live upstream: the outputs are the same.
+#[track_caller]
+fn both_ways(project: &Project) {
+    let fetched = original(project, &["--no-commit", "fetched"]);
+    let live = original(project, &["--no-commit", "live", "--verify=full"]);
+    assert!(fetched.contains("kind: "), "{fetched}");
+    assert_eq!(fetched, live);
+}
+
+#[test]
+fn fetched_files_build_as_the_live_upstream_does() {
+    let project = Project::new();
+    if !watched(&project) {
+        return;
+    }
+    let upstream = &project.upstream;
+    // Every way to name a ref, directories, links, line ends that a checkout makes, a root that goes up.
+    upstream.write(".gitattributes", "*.txt text eol=crlf\n");
+    upstream.write("data/lines.txt", "one\ntwo\n");
+    upstream.write(
+        "data/kustomization.yaml",
+        "resources: [../shared]\nconfigMapGenerator:\n- name: lines\n  files: [lines.txt]\n",
+    );
+    upstream.write("shared/kustomization.yaml", "resources: [link.yaml]\n");
+    upstream.write("shared/real.yaml", config("shared"));
+    let shared = upstream.path().join("shared/link.yaml");
+    std::os::unix::fs::symlink("real.yaml", shared).unwrap();
+    std::os::unix::fs::symlink("data", upstream.path().join("linked")).unwrap();
+    upstream.commit("more");
+    upstream.git(&["tag", "-a", "-m", "v2", "v2"]);
+    upstream.git(&["branch", "feature/one"]);
+    let commit = upstream.git(&["rev-parse", "HEAD"]);
+    for (number, reference) in [
+        "https://example.com/acme/remote.git?ref=v1",
+        "https://example.com/acme/remote.git//data?ref=v2",
+        "https://example.com/acme/remote.git//linked/?ref=v2",
+        "https://example.com/acme/remote.git//shared?ref=feature/one",
+        "https://example.com/acme/remote.git//shared?version=refs/tags/v2",
+        "https://example.com/acme/remote.git//shared?submodules=false&ref=v2",
+        &format!("https://example.com/acme/remote.git//data?ref={commit}"),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        project.work.write(
+            &format!("example/part-{number}/kustomization.yaml"),
+            format!("resources: ['{reference}']\nnamePrefix: part-{number}-\n"),
+        );
+    }
+    let parts: String = (0..7).map(|part| format!("- ../part-{part}\n")).collect();
+    let overlay = format!("resources:\n- ../base\n{parts}");
+    project
+        .work
+        .write("example/overlay/kustomization.yaml", overlay);
+    project.work.commit("parts");
+    both_ways(&project);
+}
+
+#[test]
+fn submodules_are_there_where_they_are_asked_for() {
+    let project = Project::new();
+    if !watched(&project) {
+        return;
+    }
+    let sandbox = &project.sandbox;
+    sandbox.configure("protocol.file.allow", "always");
+    let inner = sandbox.repo("upstream/acme/inner.git");
+    inner.write("kustomization.yaml", "resources: [map.yaml]\n");
+    inner.write("map.yaml", config("inner"));
+    inner.commit("inner");
+    let upstream = &project.upstream;
+    let url = format!("file://{}", inner.path().display());
+    upstream.git(&["submodule", "--quiet", "add", &url, "inner"]);
+    upstream.commit("with a submodule");
+    upstream.git(&["tag", "v2"]);
+    let url = format!("file://{}", upstream.path().display());
+    for (name, reference) in [
+        ("with", format!("{url}//inner?ref=v2")),
+        ("without", format!("{url}?ref=v2&submodules=false")),
+    ] {
+        project.work.write(
+            &format!("example/{name}/kustomization.yaml"),
+            format!("resources: ['{reference}']\nnamePrefix: {name}-\n"),
+        );
+    }
+    project.work.write(
+        "example/overlay/kustomization.yaml",
+        "resources: [../with, ../without]\n",
+    );
+    project.work.commit("both");
+    both_ways(&project);
+}
+
+#[test]
+fn local_links_and_an_upper_scope() {
+    let project = Project::new();
+    if !watched(&project) {
+        return;
+    }
+    let work = &project.work;
+    work.write("shared/maps/map.yaml", config("linked"));
+    work.write("shared/maps/kustomization.yaml", "resources: [map.yaml]\n");
+    for (link, target) in [
+        ("example/maps", "../shared/maps"),
+        ("shared/maps/again.yaml", "./map.yaml"),
+    ] {
+        std::os::unix::fs::symlink(target, work.path().join(link)).unwrap();
+    }
+    work.write(
+        "example/overlay/kustomization.yaml",
+        "resources: [../base, ../maps]\nconfigMapGenerator:\n- name: g\n  files: [own.txt]\n",
+    );
+    work.write("example/overlay/real.txt", "data");
+    let own = work.path().join("example/overlay/own.txt");
+    std::os::unix::fs::symlink("real.txt", own).unwrap();
+    work.commit("links");
+    let output = work.run(&["example/overlay", "copy", "--scope", "."]);
+    output.success().stdout_has("  verified: ");
+    work.run(&["example/overlay", "plain", "--scope", ".", "--no-commit"])
+        .success()
+        .stdout_has("  verified: ");
+}
+
+#[test]
+fn an_upstream_that_moves_after_the_fetch_is_not_seen() {
+    let project = Project::new();
+    let Some(kustomize) = project.sandbox.builds() else {
+        return;
+    };
+    let (sandbox, upstream) = (&project.sandbox, &project.upstream);
+    let id = upstream.git(&["rev-parse", "HEAD"]);
+    upstream.write("service.yaml", config("moved"));
+    upstream.commit("moved");
+    let moved = upstream.git(&["rev-parse", "HEAD"]);
+    // Every build moves all refs of upstream first.
+    let refs = upstream.path().join(".git/refs").display().to_string();
+    let names = ["heads/main", "heads/feature/one", "tags/v1"];
+    let moves: String = names
+        .iter()
+        .map(|name| format!("echo {moved} >'{refs}/{name}'; "))
+        .collect();
+    sandbox.script(
+        "kustomize",
+        &format!(
+            "[ $1 = version ] || {{ {moves} }}\nexec '{}' \"$@\"",
+            kustomize.program().display()
+        ),
+    );
+    sandbox.set("KUSTOMIZE", sandbox.path("bin/kustomize"));
+    let url = "https://example.com/acme/remote.git";
+    for (number, end) in [
+        "",
+        "?ref=HEAD",
+        "?ref=v1",
+        "?ref=feature/one",
+        &format!("?ref={id}"),
+    ]
+    .iter()
+    .enumerate()
+    {
+        let verified = |args: &[&str]| {
+            for name in names {
+                upstream.git(&["update-ref", &format!("refs/{name}"), &id]);
+            }
+            project
+                .work
+                .run(args)
+                .success()
+                .stdout_has("  verified: ")
+                .lacks("live upstream");
+            let now = upstream.git(&["rev-parse", "HEAD", "v1", "feature/one"]);
+            assert_eq!(now, [moved.as_str(); 3].join("\n"), "{end}");
+        };
+        project.work.write(
+            "example/base/kustomization.yaml",
+            format!("resources: [config.yaml, '{url}{end}']\n"),
+        );
+        project.work.commit("another ref");
+        let place = format!("copy-{number}");
+        verified(&["example/overlay", &place, "--scope=example", "--no-commit"]);
+        verified(&["--in-place", "--branch", &place]);
+        let target = format!("{url}{end}");
+        verified(&[&target, &format!("remote-{number}"), "--no-commit"]);
+    }
+}
+
+#[test]
+fn a_remote_target_is_built_by_its_url() {
+    let project = Project::new();
+    if project.sandbox.builds().is_none() {
+        return;
+    }
+    let upstream = &project.upstream;
+    upstream.write("deep/app/kustomization.yaml", "resources: [../../shared]\n");
+    upstream.write("shared/kustomization.yaml", "resources: [map.yaml]\n");
+    upstream.write("shared/map.yaml", config("shared"));
+    upstream.commit("deep");
+    upstream.git(&["tag", "v2"]);
+    let url = "https://example.com/acme/remote.git//deep/app?ref=v2";
+    for more in [&[] as &[&str], &["--verify=full", "again"]] {
+        let args = [&[url], more].concat();
+        project
+            .work
+            .run(&args)
+            .success()
+            .stdout_has("  verified: builds are identical: ");
+    }
+}
+
+#[test]
+fn other_git_calls_are_reported_and_passed_to_git() {
+    let project = Project::new();
+    let Some(kustomize) = project.sandbox.builds() else {
+        return;
+    };
+    // As a kustomize of tomorrow may: it asks something that we do not know.
+    let real = kustomize.program().display();
+    project.sandbox.script(
+        "kustomize",
+        &format!(
+            "case \"$*\" in */original/*) git --exec-path >/dev/null || exit 1;; esac\nexec {real} \"$@\""
+        ),
+    );
+    let script = project.sandbox.path("bin/kustomize");
+    project.sandbox.set("KUSTOMIZE", script);
+    project
+        .overlay(&[])
+        .success()
+        .stdout_has("  verified: ")
+        .stdout_has(
+            "the original was built with the live upstream: `git --exec-path`: not answered here",
+        );
+}
+
+#[test]
+fn fetched_files_are_served_to_the_build_only() {
+    let project = Project::new();
+    let sandbox = &project.sandbox;
+    let program = env!("CARGO_BIN_EXE_git-kustomize-localize");
+    std::os::unix::fs::symlink(program, sandbox.path("bin/git")).unwrap();
+    let git = sandbox.path("bin/git");
+    let run = |name: &str| {
+        let program = sandbox.path(&format!("bin/{name}"));
+        let mut command = sandbox.command(program, &sandbox.path(""));
+        crate::support::Running::start(command.args(["init"])).wait()
+    };
+    // Without the variable it is the program under another name.
+    let output = run("git");
+    assert_ne!(output.status, 0);
+    assert!(!sandbox.path(".git").exists());
+    // With it, a manifest that is none answers nothing but what needs none.
+    let manifest = sandbox.path("manifest.json");
+    fs::write(&manifest, "{}").unwrap();
+    sandbox.set("KUSTOMIZE_LOCALIZE_STAND_IN", &manifest);
+    std::os::unix::fs::symlink(&git, sandbox.path("bin/git-kustomize-localize")).unwrap();
+    assert_ne!(run("git-kustomize-localize").status, 0);
+    assert!(!sandbox.path(".git").exists());
+}
+
+#[test]
+fn a_locked_file_that_changed_is_seen_by_a_full_verification() {
+    let world = World::new();
+    if world.sandbox.builds().is_none() {
+        return;
+    }
+    let url = "https://files.example.com/map.yaml";
+    world.file(url, config_map("one"));
+    let kustomization = format!("resources: ['{url}']\n");
+    world.commit(&[("app/kustomization.yaml", &kustomization)]);
+    world.work.run(&["lock"]).success();
+    world.work.commit("locked");
+    let full = ["app", "--verify=full"];
+    let verified = world.work.run(&full);
+    verified.success().stdout_has("  verified: ");
+
+    world.file(url, config_map("two"));
+    world.commit(&[("app/another.yaml", "unused")]);
+    let before = world.work.state();
+    world
+        .work
+        .run(&full)
+        .fails(1)
+        .stdout_has(&format!("  upstream has moved meanwhile: {url} "));
+    before.assert_same(&world.work.state());
+}
+
+#[test]
+fn an_upstream_that_is_gone_fails_a_full_verification() {
+    let project = Project::new();
+    if project.sandbox.builds().is_none() {
+        return;
+    }
+    project.overlay(&[]).success();
+    fs::remove_dir_all(project.upstream.path()).unwrap();
+    let before = project.work.state();
+    let output = project.overlay(&["--verify=full"]);
+    output
+        .fails(2)
+        .stderr_has(
+            "error: `--verify=full`: `example/overlay` does not build with what upstream holds now: ",
+        )
+        .stderr_has("hint: to compare with what was fetched: --verify\n");
+    assert_eq!(output.stderr.matches("does not build").count(), 1);
+    assert_eq!(output.stdout, "");
+    before.assert_same(&project.work.state());
+    project
+        .overlay(&["--verify"])
+        .success()
+        .stdout_has("  verified: builds are identical: ");
+}
+
+#[test]
+fn a_locked_ref_that_moved_is_seen_by_a_full_verification() {
+    let project = Project::new();
+    if project.sandbox.builds().is_none() {
+        return;
+    }
+    project.work.run(&["lock"]).success();
+    project.work.git(&["add", "--all"]);
+    project.work.commit("locked");
+    project.upstream.write("service.yaml", config("moved"));
+    project.upstream.commit("moved");
+    project.upstream.git(&["tag", "-f", "v1"]);
+    project.overlay(&["--no-commit", "one"]).success();
+    project
+        .overlay(&["--no-commit", "two", "--verify=full"])
+        .fails(1)
+        .stdout_has("  upstream has moved meanwhile: https://example.com/acme/remote.git?ref=v1 ");
+    assert!(!project.work.path().join("two").exists());
+}
+
+#[test]
+fn a_nondeterministic_build_is_reported_as_such() {
+    let project = Project::new();
+    let Some(kustomize) = project.sandbox.builds() else {
+        return;
+    };
+    let real = kustomize.program().display();
+    let body = format!("{real} \"$@\" || exit; [ $1 = version ] || date '+# %s%N'");
+    project.sandbox.script("kustomize", &body);
+    let script = project.sandbox.path("bin/kustomize");
+    project.sandbox.set("KUSTOMIZE", script);
+    let before = project.work.state();
+    project
+        .overlay(&[])
+        .fails(1)
+        .stdout_has("the original does not build to the same twice");
+    before.assert_same(&project.work.state());
+}
+
+#[test]
+fn every_file_is_asked_for_once() {
+    let world = World::new();
+    if world.sandbox.builds().is_none() {
+        return;
+    }
+    // Names that are written in a request in another way than in a kustomization, and one host in two ways.
+    let names = [
+        "map.yaml",
+        "a%20b.yaml",
+        "c d.yaml",
+        "q.yaml?x=1&y=2",
+        "\u{fc}.yaml",
+    ];
+    let mut resources = String::new();
+    for (number, name) in names.iter().enumerate() {
+        let asked = name.replace(' ', "%20").replace('\u{fc}', "%C3%BC");
+        let url = format!("https://files.example.com/{asked}");
+        world.file(&url, config_map(&format!("map-{number}")));
+        resources.push_str(&format!("- 'https://files.example.com/{name}'\n"));
+    }
+    world.file("https://files.example.com:8443/x.yaml", config_map("port"));
+    resources.push_str("- https://Files.example.com:8443/x.yaml\n");
+    world.commit(&[(
+        "app/kustomization.yaml",
+        &format!("resources:\n{resources}"),
+    )]);
+    let output = world.work.run(&["app"]);
+    output
+        .success()
+        .stdout_has("  verified: ")
+        .lacks("live upstream");
+    let mut log = world.server.log();
+    log.sort();
+    let count = log.len();
+    log.dedup();
+    assert_eq!((log.len(), count), (6, 6), "{log:?}");
+
+    // Offline not even that.
+    world.server.forget();
+    let kustomization = format!("resources:\n{resources}namePrefix: a-\n");
+    world.commit(&[("app/kustomization.yaml", &kustomization)]);
+    let offline = world.work.run(&["app", "--offline"]);
+    offline.success().stdout_has("  verified: ");
+    assert_eq!(world.server.log(), [""; 0]);
+}
+
+#[test]
+fn the_original_is_the_committed_tree() {
+    let project = Project::new();
+    if project.sandbox.builds().is_none() {
+        return;
+    }
+    let commit = project.work.git(&["rev-parse", "HEAD"]);
+    project
+        .work
+        .write("example/base/kustomization.yaml", base_of("nowhere"));
+    project
+        .overlay(&["--rev", &commit, "--branch", "copies"])
+        .success()
+        .stdout_has("  verified: ");
+}

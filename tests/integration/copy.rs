@@ -1,0 +1,17 @@
+mod attributes;
+mod bytes;
+mod configured;
+mod disk;
+mod functions;
+mod helm;
+mod layout;
+mod licenses;
+mod message;
+mod paths;
+mod plugins;
+mod references;
+mod refused;
+mod source;
+pub(crate) mod stories;
+mod strict;
+mod update;

@@ -1,0 +1,421 @@
+//! The two stories of the proposal, from end to end.
+
+use std::fs;
+
+use crate::support::{World, config_map, deployment};
+use crate::whole::old_against_new::{Setting, Stage, script};
+
+const RAW: &str =
+    "https://raw.githubusercontent.com/kubernetes-sigs/kustomize/v1.0.6/examples/helloWorld";
+
+/// An upstream that looks like kustomize itself, at the tag that the proposal names.
+fn kustomize_upstream(world: &World) -> String {
+    let upstream = world.upstream("kubernetes-sigs/kustomize");
+    upstream.write(
+        "examples/multibases/kustomization.yaml",
+        "bases:\n- dev\n- production\nnamePrefix: cluster-a-\n",
+    );
+    for name in ["dev", "production"] {
+        upstream.write(
+            &format!("examples/multibases/{name}/kustomization.yaml"),
+            format!("bases:\n- ../base\nnamePrefix: {name}-\n"),
+        );
+    }
+    upstream.write(
+        "examples/multibases/base/kustomization.yaml",
+        "resources:\n- pod.yaml\n",
+    );
+    upstream.write("examples/multibases/base/pod.yaml", config_map("myapp-pod"));
+    upstream.write("examples/multibases/README.md", "not reached\n");
+    let id = upstream.commit("v1.0.6");
+    upstream.git(&["tag", "v1.0.6"]);
+    id
+}
+
+pub(crate) fn story_1() -> World {
+    let world = World::new();
+    kustomize_upstream(&world);
+    world.file(
+        &format!("{RAW}/deployment.yaml"),
+        deployment("the-deployment"),
+    );
+    world.file(&format!("{RAW}/configMap.yaml"), config_map("the-map"));
+    world.commit(&[
+        (
+            "example/overlay/kustomization.yaml",
+            "# what we deploy\nresources:\n- ../base\n- https://raw.githubusercontent.com/kubernetes-sigs/kustomize/v1.0.6/examples/helloWorld/deployment.yaml # upstream\n",
+        ),
+        (
+            "example/base/kustomization.yaml",
+            "resources:\n- https://github.com/kubernetes-sigs/kustomize//examples/multibases?ref=v1.0.6\n- https://raw.githubusercontent.com/kubernetes-sigs/kustomize/v1.0.6/examples/helloWorld/configMap.yaml\n",
+        ),
+        ("example/base/unused.yaml", "not: reached\n"),
+        ("README.md", "ours\n"),
+    ]);
+    world
+}
+
+/// Both, for a comparison of programs.
+pub(crate) fn settings() -> Vec<Setting> {
+    let local = || {
+        let copy: &[&str] = &["example/overlay", "--scope", "example"];
+        let scripts = vec![
+            script(&[copy, copy, &["verify"], &["check", "--format=json"]]),
+            script(&[
+                &["check", "--format=json"],
+                &["lock"],
+                &["check", "--format=json"],
+                &["--in-place"],
+                &["--in-place"],
+                &["verify"],
+            ]),
+            script(&[
+                &["--in-place", "--no-commit"],
+                &["check", "--working-tree", "--format=json"],
+                &["--in-place", "--no-commit"],
+            ]),
+            script(&[&["example/overlay"], &["example/none"], &["../elsewhere"]]),
+        ];
+        Stage::of("story 1", story_1(), scripts)
+    };
+    let remote = || {
+        let world = World::new();
+        kustomize_upstream(&world);
+        world.commit(&[("README.md", "ours\n")]);
+        let url = "https://github.com/kubernetes-sigs/kustomize//examples/multibases?ref=v1.0.6";
+        let gone = "https://github.com/kubernetes-sigs/kustomize//examples/none?ref=v1.0.6";
+        let scripts = vec![
+            script(&[&[url], &[url, "again", "--branch", "other"], &["verify"]]),
+            script(&[&[url, "--no-commit"], &[gone], &[url, "--offline"]]),
+        ];
+        Stage::of("story 2", world, scripts)
+    };
+    vec![Box::new(local), Box::new(remote)]
+}
+
+#[test]
+fn story_1_a_local_target_with_a_scope() {
+    let world = story_1();
+    let before = world.work.state();
+    let output = world.work.run(&["example/overlay", "--scope", "example"]);
+    output
+        .success()
+        .stdout_has("localized example/overlay into localized-overlay on branch localized/main")
+        .stdout_has("github.com")
+        .stdout_has("raw.githubusercontent.com");
+    before.assert_same(&world.work.state().without_ref("refs/heads/localized/main"));
+
+    let kustomize = "localized-overlay/base/localized-files/github.com/kubernetes-sigs/kustomize/v1.0.6/examples/multibases";
+    let hello = "kubernetes-sigs/kustomize/v1.0.6/examples/helloWorld";
+    let mut expected: Vec<String> = [
+        "README.md",
+        "example/base/kustomization.yaml",
+        "example/base/unused.yaml",
+        "example/overlay/kustomization.yaml",
+        "localized-overlay/base/kustomization.yaml",
+        "localized-overlay/base/localized-files/.gitattributes",
+        &format!("{kustomize}/base/kustomization.yaml"),
+        &format!("{kustomize}/base/pod.yaml"),
+        &format!("{kustomize}/dev/kustomization.yaml"),
+        &format!("{kustomize}/kustomization.yaml"),
+        &format!("{kustomize}/production/kustomization.yaml"),
+        &format!("localized-overlay/base/localized-files/raw.githubusercontent.com/{hello}/configMap.yaml"),
+        "localized-overlay/kustomize-localize.lock",
+        "localized-overlay/overlay/kustomization.yaml",
+        "localized-overlay/overlay/localized-files/.gitattributes",
+        &format!("localized-overlay/overlay/localized-files/raw.githubusercontent.com/{hello}/deployment.yaml"),
+    ]
+    .iter()
+    .map(|path| format!("100644 {path}"))
+    .collect();
+    expected.sort();
+    let mut files = world.work.files("localized/main");
+    files.sort();
+    assert_eq!(files, expected);
+
+    let show = |path: &str| world.work.show("localized/main", path);
+    assert_eq!(
+        show("localized-overlay/overlay/kustomization.yaml"),
+        format!(
+            "# what we deploy\nresources:\n- ../base\n- localized-files/raw.githubusercontent.com/{hello}/deployment.yaml # upstream\n"
+        )
+    );
+    assert_eq!(
+        show("localized-overlay/base/kustomization.yaml"),
+        format!(
+            "resources:\n- localized-files/github.com/kubernetes-sigs/kustomize/v1.0.6/examples/multibases\n- localized-files/raw.githubusercontent.com/{hello}/configMap.yaml\n"
+        )
+    );
+
+    let lock = show("localized-overlay/kustomize-localize.lock");
+    let commit = kustomize_upstream_id(&world);
+    for part in [
+        "target: example/overlay",
+        "scope: example",
+        "url: https://github.com/kubernetes-sigs/kustomize",
+        "ref: v1.0.6",
+        &format!("commit: {commit}"),
+        &format!("url: {RAW}/deployment.yaml"),
+        &format!("url: {RAW}/configMap.yaml"),
+        "path: overlay/kustomization.yaml",
+    ] {
+        assert!(lock.contains(part), "no {part:?} in\n{lock}");
+    }
+
+    let clone = world.clone_of_branch();
+    world.same_build("example/overlay", &clone, "localized-overlay/overlay");
+    let again = world.work.run(&["example/overlay", "--scope", "example"]);
+    again.success().stdout_has("nothing to do");
+}
+
+fn kustomize_upstream_id(world: &World) -> String {
+    let path = world.sandbox.path("upstream/kubernetes-sigs/kustomize");
+    world.sandbox.git(&path, &["rev-parse", "v1.0.6"])
+}
+
+#[test]
+fn story_1_needs_its_scope() {
+    let world = story_1();
+    let output = world.refused(&["example/overlay"]);
+    output
+        .stderr_has("example/overlay/kustomization.yaml:3:3")
+        .stderr_has("resources[0]")
+        .stderr_has("`../base` lies outside the scope `example/overlay`")
+        .stderr_has("--scope :/example");
+}
+
+#[test]
+fn story_2_a_remote_target_in_every_form_of_url() {
+    let world = World::new();
+    let upstream = world.upstream_of(
+        "acme/shop",
+        &[
+            (
+                "app/overlay/kustomization.yaml",
+                "resources: [../base]\nnamePrefix: o-\n",
+            ),
+            ("app/base/kustomization.yaml", "resources: [map.yaml]\n"),
+            ("app/base/map.yaml", &config_map("shop")),
+            ("kustomization.yaml", "resources: [app/overlay]\n"),
+            ("README.md", "not reached\n"),
+        ],
+    );
+    let id = upstream.id("v1");
+    let top = world.sandbox.path("upstream/acme");
+    // On the real host, too, the name with `.git` is the same repository.
+    std::os::unix::fs::symlink(top.join("shop"), top.join("shop.git")).unwrap();
+    let base = format!("file://{}/upstream/", world.sandbox.path("").display());
+    for prefix in [
+        "git@github.com:",
+        "ssh://git@example.com/",
+        "git@example.com:",
+    ] {
+        world.sandbox.pretend(prefix, &base);
+    }
+    world.commit(&[("README.md", "ours\n")]);
+    let file = format!("file://{}/shop", top.display());
+
+    // The target, the default NEW_DIR, and where in it the target lies.
+    let cases = [
+        (
+            "https://github.com/acme/shop//app/overlay?ref=v1",
+            "localized-overlay-v1",
+            "app/overlay",
+        ),
+        (
+            "https://github.com/acme/shop/app/overlay?ref=v1",
+            "localized-overlay-v1",
+            "app/overlay",
+        ),
+        (
+            "https://github.com/acme/shop.git/app/overlay?ref=v1",
+            "localized-overlay-v1",
+            "app/overlay",
+        ),
+        (
+            "https://github.com/acme/shop.git//app/overlay/?version=v1",
+            "localized-overlay-v1",
+            "app/overlay",
+        ),
+        (
+            "https://github.com/acme/shop?ref=v1",
+            "localized-shop-v1",
+            ".",
+        ),
+        (
+            "https://github.com/acme/shop.git?ref=v1",
+            "localized-shop.git-v1",
+            ".",
+        ),
+        (
+            "http://github.com/acme/shop?ref=v1",
+            "localized-shop-v1",
+            ".",
+        ),
+        (
+            "github.com/acme/shop//app/base?ref=v1",
+            "localized-base-v1",
+            "app/base",
+        ),
+        (
+            "git::https://github.com/acme/shop//app/base?ref=v1",
+            "localized-base-v1",
+            "app/base",
+        ),
+        (
+            "git@github.com:acme/shop//app/base?ref=v1",
+            "localized-base-v1",
+            "app/base",
+        ),
+        (
+            "ssh://git@github.com/acme/shop//app/base?ref=v1",
+            "localized-base-v1",
+            "app/base",
+        ),
+        (
+            "ssh://git@example.com/acme/shop//app/base?ref=v1",
+            "localized-base-v1",
+            "app/base",
+        ),
+        (
+            "git@example.com:acme/shop.git//app/base?ref=v1",
+            "localized-base-v1",
+            "app/base",
+        ),
+        (
+            &format!("{file}//app/overlay?ref=v1"),
+            "localized-overlay-v1",
+            "app/overlay",
+        ),
+        (
+            &format!("{file}?ref={id}"),
+            &format!("localized-shop-{id}"),
+            ".",
+        ),
+        (
+            &format!("{file}?ref=refs/tags/v1"),
+            "localized-shop-refs-tags-v1",
+            ".",
+        ),
+    ];
+    for (number, (url, new_dir, place)) in cases.iter().enumerate() {
+        let branch = format!("case-{number}");
+        let output = world.work.run(&[url, "--branch", &branch]);
+        output
+            .success()
+            .stdout_has(&format!("into {new_dir} on branch"));
+        let files = world.work.files(&branch);
+        let kustomization = match *place {
+            "." => format!("100644 {new_dir}/kustomization.yaml"),
+            place => format!("100644 {new_dir}/{place}/kustomization.yaml"),
+        };
+        assert!(files.contains(&kustomization), "{url}: {files:?}");
+        assert!(
+            files.contains(&format!("100644 {new_dir}/app/base/map.yaml")),
+            "{url}: {files:?}"
+        );
+        assert!(
+            !files
+                .iter()
+                .any(|file| file.ends_with(&format!("{new_dir}/README.md")))
+        );
+        let lock = world
+            .work
+            .show(&branch, &format!("{new_dir}/kustomize-localize.lock"));
+        assert!(lock.contains(&format!("commit: {id}")), "{url}: {lock}");
+    }
+}
+
+#[test]
+fn a_remote_target_builds_without_a_network() {
+    let world = World::new();
+    world.upstream_of(
+        "acme/lib",
+        &[
+            ("kustomization.yaml", "resources: [map.yaml]\n"),
+            ("map.yaml", &config_map("lib")),
+        ],
+    );
+    world.upstream_of(
+        "acme/shop",
+        &[
+            (
+                "app/kustomization.yaml",
+                "resources: [../base, 'https://github.com/acme/lib?ref=v1', 'https://files.example.com/map.yaml']\n",
+            ),
+            ("base/kustomization.yaml", "resources: [map.yaml]\n"),
+            ("base/map.yaml", &config_map("shop")),
+        ],
+    );
+    world.file("https://files.example.com/map.yaml", config_map("file"));
+    world.commit(&[("README.md", "ours\n")]);
+    let clone = world.localized(&["https://github.com/acme/shop//app?ref=v1", "vendored/shop"]);
+    world.same_build(
+        "https://github.com/acme/shop//app?ref=v1",
+        &clone,
+        "vendored/shop/app",
+    );
+    assert!(
+        clone
+            .path()
+            .join("vendored/shop/app/localized-files/github.com/acme/lib/v1/map.yaml")
+            .is_file()
+    );
+}
+
+#[test]
+fn a_remote_target_takes_no_scope() {
+    let world = World::new();
+    world.commit(&[("README.md", "ours\n")]);
+    let output = world.refused(&["https://github.com/acme/shop?ref=v1", "--scope", "."]);
+    output
+        .stderr_has("`--scope` cannot be given for a remote target: its repository is the scope")
+        .stderr_has("hint: leave `--scope` out");
+}
+
+#[test]
+fn a_remote_target_without_a_ref_needs_a_new_dir() {
+    let world = World::new();
+    let upstream = world.upstream_of(
+        "acme/shop",
+        &[
+            ("kustomization.yaml", "resources: [map.yaml]\n"),
+            ("map.yaml", &config_map("shop")),
+        ],
+    );
+    let id = upstream.id("HEAD");
+    world.commit(&[("README.md", "ours\n")]);
+    let clone = world.localized(&["https://github.com/acme/shop", "out"]);
+    assert_eq!(clone.read("out/map.yaml"), config_map("shop"));
+    assert!(
+        clone
+            .read("out/kustomize-localize.lock")
+            .contains(&format!("commit: {id}"))
+    );
+    // Its name must be given: there is no ref to derive one from.
+    world
+        .refused(&["https://github.com/acme/shop"])
+        .stderr_has("NEW_DIR has no name")
+        .stderr_has("hint: give NEW_DIR");
+}
+
+#[test]
+fn a_remote_root_without_a_ref_is_what_head_is() {
+    let world = World::new();
+    let upstream = world.upstream_of(
+        "acme/lib",
+        &[
+            ("kustomization.yaml", "resources: [map.yaml]\n"),
+            ("map.yaml", &config_map("lib")),
+        ],
+    );
+    let id = upstream.id("HEAD");
+    world.commit(&[(
+        "app/kustomization.yaml",
+        "resources:\n- https://github.com/acme/lib\n",
+    )]);
+    let clone = world.localized(&["app"]);
+    let place = format!("localized-app/localized-files/github.com/acme/lib/{id}");
+    assert!(fs::exists(clone.path().join(place).join("map.yaml")).unwrap());
+    world.same_build("app", &clone, "localized-app");
+}

@@ -1,0 +1,4 @@
+mod git;
+mod http;
+mod offline;
+mod reach;

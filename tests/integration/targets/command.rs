@@ -1,0 +1,523 @@
+//! `targets`, and what depends on it, as people run it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::Value;
+
+use crate::support::{Repo, Sandbox, World, config, config_map};
+
+const OBJECTS: &str = "apiVersion: source.toolkit.fluxcd.io/v1
+kind: GitRepository
+metadata: {name: fleet, namespace: flux-system}
+spec: {url: 'https://github.com/acme/fleet', ref: {branch: main}}
+---
+apiVersion: kustomize.toolkit.fluxcd.io/v1
+kind: Kustomization
+metadata: {name: apps, namespace: flux-system}
+spec:
+  path: ./apps/web
+  sourceRef: {kind: GitRepository, name: fleet}
+";
+
+/// Returns a repository from which Flux deploys one of two applications.
+fn fleet(sandbox: &Sandbox) -> Repo {
+    let repo = sandbox.repo("work");
+    repo.git(&["remote", "add", "origin", "git@github.com:acme/fleet.git"]);
+    repo.write("clusters/prod/apps.yaml", OBJECTS);
+    repo.write("apps/web/kustomization.yaml", "resources: [map.yaml]\n");
+    repo.write("apps/web/map.yaml", config("web"));
+    repo.write("apps/db/kustomization.yaml", "resources: [none.yaml]\n");
+    repo.commit("Begin");
+    repo
+}
+
+#[test]
+fn targets_are_shown_for_people_and_machines() {
+    let sandbox = Sandbox::new();
+    let repo = fleet(&sandbox);
+    let text = "clusters/prod/apps.yaml:6: Flux Kustomization flux-system/apps\n  apps/web at main: a kustomization, hermetic\n\n1 target: 1 here, 0 external, 0 templated\n";
+    for from in [
+        &[][..],
+        &["--staged"],
+        &["--working-tree"],
+        &["--rev", "HEAD"],
+    ] {
+        let shown = repo
+            .run(&[&["targets"], from].concat())
+            .success()
+            .stdout
+            .clone();
+        assert_eq!(shown, text, "{from:?}");
+    }
+    let json = repo
+        .run(&["targets", "--format", "json"])
+        .success()
+        .stdout
+        .clone();
+    let json: Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(json["targets"][0]["path"], "apps/web");
+    assert_eq!(json["counts"]["here"], 1);
+    // Another repository is not this one.
+    repo.git(&[
+        "remote",
+        "set-url",
+        "origin",
+        "https://github.com/acme/other",
+    ]);
+    let shown = repo.run(&["targets"]).success().stdout.clone();
+    assert!(
+        shown.contains("external: it is in https://github.com/acme/fleet"),
+        "{shown}"
+    );
+}
+
+#[test]
+fn the_gate_looks_at_what_is_deployed() {
+    let sandbox = Sandbox::new();
+    let repo = fleet(&sandbox);
+    repo.run(&["check"]).fails(1);
+    repo.run(&["check", "--targets-only"]).success();
+    repo.write(
+        "clusters/prod/apps.yaml",
+        OBJECTS.replace("apps/web", "apps/weeb"),
+    );
+    repo.git(&["add", "--all"]);
+    let told = repo
+        .run(&["check", "--targets-only"])
+        .fails(1)
+        .stdout
+        .clone();
+    assert!(
+        told.contains("error[missing-target]: Flux Kustomization apps"),
+        "{told}"
+    );
+    assert!(told.contains("help: did you mean `apps/web`?"), "{told}");
+    repo.git(&["rm", "-qf", "clusters/prod/apps.yaml"]);
+    repo.run(&["check", "--targets-only"])
+        .fails(2)
+        .stderr_has("no target is deployed from here");
+}
+
+#[test]
+fn a_result_that_changes_what_is_deployed_is_refused() {
+    let world = World::acme();
+    let work = &world.work;
+    work.git(&["remote", "add", "origin", "https://github.com/acme/fleet"]);
+    let set = "apiVersion: argoproj.io/v1alpha1
+kind: ApplicationSet
+metadata: {name: apps, namespace: argocd}
+spec:
+  generators:
+  - git:
+      repoURL: https://github.com/acme/fleet
+      revision: main
+      directories:
+      - path: apps/*/*
+  template:
+    metadata: {name: '{{path.basename}}'}
+    spec:
+      source: {repoURL: 'https://github.com/acme/fleet', path: '{{path}}', targetRevision: main}
+";
+    work.write("sets/apps.yaml", set);
+    work.write(
+        "apps/web/kustomization.yaml",
+        "resources:\n- https://github.com/acme/lib//web?ref=v1\n- map.yaml\n",
+    );
+    work.write("apps/web/map.yaml", config_map("web"));
+    work.write("apps/team/db/kustomization.yaml", "resources: [map.yaml]\n");
+    work.write("apps/team/db/map.yaml", config_map("db"));
+    work.commit("Begin");
+    for arguments in [
+        &["--in-place"][..],
+        &["--in-place", "--no-commit"],
+        &["apps/web", "apps/team/copy"],
+        &["apps/web", "apps/team/copy", "--no-commit"],
+    ] {
+        let before = work.state();
+        work.run(&[arguments, &["--no-verify"]].concat())
+            .fails(2)
+            .stderr_has("sets/apps.yaml:1: ")
+            .stderr_has("ApplicationSet argocd/apps")
+            .stderr_has("hint: ");
+        work.state().assert_same(&before);
+    }
+    // What the hint says helps.
+    let excluded =
+        "      - path: apps/*/*\n      - {path: apps/*/localized-files, exclude: true}\n";
+    work.write(
+        "sets/apps.yaml",
+        set.replace("      - path: apps/*/*\n", excluded),
+    );
+    work.commit("Exclude");
+    work.run(&["--in-place", "--no-verify"]).success();
+}
+
+/// Returns an object of Flux in the namespace of bootstrapping.
+fn of_flux(version: &str, kind: &str, name: &str, spec: &str) -> String {
+    format!(
+        "---\napiVersion: {version}\nkind: {kind}\nmetadata: {{name: '{name}', namespace: flux-system}}\nspec: {{{spec}}}\n"
+    )
+}
+
+fn kustomization(name: &str, spec: &str) -> String {
+    of_flux(
+        "kustomize.toolkit.fluxcd.io/v1",
+        "Kustomization",
+        name,
+        spec,
+    )
+}
+
+/// Writes clusters as the example of Flux has them: an ArtifactGenerator copies out of `flux-system`, which is declared
+/// nowhere before it is bootstrapped.
+fn clusters_of_generators(repo: &Repo) {
+    for cluster in ["production", "staging"] {
+        let generator = format!(
+            "sources: [{{alias: monorepo, kind: GitRepository, name: flux-system}}], artifacts: [{{name: apps, originRevision: '@monorepo', copy: [{{from: '@monorepo/apps/base/**', to: '@artifact/base/'}}, {{from: '@monorepo/apps/{cluster}/**', to: '@artifact/{cluster}/'}}]}}, {{name: infra, copy: [{{from: '@monorepo/infra/**', to: '@artifact/'}}]}}]"
+        );
+        let artifact = |name: &str, path: &str, more: &str| {
+            let spec =
+                format!("sourceRef: {{kind: ExternalArtifact, name: {name}}}, path: {path}{more}");
+            kustomization(name, &spec)
+        };
+        let files = [
+            (
+                "flux-system/gotk-sync.yaml",
+                "# flux bootstrap writes this file.\n".to_owned(),
+            ),
+            (
+                "artifacts.yaml",
+                of_flux(
+                    "source.extensions.fluxcd.io/v1beta1",
+                    "ArtifactGenerator",
+                    "flux-system",
+                    &generator,
+                ),
+            ),
+            ("apps.yaml", artifact("apps", &format!("./{cluster}"), "")),
+            (
+                "infra.yaml",
+                artifact(
+                    "infra",
+                    "./configs",
+                    ", postBuild: {substitute: {team: acme}}",
+                ),
+            ),
+        ];
+        for (name, text) in files {
+            repo.write(&format!("clusters/{cluster}/{name}"), text);
+        }
+        repo.write(
+            &format!("apps/{cluster}/kustomization.yaml"),
+            "resources: [../base/web]\n",
+        );
+    }
+    repo.write(
+        "apps/base/web/kustomization.yaml",
+        "resources: [map.yaml]\n",
+    );
+    repo.write("apps/base/web/map.yaml", config("web"));
+    let team = kustomization(
+        "${team}",
+        "path: './teams/${team}', sourceRef: {kind: GitRepository, name: flux-system}",
+    );
+    repo.write("infra/configs/team.yaml", team);
+    repo.write("teams/acme/map.yaml", config("acme"));
+}
+
+/// Returns the names and directories of what is deployed, each once; that of another repository has none.
+fn deployed(repo: &Repo) -> BTreeSet<(String, String)> {
+    let output = repo.run(&["targets", "--format", "json"]);
+    let json: Value = serde_json::from_str(&output.success().stdout).unwrap();
+    let text = |one: &Value, key: &str| one[key].as_str().unwrap_or_default().to_owned();
+    let targets = json["targets"].as_array().unwrap().iter();
+    targets
+        .map(|one| (text(one, "name"), text(one, "path")))
+        .collect()
+}
+
+#[test]
+fn what_bootstrapping_is_going_to_declare_is_this_repository() {
+    let sandbox = Sandbox::new();
+    let repo = sandbox.repo("work");
+    clusters_of_generators(&repo);
+    repo.commit("Begin");
+    let expected = [
+        ("acme", "teams/acme"),
+        ("apps", "apps/production"),
+        ("apps", "apps/staging"),
+        ("infra", "infra/configs"),
+    ];
+    let expected = expected.map(|(name, path)| (name.to_owned(), path.to_owned()));
+    assert_eq!(deployed(&repo), expected.into());
+    repo.write("apps/base/web/map.yaml", config("changed"));
+    repo.write(
+        "apps/staging/kustomization.yaml",
+        "resources: [gone.yaml, ../base/web]\n",
+    );
+    repo.commit("Change");
+    let affected = repo.run(&["affected", "--since", "HEAD^"]);
+    let affected = affected.success().stdout.clone();
+    for cluster in ["production", "staging"] {
+        let name = format!("Flux Kustomization apps (clusters/{cluster}/apps.yaml:");
+        assert!(affected.contains(&name), "{affected}");
+    }
+    let told = repo
+        .run(&["check", "--targets-only"])
+        .fails(1)
+        .stdout
+        .clone();
+    assert!(
+        told.contains("apps/staging/kustomization.yaml:1:"),
+        "{told}"
+    );
+    // What is deployed from the top is here, too; where no path is, the source is another repository.
+    for (path, is_here) in [("./", true), ("./nowhere", false)] {
+        let repo = sandbox.repo(&format!("deploys-{is_here}"));
+        let spec = format!("path: {path}, sourceRef: {{kind: GitRepository, name: flux-system}}");
+        repo.write("cluster.yaml", kustomization("cluster", &spec));
+        repo.commit("Begin");
+        let output = repo.run(&["targets", "--format", "json"]);
+        let json: Value = serde_json::from_str(&output.success().stdout).unwrap();
+        assert_eq!(json["counts"]["here"], u64::from(is_here), "{json}");
+    }
+}
+
+/// Writes applications of Argo CD that use what does not lie in their directories.
+fn applications_that_share(repo: &Repo) {
+    let here = "repoURL: 'https://github.com/acme/fleet', targetRevision: main";
+    let application = |name: &str, spec: &str| {
+        repo.write(
+            &format!("argo/{name}.yaml"),
+            format!("apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {{name: {name}, annotations: {{argocd.argoproj.io/manifest-generate-paths: .}}}}\nspec: {{{spec}}}\n"),
+        );
+    };
+    for (name, path) in [("web", "apps/web"), ("linked", "apps/linked")] {
+        application(name, &format!("source: {{{here}, path: {path}}}"));
+    }
+    let values =
+        "valueFiles: [own.yaml, ../../values/prod.yaml, /values/all.yaml, '../../values/*/x.yaml']";
+    application(
+        "shop",
+        &format!("source: {{{here}, path: charts/shop, helm: {{{values}}}}}"),
+    );
+    let values = "valueFiles: [$values/values/other.yaml], fileParameters: [{name: a, path: ../../values/file.txt}]";
+    application(
+        "many",
+        &format!(
+            "sources: [{{{here}, path: charts/many, helm: {{{values}}}}}, {{{here}, ref: values}}]"
+        ),
+    );
+    for (file, text) in [
+        (
+            "apps/web/kustomization.yaml",
+            "resources: [../base]\nhelmGlobals: {chartHome: ../../charts}\nhelmCharts: [{name: web, valuesFile: ../../values/web.yaml}]\n",
+        ),
+        ("apps/base/kustomization.yaml", "resources: [map.yaml]\n"),
+        ("apps/base/map.yaml", &config("base")),
+        ("charts/web/Chart.yaml", "name: web\nversion: 1.0.0\n"),
+        ("charts/web/templates/map.yaml", &config("web")),
+        ("real/linked/kustomization.yaml", "resources: [map.yaml]\n"),
+        ("real/linked/map.yaml", &config("linked")),
+        (
+            "charts/shop/Chart.yaml",
+            "name: shop\nversion: 1.0.0\ndependencies: [{name: common, repository: file://../common}]\n",
+        ),
+        (
+            "charts/common/Chart.yaml",
+            "name: common\nversion: 1.0.0\ndependencies: [{name: shop, repository: file://../shop}]\n",
+        ),
+        ("charts/many/Chart.yaml", "name: many\nversion: 1.0.0\n"),
+        ("values/web.yaml", "a: b\n"),
+        ("values/prod.yaml", "a: b\n"),
+        ("values/all.yaml", "a: b\n"),
+        ("values/some/x.yaml", "a: b\n"),
+        ("values/other.yaml", "a: b\n"),
+        ("values/file.txt", "a\n"),
+        ("README.md", "No application uses it.\n"),
+    ] {
+        repo.write(file, text);
+    }
+    std::os::unix::fs::symlink("../real/linked", repo.path().join("apps/linked")).unwrap();
+    repo.write(".kustomize-localize", "rules: {generate-paths: error}\n");
+}
+
+/// Returns whether Argo CD looks again at an application when a file changes, as its webhook decides that.
+fn is_watched(value: &str, own: &str, file: &str) -> bool {
+    value.split(';').any(|item| {
+        let item = match item.strip_prefix('/') {
+            Some(item) => item,
+            None => own,
+        };
+        file == item
+            || file
+                .strip_prefix(item)
+                .is_some_and(|rest| rest.starts_with('/'))
+    })
+}
+
+#[test]
+fn what_argo_cd_watches_covers_every_file_that_makes_a_difference() {
+    let sandbox = Sandbox::new();
+    let repo = sandbox.repo("work");
+    repo.git(&["remote", "add", "origin", "git@github.com:acme/fleet.git"]);
+    applications_that_share(&repo);
+    repo.commit("Begin");
+    let shown = || {
+        repo.run(&["targets", "--manifest-generate-paths"])
+            .success()
+            .stdout
+            .clone()
+    };
+    let printed = shown();
+    let lines: Vec<&str> = printed.lines().collect();
+    let names = lines
+        .iter()
+        .step_by(2)
+        .map(|line| line.rsplit(' ').next().unwrap());
+    let values = lines.iter().skip(1).step_by(2);
+    let values = values.map(|line| line.rsplit(' ').next().unwrap());
+    let values: BTreeMap<&str, &str> = names.zip(values).collect();
+    assert_eq!(values.len(), 4, "{printed}");
+    let told = || repo.run(&["check"]).stdout.clone();
+    let before = told();
+    for (name, value) in &values {
+        assert!(
+            before.contains(&format!(
+                "write: argocd.argoproj.io/manifest-generate-paths: {value}\n"
+            )),
+            "{name} {value}: {before}"
+        );
+    }
+    let all = repo.git(&["ls-files"]);
+    let mut uses: BTreeSet<(String, String)> = BTreeSet::new();
+    let others = ["argo/", ".kustomize-localize", "apps/linked"];
+    let files = all
+        .lines()
+        .filter(|file| !others.iter().any(|other| file.starts_with(other)));
+    for file in files.chain(["apps/linked"]) {
+        if file == "apps/linked" {
+            repo.remove(file);
+            repo.write(file, "no link\n");
+        } else {
+            let text = std::fs::read_to_string(repo.path().join(file)).unwrap();
+            repo.write(file, format!("{text}# changed\n"));
+        }
+        repo.commit(&format!("Change {file}"));
+        let output = repo.run(&["affected", "--since", "HEAD^"]);
+        let touched = output.success().stdout.clone();
+        for (name, value) in &values {
+            if touched.contains(&format!("Argo CD Application {name} (")) {
+                let own = match *name {
+                    "web" | "linked" => format!("apps/{name}"),
+                    _ => format!("charts/{name}"),
+                };
+                assert!(is_watched(value, &own, file), "{name} {value}: {file}");
+                uses.insert(((*name).to_owned(), file.to_owned()));
+            }
+        }
+    }
+    for (name, file) in [
+        ("web", "charts/web/templates/map.yaml"),
+        ("web", "values/web.yaml"),
+        ("web", "apps/base/map.yaml"),
+        ("linked", "apps/linked"),
+        ("linked", "real/linked/map.yaml"),
+        ("shop", "charts/common/Chart.yaml"),
+        ("shop", "values/prod.yaml"),
+        ("shop", "values/all.yaml"),
+        ("shop", "values/some/x.yaml"),
+        ("many", "values/other.yaml"),
+        ("many", "values/file.txt"),
+    ] {
+        assert!(
+            uses.contains(&(name.to_owned(), file.to_owned())),
+            "{name} {file}"
+        );
+    }
+    assert!(!uses.iter().any(|(_, file)| file == "README.md"));
+    // What the help says is enough.
+    repo.git(&["checkout", "-q", "HEAD", "."]);
+    for (name, value) in &values {
+        let file = format!("argo/{name}.yaml");
+        let text = std::fs::read_to_string(repo.path().join(&file)).unwrap();
+        let text = text.replace("generate-paths: .", &format!("generate-paths: '{value}'"));
+        repo.write(&file, text);
+    }
+    repo.git(&["add", "--all"]);
+    let after = told();
+    assert!(!after.contains("error[generate-paths]"), "{after}");
+}
+
+#[test]
+fn what_nothing_deploys_is_a_warning_that_names_the_way_out() {
+    let sandbox = Sandbox::new();
+    let repo = sandbox.repo("work");
+    let deploys = |name: &str, path: &str| {
+        let spec = format!("path: {path}, sourceRef: {{kind: GitRepository, name: flux-system}}");
+        kustomization(name, &spec)
+    };
+    repo.write(
+        "kubernetes/flux/cluster/ks.yaml",
+        deploys("cluster-apps", "./kubernetes/apps"),
+    );
+    repo.write(
+        "kubernetes/apps/default/kustomization.yaml",
+        "resources: [web/ks.yaml]\n",
+    );
+    let web = "kubernetes/apps/default/web/ks.yaml";
+    repo.write(web, deploys("web", "./kubernetes/apps/default/web/app"));
+    repo.write("kubernetes/apps/default/web/app/map.yaml", config("web"));
+    for name in ["old", "older"] {
+        let app = format!("./kubernetes/apps/default/{name}/app");
+        let both = deploys(name, &app) + &deploys(&format!("{name}-db"), &app);
+        repo.write(&format!("kubernetes/archive/default/{name}/ks.yaml"), both);
+    }
+    repo.write(
+        "kubernetes/archive/default/kustomization.yaml",
+        "resources: [old/ks.yaml]\n",
+    );
+    let found = |status: i32, warnings: usize, errors: usize| {
+        repo.git(&["add", "--all"]);
+        for arguments in [&["check"][..], &["check", "kubernetes/archive"]] {
+            let output = repo.run(arguments);
+            let told = &output.stdout;
+            assert_eq!(
+                told.matches("warning[missing-target]").count(),
+                warnings,
+                "{told}"
+            );
+        }
+        let told = repo.run(&["check"]);
+        assert_eq!(told.status, status, "{}", told.stdout);
+        assert_eq!(told.stdout.matches("error[missing-target]").count(), errors);
+        told.stdout.clone()
+    };
+    let told = found(0, 4, 0);
+    assert!(
+        told.contains("add `kubernetes/archive` to `exclude`"),
+        "{told}"
+    );
+    // What is deployed fails, and so does what may be deployed by hand as what is beside it.
+    repo.write(web, deploys("web", "./kubernetes/apps/default/wbe"));
+    repo.write(
+        "kubernetes/flux/cluster/more.yaml",
+        deploys("more", "./kubernetes/mroe"),
+    );
+    found(1, 4, 2);
+    repo.write(".kustomize-localize", "exclude: [kubernetes/archive]\n");
+    let told = found(1, 0, 2);
+    assert!(!told.contains("archive"), "{told}");
+    // Where no object is reached, all may be deployed from elsewhere.
+    repo.git(&[
+        "rm",
+        "-q",
+        "-r",
+        "-f",
+        "kubernetes/flux",
+        ".kustomize-localize",
+    ]);
+    repo.write(web, deploys("web", "./kubernetes/apps/default/web/app"));
+    let told = found(1, 0, 4);
+    assert!(told.contains("to `exclude`"), "{told}");
+}

@@ -1,0 +1,380 @@
+//! `verify`: a localized commit against its lock and trailers.
+
+mod directory;
+
+use git_kustomize_localize::record::sha256_hex;
+use serde_json::Value;
+
+use crate::branch::commits::signed::key;
+use crate::support::{Output, Project, Repo, Sandbox};
+use crate::verify::upstream::parsed;
+
+const PLACE: &str =
+    "localized-overlay/base/localized-files/example.com/acme/remote/v1/service.yaml";
+const LOCK: &str = "localized-overlay/kustomize-localize.lock";
+
+/// Returns a repository whose working tree is the localized branch.
+fn localized() -> Project {
+    let project = Project::new();
+    project.overlay(&["--no-verify"]).success();
+    project.work.git(&["switch", "--quiet", "localized/main"]);
+    project
+}
+
+/// Verifies, which changes nothing.
+#[track_caller]
+fn verify(repo: &Repo, args: &[&str]) -> Output {
+    repo.run_unchanged(&[&["verify"], args].concat())
+}
+
+/// Commits what is on disk by hand.
+fn tamper(repo: &Repo) {
+    repo.git(&["add", "--all"]);
+    repo.git(&["commit", "--quiet", "--message", "By hand"]);
+}
+
+#[test]
+fn a_fresh_result_verifies() {
+    let project = localized();
+    let work = &project.work;
+    let commit = work.id("HEAD");
+    let by = &commit[..12];
+    for args in [
+        &[][..],
+        &["HEAD"],
+        &["localized/main"],
+        &["--", "."],
+        &["--", "localized-overlay"],
+    ] {
+        verify(work, args)
+            .success()
+            .stdout_has(&format!(
+                "localized-overlay from example/overlay: 6 files, 1 remote; also in the message of {by}\n"
+            ))
+            .stdout_has(": as recorded\n");
+    }
+    assert_eq!(verify(work, &["--quiet"]).success().stdout, "");
+    let report = parsed(verify(work, &["--format", "json"]).success());
+    assert_eq!(report["version"], 1);
+    assert_eq!(report["commit"], commit);
+    assert_eq!(report["records"][0]["directory"], "localized-overlay");
+    assert_eq!(report["records"][0]["recorded_by"], commit);
+    assert_eq!(report["differences"], Value::Array(vec![]));
+    // From elsewhere, and later.
+    work.git(&["switch", "--quiet", "main"]);
+    work.git(&["merge", "--quiet", "--squash", "localized/main"]);
+    work.git(&["commit", "--quiet", "--no-edit"]);
+    verify(work, &[])
+        .success()
+        .stdout_has("also in the message of");
+    work.git(&[
+        "commit",
+        "--quiet",
+        "--amend",
+        "--message",
+        "Nothing is told here",
+    ]);
+    verify(work, &[])
+        .fails(1)
+        .stdout_has(&format!("{LOCK}: no commit message holds its record\n"));
+    verify(work, &["--own-changes"])
+        .success()
+        .stdout_has("no commit message tells of it any more");
+    let inside = project.sandbox.run(
+        &work.path().join("example"),
+        &["verify", "--own-changes", "--", "../localized-overlay"],
+    );
+    inside.success().stdout_has("as recorded");
+}
+
+/// A manual change, and the report about it.
+type Tampering = (fn(&Repo), &'static str);
+
+#[test]
+fn every_change_is_named() {
+    let changes: &[Tampering] = &[
+        (
+            |repo| repo.write(PLACE, repo.read(PLACE).replace("one", "two")),
+            "service.yaml: was changed: its sha256 is ",
+        ),
+        (
+            |repo| {
+                repo.write(
+                    "localized-overlay/overlay/kustomization.yaml",
+                    "resources: [../base]\n",
+                )
+            },
+            "localized-overlay/overlay/kustomization.yaml: was changed",
+        ),
+        (
+            |repo| repo.remove(PLACE),
+            "service.yaml: is missing, although the lock lists it",
+        ),
+        (
+            |repo| {
+                repo.remove(PLACE);
+                repo.symlink(PLACE, "kustomization.yaml");
+            },
+            "service.yaml: is not a file, although the lock lists it as one",
+        ),
+        (
+            |repo| repo.write_executable(PLACE, repo.read(PLACE)),
+            "service.yaml: has another mode than the lock lists",
+        ),
+        (
+            |repo| repo.write("localized-overlay/base/more.yaml", "a: b\n"),
+            "localized-overlay/base/more.yaml: was added: the lock does not list it",
+        ),
+        (
+            |repo| {
+                let lock = repo.read(LOCK);
+                let (head, rest) = lock.split_once("commit: ").unwrap();
+                let changed = if rest.starts_with('0') { "1" } else { "0" };
+                repo.write(LOCK, format!("{head}commit: {changed}{}", &rest[1..]));
+            },
+            "kustomize-localize.lock: lists https://example.com/acme/remote",
+        ),
+        (
+            |repo| {
+                repo.write(
+                    LOCK,
+                    repo.read(LOCK)
+                        .replace("target: example/overlay", "target: example/base"),
+                )
+            },
+            "kustomize-localize.lock: names the target `example/base`",
+        ),
+        (|repo| repo.remove(LOCK), "kustomize-localize.lock: is gone"),
+    ];
+    for (change, expected) in changes {
+        let project = localized();
+        let work = &project.work;
+        change(work);
+        tamper(work);
+        let output = verify(work, &[]);
+        output.fails(1).stdout_has(expected);
+        assert!(!output.stdout.contains("as recorded"), "{output:?}");
+        // The commit before is as it was.
+        verify(work, &["HEAD^"]).success();
+        let report = parsed(verify(work, &["--format", "json"]).fails(1));
+        assert!(!report["differences"].as_array().unwrap().is_empty());
+        // Paths elsewhere are not requested.
+        if work.path().join(LOCK).exists() {
+            let output = verify(work, &["--", "localized-overlay/base/config.yaml"]);
+            assert!(!output.stdout.contains("service.yaml"), "{output:?}");
+        }
+    }
+}
+
+#[test]
+fn files_and_lock_that_were_changed_together_disagree_with_the_message_only() {
+    let project = localized();
+    let work = &project.work;
+    let before = work.read(PLACE);
+    let after = before.replace("one", "two");
+    work.write(PLACE, &after);
+    let lock = work.read(LOCK);
+    assert!(lock.contains(&sha256_hex(before.as_bytes())));
+    work.write(
+        LOCK,
+        lock.replace(
+            &sha256_hex(before.as_bytes()),
+            &sha256_hex(after.as_bytes()),
+        ),
+    );
+    tamper(work);
+    let output = verify(work, &[]);
+    for path in [PLACE, LOCK] {
+        output
+            .fails(1)
+            .stdout_has(&format!("{path}: is not what the message of "));
+    }
+    output.stdout_has(": 2 differences\n");
+    assert!(!output.stdout.contains("was changed"), "{output:?}");
+    // Without the message, nothing offline reveals it: the page says so.
+    let tree = work.git(&["write-tree"]);
+    let rewritten = work.git(&["commit-tree", "-m", "Rewritten", &tree]);
+    verify(work, &[&rewritten])
+        .fails(1)
+        .stdout_has(": 1 difference\n");
+    verify(work, &[&rewritten, "--own-changes"])
+        .success()
+        .stdout_has("no commit message tells of it any more");
+}
+
+#[test]
+fn remaining_remote_references_are_named() {
+    let project = Project::new();
+    let work = &project.work;
+    work.write(
+        ".kustomize-localize",
+        "allow:\n- url: 'https://example.com/**'\n  refs: any\n  reason: ours\nrules:\n  remote-reference: 'off'\n",
+    );
+    work.commit("allowed");
+    work.run(&["--in-place", "--no-commit", "example/base"])
+        .success();
+    work.write(
+        "other/kustomization.yaml",
+        "resources:\n# kustomize-localize: allow[remote-reference] ours\n- https://example.com/acme/remote.git?ref=v1\n",
+    );
+    tamper(work);
+    work.run(&["check"]).success();
+    verify(work, &[])
+        .fails(1)
+        .stdout_has("other/kustomization.yaml:3:3: `https://example.com/acme/remote.git?ref=v1` is still remote (resources[0])\n")
+        .stdout_has(": 1 difference\n");
+    verify(work, &["--", "example"]).success();
+    // Being locked, too, is not enough.
+    work.run(&["lock"]).success().stdout_has("nothing to do");
+}
+
+#[test]
+fn a_commit_without_a_record_is_an_error() {
+    let project = Project::new();
+    let work = &project.work;
+    verify(work, &[])
+        .fails(2)
+        .stderr_has("`HEAD` holds no record")
+        .stderr_has("localized/main");
+    // A lock of URLs is none.
+    work.run(&["lock"]).success();
+    work.commit("locked");
+    verify(work, &[])
+        .fails(2)
+        .stderr_has("`HEAD` holds no record");
+    project.overlay(&[]).success();
+    verify(work, &["localized/main", "--", "example"])
+        .fails(2)
+        .stderr_has("`localized/main` holds no record of `example`");
+    verify(work, &["localized/main", "--", "localized-overlay/nope"])
+        .fails(2)
+        .stderr_has("`localized/main` holds nothing at `localized-overlay/nope`, and no lock in it lists that")
+        .stderr_has("hint: see what it holds: git ls-tree -r --name-only localized/main\n");
+    verify(work, &["localized/main", "--", "localized-overlay/overlay"])
+        .success()
+        .stdout_has(": 1 file, 1 remote;");
+    verify(work, &["nothing"])
+        .fails(2)
+        .stderr_has("`nothing` names no commit");
+    let output = verify(work, &["nothing", "--format", "json"]);
+    let report = parsed(output.fails(2));
+    assert!(report.to_string().contains("names no commit"), "{report}");
+    work.git(&["switch", "--quiet", "localized/main"]);
+    work.write(LOCK, "<<<<<<< HEAD\n");
+    tamper(work);
+    verify(work, &[])
+        .fails(2)
+        .stderr_has("localized-overlay/kustomize-localize.lock:1");
+    let empty = Sandbox::new();
+    empty
+        .run(&empty.path(""), &["verify"])
+        .fails(2)
+        .stderr_has("not a git repository");
+}
+
+#[test]
+fn a_signature_can_be_required() {
+    let project = Project::new();
+    let key = key(&project);
+    let work = &project.work;
+    project.overlay(&[&format!("-S{key}")]).success();
+    verify(work, &["localized/main", "--require-signature"])
+        .success()
+        .stdout_has(": as recorded, with a good signature\n");
+    work.git(&["switch", "--quiet", "localized/main"]);
+    work.git(&[
+        "commit",
+        "--quiet",
+        "--no-gpg-sign",
+        "--allow-empty",
+        "--message",
+        "Not signed",
+    ]);
+    verify(work, &[]).success();
+    verify(work, &["--require-signature"])
+        .fails(1)
+        .stdout_has("is not signed");
+    project
+        .sandbox
+        .configure("gpg.ssh.allowedSignersFile", "/dev/null");
+    verify(work, &["HEAD^", "--require-signature"])
+        .fails(1)
+        .stdout_has("the signature of ");
+}
+
+/// Changes a file of the tip, its lock, and the message: everything that a check without a network looks at.
+fn forge(repo: &Repo, place: &str, lock: &str, directory: &str) {
+    let before = repo.read(place);
+    let after = before.replace("one", "two");
+    assert_ne!(before, after);
+    repo.write(place, &after);
+    let [old, new] = [&before, &after].map(|text| sha256_hex(text.as_bytes()));
+    repo.write(lock, repo.read(lock).replace(&old, &new));
+    repo.git(&["add", "--all"]);
+    let tree = repo.git(&["write-tree"]);
+    let message = repo.git(&["log", "-1", "--format=%B"]);
+    let [old, new] = ["HEAD", &tree].map(|tree| repo.id(&format!("{tree}:{directory}")));
+    let message = message.replace(&old, &new);
+    repo.git(&["commit", "--quiet", "--amend", "--message", &message]);
+}
+
+#[test]
+fn localizing_again_finds_consistent_tampering() {
+    for in_place in [false, true] {
+        let project = Project::new();
+        let work = &project.work;
+        let (place, lock, directory) = if in_place {
+            (
+                &PLACE["localized-overlay/".len()..],
+                "kustomize-localize.lock",
+                "",
+            )
+        } else {
+            (PLACE, LOCK, "localized-overlay")
+        };
+        let place = if in_place {
+            format!("example/{place}")
+        } else {
+            place.to_owned()
+        };
+        if in_place {
+            work.run(&["--in-place", "--no-verify"]).success();
+        } else {
+            project.overlay(&["--no-verify"]).success();
+        }
+        verify(work, &["localized/main", "--rebuild"])
+            .success()
+            .stdout_has(": as recorded, the same when localized again\n");
+        work.git(&["switch", "--quiet", "localized/main"]);
+        forge(work, &place, lock, directory);
+        verify(work, &[]).success();
+        verify(work, &["--rebuild"])
+            .fails(1)
+            .stdout_has(&format!("{place}: is not what localizing again gives\n"))
+            .stdout_has(&format!("{lock}: is not what localizing again gives\n"))
+            .stdout_has(": 2 differences\n");
+        // Not only the branch itself: what upstream held is still there, or is not.
+        std::fs::remove_dir_all(project.sandbox.path("upstream")).unwrap();
+        verify(work, &["--rebuild"]).fails(1);
+        std::fs::remove_dir_all(project.sandbox.path("cache")).unwrap();
+        verify(work, &["--rebuild"])
+            .fails(2)
+            .stderr_has("cannot be localized again");
+    }
+}
+
+#[test]
+fn localizing_again_needs_the_source_commit() {
+    let project = localized();
+    let work = &project.work;
+    work.git(&[
+        "commit",
+        "--quiet",
+        "--amend",
+        "--message",
+        "Nothing is told here",
+    ]);
+    verify(work, &["--rebuild", "--own-changes"])
+        .fails(2)
+        .stderr_has("`localized-overlay` cannot be localized again: no commit message names the source commit");
+}

@@ -1,0 +1,567 @@
+//! Whatever is changed on a localized branch by hand is named: by `verify`, which has the whole record, and by `check`
+//! as far as the files and the lock tell.
+
+mod trailers;
+
+use std::collections::BTreeSet;
+use std::fs;
+
+use serde_json::Value;
+
+use crate::branch::commits::signed::key;
+use crate::support::{Project, Repo, World};
+
+const PINNED: &str = "https://files.example.com/acme/1.0/pod.yaml";
+
+/// A localized branch that is checked out, with most of what a lock can hold.
+struct Branch {
+    _world: World,
+    repo: Repo,
+    /// The directory of the lock, with a final slash unless it is the top.
+    directory: &'static str,
+    tip: String,
+}
+
+impl Branch {
+    fn new(is_in_place: bool) -> Branch {
+        let world = World::new();
+        world.upstream_of(
+            "acme/inner",
+            &[
+                ("kustomization.yaml", "resources: [inner.yaml]\n"),
+                ("inner.yaml", &config("inner")),
+            ],
+        );
+        let base = world.upstream("acme/base");
+        base.write(
+            "app/kustomization.yaml",
+            format!(
+                "resources: [deep/x.yaml, 'https://github.com/acme/inner?ref=v1', {PINNED}]\n\
+                 configMapGenerator:\n- {{name: script, files: [run.sh]}}\n"
+            ),
+        );
+        base.write("app/deep/x.yaml", config("x"));
+        base.write("LICENSE", "terms\n");
+        base.write("app/NOTICE", "who\n");
+        base.write_executable("app/run.sh", "#!/bin/sh\n");
+        base.commit("first");
+        base.git(&["tag", "v1"]);
+        world.file(PINNED, "apiVersion: v1\nkind: Pod\nmetadata: {name: pod}\n");
+        world.commit(&[
+            ("app/kustomization.yaml", "resources: [../base]\n"),
+            (
+                "base/kustomization.yaml",
+                "resources: ['https://github.com/acme/base//app?ref=v1', cm.yaml]\n",
+            ),
+            ("base/cm.yaml", &config("cm")),
+        ]);
+        let trust = ["--trust-exec", "**/run.sh", "--no-verify"];
+        let output = if is_in_place {
+            world.work.run(&[&["--in-place"][..], &trust].concat())
+        } else {
+            world.work.run(
+                &[
+                    &["app", "out", "--scope", "."][..],
+                    &["--load-restrictor", "none", "--leave-missing", "*.json"],
+                    &trust,
+                ]
+                .concat(),
+            )
+        };
+        output.success();
+        let repo = world.clone_of_branch();
+        Branch {
+            _world: world,
+            tip: repo.id("HEAD"),
+            repo,
+            directory: if is_in_place { "" } else { "out/" },
+        }
+    }
+
+    fn lock(&self) -> String {
+        format!("{}kustomize-localize.lock", self.directory)
+    }
+
+    /// Returns the paths of what the lock lists.
+    fn listed(&self) -> Vec<String> {
+        let lock = self.repo.read(&self.lock());
+        let paths = lock
+            .lines()
+            .filter_map(|line| line.strip_prefix("  - path: "));
+        paths
+            .map(|path| format!("{}{path}", self.directory))
+            .collect()
+    }
+
+    fn commit(&self) {
+        self.repo.git(&["add", "--all"]);
+        self.repo
+            .git(&["commit", "--quiet", "--message", "By hand"]);
+    }
+
+    fn reset(&self) {
+        self.repo.git(&["reset", "--quiet", "--hard", &self.tip]);
+        self.repo.git(&["clean", "--quiet", "--force", "-d"]);
+    }
+
+    /// Returns the paths that `verify` names as files that differ.
+    fn verified(&self) -> BTreeSet<String> {
+        let output = self.repo.run(&["verify", "--format", "json"]);
+        let report: Value = serde_json::from_str(&output.fails(1).stdout).unwrap();
+        let differences = report["differences"].as_array().unwrap().iter();
+        differences
+            .filter(|difference| difference["kind"] == "file")
+            .map(|difference| difference["path"].as_str().unwrap().to_owned())
+            .collect()
+    }
+
+    /// Returns the paths that `check` finds edited.
+    fn checked(&self) -> BTreeSet<String> {
+        let output = self.repo.run(&["check", "--format", "json"]);
+        let report: Value = serde_json::from_str(&output.stdout).unwrap();
+        assert_eq!(output.status, 1, "{output:?}");
+        let findings = report["findings"].as_array().unwrap().iter();
+        findings
+            .filter(|finding| finding["rule"] == "edited-copy")
+            .map(|finding| finding["path"].as_str().unwrap().to_owned())
+            .collect()
+    }
+}
+
+fn config(name: &str) -> String {
+    format!("apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: {name}}}\n")
+}
+
+/// Does something to a localized file, and returns the path that must be named.
+type Tampering = fn(&Repo, &str) -> String;
+
+const TAMPERINGS: [(&str, Tampering); 7] = [
+    ("first byte", |repo, path| {
+        let mut bytes = fs::read(repo.path().join(path)).unwrap();
+        bytes[0] ^= 1;
+        repo.write(path, bytes);
+        path.to_owned()
+    }),
+    ("last byte", |repo, path| {
+        let mut bytes = fs::read(repo.path().join(path)).unwrap();
+        bytes.pop();
+        repo.write(path, bytes);
+        path.to_owned()
+    }),
+    ("added", |repo, path| {
+        let added = format!("{path}.orig");
+        repo.write(&added, "");
+        added
+    }),
+    ("removed", |repo, path| {
+        repo.remove(path);
+        path.to_owned()
+    }),
+    ("mode", |repo, path| {
+        let is_executable = repo
+            .git(&["ls-files", "--stage", "--", path])
+            .starts_with("100755");
+        let bytes = fs::read(repo.path().join(path)).unwrap();
+        repo.remove(path);
+        if is_executable {
+            repo.write(path, bytes)
+        } else {
+            repo.write_executable(path, bytes)
+        }
+        path.to_owned()
+    }),
+    ("link", |repo, path| {
+        // To the very same bytes.
+        let same = format!("../{}", "same".repeat(3));
+        repo.remove(path);
+        repo.symlink(path, &same);
+        path.to_owned()
+    }),
+    ("directory", |repo, path| {
+        let bytes = fs::read(repo.path().join(path)).unwrap();
+        repo.remove(path);
+        repo.write(&format!("{path}/inside"), bytes);
+        path.to_owned()
+    }),
+];
+
+fn every_file_that_is_tampered_with_is_named(is_in_place: bool) {
+    let branch = Branch::new(is_in_place);
+    let listed = branch.listed();
+    let count = if is_in_place { 8 } else { 11 };
+    assert!(listed.len() >= count, "{listed:?}");
+    let in_nobody_s_way = |path: &&String| !path.ends_with(".gitattributes");
+    for (what, tamper) in TAMPERINGS {
+        let paths = listed.iter().filter(|path| {
+            // git reads it itself: it ignores a link or a directory, and its contents are about its neighbours.
+            in_nobody_s_way(path) || what != "directory"
+        });
+        let expected: BTreeSet<String> = paths.map(|path| tamper(&branch.repo, path)).collect();
+        branch.commit();
+        assert_eq!(branch.verified(), expected, "{what}");
+        assert_eq!(branch.checked(), expected, "{what}");
+        branch.reset();
+    }
+    // One alone.
+    for path in [&listed[0], listed.last().unwrap()] {
+        let named = TAMPERINGS[0].1(&branch.repo, path);
+        branch.commit();
+        assert_eq!(branch.verified(), BTreeSet::from([named.clone()]));
+        assert_eq!(branch.checked(), BTreeSet::from([named]));
+        branch.reset();
+    }
+    branch.repo.run(&["verify"]).success();
+}
+
+#[test]
+fn every_file_of_a_copy_that_is_tampered_with_is_named() {
+    every_file_that_is_tampered_with_is_named(false);
+}
+
+#[test]
+fn every_file_in_place_that_is_tampered_with_is_named() {
+    every_file_that_is_tampered_with_is_named(true);
+}
+
+/// Returns every way to edit one field of a lock: the first field of each name in each section, with another value
+/// and left out. The number is that of its line, from 1.
+fn edits(lock: &str) -> Vec<(usize, String, String)> {
+    let lines: Vec<&str> = lock.lines().collect();
+    let mut edits = Vec::new();
+    let mut seen = BTreeSet::new();
+    let mut section = "";
+    for (index, line) in lines.iter().enumerate() {
+        let Some((key, value)) = line.split_once(':').filter(|_| !line.starts_with('#')) else {
+            continue;
+        };
+        if !line.starts_with(' ') {
+            section = key;
+        }
+        let name = format!("{section} {}", key.trim_start_matches([' ', '-']));
+        // A chart, a file and a repository each have their own.
+        if !seen.insert(name.clone()) {
+            continue;
+        }
+        let other = match value.trim() {
+            "" => continue,
+            "true" => "false".to_owned(),
+            "none" => "root-only".to_owned(),
+            "\"100644\"" => "\"100755\"".to_owned(),
+            "\"100755\"" => "\"100644\"".to_owned(),
+            list if list.starts_with('[') => "[\"other\"]".to_owned(),
+            number if number.bytes().all(|byte| byte.is_ascii_digit()) => format!("{number}1"),
+            hex if hex.len() >= 40 && hex.bytes().all(|byte| byte.is_ascii_hexdigit()) => {
+                let digit = if hex.starts_with('0') { "1" } else { "0" };
+                format!("{digit}{}", &hex[1..])
+            }
+            text => format!("{}x", text.trim_matches('"')),
+        };
+        let with = |replacement: Option<String>| {
+            let mut lines: Vec<String> = lines.iter().map(|&line| line.to_owned()).collect();
+            match replacement {
+                Some(line) => lines[index] = line,
+                None => drop(lines.remove(index)),
+            }
+            lines.join("\n") + "\n"
+        };
+        edits.push((
+            index + 1,
+            name.clone(),
+            with(Some(format!("{key}: {other}"))),
+        ));
+        if !key.contains('-') {
+            edits.push((index + 1, format!("{name}, left out"), with(None)));
+        }
+    }
+    edits
+}
+
+fn every_edit_of_a_lock_is_named(is_in_place: bool, fields: &[&str]) {
+    let branch = Branch::new(is_in_place);
+    let name = branch.lock();
+    let lock = branch.repo.read(&name);
+    let edits = edits(&lock);
+    for field in fields {
+        let is_it = |(_, name, _): &&(usize, String, String)| name == field;
+        assert!(edits.iter().any(|edit| is_it(&edit)), "{field}: {lock}");
+    }
+    for (line, what, text) in edits {
+        branch.repo.write(&name, text);
+        branch.commit();
+        let output = branch.repo.run(&["verify"]);
+        match output.status {
+            1 => output.stdout_has(if what.starts_with("files path") {
+                "was added: the lock does not list it"
+            } else if what.starts_with("files mode") {
+                ": has another mode than the lock lists"
+            } else if what.starts_with("files sha256") {
+                ": was changed: its sha256 is "
+            } else {
+                &name
+            }),
+            // A file that is no longer a lock cannot be a record.
+            2 => output.stderr_has(&format!("{name}:")),
+            _ => panic!("line {line}, {what}: {output:?}"),
+        };
+        assert!(!output.stdout.contains("as recorded"), "{what}: {output:?}");
+    }
+}
+
+#[test]
+fn every_edit_of_the_lock_of_a_copy_is_named() {
+    every_edit_of_a_lock_is_named(
+        false,
+        &[
+            "version version",
+            "target target",
+            "options scope",
+            "options load-restrictor",
+            "options leave-missing",
+            "options trust-exec",
+            "remotes url",
+            "remotes ref",
+            "remotes commit",
+            "remotes paths",
+            "remotes through",
+            "remotes sha256",
+            "remotes size",
+            "files path",
+            "files mode",
+            "files sha256",
+            "files remote",
+            "files source",
+        ],
+    );
+}
+
+#[test]
+fn every_edit_of_the_lock_at_the_top_is_named() {
+    every_edit_of_a_lock_is_named(
+        true,
+        &[
+            "version version",
+            "options trust-exec",
+            "remotes url",
+            "remotes ref",
+            "remotes commit",
+            "remotes paths",
+            "remotes through",
+            "remotes sha256",
+            "remotes size",
+            "files path",
+            "files mode",
+            "files sha256",
+            "files remote",
+            "files source",
+        ],
+    );
+}
+
+#[test]
+fn check_finds_files_that_the_lock_no_longer_lists() {
+    for is_in_place in [false, true] {
+        let branch = Branch::new(is_in_place);
+        let name = branch.lock();
+        let lock = branch.repo.read(&name);
+        branch
+            .repo
+            .write(&name, lock.replacen("ref: v1\n", "ref: v2\n", 1));
+        branch.commit();
+        let found = branch.checked();
+        assert!(!found.is_empty());
+        let output = branch.repo.run(&["check"]);
+        output
+            .fails(1)
+            .stdout_has(&format!("`{name}` says that `"))
+            .stdout_has("` is from `https://github.com/acme/base?ref=v1`, which it does not list")
+            .stdout_has("the lock was edited; to take it as it was: git checkout HEAD -- ");
+        assert_eq!(branch.verified(), found);
+    }
+}
+
+#[test]
+fn a_copy_that_is_gone_as_a_whole_is_named() {
+    let project = Project::new();
+    let work = &project.work;
+    project.overlay(&[]).success();
+    work.run(&["other", "--no-verify"]).success();
+    let made = work.id("localized/main");
+    work.git(&["switch", "--quiet", "localized/main"]);
+    work.git(&["rm", "--quiet", "-r", "localized-other"]);
+    work.commit("by hand");
+    work.run_unchanged(&["verify", "localized/main"])
+        .fails(1)
+        .stdout_has(&format!(
+            "localized-other: is not what the message of {} tells of\n",
+            &made[..12]
+        ))
+        .stdout_has(": 1 difference\n");
+    work.run_unchanged(&["verify", "localized/main", "--", "localized-overlay"])
+        .success();
+}
+
+#[test]
+fn a_branch_of_ours_holds_nothing_else() {
+    let project = Project::new();
+    let work = &project.work;
+    work.run(&["--in-place", "--no-verify"]).success();
+    let made = work.id("localized/main");
+    work.git(&["switch", "--quiet", "localized/main"]);
+    work.write("other/config.yaml", "kind: Edited\n");
+    work.write("more/new.yaml", "a: b\n");
+    work.git(&["rm", "--quiet", "README.md"]);
+    let by = work.commit("by hand");
+    let expected = format!("is not what the message of {} tells of\n", &made[..12]);
+    for rev in ["HEAD", "localized/main", "refs/heads/localized/main"] {
+        let output = work.run_unchanged(&["verify", rev]);
+        for path in ["README.md", "more", "other/config.yaml"] {
+            output.fails(1).stdout_has(&format!("{path}: {expected}"));
+        }
+        output.stdout_has(": 3 differences\n");
+    }
+    let output = work.run_unchanged(&["verify", "--", "other"]);
+    output.fails(1).stdout_has(": 1 difference\n");
+    // Where people commit, what they commit is theirs; a lock is not.
+    let own_changes = ["verify", "--own-changes", &by];
+    work.run_unchanged(&own_changes).success();
+    let lock = work.read("kustomize-localize.lock");
+    work.write(
+        "kustomize-localize.lock",
+        lock.replace("source: service.yaml", "source: other.yaml"),
+    );
+    let by = work.commit("lock");
+    work.run_unchanged(&["verify", "--own-changes", &by])
+        .fails(1)
+        .stdout_has(&format!("kustomize-localize.lock: {expected}"))
+        .stdout_has(": 1 difference\n");
+    // In a clone, too, and by the name that it has there.
+    let clone = project.sandbox.clone_of(work, "clone");
+    clone.git(&["switch", "--quiet", "--detach"]);
+    clone.git(&["branch", "--quiet", "-D", "localized/main"]);
+    clone
+        .run_unchanged(&["verify", "localized/main"])
+        .fails(2)
+        .stderr_has("name it as it is here: origin/localized/main");
+    clone
+        .run_unchanged(&["verify", "origin/localized/main"])
+        .fails(1)
+        .stdout_has(&format!("other/config.yaml: {expected}"));
+}
+
+#[test]
+fn a_squash_on_a_main_that_went_on_is_as_recorded() {
+    let project = Project::new();
+    let work = &project.work;
+    work.run(&["--in-place", "--no-verify"]).success();
+    work.write("README.md", "Went on.\n");
+    work.commit("more");
+    work.git(&["merge", "--quiet", "--squash", "localized/main"]);
+    work.git(&["commit", "--quiet", "--no-edit"]);
+    for rev in ["HEAD", "main^{commit}"] {
+        work.run(&["verify", rev, "--rebuild", "--own-changes"])
+            .success()
+            .stdout_has("as recorded");
+        work.run(&["verify", rev])
+            .fails(1)
+            .stdout_has("README.md: is not what the message of ");
+    }
+    // What was brought in is still compared with the lock, and the lock with the message.
+    let lock = work.read("kustomize-localize.lock");
+    work.write(
+        "kustomize-localize.lock",
+        lock.replace("source: service.yaml", "source: other.yaml"),
+    );
+    work.git(&["commit", "--quiet", "--all", "--amend", "--no-edit"]);
+    work.run(&["verify", "--own-changes"])
+        .fails(1)
+        .stdout_has("kustomize-localize.lock: is not what the message of ")
+        .stdout_has(": 1 difference\n");
+    // The same on the branch is not a squash, whatever its subject.
+    work.git(&["reset", "--quiet", "--hard"]);
+    work.git(&["switch", "--quiet", "--detach", "localized/main"]);
+    work.write("README.md", "Edited.\n");
+    work.git(&["commit", "--quiet", "--all", "--amend", "--no-edit"]);
+    work.run(&["verify"])
+        .fails(1)
+        .stdout_has("README.md: is not what the message of ");
+}
+
+#[test]
+fn a_commit_of_ours_that_was_rewritten_is_named() {
+    for is_in_place in [false, true] {
+        let branch = Branch::new(is_in_place);
+        let name = branch.lock();
+        let lock = branch.repo.read(&name);
+        branch
+            .repo
+            .write(&name, lock.replacen("source: app/", "source: other/", 1));
+        branch
+            .repo
+            .git(&["commit", "--quiet", "--all", "--amend", "--no-edit"]);
+        branch
+            .repo
+            .run(&["verify"])
+            .fails(1)
+            .stdout_has(&format!("{name}: is not what the message of "))
+            .stdout_has(": 1 difference\n");
+        // If the commit in the message was never fetched, only that there was something else can be reported.
+        let path = branch.repo.path().with_extension("shallow");
+        let from = format!("file://{}", branch.repo.path().display());
+        let to = path.to_str().unwrap();
+        branch
+            .repo
+            .git(&["clone", "--quiet", "--depth=1", &from, to]);
+        let clone = Repo::new(&branch._world.sandbox, path);
+        let expected = if is_in_place {
+            "the repository is the tree "
+        } else {
+            "out: is the tree "
+        };
+        // Files beside a copy cannot be judged at all.
+        let status = if is_in_place { 1 } else { 2 };
+        clone.run(&["verify"]).fails(status).stdout_has(expected);
+    }
+}
+
+#[test]
+fn consistent_tampering_breaks_the_signature() {
+    let project = Project::new();
+    let key = key(&project);
+    let work = &project.work;
+    work.run(&["--in-place", "--no-verify", &format!("-S{key}")])
+        .success();
+    work.git(&["switch", "--quiet", "localized/main"]);
+    work.run(&["verify", "--require-signature"]).success();
+    let place = "example/base/localized-files/example.com/acme/remote/v1/service.yaml";
+    let [old, new] = ["one", "two"].map(|name| work.read(place).replace("one", name));
+    let [before, after] =
+        [&old, &new].map(|text| git_kustomize_localize::record::sha256_hex(text.as_bytes()));
+    work.write(place, &new);
+    let lock = work.read("kustomize-localize.lock");
+    work.write("kustomize-localize.lock", lock.replace(&before, &after));
+    work.git(&["add", "--all"]);
+    let tree = work.git(&["write-tree"]);
+    let message = work.git(&["log", "-1", "--format=%B"]);
+    let message = message.replace(&work.id("HEAD^{tree}"), &tree);
+    work.git(&[
+        "commit",
+        "--quiet",
+        "--amend",
+        "--no-gpg-sign",
+        "--message",
+        &message,
+    ]);
+    // Everything that can be looked at without a network agrees.
+    work.run(&["verify"]).success();
+    work.run(&["check"]).success();
+    let output = work.run(&["verify", "--require-signature", "--rebuild"]);
+    output
+        .fails(1)
+        .stdout_has(" is not signed\n")
+        .stdout_has(&format!("{place}: is not what localizing again gives\n"));
+    let page = include_str!("../../../src/commands/verify.md");
+    assert!(
+        page.contains("What it cannot tell without a network"),
+        "the page says what offline checks cannot"
+    );
+}

@@ -1,0 +1,300 @@
+//! Beside what else `verify` does: records, paths, localizing again, signatures.
+
+use std::fs;
+
+use super::*;
+use crate::branch::commits::signed::key;
+use crate::support::{Project, Reply, Server};
+
+#[test]
+fn a_branch_is_verified_and_its_remotes_are_asked() {
+    for in_place in [false, true] {
+        let project = Project::new();
+        let work = &project.work;
+        if in_place {
+            work.run(&["--in-place", "--no-verify"]).success();
+        } else {
+            project.overlay(&["--no-verify"]).success();
+        }
+        let lock = if in_place {
+            "kustomize-localize.lock"
+        } else {
+            "localized-overlay/kustomize-localize.lock"
+        };
+        let label = "https://example.com/acme/remote.git?ref=v1";
+        let output = ask(work, &["localized/main"]);
+        output
+            .success()
+            .stdout_has(&format!("{lock}:"))
+            .stdout_has(&format!(": ok: {label} is "))
+            .stdout_has("also in the message of")
+            .stdout_has("): as recorded\n");
+        // Also in a bare repository, and for a part of it.
+        let bare = project.sandbox.path("bare");
+        let to = bare.to_str().unwrap();
+        work.git(&["clone", "--quiet", "--bare", ".", to]);
+        let home = if in_place {
+            "example"
+        } else {
+            "localized-overlay"
+        };
+        for (path, told) in [
+            (format!("{home}/overlay"), "upstream of 1 remote: 1 ok\n"),
+            (format!("{home}/base"), "upstream of 1 remote: 1 ok\n"),
+            (
+                format!("{home}/base/config.yaml"),
+                "upstream: there is nothing to ask for\n",
+            ),
+        ] {
+            let args = ["verify", "--upstream", "localized/main", "--", &path];
+            project.sandbox.run(&bare, &args).success().stdout_has(told);
+        }
+        fs::remove_dir_all(&bare).unwrap();
+        // Everything at once, with one thing of each that differs.
+        project.second_version();
+        project.upstream.git(&["tag", "--force", "v1"]);
+        work.git(&["switch", "--quiet", "localized/main"]);
+        let place = work.git(&["ls-files", "*service.yaml"]);
+        work.write(&place, "edited: by hand\n");
+        work.commit("by hand");
+        let args = ["--rebuild", "--require-signature"];
+        let output = ask(work, &args);
+        output
+            .fails(1)
+            .stdout_has(&format!("{place}: was changed"))
+            .stdout_has(&format!("moved: {label} was "))
+            .stdout_has("the tag `v1` names another commit")
+            .stdout_has("is not signed")
+            .stdout_has("upstream of 1 remote: 1 moved\n");
+        let kinds: Vec<String> = report(work, &args, 1)["differences"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|one| one["kind"].as_str().unwrap().to_owned())
+            .collect();
+        for kind in ["file", "signature", "upstream"] {
+            assert!(
+                kinds.iter().any(|one| one == kind),
+                "no {kind} in {kinds:?}"
+            );
+        }
+        // If it cannot be localized again, the rest is reported all the same.
+        work.git(&["switch", "--quiet", "--detach", "HEAD^"]);
+        fs::remove_dir_all(project.sandbox.path("upstream")).unwrap();
+        fs::remove_dir_all(project.sandbox.path("cache")).unwrap();
+        ask(work, &["--rebuild"])
+            .fails(2)
+            .stdout_has(&format!("gone: {label} was "))
+            .stderr_has("cannot be localized again");
+        // No server is asked without `--upstream`.
+        let offline = work.run_unchanged(&["verify", "--format", "json"]);
+        assert_eq!(parsed(offline.success())["upstream"], Value::Null);
+    }
+}
+
+#[test]
+fn a_signature_counts_also_where_urls_are_locked_only() {
+    let project = Project::new();
+    let key = key(&project);
+    let work = &project.work;
+    work.run(&["lock"]).success();
+    work.commit("locked");
+    ask(work, &[]).success().stdout_has("as locked\n");
+    ask(work, &["--require-signature"])
+        .fails(1)
+        .stdout_has("is not signed")
+        .stdout_has("upstream of 1 remote: 1 ok\n");
+    work.git(&[
+        "commit",
+        "--quiet",
+        "--amend",
+        "--no-edit",
+        &format!("-S{key}"),
+    ]);
+    ask(work, &["--require-signature"]).success();
+    ask(work, &["--rebuild"])
+        .fails(2)
+        .stdout_has("upstream of 1 remote: 1 ok\n")
+        .stderr_has("`HEAD` cannot be localized again: it holds no localized files")
+        .stderr_has("localized/main");
+    // Without it, that is still no record.
+    work.run_unchanged(&["verify"])
+        .fails(2)
+        .stderr_has("`HEAD` holds no record");
+}
+
+#[test]
+fn there_must_be_a_lock() {
+    let project = Project::new();
+    let work = &project.work;
+    ask(work, &[])
+        .fails(2)
+        .stderr_has("`HEAD` holds no record: no `kustomize-localize.lock` at its top")
+        .stderr_has("hint: lock what it references: git kustomize-localize lock");
+    let output = ask(work, &["--format", "json"]);
+    assert_eq!(parsed(output.fails(2))["outcome"], "failed");
+    // One that lists nothing is enough: the last remote may be gone.
+    work.write("kustomize-localize.lock", "version: 1\n");
+    work.commit("nothing");
+    ask(work, &[])
+        .success()
+        .stdout_has("upstream: there is nothing to ask for\n");
+    work.write("kustomize-localize.lock", "<<<<<<< HEAD\n");
+    work.commit("conflict");
+    ask(work, &[])
+        .fails(2)
+        .stderr_has("kustomize-localize.lock:1");
+}
+
+#[test]
+fn a_branch_with_nothing_remote_is_as_recorded() {
+    let sandbox = Sandbox::new();
+    let work = sandbox.repo("work");
+    work.write("app/kustomization.yaml", "resources: [cm.yaml]\n");
+    work.write("app/cm.yaml", config("app"));
+    work.commit("app");
+    work.run(&["--in-place", "--no-verify"]).success();
+    ask(&work, &["localized/main"])
+        .success()
+        .stdout_has("upstream: there is nothing to ask for\n")
+        .stdout_has("as recorded\n");
+    let told = report(&work, &["localized/main"], 0);
+    assert_eq!(told["upstream"], Value::Array(Vec::new()));
+}
+
+/// A repository in which two apps and a base that one of them uses name a file each.
+fn apps(sandbox: &Sandbox, server: &Server) -> Repo {
+    let repo = sandbox.repo("work");
+    for name in ["a", "b", "base"] {
+        server.route(&format!("/{name}.yaml"), Reply::ok(config(name)));
+        let url = format!("{}{name}.yaml", server.url());
+        repo.write(
+            &format!("{name}/kustomization.yaml"),
+            match name {
+                "a" => format!("resources: ['{url}', ../base]\n"),
+                _ => format!("resources: ['{url}']\n"),
+            },
+        );
+    }
+    repo.commit("apps");
+    repo
+}
+
+/// Returns the names of the files that were requested.
+fn asked(server: &Server) -> Vec<String> {
+    let mut names: Vec<String> = server
+        .log()
+        .iter()
+        .filter_map(|line| line.strip_prefix("GET /")?.strip_suffix(".yaml"))
+        .map(str::to_owned)
+        .collect();
+    names.sort();
+    server.forget();
+    names
+}
+
+#[test]
+fn only_entries_that_the_paths_need_are_asked_for() {
+    let sandbox = Sandbox::new();
+    let server = Server::start();
+    let repo = apps(&sandbox, &server);
+    repo.run(&["lock"]).success();
+    repo.commit("locked");
+    repo.run(&["--in-place", "--no-verify"]).success();
+    for rev in ["main", "localized/main"] {
+        asked(&server);
+        for (paths, expected) in [
+            (&["."][..], &["a", "b", "base"][..]),
+            (&["a"], &["a", "base"]),
+            (&["b"], &["b"]),
+            (&["base"], &["base"]),
+            (&["b/kustomization.yaml"], &["b"]),
+            (&["b", "base"], &["b", "base"]),
+        ] {
+            let args = [&[rev, "--"], paths].concat();
+            ask(&repo, &args).success();
+            assert_eq!(asked(&server), expected, "{rev} {paths:?}");
+        }
+    }
+    // A part of what was brought in.
+    let stored = repo
+        .files("localized/main")
+        .iter()
+        .find_map(|file| {
+            file.split_once(' ')
+                .filter(|(_, path)| path.ends_with("/b.yaml"))
+        })
+        .map(|(_, path)| path.to_owned())
+        .unwrap();
+    assert!(stored.starts_with("b/localized-files/"), "{stored}");
+    ask(&repo, &["localized/main", "--", &stored]).success();
+    assert_eq!(asked(&server), ["b"]);
+    let inside = sandbox.run(&repo.path().join("b"), &["verify", "--upstream", "--", "."]);
+    inside.success().stdout_has("upstream of 1 remote: 1 ok\n");
+}
+
+#[test]
+fn references_of_a_remote_root_are_needed_where_it_is_named() {
+    let sandbox = Sandbox::new();
+    let server = Server::start();
+    let up = upstream(&sandbox, "srv/acme/base");
+    server.route("/nested.yaml", Reply::ok(config("nested")));
+    server.route("/other.yaml", Reply::ok(config("other")));
+    up.write(
+        "kustomization.yaml",
+        format!("resources: [cm.yaml, '{}nested.yaml']\n", server.url()),
+    );
+    up.commit("two");
+    let repo = sandbox.repo("work");
+    repo.write(
+        "a/kustomization.yaml",
+        format!("resources: ['file://{}//?ref=main']\n", up.path().display()),
+    );
+    repo.write(
+        "b/kustomization.yaml",
+        format!("resources: ['{}other.yaml']\n", server.url()),
+    );
+    repo.run(&["lock"]).success();
+    repo.commit("locked");
+    asked(&server);
+    ask(&repo, &["--", "a"])
+        .success()
+        .stdout_has("upstream of 2 remotes: 2 ok\n");
+    assert_eq!(asked(&server), ["nested"]);
+}
+
+#[test]
+fn settings_of_the_repository_hold_for_the_connection() {
+    let project = Project::new();
+    let work = &project.work;
+    work.run(&["lock"]).success();
+    work.commit("locked");
+    fs::write(project.sandbox.path("gitconfig"), "").unwrap();
+    let upstream = project.sandbox.path("upstream");
+    let base = format!("url.file://{}/.insteadOf", upstream.display());
+    work.git(&["config", &base, "https://example.com/"]);
+    ask(work, &[]).success().stdout_has("1 ok\n");
+}
+
+#[test]
+fn two_locks_ask_for_the_same_once() {
+    let sandbox = Sandbox::new();
+    let server = Server::start();
+    let repo = apps(&sandbox, &server);
+    repo.run(&["lock"]).success();
+    repo.commit("locked");
+    repo.run(&["b", "copy", "--no-verify"]).success();
+    repo.git(&["merge", "--quiet", "--squash", "localized/main"]);
+    repo.git(&["commit", "--quiet", "--no-edit"]);
+    asked(&server);
+    let both = report(&repo, &[], 0);
+    assert_eq!(both["upstream"].as_array().unwrap().len(), 4);
+    assert_eq!(asked(&server), ["a", "b", "base"]);
+    server.route("/b.yaml", Reply::ok(config("changed")));
+    let output = ask(&repo, &[]);
+    output
+        .fails(1)
+        .stdout_has("copy/kustomize-localize.lock:6: moved: ")
+        .stdout_has("\nkustomize-localize.lock:")
+        .stdout_has("2 ok, 2 moved\n");
+}

@@ -1,0 +1,13 @@
+#[cfg(target_os = "linux")]
+mod faults;
+mod generated;
+mod hints;
+mod judge;
+#[cfg(debug_assertions)]
+mod killed;
+mod limits;
+pub(crate) mod old_against_new;
+mod parity;
+mod secrets;
+mod snapshots;
+mod year;

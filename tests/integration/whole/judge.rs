@@ -1,0 +1,180 @@
+//! Nothing slips past the gate: the result of `check` for a commit is compared with what the real `kustomize build`
+//! then does.
+//!
+//! A [`Variant`] is one kustomization root and what stands beside it. Many of them share a commit. Each is checked, and
+//! then built in several ways ([`build::WAYS`]) from a real checkout, with programs on `PATH` that only write down how
+//! they were called, and a proxy that answers 404 and writes down the requests. A variant for which anything
+//! is called or asked although the check passes is a hole, and fails the test. What stays different stands in
+//! [`known::KNOWN`], with its reason.
+
+mod branch;
+mod build;
+mod call;
+mod fuzz;
+mod known;
+mod table;
+mod variant;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::support::{Kustomize, World};
+use crate::whole::old_against_new::{Setting, Stage, script};
+use build::{Judge, Verdict};
+use known::KNOWN;
+use variant::Variant;
+
+/// The whole table, for a comparison of programs.
+pub(crate) fn settings() -> Vec<Setting> {
+    let count = table::variants().len();
+    let setting = |first: usize| -> Setting {
+        Box::new(move || {
+            let world = World::new();
+            let all = table::variants();
+            let variants = all.iter().skip(first).take(100).enumerate();
+            let mut scripts = vec![script(&[&["check", "--format=json"]])];
+            for (index, variant) in variants {
+                let place = format!("v{index:03}");
+                variant.write(&world.work, &place, "127.0.0.1:9");
+                let copy = [&place, "../copy", "--no-commit", "--no-verify", "--offline"];
+                scripts.push(script(&[&copy]));
+            }
+            world.work.commit("variants");
+            Stage::of(&format!("variants {first}"), world, scripts)
+        })
+    };
+    (0..count).step_by(100).map(setting).collect()
+}
+
+/// The table is worth what it holds.
+const LEAST_VARIANTS: usize = 800;
+
+#[test]
+fn nothing_of_the_table_slips_past_the_gate() {
+    let Some(kustomize) = Kustomize::find() else {
+        return;
+    };
+    let variants = table::variants();
+    assert!(variants.len() >= LEAST_VARIANTS, "{}", variants.len());
+    let verdicts = Judge::new(&kustomize).sampling(10).judge(&variants, "");
+    let holes = holes(&verdicts);
+    assert_known(&holes, verdicts.len());
+    assert_reaching(&verdicts);
+}
+
+/// What a lock lists is not believed: whoever adds a file can list it.
+#[test]
+fn nothing_that_a_lock_lists_slips_past_the_gate() {
+    let Some(kustomize) = Kustomize::find() else {
+        return;
+    };
+    let variants = table::variants();
+    let judge = Judge::new(&kustomize).sampling(10).listed();
+    let verdicts = judge.judge(&variants, "");
+    assert_known(&holes(&verdicts), verdicts.len());
+}
+
+/// Holes are those that are known.
+fn assert_known(holes: &[&Verdict<'_>], count: usize) {
+    let known: BTreeSet<(&str, &str)> = KNOWN
+        .iter()
+        .map(|known| (known.class, known.name))
+        .collect();
+    let unknown: Vec<String> = holes
+        .iter()
+        .filter(|hole| !known.contains(&(hole.variant.class, &*hole.variant.name)))
+        .map(|hole| hole.to_string())
+        .collect();
+    assert!(
+        unknown.is_empty(),
+        "{} of {} variants pass the check, and the build reaches out:\n{}",
+        unknown.len(),
+        count,
+        unknown.concat()
+    );
+    let found: BTreeSet<(&str, &str)> = holes
+        .iter()
+        .map(|hole| (hole.variant.class, &*hole.variant.name))
+        .collect();
+    let closed: Vec<_> = known.difference(&found).collect();
+    assert!(closed.is_empty(), "known, but no longer so: {closed:?}");
+}
+
+/// A class of which no variant reaches out proves nothing.
+fn assert_reaching(verdicts: &[Verdict<'_>]) {
+    let mut classes: BTreeMap<&str, usize> = BTreeMap::new();
+    for verdict in verdicts {
+        let reaching = classes.entry(verdict.variant.class).or_default();
+        *reaching += usize::from(!verdict.reached.is_empty());
+    }
+    assert!(
+        classes.values().all(|reaching| *reaching > 0),
+        "{classes:?}"
+    );
+}
+
+/// A judge that sees nothing is useless: with rules switched off, every access to the outside is a hole.
+#[test]
+fn the_judge_sees_a_hole() {
+    let Some(kustomize) = Kustomize::find() else {
+        return;
+    };
+    let digest = "0123456789abcdef".repeat(4);
+    let function = |image: &str| {
+        format!(
+            "transformers:\n- |-\n  apiVersion: a/v1\n  kind: A\n  metadata:\n    name: a\n    annotations:\n      config.kubernetes.io/function: '{{container: {{image: \"{image}\"}}}}'\n"
+        )
+    };
+    let chart = "helmCharts:\n- name: web\n";
+    let variants = [
+        Variant::new("git", "git://", "resources: ['ssh://h.example/o/r']\n"),
+        Variant::new("https", "GET", "crds: ['https://h.example/x.yaml']\n"),
+        Variant::new("http", "GET", "crds: ['http://h.example/x.yaml']\n"),
+        Variant::new("http", "loopback", "crds: ['http://{loopback}/x']\n"),
+        Variant::new(
+            "helm",
+            "pull",
+            format!("{chart}  repo: https://h.example\n"),
+        ),
+        Variant::new("docker", "run", function("x:v1")),
+        // These are what they should be.
+        Variant::new("none", "local", "resources: [cm.yaml]\n"),
+        Variant::new("none", "pinned", function(&format!("x@sha256:{digest}"))),
+        Variant::new("none", "chart", chart)
+            .with("charts/web/Chart.yaml", "name: web\nversion: 1.2.3\n")
+            .with("charts/web/values.yaml", ""),
+    ];
+    let judge = Judge::new(&kustomize);
+    let reached = |verdicts: &[Verdict<'_>]| -> Vec<&'static str> {
+        holes(verdicts)
+            .iter()
+            .map(|hole| hole.variant.class)
+            .collect()
+    };
+    let verdicts = judge.judge(&variants, "");
+    let shown: String = holes(&verdicts).iter().map(ToString::to_string).collect();
+    assert!(shown.is_empty(), "{shown}");
+    let planted = "rules: {remote-reference: off, floating-ref: warning, remote-chart: off, function: warning}\n";
+    let verdicts = judge.judge(&variants, planted);
+    let expected = ["git", "https", "http", "http", "helm", "docker"];
+    assert_eq!(reached(&verdicts), expected);
+    for (verdict, what) in verdicts.iter().zip([
+        "git init",
+        "GET https://h.example/x.yaml",
+        "GET http://h.example/x.yaml",
+        "/x",
+        "helm pull",
+        "docker run",
+    ]) {
+        assert!(verdict.to_string().contains(what), "{what}: {verdict}");
+    }
+    // Half of what a rule finds is enough for a hole.
+    let one = judge.judge(
+        &variants,
+        "rules: {remote-reference: off, floating-ref: error}\n",
+    );
+    assert_eq!(reached(&one), ["https", "http", "http"]);
+}
+
+fn holes<'v, 'a>(verdicts: &'v [Verdict<'a>]) -> Vec<&'v Verdict<'a>> {
+    verdicts.iter().filter(|one| one.is_hole()).collect()
+}

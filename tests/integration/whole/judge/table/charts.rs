@@ -1,0 +1,213 @@
+//! Charts: where they come from, and what helm is given.
+
+use serde_json::{Value, json};
+
+use super::{extend, indented, plugin};
+use crate::whole::judge::variant::Variant;
+
+/// The fields that reach helm as arguments.
+const FIELDS: [&str; 9] = [
+    "releaseName",
+    "name",
+    "version",
+    "namespace",
+    "repo",
+    "apiVersions",
+    "kubeVersion",
+    "nameTemplate",
+    "chartHome",
+];
+
+/// What helm could take for an option.
+const OPTIONS: [&str; 4] = [
+    "-x",
+    "--post-renderer=./fn.sh",
+    "--repo=https://h.example",
+    "-",
+];
+
+/// What else a chart can be.
+const CHARTS: [&str; 28] = [
+    "{name: web2, repo: https://h.example}",
+    "{name: web2, repo: https://h.example, version: 1.2.3}",
+    "{name: web, repo: https://h.example, version: 1.2.3}",
+    "{name: web, repo: https://h.example}",
+    "{name: web2, repo: 'oci://h.example/o'}",
+    "{name: web2, repo: 'OCI://h.example/o'}",
+    "{name: web2, repo: 'http://{loopback}/'}",
+    "{name: web2, repo: 'file:///tmp'}",
+    "{name: web2, repo: h.example}",
+    "{name: web2, repo: ./charts}",
+    "{name: web2, repo: ' '}",
+    "{name: web2, repo: '@stable'}",
+    "{name: web2, repo: ''}",
+    "{name: web2}",
+    "{name: stable/web, repo: https://h.example}",
+    "{name: ../charts/web2, repo: https://h.example}",
+    "{name: ../cm.yaml, repo: https://h.example}",
+    "{name: 'https://h.example/web2.tgz', repo: https://h.example}",
+    "{name: web2, repo: https://h.example, version: ../x}",
+    "{name: web, repo: https://h.example, version: /../../web}",
+    "{name: web2, Repo: https://h.example}",
+    "{name: web, Name: web2, repo: https://h.example}",
+    "{Name: web, name: web2, repo: https://h.example}",
+    "{name: web, repo: https://h.example, devel: true}",
+    "{name: file, repo: https://h.example}",
+    "{name: link, repo: https://h.example}",
+    "{name: broken, repo: https://h.example}",
+    "{<<: {repo: https://h.example}, name: web2}",
+];
+
+pub(super) fn variants() -> Vec<Variant> {
+    let mut all = Vec::new();
+    for field in FIELDS {
+        for option in OPTIONS {
+            // With and without a repository: what is pulled, and what is rendered.
+            for repo in [true, false] {
+                all.extend(with_option(field, option, repo));
+            }
+        }
+    }
+    for chart in CHARTS {
+        all.push(with_chart(chart, format!("helmCharts:\n- {chart}\n")));
+        let generator = format!(
+            "generators:\n- |\n  apiVersion: builtin\n  kind: HelmChartInflationGenerator\n  metadata: {{name: a}}\n{}",
+            indented(&lines(chart), 2)
+        );
+        all.push(with_chart(&format!("generator {chart}"), generator));
+    }
+    for (name, rest) in [
+        ("home", "helmGlobals: {chartHome: home}\n"),
+        ("home in other case", "HelmGlobals: {ChartHome: home}\n"),
+        ("home above", "helmGlobals: {chartHome: ../home}\n"),
+        (
+            "home of the old field",
+            "helmChartInflationGenerator: [{chartName: web, chartHome: home}]\n",
+        ),
+        (
+            "home of the old field beside an empty one",
+            "helmGlobals: {}\nhelmChartInflationGenerator: [{chartName: web, chartHome: home}]\n",
+        ),
+        ("no home", "helmGlobals: {chartHome: ''}\n"),
+        ("configuration", "helmGlobals: {configHome: /etc}\n"),
+        ("two", "helmCharts: [{name: web}]\n"),
+        ("namespace", "namespace: -x\n"),
+        (
+            "namespace that is an option",
+            "namespace: --post-renderer=./fn.sh\n",
+        ),
+    ] {
+        for chart in ["{name: web}", "{name: web, repo: https://h.example}"] {
+            let text = format!("helmCharts:\n- {chart}\n{rest}");
+            all.push(with_chart(&format!("{name} {chart}"), text));
+        }
+    }
+    let overlay = "resources: [base]\nnamespace: --post-renderer=./fn.sh\n";
+    all.push(
+        with_chart("namespace of an overlay", overlay.to_owned())
+            .with("base/kustomization.yaml", "helmCharts: [{name: web}]\n")
+            .chart("base/charts/web"),
+    );
+    all
+}
+
+fn with_chart(name: &str, kustomization: String) -> Variant {
+    Variant::new("charts", name, kustomization)
+        .chart("charts/web")
+        .with("charts/file", "")
+        .link("charts/link", "web")
+        .link("charts/broken", "gone")
+}
+
+/// Returns roots in which a field of a chart is an option: in each of the places where a chart can stand.
+fn with_option(field: &str, option: &str, repo: bool) -> Vec<Variant> {
+    let value: Value = match field {
+        "apiVersions" => json!(["v1", option]),
+        _ => json!(option),
+    };
+    let mut chart = json!({"name": "web"});
+    if repo {
+        extend(
+            &mut chart,
+            json!({"repo": "https://h.example", "version": "1.2.3"}),
+        );
+    }
+    let mut name = format!("{field}: {option:?}");
+    if repo {
+        name += " with a repository";
+    }
+    let home = match field {
+        "chartHome" => option,
+        _ => "charts",
+    };
+    let place = match (field, repo) {
+        ("name", true) => format!("{home}/{option}-1.2.3/{option}"),
+        ("name", false) => format!("{home}/{option}"),
+        ("version", true) => format!("{home}/web-{option}/web"),
+        (_, true) => format!("{home}/web-1.2.3/web"),
+        (_, false) => format!("{home}/web"),
+    };
+    let mut all = Vec::new();
+    let mut add = |way: &str, document: Value| {
+        let name = format!("{name} {way}");
+        let root = Variant::new("charts", name.clone(), document.to_string());
+        // Where the chart is there, what is rendered counts.
+        if !option.contains("//") {
+            all.push(root.clone().chart(&place));
+        }
+        if repo {
+            all.push(root.named("charts", name + ", absent"));
+        }
+    };
+    let own = json!({field: value});
+    let mut listed = chart.clone();
+    match field {
+        "chartHome" => {
+            add(
+                "of all",
+                json!({"helmCharts": [chart.clone()], "helmGlobals": own.clone()}),
+            );
+        }
+        _ => {
+            extend(&mut listed, own.clone());
+            add("in the list", json!({"helmCharts": [listed]}));
+        }
+    }
+    let mut configuration = plugin("HelmChartInflationGenerator", chart);
+    extend(&mut configuration, own);
+    add(
+        "in a generator",
+        json!({"generators": [configuration.to_string()]}),
+    );
+    let old = match field {
+        "releaseName" | "chartHome" => Some(field),
+        "name" => Some("chartName"),
+        "version" => Some("chartVersion"),
+        "repo" => Some("chartRepoUrl"),
+        _ => None,
+    };
+    if let Some(old) = old {
+        let mut chart = json!({"chartName": "web"});
+        if repo {
+            extend(
+                &mut chart,
+                json!({"chartRepoUrl": "https://h.example", "chartVersion": "1.2.3"}),
+            );
+        }
+        extend(&mut chart, json!({old: value}));
+        add(
+            "in the old list",
+            json!({"helmChartInflationGenerator": [chart]}),
+        );
+    }
+    all
+}
+
+/// Returns a flow mapping as a block.
+fn lines(flow: &str) -> String {
+    let inner = flow.trim_start_matches('{').trim_end_matches('}');
+    match inner.split_once("}, ") {
+        Some((merged, rest)) => format!("{merged}}}\n{rest}\n"),
+        None => inner.replace(", ", "\n") + "\n",
+    }
+}
