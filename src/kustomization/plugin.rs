@@ -250,14 +250,12 @@ fn read_object(reader: &mut Reader<'_>, object: Object, listed: Option<PluginUse
         reader.note(place.node, "", note, message);
         return;
     }
-    if let Some(at) = reader.folded(&place, &["argsFromFile"])
-        && !reader.is_null(at.node)
-    {
-        reader.refused(
-            &at,
-            "argsFromFile",
-            "write the arguments into `argsOneLiner`",
-        );
+    // In every spelling: of two, kustomize takes the one that is set.
+    for entry in reader.entries(&place, "").unwrap_or_default() {
+        if read::equal("argsFromFile", &entry.key) && !reader.is_null(entry.place.node) {
+            let hint = "write the arguments into `argsOneLiner`";
+            reader.refused(&entry.place, "argsFromFile", hint);
+        }
     }
     let message = format!(
         "the code of plugin `{kind}` is in the plugin home of the machine that builds, at `{}`",

@@ -387,6 +387,7 @@ fn fields_that_are_not_followed_are_refused() {
         "helmChartInflationGenerator: [{chartName: a, HELMHOME: x}]\n".to_owned(),
         listed(&helm("ConfigHome: x\n")),
         listed(&code("ArgsFromFile: x\n")),
+        listed(&code("argsFromFile: null\nArgsFromFile: x\n")),
         listed(
             "apiVersion: a/v1\nkind: A\nmetadata:\n  name: a\n  configFn: {Container: {image: i, MOUNTS: [{src: x}]}}\n",
         ),
