@@ -387,3 +387,10 @@ fn words_without_a_secret_stay_as_they_are() {
         assert_eq!(text(&format!("a {token} b")), "a REDACTED b");
     }
 }
+
+/// Each of them could begin a token, which takes minutes if each is followed to the end.
+#[test]
+fn as_many_prefixes_as_there_may_be_take_no_time() {
+    let text = format!("{}@", "ghp_".repeat(100_000));
+    assert_eq!(message(&text), text);
+}

@@ -18,13 +18,14 @@ pub(super) const SHORTEST: usize = AFTER_PREFIX + 3;
 /// Returns whether a text holds a token that is known by its prefix, at the front or after a character that is neither
 /// a letter nor a digit: at least 16 more characters follow, a digit among them.
 pub(super) fn is_known_token(text: &str) -> bool {
+    let digit = text.rfind(|c: char| c.is_ascii_digit());
     text.len() >= SHORTEST
         && PREFIXES.iter().any(|prefix| {
             text.match_indices(prefix).any(|(at, _)| {
                 let rest = &text[at + prefix.len()..];
                 !text[..at].ends_with(|c: char| c.is_ascii_alphanumeric())
                     && rest.len() >= AFTER_PREFIX
-                    && rest.bytes().any(|b| b.is_ascii_digit())
+                    && digit >= Some(at + prefix.len())
             })
         })
 }
