@@ -229,6 +229,9 @@ pub fn documents(text: &str) -> impl Iterator<Item = (usize, &str)> {
     })
 }
 
+/// What ends a line, for some reader of YAML.
+const BREAKS: [char; 5] = ['\n', '\r', '\u{85}', '\u{2028}', '\u{2029}'];
+
 /// Returns the text with the escapes of double quotes resolved that stand for a character that can be seen, or for none.
 pub fn unescaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
@@ -252,7 +255,10 @@ pub fn unescaped(text: &str) -> String {
                 rest = &after[1 + digits..];
             }
             // A line that goes on.
-            None => match after.trim_start_matches('\r').strip_prefix('\n') {
+            None => match after
+                .strip_prefix("\r\n")
+                .or_else(|| after.strip_prefix(BREAKS))
+            {
                 Some(next) => rest = next.trim_start_matches([' ', '\t']),
                 None => rest = after,
             },

@@ -17,9 +17,29 @@ pub(super) fn meant(bytes: &[u8]) -> Option<String> {
     Some(unescaped(text.trim_start_matches(REPLACED)))
 }
 
-/// Returns whether a text declares an object that matters: anything else only mentions what does.
+/// Returns whether a text that names an object that matters may declare it: anything else only mentions what does.
 pub(super) fn matters(text: &str) -> bool {
+    let declares = |text: &str| declares(text) || (names(text) && is_odd(text));
     declares(text) || meant(text.as_bytes()).is_some_and(|text| declares(&text))
+}
+
+fn names(text: &str) -> bool {
+    let mut names = KINDS.iter().map(|(group, _)| *group).chain([OPTIONS]);
+    names.any(|name| !name.is_empty() && text.contains(name))
+}
+
+/// Returns whether a tag, an anchor, an alias, a merge key or a key after `?` may stand in a text: any key or value may be
+/// another one then.
+fn is_odd(text: &str) -> bool {
+    let mut words = text
+        .lines()
+        .flat_map(|line| without_comment(line).split([' ', '\t', '[', '{', ',']));
+    words.any(|word| {
+        let rest = word.strip_prefix(['!', '&', '*']);
+        let is_mark =
+            |rest: &str| rest.starts_with(|c: char| c.is_alphanumeric() || "!<".contains(c));
+        matches!(word, "?" | "<<:" | "<<") || rest.is_some_and(is_mark)
+    })
 }
 
 fn declares(text: &str) -> bool {

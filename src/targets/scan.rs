@@ -22,8 +22,8 @@ const MARKS: [&str; 5] = [
     BINARY,
 ];
 
-/// The tag of any of these in base64.
-const BINARY: &str = "!binary";
+/// The tag of any of these in base64, however it is written.
+const BINARY: &str = "binary";
 
 /// What a document must hold to be read.
 const GROUPS: [&str; 8] = [
@@ -249,23 +249,18 @@ impl Scan {
 
     /// Adds an object, or those in a list.
     fn object(&mut self, file: &str, value: Value) {
-        if let (Some("List"), Some(items)) = (
-            value.get("kind").and_then(Value::text),
-            value.get("items").and_then(Value::list),
-        ) {
+        let kind = value.get("kind").and_then(Value::text);
+        if let Some(items) = value.get("items").and_then(Value::list)
+            && kind.is_some_and(|kind| kind.ends_with("List"))
+        {
             if items.len() > OBJECTS.most {
                 return self.pass(file, value.line, OBJECTS.more(), Why::Limit);
             }
-            // A list in a list is none.
             for item in items {
-                self.one(file, item.clone());
+                self.object(file, item.clone());
             }
             return;
         }
-        self.one(file, value);
-    }
-
-    fn one(&mut self, file: &str, value: Value) {
         if let Some(object) = identify(file, &value) {
             let home = path::parent(file).to_owned();
             self.objects.push(Document {

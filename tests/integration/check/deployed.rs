@@ -256,6 +256,31 @@ fn an_object_is_found_however_it_is_written() {
     }
 }
 
+/// kustomize flattens any of them.
+#[test]
+fn an_object_in_a_list_is_found() {
+    let sandbox = Sandbox::new();
+    let repo = work(&sandbox);
+    let adds = kustomize(str::to_owned);
+    let object = application(&format!("source: {{repoURL: {OURS}, path: apps, {adds}}}"));
+    let within = |kind: &str, text: &str| {
+        let text = text.trim_end().replace('\n', "\n  ");
+        format!("apiVersion: v1\nkind: {kind}\nitems:\n- {text}\n")
+    };
+    let list = within("List", &object);
+    for text in [
+        &list,
+        &within("ApplicationList", &object),
+        &within("List", &list),
+    ] {
+        assert_eq!(
+            check(&repo, &[("argo/a.yaml", text)], &[]).1.len(),
+            2,
+            "{text}"
+        );
+    }
+}
+
 /// Checks a file: how many findings there are, all of which must say that it cannot be read.
 fn unread(repo: &Repo, bytes: &[u8]) -> usize {
     let place = repo.path().join("argo/a.yaml");
@@ -301,6 +326,25 @@ fn an_object_that_cannot_be_read_is_found_however_it_is_written() {
         ("&a !!str", "\"argoproj.io\\/v1alpha1\""),
     ] {
         let text = object.replace("argoproj.io/v1alpha1", &format!("{tag} {encoded}"));
+        assert_eq!(unread(&repo, text.as_bytes()), 1, "{text}");
+    }
+    let rest = "spec: {source: {repoURL: OURS, path: apps}}\nmetadata: {name: a}\n";
+    let rest = rest.replace("OURS", OURS);
+    for head in [
+        "apiVersion: !<tag:yaml.org,2002:binary> YXJnb3Byb2ouaW8vdjFhbHBoYTE=\nkind: Application\n",
+        "x: &m {apiVersion: argoproj.io/v1alpha1}\n<<: *m\nkind: Application\n",
+        "apiVersion:\n  !!str argoproj.io/v1alpha1\nkind: Application\n",
+        "? apiVersion\n: !!str argoproj.io/v1alpha1\nkind: Application\n",
+        "&a apiVersion: !!str argoproj.io/v1alpha1\nkind: Application\n",
+        "&k kind: Application\n!!str apiVersion: argoproj.io/v1alpha1\n",
+    ] {
+        let text = format!("{head}{rest}");
+        assert_eq!(unread(&repo, text.as_bytes()), 1, "{text}");
+    }
+    for text in [
+        "!!map {apiVersion: argoproj.io/v1alpha1, kind: Application, metadata: {name: a}}\n",
+        "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: !!str argocd-cm}\ndata: {a: b}\n",
+    ] {
         assert_eq!(unread(&repo, text.as_bytes()), 1, "{text}");
     }
 }
