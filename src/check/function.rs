@@ -1,10 +1,10 @@
 //! `function`: a function or plugin whose code is not in the tree, or can be another tomorrow.
 //!
 //! A build runs the programs and images that plugin configurations name. These fail because they can reach outside: an
-//! image that is not pinned by its digest, the network, a program on the `PATH`, a
-//! plugin in the plugin home, configurations that are changed before they are used (so that what they run is unknown).
-//! A program that kustomize does not run is a warning, not reported below `localized-files`: one named by a URL, which
-//! only a localized copy has. A program that is missing is a path like any other.
+//! image that is not pinned by its digest, the network, a program on the `PATH`, a plugin in the plugin home,
+//! configurations that are changed before they are used (so that what they run is unknown). A program that kustomize does
+//! not run is a warning, not reported below `localized-files`: one named by a URL, which only a localized copy has. A
+//! program that is missing is a path like any other.
 
 use super::Context;
 use super::rule::{Allow, Definition, Find};

@@ -67,7 +67,7 @@ pub(super) enum Role {
     ChartHome,
     /// What helm is given as an argument, and nothing else.
     HelmArgument,
-    /// What a function runs, or is given.
+    /// What a function runs.
     Code,
 }
 

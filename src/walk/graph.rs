@@ -106,8 +106,8 @@ pub struct Root {
     pub carries: Vec<CarriedId>,
 }
 
-/// A directory that a build needs as a whole, or a single file, which holds no references for us: a program or
-/// a mount of a function, a home of charts.
+/// A directory that a build needs as a whole, or a single file, which holds no references for us: a chart, or the program
+/// of a function.
 pub struct Carried {
     /// The tree it lies in.
     pub source: SourceId,

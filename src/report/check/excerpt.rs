@@ -19,7 +19,8 @@ const NEAR: usize = 1_000;
 /// How many columns a tab takes.
 const TAB: usize = 4;
 
-/// How far a line was read, in characters and in bytes: to begin anew for each of thousands of findings on it takes minutes.
+/// How far a line was read, in characters and in bytes: to begin anew for each of thousands of findings on it takes
+/// minutes.
 pub(super) type Passed = (Arc<str>, usize, usize);
 
 /// A line, and the part of it that is meant.

@@ -1,6 +1,9 @@
 //! JSON Schemas of what is printed for machines.
 
-use boon::{Compiler, Schemas};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+
+use boon::{Compiler, SchemaIndex, Schemas};
 use serde_json::Value;
 
 const LOCALIZING: &str = include_str!("../../../src/report/localize/schema.json");
@@ -25,15 +28,26 @@ pub(super) fn assert_valid(args: &[&str], stdout: &str) {
 
 /// Returns a document, which a schema allows.
 #[track_caller]
-pub(crate) fn validate(schema: &str, text: &str) -> Value {
+pub(crate) fn validate(schema: &'static str, text: &str) -> Value {
     let value: Value = serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}\n{text}"));
-    let mut schemas = Schemas::new();
-    let mut compiler = Compiler::new();
-    let schema = serde_json::from_str(schema).unwrap();
-    compiler.add_resource("schema.json", schema).unwrap();
-    let index = compiler.compile("schema.json", &mut schemas).unwrap();
-    if let Err(error) = schemas.validate(&value, index) {
+    let (schemas, index) = &*compiled(schema);
+    if let Err(error) = schemas.validate(&value, *index) {
         panic!("{error:#}\n{text}");
     }
     value
+}
+
+/// Each is compiled once: thousands of runs print JSON.
+fn compiled(schema: &'static str) -> Arc<(Schemas, SchemaIndex)> {
+    static ALL: Mutex<BTreeMap<&str, Arc<(Schemas, SchemaIndex)>>> = Mutex::new(BTreeMap::new());
+    let mut all = ALL.lock().unwrap();
+    let known = all.entry(schema).or_insert_with(|| {
+        let mut schemas = Schemas::new();
+        let mut compiler = Compiler::new();
+        let schema = serde_json::from_str(schema).unwrap();
+        compiler.add_resource("schema.json", schema).unwrap();
+        let index = compiler.compile("schema.json", &mut schemas).unwrap();
+        Arc::new((schemas, index))
+    });
+    Arc::clone(known)
 }

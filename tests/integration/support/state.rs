@@ -208,28 +208,36 @@ fn fsck(repo: &Repo, objects: &Path) -> String {
     })
 }
 
-/// Lists mode, digest (or link text) and path of everything below a directory but for git's own.
 fn listing(top: &Path) -> String {
-    let mut lines = String::new();
-    list(top, top, &mut lines);
+    let lines = files(top).into_iter();
     lines
+        .map(|(path, what)| format!("{what} {path}\n"))
+        .collect()
 }
 
-fn list(top: &Path, directory: &Path, lines: &mut String) {
+/// Returns mode and digest (or link text) of everything below a directory but for git's own, by path. The path of a
+/// directory ends with a slash.
+pub(crate) fn files(top: &Path) -> BTreeMap<String, String> {
+    let mut found = BTreeMap::new();
+    list(top, top, &mut found);
+    found
+}
+
+fn list(top: &Path, directory: &Path, found: &mut BTreeMap<String, String>) {
     for path in sorted(directory) {
-        let name = path.strip_prefix(top).unwrap().display();
+        let name = path.strip_prefix(top).unwrap().display().to_string();
         let metadata = fs::symlink_metadata(&path).unwrap();
-        if name.to_string() == ".git" {
+        if name == ".git" {
             continue;
         } else if metadata.is_dir() {
-            writeln!(lines, "{name}/").unwrap();
-            list(top, &path, lines);
+            found.insert(format!("{name}/"), String::new());
+            list(top, &path, found);
         } else if metadata.is_symlink() {
             let target = fs::read_link(&path).unwrap();
-            writeln!(lines, "link {} {name}", target.display()).unwrap();
+            found.insert(name, format!("link {}", target.display()));
         } else {
             let mode = metadata.permissions().mode();
-            writeln!(lines, "{mode:o} {} {name}", digest(&path)).unwrap();
+            found.insert(name, format!("{mode:o} {}", digest(&path)));
         }
     }
 }

@@ -19,7 +19,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::support::{Kustomize, World};
 use crate::whole::old_against_new::{Setting, Stage, script};
-use build::{Judge, Verdict};
+use build::{Judge, TOGETHER, Verdict};
 use known::KNOWN;
 use variant::Variant;
 
@@ -30,10 +30,10 @@ pub(crate) fn settings() -> Vec<Setting> {
         Box::new(move || {
             let world = World::new();
             let all = table::variants();
-            let variants = all.iter().skip(first).take(100).enumerate();
+            let variants = all.iter().skip(first).take(TOGETHER).enumerate();
             let mut scripts = vec![script(&[&["check", "--format=json"]])];
             for (index, variant) in variants {
-                let place = format!("v{index:03}");
+                let place = build::directory(index);
                 variant.write(&world.work, &place, "127.0.0.1:9");
                 let copy = [&place, "../copy", "--no-commit", "--no-verify", "--offline"];
                 scripts.push(script(&[&copy]));
@@ -42,7 +42,7 @@ pub(crate) fn settings() -> Vec<Setting> {
             Stage::of(&format!("variants {first}"), world, scripts)
         })
     };
-    (0..count).step_by(100).map(setting).collect()
+    (0..count).step_by(TOGETHER).map(setting).collect()
 }
 
 /// The table is worth what it holds.

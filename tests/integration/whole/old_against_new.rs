@@ -9,7 +9,6 @@ use std::any::Any;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::fs;
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Mutex;
@@ -19,7 +18,7 @@ use std::{env, thread};
 use serde_json::Value;
 
 use crate::copy::stories;
-use crate::support::{Running, Sandbox, World, program};
+use crate::support::{Running, Sandbox, World, files, program};
 use crate::whole::{generated, judge, parity};
 
 /// What is meant to be different, by a part of the name of a stage and by a part of a difference.
@@ -95,28 +94,14 @@ impl Outcome {
         outcome
     }
 
-    fn add_files(&mut self, place: &Path, name: &str) {
-        let metadata = fs::symlink_metadata(place).unwrap();
-        if metadata.is_dir() {
-            for entry in fs::read_dir(place).unwrap() {
-                let below = entry.unwrap().file_name().into_string().unwrap();
-                if below != ".git" {
-                    self.add_files(&place.join(&below), &format!("{name}/{below}"));
-                }
+    fn add_files(&mut self, directory: &Path, name: &str) {
+        for (path, what) in files(directory) {
+            let shown = format!("{name}/{path}");
+            if path.ends_with("kustomize-localize.lock") {
+                self.add_lock(&shown, &fs::read(directory.join(path)).unwrap());
+            } else {
+                self.files.insert(shown, what);
             }
-        } else if metadata.is_symlink() {
-            let target = fs::read_link(place).unwrap();
-            self.files.insert(name.to_owned(), format!("{target:?}"));
-        } else {
-            let bytes = fs::read(place).unwrap();
-            if name.ends_with("kustomize-localize.lock") {
-                self.add_lock(name, &bytes);
-                return;
-            }
-            let digest = git_kustomize_localize::record::sha256_hex(&bytes);
-            let mode = metadata.permissions().mode();
-            self.files
-                .insert(name.to_owned(), format!("{mode:o} {digest}"));
         }
     }
 

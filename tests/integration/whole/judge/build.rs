@@ -45,7 +45,7 @@ const WAYS: [Way; 5] = [
 ];
 
 /// How many variants share a commit; where few are built, ten times as many.
-const TOGETHER: usize = 100;
+pub(super) const TOGETHER: usize = 100;
 
 /// How long a build may take. What it has started until then counts.
 const BUILD: Duration = Duration::from_secs(10);
@@ -331,7 +331,7 @@ impl Judge {
 }
 
 /// The directory of a variant.
-fn directory(index: usize) -> String {
+pub(super) fn directory(index: usize) -> String {
     format!("v{index:03}")
 }
 

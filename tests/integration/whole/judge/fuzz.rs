@@ -1,7 +1,8 @@
 //! Random kustomizations and plugin configurations: objects with references, written in all the ways that YAML has, and
 //! in all places where kustomize reads them. Whatever a build asks for, the check must report.
 //!
-//! They are the same on every machine; `KUSTOMIZE_LOCALIZE_FUZZ=COUNT` or `FIRST+COUNT` sets which (default 2,000, at night 20,000).
+//! They are the same on every machine; `KUSTOMIZE_LOCALIZE_FUZZ=COUNT` or `FIRST+COUNT` sets which (default 2,000, at
+//! night 20,000).
 
 use std::env;
 use std::ops::Range;
