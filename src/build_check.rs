@@ -9,28 +9,18 @@
 pub mod closed;
 pub mod compare;
 mod diff;
-#[cfg(feature = "localize")]
 mod earlier;
-#[cfg(feature = "localize")]
 mod engine;
 mod objects;
 
 // The parts that start other programs.
-#[cfg(feature = "localize")]
 mod build;
-#[cfg(feature = "localize")]
 mod build_inputs;
-#[cfg(feature = "localize")]
 mod checkout;
-#[cfg(feature = "localize")]
 pub mod fake_git;
-#[cfg(feature = "localize")]
 mod one;
-#[cfg(feature = "localize")]
 mod program;
-#[cfg(feature = "localize")]
 mod proxy;
-#[cfg(feature = "localize")]
 mod runner;
 
 use std::collections::BTreeSet;
@@ -38,23 +28,15 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 pub use compare::{Changed, Difference, DifferenceKind, Metadata, ObjectChange, Verdict};
-#[cfg(feature = "localize")]
 pub use earlier::Earlier;
-#[cfg(feature = "localize")]
 pub use one::{build_all, build_one};
-#[cfg(feature = "localize")]
 pub use program::Searching;
-#[cfg(feature = "localize")]
 pub use runner::check_builds;
 
-#[cfg(feature = "localize")]
 use crate::plan::{Original, Plan, Writes, reached_left};
 use crate::record::{Builder, Change, Verified};
-#[cfg(feature = "localize")]
 use crate::targets::Hidden;
-#[cfg(feature = "localize")]
 use crate::targets::generated::Generated;
-#[cfg(feature = "localize")]
 use crate::tree::Tree;
 
 /// How to build.
@@ -79,7 +61,6 @@ pub struct Options {
 }
 
 /// Checks that the localized tree builds to the same as the original.
-#[cfg(feature = "localize")]
 pub struct Job<'a> {
     plan: &'a Plan,
     checkout: Option<&'a dyn Tree>,
@@ -94,7 +75,6 @@ pub struct Job<'a> {
     moved: &'a dyn Fn(bool) -> Vec<Change>,
 }
 
-#[cfg(feature = "localize")]
 impl<'a> Job<'a> {
     /// Takes the roots of a plan. `checkout` is the source commit if both sides are parts of commits: the builds then
     /// see the files as a checkout writes them. `earlier` is what an earlier run has checked; none to build everything.
@@ -155,7 +135,6 @@ impl<'a> Job<'a> {
 }
 
 /// What an engine builds: a kustomization with what an object changes in it, before and after.
-#[cfg(feature = "localize")]
 #[derive(Debug, Clone)]
 pub struct EngineBuild {
     /// Who deploys it.
@@ -174,7 +153,6 @@ pub struct EngineBuild {
 }
 
 /// One side of what an engine builds.
-#[cfg(feature = "localize")]
 #[derive(Debug, Clone)]
 pub struct EngineSide {
     /// What it builds.
@@ -183,7 +161,6 @@ pub struct EngineSide {
     pub files: Vec<(String, Vec<u8>)>,
 }
 
-#[cfg(feature = "localize")]
 impl EngineBuild {
     /// Returns what is built as if the kustomization stood in the directory.
     fn target(&self) -> Target {
@@ -198,7 +175,6 @@ impl EngineBuild {
 }
 
 /// One thing that is built, twice.
-#[cfg(feature = "localize")]
 #[derive(Debug, Clone)]
 struct Target {
     /// How records name it.
@@ -288,7 +264,6 @@ impl BuildCheck {
 
 impl TargetCheck {
     /// Returns what is known of a target that is not built.
-    #[cfg(feature = "localize")]
     fn without_build(target: &Target, verdict: Verdict) -> TargetCheck {
         TargetCheck {
             target: target.name.clone(),

@@ -1,34 +1,26 @@
 //! The command line: arguments to requests, outcomes to reports and exit statuses. One file per command.
 
 mod affected;
+mod args;
 mod check;
 mod explain;
 mod generate;
 mod help;
 mod hook;
+mod localize;
+mod lock;
 mod output;
 mod targets;
-mod tree;
-mod verify;
-
-// The commands that need the feature `localize`: those that reach the network.
-#[cfg(feature = "localize")]
-mod args;
-#[cfg(feature = "localize")]
-mod localize;
-#[cfg(feature = "localize")]
-mod lock;
-#[cfg(feature = "localize")]
 mod tell;
-#[cfg(feature = "localize")]
+mod tree;
 mod update;
+mod verify;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser, Subcommand};
 
-#[cfg(feature = "localize")]
 use {localize::LocalizeArgs, lock::LockArgs, update::UpdateArgs};
 
 use crate::failure::{Failure, nearest};
@@ -61,7 +53,6 @@ pub const FAILED: u8 = 2;
 struct Cli {
     #[command(subcommand)]
     command: Option<Command>,
-    #[cfg(feature = "localize")]
     #[command(flatten)]
     localize: LocalizeArgs,
 }
@@ -81,7 +72,6 @@ fn after_long_help() -> String {
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Copy a kustomization with all it references, and commit that on a branch (default)
-    #[cfg(feature = "localize")]
     Localize(Box<LocalizeArgs>),
 
     /// Find what a build without a network could not resolve
@@ -91,11 +81,9 @@ enum Command {
     Check(check::CheckArgs),
 
     /// Bring kustomize-localize.lock up to date with what the working tree references
-    #[cfg(feature = "localize")]
     Lock(LockArgs),
 
     /// Resolve again what kustomize-localize.lock holds
-    #[cfg(feature = "localize")]
     Update(UpdateArgs),
 
     /// Verify a localized commit against its lock and trailers
@@ -126,10 +114,6 @@ enum Command {
 
     /// Show the page of a command, or a guide
     Help(help::HelpArgs),
-
-    #[cfg(not(feature = "localize"))]
-    #[command(external_subcommand)]
-    LeftOut(Vec<OsString>),
 }
 
 /// Spells `-SKEYID` out. The key is optional, so that clap wants `=` before it, but git has none.
@@ -325,36 +309,14 @@ pub fn run() -> ExitCode {
         Some(Command::Explain(args)) => explain::run(&args),
         Some(Command::Generate(command)) => generate::run(&command),
         Some(Command::Help(args)) => help::run(&args),
-        #[cfg(feature = "localize")]
         Some(Command::Localize(args)) => localize::run(&args),
-        #[cfg(feature = "localize")]
         Some(Command::Lock(args)) => lock::run(&args),
-        #[cfg(feature = "localize")]
         Some(Command::Update(args)) => update::run(&args),
-        #[cfg(feature = "localize")]
         None => localize::run(&cli.localize),
-        #[cfg(not(feature = "localize"))]
-        Some(Command::LeftOut(words)) => left_out(words.first()),
-        #[cfg(not(feature = "localize"))]
-        None => left_out(None),
     })
 }
 
-/// Reports that this build can only check.
-#[cfg(not(feature = "localize"))]
-fn left_out(asked: Option<&OsString>) -> ExitCode {
-    let asked = match asked {
-        Some(word) => format!("`{}` is not in this build", word.to_string_lossy()),
-        None => "this build cannot localize".to_owned(),
-    };
-    let failure = Failure::new(format!(
-        "{asked}: it was made without the feature `localize`, and has `check`, `verify`, `tree`, `targets`, `affected` and `hook` alone"
-    ))
-    .hint("for the whole program: cargo install --locked --path .");
-    output::failed(&failure.into(), false)
-}
-
-#[cfg(all(test, feature = "localize"))]
+#[cfg(test)]
 mod tests {
     use super::*;
 

@@ -1,27 +1,18 @@
 //! What the program does, one file per command: a request in, an outcome out. Nothing here reads arguments or prints.
 
 pub mod affected;
+mod builds;
 pub mod check;
+mod fetching;
 pub mod hook;
+pub mod localize;
+pub mod lock;
 pub mod targets;
 pub mod tree;
+pub mod update;
 pub mod verify;
 
-// The commands that need the feature `localize`: those that reach the network.
-#[cfg(feature = "localize")]
-mod builds;
-#[cfg(feature = "localize")]
-mod fetching;
-#[cfg(feature = "localize")]
-pub mod localize;
-#[cfg(feature = "localize")]
-pub mod lock;
-#[cfg(feature = "localize")]
-pub mod update;
-
-#[cfg(feature = "localize")]
 pub use builds::{Again, Builds};
-#[cfg(feature = "localize")]
 pub use fetching::Fetching;
 
 macro_rules! pages {

@@ -20,7 +20,7 @@
 //! A copy or in place, on a branch or on disk: these differ in what the plan writes and where it goes, and in nothing
 //! else.
 //!
-//! Nothing that `check` calls reaches the network, and a build without the feature `localize` has no [`fetch`] at all.
+//! Nothing that `check` calls reaches the network.
 //!
 //! # The rooms
 //!
@@ -74,11 +74,9 @@ pub mod check;
 pub mod cli;
 pub mod commands;
 pub mod config;
-#[cfg(feature = "localize")]
 pub mod destination;
 pub mod failpoint;
 pub mod failure;
-#[cfg(feature = "localize")]
 pub mod fetch;
 pub mod finding;
 pub mod git;

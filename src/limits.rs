@@ -41,12 +41,9 @@ pub(crate) const CARRIED_FILES: Limit = limit(20_000, "files", CARRIED);
 pub(crate) const CARRIED_BYTES: Limit = limit(256 << 20, "bytes", CARRIED);
 const CARRIED: &str = "name a directory with only the files that are needed";
 /// Of all files of a chart: helm's own limit is the same.
-#[cfg(feature = "localize")]
 pub(crate) const CHART_BYTES: Limit = limit(100 << 20, "bytes", "");
-#[cfg(feature = "localize")]
 pub(crate) const CHART_FILES: Limit = limit(20_000, "files", "");
 /// Of the `Chart.yaml` of a chart.
-#[cfg(feature = "localize")]
 pub(crate) const CHART_METADATA: Limit = limit(1_000_000, "bytes", "");
 /// Of a file that matters to an engine.
 pub(crate) const OBJECTS: Limit = limit(1000, "objects", FILE.hint);

@@ -3,7 +3,6 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    #[cfg(feature = "localize")]
     if let Some(status) = git_kustomize_localize::build_check::fake_git::run() {
         return status;
     }

@@ -28,7 +28,6 @@ pub use files::{Change, Content, Localized, ResultFile, Rewritten, Untrusted};
 pub use hydrator::NAME as HYDRATOR_METADATA;
 pub use left::{UNRESOLVED, left, named_left, reached as reached_left, references, unresolved};
 pub use options::{Options, Patterns};
-#[cfg(feature = "localize")]
 pub(crate) use remotes::git as git_remote;
 pub use remotes::remotes;
 pub use result::{Chosen, InPlace, Rules, localize, localize_in_place};

@@ -2,21 +2,16 @@
 //! own, [`mod@check`].
 
 pub mod affected;
-#[cfg(feature = "localize")]
 mod build_check;
 pub mod check;
 pub mod completion;
 pub mod hook;
 mod json;
-#[cfg(feature = "localize")]
 mod left;
-#[cfg(feature = "localize")]
 mod localize;
-#[cfg(feature = "localize")]
 mod lock;
 pub mod messages;
 pub mod reference_tree;
-#[cfg(feature = "localize")]
 mod remotes;
 pub mod targets;
 pub mod verify;
@@ -84,7 +79,6 @@ pub fn counted_warnings(warnings: &[Warning]) -> String {
 }
 
 /// Writes how many warnings there are, if there are any.
-#[cfg(feature = "localize")]
 fn write_warnings(out: &mut String, warnings: &[Warning], verbose: bool) -> std::fmt::Result {
     use std::fmt::Write;
 

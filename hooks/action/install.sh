@@ -65,12 +65,9 @@ release() {
   echo "installed $tag"
 }
 
-# No HTTP client and no TLS is needed to check, unless upstream is to be asked.
 compile() {
   command -v cargo >/dev/null || fail 'cargo is not on PATH, so the program cannot be compiled'
-  local features=(--no-default-features)
-  [[ ${KL_VERIFY_LOCK:-false} != true ]] || features=()
-  cargo install --quiet --locked ${features[@]+"${features[@]}"} --path "$KL_ACTION" --root "${bin%/bin}"
+  cargo install --quiet --locked --path "$KL_ACTION" --root "${bin%/bin}"
   echo "compiled $KL_ACTION"
 }
 

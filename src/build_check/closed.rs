@@ -1,10 +1,8 @@
 //! Building with the network closed.
 
 use std::fmt;
-#[cfg(feature = "localize")]
 use std::process::Command;
 
-#[cfg(feature = "localize")]
 use crate::process::{self, Isolation, Output};
 
 /// How the network is closed for a program.
@@ -26,7 +24,6 @@ impl fmt::Display for Network {
 }
 
 /// The variables that set a program's proxy.
-#[cfg(feature = "localize")]
 pub(super) const PROXIES: [&str; 6] = [
     "HTTP_PROXY",
     "HTTPS_PROXY",
@@ -47,7 +44,6 @@ impl Network {
     }
 
     /// Makes `command` see no network. In a [namespace](Network::Namespace) there is none.
-    #[cfg(feature = "localize")]
     pub(super) fn close(command: &mut Command) {
         for name in PROXIES {
             // Port 9 discards, and nothing has listened there for decades.
@@ -61,7 +57,6 @@ impl Network {
 }
 
 /// What this machine lets a build have of its own.
-#[cfg(feature = "localize")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Walls {
     /// How the network can be closed.
@@ -74,7 +69,6 @@ pub(super) struct Walls {
 ///
 /// # Errors
 /// When it cannot be run at all.
-#[cfg(feature = "localize")]
 pub(super) fn first(
     run: impl Fn(Isolation<'_>) -> Result<Output, process::Error>,
 ) -> Result<(Walls, Output), process::Error> {

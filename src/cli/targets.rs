@@ -6,7 +6,6 @@ use clap::{Args, ValueEnum};
 
 use super::output;
 use crate::commands::check::What;
-#[cfg(feature = "localize")]
 use crate::commands::targets::build;
 use crate::commands::targets::{Request, generate_paths, targets};
 use crate::report::targets as report;
@@ -31,7 +30,6 @@ pub(super) struct TargetsArgs {
     manifest_generate_paths: bool,
 
     /// Build the target of this name as its engine does, and print the result
-    #[cfg(feature = "localize")]
     #[arg(long, value_name = "NAME", conflicts_with_all = ["format", "manifest_generate_paths"])]
     build: Option<String>,
 
@@ -67,7 +65,6 @@ pub(super) fn run(args: &TargetsArgs) -> ExitCode {
             Err(failures) => output::failed(&failures, false),
         };
     }
-    #[cfg(feature = "localize")]
     if let Some(name) = &args.build {
         return match build(&request, name) {
             Ok(built) => {

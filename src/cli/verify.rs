@@ -11,10 +11,7 @@ use crate::report::verify as report;
 
 /// Arguments of `verify`.
 #[derive(Debug, Clone, Args)]
-#[cfg_attr(
-    feature = "localize",
-    command(group(clap::ArgGroup::new("network").args(["upstream", "rebuild"]).multiple(true)))
-)]
+#[command(group(clap::ArgGroup::new("network").args(["upstream", "rebuild"]).multiple(true)))]
 pub(super) struct VerifyArgs {
     /// The commit, or a directory that `--no-commit` wrote [default: HEAD]
     rev: Option<String>,
@@ -37,26 +34,22 @@ pub(super) struct VerifyArgs {
     /// Ask each remote of the locks what it is now: ok, updated, moved, gone or unreachable
     ///
     /// Also for a lock at the top that only says what URLs are locked to, as on `main`.
-    #[cfg(feature = "localize")]
     #[arg(long)]
     upstream: bool,
 
     /// Ask only for what is new since BASE, and verify nothing else
     ///
     /// New is what the locks of BASE do not list, or list otherwise. For gates.
-    #[cfg(feature = "localize")]
     #[arg(long, value_name = "BASE", requires = "upstream", conflicts_with_all = ["rebuild", "require_signature", "own_changes"])]
     since: Option<String>,
 
     /// Localize again from the source commit and the lock, and compare
     ///
     /// Bytes come from the cache or from upstream: this needs the network, or a warm cache.
-    #[cfg(feature = "localize")]
     #[arg(long)]
     rebuild: bool,
 
     /// Give up on one repository or file after this time [default: 300]
-    #[cfg(feature = "localize")]
     #[arg(long, value_name = "SECONDS", value_parser = super::args::seconds, requires = "network", hide_short_help = true)]
     timeout: Option<u64>,
 
@@ -92,47 +85,15 @@ pub(super) fn run(args: &VerifyArgs) -> ExitCode {
 }
 
 fn request(args: &VerifyArgs) -> Request {
-    let request = Request {
+    Request {
         rev: args.rev.clone(),
         paths: args.paths.clone(),
         own_changes: args.own_changes,
         require_signature: args.require_signature,
-        quiet: args.quiet,
-        ..Request::default()
-    };
-    #[cfg(feature = "localize")]
-    let request = Request {
         upstream: args.upstream,
         since: args.since.clone(),
         rebuild: args.rebuild,
         timeout: args.timeout.map(std::time::Duration::from_secs),
-        ..request
-    };
-    request
-}
-
-#[cfg(test)]
-mod tests {
-    use clap::CommandFactory as _;
-
-    use super::*;
-
-    #[derive(clap::Parser)]
-    struct Verify {
-        #[command(flatten)]
-        _args: VerifyArgs,
-    }
-
-    /// Also with `--no-default-features`, which no other test covers.
-    #[test]
-    fn network_options_need_the_feature() {
-        let command = Verify::command();
-        for option in ["upstream", "since", "rebuild", "timeout"] {
-            let is_there = command
-                .get_arguments()
-                .any(|argument| argument.get_long() == Some(option));
-            assert_eq!(is_there, cfg!(feature = "localize"), "--{option}");
-        }
-        command.debug_assert();
+        quiet: args.quiet,
     }
 }

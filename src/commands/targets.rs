@@ -1,6 +1,5 @@
 //! `targets`: what Flux, Argo CD and Fleet deploy from the repository.
 
-#[cfg(feature = "localize")]
 mod object_builds;
 
 use std::collections::BTreeMap;
@@ -14,7 +13,6 @@ use crate::reference_tree::Survey;
 use crate::targets::{self, Identity, Object, Targets};
 use crate::tree::Listing;
 use crate::workspace::repository_offline;
-#[cfg(feature = "localize")]
 use {
     crate::build_check,
     crate::failure::{Failure, nearest, shown},
@@ -62,19 +60,13 @@ pub(super) fn as_built(
     mut found: Targets,
 ) -> Result<Targets> {
     survey.settle(&mut found);
-    #[cfg(feature = "localize")]
-    {
-        let tree = &**survey.tree();
-        let mut builds = ObjectBuilds::default();
-        let run = |builders: &[&Builder]| builds.run(survey, builders);
-        let find = |before: &Targets, built: &[_]| {
-            find_built(tree, config, || identity(here, config), before, built)
-        };
-        found = survey.built(found, config.load_restrictor, run, find)?;
-    }
-    #[cfg(not(feature = "localize"))]
-    let _ = (here, config);
-    Ok(found)
+    let tree = &**survey.tree();
+    let mut builds = ObjectBuilds::default();
+    let run = |builders: &[&Builder]| builds.run(survey, builders);
+    let find = |before: &Targets, built: &[_]| {
+        find_built(tree, config, || identity(here, config), before, built)
+    };
+    survey.built(found, config.load_restrictor, run, find)
 }
 
 /// Returns the value of `argocd.argoproj.io/manifest-generate-paths` for each application of Argo CD, by its object.
@@ -92,7 +84,6 @@ pub fn generate_paths(request: &Request) -> Result<BTreeMap<Object, String>, Fai
 ///
 /// # Errors
 /// When no target or several have the name, or it cannot be built.
-#[cfg(feature = "localize")]
 pub fn build(request: &Request, name: &str) -> Result<Vec<u8>, Failures> {
     let here = repository_offline()?;
     let opened = check::open(&here, &request.what)?;
@@ -126,7 +117,6 @@ pub fn build(request: &Request, name: &str) -> Result<Vec<u8>, Failures> {
 
 /// Returns the target that a name means: that of its object, with or without its namespace, else its directory, which
 /// also tells those of one object apart. What is not here cannot be built, and is meant only where nothing else is.
-#[cfg(feature = "localize")]
 fn named<'a>(found: &'a Targets, name: &str) -> Result<&'a Target> {
     let of_object = |target: &Target| {
         let object = &target.object;
@@ -173,7 +163,6 @@ fn named<'a>(found: &'a Targets, name: &str) -> Result<&'a Target> {
 }
 
 /// Returns the name of the directory that a target deploys, where it is here.
-#[cfg(feature = "localize")]
 fn directory(target: &Target) -> Option<&str> {
     match &target.place {
         Place::Here(here) if here.path.is_empty() => Some("."),

@@ -1,8 +1,6 @@
 //! `verify`: a localized commit against its lock and trailers.
 
-#[cfg(feature = "localize")]
 mod rebuild;
-#[cfg(feature = "localize")]
 mod rebuilt;
 
 use std::path::Path;
@@ -47,19 +45,14 @@ pub struct Request {
 pub fn verify(request: &Request) -> Result<Verified, Failures> {
     let here = LocalRepo::discover_offline()?.map(Rc::new);
     let directory = directory(request, here.as_deref())?;
-    #[cfg(feature = "localize")]
     let upstream = request
         .upstream
         .then(|| asker(here.as_deref(), request))
         .transpose()?;
-    #[cfg(feature = "localize")]
     let ask = upstream
         .as_ref()
         .map(|upstream| |remotes: &[&crate::record::Remote]| upstream.ask(remotes));
-    #[cfg(feature = "localize")]
     let ask = ask.as_ref().map(|ask| ask as &Ask<'_>);
-    #[cfg(not(feature = "localize"))]
-    let ask: Option<&Ask<'_>> = None;
     if let Some(directory) = directory {
         return verify_directory(directory, here.is_some(), ask);
     }
@@ -84,13 +77,10 @@ pub fn verify(request: &Request) -> Result<Verified, Failures> {
         require_signature: request.require_signature,
         upstream: ask,
     };
-    #[cfg(feature = "localize")]
     if let Some(base) = &request.since {
         return verify::verify_since(&here, &asked, base);
     }
-    #[cfg_attr(not(feature = "localize"), allow(unused_mut))]
     let mut verified = verify::verify(&here, &asked)?;
-    #[cfg(feature = "localize")]
     if request.rebuild {
         rebuilt::compare(&mut verified, request.timeout)?;
     }
@@ -98,7 +88,6 @@ pub fn verify(request: &Request) -> Result<Verified, Failures> {
 }
 
 /// Sets up asking with the connection settings of the repository, if there is one.
-#[cfg(feature = "localize")]
 fn asker(here: Option<&LocalRepo>, request: &Request) -> Result<crate::fetch::Upstream> {
     let settings = here.map(LocalRepo::connection_config).transpose()?;
     let options = crate::fetch::Options {

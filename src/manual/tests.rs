@@ -197,7 +197,6 @@ fn every_link_of_a_source_leads_to_a_source() {
     assert!(count > 20, "{count}");
 }
 
-#[cfg(feature = "localize")]
 mod whole {
     use super::*;
 

@@ -1,5 +1,4 @@
 mod example;
-mod features;
 mod generate;
 mod packaging;
 mod pictures;

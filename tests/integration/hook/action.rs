@@ -490,7 +490,7 @@ fn a_commit_installs_the_release_whose_digests_it_holds() {
 }
 
 #[test]
-fn the_source_is_compiled_without_what_a_check_does_not_need() {
+fn the_source_is_compiled_where_there_is_no_release() {
     let mut runner = Runner::new();
     let program = runner.sandbox.path("bin/git-kustomize-localize");
     let commit = runner.origin.id("main");
@@ -518,12 +518,11 @@ fn the_source_is_compiled_without_what_a_check_does_not_need() {
         runner.sandbox.set("PATH", path);
         runner.run().success().stdout_has("kustomization");
         let asked = runner.file("cargo");
-        let source = format!(
-            "--no-default-features --path {}",
+        let source = concat!(
+            "install --quiet --locked --path ",
             env!("CARGO_MANIFEST_DIR")
         );
-        assert!(asked.contains("install --quiet --locked"), "{asked}");
-        assert!(asked.contains(&source), "{asked}");
+        assert!(asked.contains(source), "{asked}");
     }
     runner.set("inputs.install", "something");
     runner.run().fails(2).stdout_has("install must be");
