@@ -2,8 +2,7 @@
 //!
 //! [`at_each_failpoint`] ends a run right before each of its effects: the program announces them, and a build with
 //! debug assertions ends at the one whose number `KUSTOMIZE_LOCALIZE_STOP_AT` holds and names them all in the file
-//! `KUSTOMIZE_LOCALIZE_FAILPOINTS`. [`at_random`] ends runs at random moments, 30 of them, or as many as
-//! `KUSTOMIZE_LOCALIZE_KILLS` says. [`at_once`] lets runs meet.
+//! `KUSTOMIZE_LOCALIZE_FAILPOINTS`. [`at_random`] ends runs at random moments. [`at_once`] lets runs meet.
 
 mod at_each_failpoint;
 mod at_once;

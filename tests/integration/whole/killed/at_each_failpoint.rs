@@ -3,9 +3,25 @@
 use std::fs;
 
 use super::{Stage, next_version, project, with_worktree};
-use crate::support::{OVERLAY, Project};
+use crate::support::{OVERLAY, Project, full};
 
 const STOP: &str = "KUSTOMIZE_LOCALIZE_STOP_AT";
+
+/// Returns the effects to end at, each with its number: from the first of a name on, the first and the last of each
+/// name; at night all of them.
+fn ends<'a>(effects: &'a [String], first: Option<&str>) -> Vec<(usize, &'a str)> {
+    let is_first = |name: &String| first.is_none_or(|first| name == first);
+    let skipped = effects.iter().position(is_first).unwrap();
+    (1..)
+        .zip(effects)
+        .skip(skipped)
+        .filter(|(number, name)| {
+            let (before, after) = (&effects[skipped..number - 1], &effects[*number..]);
+            full() || !before.contains(name) || !after.contains(name)
+        })
+        .map(|(number, name)| (number, name.as_str()))
+        .collect()
+}
 
 /// Ends a run at each effect, and asserts that nothing is broken and that the next run does all of it. Returns the
 /// names of the effects of a whole run.
@@ -16,9 +32,7 @@ fn play(stage: &Stage) -> Vec<String> {
 /// Like [`play`], but for what comes before the first effect of a name and was ended in another test.
 fn play_from(stage: &Stage, first: Option<&str>) -> Vec<String> {
     let effects = stage.undisturbed();
-    let is_first = |name: &String| first.is_none_or(|first| name == first);
-    let skipped = effects.iter().position(is_first).unwrap();
-    for (number, name) in (1..).zip(&effects).skip(skipped) {
+    for (number, name) in ends(&effects, first) {
         end_at(stage, number, name);
     }
     effects
@@ -154,8 +168,7 @@ fn a_worktree_whose_source_goes_on_meanwhile() {
         Stage::new(project, &args)
     }] {
         let effects = stage.undisturbed();
-        let first = effects.iter().position(|name| name == "write the commit");
-        for (number, name) in (1..).zip(&effects).skip(first.unwrap()) {
+        for (number, name) in ends(&effects, Some("write the commit")) {
             eprintln!("ended at effect {number}: {name}");
             stage.reset();
             stage.sandbox().set(STOP, number.to_string());

@@ -1,19 +1,12 @@
 //! Ended at random moments.
 
-use std::env;
 use std::thread;
 use std::time::Instant;
 
 use super::{PROGRAM, Stage, next_version, project, with_worktree};
-use crate::support::{OVERLAY, Random, Running};
+use crate::support::{OVERLAY, Random, Running, full};
 
-/// How many runs are ended, in all tests together.
-fn kills() -> u32 {
-    let asked = env::var("KUSTOMIZE_LOCALIZE_KILLS").ok();
-    asked.map_or(30, |asked| asked.parse().unwrap())
-}
-
-/// Ends every third of the runs at a random moment each, with everything in its process group.
+/// Ends some runs at a random moment each, with everything in their process group.
 ///
 /// A run that is done before its moment shortens the time from which the next moments are taken, and does not count:
 /// how long one takes depends on what else the machine does.
@@ -24,8 +17,8 @@ fn play(stage: &Stage, seed: &str) {
     stage.run().success();
     let mut duration = start.elapsed();
     let mut random = Random::of(seed);
-    let turns = kills() / 3;
-    let (mut ended, mut done) = (0, 0);
+    let turns = if full() { 30 } else { 5 };
+    let (mut ended, mut done) = (0_u32, 0);
     while ended < turns {
         assert!(
             done < 10 * turns,
