@@ -12,6 +12,9 @@
     clippy::unwrap_used
 )]
 
+/// What the targets of `tests/fuzz` take from there.
+extern crate self as libfuzzer_sys;
+
 /// The branch that is committed to.
 mod branch;
 /// Builds before and after, compared.
@@ -40,6 +43,8 @@ mod whole;
 
 use std::fs;
 use std::path::Path;
+
+use whole::fuzz::fuzz_target;
 
 /// A file without a `mod` line is never compiled, and its tests never run.
 #[test]

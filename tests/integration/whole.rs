@@ -1,5 +1,6 @@
 #[cfg(target_os = "linux")]
 mod faults;
+pub(crate) mod fuzz;
 mod generated;
 mod hints;
 mod judge;

@@ -1,0 +1,83 @@
+//! The targets of `tests/fuzz`, which are programs of their own at night: they compile, and hold for every input of the
+//! comparison with kustomize.
+
+#![allow(unused_attributes, reason = "a program has no main function there")]
+
+#[path = "../../fuzz/targets/archive.rs"]
+mod archive;
+#[path = "../../fuzz/targets/configuration.rs"]
+mod configuration;
+#[path = "../../fuzz/targets/kustomization.rs"]
+mod kustomization;
+#[path = "../../fuzz/targets/lock.rs"]
+mod lock;
+#[path = "../../fuzz/targets/retry_after.rs"]
+mod retry_after;
+#[path = "../../fuzz/targets/trailers.rs"]
+mod trailers;
+#[path = "../../fuzz/targets/url.rs"]
+mod url;
+
+use std::fs;
+use std::path::Path;
+
+/// As `libfuzzer-sys` has it, which the targets name: here a function that is called with each input.
+macro_rules! fuzz_target {
+    (|$input:ident: &[u8]| $body:block) => {
+        pub(super) fn run($input: &[u8]) {
+            $body
+        }
+    };
+    (|$input:ident: &str| $body:block) => {
+        pub(super) fn run(bytes: &[u8]) {
+            if let Ok($input) = std::str::from_utf8(bytes) {
+                $body
+            }
+        }
+    };
+}
+pub(crate) use fuzz_target;
+
+const TARGETS: [(&str, fn(&[u8])); 7] = [
+    ("archive", archive::run),
+    ("configuration", configuration::run),
+    ("kustomization", kustomization::run),
+    ("lock", lock::run),
+    ("retry_after", retry_after::run),
+    ("trailers", trailers::run),
+    ("url", url::run),
+];
+
+/// Calls `each` with the bytes of all files below a directory.
+fn walk(directory: &Path, each: &mut impl FnMut(&[u8])) {
+    for entry in fs::read_dir(directory).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            walk(&path, each);
+        } else if let Ok(bytes) = fs::read(&path) {
+            each(&bytes);
+        }
+    }
+}
+
+#[test]
+fn every_target_holds() {
+    let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests");
+    let mut files: Vec<String> = fs::read_dir(tests.join("fuzz/targets"))
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    files.sort();
+    assert_eq!(files, TARGETS.map(|(name, _)| format!("{name}.rs")));
+    let mut count = 0;
+    walk(&tests.join("parity"), &mut |bytes| {
+        for (_, run) in TARGETS {
+            run(bytes);
+            count += 1;
+            for line in bytes.split(|byte| *byte == b'\n') {
+                run(line);
+            }
+        }
+    });
+    assert!(count > 1000, "{count}");
+}
