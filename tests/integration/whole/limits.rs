@@ -217,32 +217,28 @@ fn what_an_upstream_sends_is_bounded() {
             &format!("resources: {}\n", list(500_001)),
         )],
     );
-    let bush_of = world.upstream("acme/bush");
-    bush(&world.sandbox, &bush_of, 1);
-    for (url, limit) in [
-        (
-            "https://files.example.com/app.yaml",
-            "more than 500000 YAML nodes",
-        ),
-        (
-            "https://github.com/acme/lib?ref=v1",
-            "more than 500000 YAML nodes",
-        ),
+    for (url, query) in [
+        ("https://files.example.com/app.yaml", ""),
+        ("https://github.com/acme/lib", "?ref=v1"),
     ] {
-        world.commit(&[("app/kustomization.yaml", &format!("resources: ['{url}']\n"))]);
+        world.commit(&[(
+            "app/kustomization.yaml",
+            &format!("resources: ['{url}{query}']\n"),
+        )]);
         run(&world.sandbox, &world.work, &["lock"])
-            .stderr_has(limit)
-            .stderr_has(url.trim_end_matches("?ref=v1"));
+            .fails(1)
+            .stderr_has("more than 500000 YAML nodes")
+            .stderr_has(url);
     }
 }
 
 #[test]
 fn what_is_kept_of_a_file_and_of_a_run_is_bounded() {
     let references = |count| format!("resources:\n{}", "- a.yaml\n".repeat(count));
-    let unknown: String = (0..50_001).map(|key| format!("k{key}: 1\n")).collect();
+    let problems = |count| "namespace: a\n".repeat(count);
     let sandbox = Sandbox::new();
     let one = sandbox.repo("one");
-    for text in [references(50_001), unknown, "namespace: a\n".repeat(50_002)] {
+    for text in [references(50_001), problems(50_002)] {
         one.write("kustomization.yaml", text);
         one.write("a.yaml", "");
         one.commit("many");
@@ -251,21 +247,18 @@ fn what_is_kept_of_a_file_and_of_a_run_is_bounded() {
             .stderr_has("kustomization.yaml: more than 50000 references and problems")
             .stderr_has("hint: split it");
     }
-    let local = sandbox.repo("local");
-    let remote = sandbox.repo("remote");
+    let many = sandbox.repo("many");
+    let wrong = sandbox.repo("wrong");
     for number in 0..6 {
-        local.write(&format!("{number}/kustomization.yaml"), references(45_000));
-        local.write(&format!("{number}/a.yaml"), "");
-        let mut text = "resources:\n".to_owned();
-        for file in 0..17_000 {
-            writeln!(text, "- https://h/{file}").unwrap();
-        }
-        remote.write(&format!("{number}/kustomization.yaml"), text);
+        let path = format!("{number}/kustomization.yaml");
+        many.write(&path, references(45_000));
+        many.write(&format!("{number}/a.yaml"), "");
+        wrong.write(&path, problems(20_000));
     }
     for (repo, limit) in [
-        (local, "`.` has more than 250000 references"),
+        (many, "`.` has more than 250000 references"),
         (
-            remote,
+            wrong,
             "`.` has more than 100000 remote references and problems",
         ),
     ] {
@@ -396,7 +389,7 @@ fn thousands_of_findings_on_one_line_are_as_much_work_as_on_many() {
     let sandbox = Sandbox::new();
     let repo = sandbox.repo("work");
     repo.git(&["remote", "add", "origin", "https://git.example.com/work"]);
-    let names = (0..20_000).map(|number| format!("a{number:0>39}"));
+    let names = (0..4_000).map(|number| format!("a{number:0>39}"));
     let names = names.collect::<Vec<_>>().join(", ");
     repo.write(
         "kustomization.yaml",
@@ -408,15 +401,15 @@ fn thousands_of_findings_on_one_line_are_as_much_work_as_on_many() {
     let text = format!(
         "{{apiVersion: v1, kind: List, items: [{}'{}']}}\n",
         application.repeat(900),
-        "a".repeat(2_000_000)
+        "a".repeat(400_000)
     );
     repo.write("list.yaml", text);
     repo.commit("wide");
     run(&sandbox, &repo, &["check"])
         .fails(1)
         .stdout_has("kustomization.yaml:1:40\n")
-        .stdout_has("kustomization.yaml:1:839998\n")
-        .stdout_has("^ configMapGenerator[0].files[19999]\n")
+        .stdout_has("kustomization.yaml:1:167998\n")
+        .stdout_has("^ configMapGenerator[0].files[3999]\n")
         .stdout_has("list.yaml:1:176\n")
-        .stdout_has(": 20900 errors");
+        .stdout_has(": 4900 errors");
 }
