@@ -35,6 +35,7 @@ fn only_the_bytes_of_a_changed_scalar_differ() {
         format!("%YAML 1.1\n---\nresources:\n- >-\n  {URL}\nnameSuffix: -b\n...\n"),
         format!("resources:\n- !!str {URL}\n- ./map.yaml\nlabels:\n- pairs: {{\"x\":   'y'}}\n"),
         format!("resources: [{URL}]"),
+        format!("{{\"resources\": [\"{URL}\", \"map.yaml\"], \"nameSuffix\": \"-c\"}}"),
     ];
     for (number, text) in texts.iter().enumerate() {
         let name = format!("app-{number}");

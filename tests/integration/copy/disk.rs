@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use crate::support::{OVERLAY, Output, Project, Sandbox, config};
+use crate::support::{OVERLAY, Output, Project, config};
 
 /// Returns the paths of all files below `directory`, sorted.
 fn files(directory: &Path) -> Vec<String> {
@@ -258,34 +258,6 @@ fn a_foreign_directory_is_refused() {
 }
 
 #[test]
-fn targets_and_scopes_that_do_not_fit_are_refused() {
-    let project = Project::new();
-    for (args, message) in [
-        (
-            &["nowhere"][..],
-            "there is no directory `nowhere` for the target",
-        ),
-        (
-            &["other/config.yaml"],
-            "the target `other/config.yaml` is a file",
-        ),
-        (
-            &["other", "--scope", "nowhere"],
-            "there is no directory `nowhere` for the scope",
-        ),
-        (
-            &["other", "--scope", "example"],
-            "the scope `example` does not contain the target `other`",
-        ),
-        (&["other", "--branch", "x"], "cannot be used with"),
-        (&["other", "--rev", "main"], "cannot be used with"),
-        (&["other", "-m", "x"], "cannot be used with"),
-    ] {
-        refused(&project, args, &[message]);
-    }
-}
-
-#[test]
 fn a_copy_may_lie_inside_the_target() {
     let project = Project::new();
     run(&project, &["other", "other/copy"]).success();
@@ -301,41 +273,6 @@ fn a_copy_may_lie_inside_the_target() {
         &["other", "other/copy"],
         &["`copy` lies in `other/copy`, where the result is going to be"],
     );
-}
-
-#[test]
-fn absolute_paths_inside_are_rewritten() {
-    let sandbox = Sandbox::new();
-    let place = sandbox.path("place");
-    fs::create_dir(&place).unwrap();
-    let file = place.join("config.yaml");
-    fs::write(&file, config("absolute")).unwrap();
-    let text = format!("resources:\n- {}\n", file.display());
-    fs::write(place.join("kustomization.yaml"), text).unwrap();
-    let target = place.to_str().unwrap();
-    let copy = sandbox.path("copy");
-    sandbox
-        .run(
-            &sandbox.path(""),
-            &[target, copy.to_str().unwrap(), "--no-commit"],
-        )
-        .success();
-    assert_eq!(
-        fs::read_to_string(copy.join("kustomization.yaml")).unwrap(),
-        "resources:\n- config.yaml\n"
-    );
-}
-
-#[test]
-fn a_failure_leaves_nothing() {
-    let project = Project::new();
-    let work = &project.work;
-    work.write(
-        "example/base/kustomization.yaml",
-        crate::support::base_of("no-such-ref"),
-    );
-    refused(&project, &[], &["no-such-ref"]);
-    assert_eq!(project.sandbox.leftovers(), Vec::<String>::new());
 }
 
 #[test]

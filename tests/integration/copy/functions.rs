@@ -4,6 +4,7 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 
+use super::Refused;
 use crate::support::{Kustomize, Output, Repo, World, config_map};
 
 const FLAGS: [&str; 2] = ["--enable-alpha-plugins", "--enable-exec"];
@@ -97,19 +98,24 @@ fn programs_of_the_repository_come_along_unchanged() {
     world.work.run(&["check"]).success().lacks("warning");
 }
 
+const GEN: &str = "https://github.com/acme/gen//base?ref=v1";
+
+/// Has `app` name a remote root with a function of this specification, and with a program of this name.
+fn remote_function(world: &World, spec: &str, name: &str, program: &str) {
+    let upstream = world.upstream("acme/gen");
+    upstream.write_executable(&format!("base/{name}"), program);
+    upstream.write("base/kustomization.yaml", "generators: [gen.yaml]\n");
+    upstream.write("base/gen.yaml", function(spec));
+    upstream.commit("first");
+    upstream.git(&["tag", "v1"]);
+    let text = format!("resources: ['{GEN}']\n");
+    world.commit(&[("app/kustomization.yaml", &text)]);
+}
+
 /// A world in which `app` names a remote root that runs a program of its own.
 fn remote_program() -> World {
     let world = World::new();
-    let upstream = world.upstream("acme/gen");
-    upstream.write_executable("base/fn.sh", PROGRAM);
-    upstream.write("base/kustomization.yaml", "generators: [gen.yaml]\n");
-    upstream.write("base/gen.yaml", function("exec: {path: ./fn.sh}"));
-    upstream.commit("first");
-    upstream.git(&["tag", "v1"]);
-    world.commit(&[(
-        "app/kustomization.yaml",
-        "resources: ['https://github.com/acme/gen//base?ref=v1']\n",
-    )]);
+    remote_function(&world, "exec: {path: ./fn.sh}", "fn.sh", PROGRAM);
     world
 }
 
@@ -215,21 +221,15 @@ fn a_fetched_program_sees_and_changes_nothing_and_needs_trust() {
     if world.sandbox.builds().is_none() {
         return;
     }
-    let upstream = world.upstream("acme/gen");
-    upstream.write_executable("base/fn.sh", spying(&world));
-    upstream.write("base/kustomization.yaml", "generators: [gen.yaml]\n");
-    upstream.write("base/gen.yaml", function("exec: {path: ./fn.sh}"));
-    upstream.commit("first");
-    upstream.git(&["tag", "v1"]);
-    let url = "https://github.com/acme/gen//base?ref=v1";
-    world.commit(&[("app/kustomization.yaml", &format!("resources: ['{url}']\n"))]);
+    let program = spying(&world);
+    remote_function(&world, "exec: {path: ./fn.sh}", "fn.sh", &program);
     fs::write(world.sandbox.path("home/.netrc"), "password hunter2\n").unwrap();
     world.sandbox.set("TOKEN", "hunter2");
     world.sandbox.set("WANTED", "wanted");
     let seen = world.sandbox.path("seen");
 
     let copy = ["app", "--overwrite"];
-    let remote = [url, "remote"];
+    let remote = [GEN, "remote"];
     let in_place = ["--in-place", "--branch", "in-place"];
     for how in [&copy as &[&str], &remote, &in_place] {
         run(&world.work, how)
@@ -287,15 +287,7 @@ fn an_upstream_runs_no_program_of_this_machine() {
     world
         .sandbox
         .script("tool", &format!("touch '{}'; cat", ran.display()));
-    let upstream = world.upstream("acme/gen");
-    upstream.write("base/kustomization.yaml", "generators: [gen.yaml]\n");
-    upstream.write("base/gen.yaml", function("exec: {path: tool}"));
-    upstream.commit("first");
-    upstream.git(&["tag", "v1"]);
-    world.commit(&[(
-        "app/kustomization.yaml",
-        "resources: ['https://github.com/acme/gen//base?ref=v1']\n",
-    )]);
+    remote_function(&world, "exec: {path: tool}", "fn.sh", PROGRAM);
     run(&world.work, &["app"])
         .success()
         .stdout_has("not verified: ")
@@ -397,16 +389,8 @@ fn a_program_at_a_url_is_downloaded() {
 #[test]
 fn a_fetched_program_of_an_odd_name_is_trusted_by_it() {
     let world = World::new();
-    let upstream = world.upstream("acme/gen");
-    upstream.write_executable("base/tool [1].sh", PROGRAM);
-    upstream.write("base/kustomization.yaml", "generators: [gen.yaml]\n");
-    upstream.write("base/gen.yaml", function("exec: {path: './tool [1].sh'}"));
-    upstream.commit("first");
-    upstream.git(&["tag", "v1"]);
-    world.commit(&[(
-        "app/kustomization.yaml",
-        "resources: ['https://github.com/acme/gen//base?ref=v1']\n",
-    )]);
+    let name = "tool [1].sh";
+    remote_function(&world, "exec: {path: './tool [1].sh'}", name, PROGRAM);
     let output = world.work.run(&["app", "--no-verify"]);
     output.success().stderr_has("stripped-executable");
     let place = "localized-app/localized-files/github.com/acme/gen/v1/base";
@@ -434,100 +418,6 @@ fn a_fetched_program_of_an_odd_name_is_trusted_by_it() {
         .lacks("stripped-executable");
     let copy = world.clone_of_branch();
     assert_eq!(mode(&copy, &program(&copy)) & 0o100, 0o100);
-}
-
-/// A build would read them from where nothing here looks.
-#[test]
-fn mounts_and_files_of_arguments_are_refused() {
-    let world = World::new();
-    world.commit(&[
-        ("app/kustomization.yaml", "generators: [gen.yaml]\n"),
-        ("app/data/x", "x\n"),
-    ]);
-    let digest = "0".repeat(64);
-    for (text, place, field) in [
-        (
-            function(&format!(
-                "container: {{image: 'fn@sha256:{digest}', Mounts: [{{type: bind, src: data, dst: /x}}]}}"
-            )),
-            "app/gen.yaml:7:112: ",
-            "container.mounts",
-        ),
-        (
-            "apiVersion: a/v1\nkind: A\nmetadata: {name: a}\nArgsFromFile: data/x\n".to_owned(),
-            "app/gen.yaml:4:15: ",
-            "argsFromFile",
-        ),
-    ] {
-        world.work.write("app/gen.yaml", &text);
-        world.work.commit("refused");
-        let output = world.says_no(&["app"]);
-        output.stderr_has(place);
-        output.stderr_has(&format!("{field}: this field is not supported"));
-        let output = world.work.run(&["check"]);
-        output.fails(1).stdout_has("error[invalid-kustomization]");
-    }
-}
-
-#[test]
-fn programs_that_lead_out_are_refused() {
-    let world = World::new();
-    world.commit(&[
-        ("app/kustomization.yaml", "generators: [gen.yaml]\n"),
-        ("app/data/x", "x\n"),
-        ("outside/x", "x\n"),
-        ("outside/fn.sh", PROGRAM),
-    ]);
-    world.work.symlink("app/fn.sh", "../outside/fn.sh");
-    for (spec, message, hint) in [
-        (
-            function("exec: {path: /usr/bin/env}"),
-            "Gen.exec.path: `/usr/bin/env` is an absolute path, which leads to nothing in this repository",
-            "",
-        ),
-        (
-            function("exec: {path: ../outside/fn.sh}"),
-            "`../outside/fn.sh` lies outside the scope `app`",
-            "hint: name a directory that holds both: --scope ",
-        ),
-        (
-            function("exec: {path: ./fn.sh}"),
-            "`./fn.sh` lies outside the scope `app`",
-            "hint: name a directory that holds both: --scope ",
-        ),
-        (
-            function("exec: {path: ./none.sh}"),
-            "`./none.sh` does not exist",
-            "",
-        ),
-        (
-            function("exec: {path: ./data}"),
-            "`./data` is a directory, not a program",
-            "",
-        ),
-    ] {
-        world.work.write("app/gen.yaml", &spec);
-        world.work.commit("hostile");
-        world
-            .says_no(&["app"])
-            .stderr_has("app/gen.yaml:7:")
-            .stderr_has(message)
-            .stderr_has(hint);
-    }
-    // An absolute path into the scope is one that can be written relative.
-    let inside = world.work.path().join("app/own.sh");
-    world.work.write_executable("app/own.sh", PROGRAM);
-    world.commit(&[(
-        "app/gen.yaml",
-        &function(&format!("exec: {{path: {}}}", inside.display())),
-    )]);
-    // The program runs under another path: the builds differ if it prints that.
-    world.work.run(&["app", "--no-verify"]).success();
-    let copy = world.clone_of_branch();
-    assert_eq!(
-        copy.read("localized-app/gen.yaml"),
-        function("exec: {path: ./own.sh}")
-    );
 }
 
 #[test]
@@ -563,4 +453,42 @@ fn programs_that_cannot_come_along_are_reported() {
             world.work.read(&format!("app/{place}"))
         );
     }
+}
+
+#[test]
+fn programs_that_lead_out_are_refused() {
+    let world = World::new();
+    world.commit(&[("in/data/x", "x\n"), ("other/fn.sh", PROGRAM)]);
+    world.work.symlink("in/link", "../other/fn.sh");
+    let mut all = Refused::new(&world.work);
+    for (number, (path, said)) in [
+        ("/usr/bin/env", "`/usr/bin/env` is an absolute path"),
+        ("../../other/fn.sh", "lies outside the scope `in`"),
+        (".././link", "lies outside the scope `in`"),
+        ("./none.sh", "`./none.sh` does not exist"),
+        (".././data", "is a directory, not a program"),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let text = function(&format!("exec: {{path: {path}}}"));
+        let place = format!("{number}/gen.yaml");
+        world.work.write(&format!("in/{place}"), text);
+        all.add(&number.to_string(), "generators: [gen.yaml]\n", said);
+    }
+    all.in_one_run(&[]);
+    // An absolute path into the scope is one that can be written relative.
+    let inside = world.work.path().join("app/own.sh");
+    world.work.write_executable("app/own.sh", PROGRAM);
+    let absolute = format!("exec: {{path: {}}}", inside.display());
+    world.commit(&[
+        ("app/kustomization.yaml", "generators: [gen.yaml]\n"),
+        ("app/gen.yaml", &function(&absolute)),
+    ]);
+    // The program runs under another path: the builds differ if it prints that.
+    world.work.run(&["app", "--no-verify"]).success();
+    assert_eq!(
+        world.work.show("localized/main", "localized-app/gen.yaml"),
+        function("exec: {path: ./own.sh}")
+    );
 }

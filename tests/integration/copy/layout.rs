@@ -1,9 +1,8 @@
 //! Where everything goes: as `kustomize localize` puts it, and apart where two things would meet.
 
 use std::collections::BTreeSet;
-use std::fs;
 
-use crate::support::{Repo, World, config_map};
+use crate::support::{World, config_map};
 
 const HOST: &str = "https://files.example.com";
 
@@ -36,17 +35,6 @@ fn resources(world: &World, urls: &[&str]) {
     world.commit(&[("app/kustomization.yaml", &text)]);
 }
 
-/// Returns the only line of a clone's `kustomization.yaml` with `part` in it.
-fn line(clone: &Repo, part: &str) -> String {
-    let text = clone.read("localized-app/kustomization.yaml");
-    let mut lines = text.lines().filter(|line| line.contains(part));
-    let line = lines
-        .next()
-        .unwrap_or_else(|| panic!("no {part} in {text}"));
-    assert_eq!(lines.next(), None, "{text}");
-    line.to_owned()
-}
-
 fn assert_safe(paths: &BTreeSet<String>) {
     let safe = |c: char| c.is_ascii_alphanumeric() || "._+-/".contains(c);
     for path in paths {
@@ -62,125 +50,6 @@ fn assert_safe(paths: &BTreeSet<String>) {
     }
     let folded: BTreeSet<String> = paths.iter().map(|path| path.to_lowercase()).collect();
     assert_eq!(folded.len(), paths.len(), "{paths:?}");
-}
-
-#[test]
-fn files_go_where_kustomize_localize_puts_them() {
-    for (url, place) in [
-        (
-            "https://files.example.com/a/b/map.yaml",
-            "files.example.com/a/b/map.yaml",
-        ),
-        (
-            "https://FILES.example.com/map.yaml",
-            "files.example.com/map.yaml",
-        ),
-        (
-            "https://files.example.com//a//map.yaml",
-            "files.example.com/a/map.yaml",
-        ),
-        (
-            "https://files.example.com/a/../../map.yaml",
-            "files.example.com/map.yaml",
-        ),
-        (
-            "https://files.example.com/a/map.yaml?x=y",
-            "files.example.com/a/map.yaml",
-        ),
-        (
-            "https://files.example.com:8443/map.yaml",
-            "files.example.com/map.yaml",
-        ),
-        (
-            "https://user:word@files.example.com/map.yaml",
-            "files.example.com/map.yaml",
-        ),
-        (
-            "https://files.example.com/.hidden/map.yaml",
-            "files.example.com/.hidden/map.yaml",
-        ),
-    ] {
-        let world = World::new();
-        let host = url.to_ascii_lowercase().replace("user:word@", "");
-        for path in [&host, &host.replace("/a/../../", "/")] {
-            world.file(path, config_map("map"));
-        }
-        resources(&world, &[url]);
-        world.work.run(&["app"]).success().lacks("word@");
-        let place = format!("localized-files/{place}");
-        assert_eq!(layout(&world), BTreeSet::from([place]), "{url}");
-    }
-}
-
-#[test]
-fn roots_go_where_kustomize_localize_puts_them() {
-    let world = World::new();
-    let upstream = world.upstream_of(
-        "acme/base",
-        &[
-            ("dir/kustomization.yaml", "resources: [map.yaml]\n"),
-            ("dir/map.yaml", &config_map("map")),
-        ],
-    );
-    upstream.git(&["branch", "release/1.0"]);
-    let file = upstream.path().display().to_string();
-    let base = format!("file://{}/upstream/", world.sandbox.path("").display());
-    for prefix in [
-        "ssh://git@example.com:2222/",
-        "git@example.com:",
-        "https://u:p@host.example.com:8443/",
-    ] {
-        world.sandbox.pretend(prefix, &base);
-    }
-    for (url, place) in [
-        (
-            "https://github.com/acme/base//dir?ref=v1",
-            "github.com/acme/base/v1/dir",
-        ),
-        (
-            "https://github.com/acme/base/dir?ref=release/1.0",
-            "github.com/acme/base/release/1.0/dir",
-        ),
-        (
-            "https://github.com/acme/base/dir?ref=release%2F1.0",
-            "github.com/acme/base/release/1.0/dir",
-        ),
-        (
-            "git@github.com:acme/base//dir/?ref=v1",
-            "github.com/acme/base/v1/dir",
-        ),
-        (
-            "ssh://git@example.com:2222/acme/base//dir?ref=v1",
-            "example.com/acme/base/v1/dir",
-        ),
-        (
-            "git@example.com:acme/base//dir?version=v1",
-            "example.com/acme/base/v1/dir",
-        ),
-        (
-            "https://u:p@host.example.com:8443/acme/base//dir?ref=v1",
-            "host.example.com/acme/base/v1/dir",
-        ),
-        (
-            &format!("file://{file}//dir?ref=v1"),
-            &format!("file-schemed{file}/v1/dir"),
-        ),
-    ] {
-        // ssh to github.com and the https of it are one directory here.
-        world.sandbox.pretend("git@github.com:", &base);
-        resources(&world, &[url]);
-        let before = world.work.id("HEAD");
-        world
-            .work
-            .run(&["app", "--overwrite"])
-            .success()
-            .lacks("u:p@");
-        let place = format!("localized-files/{place}");
-        let expected = ["kustomization.yaml", "map.yaml"].map(|name| format!("{place}/{name}"));
-        assert_eq!(layout(&world), BTreeSet::from(expected), "{url}");
-        world.work.git(&["branch", "-D", "localized/main"]);
-        assert_eq!(world.work.id("HEAD"), before);
-    }
 }
 
 #[test]
@@ -297,6 +166,8 @@ fn one_thing_spelled_twice_is_one_copy() {
             ("kustomization.yaml", "resources: [dir]\n"),
             ("dir/kustomization.yaml", "resources: [map.yaml]\n"),
             ("dir/map.yaml", &config_map("map")),
+            ("other/kustomization.yaml", "resources: [map.yaml]\n"),
+            ("other/map.yaml", &config_map("other")),
         ],
     );
     std::os::unix::fs::symlink(
@@ -311,7 +182,7 @@ fn one_thing_spelled_twice_is_one_copy() {
             "resources: [one, two, three]\nconfigMapGenerator:\n- name: g\n  files: ['a=https://files.example.com/data.txt', 'b=HTTPS://files.example.com/data.txt', 'c=https://files.example.com//data.txt']\n",
         ),
         ("app/one/kustomization.yaml", "resources: ['https://github.com/acme/base.git//dir?ref=v1', '../four']\nnamePrefix: one-\n"),
-        ("app/two/kustomization.yaml", "resources: ['github.com/acme/base?ref=v1']\nnamePrefix: two-\n"),
+        ("app/two/kustomization.yaml", "resources: ['github.com/acme/base?ref=v1', 'https://github.com/acme/base.git//other?ref=v1']\nnamePrefix: two-\n"),
         ("app/three/kustomization.yaml", "resources: ['http://github.com/acme/base/dir?ref=v1']\nnamePrefix: three-\n"),
         ("app/four/kustomization.yaml", "resources: ['git::https://github.com/acme/base//dir?ref=v1']\nnamePrefix: four-\npatches:\n- path: https://files.example.com/patch.yaml\n- path: https://files.example.com/patch.yaml\n"),
     ]);
@@ -333,49 +204,18 @@ fn one_thing_spelled_twice_is_one_copy() {
         .iter()
         .filter(|path| path.ends_with("map.yaml"))
         .count();
-    assert_eq!(maps, 4, "one beside each kustomization: {paths:?}");
+    assert_eq!(maps, 5, "one beside each kustomization: {paths:?}");
+    // Two spellings beside one kustomization share the plain directory.
+    for name in ["dir", "other"] {
+        let place = format!("two/localized-files/github.com/acme/base/v1/{name}/map.yaml");
+        assert!(paths.contains(&place), "{paths:?}");
+    }
     assert_eq!(
         paths
             .iter()
             .filter(|path| path.ends_with("patch.yaml"))
             .count(),
         1
-    );
-}
-
-#[test]
-fn two_spellings_beside_one_kustomization() {
-    let world = World::new();
-    let upstream = world.upstream_of(
-        "acme/base",
-        &[
-            ("one/kustomization.yaml", "resources: [map.yaml]\n"),
-            ("one/map.yaml", &config_map("one")),
-            ("two/kustomization.yaml", "resources: [map.yaml]\n"),
-            ("two/map.yaml", &config_map("two")),
-        ],
-    );
-    std::os::unix::fs::symlink(
-        upstream.path(),
-        world.sandbox.path("upstream/acme/base.git"),
-    )
-    .unwrap();
-    resources(
-        &world,
-        &[
-            "https://github.com/acme/base//one?ref=v1",
-            "https://github.com/acme/base.git//two?ref=v1",
-        ],
-    );
-    let clone = world.localized(&["app"]);
-    world.same_build("app", &clone, "localized-app");
-    assert_eq!(
-        line(&clone, "one"),
-        "- 'localized-files/github.com/acme/base/v1/one'"
-    );
-    assert_eq!(
-        line(&clone, "two"),
-        "- 'localized-files/github.com/acme/base/v1/two'"
     );
 }
 
@@ -479,44 +319,6 @@ fn a_localized_files_that_is_not_ours() {
     // Free.
     let clone = world.localized(&["app"]);
     world.same_build("app", &clone, "localized-app");
-
-    world.commit(&[(
-        "app/kustomization.yaml",
-        "resources:\n- localized-files/own.yaml\n- https://files.example.com/map.yaml\n",
-    )]);
-    world
-        .refused(&["app"])
-        .stderr_has("`app/localized-files` is needed for what this kustomization references, and was not made by this tool")
-        .stderr_has("hint: rename it: git mv -- app/localized-files");
-}
-
-#[test]
-fn a_localized_files_of_a_remote_root() {
-    let world = World::new();
-    world.file(&format!("{HOST}/map.yaml"), config_map("map"));
-    world.upstream_of(
-        "acme/base",
-        &[
-            (
-                "fine/kustomization.yaml",
-                "resources: [localized-files/own.yaml]\n",
-            ),
-            ("fine/localized-files/own.yaml", &config_map("own")),
-            (
-                "bad/kustomization.yaml",
-                "resources: [localized-files/own.yaml, 'https://files.example.com/map.yaml']\n",
-            ),
-            ("bad/localized-files/own.yaml", &config_map("own")),
-        ],
-    );
-    resources(&world, &["https://github.com/acme/base//fine?ref=v1"]);
-    let clone = world.localized(&["app"]);
-    world.same_build("app", &clone, "localized-app");
-    resources(&world, &["https://github.com/acme/base//bad?ref=v1"]);
-    world
-        .refused(&["app"])
-        .stderr_has("`https://github.com/acme/base?ref=v1: bad/localized-files` is needed for what this kustomization references, and was not made by this tool")
-        .stderr_has("hint: its repository has files there already");
 }
 
 #[test]
@@ -543,32 +345,6 @@ fn a_localized_files_that_the_lock_of_the_source_owns_is_extended() {
     copy.run(&[".", "out2"])
         .fails(2)
         .stderr_has("`localized-files` is needed");
-}
-
-#[test]
-fn a_lock_of_its_own_is_in_the_way() {
-    let world = World::new();
-    world.commit(&[
-        (
-            "app/kustomization.yaml",
-            "configMapGenerator:\n- name: g\n  files: [kustomize-localize.lock]\n",
-        ),
-        ("app/kustomize-localize.lock", "mine\n"),
-    ]);
-    world
-        .refused(&["app"])
-        .stderr_has("the copy would hold a file `kustomize-localize.lock` of its own")
-        .stderr_has("hint: give a scope above the target");
-    let clone = world.localized(&["app", "--scope", "."]);
-    assert_eq!(
-        fs::read_to_string(
-            clone
-                .path()
-                .join("localized-app/app/kustomize-localize.lock")
-        )
-        .unwrap(),
-        "mine\n"
-    );
 }
 
 #[test]

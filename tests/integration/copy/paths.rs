@@ -1,7 +1,7 @@
 //! Absolute paths, and files outside of the root that names them.
 
 use crate::copy::references::{contents, every_field};
-use crate::support::{Kustomize, Project, Repo, World, config_map};
+use crate::support::{Repo, World, config_map};
 
 /// Writes the files of [`every_field`] into `directory`, and commits a kustomization `app` that names them at `place`.
 fn every_field_at(world: &World, directory: &str, place: &str) {
@@ -120,54 +120,6 @@ fn absolute_paths_are_those_of_the_working_tree() {
 }
 
 #[test]
-fn absolute_paths_that_kustomize_refuses() {
-    let world = World::new();
-    let top = world.work.path().display().to_string();
-    for (kustomization, message, hint) in [
-        (
-            "configMapGenerator: [{name: g, files: [/etc/hostname]}]".to_owned(),
-            "configMapGenerator[0].files[0]: `/etc/hostname` is an absolute path, which leads to nothing in this repository".to_owned(),
-            "write it relative",
-        ),
-        (
-            format!("configMapGenerator: [{{name: g, files: [{top}/data.txt]}}]"),
-            format!("`{top}/data.txt` lies outside its kustomization root `app`"),
-            "--load-restrictor none",
-        ),
-        (
-            format!("configMapGenerator: [{{name: g, files: [{top}/app/gone.txt]}}]"),
-            format!("`{top}/app/gone.txt` does not exist: there is no `app/gone.txt`"),
-            "",
-        ),
-        (
-            format!("resources: [{top}/base]"),
-            format!("resources[0]: `{top}/base` is an absolute path, which leads to no file here"),
-            "takes those for files only",
-        ),
-        (
-            format!("components: [{top}/base]"),
-            format!("components[0]: `{top}/base` is an absolute path"),
-            "write a relative path",
-        ),
-    ] {
-        world.commit(&[
-            ("app/kustomization.yaml", &kustomization),
-            ("base/kustomization.yaml", "resources: [map.yaml]\n"),
-            ("base/map.yaml", &config_map("map")),
-            ("data.txt", "data\n"),
-        ]);
-        world
-            .refused(&["app", "--scope", "."])
-            .stderr_has(&message)
-            .stderr_has(hint);
-        if let Some(kustomize) = Kustomize::find() {
-            let build = kustomize.build(&world.sandbox, world.work.path(), "app");
-            assert_ne!(build.status, 0, "{build:?}");
-        }
-    }
-}
-
-#[test]
 fn every_field_outside_of_its_root() {
     let none = ["--load-restrictor", "none"];
     let flag = ["--load-restrictor", "LoadRestrictionsNone"];
@@ -226,40 +178,4 @@ fn a_link_may_leave_its_root_without_the_load_restrictor() {
         .run(&["app", "narrow", "--load-restrictor", "none"])
         .fails(2)
         .stderr_has("resources[0]: `map.yaml` lies outside the scope `app`");
-}
-
-#[test]
-fn files_of_a_remote_root_stay_in_their_root() {
-    // Without the restriction too: kustomize does not lift it for what it clones.
-    let project = Project::new();
-    project.upstream.write(
-        "up/kustomization.yaml",
-        "configMapGenerator:\n- name: g\n  files: [../service.yaml]\n",
-    );
-    project.upstream.commit("up");
-    project.upstream.git(&["tag", "up"]);
-    let reference = "https://example.com/acme/remote.git//up?ref=up";
-    project.work.write(
-        "other/kustomization.yaml",
-        format!("resources: ['{reference}']\n"),
-    );
-    project.work.commit("up");
-    if let Some(kustomize) = Kustomize::find() {
-        let args = [
-            "build",
-            "other",
-            "--load-restrictor",
-            "LoadRestrictionsNone",
-        ];
-        let build = kustomize.run(&project.sandbox, project.work.path(), &args);
-        build.fails(1).stderr_has("is not in or below");
-    }
-    let before = project.work.state();
-    project
-        .work
-        .run(&["other", "--scope", ".", "--load-restrictor", "none"])
-        .fails(2)
-        .stderr_has("`../service.yaml` lies outside its kustomization root")
-        .stderr_has("hint: `kustomize build` refuses files outside their root in a remote root");
-    before.assert_same(&project.work.state());
 }

@@ -1,7 +1,8 @@
 //! Roots in `generators`, `transformers` and `validators`: directories and repositories whose resources are plugin
 //! configurations, which name files of the kustomization that lists them.
 
-use crate::support::{Repo, World, config_map};
+use super::Refused;
+use crate::support::{Kustomize, World, config_map};
 
 const FILES: &str = "https://files.example.com";
 const GENS: &str = "https://github.com/acme/gens//gens?ref=v1";
@@ -67,13 +68,9 @@ fn world() -> World {
 const BROUGHT: &str = "localized-files/github.com/acme/gens/v1";
 
 #[test]
-fn repositories_of_configurations_come_along() {
+fn they_are_copied_locked_and_localized_in_place() {
     let world = world();
-    let output = world.work.run(&["app"]);
-    output
-        .success()
-        .lacks("warning")
-        .stdout_has("verified: builds are identical: ");
+    world.verified(&["app"]);
     let copy = world.clone_of_branch();
     assert_eq!(
         copy.read("localized-app/kustomization.yaml"),
@@ -82,31 +79,24 @@ fn repositories_of_configurations_come_along() {
         )
     );
     // Their path starts at the kustomization that lists them, and local parts stay.
-    assert_eq!(
-        copy.read(&format!("localized-app/{BROUGHT}/more/two.yaml")),
-        generator("two", "key=localized-files/files.example.com/far.txt")
-    );
-    assert_eq!(
-        copy.read(&format!("localized-app/{BROUGHT}/gens/one.yaml")),
-        generator("one", "files/near.txt")
-    );
-    assert_eq!(
-        copy.read("localized-app/localized-files/files.example.com/far.txt"),
-        "far\n"
-    );
+    for (place, text) in [
+        (
+            &format!("{BROUGHT}/more/two.yaml"),
+            generator("two", "key=localized-files/files.example.com/far.txt"),
+        ),
+        (
+            &format!("{BROUGHT}/gens/one.yaml"),
+            generator("one", "files/near.txt"),
+        ),
+    ] {
+        assert_eq!(copy.read(&format!("localized-app/{place}")), text);
+    }
     world.same_build("app", &copy, "localized-app");
     // Again, from what the branch holds.
-    world
-        .work
-        .run(&["app", "--offline"])
-        .success()
-        .stdout_has("nothing to do");
+    let again = world.work.run(&["app", "--offline"]);
+    again.success().stdout_has("nothing to do");
     copy.run(&["check", "localized-app"]).success();
-}
 
-#[test]
-fn they_are_locked_and_localized_in_place() {
-    let world = world();
     let check = world.work.run(&["check"]);
     check
         .fails(1)
@@ -121,11 +111,17 @@ fn they_are_locked_and_localized_in_place() {
         assert!(lock.contains(entry), "{lock}");
     }
 
-    let before = built(&world, &world.work, "app");
+    let kustomize = Kustomize::find();
+    let built = || {
+        let kustomize = kustomize.as_ref()?;
+        let output = kustomize.build(&world.sandbox, world.work.path(), "app");
+        Some(output.success().stdout.clone())
+    };
+    let before = built();
     let localize = ["--in-place", "--no-commit", "app"];
     world.work.run(&localize).success().lacks("warning");
     world.work.git(&["add", "--all"]);
-    assert_eq!(built(&world, &world.work, "app"), before);
+    assert_eq!(built(), before);
     world.work.run(&["check"]).success().lacks("warning");
     assert_eq!(
         world.work.read(&format!("app/{BROUGHT}/more/two.yaml")),
@@ -189,13 +185,6 @@ fn missing_local_plugin_files_stop_nothing() {
     }
 }
 
-/// Returns what kustomize builds, if there is one.
-fn built(world: &World, repo: &Repo, target: &str) -> Option<String> {
-    let kustomize = crate::support::Kustomize::find()?;
-    let output = kustomize.build(&world.sandbox, repo.path(), target);
-    Some(output.success().stdout.clone())
-}
-
 #[test]
 fn a_newer_version_is_brought_in_by_update() {
     let world = world();
@@ -226,6 +215,7 @@ fn roots_of_configurations_may_be_nested_across_repositories() {
         &format!("{FILES}/three.yaml"),
         generator("three", "near.txt"),
     );
+    world.file(&format!("{FILES}/far.txt"), "far\n");
     world.upstream_of(
         "acme/inner",
         &[
@@ -248,11 +238,23 @@ fn roots_of_configurations_may_be_nested_across_repositories() {
         ("app/near.txt", "near\n"),
         (
             "gens/kustomization.yaml",
-            "resources: [one.yaml, 'https://github.com/acme/outer?ref=v1']\n",
+            "resources: [one.yaml, ../more, 'https://github.com/acme/outer?ref=v1']\n",
         ),
         ("gens/one.yaml", &generator("one", "./near.txt")),
+        ("more/kustomization.yaml", "resources: [four.yaml]\n"),
+        (
+            "more/four.yaml",
+            &generator("four", &format!("{FILES}/far.txt")),
+        ),
     ]);
     let copy = world.localized(&["app", "--scope", "."]);
+    // Where kustomize looks for what they name: in the root that lists the directory.
+    assert_eq!(
+        copy.read("localized-app/more/four.yaml"),
+        generator("four", "localized-files/files.example.com/far.txt")
+    );
+    let far = "localized-app/app/localized-files/files.example.com/far.txt";
+    assert_eq!(copy.read(far), "far\n");
     world.same_build("app", &copy, "localized-app/app");
 }
 
@@ -279,44 +281,68 @@ fn one_directory_serves_several_kustomizations() {
 }
 
 #[test]
-fn configurations_that_are_changed_before_use_are_refused() {
+fn configurations_that_cannot_be_followed_are_refused() {
     let world = World::new();
     let patch = "resources: [one.yaml]\npatches:\n- patch: '[{\"op\": \"replace\", \"path\": \"/files/0\", \"value\": \"b.txt\"}]'\n  target: {kind: ConfigMapGenerator}\n";
-    world.commit(&[
-        ("app/kustomization.yaml", "generators: [gens]\n"),
-        ("app/a.txt", "a\n"),
-        ("app/b.txt", "b\n"),
-        ("app/gens/kustomization.yaml", patch),
-        ("app/gens/one.yaml", &generator("one", "a.txt")),
-    ]);
-    world
-        .refused(&["app"])
-        .stderr_has("app/gens/kustomization.yaml:2:1: patches: `app/gens` is listed for its plugin configurations, and `patches` changes them before they are used")
-        .stderr_has("hint: build it once, and list what comes out as a file: kustomize build DIRECTORY > plugins.yaml");
-    world
-        .work
-        .run(&["check"])
-        .fails(1)
-        .stdout_has("error[function]")
-        .stdout_has("app/gens/kustomization.yaml:2:1");
-
-    // A repository of others, too.
-    world.upstream_of(
-        "acme/gens",
-        &[
-            ("kustomization.yaml", patch),
-            ("one.yaml", &generator("one", "a.txt")),
-        ],
-    );
-    world.commit(&[(
-        "app/kustomization.yaml",
-        "generators: ['https://github.com/acme/gens?ref=v1']\n",
-    )]);
-    world
-        .refused(&["app"])
-        .stderr_has("https://github.com/acme/gens?ref=v1: kustomization.yaml:2:1: patches: ");
-
+    let secret = world.sandbox.path("secret/x.txt").display().to_string();
+    for (name, text, file) in [
+        ("changed", patch, "map.yaml"),
+        ("absolute", "resources: [one.yaml]\n", &*secret),
+        ("up", "resources: [one.yaml]\n", "../../x.txt"),
+        ("gone", "resources: [one.yaml]\n", "gone.txt"),
+        ("file", "resources: ['file:///srv/x?ref=main']\n", ""),
+        (
+            "cycle",
+            "generators: ['https://github.com/acme/cycle?ref=v1']\n",
+            "",
+        ),
+    ] {
+        let files = [
+            ("kustomization.yaml", text),
+            ("one.yaml", &generator("one", file)),
+        ];
+        world.upstream_of(&format!("acme/{name}"), &files);
+    }
+    let mut all = Refused::new(&world.work);
+    for (name, said) in [
+        ("changed", "v1: kustomization.yaml:2:1: patches: "),
+        ("absolute", "/x.txt` is an absolute path, which leads to no"),
+        ("up", "lies outside its kustomization root"),
+        ("gone", "`gone.txt` does not exist"),
+        ("file", "may not name a path of this machine"),
+        ("cycle", "leads back to itself"),
+    ] {
+        let text = format!("generators: ['https://github.com/acme/{name}?ref=v1']\n");
+        all.add(name, &text, "");
+        all.said.push((format!("/acme/{name}"), said.to_owned()));
+    }
+    let write = |path: &str, text: &str| world.work.write(&format!("in/{path}"), text);
     // A plugin without paths can become one with paths, by a patch of its `apiVersion`.
+    let prefix = "apiVersion: builtin\nkind: PrefixTransformer\nmetadata: {name: p}\nprefix: a-\nfieldSpecs: [{path: metadata/name}]\n";
+    let target = "ConfigMapGenerator";
+    all.add(
+        "names",
+        "transformers: [x]\n",
+        "/x/kustomization.yaml:2:1: patches: ",
+    );
+    write(
+        "names/x/kustomization.yaml",
+        &patch.replace(target, "PrefixTransformer"),
+    );
+    write("names/x/one.yaml", prefix);
+    all.add(
+        "local",
+        "generators: [x]\n",
+        "/x/kustomization.yaml:2:1: patches: ",
+    );
+    write("local/x/kustomization.yaml", patch);
+    write("local/x/one.yaml", &generator("one", "map.yaml"));
+    all.add("back", "generators: [x]\n", "leads back to itself");
+    write("back/x/kustomization.yaml", "resources: [../y]\n");
+    write("back/y/kustomization.yaml", "resources: [../x]\n");
+    all.in_one_run(&[]);
+
+    // Another spelling is not a change.
     world.commit(&[
         (
             "app/kustomization.yaml",
@@ -325,93 +351,10 @@ fn configurations_that_are_changed_before_use_are_refused() {
         ("app/map.yaml", &config_map("map")),
         (
             "app/names/kustomization.yaml",
-            "resources: [prefix.yaml]\npatches:\n- patch: '[{\"op\": \"replace\", \"path\": \"/prefix\", \"value\": \"b-\"}]'\n  target: {kind: PrefixTransformer}\n",
+            "resources: [prefix.yaml]\nnamePrefix: b-\ncommonAnnotations: {a: b}\n",
         ),
-        (
-            "app/names/prefix.yaml",
-            "apiVersion: builtin\nkind: PrefixTransformer\nmetadata: {name: p}\nprefix: a-\nfieldSpecs: [{path: metadata/name}]\n",
-        ),
+        ("app/names/prefix.yaml", prefix),
     ]);
-    world
-        .refused(&["app"])
-        .stderr_has("app/names/kustomization.yaml:2:1: patches: ");
-
-    // Another spelling is not a change.
-    world.work.write(
-        "app/names/kustomization.yaml",
-        "resources: [prefix.yaml]\nnamePrefix: b-\ncommonAnnotations: {a: b}\n",
-    );
-    world.commit(&[]);
     let copy = world.localized(&["app"]);
     world.same_build("app", &copy, "localized-app");
-}
-
-#[test]
-fn roots_of_configurations_that_lead_back_are_refused() {
-    let world = World::new();
-    let cycle = "leads back to itself";
-    world.commit(&[
-        ("app/kustomization.yaml", "generators: [gens]\n"),
-        ("app/gens/kustomization.yaml", "resources: [../../more]\n"),
-        ("more/kustomization.yaml", "resources: [../app/gens]\n"),
-    ]);
-    world
-        .refused(&["app", "--scope", "."])
-        .stderr_has("cycle")
-        .stderr_has(cycle);
-    world.upstream_of(
-        "acme/self",
-        &[(
-            "kustomization.yaml",
-            "generators: ['https://github.com/acme/self?ref=v1']\n",
-        )],
-    );
-    world.commit(&[(
-        "app/kustomization.yaml",
-        "generators: ['https://github.com/acme/self?ref=v1']\n",
-    )]);
-    world.refused(&["app"]).stderr_has(cycle);
-}
-
-#[test]
-fn configurations_of_others_reach_no_further_than_ours() {
-    let world = World::new();
-    let secret = world.sandbox.path("secret");
-    std::fs::create_dir_all(&secret).unwrap();
-    std::fs::write(secret.join("x.txt"), "secret\n").unwrap();
-    world.commit(&[(
-        "app/kustomization.yaml",
-        "generators: ['https://github.com/acme/gens?ref=v1']\n",
-    )]);
-    let gens = world.upstream("acme/gens");
-    gens.write("kustomization.yaml", "resources: [one.yaml]\n");
-    for (file, message) in [
-        (
-            format!("{}/x.txt", secret.display()),
-            "is an absolute path, which leads to nothing in this repository",
-        ),
-        (
-            "../../x.txt".to_owned(),
-            "lies outside its kustomization root",
-        ),
-        ("gone.txt".to_owned(), "does not exist"),
-    ] {
-        gens.write("one.yaml", generator("one", &file));
-        gens.commit("hostile");
-        gens.git(&["tag", "-f", "v1"]);
-        world
-            .says_no(&["app"])
-            .stderr_has("one.yaml:5:9: generators[0] > ConfigMapGenerator.files[0]: ")
-            .stderr_has(message);
-    }
-    // A configuration that was downloaded names no repository of this machine.
-    gens.write(
-        "kustomization.yaml",
-        format!("resources: ['file://{}?ref=main']\n", secret.display()),
-    );
-    gens.commit("hostile");
-    gens.git(&["tag", "-f", "v1"]);
-    world
-        .says_no(&["app"])
-        .stderr_has("a remote repository may not name a path of this machine");
 }
