@@ -35,18 +35,19 @@ fn kept(stdout: &str) -> PathBuf {
 #[test]
 fn a_difference_keeps_everything_back() {
     let project = Project::new();
+    let work = &project.work;
     let Some(kustomize) = project.sandbox.builds() else {
         return;
     };
     altering(&project.sandbox, &kustomize, "echo '# one more line'");
-    let before = project.work.state();
+    let before = work.state();
     let output = project.overlay(&[]);
     output
         .fails(1)
         .stdout_has("not localized: the localized build differs from the original\n")
         .stderr_has("error: nothing was written: the localized build differs from the original\n")
         .stderr_has("hint: to accept the difference: --no-verify\n");
-    before.assert_same(&project.work.state());
+    before.assert_same(&work.state());
 
     // Both outputs are kept, private to the user.
     let kept = kept(&output.stdout);
@@ -60,7 +61,7 @@ fn a_difference_keeps_everything_back() {
 
     let to_disk = project.overlay(&["--no-commit", "plain"]);
     to_disk.fails(1);
-    assert!(!project.work.path().join("plain").exists());
+    assert!(!work.path().join("plain").exists());
     // Of all runs in this repository only the last one's outputs stay.
     let last = self::kept(&to_disk.stdout);
     assert!(last.exists() && !kept.exists());
@@ -177,27 +178,24 @@ fn nothing_is_built_without_a_kustomize_or_with_no_verify() {
 #[test]
 fn an_original_that_does_not_build_proves_nothing() {
     let project = Project::new();
+    let work = &project.work;
     if project.sandbox.builds().is_none() {
         return;
     }
     // kustomize refuses what has no name.
-    project.work.write(
+    work.write(
         "example/base/config.yaml",
         "apiVersion: v1\nkind: ConfigMap\n",
     );
-    project
-        .work
-        .write("example/base/kustomization.yaml", base_of("v1"));
-    project.work.commit("nameless");
+    work.write("example/base/kustomization.yaml", base_of("v1"));
+    work.commit("nameless");
     project
         .overlay(&[])
         .success()
         .stdout_has("did not build: ")
         .stdout_has("missing metadata.name")
         .lacks("/tmp/");
-    let message = project
-        .work
-        .git(&["log", "-1", "--format=%B", "localized/main"]);
+    let message = work.git(&["log", "-1", "--format=%B", "localized/main"]);
     assert!(
         message.contains("-Verified: identical 0/1, not built 1 kustomize/"),
         "{message}"

@@ -101,6 +101,7 @@ fn without_origin(text: &str) -> Vec<Value> {
 #[test]
 fn a_symlinked_generator_source() {
     let world = World::new();
+    let work = &world.work;
     world.commit(&[
         (
             "app/kustomization.yaml",
@@ -109,16 +110,14 @@ fn a_symlinked_generator_source() {
         ("app/real/source", "data\n"),
         ("app/real/env", "A=1\n"),
     ]);
-    world.work.symlink("app/data.txt", "real/source");
-    world.work.symlink("app/dir", "real");
-    world.work.symlink("app/real/other.txt", "../data.txt");
-    world.work.symlink("app/link.env", "real/env");
-    world.work.commit("links");
+    work.symlink("app/data.txt", "real/source");
+    work.symlink("app/dir", "real");
+    work.symlink("app/real/other.txt", "../data.txt");
+    work.symlink("app/link.env", "real/env");
+    work.commit("links");
     same(&world, &["app"], "app", "localized-app");
     // The key is that of the link, not of the file.
-    let text = world
-        .work
-        .show("localized/main", "localized-app/kustomization.yaml");
+    let text = work.show("localized/main", "localized-app/kustomization.yaml");
     assert_eq!(
         text,
         "configMapGenerator:\n- name: g\n  files: [data.txt=real/source, other.txt=real/source, key=real/source]\n  envs: [real/env]\n"
@@ -182,11 +181,12 @@ fn scopes_above_the_target() {
 #[test]
 fn the_directory_that_we_are_in() {
     let world = World::new();
+    let work = &world.work;
     world.file("https://files.example.com/map.yaml", config_map("file"));
     write_base(&world, "base", "base");
     let text = "resources: [../base, 'https://files.example.com/map.yaml']\n";
     world.commit(&[("app/kustomization.yaml", text)]);
-    let inside = world.work.path().join("app");
+    let inside = work.path().join("app");
     let strict = match world.sandbox.builds() {
         Some(_) => "--strict",
         None => "--no-verify",
@@ -198,22 +198,18 @@ fn the_directory_that_we_are_in() {
             "app/localized-app/app",
         ),
         (&*inside, &["--scope", ".."], "app/localized-app/app"),
-        (world.work.path(), &[".", "copy"], "copy"),
+        (work.path(), &[".", "copy"], "copy"),
     ] {
         world
             .sandbox
-            .try_git(world.work.path(), &["branch", "-D", "localized/main"]);
-        if directory == world.work.path() {
+            .try_git(work.path(), &["branch", "-D", "localized/main"]);
+        if directory == work.path() {
             // The top is a root as well.
             world.commit(&[("kustomization.yaml", "resources: [app]\n")]);
         }
         let args = [args, &[strict]].concat();
         world.sandbox.run(directory, &args).success();
-        let original = if directory == world.work.path() {
-            "."
-        } else {
-            "app"
-        };
+        let original = if directory == work.path() { "." } else { "app" };
         world.same_build(original, &world.clone_of_branch(), result);
     }
 }

@@ -19,6 +19,7 @@ fn kustomization(name: &str) -> String {
 /// An upstream and a user's root, both with a file `a.conf`.
 fn world(attributes_at: &str, attributes: &str) -> World {
     let world = World::new();
+    let work = &world.work;
     let upstream = kustomization("upstream");
     let files = [
         ("kustomization.yaml", upstream.as_str()),
@@ -33,12 +34,12 @@ fn world(attributes_at: &str, attributes: &str) -> World {
         ("app/a.conf", "$Id$\ntwo\n"),
     ]);
     // Alone: what the others hold on disk is not encoded yet.
-    world.work.write(attributes_at, attributes);
-    world.work.git(&["add", attributes_at]);
-    world.work.git(&["commit", "-q", "-m", "attributes"]);
+    work.write(attributes_at, attributes);
+    work.git(&["add", attributes_at]);
+    work.git(&["commit", "-q", "-m", "attributes"]);
     // A checkout, which the files that were just written are not.
-    world.work.git(&["rm", "-r", "-q", "--cached", "."]);
-    world.work.git(&["reset", "-q", "--hard"]);
+    work.git(&["rm", "-r", "-q", "--cached", "."]);
+    work.git(&["reset", "-q", "--hard"]);
     world
 }
 

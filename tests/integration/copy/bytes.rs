@@ -77,7 +77,7 @@ fn local_files_keep_blob_and_mode() {
         format!("resources: [{URL}, base, named like this=.yaml]\nconfigMapGenerator:\n- name: g\n  files: [crlf.txt, binary.bin, no-newline.txt, run.sh]\n"),
     );
     work.commit("files");
-    world.work.run(&["app"]).success();
+    work.run(&["app"]).success();
     let before = blobs(work, "main:app");
     let after = blobs(work, "localized/main:localized-app");
     for (path, entry) in &before {
@@ -264,12 +264,13 @@ fn windows_upstream(world: &World) {
 
 fn stays_clean(attributes: &str, autocrlf: bool) {
     let world = World::new();
+    let work = &world.work;
     windows_upstream(&world);
     if autocrlf {
         world.sandbox.configure("core.autocrlf", "true");
     }
     if !attributes.is_empty() {
-        world.work.write(".gitattributes", attributes);
+        work.write(".gitattributes", attributes);
     }
     world.commit(&[(
         "app/kustomization.yaml",
@@ -281,9 +282,9 @@ fn stays_clean(attributes: &str, autocrlf: bool) {
         ("app/base/kustomization.yaml", "resources: [map.yaml]\n"),
         ("app/base/map.yaml", &config_map("base")),
     ]);
-    world.work.run(&["app"]).success();
+    work.run(&["app"]).success();
     let linked = world.sandbox.path("linked");
-    world.work.git(&[
+    work.git(&[
         "worktree",
         "add",
         "-q",
@@ -310,14 +311,8 @@ fn stays_clean(attributes: &str, autocrlf: bool) {
         }
     }
     // Nor does a file that was written back by an editor and git look changed.
-    world
-        .work
-        .git(&["worktree", "remove", "--force", "../linked"]);
-    world
-        .work
-        .run(&["app"])
-        .success()
-        .stdout_has("nothing to do");
+    work.git(&["worktree", "remove", "--force", "../linked"]);
+    work.run(&["app"]).success().stdout_has("nothing to do");
 }
 
 #[test]
@@ -350,6 +345,7 @@ fn checkouts_stay_clean_for_a_user_on_windows() {
 #[test]
 fn the_tip_gives_back_what_was_localized() {
     let world = World::new();
+    let work = &world.work;
     world.file("https://files.example.com/plain.txt", "plain\n");
     world.file("https://files.example.com/a%20b.txt", "blank\n");
     let upstream = world.upstream("acme/base");
@@ -389,29 +385,21 @@ fn the_tip_gives_back_what_was_localized() {
     ]);
     let clone = world.localized(&["app"]);
     world.same_build("app", &clone, "localized-app");
-    let stored = world
-        .work
-        .id("localized/main:localized-app/localized-files");
+    let stored = work.id("localized/main:localized-app/localized-files");
 
     fs::remove_dir_all(world.sandbox.path("cache")).unwrap();
     fs::rename(world.sandbox.path("upstream"), world.sandbox.path("gone")).unwrap();
     world.server.forget();
     world.commit(&[("app/map.yaml", &config_map("changed"))]);
-    world
-        .work
-        .run(&["app"])
+    work.run(&["app"])
         .success()
         .stdout_has("localized app into");
     assert_eq!(
-        world
-            .work
-            .id("localized/main:localized-app/localized-files"),
+        work.id("localized/main:localized-app/localized-files"),
         stored
     );
     assert_eq!(world.server.log(), [""; 0]);
-    world
-        .work
-        .run(&["app", "--offline"])
+    work.run(&["app", "--offline"])
         .success()
         .stdout_has("nothing to do");
 }

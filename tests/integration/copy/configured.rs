@@ -32,16 +32,15 @@ fn the_load_restrictor_of_the_configuration_holds_unless_another_is_given() {
             .stderr_has("`../shared/config.yaml` lies outside its kustomization root `app`");
     }
     let world = World::new();
+    let work = &world.work;
     world.commit(&outside);
-    world
-        .work
-        .write(".kustomize-localize", "load-restrictor: none\n");
-    world.work.commit("configuration");
+    work.write(".kustomize-localize", "load-restrictor: none\n");
+    work.commit("configuration");
     for way in &ways(&["--load-restrictor", "root-only"])[..2] {
-        world.work.run(way).fails(2);
+        work.run(way).fails(2);
     }
     for way in &ways(&[])[..3] {
-        world.work.run(way).success();
+        work.run(way).success();
     }
 }
 
@@ -49,16 +48,17 @@ fn the_load_restrictor_of_the_configuration_holds_unless_another_is_given() {
 #[test]
 fn the_lock_of_the_repository_decides_what_a_remote_target_is() {
     let world = World::new();
+    let work = &world.work;
     let url = "https://github.com/acme/base?ref=main";
     let base = world.upstream_of("acme/base", &[("kustomization.yaml", "resources: []\n")]);
     world.commit(&[("app/kustomization.yaml", &format!("resources: ['{url}']\n"))]);
-    world.work.run(&["lock"]).success();
-    world.work.commit("lock");
+    work.run(&["lock"]).success();
+    work.commit("lock");
     let locked = base.git(&["rev-parse", "HEAD"]);
     base.write("kustomization.yaml", "namePrefix: new-\n");
     base.commit("second");
     for more in [&["copied"][..], &["on-disk", "--no-commit"]] {
         let args = [&[url][..], more, &["--no-verify"]].concat();
-        world.work.run(&args).success().stdout_has(&locked[..12]);
+        work.run(&args).success().stdout_has(&locked[..12]);
     }
 }

@@ -195,9 +195,10 @@ fn an_edited_copy_is_refused_without_overwrite() {
         }),
     ];
     let project = Project::new();
-    let copy = project.work.path().join("localized-other");
+    let work = &project.work;
+    let copy = work.path().join("localized-other");
     run(&project, &["other"]).success();
-    let clean = project.work.state();
+    let clean = work.state();
     for (path, edit) in edits {
         edit(&copy);
         refused(
@@ -209,7 +210,7 @@ fn an_edited_copy_is_refused_without_overwrite() {
             ],
         );
         run(&project, &["other", "--overwrite"]).success();
-        clean.assert_same(&project.work.state());
+        clean.assert_same(&work.state());
     }
 }
 
@@ -260,11 +261,12 @@ fn a_foreign_directory_is_refused() {
 #[test]
 fn a_copy_may_lie_inside_the_target() {
     let project = Project::new();
+    let work = &project.work;
     run(&project, &["other", "other/copy"]).success();
-    let clean = project.work.state();
+    let clean = work.state();
     run(&project, &["other", "other/copy"]).success();
-    clean.assert_same(&project.work.state());
-    project.work.write(
+    clean.assert_same(&work.state());
+    work.write(
         "other/kustomization.yaml",
         "resources: [config.yaml, copy]\n",
     );
@@ -319,23 +321,24 @@ fn an_interrupted_run_leaves_nothing() {
     use rustix::process::Signal;
     for (signal, status) in [(Signal::INT, 130), (Signal::TERM, 143), (Signal::HUP, 129)] {
         let project = Project::new();
+        let work = &project.work;
         let mark = project.sandbox.path("asked");
         project
             .sandbox
             .script("ssh", &format!("touch {}; exec sleep 30", mark.display()));
-        project.work.write(
+        work.write(
             "other/kustomization.yaml",
             "resources: ['ssh://git@example.org/acme/slow.git?ref=v1']\n",
         );
-        let before = project.work.state();
-        let running = project.work.start(&["other", "--no-commit"]);
+        let before = work.state();
+        let running = work.start(&["other", "--no-commit"]);
         let start = Instant::now();
         while !mark.exists() && start.elapsed() < Duration::from_secs(20) {
             std::thread::sleep(Duration::from_millis(5));
         }
         running.signal(signal);
         running.wait().fails(status);
-        before.assert_same(&project.work.state());
+        before.assert_same(&work.state());
         assert_eq!(project.sandbox.leftovers(), Vec::<String>::new());
     }
 }

@@ -56,9 +56,10 @@ fn trust(world: &World, output: &Output) -> Output {
 #[test]
 fn programs_of_the_repository_come_along_unchanged() {
     let world = World::new();
-    world.work.write_executable("app/fn.sh", PROGRAM);
-    world.work.write_executable("bin/shared.sh", PROGRAM);
-    world.work.symlink("base/linked.sh", "../bin/shared.sh");
+    let work = &world.work;
+    work.write_executable("app/fn.sh", PROGRAM);
+    work.write_executable("bin/shared.sh", PROGRAM);
+    work.symlink("base/linked.sh", "../bin/shared.sh");
     world.commit(&[
         (
             "app/kustomization.yaml",
@@ -80,7 +81,7 @@ fn programs_of_the_repository_come_along_unchanged() {
             &function("exec: {path: .././bin/shared.sh}").replace("name: gen", "name: other"),
         ),
     ]);
-    run(&world.work, &["app", "--scope", "."])
+    run(work, &["app", "--scope", "."])
         .success()
         .stdout_has("verified: builds are identical: ")
         .lacks("warning");
@@ -92,10 +93,10 @@ fn programs_of_the_repository_come_along_unchanged() {
     }
     for file in ["app/kustomization.yaml", "base/gen.yaml", "more/fn.yaml"] {
         let place = format!("localized-app/{file}");
-        assert_eq!(copy.read(&place), world.work.read(file));
+        assert_eq!(copy.read(&place), work.read(file));
     }
     world.same_build_with("app", &copy, "localized-app/app", &FLAGS);
-    world.work.run(&["check"]).success().lacks("warning");
+    work.run(&["check"]).success().lacks("warning");
 }
 
 const GEN: &str = "https://github.com/acme/gen//base?ref=v1";
@@ -124,7 +125,8 @@ const PLACE: &str = "localized-files/github.com/acme/gen/v1/base/fn.sh";
 #[test]
 fn a_fetched_program_runs_only_when_trusted() {
     let world = remote_program();
-    let output = world.work.run(&["app", "--no-verify"]);
+    let work = &world.work;
+    let output = work.run(&["app", "--no-verify"]);
     output
         .success()
         .stderr_has("warning[stripped-executable]: https://github.com/acme/gen?ref=v1: base/gen.yaml:7:20: ")
@@ -159,22 +161,14 @@ fn a_fetched_program_runs_only_when_trusted() {
     copy.run(&["check", "localized-app"]).success();
     // The same bytes as before are still trusted, with no network; without the option they are not.
     let trusting = ["app", "--no-verify", "--offline", "--trust-exec", PLACE];
-    world
-        .work
-        .run(&trusting)
-        .success()
-        .stdout_has("nothing to do");
-    world
-        .work
-        .run(&["app", "--no-verify", "--offline"])
+    work.run(&trusting).success().stdout_has("nothing to do");
+    work.run(&["app", "--no-verify", "--offline"])
         .success()
         .stderr_has("stripped-executable");
     let again = world.clone_of_branch();
     assert_eq!(mode(&again, &place) & 0o111, 0);
     // A pattern that matches something else trusts nothing.
-    world
-        .work
-        .run(&["app", "--no-verify", "--trust-exec", "localized-files/*.sh"])
+    work.run(&["app", "--no-verify", "--trust-exec", "localized-files/*.sh"])
         .success()
         .stderr_has("stripped-executable");
 }
@@ -218,6 +212,7 @@ fn spying(world: &World) -> String {
 #[test]
 fn a_fetched_program_sees_and_changes_nothing_and_needs_trust() {
     let world = World::new();
+    let work = &world.work;
     if world.sandbox.builds().is_none() {
         return;
     }
@@ -232,21 +227,21 @@ fn a_fetched_program_sees_and_changes_nothing_and_needs_trust() {
     let remote = [GEN, "remote"];
     let in_place = ["--in-place", "--branch", "in-place"];
     for how in [&copy as &[&str], &remote, &in_place] {
-        run(&world.work, how)
+        run(work, how)
             .success()
             .stdout_has("did not build: ")
             .stdout_has("permission denied");
         assert!(!seen.exists(), "{how:?}");
     }
     // The live upstream would be checked out with its execute bits.
-    run(&world.work, &["app", "--verify=full"])
+    run(work, &["app", "--verify=full"])
         .fails(2)
         .stderr_has("its programs would run before you trust them");
     assert!(!seen.exists());
 
     for how in [&copy as &[&str], &remote, &in_place] {
         let trusting = ["--trust-exec=**/fn.sh", "--build-env=WANTED"];
-        let output = run(&world.work, &[how, &trusting].concat());
+        let output = run(work, &[how, &trusting].concat());
         output.success().stdout_has("  verified: ");
         let text = fs::read_to_string(&seen).unwrap();
         fs::remove_file(&seen).unwrap();
@@ -269,9 +264,7 @@ fn a_fetched_program_sees_and_changes_nothing_and_needs_trust() {
             assert!(!text.contains("changed"), "{text}");
         }
     }
-    world
-        .work
-        .run(&["app", "--build-env=TOKEN=hunter2"])
+    work.run(&["app", "--build-env=TOKEN=hunter2"])
         .fails(2)
         .stderr_has("only names can be given")
         .lacks("hunter2");
@@ -298,40 +291,37 @@ fn an_upstream_runs_no_program_of_this_machine() {
 #[test]
 fn a_fetched_program_is_trusted_in_place() {
     let world = remote_program();
-    let output = world
-        .work
-        .run(&["--in-place", "--no-commit", "--no-verify", "app"]);
+    let work = &world.work;
+    let output = work.run(&["--in-place", "--no-commit", "--no-verify", "app"]);
     output.success().stderr_has(&format!(
         "once it is trusted: git kustomize-localize --trust-exec app/{PLACE} --in-place --no-commit --no-verify app\n"
     ));
     let place = format!("app/{PLACE}");
-    assert_eq!(mode(&world.work, &place) & 0o111, 0);
-    world.work.commit("localized");
-    world.work.run(&["check"]).success();
+    assert_eq!(mode(work, &place) & 0o111, 0);
+    work.commit("localized");
+    work.run(&["check"]).success();
 
     trust(&world, &output)
         .success()
         .stdout_has("2 files written");
-    assert_eq!(mode(&world.work, &place) & 0o100, 0o100);
-    world.work.run(&["check", "--working-tree"]).success();
-    world.work.git(&["add", "--all"]);
-    world.work.run(&["check"]).success();
-    let lock = world.work.read("kustomize-localize.lock");
+    assert_eq!(mode(work, &place) & 0o100, 0o100);
+    work.run(&["check", "--working-tree"]).success();
+    work.git(&["add", "--all"]);
+    work.run(&["check"]).success();
+    let lock = work.read("kustomize-localize.lock");
     assert!(lock.contains(&format!("trust-exec: [{place}]")), "{lock}");
     if let Some(kustomize) = Kustomize::find() {
         let args = [&["build"], &FLAGS[..], &["app"]].concat();
         kustomize
-            .run(&world.sandbox, world.work.path(), &args)
+            .run(&world.sandbox, work.path(), &args)
             .success()
             .stdout_has("name: fn");
     }
     // It stays so: it is in the lock.
-    let state = world.work.state();
-    world
-        .work
-        .run(&["--in-place", "--no-commit", "--no-verify", "app"])
+    let state = work.state();
+    work.run(&["--in-place", "--no-commit", "--no-verify", "app"])
         .success();
-    state.assert_same(&world.work.state());
+    state.assert_same(&work.state());
 }
 
 #[test]
@@ -458,9 +448,10 @@ fn programs_that_cannot_come_along_are_reported() {
 #[test]
 fn programs_that_lead_out_are_refused() {
     let world = World::new();
+    let work = &world.work;
     world.commit(&[("in/data/x", "x\n"), ("other/fn.sh", PROGRAM)]);
-    world.work.symlink("in/link", "../other/fn.sh");
-    let mut all = Refused::new(&world.work);
+    work.symlink("in/link", "../other/fn.sh");
+    let mut all = Refused::new(work);
     for (number, (path, said)) in [
         ("/usr/bin/env", "`/usr/bin/env` is an absolute path"),
         ("../../other/fn.sh", "lies outside the scope `in`"),
@@ -473,22 +464,22 @@ fn programs_that_lead_out_are_refused() {
     {
         let text = function(&format!("exec: {{path: {path}}}"));
         let place = format!("{number}/gen.yaml");
-        world.work.write(&format!("in/{place}"), text);
+        work.write(&format!("in/{place}"), text);
         all.add(&number.to_string(), "generators: [gen.yaml]\n", said);
     }
     all.in_one_run(&[]);
     // An absolute path into the scope is one that can be written relative.
-    let inside = world.work.path().join("app/own.sh");
-    world.work.write_executable("app/own.sh", PROGRAM);
+    let inside = work.path().join("app/own.sh");
+    work.write_executable("app/own.sh", PROGRAM);
     let absolute = format!("exec: {{path: {}}}", inside.display());
     world.commit(&[
         ("app/kustomization.yaml", "generators: [gen.yaml]\n"),
         ("app/gen.yaml", &function(&absolute)),
     ]);
     // The program runs under another path: the builds differ if it prints that.
-    world.work.run(&["app", "--no-verify"]).success();
+    work.run(&["app", "--no-verify"]).success();
     assert_eq!(
-        world.work.show("localized/main", "localized-app/gen.yaml"),
+        work.show("localized/main", "localized-app/gen.yaml"),
         function("exec: {path: ./own.sh}")
     );
 }

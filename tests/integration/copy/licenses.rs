@@ -84,6 +84,7 @@ fn they_come_along_in_a_copy_and_in_place_and_are_in_the_lock() {
         ),
     ] {
         let world = world();
+        let work = &world.work;
         world.verified(args);
         let clone = world.clone_of_branch();
         assert_eq!(licenses(&clone, "HEAD", place), ALL, "{args:?}");
@@ -94,30 +95,19 @@ fn they_come_along_in_a_copy_and_in_place_and_are_in_the_lock() {
         let text = clone.read(lock);
         assert!(text.contains("source: COPYING\n"), "{text}");
         clone.run(&["verify"]).success();
-        world
-            .work
-            .run(&["verify", "localized/main", "--rebuild"])
+        work.run(&["verify", "localized/main", "--rebuild"])
             .success();
         // From the branch alone, and the same again.
         std::fs::remove_dir_all(world.sandbox.path("cache")).unwrap();
-        let again = world.work.run(&[args, &["--offline"]].concat());
+        let again = work.run(&[args, &["--offline"]].concat());
         again.success().stdout_has("nothing to do");
         // Without them, which the lock records for the next run.
-        world
-            .work
-            .run(&[args, &["--no-licenses"]].concat())
-            .success();
+        work.run(&[args, &["--no-licenses"]].concat()).success();
         let used = ["deploy/app/License"];
-        assert_eq!(
-            licenses(&world.work, "localized/main", place),
-            used,
-            "{args:?}"
-        );
-        let text = world.work.show("localized/main", lock);
+        assert_eq!(licenses(work, "localized/main", place), used, "{args:?}");
+        let text = work.show("localized/main", lock);
         assert!(text.contains("\n  no-licenses: true\n"), "{text}");
-        world
-            .work
-            .run(&["verify", "localized/main", "--rebuild"])
+        work.run(&["verify", "localized/main", "--rebuild"])
             .success();
     }
 }
@@ -173,6 +163,7 @@ fn in_the_working_tree_they_go_with_their_files() {
 #[test]
 fn colliding_names_are_made_distinct_and_unusable_ones_are_warnings() {
     let world = World::new();
+    let work = &world.work;
     let base = world.upstream("acme/base");
     base.write("LICENSE", "upper\n");
     base.write("License", "mixed\n");
@@ -189,7 +180,7 @@ fn colliding_names_are_made_distinct_and_unusable_ones_are_warnings() {
         "app/kustomization.yaml",
         "resources: ['https://github.com/acme/base?ref=v1']\n",
     )]);
-    let output = world.work.run(&["app"]);
+    let output = work.run(&["app"]);
     output
         .success()
         .stdout_has("verified: ")
@@ -208,12 +199,7 @@ fn colliding_names_are_made_distinct_and_unusable_ones_are_warnings() {
         std::collections::BTreeSet::from([read(one), read(other)]),
         ["mixed\n".to_owned(), "upper\n".to_owned()].into()
     );
-    world
-        .work
-        .run(&["app", "--strict", "--branch", "b"])
-        .fails(1);
-    world
-        .work
-        .run(&["app", "--strict", "--branch", "b", "--no-licenses"])
+    work.run(&["app", "--strict", "--branch", "b"]).fails(1);
+    work.run(&["app", "--strict", "--branch", "b", "--no-licenses"])
         .success();
 }

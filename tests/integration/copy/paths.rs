@@ -15,7 +15,8 @@ fn every_field_at(world: &World, directory: &str, place: &str) {
 #[test]
 fn every_field_with_absolute_paths() {
     let world = World::new();
-    let top = world.work.path().display().to_string();
+    let work = &world.work;
+    let top = work.path().display().to_string();
     let place = format!("{top}/app/files");
     every_field_at(&world, "app/files", &place);
     world.verified(&["app"]);
@@ -28,17 +29,18 @@ fn every_field_with_absolute_paths() {
 
     // The same in place: a literal is not a path.
     world.verified(&["--in-place", "--no-commit"]);
-    assert_eq!(world.work.read("app/kustomization.yaml"), relative);
-    world.work.run(&["check", "--working-tree"]).success();
+    assert_eq!(work.read("app/kustomization.yaml"), relative);
+    work.run(&["check", "--working-tree"]).success();
 }
 
 #[test]
 fn absolute_paths_through_links() {
     let world = World::new();
+    let work = &world.work;
     let link = world.sandbox.path("link");
-    std::os::unix::fs::symlink(world.work.path(), &link).unwrap();
+    std::os::unix::fs::symlink(work.path(), &link).unwrap();
     let shown = link.display();
-    world.work.symlink("elsewhere", "app/files");
+    work.symlink("elsewhere", "app/files");
     world.commit(&[
         (
             "app/kustomization.yaml",
@@ -47,8 +49,8 @@ fn absolute_paths_through_links() {
         ("app/map.yaml", &config_map("map")),
         ("app/files/data.txt", "data\n"),
     ]);
-    world.work.symlink("app/files/link.txt", "data.txt");
-    world.work.commit("link");
+    work.symlink("app/files/link.txt", "data.txt");
+    work.commit("link");
     let expected = "resources: [map.yaml]\nconfigMapGenerator:\n- name: g\n  files: [files/data.txt, link.txt=files/data.txt]\n";
     // From the working directory under its own name, and under that of the link.
     world.verified(&["app"]);
@@ -63,12 +65,12 @@ fn absolute_paths_through_links() {
         let branch = format!("linked-{number}");
         linked.run(&[target, "--branch", &branch]).success();
         assert_eq!(
-            world.work.show(&branch, "localized-app/kustomization.yaml"),
+            work.show(&branch, "localized-app/kustomization.yaml"),
             expected
         );
         let copy = format!("copy-{number}");
         linked.run(&[target, &copy, "--no-commit"]).success();
-        let text = world.work.read(&format!("{copy}/kustomization.yaml"));
+        let text = work.read(&format!("{copy}/kustomization.yaml"));
         assert_eq!(text, expected);
     }
 }
@@ -76,6 +78,7 @@ fn absolute_paths_through_links() {
 #[test]
 fn absolute_paths_are_those_of_the_working_tree() {
     let world = World::new();
+    let work = &world.work;
     let other = world.sandbox.path("other");
     let other_text = other.display().to_string();
     world.commit(&[
@@ -85,10 +88,8 @@ fn absolute_paths_are_those_of_the_working_tree() {
         ),
         ("app/data.txt", "data\n"),
     ]);
-    world.work.git(&["branch", "side"]);
-    world
-        .work
-        .git(&["worktree", "add", "-q", &other_text, "side"]);
+    work.git(&["branch", "side"]);
+    work.git(&["worktree", "add", "-q", &other_text, "side"]);
     let message = format!(
         "app/kustomization.yaml:3:11: configMapGenerator[0].files[0]: `{other_text}/app/data.txt` is an absolute path, which leads to nothing in this repository"
     );
@@ -107,7 +108,7 @@ fn absolute_paths_are_those_of_the_working_tree() {
 
     // A bare repository has no working tree.
     let bare = world.sandbox.path("bare.git");
-    let (from, to) = (world.work.path().to_str().unwrap(), bare.to_str().unwrap());
+    let (from, to) = (work.path().to_str().unwrap(), bare.to_str().unwrap());
     world.sandbox.git(
         &world.sandbox.path(""),
         &["clone", "-q", "--bare", from, to],
@@ -153,6 +154,7 @@ fn every_field_outside_of_its_root() {
 #[test]
 fn a_link_may_leave_its_root_without_the_load_restrictor() {
     let world = World::new();
+    let work = &world.work;
     world.commit(&[
         (
             "app/kustomization.yaml",
@@ -161,9 +163,9 @@ fn a_link_may_leave_its_root_without_the_load_restrictor() {
         ("shared/map.yaml", &config_map("map")),
         ("shared/other.txt", "data\n"),
     ]);
-    world.work.symlink("app/map.yaml", "../shared/map.yaml");
-    world.work.symlink("app/data.txt", "../shared/other.txt");
-    world.work.commit("links");
+    work.symlink("app/map.yaml", "../shared/map.yaml");
+    work.symlink("app/data.txt", "../shared/other.txt");
+    work.commit("links");
     let scope = ["app", "--scope", "."];
     world
         .refused(&scope)
@@ -173,9 +175,7 @@ fn a_link_may_leave_its_root_without_the_load_restrictor() {
     let clone = world.clone_of_branch();
     let flag = ["--load-restrictor", "LoadRestrictionsNone"];
     world.same_build_with("app", &clone, "localized-app/app", &flag);
-    world
-        .work
-        .run(&["app", "narrow", "--load-restrictor", "none"])
+    work.run(&["app", "narrow", "--load-restrictor", "none"])
         .fails(2)
         .stderr_has("resources[0]: `map.yaml` lies outside the scope `app`");
 }

@@ -70,6 +70,7 @@ const BROUGHT: &str = "localized-files/github.com/acme/gens/v1";
 #[test]
 fn they_are_copied_locked_and_localized_in_place() {
     let world = world();
+    let work = &world.work;
     world.verified(&["app"]);
     let copy = world.clone_of_branch();
     assert_eq!(
@@ -93,20 +94,20 @@ fn they_are_copied_locked_and_localized_in_place() {
     }
     world.same_build("app", &copy, "localized-app");
     // Again, from what the branch holds.
-    let again = world.work.run(&["app", "--offline"]);
+    let again = work.run(&["app", "--offline"]);
     again.success().stdout_has("nothing to do");
     copy.run(&["check", "localized-app"]).success();
 
-    let check = world.work.run(&["check"]);
+    let check = work.run(&["check"]);
     check
         .fails(1)
         .stdout_has("app/kustomization.yaml:3:3")
         .stdout_has("neither localized nor locked")
         .lacks("cannot be localized");
-    world.work.run(&["lock"]).success();
-    world.work.git(&["add", "--all"]);
-    world.work.run(&["check"]).success().lacks("warning");
-    let lock = world.work.read("kustomize-localize.lock");
+    work.run(&["lock"]).success();
+    work.git(&["add", "--all"]);
+    work.run(&["check"]).success().lacks("warning");
+    let lock = work.read("kustomize-localize.lock");
     for entry in ["acme/gens", "acme/changes", "far.txt"] {
         assert!(lock.contains(entry), "{lock}");
     }
@@ -114,22 +115,22 @@ fn they_are_copied_locked_and_localized_in_place() {
     let kustomize = Kustomize::find();
     let built = || {
         let kustomize = kustomize.as_ref()?;
-        let output = kustomize.build(&world.sandbox, world.work.path(), "app");
+        let output = kustomize.build(&world.sandbox, work.path(), "app");
         Some(output.success().stdout.clone())
     };
     let before = built();
     let localize = ["--in-place", "--no-commit", "app"];
-    world.work.run(&localize).success().lacks("warning");
-    world.work.git(&["add", "--all"]);
+    work.run(&localize).success().lacks("warning");
+    work.git(&["add", "--all"]);
     assert_eq!(built(), before);
-    world.work.run(&["check"]).success().lacks("warning");
+    work.run(&["check"]).success().lacks("warning");
     assert_eq!(
-        world.work.read(&format!("app/{BROUGHT}/more/two.yaml")),
+        work.read(&format!("app/{BROUGHT}/more/two.yaml")),
         generator("two", "key=localized-files/files.example.com/far.txt")
     );
-    let state = world.work.state();
-    world.work.run(&localize).success();
-    state.assert_same(&world.work.state());
+    let state = work.state();
+    work.run(&localize).success();
+    state.assert_same(&work.state());
 }
 
 #[test]
@@ -154,6 +155,7 @@ fn missing_local_plugin_files_stop_nothing() {
     ] {
         for more in [&[][..], &["--no-commit"]] {
             let world = World::new();
+            let work = &world.work;
             world.file(&format!("{FILES}/app.yaml"), config_map("app"));
             world.file(&format!("{FILES}/gen.yaml"), configuration);
             world.upstream_of(
@@ -168,19 +170,17 @@ fn missing_local_plugin_files_stop_nothing() {
                 ("app/kustomization.yaml", &text),
                 ("app/gen.yaml", configuration),
             ]);
-            let run = |args: &[&str]| world.work.run(&[args, more].concat());
+            let run = |args: &[&str]| work.run(&[args, more].concat());
             run(&["--in-place", "--no-verify", "-v"])
                 .success()
                 .stderr_has("warning[");
             let place = "app/localized-files/files.example.com/app.yaml";
             match more {
-                [] => world
-                    .work
-                    .git(&["show", &format!("localized/main:{place}")]),
-                _ => world.work.read(place),
+                [] => work.git(&["show", &format!("localized/main:{place}")]),
+                _ => work.read(place),
             };
             // A copy has to be whole.
-            world.work.run(&["app", "copy", "--no-commit"]).fails(2);
+            work.run(&["app", "copy", "--no-commit"]).fails(2);
         }
     }
 }
@@ -188,24 +188,17 @@ fn missing_local_plugin_files_stop_nothing() {
 #[test]
 fn a_newer_version_is_brought_in_by_update() {
     let world = world();
-    world
-        .work
-        .run(&["--in-place", "--no-commit", "app"])
-        .success();
-    world.work.commit("localized");
+    let work = &world.work;
+    work.run(&["--in-place", "--no-commit", "app"]).success();
+    work.commit("localized");
     world.file(&format!("{FILES}/far.txt"), "further\n");
-    world
-        .work
-        .run(&["update", &format!("{FILES}/far.txt")])
-        .success();
+    work.run(&["update", &format!("{FILES}/far.txt")]).success();
     assert_eq!(
-        world
-            .work
-            .read("app/localized-files/files.example.com/far.txt"),
+        work.read("app/localized-files/files.example.com/far.txt"),
         "further\n"
     );
-    world.work.git(&["add", "--all"]);
-    world.work.run(&["check"]).success();
+    work.git(&["add", "--all"]);
+    work.run(&["check"]).success();
 }
 
 #[test]

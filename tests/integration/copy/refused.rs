@@ -8,8 +8,9 @@ const COMPONENT: &str = "apiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Com
 #[test]
 fn local_roots_that_kustomize_refuses_too() {
     let world = World::new();
-    let write = |path: &str, text: &str| world.work.write(&format!("in/{path}"), text);
-    let mut all = Refused::new(&world.work);
+    let work = &world.work;
+    let write = |path: &str, text: &str| work.write(&format!("in/{path}"), text);
+    let mut all = Refused::new(work);
     for (number, (text, said)) in [
         ("", "/kustomization.yaml:1:1"),
         ("kind: Kustomization\n", "/kustomization.yaml:1:1"),
@@ -41,7 +42,7 @@ fn local_roots_that_kustomize_refuses_too() {
     all.add("broken", "components: [x]\n", "/x/kustomization.yaml:3:1");
     write("broken/x/kustomization.yaml", &format!("{COMPONENT}x: 1\n"));
 
-    let top = world.work.path().display();
+    let top = work.path().display();
     for (name, field, path, said) in [
         ("etc", "crds", "/etc/hostname", "leads to nothing in this"),
         ("out", "crds", &format!("{top}/x.json"), "lies outside its"),
@@ -79,12 +80,12 @@ fn local_roots_that_kustomize_refuses_too() {
         ("etc", "/etc", "to `/etc`, out of the tree"),
         ("dangling", "gone.yaml", "no `in/link/dangling/gone.yaml`"),
     ] {
-        world.work.symlink(&format!("in/link/{name}/x"), link);
+        work.symlink(&format!("in/link/{name}/x"), link);
         all.add(&format!("link/{name}"), "resources: [x]\n", said);
     }
     // A kustomization file that is a link out of its root is none.
     let kustomization = "in/link/root/x/kustomization.yaml";
-    world.work.symlink(kustomization, "../../out/map.yaml");
+    work.symlink(kustomization, "../../out/map.yaml");
     all.add("link/root", "resources: [x]\n", "in `in/link/root/x`");
 
     for (name, next) in [
@@ -118,7 +119,7 @@ fn local_roots_that_kustomize_refuses_too() {
     assert!(!lines.any(is_taken_for_a_root), "{output:?}");
     if let Some(kustomize) = Kustomize::find() {
         for root in &all.roots {
-            let build = kustomize.build(&world.sandbox, world.work.path(), root);
+            let build = kustomize.build(&world.sandbox, work.path(), root);
             build.fails(1);
         }
     }
@@ -127,8 +128,9 @@ fn local_roots_that_kustomize_refuses_too() {
 #[test]
 fn targets_and_scopes_that_do_not_fit() {
     let world = World::new();
-    world.work.symlink("alias", "app");
-    world.work.symlink("away", "/etc");
+    let work = &world.work;
+    work.symlink("alias", "app");
+    work.symlink("away", "/etc");
     world.commit(&[
         ("app/kustomization.yaml", "resources: [map.yaml]\n"),
         ("app/map.yaml", &config_map("map")),
@@ -136,7 +138,7 @@ fn targets_and_scopes_that_do_not_fit() {
         ("two/kustomization.yaml", "namePrefix: a-\n"),
         ("two/Kustomization", "namePrefix: a-\n"),
     ]);
-    let before = world.work.state();
+    let before = work.state();
     for (args, said) in [
         (&["none"][..], "no kustomization file in `none`"),
         (&["two"], "several kustomization files in `two`"),
@@ -171,10 +173,8 @@ fn targets_and_scopes_that_do_not_fit() {
     world
         .says_no(&["away"])
         .stderr_has("error: the target `away` leads out of the tree");
-    before.assert_same(&world.work.state());
-    world
-        .work
-        .run(&["alias"])
+    before.assert_same(&work.state());
+    work.run(&["alias"])
         .success()
         .stdout_has("localized app into localized-app");
 }
@@ -229,8 +229,9 @@ fn hostile_upstreams(world: &World) {
 #[test]
 fn references_that_cannot_be_followed() {
     let world = World::new();
+    let work = &world.work;
     hostile_upstreams(&world);
-    let mut all = Refused::new(&world.work);
+    let mut all = Refused::new(work);
     let base = |path: &str| format!("https://github.com/acme/base{path}?ref=v1");
     let git = "kustomize cannot read `";
     all.list(
@@ -298,10 +299,8 @@ fn references_that_cannot_be_followed() {
         all.said.push(("cycle: ".to_owned(), said.to_owned()));
     }
     // What is here, but not for the copy.
-    world.work.symlink("in/linked/x", "../../other");
-    world
-        .work
-        .write("other/kustomization.yaml", "namePrefix: a-\n");
+    work.symlink("in/linked/x", "../../other");
+    work.write("other/kustomization.yaml", "namePrefix: a-\n");
     all.add("linked", "resources: [x]\n", "outside the scope `in`");
     let from = world.sandbox.path("upstream/acme/base");
     let submodule = [
@@ -311,11 +310,9 @@ fn references_that_cannot_be_followed() {
         from.to_str().unwrap(),
         "in/sub/x",
     ];
-    world
-        .work
-        .git(&[&["-c", "protocol.file.allow=always"], &submodule[..]].concat());
+    work.git(&[&["-c", "protocol.file.allow=always"], &submodule[..]].concat());
     all.add("sub", "resources: [x]\n", "in the submodule `in/sub/x`");
-    world.work.write("in/lfs/big.bin", POINTER);
+    work.write("in/lfs/big.bin", POINTER);
     all.add("lfs", "crds: [big.bin]\n", "is a Git LFS pointer");
 
     all.add(
@@ -336,7 +333,7 @@ fn references_that_cannot_be_followed() {
             "in/in-app",
             "--load-restrictor=LoadRestrictionsNone",
         ];
-        let build = kustomize.run(&world.sandbox, world.work.path(), &args);
+        let build = kustomize.run(&world.sandbox, work.path(), &args);
         build.fails(1).stderr_has("is not in or below");
     }
     // Reported once each, in the order in which a person would read the files.
@@ -464,6 +461,7 @@ fn texts_that_git_or_a_terminal_could_misread() {
 #[test]
 fn results_that_cannot_be_written() {
     let world = World::new();
+    let work = &world.work;
     let files = "https://files.example.com";
     for path in [
         "map.yaml",
@@ -484,15 +482,13 @@ fn results_that_cannot_be_written() {
             ("localized-files/own.yaml", &config_map("own")),
         ],
     );
-    let mut all = Refused::new(&world.work);
+    let mut all = Refused::new(work);
     all.add(
         "anchor",
         &format!("resources: &all ['{files}/a%20b.yaml']\nconfigMapGenerator: [{{files: *all}}]\n"),
         ":1:18: cannot be rewritten: ",
     );
-    world
-        .work
-        .write("in/own/localized-files/x.yaml", config_map("own"));
+    work.write("in/own/localized-files/x.yaml", config_map("own"));
     all.add(
         "own",
         &format!("resources: ['{files}/map.yaml']\n"),
@@ -507,7 +503,7 @@ fn results_that_cannot_be_written() {
         .push((String::new(), "v1: localized-files` is needed".to_owned()));
     // The same text would have to become two.
     let generator = "apiVersion: builtin\nkind: ConfigMapGenerator\nmetadata: {name: p}\n";
-    world.work.write(
+    work.write(
         "in/gen.yaml",
         format!("{generator}files: ['{files}/data.txt']\n"),
     );

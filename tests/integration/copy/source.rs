@@ -163,9 +163,10 @@ fn a_changed_link_on_the_way_is_named() {
 #[test]
 fn a_touched_file_is_not_changed() {
     let project = Project::new();
-    let before = project.work.state();
+    let work = &project.work;
+    let before = work.state();
     let later = std::time::SystemTime::now() + std::time::Duration::from_secs(60);
-    let file = project.work.path().join("example/base/config.yaml");
+    let file = work.path().join("example/base/config.yaml");
     fs::File::options()
         .append(true)
         .open(file)
@@ -173,19 +174,20 @@ fn a_touched_file_is_not_changed() {
         .set_modified(later)
         .unwrap();
     project.overlay(&["--dry-run"]).success();
-    before.assert_same(&project.work.state());
+    before.assert_same(&work.state());
 }
 
 #[test]
 fn a_changed_file_whose_name_is_not_utf8_is_ignored() {
     use std::os::unix::ffi::OsStrExt as _;
     let project = Project::new();
+    let work = &project.work;
     let name = std::ffi::OsStr::from_bytes(b"caf\xe9.txt");
-    if fs::write(project.work.path().join(name), "one").is_err() {
+    if fs::write(work.path().join(name), "one").is_err() {
         return skip("this file system takes no such name");
     }
-    project.work.commit("a name in Latin-1");
-    fs::write(project.work.path().join(name), "two").unwrap();
+    work.commit("a name in Latin-1");
+    fs::write(work.path().join(name), "two").unwrap();
     project.overlay(&[]).success();
 }
 

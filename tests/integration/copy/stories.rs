@@ -94,14 +94,15 @@ pub(crate) fn settings() -> Vec<Setting> {
 #[test]
 fn story_1_a_local_target_with_a_scope() {
     let world = story_1();
-    let before = world.work.state();
-    let output = world.work.run(&["example/overlay", "--scope", "example"]);
+    let work = &world.work;
+    let before = work.state();
+    let output = work.run(&["example/overlay", "--scope", "example"]);
     output
         .success()
         .stdout_has("localized example/overlay into localized-overlay on branch localized/main")
         .stdout_has("github.com")
         .stdout_has("raw.githubusercontent.com");
-    before.assert_same(&world.work.state().without_ref("refs/heads/localized/main"));
+    before.assert_same(&work.state().without_ref("refs/heads/localized/main"));
 
     let kustomize = "localized-overlay/base/localized-files/github.com/kubernetes-sigs/kustomize/v1.0.6/examples/multibases";
     let hello = "kubernetes-sigs/kustomize/v1.0.6/examples/helloWorld";
@@ -127,11 +128,11 @@ fn story_1_a_local_target_with_a_scope() {
     .map(|path| format!("100644 {path}"))
     .collect();
     expected.sort();
-    let mut files = world.work.files("localized/main");
+    let mut files = work.files("localized/main");
     files.sort();
     assert_eq!(files, expected);
 
-    let show = |path: &str| world.work.show("localized/main", path);
+    let show = |path: &str| work.show("localized/main", path);
     assert_eq!(
         show("localized-overlay/overlay/kustomization.yaml"),
         format!(
@@ -162,7 +163,7 @@ fn story_1_a_local_target_with_a_scope() {
 
     let clone = world.clone_of_branch();
     world.same_build("example/overlay", &clone, "localized-overlay/overlay");
-    let again = world.work.run(&["example/overlay", "--scope", "example"]);
+    let again = work.run(&["example/overlay", "--scope", "example"]);
     again.success().stdout_has("nothing to do");
 }
 
@@ -174,6 +175,7 @@ fn kustomize_upstream_id(world: &World) -> String {
 #[test]
 fn story_2_a_remote_target_in_every_form_of_url() {
     let world = World::new();
+    let work = &world.work;
     let upstream = world.upstream_of(
         "acme/shop",
         &[
@@ -239,11 +241,11 @@ fn story_2_a_remote_target_in_every_form_of_url() {
     ];
     for (number, (url, new_dir, place)) in cases.iter().enumerate() {
         let branch = format!("case-{number}");
-        let output = world.work.run(&[url, "--branch", &branch]);
+        let output = work.run(&[url, "--branch", &branch]);
         output
             .success()
             .stdout_has(&format!("into {new_dir} on branch"));
-        let files = world.work.files(&branch);
+        let files = work.files(&branch);
         let kustomization = match *place {
             "." => format!("100644 {new_dir}/kustomization.yaml"),
             place => format!("100644 {new_dir}/{place}/kustomization.yaml"),
@@ -258,9 +260,7 @@ fn story_2_a_remote_target_in_every_form_of_url() {
                 .iter()
                 .any(|file| file.ends_with(&format!("{new_dir}/README.md")))
         );
-        let lock = world
-            .work
-            .show(&branch, &format!("{new_dir}/kustomize-localize.lock"));
+        let lock = work.show(&branch, &format!("{new_dir}/kustomize-localize.lock"));
         assert!(lock.contains(&format!("commit: {id}")), "{url}: {lock}");
     }
 }

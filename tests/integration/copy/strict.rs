@@ -39,11 +39,10 @@ fn warnings_are_counted() {
 #[test]
 fn strict_commits_nothing() {
     let world = warned();
+    let work = &world.work;
     for more in [&[][..], &["--dry-run"], &["--no-commit"], &["--quiet"]] {
-        let before = world.work.state();
-        let output = world
-            .work
-            .run(&[&["app", "--strict", "--no-verify"], more].concat());
+        let before = work.state();
+        let output = work.run(&[&["app", "--strict", "--no-verify"], more].concat());
         output
             .fails(1)
             .stderr_has("warning[extra-document]: app/kustomization.yaml:3:1")
@@ -56,11 +55,9 @@ fn strict_commits_nothing() {
             ["--quiet"] => assert_eq!(output.stdout, ""),
             _ => drop(output.stdout_has("not localized: app into localized-app")),
         }
-        before.assert_same(&world.work.state());
+        before.assert_same(&work.state());
     }
-    let output = world
-        .work
-        .run(&["app", "--strict", "--no-verify", "--format", "json"]);
+    let output = work.run(&["app", "--strict", "--no-verify", "--format", "json"]);
     let told: Value = serde_json::from_str(&output.fails(1).stdout).unwrap();
     assert_eq!(told["outcome"], "warned");
     assert_eq!(told["commit"], Value::Null);
@@ -155,13 +152,10 @@ fn strict_in_place_and_for_the_lock() {
 #[test]
 fn only_the_warnings_that_are_named_are_errors() {
     let world = warned();
-    let app = |more: &[&str]| {
-        world
-            .work
-            .run(&[&["app", "--no-verify", "--dry-run"], more].concat())
-    };
+    let work = &world.work;
+    let app = |more: &[&str]| work.run(&[&["app", "--no-verify", "--dry-run"], more].concat());
     app(&["--strict=not-built,floating-chart"]).success();
-    let before = world.work.state();
+    let before = work.state();
     app(&["--strict=not-built,legacy-plugin"])
         .fails(1)
         .stderr_has("error: nothing was written, because of 1 warning (legacy-plugin 1): `strict` lets none of these pass\n")
@@ -179,22 +173,18 @@ fn only_the_warnings_that_are_named_are_errors() {
     ] {
         app(&[wrong]).fails(2).stderr_has("legacy-plugin");
     }
-    before.assert_same(&world.work.state());
+    before.assert_same(&work.state());
     // Warnings that the configuration lists are errors without the option, too.
-    world
-        .work
-        .write(".kustomize-localize", "strict: [extra-document]\n");
-    world.work.commit("strict");
+    work.write(".kustomize-localize", "strict: [extra-document]\n");
+    work.commit("strict");
     app(&[])
         .fails(1)
         .stderr_has("2 warnings (extra-document 2)");
     app(&["--strict=legacy-plugin"])
         .fails(1)
         .stderr_has(COUNTED);
-    world
-        .work
-        .write(".kustomize-localize", "strict: [extra-documents]\n");
-    world.work.commit("wrong");
+    work.write(".kustomize-localize", "strict: [extra-documents]\n");
+    work.commit("wrong");
     app(&[])
         .fails(2)
         .stderr_has(".kustomize-localize:1:10: strict[0]: there is no warning `extra-documents`")

@@ -15,6 +15,7 @@ struct Logged {
 impl Logged {
     fn new() -> Option<Logged> {
         let project = Project::new();
+        let work = &project.work;
         let kustomize = project.sandbox.builds()?;
         let log = project.sandbox.path("log");
         project.sandbox.script(
@@ -29,14 +30,14 @@ impl Logged {
         let script = project.sandbox.path("bin/kustomize");
         project.sandbox.set("KUSTOMIZE", script);
         for name in ["production", "staging"] {
-            project.work.write(
+            work.write(
                 &format!("example/{name}/kustomization.yaml"),
                 format!("resources: [../base, own.yaml]\nnamePrefix: {name}-\n"),
             );
             let own = format!("example/{name}/own.yaml");
-            project.work.write(&own, config("own"));
+            work.write(&own, config("own"));
         }
-        project.work.commit("more roots");
+        work.commit("more roots");
         Some(Logged { project, log })
     }
 

@@ -55,20 +55,21 @@ fn another_order_is_a_difference() {
 #[test]
 fn origins_may_differ_where_the_kustomization_asks_for_them() {
     let project = Project::new();
+    let work = &project.work;
     if project.sandbox.builds().is_none() {
         return;
     }
-    project.work.write(
+    work.write(
         "example/overlay/kustomization.yaml",
         "resources:\n  - ../base\nbuildMetadata: [originAnnotations, transformerAnnotations]\nnamePrefix: dev-\n",
     );
-    project.work.commit("with origins");
+    work.commit("with origins");
     project
         .overlay(&[])
         .success()
         .stdout_has("but for the annotations that name paths (kustomize/");
     let format = "--format=%(trailers:key=Kustomize-Localize-Verified,valueonly)";
-    let trailer = project.work.git(&["log", "-1", format, "localized/main"]);
+    let trailer = work.git(&["log", "-1", format, "localized/main"]);
     assert!(trailer.starts_with("identical 1/1 kustomize/"), "{trailer}");
     project
         .overlay(&["--no-commit", "plain", "--format=json"])
@@ -155,6 +156,7 @@ fn functions_that_are_left_out_are_no_success() {
 #[test]
 fn an_original_that_takes_too_long_is_no_root_that_did_not_build() {
     let project = Project::new();
+    let work = &project.work;
     if project.sandbox.builds().is_none() {
         return;
     }
@@ -162,14 +164,12 @@ fn an_original_that_takes_too_long_is_no_root_that_did_not_build() {
     project.sandbox.script("kustomize", script);
     let slow = project.sandbox.path("bin/kustomize");
     project.sandbox.set("KUSTOMIZE", slow);
-    let before = project.work.state();
-    project
-        .work
-        .run(&["--in-place", "--timeout=1"])
+    let before = work.state();
+    work.run(&["--in-place", "--timeout=1"])
         .fails(2)
         .stderr_has("did not finish within 1 s")
         .stderr_has("--timeout SECONDS");
-    before.assert_same(&project.work.state());
+    before.assert_same(&work.state());
 }
 
 #[test]

@@ -46,21 +46,20 @@ fn a_root_that_never_built_is_reported_and_blocks_nothing() {
 #[test]
 fn a_root_that_differs_keeps_everything_back() {
     let project = Project::new();
+    let work = &project.work;
     let Some(kustomize) = project.sandbox.builds() else {
         return;
     };
     altering(&project.sandbox, &kustomize, "echo '# one more line'");
-    let before = project.work.state();
-    project
-        .work
-        .run(&IN_PLACE)
+    let before = work.state();
+    work.run(&IN_PLACE)
         .fails(1)
         .stdout_has("not localized: the localized build differs from the original\n")
         .stdout_has("  both outputs: ")
         .stderr_has("error: nothing was written: the localized build differs from the original\n");
-    before.assert_same(&project.work.state());
+    before.assert_same(&work.state());
     let json = [&IN_PLACE[..], &["--format=json"]].concat();
-    let json = project.work.run(&json);
+    let json = work.run(&json);
     json.fails(1).stdout_has("\"outcome\": \"differs\"");
 }
 

@@ -45,6 +45,7 @@ fn both_ways(project: &Project) {
 #[test]
 fn fetched_files_build_as_the_live_upstream_does() {
     let project = Project::new();
+    let work = &project.work;
     if !watched(&project) {
         return;
     }
@@ -77,23 +78,22 @@ fn fetched_files_build_as_the_live_upstream_does() {
     .into_iter()
     .enumerate()
     {
-        project.work.write(
+        work.write(
             &format!("example/part-{number}/kustomization.yaml"),
             format!("resources: ['{reference}']\nnamePrefix: part-{number}-\n"),
         );
     }
     let parts: String = (0..7).map(|part| format!("- ../part-{part}\n")).collect();
     let overlay = format!("resources:\n- ../base\n{parts}");
-    project
-        .work
-        .write("example/overlay/kustomization.yaml", overlay);
-    project.work.commit("parts");
+    work.write("example/overlay/kustomization.yaml", overlay);
+    work.commit("parts");
     both_ways(&project);
 }
 
 #[test]
 fn submodules_are_there_where_they_are_asked_for() {
     let project = Project::new();
+    let work = &project.work;
     if !watched(&project) {
         return;
     }
@@ -113,16 +113,16 @@ fn submodules_are_there_where_they_are_asked_for() {
         ("with", format!("{url}//inner?ref=v2")),
         ("without", format!("{url}?ref=v2&submodules=false")),
     ] {
-        project.work.write(
+        work.write(
             &format!("example/{name}/kustomization.yaml"),
             format!("resources: ['{reference}']\nnamePrefix: {name}-\n"),
         );
     }
-    project.work.write(
+    work.write(
         "example/overlay/kustomization.yaml",
         "resources: [../with, ../without]\n",
     );
-    project.work.commit("both");
+    work.commit("both");
     both_ways(&project);
 }
 
@@ -159,6 +159,7 @@ fn local_links_and_an_upper_scope() {
 #[test]
 fn an_upstream_that_moves_after_the_fetch_is_not_seen() {
     let project = Project::new();
+    let work = &project.work;
     let Some(kustomize) = project.sandbox.builds() else {
         return;
     };
@@ -197,20 +198,18 @@ fn an_upstream_that_moves_after_the_fetch_is_not_seen() {
             for name in names {
                 upstream.git(&["update-ref", &format!("refs/{name}"), &id]);
             }
-            project
-                .work
-                .run(args)
+            work.run(args)
                 .success()
                 .stdout_has("  verified: ")
                 .lacks("live upstream");
             let now = upstream.git(&["rev-parse", "HEAD", "v1", "feature/one"]);
             assert_eq!(now, [moved.as_str(); 3].join("\n"), "{end}");
         };
-        project.work.write(
+        work.write(
             "example/base/kustomization.yaml",
             format!("resources: [config.yaml, '{url}{end}']\n"),
         );
-        project.work.commit("another ref");
+        work.commit("another ref");
         let place = format!("copy-{number}");
         verified(&["example/overlay", &place, "--scope=example", "--no-commit"]);
         verified(&["--in-place", "--branch", &place]);
@@ -295,6 +294,7 @@ fn fetched_files_are_served_to_the_build_only() {
 #[test]
 fn a_locked_file_that_changed_is_seen_by_a_full_verification() {
     let world = World::new();
+    let work = &world.work;
     if world.sandbox.builds().is_none() {
         return;
     }
@@ -302,21 +302,19 @@ fn a_locked_file_that_changed_is_seen_by_a_full_verification() {
     world.file(url, config_map("one"));
     let kustomization = format!("resources: ['{url}']\n");
     world.commit(&[("app/kustomization.yaml", &kustomization)]);
-    world.work.run(&["lock"]).success();
-    world.work.commit("locked");
+    work.run(&["lock"]).success();
+    work.commit("locked");
     let full = ["app", "--verify=full"];
-    let verified = world.work.run(&full);
+    let verified = work.run(&full);
     verified.success().stdout_has("  verified: ");
 
     world.file(url, config_map("two"));
     world.commit(&[("app/another.yaml", "unused")]);
-    let before = world.work.state();
-    world
-        .work
-        .run(&full)
+    let before = work.state();
+    work.run(&full)
         .fails(1)
         .stdout_has(&format!("  upstream has moved meanwhile: {url} "));
-    before.assert_same(&world.work.state());
+    before.assert_same(&work.state());
 }
 
 #[test]
@@ -347,12 +345,13 @@ fn an_upstream_that_is_gone_fails_a_full_verification() {
 #[test]
 fn a_locked_ref_that_moved_is_seen_by_a_full_verification() {
     let project = Project::new();
+    let work = &project.work;
     if project.sandbox.builds().is_none() {
         return;
     }
-    project.work.run(&["lock"]).success();
-    project.work.git(&["add", "--all"]);
-    project.work.commit("locked");
+    work.run(&["lock"]).success();
+    work.git(&["add", "--all"]);
+    work.commit("locked");
     project.upstream.write("service.yaml", config("moved"));
     project.upstream.commit("moved");
     project.upstream.git(&["tag", "-f", "v1"]);
@@ -361,7 +360,7 @@ fn a_locked_ref_that_moved_is_seen_by_a_full_verification() {
         .overlay(&["--no-commit", "two", "--verify=full"])
         .fails(1)
         .stdout_has("  upstream has moved meanwhile: https://example.com/acme/remote.git?ref=v1 ");
-    assert!(!project.work.path().join("two").exists());
+    assert!(!work.path().join("two").exists());
 }
 
 #[test]

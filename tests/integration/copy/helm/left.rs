@@ -62,7 +62,8 @@ fn lock_on_branch(stage: &Stage) -> String {
 #[test]
 fn both_gates_report_a_chart_of_an_upstream_until_it_is_accepted() {
     let stage = stage(&[("kustomization.yaml", CHART)]);
-    let output = stage.work.run(&IN_PLACE);
+    let work = &stage.work;
+    let output = work.run(&IN_PLACE);
     let said = output.success().stdout.clone();
     let last = said.lines().last().unwrap();
     assert_eq!(
@@ -96,7 +97,7 @@ fn both_gates_report_a_chart_of_an_upstream_until_it_is_accepted() {
     );
 
     allow(&stage, LEAVE_CHART);
-    let output = stage.work.run(&[&IN_PLACE[..], &["--strict"]].concat());
+    let output = work.run(&[&IN_PLACE[..], &["--strict"]].concat());
     output
         .success()
         .stdout_has(&format!("left remote, as accepted: {LABEL}"));
@@ -108,16 +109,11 @@ fn both_gates_report_a_chart_of_an_upstream_until_it_is_accepted() {
         )),
         "{verify}"
     );
-    stage
-        .work
-        .run(&["verify", "localized/main", "--rebuild"])
+    work.run(&["verify", "localized/main", "--rebuild"])
         .success();
 
     // Whether helm could bring it in or not decides nothing.
-    stage
-        .work
-        .run(&[&IN_PLACE[..], &["--helm"]].concat())
-        .success();
+    work.run(&[&IN_PLACE[..], &["--helm"]].concat()).success();
     assert!(lock_on_branch(&stage).contains("accepted: true"));
     assert_eq!(stage.pulls(), [""; 0]);
     gates(&stage, 0);
@@ -126,16 +122,17 @@ fn both_gates_report_a_chart_of_an_upstream_until_it_is_accepted() {
 #[test]
 fn charts_that_are_brought_in_later_belong_to_the_localized_files() {
     let stage = stage(&[("kustomization.yaml", CHART)]);
+    let work = &stage.work;
     let args = ["--in-place", "--no-commit", "--no-verify"];
-    stage.work.run(&args).success();
-    stage.work.commit("localized");
-    let output = stage.work.run(&["check"]);
+    work.run(&args).success();
+    work.commit("localized");
+    let output = work.run(&["check"]);
     output.fails(1).stdout_has("`helm: true`");
-    stage.work.write(".kustomize-localize", "helm: true\n");
-    stage.work.run(&args).success();
-    stage.work.commit("charts");
-    stage.work.run(&["check"]).success();
-    let lock = stage.work.read("kustomize-localize.lock");
+    work.write(".kustomize-localize", "helm: true\n");
+    work.run(&args).success();
+    work.commit("charts");
+    work.run(&["check"]).success();
+    let lock = work.read("kustomize-localize.lock");
     assert!(!lock.contains("left:"), "{lock}");
 }
 
@@ -148,43 +145,38 @@ fn on_main_a_locked_reference_behind_which_a_chart_is_left_is_not_fulfilled() {
             "resources: ['https://example.com/acme/lib.git?ref=v1']\n",
         ),
     ]);
+    let work = &stage.work;
     upstream(&stage, "lib", &[("kustomization.yaml", CHART)]);
-    stage.work.run(&["lock"]).success();
-    stage.work.commit("locked");
+    work.run(&["lock"]).success();
+    work.commit("locked");
     let chain = format!("{BASE} > https://example.com/acme/lib.git?ref=v1 > {LABEL}");
-    stage
-        .work
-        .run(&["check"])
+    work.run(&["check"])
         .fails(1)
         .stdout_has("app/kustomization.yaml:2:3")
         .stdout_has("remote-chart")
         .stdout_has(&chain);
     // Nothing is fetched to report the same again.
-    let lock = stage.work.read("kustomize-localize.lock");
+    let lock = work.read("kustomize-localize.lock");
     std::fs::remove_dir_all(stage.sandbox.path("cache")).unwrap();
-    stage
-        .work
-        .run(&["lock", "--offline"])
+    work.run(&["lock", "--offline"])
         .success()
         .stdout_has("nothing to do");
-    assert_eq!(stage.work.read("kustomize-localize.lock"), lock);
+    assert_eq!(work.read("kustomize-localize.lock"), lock);
 
     allow(&stage, LEAVE_CHART);
-    stage.work.run(&["check"]).success();
-    stage.work.run(&["lock", "--offline"]).success();
+    work.run(&["check"]).success();
+    work.run(&["lock", "--offline"]).success();
     assert!(
-        stage
-            .work
-            .read("kustomize-localize.lock")
+        work.read("kustomize-localize.lock")
             .contains("accepted: true")
     );
-    std::fs::remove_file(stage.work.path().join(".kustomize-localize")).unwrap();
-    stage.work.git(&["add", "--all"]);
-    stage.work.run(&["check"]).fails(1);
-    stage.work.run(&["lock", "--helm"]).success();
-    stage.work.git(&["add", "--all"]);
-    stage.work.run(&["check"]).success();
-    let lock = stage.work.read("kustomize-localize.lock");
+    std::fs::remove_file(work.path().join(".kustomize-localize")).unwrap();
+    work.git(&["add", "--all"]);
+    work.run(&["check"]).fails(1);
+    work.run(&["lock", "--helm"]).success();
+    work.git(&["add", "--all"]);
+    work.run(&["check"]).success();
+    let lock = work.read("kustomize-localize.lock");
     assert!(!lock.contains("left:"), "{lock}");
 }
 
@@ -195,15 +187,14 @@ fn a_function_of_an_upstream_is_reported_until_it_is_accepted() {
         ("kustomization.yaml", "generators: [fn.yaml]\n"),
         ("fn.yaml", function),
     ]);
-    stage.work.run(&["lock"]).success();
-    stage.work.commit("locked");
-    stage
-        .work
-        .run(&["check"])
+    let work = &stage.work;
+    work.run(&["lock"]).success();
+    work.commit("locked");
+    work.run(&["check"])
         .fails(1)
         .stdout_has("app/kustomization.yaml:2:3")
         .stdout_has(&format!("{BASE} > example.com/fn:v1"));
-    stage.work.run(&IN_PLACE).success();
+    work.run(&IN_PLACE).success();
     let lock = lock_on_branch(&stage);
     assert!(
         lock.contains("  - image: example.com/fn:v1\n    through:\n"),
@@ -219,11 +210,8 @@ fn a_function_of_an_upstream_is_reported_until_it_is_accepted() {
         &stage,
         "- {url: example.com/fn, rules: [function], leave: true, reason: ours}",
     );
-    stage.work.run(&["check"]).success();
-    stage
-        .work
-        .run(&[&IN_PLACE[..], &["--strict"]].concat())
-        .success();
+    work.run(&["check"]).success();
+    work.run(&[&IN_PLACE[..], &["--strict"]].concat()).success();
     gates(&stage, 0);
 }
 
@@ -233,25 +221,22 @@ fn references_left_by_configuration_stay_remote_even_if_reachable() {
     let text = format!("resources: ['{gone}', x.yaml]\n");
     let x = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\n";
     let stage = stage(&[("kustomization.yaml", &text), ("x.yaml", x)]);
-    stage
-        .work
-        .write("own/kustomization.yaml", format!("resources: ['{gone}']\n"));
-    stage.work.commit("own");
+    let work = &stage.work;
+    work.write("own/kustomization.yaml", format!("resources: ['{gone}']\n"));
+    work.commit("own");
     let entry = "- {url: example.com/acme/gone, leave: true, reason: WHY}";
     for args in [&IN_PLACE[..], &["lock"]] {
-        let output = stage.work.run(args);
+        let output = work.run(args);
         assert!(output.stderr.contains(entry), "{output:?}");
     }
     allow(&stage, &entry.replace("WHY", "gone for good"));
     let run = || {
-        stage.work.run(&["lock"]).success();
-        stage.work.git(&["add", "--all"]);
-        stage
-            .work
-            .git(&["commit", "-q", "--allow-empty", "-m", "lock"]);
-        stage.work.run(&IN_PLACE).success();
+        work.run(&["lock"]).success();
+        work.git(&["add", "--all"]);
+        work.git(&["commit", "-q", "--allow-empty", "-m", "lock"]);
+        work.run(&IN_PLACE).success();
         gates(&stage, 0);
-        let show = |path: &str| stage.work.git(&["show", &format!("localized/main:{path}")]);
+        let show = |path: &str| work.git(&["show", &format!("localized/main:{path}")]);
         assert!(show("own/kustomization.yaml").contains(gone));
         let base = show("app/localized-files/example.com/acme/base/v1/kustomization.yaml");
         assert!(base.contains(gone), "{base}");
@@ -273,7 +258,7 @@ fn references_left_by_configuration_stay_remote_even_if_reachable() {
         )],
     );
     assert_eq!(run(), lock);
-    let output = stage.work.run(&["--in-place"]);
+    let output = work.run(&["--in-place"]);
     assert!(
         !output.success().stdout.contains("going to fail"),
         "{output:?}"
@@ -283,18 +268,19 @@ fn references_left_by_configuration_stay_remote_even_if_reachable() {
 #[test]
 fn left_references_are_kept_in_the_lock() {
     let stage = stage(&[("kustomization.yaml", CHART)]);
-    stage.work.write(
+    let work = &stage.work;
+    work.write(
         "own/kustomization.yaml",
         "resources: ['https://example.com/acme/gone.git//x?ref=v1']\n",
     );
-    stage.work.commit("own");
+    work.commit("own");
     let args = [
         "--leave-remote",
         "https://example.com/acme/gone.git//x?ref=v1",
         "--leave-remote=charts.example",
         "--leave-remote=unused.example",
     ];
-    stage.work.run(&[&IN_PLACE[..], &args].concat()).success();
+    work.run(&[&IN_PLACE[..], &args].concat()).success();
     let lock = lock_on_branch(&stage);
     assert!(
         lock.contains(
@@ -302,30 +288,21 @@ fn left_references_are_kept_in_the_lock() {
         ),
         "{lock}"
     );
-    stage
-        .work
-        .run(&["verify", "localized/main"])
+    work.run(&["verify", "localized/main"])
         .success()
         .stdout_has(&format!(
             "left remote, as accepted: {LABEL}: --leave-remote"
         ));
-    stage
-        .work
-        .run(&["verify", "localized/main", "--rebuild"])
+    work.run(&["verify", "localized/main", "--rebuild"])
         .success();
     // A policy it is not: the configuration alone is.
-    stage
-        .work
-        .run(&["check", "--rev", "localized/main"])
-        .fails(1);
+    work.run(&["check", "--rev", "localized/main"]).fails(1);
     // It holds for that run.
-    stage.work.run(&IN_PLACE).fails(2);
+    work.run(&IN_PLACE).fails(2);
     let copy = ["app", "copy", "--no-verify", "--branch=copies", args[2]];
-    stage.work.run(&copy).success();
+    work.run(&copy).success();
     for rebuild in [&[][..], &["--rebuild"]] {
-        stage
-            .work
-            .run(&[&["verify", "copies"], rebuild].concat())
+        work.run(&[&["verify", "copies"], rebuild].concat())
             .success()
             .stdout_has(&format!("left remote, as accepted: {LABEL}"));
     }
@@ -334,14 +311,15 @@ fn left_references_are_kept_in_the_lock() {
 #[test]
 fn an_edited_record_accepts_nothing() {
     let stage = stage(&[("kustomization.yaml", CHART)]);
-    stage.work.run(&IN_PLACE).success();
-    stage.work.git(&["switch", "-q", "localized/main"]);
-    let lock = stage.work.read("kustomize-localize.lock");
+    let work = &stage.work;
+    work.run(&IN_PLACE).success();
+    work.git(&["switch", "-q", "localized/main"]);
+    let lock = work.read("kustomize-localize.lock");
     let accepted = lock.replace("--helm` only\"\n", "--helm` only\"\n    accepted: true\n");
     assert_ne!(lock, accepted);
-    stage.work.write("kustomize-localize.lock", accepted);
-    stage.work.commit("mine");
-    stage.work.run(&["verify"]).fails(1);
+    work.write("kustomize-localize.lock", accepted);
+    work.commit("mine");
+    work.run(&["verify"]).fails(1);
 }
 
 /// The original could pull the chart into its clone, and the result, which is read-only, could not: there is nothing to
@@ -379,27 +357,26 @@ fn a_root_with_a_chart_that_stays_remote_is_not_compared() {
 #[test]
 fn nothing_is_removed_where_a_chart_cannot_be_looked_for() {
     let stage = stage(&[("kustomization.yaml", CHART)]);
+    let work = &stage.work;
     let args = ["--in-place", "--no-commit", "--no-verify", "--helm"];
-    stage.work.run(&args).success();
-    stage.work.commit("localized");
+    work.run(&args).success();
+    work.commit("localized");
     let chart = "app/localized-files/example.com/acme/base/v1/charts/nginx/Chart.yaml";
-    let there = stage.work.read(chart);
-    let lock = stage.work.read("kustomize-localize.lock");
+    let there = work.read(chart);
+    let lock = work.read("kustomize-localize.lock");
     // No file system takes a name of this length.
     let text = format!(
         "helmCharts: [{{name: {}, releaseName: r}}]\n",
         "x".repeat(300)
     );
-    stage.work.write("other/kustomization.yaml", text);
-    stage
-        .work
-        .write("other/charts/web/Chart.yaml", "name: web\n");
-    stage.work.run(&args);
-    assert_eq!(stage.work.read(chart), there);
-    assert_eq!(stage.work.read("kustomize-localize.lock"), lock);
-    stage.work.run(&["check", "--working-tree"]).fails(2);
-    stage.work.run(&["lock"]);
-    assert_eq!(stage.work.read("kustomize-localize.lock"), lock);
+    work.write("other/kustomization.yaml", text);
+    work.write("other/charts/web/Chart.yaml", "name: web\n");
+    work.run(&args);
+    assert_eq!(work.read(chart), there);
+    assert_eq!(work.read("kustomize-localize.lock"), lock);
+    work.run(&["check", "--working-tree"]).fails(2);
+    work.run(&["lock"]);
+    assert_eq!(work.read("kustomize-localize.lock"), lock);
 }
 
 #[test]
@@ -407,25 +384,22 @@ fn a_chart_that_helm_was_asked_for_is_not_left_for_want_of_helm() {
     // Of the user, and of an upstream.
     for own in [true, false] {
         let stage = stage(&[("kustomization.yaml", CHART)]);
+        let work = &stage.work;
         if own {
-            stage.work.write("app/kustomization.yaml", CHART);
-            stage.work.commit("own");
+            work.write("app/kustomization.yaml", CHART);
+            work.commit("own");
         }
-        stage.work.run(&["lock"]).success();
-        let before = stage.work.read("kustomize-localize.lock");
+        work.run(&["lock"]).success();
+        let before = work.read("kustomize-localize.lock");
         assert!(before.contains("`--helm` only"), "{before}");
         for is_there in [true, false] {
             if !is_there {
-                stage.work.remove("kustomize-localize.lock");
+                work.remove("kustomize-localize.lock");
             }
             std::fs::remove_dir_all(stage.sandbox.path("served")).unwrap();
             std::fs::create_dir(stage.sandbox.path("served")).unwrap();
-            stage
-                .work
-                .run(&["lock", "--helm"])
-                .fails(1)
-                .stderr_has(LABEL);
-            let lock = stage.work.path().join("kustomize-localize.lock");
+            work.run(&["lock", "--helm"]).fails(1).stderr_has(LABEL);
+            let lock = work.path().join("kustomize-localize.lock");
             let lock = std::fs::read_to_string(lock).unwrap_or_default();
             assert!(!lock.contains("`--helm` only"), "{lock}");
             assert_eq!(lock.contains("could not be resolved"), !own, "{lock}");

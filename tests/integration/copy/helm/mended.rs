@@ -18,91 +18,69 @@ fn stage() -> Stage {
 #[test]
 fn a_locked_chart_is_fulfilled() {
     let stage = stage();
-    stage
-        .work
-        .run(&["check"])
-        .fails(1)
-        .stdout_has("remote-chart");
+    let work = &stage.work;
+    work.run(&["check"]).fails(1).stdout_has("remote-chart");
     // Without the option nothing is requested.
-    stage.work.run(&["lock"]).success();
+    work.run(&["lock"]).success();
     assert_eq!(stage.pulls(), [""; 0]);
-    stage
-        .work
-        .run(&["lock", "--helm"])
+    work.run(&["lock", "--helm"])
         .success()
         .stdout_has("  added https://charts.example/stable#nginx@1.2.3 ");
-    let lock = stage.work.read("kustomize-localize.lock");
+    let lock = work.read("kustomize-localize.lock");
     assert!(lock.contains("options:\n  helm: true\n"), "{lock}");
-    stage.work.git(&["add", "--all"]);
-    stage.work.run(&["check"]).success();
+    work.git(&["add", "--all"]);
+    work.run(&["check"]).success();
     assert_eq!(stage.pulls().len(), 1);
-    stage
-        .work
-        .run(&["lock"])
+    work.run(&["lock"])
         .success()
         .stdout_has("nothing to do: kustomize-localize.lock holds 1 remote reference");
     assert_eq!(stage.pulls().len(), 1);
-    stage.work.write(".kustomize-localize", "locked: error\n");
-    stage.work.git(&["add", "--all"]);
-    stage
-        .work
-        .run(&["check"])
-        .fails(1)
-        .stdout_has("remote-chart");
-    fs::remove_file(stage.work.path().join(".kustomize-localize")).unwrap();
-    stage
-        .work
-        .write("app/kustomization.yaml", "resources: []\n");
-    stage.work.git(&["add", "--all"]);
-    stage
-        .work
-        .run(&["check"])
+    work.write(".kustomize-localize", "locked: error\n");
+    work.git(&["add", "--all"]);
+    work.run(&["check"]).fails(1).stdout_has("remote-chart");
+    fs::remove_file(work.path().join(".kustomize-localize")).unwrap();
+    work.write("app/kustomization.yaml", "resources: []\n");
+    work.git(&["add", "--all"]);
+    work.run(&["check"])
         .stdout_has("nothing references `https://charts.example/stable#nginx@1.2.3`");
-    stage.work.run(&["lock"]).success();
-    assert!(!stage.work.read("kustomize-localize.lock").contains("nginx"));
+    work.run(&["lock"]).success();
+    assert!(!work.read("kustomize-localize.lock").contains("nginx"));
 }
 
 #[test]
 fn in_place_a_chart_goes_where_kustomize_would_put_it() {
     let stage = stage();
-    stage.work.write(".gitignore", "charts/\n");
-    stage.work.commit("ignore");
+    let work = &stage.work;
+    work.write(".gitignore", "charts/\n");
+    work.commit("ignore");
     let args = ["--in-place", "--no-commit", "--no-verify"];
-    stage
-        .work
-        .run(&args)
+    work.run(&args)
         .success()
         .stderr_has("warning[remote-chart]");
     let args = [&args[..], &["--helm"]].concat();
-    let output = stage.work.run(&args);
+    let output = work.run(&args);
     output
         .success()
         .stdout_has("git add -f -- :/app/charts/nginx-1.2.3/nginx :/kustomize-localize.lock");
-    assert_eq!(stage.work.read("app/kustomization.yaml"), TEXT);
+    assert_eq!(work.read("app/kustomization.yaml"), TEXT);
     let chart = "app/charts/nginx-1.2.3/nginx";
     assert!(
-        stage
-            .work
-            .read(&format!("{chart}/templates/_helpers.tpl"))
+        work.read(&format!("{chart}/templates/_helpers.tpl"))
             .starts_with("{{-")
     );
-    let lock = stage.work.read("kustomize-localize.lock");
+    let lock = work.read("kustomize-localize.lock");
     assert!(lock.contains("    chart: nginx\n"), "{lock}");
     assert!(!lock.contains("files:"), "{lock}");
-    stage
-        .work
-        .git(&["add", "-f", chart, "kustomize-localize.lock"]);
-    stage.work.run(&["check"]).success();
+    work.git(&["add", "-f", chart, "kustomize-localize.lock"]);
+    work.run(&["check"]).success();
     // It is the user's now: nothing is done about it again, whatever is in it.
-    stage
-        .work
-        .write(&format!("{chart}/values.yaml"), "replicas: 9\n");
-    stage.work.git(&["add", "-f", chart]);
-    stage.work.run(&args).success().stdout_has("nothing to do");
-    stage.work.run(&["lock"]).success();
-    assert_eq!(stage.work.read("kustomize-localize.lock"), lock);
+    work.write(&format!("{chart}/values.yaml"), "replicas: 9\n");
+    work.git(&["add", "-f", chart]);
+    work.run(&args).success().stdout_has("nothing to do");
+    work.run(&["lock"]).success();
+    assert_eq!(work.read("kustomize-localize.lock"), lock);
     assert_eq!(stage.pulls().len(), 1);
-    if let Some(built) = stage.build_alone(&stage.work.path().join("app")) {
+    if let Some(built) = stage.build_alone(&work.path().join("app")) {
         built.success().stdout_has("kind: ConfigMap");
     }
 }
@@ -110,37 +88,34 @@ fn in_place_a_chart_goes_where_kustomize_would_put_it() {
 #[test]
 fn in_place_nothing_is_overwritten() {
     let stage = stage();
-    stage.work.write("app/charts/nginx-1.2.3/nginx", "a file\n");
-    stage.work.commit("in the way");
-    stage
-        .work
+    let work = &stage.work;
+    work.write("app/charts/nginx-1.2.3/nginx", "a file\n");
+    work.commit("in the way");
+    work
         .run(&["--in-place", "--no-commit", "--no-verify", "--helm"])
         .success()
         .stderr_has("warning[not-followed]: app/kustomization.yaml:3:9: helmCharts[0]: `app/charts/nginx-1.2.3/nginx` is not a directory, so it is not a chart");
-    assert_eq!(stage.work.read("app/charts/nginx-1.2.3/nginx"), "a file\n");
+    assert_eq!(work.read("app/charts/nginx-1.2.3/nginx"), "a file\n");
     assert_eq!(stage.pulls(), [""; 0]);
 }
 
 #[test]
 fn a_branch_with_charts_follows_its_source() {
     let stage = stage();
+    let work = &stage.work;
     let args = ["--in-place", "--no-verify", "--helm"];
-    stage.work.run(&args).success();
-    let show = |path: &str| stage.work.git(&["show", &format!("localized/main:{path}")]);
+    work.run(&args).success();
+    let show = |path: &str| work.git(&["show", &format!("localized/main:{path}")]);
     assert!(show("app/charts/nginx-1.2.3/nginx/Chart.yaml").contains("1.2.3"));
-    stage.work.run(&args).success();
-    stage
-        .work
-        .write("other/kustomization.yaml", "resources: []\n");
-    stage.work.commit("other");
+    work.run(&args).success();
+    work.write("other/kustomization.yaml", "resources: []\n");
+    work.commit("other");
     // The option need not be given again.
-    stage.work.run(&args[..2]).success();
+    work.run(&args[..2]).success();
     assert!(show("app/charts/nginx-1.2.3/nginx/Chart.yaml").contains("1.2.3"));
     assert_eq!(show("other/kustomization.yaml"), "resources: []");
     assert_eq!(stage.pulls().len(), 1);
-    stage
-        .work
-        .run(&["--in-place", "--no-verify", "--update"])
+    work.run(&["--in-place", "--no-verify", "--update"])
         .success();
     assert!(show("app/charts/nginx-1.2.3/nginx/Chart.yaml").contains("1.2.3"));
     assert_eq!(stage.pulls().len(), 2);
@@ -149,6 +124,7 @@ fn a_branch_with_charts_follows_its_source() {
 #[test]
 fn in_place_a_chart_of_a_remote_root_is_localized_with_it() {
     let stage = Stage::new();
+    let work = &stage.work;
     stage.serve(REPO, "nginx", "1.2.3");
     let upstream = stage.sandbox.repo("upstream/acme/base.git");
     upstream.write("kustomization.yaml", TEXT);
@@ -156,47 +132,35 @@ fn in_place_a_chart_of_a_remote_root_is_localized_with_it() {
     upstream.git(&["tag", "v1"]);
     let base = format!("file://{}/", stage.sandbox.path("upstream").display());
     stage.sandbox.pretend("https://example.com/", &base);
-    stage.work.write(
+    work.write(
         "app/kustomization.yaml",
         "resources: ['https://example.com/acme/base.git?ref=v1']\n",
     );
-    stage.work.commit("remote");
+    work.commit("remote");
     let args = ["--in-place", "--no-commit", "--no-verify", "--helm"];
-    stage.work.run(&args).success();
+    work.run(&args).success();
     let root = "app/localized-files/example.com/acme/base/v1";
     assert!(
-        !stage
-            .work
+        !work
             .read(&format!("{root}/kustomization.yaml"))
             .contains("repo:")
     );
     let chart = format!("{root}/charts/nginx");
-    assert!(
-        stage
-            .work
-            .read(&format!("{chart}/Chart.yaml"))
-            .contains("nginx")
-    );
-    let lock = stage.work.read("kustomize-localize.lock");
+    assert!(work.read(&format!("{chart}/Chart.yaml")).contains("nginx"));
+    let lock = work.read("kustomize-localize.lock");
     assert!(
         lock.contains(&format!("  - path: {chart}/templates/_helpers.tpl\n")),
         "{lock}"
     );
-    stage.work.commit("localized");
-    stage.work.run(&["check"]).success();
+    work.commit("localized");
+    work.run(&["check"]).success();
     // All of it is in use, and nothing is brought in again.
     for args in [&args[..], &args[..3], &["lock"]] {
-        stage.work.run(args).success().stdout_has("nothing to do");
-        assert_eq!(stage.work.read("kustomize-localize.lock"), lock);
+        work.run(args).success().stdout_has("nothing to do");
+        assert_eq!(work.read("kustomize-localize.lock"), lock);
     }
     // An edit is reported, as of every localized file.
-    stage
-        .work
-        .write(&format!("{chart}/values.yaml"), "replicas: 9\n");
-    stage.work.git(&["add", "--all"]);
-    stage
-        .work
-        .run(&["check"])
-        .fails(1)
-        .stdout_has("edited-copy");
+    work.write(&format!("{chart}/values.yaml"), "replicas: 9\n");
+    work.git(&["add", "--all"]);
+    work.run(&["check"]).fails(1).stdout_has("edited-copy");
 }

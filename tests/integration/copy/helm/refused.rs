@@ -57,46 +57,37 @@ fn without_helm(stage: &Stage) {
 #[test]
 fn helm_that_is_asked_for_must_be_there() {
     let stage = Stage::new();
+    let work = &stage.work;
     stage.serve(REPO, "nginx", "1.2.3");
     let text = chart(REPO, "nginx", "1.2.3");
-    stage.work.write("app/kustomization.yaml", &text);
-    stage.work.commit("chart");
-    stage.work.run(&["lock", "--helm"]).success();
-    let locked = stage.work.read("kustomize-localize.lock");
-    stage.work.remove("kustomize-localize.lock");
+    work.write("app/kustomization.yaml", &text);
+    work.commit("chart");
+    work.run(&["lock", "--helm"]).success();
+    let locked = work.read("kustomize-localize.lock");
+    work.remove("kustomize-localize.lock");
     fs::remove_dir_all(stage.sandbox.path("cache")).unwrap();
     without_helm(&stage);
     let missing = "#nginx@1.2.3: there is no helm on PATH to bring it in\n";
-    stage
-        .work
-        .run(&["lock", "--helm"])
+    work.run(&["lock", "--helm"])
         .fails(1)
         .stderr_has(missing)
         .stderr_has("--no-helm")
         .stderr_has("error: 1 of 1 remote reference could not be resolved\n");
     // Nothing claims that charts are brought in from now on, nor why it stays remote.
-    assert!(!stage.work.path().join("kustomize-localize.lock").exists());
-    stage.work.run(&ARGS).fails(2).stderr_has(missing);
-    stage
-        .work
-        .run(&["--in-place", "--helm"])
+    assert!(!work.path().join("kustomize-localize.lock").exists());
+    work.run(&ARGS).fails(2).stderr_has(missing);
+    work.run(&["--in-place", "--helm"])
         .fails(2)
         .stderr_has(missing);
     // The option can be turned off again, and then the charts are remote again.
-    stage.work.write("kustomize-localize.lock", &locked);
-    stage
-        .work
-        .run(&["lock", "--no-helm"])
+    work.write("kustomize-localize.lock", &locked);
+    work.run(&["lock", "--no-helm"])
         .success()
         .stdout_has("  dropped https://charts.example/stable#nginx@1.2.3 ")
         .stderr_has("warning[remote-chart]");
-    let lock = stage.work.read("kustomize-localize.lock");
+    let lock = work.read("kustomize-localize.lock");
     assert!(!lock.contains("helm: true"), "{lock}");
-    stage
-        .work
-        .run(&["lock"])
-        .success()
-        .stdout_has("nothing to do");
+    work.run(&["lock"]).success().stdout_has("nothing to do");
 }
 
 #[test]
@@ -141,8 +132,9 @@ fn texts_like_helm_options_never_reach_helm() {
 #[test]
 fn a_failing_helm_is_reported_with_its_output() {
     let stage = Stage::new();
+    let work = &stage.work;
     stage.serve(REPO, "nginx", "1.2.3");
-    stage.work.write(
+    work.write(
         "app/kustomization.yaml",
         chart(
             "https://user:secret@charts.example/stable",
@@ -150,16 +142,14 @@ fn a_failing_helm_is_reported_with_its_output() {
             "1.2.3",
         ),
     );
-    let output = stage.work.run(&ARGS);
+    let output = work.run(&ARGS);
     output
         .fails(2)
         .stderr_has("error: app/kustomization.yaml:3:9: helmCharts[0]: https://charts.example/stable#absent@1.2.3: helm could not pull it: chart \"absent\" version \"1.2.3\" not found in https://charts.example/stable repository")
         .stderr_has("hint: to see what helm does: helm pull --version 1.2.3 --repo https://charts.example/stable absent");
     assert!(!output.stderr.contains("secret"), "{output:?}");
     // No end of it: the deadline.
-    stage
-        .work
-        .write("app/kustomization.yaml", chart(REPO, "nginx", "1.2.3"));
+    work.write("app/kustomization.yaml", chart(REPO, "nginx", "1.2.3"));
     fs::write(
         stage
             .sandbox
@@ -167,9 +157,7 @@ fn a_failing_helm_is_reported_with_its_output() {
         "",
     )
     .unwrap();
-    stage
-        .work
-        .run(&[&ARGS[..], &["--timeout", "1"]].concat())
+    work.run(&[&ARGS[..], &["--timeout", "1"]].concat())
         .fails(2)
         .stderr_has("https://charts.example/stable#nginx@1.2.3: `helm` did not finish within 1 s")
         .stderr_has("hint: give it more time with `--timeout SECONDS`");
@@ -214,36 +202,31 @@ fn an_archive_that_is_something_else_is_refused() {
 #[test]
 fn another_archive_than_the_locked_one_is_refused() {
     let stage = Stage::new();
+    let work = &stage.work;
     stage.serve(REPO, "nginx", "1.2.3");
-    stage
-        .work
-        .write("app/kustomization.yaml", chart(REPO, "nginx", "1.2.3"));
-    stage.work.commit("chart");
-    stage.work.run(&["lock", "--helm"]).success();
+    work.write("app/kustomization.yaml", chart(REPO, "nginx", "1.2.3"));
+    work.commit("chart");
+    work.run(&["lock", "--helm"]).success();
     fs::remove_dir_all(stage.sandbox.path("cache")).unwrap();
     let made = stage.sandbox.path("made/nginx");
     fs::write(made.join("values.yaml"), "replicas: 666\n").unwrap();
     stage.pack(REPO, "nginx", "1.2.3");
-    stage.work.commit("lock");
-    let before = stage.work.state();
-    stage
-        .work
-        .run(&["app", "--no-verify"])
+    work.commit("lock");
+    let before = work.state();
+    work.run(&["app", "--no-verify"])
         .fails(2)
         .stderr_has(
             "https://charts.example/stable#nginx@1.2.3 has changed since it was locked: sha256 ",
         )
         .stderr_has("hint: ");
-    assert_eq!(stage.work.state(), before);
-    stage
-        .work
-        .run(&["update"])
+    assert_eq!(work.state(), before);
+    work.run(&["update"])
         .fails(2)
         .stderr_has(
             "https://charts.example/stable#nginx@1.2.3: the chart `1.2.3` is another archive: ",
         )
         .stderr_has("update --accept-moved");
-    stage.work.run(&["update", "--accept-moved"]).success();
-    stage.work.commit("moved");
-    stage.work.run(&["app", "--no-verify"]).success();
+    work.run(&["update", "--accept-moved"]).success();
+    work.commit("moved");
+    work.run(&["app", "--no-verify"]).success();
 }

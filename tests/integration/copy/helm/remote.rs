@@ -54,11 +54,12 @@ fn a_remote_chart_is_pulled_once_and_built_without_its_repository() {
 #[test]
 fn the_configuration_brings_charts_in() {
     let stage = Stage::new();
+    let work = &stage.work;
     stage.serve(REPO, "nginx", "1.2.3");
     let chart = format!("helmCharts:\n- {{name: nginx, repo: '{REPO}', version: 1.2.3}}\n");
-    stage.work.write("app/kustomization.yaml", chart);
-    stage.work.write(".kustomize-localize", "helm: true\n");
-    stage.work.commit("chart");
+    work.write("app/kustomization.yaml", chart);
+    work.write(".kustomize-localize", "helm: true\n");
+    work.commit("chart");
     let ways = [
         &["--in-place", "--no-verify", "--branch", "placed"][..],
         &["app", "copied", "--no-verify", "--branch", "copied"],
@@ -66,28 +67,24 @@ fn the_configuration_brings_charts_in() {
         &["update"],
     ];
     for way in ways {
-        let output = stage.work.run(way);
+        let output = work.run(way);
         assert_eq!(output.success().stderr, "", "{way:?}");
     }
     for chart in [
         "placed:app/charts/nginx-1.2.3/nginx",
         "copied:copied/charts/nginx",
     ] {
-        stage
-            .work
-            .git(&["cat-file", "-e", &format!("{chart}/Chart.yaml")]);
+        work.git(&["cat-file", "-e", &format!("{chart}/Chart.yaml")]);
     }
-    let lock = read(&stage.work.path().join("kustomize-localize.lock"));
+    let lock = read(&work.path().join("kustomize-localize.lock"));
     assert!(
         lock.contains(&format!("url: {REPO}\n    chart: nginx\n")),
         "{lock}"
     );
-    stage.work.git(&["add", "--all"]);
-    stage.work.run(&["check"]).success();
+    work.git(&["add", "--all"]);
+    work.run(&["check"]).success();
     // An option is for one run.
-    stage
-        .work
-        .run(&["lock", "--no-helm"])
+    work.run(&["lock", "--no-helm"])
         .success()
         .stdout_has("dropped");
 }
@@ -153,12 +150,13 @@ fn the_old_field_and_both_kinds_of_plugins_lose_their_repository() {
 #[test]
 fn a_floating_version_is_recorded_and_reported() {
     let stage = Stage::new();
+    let work = &stage.work;
     stage.serve(REPO, "nginx", "1.2.3");
-    stage.work.write(
+    work.write(
         "app/kustomization.yaml",
         "helmCharts:\n- {name: nginx, repo: 'https://charts.example/stable', version: ^1.2, releaseName: one}\n",
     );
-    stage.work.write(
+    work.write(
         "newest/kustomization.yaml",
         "helmCharts:\n- {name: nginx, repo: 'https://charts.example/stable', releaseName: one}\n",
     );
@@ -175,8 +173,7 @@ fn a_floating_version_is_recorded_and_reported() {
         "--no-verify",
         "--helm",
     ];
-    stage
-        .work
+    work
         .run(&args)
         .success()
         .stderr_has("warning[floating-chart]: newest/kustomization.yaml:2:23: helmCharts[0]: https://charts.example/stable#nginx names no single version: taken as 1.2.3, which the lock holds");
@@ -190,19 +187,18 @@ fn a_floating_version_is_recorded_and_reported() {
 #[test]
 fn a_locked_chart_is_not_pulled_again() {
     let stage = Stage::new();
+    let work = &stage.work;
     let archive = stage.serve(REPO, "nginx", "1.2.3");
-    stage.work.write(
+    work.write(
         "app/kustomization.yaml",
         "helmCharts:\n- {name: nginx, repo: 'https://charts.example/stable', version: 1.2.3}\n",
     );
-    stage.work.commit("chart");
+    work.commit("chart");
     let args = ["app", "--helm", "--no-verify"];
-    stage.work.run(&args).success();
+    work.run(&args).success();
     assert_eq!(stage.pulls().len(), 1);
-    let shown = |path: &str| stage.work.git(&["show", &format!("localized/main:{path}")]);
-    let message = stage
-        .work
-        .git(&["log", "-1", "--format=%B", "localized/main"]);
+    let shown = |path: &str| work.git(&["show", &format!("localized/main:{path}")]);
+    let message = work.git(&["log", "-1", "--format=%B", "localized/main"]);
     let lock = shown("localized-app/kustomize-localize.lock");
     let digest = lock.split("sha256: ").nth(1).unwrap()[..64].to_owned();
     assert!(
@@ -217,14 +213,14 @@ fn a_locked_chart_is_not_pulled_again() {
     // From the branch, without cache, network and helm.
     fs::remove_file(&archive).unwrap();
     fs::remove_dir_all(stage.sandbox.path("cache")).unwrap();
-    stage.work.write("app/more.yaml", "");
-    stage.work.write(
+    work.write("app/more.yaml", "");
+    work.write(
         "app/kustomization.yaml",
         "namePrefix: a-\nhelmCharts:\n- {name: nginx, repo: 'https://charts.example/stable', version: 1.2.3}\n",
     );
-    stage.work.commit("prefix");
+    work.commit("prefix");
     let offline = [&args[..], &["--offline", "--locked"]].concat();
-    stage.work.run(&offline).success();
+    work.run(&offline).success();
     assert_eq!(shown("localized-app/charts/nginx/Chart.yaml"), chart);
     assert_eq!(
         shown("localized-app/kustomize-localize.lock")
@@ -236,7 +232,7 @@ fn a_locked_chart_is_not_pulled_again() {
 
     // Charts that are not locked are not requested either.
     let elsewhere = |more: &str| {
-        stage.work.run(&[
+        work.run(&[
             "app",
             "../elsewhere",
             "--no-commit",
@@ -305,12 +301,13 @@ fn a_chart_home_out_of_the_scope_becomes_one_below_the_root() {
 #[test]
 fn both_builds_see_the_same_archive() {
     let stage = Stage::new();
+    let work = &stage.work;
     stage.serve(REPO, "nginx", "1.2.3");
-    stage.work.write(
+    work.write(
         "app/kustomization.yaml",
         "helmCharts:\n- {name: nginx, repo: 'https://charts.example/stable', version: 1.2.3, releaseName: one}\n",
     );
-    stage.work.commit("chart");
+    work.commit("chart");
     if stage.sandbox.builds().is_none() {
         return;
     }
@@ -318,7 +315,7 @@ fn both_builds_see_the_same_archive() {
         "--helm-command={}",
         stage.sandbox.path("bin/helm").display()
     );
-    let output = stage.work.run(&[
+    let output = work.run(&[
         "app",
         "--helm",
         "--build-arg=--enable-helm",
@@ -326,9 +323,7 @@ fn both_builds_see_the_same_archive() {
         &helm,
     ]);
     output.success();
-    let message = stage
-        .work
-        .git(&["log", "-1", "--format=%B", "localized/main"]);
+    let message = work.git(&["log", "-1", "--format=%B", "localized/main"]);
     assert!(
         message.contains("Kustomize-Localize-Verified: identical 1/1 kustomize/"),
         "{message}{output:?}"
@@ -340,21 +335,22 @@ fn both_builds_see_the_same_archive() {
 #[test]
 fn helm_gets_the_login_of_a_url_and_nobody_else_does() {
     let stage = Stage::new();
+    let work = &stage.work;
     let with_login = "https://me:s3cr3t@charts.example/stable?token=s3cr3t-query";
     stage.serve(with_login, "nginx", "1.2.3");
-    stage.work.write(
+    work.write(
         "app/kustomization.yaml",
         format!("helmCharts:\n- {{name: nginx, repo: '{with_login}', version: 1.2.3, releaseName: one}}\n"),
     );
-    stage.work.commit("chart");
+    work.commit("chart");
     let args = ["app", "--helm", "--no-verify", "-v"];
-    let output = stage.work.run(&args);
+    let output = work.run(&args);
     output.success().lacks("s3cr3t");
     assert_eq!(stage.pulls(), [format!("pull {with_login} nginx 1.2.3")]);
     let branch = "localized/main";
-    for file in stage.work.files(branch) {
+    for file in work.files(branch) {
         let path = file.split_once(' ').unwrap().1;
-        let text = stage.work.show(branch, path);
+        let text = work.show(branch, path);
         assert!(
             path == "app/kustomization.yaml" || !text.contains("s3cr3t"),
             "{path}\n{text}"
@@ -377,6 +373,7 @@ fn the_newest_version_may_be_in_development_only_where_devel_is_true() {
         ("null", false),
     ];
     let stage = Stage::new();
+    let work = &stage.work;
     stage.serve(REPO, "nginx", "1.2.3");
     stage.sandbox.script(
         "helm",
@@ -385,11 +382,11 @@ fn the_newest_version_may_be_in_development_only_where_devel_is_true() {
     for (value, is_devel) in values {
         let chart = format!("{{name: nginx, repo: '{REPO}', devel: {value}}}");
         let text = format!("helmCharts:\n- {chart}\n");
-        stage.work.write("app/kustomization.yaml", text);
+        work.write("app/kustomization.yaml", text);
         let log = stage.sandbox.path("served/args");
         let _ = fs::remove_file(&log);
-        let _ = fs::remove_file(stage.work.path().join("kustomize-localize.lock"));
-        stage.work.run(&["lock", "--helm"]).success();
+        let _ = fs::remove_file(work.path().join("kustomize-localize.lock"));
+        work.run(&["lock", "--helm"]).success();
         assert_eq!(
             read(&log).contains("--devel"),
             is_devel,
@@ -398,7 +395,7 @@ fn the_newest_version_may_be_in_development_only_where_devel_is_true() {
         );
         // As the real one does.
         fs::remove_file(&log).unwrap();
-        let app = stage.work.path().join("app");
+        let app = work.path().join("app");
         if stage.build(&app).is_some() {
             let _ = fs::remove_dir_all(app.join("charts"));
             assert_eq!(
@@ -412,8 +409,8 @@ fn the_newest_version_may_be_in_development_only_where_devel_is_true() {
     for value in ["'no'", "\"true\"", "0"] {
         let chart = format!("{{name: nginx, repo: '{REPO}', devel: {value}}}");
         let text = format!("helmCharts:\n- {chart}\n");
-        stage.work.write("app/kustomization.yaml", text);
-        stage.work.git(&["add", "--all"]);
-        stage.work.run(&["check"]).fails(1).stdout_has("devel");
+        work.write("app/kustomization.yaml", text);
+        work.git(&["add", "--all"]);
+        work.run(&["check"]).fails(1).stdout_has("devel");
     }
 }

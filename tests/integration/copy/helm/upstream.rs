@@ -10,19 +10,20 @@ use crate::support::{Output, Repo};
 /// A repository whose lock holds a chart for each of these versions, none for an empty one.
 fn locked(versions: &[&str]) -> Stage {
     let stage = Stage::new();
+    let work = &stage.work;
     for (index, version) in versions.iter().enumerate() {
         let version = match *version {
             "" => String::new(),
             version => format!("  version: '{version}'\n"),
         };
-        stage.work.write(
+        work.write(
             &format!("app{index}/kustomization.yaml"),
             format!("helmCharts:\n- name: nginx\n  repo: {REPO}\n{version}"),
         );
     }
     stage.serve(REPO, "nginx", "1.2.3");
-    stage.work.run(&["lock", "--helm"]).success();
-    stage.work.commit("locked");
+    work.run(&["lock", "--helm"]).success();
+    work.commit("locked");
     stage
 }
 
@@ -39,8 +40,9 @@ fn remove(stage: &Stage, version: &str) {
 #[test]
 fn every_chart_gets_its_verdict() {
     let stage = locked(&["1.2.3", "^1.2", ""]);
+    let work = &stage.work;
     let before = stage.pulls().len();
-    ask(&stage.work)
+    ask(work)
         .success()
         .stdout_has(&format!(": ok: {REPO}#nginx@1.2.3 is "))
         .stdout_has(&format!(": ok: {REPO}#nginx is "))
@@ -49,7 +51,7 @@ fn every_chart_gets_its_verdict() {
     // A newer one is what a range is for.
     remove(&stage, "1.2.3");
     stage.serve(REPO, "nginx", "1.10.0");
-    let output = ask(&stage.work);
+    let output = ask(work);
     output
         .fails(1)
         .stdout_has(&format!(": updated: {REPO}#nginx was "))
@@ -63,7 +65,7 @@ fn every_chart_gets_its_verdict() {
     // An older one is not.
     remove(&stage, "1.10.0");
     stage.serve(REPO, "nginx", "1.2.2");
-    ask(&stage.work)
+    ask(work)
         .fails(1)
         .stdout_has(&format!(": moved: {REPO}#nginx@^1.2 was "))
         .stdout_has(": it is version 1.2.2 now, was 1.2.3\n");
@@ -76,19 +78,18 @@ fn every_chart_gets_its_verdict() {
     )
     .unwrap();
     stage.pack(REPO, "nginx", "1.2.3");
-    ask(&stage.work)
+    ask(work)
         .fails(1)
         .stdout_has(&format!(": moved: {REPO}#nginx@1.2.3 was "))
         .stdout_has(": it is another archive of the same version\n")
         .stdout_has("upstream of 3 remotes: 3 moved\n");
     remove(&stage, "1.2.3");
-    ask(&stage.work)
+    ask(work)
         .fails(1)
         .stdout_has(&format!(": gone: {REPO}#nginx@1.2.3 was "))
         .stdout_has("helm could not pull it: chart \"nginx\" version \"1.2.3\" not found")
         .stdout_has("upstream of 3 remotes: 3 gone\n");
-    let json = stage
-        .work
+    let json = work
         .run(&["verify", "--upstream", "--format", "json"])
         .fails(1)
         .stdout
@@ -104,6 +105,7 @@ fn every_chart_gets_its_verdict() {
 #[test]
 fn a_repository_that_cannot_be_asked_is_unreachable() {
     let stage = locked(&["1.2.3"]);
+    let work = &stage.work;
     for said in [
         "Error: looks like \"https://charts.example/stable\" is not a valid chart repository or cannot be reached: Get \"https://charts.example/stable/index.yaml\": dial tcp: lookup charts.example: no such host",
         "Error: failed to fetch https://charts.example/stable/index.yaml : 500 Internal Server Error",
@@ -112,7 +114,7 @@ fn a_repository_that_cannot_be_asked_is_unreachable() {
         stage
             .sandbox
             .script("helm", &format!("echo '{said}' >&2; exit 1"));
-        ask(&stage.work)
+        ask(work)
             .fails(2)
             .stdout_has(": unreachable: ")
             .stdout_has("upstream of 1 remote: 1 unreachable\n")
@@ -126,7 +128,7 @@ fn a_repository_that_cannot_be_asked_is_unreachable() {
         stage
             .sandbox
             .script("helm", &format!("echo '{said}' >&2; exit 1"));
-        ask(&stage.work).fails(1).stdout_has(": gone: ");
+        ask(work).fails(1).stdout_has(": gone: ");
     }
     fs::remove_file(stage.sandbox.path("bin/helm")).unwrap();
     let without = stage.sandbox.path("bin");
@@ -138,7 +140,7 @@ fn a_repository_that_cannot_be_asked_is_unreachable() {
         stage.sandbox.offer(program, &found);
     }
     stage.sandbox.set("PATH", without);
-    ask(&stage.work)
+    ask(work)
         .fails(2)
         .stdout_has(": there is no helm on PATH to ask for it\n")
         .stderr_has("hint: helm must be on PATH");
