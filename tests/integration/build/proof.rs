@@ -4,16 +4,15 @@
 //! | row | test |
 //! |---|---|
 //! | origin annotations | here |
-//! | a symlinked generator source | here |
+//! | a symlinked generator source | `references::generator_keys_stay` |
 //! | two URLs that differ only in port or query | here, for generators;
 //! `layout::files_that_would_meet_get_paths_of_their_own` |
 //! | a scope two and three levels above the target | here |
 //! | `.` as target | here |
-//! | a remote target in a sub-directory | `stories::a_remote_target_builds_without_a_network`, and here |
+//! | a remote target in a sub-directory | here |
 //! | a remote base with CRLF attributes | `bytes::a_remote_root_has_the_bytes_of_a_checkout`, and here with a submodule
 //! |
-//! | a plugin directory | `references::plugin_configurations_may_be_the_resources_of_a_directory`, `plugins` for those
-//! of repositories |
+//! | a plugin directory | `plugins` |
 //! | an exec function | `functions::programs_of_the_repository_come_along_unchanged` |
 //! | a chart home, with what stands in for helm | `helm::local::local_charts_and_values_come_along` |
 //! | every field | `references::every_field_with_…`, `paths::every_field_…` |
@@ -96,32 +95,6 @@ fn without_origin(text: &str) -> Vec<Value> {
             object
         })
         .collect()
-}
-
-#[test]
-fn a_symlinked_generator_source() {
-    let world = World::new();
-    let work = &world.work;
-    world.commit(&[
-        (
-            "app/kustomization.yaml",
-            "configMapGenerator:\n- name: g\n  files: [data.txt, dir/other.txt, key=data.txt]\n  envs: [link.env]\n",
-        ),
-        ("app/real/source", "data\n"),
-        ("app/real/env", "A=1\n"),
-    ]);
-    work.symlink("app/data.txt", "real/source");
-    work.symlink("app/dir", "real");
-    work.symlink("app/real/other.txt", "../data.txt");
-    work.symlink("app/link.env", "real/env");
-    work.commit("links");
-    same(&world, &["app"], "app", "localized-app");
-    // The key is that of the link, not of the file.
-    let text = work.show("localized/main", "localized-app/kustomization.yaml");
-    assert_eq!(
-        text,
-        "configMapGenerator:\n- name: g\n  files: [data.txt=real/source, other.txt=real/source, key=real/source]\n  envs: [real/env]\n"
-    );
 }
 
 #[test]
@@ -234,8 +207,9 @@ fn a_remote_target_with_a_submodule_of_crlf_files() {
     ]);
     shop.write(
         "deploy/app/kustomization.yaml",
-        "resources: [../../lib/base]\nnamePrefix: shop-\n",
+        "resources: [../../lib/base, 'https://files.example.com/map.yaml']\nnamePrefix: shop-\n",
     );
+    world.file("https://files.example.com/map.yaml", config_map("file"));
     shop.commit("shop");
     shop.git(&["tag", "v1"]);
     world.commit(&[("README.md", "ours\n")]);

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::PathBuf;
 
+use super::{project, recorded, stand_in};
 use crate::support::{Project, config};
 
 /// A repository with three roots on one base, and a kustomize that writes down what it builds.
@@ -14,21 +15,17 @@ struct Logged {
 
 impl Logged {
     fn new() -> Option<Logged> {
-        let project = Project::new();
-        let work = &project.work;
-        let kustomize = project.sandbox.builds()?;
-        let log = project.sandbox.path("log");
-        project.sandbox.script(
-            "kustomize",
-            &format!(
-                "[ $1 = version ] || for last; do :; done\n[ $1 = version ] || {{ echo \"$last\" >>'{}'; ls \"$last/..\" >>'{}'; }}\nexec '{}' \"$@\"",
-                log.display(),
-                project.sandbox.path("seen").display(),
-                kustomize.program().display()
-            ),
+        let project = project()?;
+        let (log, seen) = (project.sandbox.path("log"), project.sandbox.path("seen"));
+        let note = format!(
+            "echo \"$last\" >>'{}'; ls \"$last/..\" >>'{}'",
+            log.display(),
+            seen.display()
         );
-        let script = project.sandbox.path("bin/kustomize");
-        project.sandbox.set("KUSTOMIZE", script);
+        let script =
+            format!("[ $1 = version ] || {{ for last; do :; done; {note}; }}\nexec REAL \"$@\"");
+        stand_in(&project.sandbox, &script);
+        let work = &project.work;
         for name in ["production", "staging"] {
             work.write(
                 &format!("example/{name}/kustomization.yaml"),
@@ -74,10 +71,7 @@ impl Logged {
     }
 
     fn verified(&self) -> String {
-        let format = "--format=%(trailers:key=Kustomize-Localize-Verified,valueonly)";
-        self.project
-            .work
-            .git(&["log", "-1", format, "localized/main"])
+        recorded(&self.project.work)
     }
 }
 

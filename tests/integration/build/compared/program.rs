@@ -2,12 +2,8 @@
 
 use std::fs;
 
-use crate::support::Project;
-
-fn trailer(project: &Project) -> String {
-    let format = "--format=%(trailers:key=Kustomize-Localize-Verified,valueonly)";
-    project.work.git(&["log", "-1", format, "localized/main"])
-}
+use super::{project, recorded, stand_in};
+use crate::support::{Kustomize, Project};
 
 #[test]
 fn a_program_that_is_named_must_be_one_that_builds() {
@@ -41,10 +37,7 @@ fn a_program_that_is_named_must_be_one_that_builds() {
 
 #[test]
 fn a_named_program_takes_precedence_over_path() {
-    let project = Project::new();
-    let Some(kustomize) = project.sandbox.builds() else {
-        return;
-    };
+    let Some(project) = project() else { return };
     // None of these can build anything.
     let sandbox = &project.sandbox;
     sandbox.script("kustomize", "exit 7");
@@ -55,6 +48,7 @@ fn a_named_program_takes_precedence_over_path() {
         .stdout_has("  not verified by a build: `")
         .stdout_has("/bin/kustomize` does not say its version");
     sandbox.set("KUSTOMIZE", "/dev/null");
+    let kustomize = Kustomize::find().unwrap();
     let named = kustomize.program().display().to_string();
     project
         .overlay(&["--kustomize", &named])
@@ -97,45 +91,29 @@ fn programs_in_the_current_directory_are_not_used() {
 
 #[test]
 fn kubectl_builds_where_there_is_no_kustomize() {
-    let project = Project::new();
-    let Some(kustomize) = project.sandbox.builds() else {
-        return;
-    };
+    let Some(project) = project() else { return };
     let sandbox = &project.sandbox;
     sandbox.unset("KUSTOMIZE");
+    let kustomize = Kustomize::find().unwrap();
     let real = kustomize.program().display();
-    sandbox.script(
-        "kubectl",
-        &format!(
-            "case $1 in\nversion) echo '{{\"clientVersion\": {{\"gitVersion\": \"v1.34.1\"}}}}';;\n\
-             kustomize) shift; exec {real} build \"$@\";;\nesac"
-        ),
-    );
+    let version = "echo '{\"clientVersion\": {\"gitVersion\": \"v1.34.1\"}}'";
+    let script =
+        format!("case $1 in version) {version};; *) shift; exec {real} build \"$@\";; esac");
+    sandbox.script("kubectl", &script);
     project
         .overlay(&[])
         .success()
         .stdout_has("  verified: builds are identical: ")
         .stdout_has("(kubectl/v1.34.1, network closed");
-    assert_eq!(trailer(&project), "identical 1/1 kubectl/v1.34.1");
+    assert_eq!(recorded(&project.work), "identical 1/1 kubectl/v1.34.1");
 }
 
 #[test]
 fn arguments_reach_both_builds() {
-    let project = Project::new();
-    let Some(kustomize) = project.sandbox.builds() else {
-        return;
-    };
-    let sandbox = &project.sandbox;
-    let real = kustomize.program().display();
-    let log = sandbox.path("log");
-    sandbox.script(
-        "logging",
-        &format!(
-            "[ $1 = version ] || echo \"$@\" >> {}; exec {real} \"$@\"",
-            log.display()
-        ),
-    );
-    sandbox.set("KUSTOMIZE", sandbox.path("bin/logging"));
+    let Some(project) = project() else { return };
+    let log = project.sandbox.path("log");
+    let note = format!("[ $1 = version ] || echo \"$@\" >>'{}'", log.display());
+    stand_in(&project.sandbox, &format!("{note}; exec REAL \"$@\""));
     project
         .overlay(&[
             "--load-restrictor=none",
@@ -156,10 +134,7 @@ fn arguments_reach_both_builds() {
 
 #[test]
 fn arguments_that_leave_nothing_to_compare_are_refused() {
-    let project = Project::new();
-    if project.sandbox.builds().is_none() {
-        return;
-    }
+    let Some(project) = project() else { return };
     for argument in [
         "-o",
         "-oout",

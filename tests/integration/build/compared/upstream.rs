@@ -2,25 +2,17 @@
 
 use std::fs;
 
+use super::{project, stand_in};
 use crate::support::{Project, World, base_of, config, config_map};
 
-/// Puts a kustomize in the place of the real one that leaves what the original builds to in `original.yaml`.
-fn watched(project: &Project) -> bool {
-    let Some(kustomize) = project.sandbox.builds() else {
-        return false;
-    };
-    let real = kustomize.program().display();
+/// Returns a project whose kustomize leaves what the original builds to in `original.yaml`.
+fn watched() -> Option<Project> {
+    let project = project()?;
     let seen = project.sandbox.path("original.yaml");
-    project.sandbox.script(
-        "kustomize",
-        &format!(
-            "case \"$*\" in */original/*) {real} \"$@\" | tee {};; *) {real} \"$@\";; esac",
-            seen.display()
-        ),
-    );
-    let script = project.sandbox.path("bin/kustomize");
-    project.sandbox.set("KUSTOMIZE", script);
-    true
+    let copy = format!("| tee '{}'", seen.display());
+    let script = format!("case \"$*\" in */original/*) REAL \"$@\" {copy};; *) REAL \"$@\";; esac");
+    stand_in(&project.sandbox, &script);
+    Some(project)
 }
 
 /// Runs the program, and returns what the original was built to.
@@ -44,11 +36,8 @@ fn both_ways(project: &Project) {
 
 #[test]
 fn fetched_files_build_as_the_live_upstream_does() {
-    let project = Project::new();
+    let Some(project) = watched() else { return };
     let work = &project.work;
-    if !watched(&project) {
-        return;
-    }
     let upstream = &project.upstream;
     // Every way to name a ref, directories, links, line ends that a checkout makes, a root that goes up.
     upstream.write(".gitattributes", "*.txt text eol=crlf\n");
@@ -92,11 +81,8 @@ fn fetched_files_build_as_the_live_upstream_does() {
 
 #[test]
 fn submodules_are_there_where_they_are_asked_for() {
-    let project = Project::new();
+    let Some(project) = watched() else { return };
     let work = &project.work;
-    if !watched(&project) {
-        return;
-    }
     let sandbox = &project.sandbox;
     sandbox.configure("protocol.file.allow", "always");
     let inner = sandbox.repo("upstream/acme/inner.git");
@@ -128,10 +114,7 @@ fn submodules_are_there_where_they_are_asked_for() {
 
 #[test]
 fn local_links_and_an_upper_scope() {
-    let project = Project::new();
-    if !watched(&project) {
-        return;
-    }
+    let Some(project) = watched() else { return };
     let work = &project.work;
     work.write("shared/maps/map.yaml", config("linked"));
     work.write("shared/maps/kustomization.yaml", "resources: [map.yaml]\n");
@@ -158,12 +141,9 @@ fn local_links_and_an_upper_scope() {
 
 #[test]
 fn an_upstream_that_moves_after_the_fetch_is_not_seen() {
-    let project = Project::new();
+    let Some(project) = project() else { return };
     let work = &project.work;
-    let Some(kustomize) = project.sandbox.builds() else {
-        return;
-    };
-    let (sandbox, upstream) = (&project.sandbox, &project.upstream);
+    let upstream = &project.upstream;
     let id = upstream.git(&["rev-parse", "HEAD"]);
     upstream.write("service.yaml", config("moved"));
     upstream.commit("moved");
@@ -175,14 +155,8 @@ fn an_upstream_that_moves_after_the_fetch_is_not_seen() {
         .iter()
         .map(|name| format!("echo {moved} >'{refs}/{name}'; "))
         .collect();
-    sandbox.script(
-        "kustomize",
-        &format!(
-            "[ $1 = version ] || {{ {moves} }}\nexec '{}' \"$@\"",
-            kustomize.program().display()
-        ),
-    );
-    sandbox.set("KUSTOMIZE", sandbox.path("bin/kustomize"));
+    let script = format!("[ $1 = version ] || {{ {moves} }}\nexec REAL \"$@\"");
+    stand_in(&project.sandbox, &script);
     let url = "https://example.com/acme/remote.git";
     for (number, end) in [
         "",
@@ -219,44 +193,11 @@ fn an_upstream_that_moves_after_the_fetch_is_not_seen() {
 }
 
 #[test]
-fn a_remote_target_is_built_by_its_url() {
-    let project = Project::new();
-    if project.sandbox.builds().is_none() {
-        return;
-    }
-    let upstream = &project.upstream;
-    upstream.write("deep/app/kustomization.yaml", "resources: [../../shared]\n");
-    upstream.write("shared/kustomization.yaml", "resources: [map.yaml]\n");
-    upstream.write("shared/map.yaml", config("shared"));
-    upstream.commit("deep");
-    upstream.git(&["tag", "v2"]);
-    let url = "https://example.com/acme/remote.git//deep/app?ref=v2";
-    for more in [&[] as &[&str], &["--verify=full", "again"]] {
-        let args = [&[url], more].concat();
-        project
-            .work
-            .run(&args)
-            .success()
-            .stdout_has("  verified: builds are identical: ");
-    }
-}
-
-#[test]
 fn other_git_calls_are_reported_and_passed_to_git() {
-    let project = Project::new();
-    let Some(kustomize) = project.sandbox.builds() else {
-        return;
-    };
+    let Some(project) = project() else { return };
     // As a kustomize of tomorrow may: it asks something that we do not know.
-    let real = kustomize.program().display();
-    project.sandbox.script(
-        "kustomize",
-        &format!(
-            "case \"$*\" in */original/*) git --exec-path >/dev/null || exit 1;; esac\nexec {real} \"$@\""
-        ),
-    );
-    let script = project.sandbox.path("bin/kustomize");
-    project.sandbox.set("KUSTOMIZE", script);
+    let ask = "case \"$*\" in */original/*) git --exec-path >/dev/null || exit 1;; esac";
+    stand_in(&project.sandbox, &format!("{ask}\nexec REAL \"$@\""));
     project
         .overlay(&[])
         .success()
@@ -319,10 +260,7 @@ fn a_locked_file_that_changed_is_seen_by_a_full_verification() {
 
 #[test]
 fn an_upstream_that_is_gone_fails_a_full_verification() {
-    let project = Project::new();
-    if project.sandbox.builds().is_none() {
-        return;
-    }
+    let Some(project) = project() else { return };
     project.overlay(&[]).success();
     fs::remove_dir_all(project.upstream.path()).unwrap();
     let before = project.work.state();
@@ -344,11 +282,8 @@ fn an_upstream_that_is_gone_fails_a_full_verification() {
 
 #[test]
 fn a_locked_ref_that_moved_is_seen_by_a_full_verification() {
-    let project = Project::new();
+    let Some(project) = project() else { return };
     let work = &project.work;
-    if project.sandbox.builds().is_none() {
-        return;
-    }
     work.run(&["lock"]).success();
     work.git(&["add", "--all"]);
     work.commit("locked");
@@ -365,15 +300,9 @@ fn a_locked_ref_that_moved_is_seen_by_a_full_verification() {
 
 #[test]
 fn a_nondeterministic_build_is_reported_as_such() {
-    let project = Project::new();
-    let Some(kustomize) = project.sandbox.builds() else {
-        return;
-    };
-    let real = kustomize.program().display();
-    let body = format!("{real} \"$@\" || exit; [ $1 = version ] || date '+# %s%N'");
-    project.sandbox.script("kustomize", &body);
-    let script = project.sandbox.path("bin/kustomize");
-    project.sandbox.set("KUSTOMIZE", script);
+    let Some(project) = project() else { return };
+    let script = "REAL \"$@\" || exit; [ $1 = version ] || date '+# %s%N'";
+    stand_in(&project.sandbox, script);
     let before = project.work.state();
     project
         .overlay(&[])
@@ -431,10 +360,7 @@ fn every_file_is_asked_for_once() {
 
 #[test]
 fn the_original_is_the_committed_tree() {
-    let project = Project::new();
-    if project.sandbox.builds().is_none() {
-        return;
-    }
+    let Some(project) = project() else { return };
     let commit = project.work.git(&["rev-parse", "HEAD"]);
     project
         .work
@@ -443,4 +369,34 @@ fn the_original_is_the_committed_tree() {
         .overlay(&["--rev", &commit, "--branch", "copies"])
         .success()
         .stdout_has("  verified: ");
+}
+
+#[test]
+fn unfetched_files_are_reported_and_requested_from_upstream() {
+    let world = World::new();
+    if world.sandbox.builds().is_none() {
+        return;
+    }
+    let url = "https://files.example.com/map.yaml";
+    world.file(url, config_map("one"));
+    let text = format!("resources: ['{url}']\n");
+    world.commit(&[("app/kustomization.yaml", &text)]);
+    // Like a plugin might, the original requests something that no kustomization names.
+    let other = "https://files.example.com/other.yaml";
+    world.file(other, config_map("other"));
+    let side = world.sandbox.path("side");
+    std::fs::create_dir(&side).unwrap();
+    let text = format!("resources: ['{other}']\n");
+    std::fs::write(side.join("kustomization.yaml"), text).unwrap();
+    let build = format!("REAL build '{}' >/dev/null || exit 1", side.display());
+    let script = format!("case \"$*\" in */original/*) {build};; esac\nexec REAL \"$@\"");
+    stand_in(&world.sandbox, &script);
+    world
+        .work
+        .run(&["app"])
+        .success()
+        .stdout_has("  verified: ")
+        .stdout_has(&format!(
+            "the original was built with the live upstream: `{other}`: it was not fetched"
+        ));
 }
