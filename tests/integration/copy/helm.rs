@@ -15,7 +15,7 @@ mod upstream;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::support::{Kustomize, Output, Repo, Sandbox};
+use crate::support::{Kustomize, Output, Repo, Sandbox, tool};
 
 /// A fake helm. Archives lie in `$CHARTS/{repository, with _ for what no file name has}/{name}-{version}.tgz`.
 const STAND_IN: &str = r##"
@@ -91,6 +91,55 @@ impl Stage {
         sandbox.script("helm", STAND_IN);
         let work = sandbox.repo("work");
         Stage { sandbox, work }
+    }
+
+    /// Returns one that serves nginx 1.2.3, with a commit in which this is the kustomization of `app`.
+    fn of(kustomization: &str) -> Stage {
+        let stage = Stage::new();
+        stage.serve(REPO, "nginx", "1.2.3");
+        stage.work.write("app/kustomization.yaml", kustomization);
+        stage.work.commit("chart");
+        stage
+    }
+
+    /// Returns one in which `app` names an upstream root with these files.
+    fn of_upstream(files: &[(&str, &str)]) -> Stage {
+        let stage = Stage::of(&format!("resources:\n- {BASE}\n"));
+        let base = format!("file://{}/", stage.sandbox.path("upstream").display());
+        stage.sandbox.pretend("https://example.com/", &base);
+        stage.upstream("base", files);
+        stage
+    }
+
+    /// Makes the repository `https://example.com/acme/NAME.git`, tagged `v1`.
+    fn upstream(&self, name: &str, files: &[(&str, &str)]) {
+        let upstream = self.sandbox.repo(&format!("upstream/acme/{name}.git"));
+        for (path, text) in files {
+            upstream.write(path, text);
+        }
+        upstream.commit("one");
+        upstream.git(&["tag", "v1"]);
+    }
+
+    /// Takes helm away.
+    fn without_helm(&self) {
+        fs::remove_file(self.sandbox.path("bin/helm")).unwrap();
+        for program in ["git", "sh"] {
+            self.sandbox.offer(program, &tool(program).unwrap());
+        }
+        self.sandbox.set("PATH", self.sandbox.path("bin"));
+    }
+
+    /// Returns the lock of the repository.
+    fn lock(&self) -> String {
+        self.work.read("kustomize-localize.lock")
+    }
+
+    /// Returns the arguments that let the program build with the stand-in.
+    fn build_args(&self) -> [String; 2] {
+        let helm = self.sandbox.path("bin/helm");
+        let helm = format!("--build-arg=--helm-command={}", helm.display());
+        ["--build-arg=--enable-helm".to_owned(), helm]
     }
 
     /// Has the stand-in serve a chart, and returns the archive's place.
@@ -210,3 +259,6 @@ fn read(path: &Path) -> String {
 }
 
 const REPO: &str = "https://charts.example/stable";
+const LABEL: &str = "https://charts.example/stable#nginx@1.2.3";
+const BASE: &str = "https://example.com/acme/base.git?ref=v1";
+const CHART: &str = "helmCharts:\n- {name: nginx, repo: 'https://charts.example/stable', version: 1.2.3, releaseName: one}\n";

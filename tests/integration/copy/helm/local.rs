@@ -3,6 +3,7 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 
+use super::super::Refused;
 use super::{Stage, read, write_chart};
 
 #[test]
@@ -69,23 +70,12 @@ fn an_absolute_home_becomes_a_relative_one() {
     work.write("app/kustomization.yaml", text(home.to_str().unwrap()));
     let copy = stage.same("app", &[]);
     assert_eq!(read(&copy.join("kustomization.yaml")), text("home"));
-    if stage.sandbox.builds().is_none() {
-        return;
+    if stage.sandbox.builds().is_some() {
+        let [enable, helm] = stage.build_args();
+        work.run(&["app", "../proven", "--no-commit", &enable, &helm])
+            .success()
+            .stdout_has("verified: builds are identical: ");
     }
-    let helm = format!(
-        "--helm-command={}",
-        stage.sandbox.path("bin/helm").display()
-    );
-    let args = [
-        "app",
-        "../proven",
-        "--no-commit",
-        "--build-arg=--enable-helm",
-        "--build-arg",
-    ];
-    work.run(&[&args[..], &[helm.as_str()]].concat())
-        .success()
-        .stdout_has("verified: builds are identical: ");
 }
 
 #[test]
@@ -105,9 +95,8 @@ fn links_become_their_targets() {
         "app/kustomization.yaml",
         "helmCharts: [{name: nginx, releaseName: one}]\n",
     );
-    let args = ["--no-commit", "--no-verify", "app", "../copy"];
-    work.run(&args).success();
-    let chart = stage.sandbox.path("copy/charts/nginx");
+    let copy = stage.same("app", &[]);
+    let chart = copy.join("charts/nginx");
     for (path, text) in [
         ("templates/_common.tpl", "common"),
         ("files/more/a.txt", "a"),
@@ -115,98 +104,46 @@ fn links_become_their_targets() {
         assert_eq!(read(&chart.join(path)), text);
         assert!(fs::symlink_metadata(chart.join(path)).unwrap().is_file());
     }
-    assert!(!stage.sandbox.path("copy/real").exists());
-    stage.same("app", &[]);
+    assert!(!copy.join("real").exists());
 }
 
 #[test]
-fn links_that_leave_are_refused() {
+fn charts_that_cannot_come_along_are_refused() {
     let stage = Stage::new();
     let work = &stage.work;
-    write_chart(&work.path().join("app/charts/nginx"), "nginx", "1.2.3");
-    work.write("secret", "s");
-    work.write(
-        "app/kustomization.yaml",
-        "helmCharts: [{name: nginx, releaseName: one}]\n",
-    );
-    for target in ["../../../secret", "/etc/hostname", "nowhere", "."] {
-        work.symlink("app/charts/nginx/link", target);
-        work.run(&["--no-commit", "--no-verify", "app", "../copy"])
-            .fails(2)
-            .stderr_has("error: app/kustomization.yaml:1:14: helmCharts[0]: ")
-            .stderr_has("charts/nginx/link")
-            .stderr_has("hint: ");
-        assert!(!stage.sandbox.path("copy").exists());
-        work.remove("app/charts/nginx/link");
-    }
-}
-
-#[test]
-fn a_chart_that_is_nowhere_is_an_error_unless_it_may_be() {
-    let stage = Stage::new();
-    let work = &stage.work;
-    work.write(
-        "app/kustomization.yaml",
-        "resources: [map.yaml]\nhelmCharts: [{name: nginx, releaseName: one}]\n",
-    );
-    work.write("app/map.yaml", crate::support::config("map"));
-    let args = ["--no-commit", "--no-verify", "app", "../copy"];
-    work
-        .run(&args)
-        .fails(2)
-        .stderr_has("error: app/kustomization.yaml:2:14: helmCharts[0]: there is no `app/charts/nginx`, and the chart `nginx` names no repository to get it from")
-        .stderr_has("hint: put the chart there, or name its `repo`");
-    assert!(!stage.sandbox.path("copy").exists());
-    let missing = ["--leave-missing", "app/charts/nginx"];
-    work
-        .run(&[&args[..], &missing].concat())
-        .success()
-        .stderr_has("warning[left-missing]: app/kustomization.yaml:2:14: helmCharts[0]: the chart `nginx` is left as it is");
-    let outside = "helmGlobals: {chartHome: ../charts}\nhelmCharts: [{name: nginx}]\n";
-    work.write("app/kustomization.yaml", outside);
-    write_chart(&work.path().join("charts/nginx"), "nginx", "1.2.3");
-    work.run(&["--no-commit", "--no-verify", "app", "../other"])
-        .fails(2)
-        .stderr_has("the chart `charts/nginx` lies outside the scope `app`")
-        .stderr_has("hint: name a directory that holds both: --scope .\n");
-}
-
-/// It may hold logins, and what of it a build reads depends on helm.
-#[test]
-fn a_configuration_of_helm_is_refused() {
-    let stage = Stage::new();
-    for text in [
-        "helmGlobals: {ConfigHome: helm}\n",
-        "helmChartInflationGenerator: [{chartName: a, helmHome: helm}]\n",
-        "generators:\n- |-\n  {apiVersion: builtin, kind: HelmChartInflationGenerator, metadata: {name: a}, configHome: helm}\n",
+    let top = work.path();
+    let text = "helmCharts: [{name: nginx, releaseName: one}]\n";
+    let mut all = Refused::new(work);
+    for (name, target) in [
+        ("out", "../../../../../secret"),
+        ("etc", "/etc/hostname"),
+        ("nowhere", "nowhere"),
+        ("loop", "."),
     ] {
-        stage.work.write("app/kustomization.yaml", text);
-        stage
-            .work
-            .run(&["--no-commit", "--no-verify", "app", "../copy"])
-            .fails(2)
-            .stderr_has("Home: this field is not supported\n")
-            .stderr_has("hint: leave it out: configure helm where it runs\n");
+        all.add(name, text, "charts/nginx/link");
+        let chart = format!("in/{name}/charts/nginx");
+        write_chart(&top.join(&chart), "nginx", "1.2.3");
+        work.symlink(&format!("{chart}/link"), target);
     }
-}
-
-#[test]
-fn a_chart_that_is_too_large_is_refused() {
-    let stage = Stage::new();
-    let work = &stage.work;
     // Links that double with every level: 2 to the 20th files.
     for level in 1..20 {
         for name in ["a", "b"] {
-            let link = format!("app/charts/nginx/{level:02}/{name}");
-            let target = format!("../{:02}", level - 1);
-            work.symlink(&link, &target);
+            let link = format!("in/large/charts/nginx/{level:02}/{name}");
+            work.symlink(&link, &format!("../{:02}", level - 1));
         }
     }
-    work.write("app/charts/nginx/00/x", "x\n");
-    let text = "helmCharts: [{name: nginx, releaseName: one}]\n";
-    work.write("app/kustomization.yaml", text);
-    work.run(&["--no-commit", "--no-verify", "app", "../copy"])
-        .fails(2)
-        .stderr_has("`app/charts/nginx` has more than 20000 files")
-        .stderr_has("hint: name a directory with only the files that are needed");
+    work.write("in/large/charts/nginx/00/x", "x\n");
+    all.add("large", text, "nginx` has more than 20000 files");
+    all.add("missing", text, "there is no `in/missing/charts/nginx`");
+    let outside = "helmGlobals: {chartHome: ../../charts}\nhelmCharts: [{name: nginx}]\n";
+    all.add("outside", outside, "lies outside the scope `in`");
+    write_chart(&top.join("charts/nginx"), "nginx", "1.2.3");
+    all.in_one_run(&["--no-verify"]);
+    let disk = ["../copy", "--no-commit", "--no-verify"];
+    all.in_one_run(&disk);
+    assert!(!stage.sandbox.path("copy").exists());
+    let missing = ["in/missing", "--leave-missing", "in/missing/charts/nginx"];
+    work.run(&[&missing, &disk[1..]].concat())
+        .success()
+        .stderr_has("warning[left-missing]: in/missing/kustomization.yaml:1:14: helmCharts[0]: ");
 }

@@ -2,17 +2,13 @@
 
 use std::fs;
 
-use super::{REPO, STAND_IN, Stage, read};
+use super::{BASE, CHART, LABEL, REPO, STAND_IN, Stage, read};
 
 #[test]
 fn a_remote_chart_is_pulled_once_and_built_without_its_repository() {
-    let stage = Stage::new();
-    stage.serve(REPO, "nginx", "1.2.3");
-    stage.work.write(
-        "app/kustomization.yaml",
+    let stage = Stage::of(
         "# ours\nhelmCharts:\n  # the proxy\n  - name: nginx\n    repo: https://charts.example/stable # theirs\n    version: 1.2.3 # pinned\n    releaseName: one\n  - name: nginx\n    version: 1.2.3\n    repo: https://charts.example/stable\n    releaseName: two\n    valuesInline: {a: b}\n",
     );
-    stage.work.commit("chart");
     let copy = stage.same("app", &["--helm"]);
     assert_eq!(
         read(&copy.join("kustomization.yaml")),
@@ -40,26 +36,22 @@ fn a_remote_chart_is_pulled_once_and_built_without_its_repository() {
     );
     assert!(!stage.pulls().contains(&"not isolated".to_owned()));
     let lock = read(&copy.join("kustomize-localize.lock"));
-    assert!(
-        lock.contains("options:\n  helm: true\nremotes:\n  - url: https://charts.example/stable\n    chart: nginx\n    version: \"1.2.3\"\n    sha256: "),
-        "{lock}"
-    );
-    assert!(
-        lock.contains("    remote: \"https://charts.example/stable#nginx@1.2.3\"\n    source: templates/_helpers.tpl\n"),
-        "{lock}"
-    );
+    for part in [
+        "options:\n  helm: true\nremotes:\n",
+        "    chart: nginx\n    version: \"1.2.3\"\n    sha256: ",
+        &format!("    remote: \"{LABEL}\"\n    source: templates/_helpers.tpl\n"),
+    ] {
+        assert!(lock.contains(part), "no {part:?} in {lock}");
+    }
     assert_eq!(stage.sandbox.leftovers(), [""; 0]);
 }
 
 #[test]
 fn the_configuration_brings_charts_in() {
-    let stage = Stage::new();
+    let stage = Stage::of(CHART);
     let work = &stage.work;
-    stage.serve(REPO, "nginx", "1.2.3");
-    let chart = format!("helmCharts:\n- {{name: nginx, repo: '{REPO}', version: 1.2.3}}\n");
-    work.write("app/kustomization.yaml", chart);
     work.write(".kustomize-localize", "helm: true\n");
-    work.commit("chart");
+    work.commit("configured");
     let ways = [
         &["--in-place", "--no-verify", "--branch", "placed"][..],
         &["app", "copied", "--no-verify", "--branch", "copied"],
@@ -76,11 +68,7 @@ fn the_configuration_brings_charts_in() {
     ] {
         work.git(&["cat-file", "-e", &format!("{chart}/Chart.yaml")]);
     }
-    let lock = read(&work.path().join("kustomize-localize.lock"));
-    assert!(
-        lock.contains(&format!("url: {REPO}\n    chart: nginx\n")),
-        "{lock}"
-    );
+    assert!(stage.lock().contains("    chart: nginx\n"));
     work.git(&["add", "--all"]);
     work.run(&["check"]).success();
     // An option is for one run.
@@ -91,12 +79,10 @@ fn the_configuration_brings_charts_in() {
 
 #[test]
 fn two_versions_of_one_chart_keep_their_repository() {
-    let stage = Stage::new();
-    stage.serve(REPO, "nginx", "1.2.3");
+    let other = CHART.replace("1.2.3", "2.0.0").replace("one", "two");
+    let text = format!("{CHART}{}", other.replace("helmCharts:\n", ""));
+    let stage = Stage::of(&text);
     stage.serve(REPO, "nginx", "2.0.0");
-    let text = "helmCharts:\n- {name: nginx, repo: 'https://charts.example/stable', version: 1.2.3, releaseName: one}\n- {name: nginx, repo: 'https://charts.example/stable', version: 2.0.0, releaseName: two}\n";
-    stage.work.write("app/kustomization.yaml", text);
-    stage.work.commit("charts");
     let copy = stage.same("app", &["--helm"]);
     assert_eq!(read(&copy.join("kustomization.yaml")), text);
     for version in ["1.2.3", "2.0.0"] {
@@ -149,21 +135,13 @@ fn the_old_field_and_both_kinds_of_plugins_lose_their_repository() {
 
 #[test]
 fn a_floating_version_is_recorded_and_reported() {
-    let stage = Stage::new();
-    let work = &stage.work;
-    stage.serve(REPO, "nginx", "1.2.3");
-    work.write(
-        "app/kustomization.yaml",
-        "helmCharts:\n- {name: nginx, repo: 'https://charts.example/stable', version: ^1.2, releaseName: one}\n",
-    );
-    work.write(
-        "newest/kustomization.yaml",
-        "helmCharts:\n- {name: nginx, repo: 'https://charts.example/stable', releaseName: one}\n",
-    );
+    let stage = Stage::of(&CHART.replace("version: 1", "version: ^1"));
+    let newest = CHART.replace("version: 1.2.3, ", "");
+    stage.work.write("newest/kustomization.yaml", newest);
     let copy = stage.same("app", &["--helm"]);
     let lock = read(&copy.join("kustomize-localize.lock"));
     assert!(
-        lock.contains("    version: \"^1.2\"\n    resolved: \"1.2.3\"\n"),
+        lock.contains("    version: \"^1.2.3\"\n    resolved: \"1.2.3\"\n"),
         "{lock}"
     );
     let args = [
@@ -173,10 +151,9 @@ fn a_floating_version_is_recorded_and_reported() {
         "--no-verify",
         "--helm",
     ];
-    work
-        .run(&args)
-        .success()
-        .stderr_has("warning[floating-chart]: newest/kustomization.yaml:2:23: helmCharts[0]: https://charts.example/stable#nginx names no single version: taken as 1.2.3, which the lock holds");
+    let output = stage.work.run(&args);
+    let place = "warning[floating-chart]: newest/kustomization.yaml:2:23: helmCharts[0]: ";
+    output.success().stderr_has(place);
     let lock = read(&stage.sandbox.path("newest/kustomize-localize.lock"));
     assert!(
         lock.contains("    chart: nginx\n    resolved: \"1.2.3\"\n"),
@@ -186,14 +163,8 @@ fn a_floating_version_is_recorded_and_reported() {
 
 #[test]
 fn a_locked_chart_is_not_pulled_again() {
-    let stage = Stage::new();
+    let stage = Stage::of(CHART);
     let work = &stage.work;
-    let archive = stage.serve(REPO, "nginx", "1.2.3");
-    work.write(
-        "app/kustomization.yaml",
-        "helmCharts:\n- {name: nginx, repo: 'https://charts.example/stable', version: 1.2.3}\n",
-    );
-    work.commit("chart");
     let args = ["app", "--helm", "--no-verify"];
     work.run(&args).success();
     assert_eq!(stage.pulls().len(), 1);
@@ -202,94 +173,48 @@ fn a_locked_chart_is_not_pulled_again() {
     let lock = shown("localized-app/kustomize-localize.lock");
     let digest = lock.split("sha256: ").nth(1).unwrap()[..64].to_owned();
     assert!(
-        message.contains(&format!(
-            "Kustomize-Localize-Remote: https://charts.example/stable#nginx@1.2.3 sha256:{digest}\n"
-        )),
+        message.contains(&format!("-Remote: {LABEL} sha256:{digest}\n")),
         "{message}"
     );
     let chart = shown("localized-app/charts/nginx/Chart.yaml");
     assert!(chart.contains("version: 1.2.3"));
 
     // From the branch, without cache, network and helm.
-    fs::remove_file(&archive).unwrap();
+    let archive = "served/https___charts.example_stable/nginx-1.2.3.tgz";
+    fs::remove_file(stage.sandbox.path(archive)).unwrap();
     fs::remove_dir_all(stage.sandbox.path("cache")).unwrap();
-    work.write("app/more.yaml", "");
-    work.write(
-        "app/kustomization.yaml",
-        "namePrefix: a-\nhelmCharts:\n- {name: nginx, repo: 'https://charts.example/stable', version: 1.2.3}\n",
-    );
+    let changed = format!("namePrefix: a-\n{CHART}");
+    work.write("app/kustomization.yaml", changed);
     work.commit("prefix");
     let offline = [&args[..], &["--offline", "--locked"]].concat();
     work.run(&offline).success();
     assert_eq!(shown("localized-app/charts/nginx/Chart.yaml"), chart);
-    assert_eq!(
-        shown("localized-app/kustomize-localize.lock")
-            .matches(&digest)
-            .count(),
-        1
-    );
+    let lock = shown("localized-app/kustomize-localize.lock");
+    assert_eq!(lock.matches(&digest).count(), 1);
     assert_eq!(stage.pulls().len(), 1);
 
     // Charts that are not locked are not requested either.
-    let elsewhere = |more: &str| {
-        work.run(&[
-            "app",
-            "../elsewhere",
-            "--no-commit",
-            "--no-verify",
-            "--helm",
-            more,
-        ])
-    };
-    elsewhere("--offline")
-        .fails(2)
-        .stderr_has("https://charts.example/stable#nginx@1.2.3 is not in the cache")
-        .stderr_has("hint: run once without `--offline`");
-    elsewhere("--locked")
-        .fails(2)
-        .stderr_has("https://charts.example/stable#nginx@1.2.3 is not in the lock");
+    let elsewhere = [
+        "app",
+        "../elsewhere",
+        "--no-commit",
+        "--no-verify",
+        "--helm",
+    ];
+    for (more, said) in [("--offline", "cache"), ("--locked", "lock")] {
+        let output = work.run(&[&elsewhere[..], &[more]].concat());
+        let said = format!("{LABEL} is not in the {said}");
+        output.fails(2).stderr_has(&said);
+    }
     assert_eq!(stage.pulls().len(), 1);
-}
-
-#[test]
-fn a_chart_of_a_remote_root_comes_with_it() {
-    let stage = Stage::new();
-    stage.serve(REPO, "nginx", "1.2.3");
-    let upstream = stage.sandbox.repo("upstream/acme/base.git");
-    upstream.write(
-        "web/kustomization.yaml",
-        "helmCharts:\n- name: nginx\n  repo: https://charts.example/stable\n  version: 1.2.3\n  releaseName: one\n",
-    );
-    upstream.commit("one");
-    upstream.git(&["tag", "v1"]);
-    let base = format!("file://{}/", stage.sandbox.path("upstream").display());
-    stage.sandbox.pretend("https://example.com/", &base);
-    stage.work.write(
-        "app/kustomization.yaml",
-        "resources: ['https://example.com/acme/base.git//web?ref=v1']\n",
-    );
-    let copy = stage.same("app", &["--helm"]);
-    let root = copy.join("localized-files/example.com/acme/base/v1/web");
-    assert!(!read(&root.join("kustomization.yaml")).contains("repo"));
-    assert!(root.join("charts/nginx/templates/_helpers.tpl").exists());
-    let lock = read(&copy.join("kustomize-localize.lock"));
-    assert!(
-        lock.contains("    through: [\"https://example.com/acme/base.git?ref=v1\"]\n"),
-        "{lock}"
-    );
-    // A file without what it was taken from is fetched again, so that the second run gives the same.
-    stage.same("app", &["--helm"]);
 }
 
 #[test]
 fn a_chart_home_out_of_the_scope_becomes_one_below_the_root() {
-    let stage = Stage::new();
-    stage.serve(REPO, "nginx", "1.2.3");
+    let far = "helmGlobals:\n  chartHome: ../../far # away\n";
+    let chart = CHART.replace("one}", "one, valuesFile: values.yaml}");
+    let stage = Stage::of(&format!("{far}{chart}"));
     stage.work.write("app/values.yaml", "replicas: 2\n");
-    stage.work.write(
-        "app/kustomization.yaml",
-        "helmGlobals:\n  chartHome: ../../far # away\nhelmCharts:\n- name: nginx\n  repo: https://charts.example/stable\n  version: 1.2.3\n  releaseName: one\n  valuesFile: values.yaml\n",
-    );
     let copy = stage.same("app", &["--helm"]);
     assert!(
         read(&copy.join("kustomization.yaml"))
@@ -299,50 +224,11 @@ fn a_chart_home_out_of_the_scope_becomes_one_below_the_root() {
 }
 
 #[test]
-fn both_builds_see_the_same_archive() {
-    let stage = Stage::new();
-    let work = &stage.work;
-    stage.serve(REPO, "nginx", "1.2.3");
-    work.write(
-        "app/kustomization.yaml",
-        "helmCharts:\n- {name: nginx, repo: 'https://charts.example/stable', version: 1.2.3, releaseName: one}\n",
-    );
-    work.commit("chart");
-    if stage.sandbox.builds().is_none() {
-        return;
-    }
-    let helm = format!(
-        "--helm-command={}",
-        stage.sandbox.path("bin/helm").display()
-    );
-    let output = work.run(&[
-        "app",
-        "--helm",
-        "--build-arg=--enable-helm",
-        "--build-arg",
-        &helm,
-    ]);
-    output.success();
-    let message = work.git(&["log", "-1", "--format=%B", "localized/main"]);
-    assert!(
-        message.contains("Kustomize-Localize-Verified: identical 1/1 kustomize/"),
-        "{message}{output:?}"
-    );
-    // kustomize had no chart to pull.
-    assert_eq!(stage.pulls().len(), 1);
-}
-
-#[test]
 fn helm_gets_the_login_of_a_url_and_nobody_else_does() {
-    let stage = Stage::new();
-    let work = &stage.work;
     let with_login = "https://me:s3cr3t@charts.example/stable?token=s3cr3t-query";
+    let stage = Stage::of(&CHART.replace(REPO, with_login));
+    let work = &stage.work;
     stage.serve(with_login, "nginx", "1.2.3");
-    work.write(
-        "app/kustomization.yaml",
-        format!("helmCharts:\n- {{name: nginx, repo: '{with_login}', version: 1.2.3, releaseName: one}}\n"),
-    );
-    work.commit("chart");
     let args = ["app", "--helm", "--no-verify", "-v"];
     let output = work.run(&args);
     output.success().lacks("s3cr3t");
@@ -359,57 +245,58 @@ fn helm_gets_the_login_of_a_url_and_nobody_else_does() {
 }
 
 #[test]
+fn a_chart_of_a_remote_root_comes_with_it() {
+    let stage = Stage::of_upstream(&[("kustomization.yaml", CHART)]);
+    let copy = stage.same("app", &["--helm"]);
+    let root = copy.join("localized-files/example.com/acme/base/v1");
+    assert!(!read(&root.join("kustomization.yaml")).contains("repo"));
+    assert!(root.join("charts/nginx/templates/_helpers.tpl").exists());
+    let lock = read(&copy.join("kustomize-localize.lock"));
+    let through = format!("    through: [\"{BASE}\"]\n");
+    assert!(lock.contains(&through), "{lock}");
+    // A file without what it was taken from is fetched again, so that the second run gives the same.
+    stage.same("app", &["--helm"]);
+}
+
+#[test]
 fn the_newest_version_may_be_in_development_only_where_devel_is_true() {
-    // The booleans of YAML 1.1, and no strings.
-    let values = [
-        ("true", true),
-        ("yes", true),
-        ("On", true),
-        ("y", true),
-        ("false", false),
-        ("no", false),
-        ("off", false),
-        ("N", false),
-        ("null", false),
-    ];
-    let stage = Stage::new();
+    let stage = Stage::of("");
     let work = &stage.work;
-    stage.serve(REPO, "nginx", "1.2.3");
     stage.sandbox.script(
         "helm",
         &format!("[ \"$1\" != pull ] || echo \"$*\" >>\"$STAND_IN_HELM/args\"\n{STAND_IN}"),
     );
-    for (value, is_devel) in values {
+    let write = |value: &str| {
         let chart = format!("{{name: nginx, repo: '{REPO}', devel: {value}}}");
-        let text = format!("helmCharts:\n- {chart}\n");
-        work.write("app/kustomization.yaml", text);
-        let log = stage.sandbox.path("served/args");
-        let _ = fs::remove_file(&log);
+        work.write("app/kustomization.yaml", format!("helmCharts: [{chart}]\n"));
+    };
+    let log = stage.sandbox.path("served/args");
+    // The booleans of YAML 1.1, and no strings.
+    for (value, is_devel) in [
+        ("true", true),
+        ("On", true),
+        ("y", true),
+        ("false", false),
+        ("N", false),
+        ("null", false),
+    ] {
+        write(value);
         let _ = fs::remove_file(work.path().join("kustomize-localize.lock"));
         work.run(&["lock", "--helm"]).success();
-        assert_eq!(
-            read(&log).contains("--devel"),
-            is_devel,
-            "{value}: {}",
-            read(&log)
-        );
+        let pulled = read(&log);
+        assert_eq!(pulled.contains("--devel"), is_devel, "{value}: {pulled}");
         // As the real one does.
         fs::remove_file(&log).unwrap();
         let app = work.path().join("app");
         if stage.build(&app).is_some() {
             let _ = fs::remove_dir_all(app.join("charts"));
-            assert_eq!(
-                read(&log).contains("--devel"),
-                is_devel,
-                "{value}: {}",
-                read(&log)
-            );
+            let pulled = read(&log);
+            assert_eq!(pulled.contains("--devel"), is_devel, "{value}: {pulled}");
+            fs::remove_file(&log).unwrap();
         }
     }
     for value in ["'no'", "\"true\"", "0"] {
-        let chart = format!("{{name: nginx, repo: '{REPO}', devel: {value}}}");
-        let text = format!("helmCharts:\n- {chart}\n");
-        work.write("app/kustomization.yaml", text);
+        write(value);
         work.git(&["add", "--all"]);
         work.run(&["check"]).fails(1).stdout_has("devel");
     }

@@ -130,16 +130,7 @@ fn a_repository_that_cannot_be_asked_is_unreachable() {
             .script("helm", &format!("echo '{said}' >&2; exit 1"));
         ask(work).fails(1).stdout_has(": gone: ");
     }
-    fs::remove_file(stage.sandbox.path("bin/helm")).unwrap();
-    let without = stage.sandbox.path("bin");
-    for program in ["git", "sh"] {
-        let found = std::env::split_paths(&std::env::var_os("PATH").unwrap())
-            .map(|directory| directory.join(program))
-            .find(|path| path.is_file())
-            .unwrap();
-        stage.sandbox.offer(program, &found);
-    }
-    stage.sandbox.set("PATH", without);
+    stage.without_helm();
     ask(work)
         .fails(2)
         .stdout_has(": there is no helm on PATH to ask for it\n")
