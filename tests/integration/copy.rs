@@ -14,7 +14,6 @@ mod refused;
 mod source;
 pub(crate) mod stories;
 mod strict;
-mod update;
 
 use crate::support::{Output, Repo, config_map};
 

@@ -317,22 +317,14 @@ fn stays_clean(attributes: &str, autocrlf: bool) {
 
 #[test]
 fn checkouts_of_the_branch_stay_clean() {
-    stays_clean("", false);
-}
-
-#[test]
-fn checkouts_stay_clean_with_text_auto() {
-    stays_clean("* text=auto\n", false);
-}
-
-#[test]
-fn checkouts_stay_clean_with_crlf_everywhere() {
-    stays_clean("* text eol=crlf\n*.bin -text\n", false);
-}
-
-#[test]
-fn checkouts_stay_clean_with_ident_and_filters() {
-    stays_clean("* ident filter=nobody\n", false);
+    for attributes in [
+        "",
+        "* text=auto\n",
+        "* text eol=crlf\n*.bin -text\n",
+        "* ident filter=nobody\n",
+    ] {
+        stays_clean(attributes, false);
+    }
 }
 
 #[test]

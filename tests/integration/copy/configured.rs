@@ -1,6 +1,6 @@
 //! What the repository decides holds for every way to localize: a copy or in place, on a branch or on disk.
 
-use crate::support::{World, config_map};
+use crate::support::{Project, World, config_map};
 
 /// The four ways to localize `app`, with more arguments. On disk every other run needs a place of its own.
 fn ways<'a>(more: &[&'a str]) -> [Vec<&'a str>; 4] {
@@ -61,4 +61,25 @@ fn the_lock_of_the_repository_decides_what_a_remote_target_is() {
         let args = [&[url][..], more, &["--no-verify"]].concat();
         work.run(&args).success().stdout_has(&locked[..12]);
     }
+}
+
+/// `--update` resolves what only the lock of NEW_DIR holds.
+#[test]
+fn the_lock_of_the_source_decides_also_with_update() {
+    let project = Project::new();
+    let work = &project.work;
+    work.run(&["lock"]).success();
+    work.commit("lock");
+    project.overlay(&[]).success();
+    project.second_version();
+    project.upstream.git(&["tag", "--force", "v1"]);
+    let tree = work.id("localized/main:localized-overlay");
+    project.overlay(&["--update"]).success();
+    assert_eq!(work.id("localized/main:localized-overlay"), tree);
+    work.git(&["rm", "--quiet", "kustomize-localize.lock"]);
+    work.commit("no lock");
+    project.overlay(&[]).success();
+    assert_eq!(work.id("localized/main:localized-overlay"), tree);
+    project.overlay(&["--update"]).success();
+    assert_ne!(work.id("localized/main:localized-overlay"), tree);
 }

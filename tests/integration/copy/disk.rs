@@ -6,25 +6,12 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use crate::support::{OVERLAY, Output, Project, config};
+use crate::support::{OVERLAY, Output, Project, config, files};
 
 /// Returns the paths of all files below `directory`, sorted.
-fn files(directory: &Path) -> Vec<String> {
-    let mut names = Vec::new();
-    let mut pending = vec![directory.to_owned()];
-    while let Some(next) = pending.pop() {
-        for entry in fs::read_dir(&next).unwrap() {
-            let path = entry.unwrap().path();
-            if path.is_dir() {
-                pending.push(path);
-            } else {
-                let name = path.strip_prefix(directory).unwrap();
-                names.push(name.to_str().unwrap().to_owned());
-            }
-        }
-    }
-    names.sort();
-    names
+fn paths(directory: &Path) -> Vec<String> {
+    let all = files(directory).into_keys();
+    all.filter(|path| !path.ends_with('/')).collect()
 }
 
 /// Runs the program with `--no-commit`, for the overlay unless `args` names something.
@@ -67,7 +54,7 @@ fn files_on_disk_go_to_a_directory_on_disk() {
         .stdout_has("localized example/overlay into localized-overlay");
     let copy = work.path().join("localized-overlay");
     assert_eq!(
-        files(&copy),
+        paths(&copy),
         [
             "base/config.yaml",
             "base/kustomization.yaml",
@@ -113,13 +100,6 @@ fn no_repository_is_needed() {
         plain.join("localized-overlay"),
     );
     assert_eq!(files(&here), files(&there));
-    for file in files(&here) {
-        assert_eq!(
-            fs::read(here.join(&file)).unwrap(),
-            fs::read(there.join(&file)).unwrap(),
-            "{file}"
-        );
-    }
     // And from inside the target.
     project
         .sandbox
@@ -157,7 +137,7 @@ fn the_same_target_is_brought_up_to_date() {
     work.write("other/new.yaml", config("new"));
     run(&project, &["other"]).success();
     assert_eq!(
-        files(&work.path().join("localized-other")),
+        paths(&work.path().join("localized-other")),
         ["kustomization.yaml", "kustomize-localize.lock", "new.yaml"]
     );
     assert_eq!(
