@@ -8,14 +8,9 @@ const HOST: &str = "https://files.example.com";
 
 /// Returns the paths below `localized-app`, without our own.
 fn layout(world: &World) -> BTreeSet<String> {
-    world
-        .work
-        .git(&[
-            "ls-tree",
-            "-rz",
-            "--name-only",
-            "localized/main:localized-app",
-        ])
+    let tree = "localized/main:localized-app";
+    let paths = world.work.git(&["ls-tree", "-rz", "--name-only", tree]);
+    paths
         .split_terminator('\0')
         .filter(|path| {
             !path.ends_with(".gitattributes")
@@ -24,6 +19,11 @@ fn layout(world: &World) -> BTreeSet<String> {
         })
         .map(str::to_owned)
         .collect()
+}
+
+/// Returns how many of the paths end like this.
+fn count(paths: &BTreeSet<String>, end: &str) -> usize {
+    paths.iter().filter(|path| path.ends_with(end)).count()
 }
 
 /// Writes `app/kustomization.yaml` with these resources.
@@ -81,14 +81,7 @@ fn files_that_would_meet_get_paths_of_their_own() {
         "{first:?}"
     );
     // The base name stays, so that generators need no key.
-    assert_eq!(
-        first
-            .iter()
-            .filter(|path| path.ends_with("/map.yaml"))
-            .count(),
-        5,
-        "{first:?}"
-    );
+    assert_eq!(count(&first, "/map.yaml"), 5, "{first:?}");
     // The order of the references changes nothing.
     names.reverse();
     resources(&world, &names);
@@ -194,29 +187,16 @@ fn one_thing_spelled_twice_is_one_copy() {
     let clone = world.localized(&["app"]);
     world.same_build("app", &clone, "localized-app");
     let paths = layout(&world);
-    let data: Vec<&String> = paths
-        .iter()
-        .filter(|path| path.ends_with("data.txt"))
-        .collect();
     // An empty segment of a path may mean something to a server; letter case of a host does not.
-    assert_eq!(data.len(), 2, "{data:?}");
-    let maps = paths
-        .iter()
-        .filter(|path| path.ends_with("map.yaml"))
-        .count();
-    assert_eq!(maps, 5, "one beside each kustomization: {paths:?}");
+    assert_eq!(count(&paths, "data.txt"), 2, "{paths:?}");
+    assert_eq!(count(&paths, "patch.yaml"), 1, "{paths:?}");
+    // One beside each kustomization.
+    assert_eq!(count(&paths, "map.yaml"), 5, "{paths:?}");
     // Two spellings beside one kustomization share the plain directory.
     for name in ["dir", "other"] {
         let place = format!("two/localized-files/github.com/acme/base/v1/{name}/map.yaml");
         assert!(paths.contains(&place), "{paths:?}");
     }
-    assert_eq!(
-        paths
-            .iter()
-            .filter(|path| path.ends_with("patch.yaml"))
-            .count(),
-        1
-    );
 }
 
 #[test]

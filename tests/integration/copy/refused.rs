@@ -5,6 +5,73 @@ use crate::support::{Kustomize, World, config_map};
 
 const COMPONENT: &str = "apiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Component\n";
 
+fn add_absolute_paths(all: &mut Refused<'_>) {
+    let top = all.work.path().display();
+    let (gone, base) = (
+        format!("{top}/in/abs/gone/x"),
+        format!("{top}/in/good/base"),
+    );
+    let component = format!("{top}/in/good/component");
+    for (name, field, path, said) in [
+        ("etc", "crds", "/etc/hostname", "leads to nothing in this"),
+        ("out", "crds", &format!("{top}/x.json"), "lies outside its"),
+        ("gone", "crds", &gone, "does not exist"),
+        ("root", "resources", &base, ":1:13: "),
+        ("part", "components", &component, ":1:14: "),
+    ] {
+        let text = format!("{field}: [{path}]\n");
+        all.add(&format!("abs/{name}"), &text, said);
+    }
+}
+
+fn add_links(all: &mut Refused<'_>) {
+    let secret = all.work.path().join("../secret.yaml");
+    std::fs::write(secret, config_map("secret")).unwrap();
+    let out = "../../../../secret.yaml";
+    for (name, link, said) in [
+        ("out", out, "to `../../../../secret.yaml`, out of"),
+        ("up", "../out/map.yaml", "lies outside its kustom"),
+        ("loop", "x", "lead to each other"),
+        ("etc", "/etc", "to `/etc`, out of the tree"),
+        ("dangling", "gone.yaml", "no `in/link/dangling/gone.yaml`"),
+    ] {
+        all.work.symlink(&format!("in/link/{name}/x"), link);
+        all.add(&format!("link/{name}"), "resources: [x]\n", said);
+    }
+    // A kustomization file that is a link out of its root is none.
+    let kustomization = "in/link/root/x/kustomization.yaml";
+    all.work.symlink(kustomization, "../../out/map.yaml");
+    all.add("link/root", "resources: [x]\n", "in `in/link/root/x`");
+}
+
+fn add_cycles(all: &mut Refused<'_>) {
+    for (name, next) in [
+        ("b", "resources: [../a]\n"),
+        ("d", &format!("{COMPONENT}resources: [../c]\n")),
+        ("up", "namePrefix: a-\n"),
+        ("far/c", "resources: [../a]\n"),
+        ("far/a", "namePrefix: a-\n"),
+    ] {
+        let place = format!("in/cycle/{name}/kustomization.yaml");
+        all.work.write(&place, next);
+    }
+    for (name, next, chain) in [
+        ("dot", "resources: [.]\n", &["dot", "dot"][..]),
+        ("name", "resources: [../name]\n", &["name", "name"]),
+        ("a", "resources: [../b]\n", &["a", "b", "a"]),
+        ("c", "components: [../d]\n", &["c", "d", "c"]),
+        ("up/app", "resources: [..]\n", &["up/app", "up"]),
+        (
+            "far/a/b",
+            "resources: [../../c]\n",
+            &["far/a/b", "far/c", "far/a"],
+        ),
+    ] {
+        let chain: Vec<String> = chain.iter().map(|at| format!("`in/cycle/{at}`")).collect();
+        all.add(&format!("cycle/{name}"), next, &chain.join(" -> "));
+    }
+}
+
 #[test]
 fn local_roots_that_kustomize_refuses_too() {
     let world = World::new();
@@ -42,76 +109,9 @@ fn local_roots_that_kustomize_refuses_too() {
     all.add("broken", "components: [x]\n", "/x/kustomization.yaml:3:1");
     write("broken/x/kustomization.yaml", &format!("{COMPONENT}x: 1\n"));
 
-    let top = work.path().display();
-    for (name, field, path, said) in [
-        ("etc", "crds", "/etc/hostname", "leads to nothing in this"),
-        ("out", "crds", &format!("{top}/x.json"), "lies outside its"),
-        (
-            "gone",
-            "crds",
-            &format!("{top}/in/abs/gone/x"),
-            "does not exist",
-        ),
-        (
-            "root",
-            "resources",
-            &format!("{top}/in/good/base"),
-            ":1:13: ",
-        ),
-        (
-            "part",
-            "components",
-            &format!("{top}/in/good/component"),
-            ":1:14: ",
-        ),
-    ] {
-        all.add(
-            &format!("abs/{name}"),
-            &format!("{field}: [{path}]\n"),
-            said,
-        );
-    }
-    std::fs::write(world.sandbox.path("secret.yaml"), config_map("secret")).unwrap();
-    let out = "../../../../secret.yaml";
-    for (name, link, said) in [
-        ("out", out, "to `../../../../secret.yaml`, out of"),
-        ("up", "../out/map.yaml", "lies outside its kustom"),
-        ("loop", "x", "lead to each other"),
-        ("etc", "/etc", "to `/etc`, out of the tree"),
-        ("dangling", "gone.yaml", "no `in/link/dangling/gone.yaml`"),
-    ] {
-        work.symlink(&format!("in/link/{name}/x"), link);
-        all.add(&format!("link/{name}"), "resources: [x]\n", said);
-    }
-    // A kustomization file that is a link out of its root is none.
-    let kustomization = "in/link/root/x/kustomization.yaml";
-    work.symlink(kustomization, "../../out/map.yaml");
-    all.add("link/root", "resources: [x]\n", "in `in/link/root/x`");
-
-    for (name, next) in [
-        ("b", "resources: [../a]\n"),
-        ("d", &format!("{COMPONENT}resources: [../c]\n")),
-        ("up", "namePrefix: a-\n"),
-        ("far/c", "resources: [../a]\n"),
-        ("far/a", "namePrefix: a-\n"),
-    ] {
-        write(&format!("cycle/{name}/kustomization.yaml"), next);
-    }
-    for (name, next, chain) in [
-        ("dot", "resources: [.]\n", &["dot", "dot"][..]),
-        ("name", "resources: [../name]\n", &["name", "name"]),
-        ("a", "resources: [../b]\n", &["a", "b", "a"]),
-        ("c", "components: [../d]\n", &["c", "d", "c"]),
-        ("up/app", "resources: [..]\n", &["up/app", "up"]),
-        (
-            "far/a/b",
-            "resources: [../../c]\n",
-            &["far/a/b", "far/c", "far/a"],
-        ),
-    ] {
-        let chain: Vec<String> = chain.iter().map(|at| format!("`in/cycle/{at}`")).collect();
-        all.add(&format!("cycle/{name}"), next, &chain.join(" -> "));
-    }
+    add_absolute_paths(&mut all);
+    add_links(&mut all);
+    add_cycles(&mut all);
     let output = all.in_one_run(&[]);
     let mut lines = output.stderr.lines();
     let is_taken_for_a_root =
@@ -225,15 +225,16 @@ fn hostile_upstreams(world: &World) {
     }
 }
 
-/// Everything is reported in one run, and without the load restrictor, which is not lifted for what is fetched.
-#[test]
-fn references_that_cannot_be_followed() {
-    let world = World::new();
-    let work = &world.work;
-    hostile_upstreams(&world);
-    let mut all = Refused::new(work);
-    let base = |path: &str| format!("https://github.com/acme/base{path}?ref=v1");
-    let git = "kustomize cannot read `";
+/// What is said of URLs of a scheme that kustomize does not know.
+const UNREADABLE: &str = "kustomize cannot read `";
+
+fn base(path: &str) -> String {
+    format!("https://github.com/acme/base{path}?ref=v1")
+}
+
+/// Adds references that lead to nothing that could be brought in.
+fn add_references(all: &mut Refused<'_>) {
+    let git = UNREADABLE;
     all.list(
         "remote",
         "resources",
@@ -275,7 +276,10 @@ fn references_that_cannot_be_followed() {
             ("ssh://git@github.com/acme/base//x.yaml", "takes a file"),
         ],
     );
-    // Where the problem is in what was fetched, it is reported there.
+}
+
+/// Adds upstreams in which something is wrong: it is reported there.
+fn add_upstreams(all: &mut Refused<'_>) {
     for (directory, said) in [
         ("one", "the link `"),
         ("app", "lies outside its kustomization root"),
@@ -298,21 +302,21 @@ fn references_that_cannot_be_followed() {
         all.add(&format!("cycle-{}", &name[..2]), &text, "");
         all.said.push(("cycle: ".to_owned(), said.to_owned()));
     }
-    // What is here, but not for the copy.
-    work.symlink("in/linked/x", "../../other");
-    work.write("other/kustomization.yaml", "namePrefix: a-\n");
+}
+
+/// Adds what is here, but not for a copy.
+fn add_local_files(world: &World, all: &mut Refused<'_>) {
+    all.work.symlink("in/linked/x", "../../other");
+    all.work
+        .write("other/kustomization.yaml", "namePrefix: a-\n");
     all.add("linked", "resources: [x]\n", "outside the scope `in`");
     let from = world.sandbox.path("upstream/acme/base");
-    let submodule = [
-        "submodule",
-        "--quiet",
-        "add",
-        from.to_str().unwrap(),
-        "in/sub/x",
-    ];
-    work.git(&[&["-c", "protocol.file.allow=always"], &submodule[..]].concat());
+    let from = from.to_str().unwrap();
+    let add = ["submodule", "--quiet", "add", from, "in/sub/x"];
+    let allow = ["-c", "protocol.file.allow=always"];
+    all.work.git(&[&allow, &add[..]].concat());
     all.add("sub", "resources: [x]\n", "in the submodule `in/sub/x`");
-    work.write("in/lfs/big.bin", POINTER);
+    all.work.write("in/lfs/big.bin", POINTER);
     all.add("lfs", "crds: [big.bin]\n", "is a Git LFS pointer");
 
     all.add(
@@ -320,7 +324,18 @@ fn references_that_cannot_be_followed() {
         "configMapGenerator: [{files: ['https://files.example.com/data.txt?a=b']}]\n",
         ":1:31: configMapGenerator[0].files[0]: kustomize takes the text before `=`",
     );
+}
 
+/// Everything is reported in one run, and without the load restrictor, which is not lifted for what is fetched.
+#[test]
+fn references_that_cannot_be_followed() {
+    let world = World::new();
+    let work = &world.work;
+    hostile_upstreams(&world);
+    let mut all = Refused::new(work);
+    add_references(&mut all);
+    add_upstreams(&mut all);
+    add_local_files(&world, &mut all);
     let output = all.in_one_run(&["--load-restrictor", "none"]);
     output
         .stderr_has("https://raw.githubusercontent.com/acme/base/v1/dir/map.yaml")
@@ -328,11 +343,8 @@ fn references_that_cannot_be_followed() {
         .lacks("\u{1b}[31m");
     assert_eq!(world.sandbox.leftovers(), [""; 0]);
     if let Some(kustomize) = Kustomize::find() {
-        let args = [
-            "build",
-            "in/in-app",
-            "--load-restrictor=LoadRestrictionsNone",
-        ];
+        let none = "--load-restrictor=LoadRestrictionsNone";
+        let args = ["build", "in/in-app", none];
         let build = kustomize.run(&world.sandbox, work.path(), &args);
         build.fails(1).stderr_has("is not in or below");
     }
@@ -343,7 +355,7 @@ fn references_that_cannot_be_followed() {
     let numbers: Vec<usize> = numbers.map(|number| number.parse().unwrap()).collect();
     assert_eq!(numbers, (2..14).collect::<Vec<_>>(), "{output:?}");
     for url in ["git://github.com/acme/base", "oci://ghcr.io/acme/base:v1"] {
-        world.says_no(&[url]).stderr_has(git);
+        world.says_no(&[url]).stderr_has(UNREADABLE);
     }
     world
         .says_no(&["in/sub/x"])
@@ -517,7 +529,11 @@ fn results_that_cannot_be_written() {
         String::new(),
         "`in/gen.yaml` is listed by several".to_owned(),
     ));
-    all.in_one_run(&["--load-restrictor", "none"]);
+    let none = ["--load-restrictor", "none"];
+    all.in_one_run(&none);
+    all.in_one_run(&[&none[..], &["../out", "--no-commit"]].concat());
+    assert!(!world.sandbox.path("out").exists());
+    assert_eq!(world.sandbox.leftovers(), [""; 0]);
 }
 
 #[test]

@@ -26,6 +26,8 @@ fn changed_files_in_use_are_named() {
     work.write_executable("example/base/config.yaml", config("base"));
     let words = "files in use have uncommitted changes: `example/base/config.yaml`";
     refused(work, &OVERLAY, &[words]);
+    let dry_run = [&OVERLAY[..], &["--dry-run"]].concat();
+    refused(work, &dry_run, &[words]);
 
     work.write("example/base/config.yaml", config("changed"));
     fs::remove_file(work.path().join("example/overlay/kustomization.yaml")).unwrap();

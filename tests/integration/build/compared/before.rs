@@ -38,21 +38,19 @@ impl Logged {
         Some(Logged { project, log })
     }
 
-    /// Runs the program, which must succeed, and returns the roots that were built, sorted.
+    /// Runs the program, which must succeed, and returns the roots that were built, sorted. Of each the result was
+    /// built as well, but `twice` is a root whose original does not build.
     #[track_caller]
     fn built(&self, args: &[&str]) -> Vec<String> {
         fs::write(&self.log, "").unwrap();
-        let output = self.project.work.run(args);
-        output.success();
+        self.project.work.run(args).success();
         let log = fs::read_to_string(&self.log).unwrap();
-        let mut built: Vec<String> = log
-            .lines()
-            .filter(|line| line.contains("/original/"))
-            .filter_map(|line| line.rsplit_once("example/"))
-            .map(|(_, root)| root.to_owned())
-            .collect();
-        assert_eq!(log.lines().count(), 2 * built.len(), "{log}");
+        let roots = log.lines().filter(|line| line.contains("/original/"));
+        let roots = roots.filter_map(|line| line.rsplit_once("example/"));
+        let mut built: Vec<String> = roots.map(|(_, root)| root.to_owned()).collect();
         built.sort();
+        let of_both = log.lines().count() == 2 * built.len();
+        assert!(of_both || built.contains(&"twice".to_owned()), "{log}");
         built
     }
 
@@ -138,17 +136,7 @@ fn unverified_roots_are_built() {
     work.write("example/twice/kustomization.yaml", twice);
     logged.commit("example/twice/own.yaml", config("base"));
     let four = ["overlay", "production", "staging", "twice"];
-    let built = |args: &[&str]| -> Vec<String> {
-        fs::write(&logged.log, "").unwrap();
-        work.run(args).success();
-        let log = fs::read_to_string(&logged.log).unwrap();
-        let roots = log
-            .lines()
-            .filter_map(|line| line.split_once("/original/example/"));
-        let mut roots: Vec<String> = roots.map(|(_, root)| root.to_owned()).collect();
-        roots.sort();
-        roots
-    };
+    let built = |args: &[&str]| logged.built(args);
     work.run(&["--in-place", "--no-verify"]).success();
     assert_eq!(logged.verified(), "not built");
     assert_eq!(built(&IN_PLACE), four);
@@ -213,17 +201,12 @@ fn a_root_that_was_part_of_another_one_is_built_on_its_own() {
 fn targets_of_links_count() {
     let Some(logged) = Logged::new() else { return };
     let work = &logged.project.work;
-    work.write("example/shared/one/own.yaml", config("one"));
-    work.write("example/shared/two/own.yaml", config("two"));
+    for name in ["one", "two"] {
+        let text = "resources: [own.yaml, ../../base]\n";
+        work.write(&format!("example/shared/{name}/kustomization.yaml"), text);
+        work.write(&format!("example/shared/{name}/own.yaml"), config(name));
+    }
     work.symlink("example/linked", "shared/one");
-    logged.commit(
-        "example/shared/one/kustomization.yaml",
-        "resources: [own.yaml, ../../base]\n",
-    );
-    work.write(
-        "example/shared/two/kustomization.yaml",
-        "resources: [own.yaml, ../../base]\n",
-    );
     logged.commit(
         "example/overlay/kustomization.yaml",
         "resources: [../linked]\nnamePrefix: dev-\n",

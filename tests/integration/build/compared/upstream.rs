@@ -233,29 +233,35 @@ fn fetched_files_are_served_to_the_build_only() {
 }
 
 #[test]
-fn a_locked_file_that_changed_is_seen_by_a_full_verification() {
-    let world = World::new();
+fn what_moved_since_it_was_locked_is_seen_by_a_full_verification() {
+    let world = World::acme();
     let work = &world.work;
     if world.sandbox.builds().is_none() {
         return;
     }
-    let url = "https://files.example.com/map.yaml";
-    world.file(url, config_map("one"));
-    let kustomization = format!("resources: ['{url}']\n");
-    world.commit(&[("app/kustomization.yaml", &kustomization)]);
+    let file = "https://files.example.com/v1/app.yaml";
+    let deep = "https://github.com/acme/deep";
+    let text = format!("resources: ['{file}', '{deep}//app?ref=v1']\n");
+    world.commit(&[("app/kustomization.yaml", &text)]);
     work.run(&["lock"]).success();
     work.commit("locked");
     let full = ["app", "--verify=full"];
-    let verified = work.run(&full);
-    verified.success().stdout_has("  verified: ");
+    work.run(&full).success().stdout_has("  verified: ");
 
-    world.file(url, config_map("two"));
+    world.file(file, config_map("two"));
+    let upstream = world.upstream("acme/deep");
+    upstream.write("app/map.yaml", config_map("moved"));
+    upstream.commit("moved");
+    upstream.git(&["tag", "-f", "v1"]);
     world.commit(&[("app/another.yaml", "unused")]);
-    let before = work.state();
-    work.run(&full)
-        .fails(1)
-        .stdout_has(&format!("  upstream has moved meanwhile: {url} "));
-    before.assert_same(&work.state());
+    let on_disk = [&full[..], &["two", "--no-commit"]].concat();
+    for args in [&full[..], &on_disk] {
+        work.run_unchanged(args)
+            .fails(1)
+            .stdout_has(&format!("  upstream has moved meanwhile: {file} "))
+            .stdout_has(&format!("  upstream has moved meanwhile: {deep}?ref=v1 "));
+    }
+    work.run(&["app"]).success();
 }
 
 #[test]
@@ -278,24 +284,6 @@ fn an_upstream_that_is_gone_fails_a_full_verification() {
         .overlay(&["--verify"])
         .success()
         .stdout_has("  verified: builds are identical: ");
-}
-
-#[test]
-fn a_locked_ref_that_moved_is_seen_by_a_full_verification() {
-    let Some(project) = project() else { return };
-    let work = &project.work;
-    work.run(&["lock"]).success();
-    work.git(&["add", "--all"]);
-    work.commit("locked");
-    project.upstream.write("service.yaml", config("moved"));
-    project.upstream.commit("moved");
-    project.upstream.git(&["tag", "-f", "v1"]);
-    project.overlay(&["--no-commit", "one"]).success();
-    project
-        .overlay(&["--no-commit", "two", "--verify=full"])
-        .fails(1)
-        .stdout_has("  upstream has moved meanwhile: https://example.com/acme/remote.git?ref=v1 ");
-    assert!(!work.path().join("two").exists());
 }
 
 #[test]
