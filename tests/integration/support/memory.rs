@@ -9,11 +9,12 @@ use git_kustomize_localize::check::{Checked, Checking, Input, check};
 use git_kustomize_localize::config::Config;
 use git_kustomize_localize::failure::Failures;
 use git_kustomize_localize::report::check as report;
+use git_kustomize_localize::targets::Identity;
 use git_kustomize_localize::tree::memory::MemoryTree;
 use git_kustomize_localize::tree::{Entry, Listing as _, Tree as _};
 use serde_json::Value;
 
-/// The files of a repository.
+/// The files of a repository `https://github.com/acme/fleet`.
 #[derive(Clone, Default)]
 pub(crate) struct Memory {
     tree: MemoryTree,
@@ -80,14 +81,17 @@ impl Memory {
 
     /// Checks as the command does, with the configuration that lies there.
     pub(crate) fn check(&self) -> Result<Checked, Failures> {
+        let config = Config::of(&self.tree, "")?;
+        let fleet = "https://github.com/acme/fleet".to_owned();
+        let identity = || Ok(Identity::new([fleet.clone()], &config, []));
         Ok(check(Input {
             checking: Checking::Index,
-            config: &Config::of(&self.tree, "")?,
+            config: &config,
             tree: Rc::new(self.tree.clone()),
             paths: &self.paths,
             no_allow: self.no_allow,
             absences: None,
-            identity: None,
+            identity: Some(&identity),
             targets_only: false,
         })?)
     }

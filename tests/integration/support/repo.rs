@@ -24,7 +24,7 @@ impl Repo {
         }
     }
 
-    pub(super) fn sandbox(&self) -> &Sandbox {
+    pub(crate) fn sandbox(&self) -> &Sandbox {
         &self.sandbox
     }
 
